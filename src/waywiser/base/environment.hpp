@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace waywiser {
+
+// The only reader of environment variables. WAYWISER_* names are listed in environment.cpp.
+std::optional<std::string> environment(std::string_view name);
+
+// WAYWISER_LIBUCP: full path of the libucp.so.0 to open. WAYWISER_LIBGDRAPI, WAYWISER_LIBNVML likewise.
+std::optional<std::string> library_override(std::string_view library);
+
+}  // namespace waywiser

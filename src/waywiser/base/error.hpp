@@ -1,0 +1,39 @@
+#pragma once
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace waywiser {
+
+enum class ErrorKind {
+  invalid_input,  // a file, argument, environment variable or message from outside is wrong
+  unavailable,    // asked to use something that this machine cannot do
+  timeout,        // a deadline passed
+  device,         // a driver or library call failed
+  io,             // reading or writing a file or socket failed
+  corrupt,        // data arrived, but not the data that was sent
+  interrupted,    // the user asked to stop
+};
+
+// The one exception type. The message names the exact cause in one line.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message, std::source_location where = std::source_location::current())
+      : std::runtime_error(message), kind_(kind), where_(where) {}
+
+  ErrorKind kind() const noexcept { return kind_; }
+  const std::source_location& where() const noexcept { return where_; }
+
+ private:
+  ErrorKind kind_;
+  std::source_location where_;
+};
+
+std::string_view name(ErrorKind kind) noexcept;
+
+// errno as words, for messages.
+std::string last_system_error();
+
+}  // namespace waywiser

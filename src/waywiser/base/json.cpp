@@ -1,0 +1,151 @@
+#include "waywiser/base/json.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes largest_json = 256ull << 20;
+constexpr int deepest_json = 64;
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+[[noreturn]] void refuse(std::string_view what, const std::string& why) {
+  throw Error(ErrorKind::invalid_input, std::string(what) + ": " + why);
+}
+
+// nlohmann's own message begins with "[json.exception...] "; people want the rest, up to the offending token.
+std::string plain(const std::string& message) {
+  const auto end = message.find("] ");
+  std::string text = end == std::string::npos ? message : message.substr(end + 2);
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  return text.substr(0, 200);
+}
+
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::filesystem::path& beside) : name_(beside.string() + ".XXXXXX") {
+    descriptor_ = ::mkstemp(name_.data());
+    if (descriptor_ < 0) throw Error(ErrorKind::io, "cannot write " + beside.string() + ": " + last_system_error());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!name_.empty()) ::unlink(name_.c_str());
+  }
+  bool fill(std::string_view text) const {
+    while (!text.empty()) {
+      const auto written = ::write(descriptor_, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return ::fchmod(descriptor_, 0644) == 0 && ::fsync(descriptor_) == 0;
+  }
+  bool become(const std::filesystem::path& file) {
+    if (::rename(name_.c_str(), file.c_str()) != 0) return false;
+    name_.clear();
+    return true;
+  }
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, std::string_view what) {
+  if (text.size() > largest_json) refuse(what, "larger than " + format_bytes(largest_json));
+  const auto shallow = [&](int depth, nlohmann::detail::parse_event_t, const Json&) {
+    if (depth > deepest_json) refuse(what, "nested deeper than " + std::to_string(deepest_json));
+    return true;
+  };
+  try {
+    return Json::parse(text, shallow);
+  } catch (const Json::exception& problem) {
+    refuse(what, "not JSON: " + plain(problem.what()));
+  }
+}
+
+std::string read_text(const std::filesystem::path& file, Bytes largest) {
+  std::error_code problem;
+  if (std::filesystem::is_directory(file, problem))
+    throw Error(ErrorKind::invalid_input, file.string() + ": is a directory");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw Error(ErrorKind::invalid_input, "cannot read " + file.string() + ": " + last_system_error());
+  std::string text;
+  std::array<char, 1 << 16> block{};
+  while (stream.read(block.data(), block.size()), stream.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+    if (text.size() > largest)
+      throw Error(ErrorKind::invalid_input, file.string() + ": larger than " + format_bytes(largest));
+  }
+  return text;
+}
+
+Json read_json(const std::filesystem::path& file) { return parse_json(read_text(file, largest_json), file.string()); }
+
+void write_text(const std::filesystem::path& file, std::string_view text) {
+  TemporaryFile temporary(file);
+  if (!temporary.fill(text) || !temporary.become(file))
+    throw Error(ErrorKind::io, "cannot write " + file.string() + ": " + last_system_error());
+}
+
+void write_json(const std::filesystem::path& file, const Json& value) { write_text(file, value.dump(1) + "\n"); }
+
+void check_schema(const Json& value, std::string_view schema, int version, std::string_view what) {
+  const std::string found = require_string(value, "schema", what);
+  if (found != schema) refuse(what, "schema is " + quoted(found) + ", expected " + quoted(schema));
+  const auto number = require_integer(value, "version", what, 0, 1 << 30);
+  if (number != version)
+    refuse(what, "version " + std::to_string(number) + " of " + found + " cannot be read here, expected " +
+                     std::to_string(version));
+}
+
+const Json& require(const Json& object, std::string_view key, std::string_view what) {
+  if (!object.is_object()) refuse(what, "expected an object with " + quoted(key) + ", found " + object.type_name());
+  const auto found = object.find(key);
+  if (found == object.end()) refuse(what, quoted(key) + " is missing");
+  return *found;
+}
+
+std::string require_string(const Json& object, std::string_view key, std::string_view what) {
+  const Json& value = require(object, key, what);
+  if (!value.is_string()) refuse(what, quoted(key) + " must be a string, found " + value.type_name());
+  return value.get<std::string>();
+}
+
+double require_number(const Json& object, std::string_view key, std::string_view what) {
+  const Json& value = require(object, key, what);
+  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(what, quoted(key) + " must be a finite number");
+  return value.get<double>();
+}
+
+std::int64_t require_integer(const Json& object, std::string_view key, std::string_view what, std::int64_t least,
+                             std::int64_t most) {
+  const Json& value = require(object, key, what);
+  const bool fits =
+      value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
+  if (!fits || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
+    refuse(what, quoted(key) + " must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+  return value.get<std::int64_t>();
+}
+
+const Json& require_array(const Json& object, std::string_view key, std::string_view what) {
+  const Json& value = require(object, key, what);
+  if (!value.is_array()) refuse(what, quoted(key) + " must be a list, found " + value.type_name());
+  return value;
+}
+
+}  // namespace waywiser
