@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 #include <sstream>
@@ -16,7 +18,7 @@ namespace {
 constexpr Bytes largest_json = 256ull << 20;
 constexpr int deepest_json = 64;
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 [[noreturn]] void refuse(std::string_view what, const std::string& why) {
   throw Error(ErrorKind::invalid_input, std::string(what) + ": " + why);
@@ -106,7 +108,7 @@ void write_json(const std::filesystem::path& file, const Json& value) { write_te
 
 void check_schema(const Json& value, std::string_view schema, int version, std::string_view what) {
   const std::string found = require_string(value, "schema", what);
-  if (found != schema) refuse(what, "schema is " + quoted(found) + ", expected " + quoted(schema));
+  if (found != schema) refuse(what, "schema is " + in_quotes(found) + ", expected " + in_quotes(schema));
   const auto number = require_integer(value, "version", what, 0, 1 << 30);
   if (number != version)
     refuse(what, "version " + std::to_string(number) + " of " + found + " cannot be read here, expected " +
@@ -114,21 +116,21 @@ void check_schema(const Json& value, std::string_view schema, int version, std::
 }
 
 const Json& require(const Json& object, std::string_view key, std::string_view what) {
-  if (!object.is_object()) refuse(what, "expected an object with " + quoted(key) + ", found " + object.type_name());
+  if (!object.is_object()) refuse(what, "expected an object with " + in_quotes(key) + ", found " + object.type_name());
   const auto found = object.find(key);
-  if (found == object.end()) refuse(what, quoted(key) + " is missing");
+  if (found == object.end()) refuse(what, in_quotes(key) + " is missing");
   return *found;
 }
 
 std::string require_string(const Json& object, std::string_view key, std::string_view what) {
   const Json& value = require(object, key, what);
-  if (!value.is_string()) refuse(what, quoted(key) + " must be a string, found " + value.type_name());
+  if (!value.is_string()) refuse(what, in_quotes(key) + " must be a string, found " + value.type_name());
   return value.get<std::string>();
 }
 
 double require_number(const Json& object, std::string_view key, std::string_view what) {
   const Json& value = require(object, key, what);
-  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(what, quoted(key) + " must be a finite number");
+  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(what, in_quotes(key) + " must be a finite number");
   return value.get<double>();
 }
 
@@ -138,13 +140,13 @@ std::int64_t require_integer(const Json& object, std::string_view key, std::stri
   const bool fits =
       value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
   if (!fits || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
-    refuse(what, quoted(key) + " must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    refuse(what, in_quotes(key) + " must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
   return value.get<std::int64_t>();
 }
 
 const Json& require_array(const Json& object, std::string_view key, std::string_view what) {
   const Json& value = require(object, key, what);
-  if (!value.is_array()) refuse(what, quoted(key) + " must be a list, found " + value.type_name());
+  if (!value.is_array()) refuse(what, in_quotes(key) + " must be a list, found " + value.type_name());
   return value;
 }
 
