@@ -130,7 +130,8 @@ std::string require_string(const Json& object, std::string_view key, std::string
 
 double require_number(const Json& object, std::string_view key, std::string_view what) {
   const Json& value = require(object, key, what);
-  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(what, in_quotes(key) + " must be a finite number");
+  if (!value.is_number() || !std::isfinite(value.get<double>()))
+    refuse(what, in_quotes(key) + " must be a finite number");
   return value.get<double>();
 }
 
@@ -140,7 +141,8 @@ std::int64_t require_integer(const Json& object, std::string_view key, std::stri
   const bool fits =
       value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
   if (!fits || value.get<std::int64_t>() < least || value.get<std::int64_t>() > most)
-    refuse(what, in_quotes(key) + " must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    refuse(what,
+           in_quotes(key) + " must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
   return value.get<std::int64_t>();
 }
 

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "waywiser/device/descriptor.hpp"
+#include "waywiser/device/region.hpp"
+
+namespace waywiser {
+
+enum class Allocation {
+  pageable,    // host: ordinary memory
+  pinned,      // host: page-locked and mapped for the GPUs; ordinary memory where there is no GPU
+  shared,      // host: a memfd mapping that another process can open
+  gpu,         // GPU: plain allocation, exportable by cudaIpc (or the virtual GPU's descriptor)
+  gpu_mapped,  // GPU: virtual memory management, exportable as a file descriptor
+};
+
+enum class HandleKind { descriptor, cuda_ipc, gpu_descriptor };
+
+// What another process of this machine needs to map a memory. The descriptor travels by SCM_RIGHTS.
+struct MemoryHandle {
+  HandleKind kind = HandleKind::descriptor;
+  Place place;
+  Bytes bytes = 0;
+  std::array<std::byte, 64> opaque{};
+  Descriptor descriptor;
+};
+
+// Back ends derive from it; its destructor frees or unmaps.
+struct MemoryBlock {
+  Region region;
+  Allocation allocation = Allocation::pageable;
+
+  virtual ~MemoryBlock() = default;
+};
+
+// Owns memory in one place.
+class Memory {
+ public:
+  Memory() = default;
+  explicit Memory(std::unique_ptr<MemoryBlock> block) : block_(std::move(block)) {}
+
+  Region region() const { return block_ ? block_->region : Region{}; }
+  Allocation allocation() const { return block_ ? block_->allocation : Allocation::pageable; }
+  explicit operator bool() const noexcept { return block_ != nullptr; }
+  const MemoryBlock* block() const noexcept { return block_.get(); }
+
+ private:
+  std::unique_ptr<MemoryBlock> block_;
+};
+
+}  // namespace waywiser

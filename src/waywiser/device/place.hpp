@@ -1,0 +1,27 @@
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+
+namespace waywiser {
+
+enum class PlaceKind { host, gpu };
+
+// Where bytes live: the memory of a NUMA node ("host0") or of a GPU ("gpu3").
+struct Place {
+  PlaceKind kind = PlaceKind::host;
+  int index = 0;
+
+  bool is_gpu() const noexcept { return kind == PlaceKind::gpu; }
+  auto operator<=>(const Place&) const = default;
+};
+
+std::string text(Place place);
+// Throws invalid_input: "'gpux' is not a place: write host0 or gpu0".
+Place parse_place(std::string_view text);
+
+constexpr Place host(int node) { return {PlaceKind::host, node}; }
+constexpr Place gpu(int index) { return {PlaceKind::gpu, index}; }
+
+}  // namespace waywiser

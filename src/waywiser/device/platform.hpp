@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waywiser/base/json.hpp"
+#include "waywiser/device/memory.hpp"
+#include "waywiser/device/stream.hpp"
+
+namespace waywiser {
+
+// The devices of one machine as this process sees them. Thread-safe.
+class Platform {
+ public:
+  virtual ~Platform() = default;
+
+  virtual std::string_view backend() const = 0;  // "cuda", "virtual_gpu" or "host"
+  virtual int gpu_count() const = 0;
+  virtual Bytes free_memory(Place place) const = 0;
+
+  // Nothing: `gpu` can read and write the memory of `peer`. Otherwise the reason, for people.
+  virtual std::optional<std::string> why_no_peer_access(int gpu, int peer) const = 0;
+  // Maps the plain allocations of `peer` for `gpu`, once; off again for measuring "peer access off".
+  // Throws unavailable with why_no_peer_access.
+  virtual void set_peer_access(int gpu, int peer, bool on) = 0;
+
+  virtual std::optional<std::string> why_not_allocatable(Place place, Allocation allocation) const = 0;
+  // Page-aligned. Throws unavailable or device (out of memory) with size and place.
+  virtual Memory allocate(Place place, Bytes bytes, Allocation allocation) = 0;
+  // Throws unavailable when this allocation cannot be shared (pageable, pinned).
+  virtual MemoryHandle export_memory(const Memory& memory) = 0;
+  // Maps another process's memory for the local devices. Throws device when its owner has closed it.
+  virtual Memory open_memory(const MemoryHandle& handle) = 0;
+
+  virtual std::unique_ptr<Stream> open_stream(Place place) = 0;
+  virtual std::unique_ptr<Event> create_event(Place place) = 0;
+
+  // Clocks, temperatures, power, driver and library versions: what a report must show beside the numbers.
+  virtual Json state() const = 0;
+};
+
+// Host memory only; always there.
+std::unique_ptr<Platform> open_host_platform();
+
+// Nothing: CUDA devices can be opened. Otherwise: built without CUDA, no driver, no device, ...
+std::optional<std::string> why_no_cuda();
+// Throws unavailable with why_no_cuda().
+std::unique_ptr<Platform> open_cuda_platform();
+
+}  // namespace waywiser

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/device/place.hpp"
+
+namespace waywiser {
+
+// A view of bytes in one place. The address may be one that the host must not touch (GPU memory).
+struct ConstRegion {
+  const std::byte* data = nullptr;
+  Bytes bytes = 0;
+  Place place;
+
+  // Throws invalid_input when [offset, offset + length) is not inside.
+  ConstRegion slice(Bytes offset, Bytes length) const;
+};
+
+struct Region {
+  std::byte* data = nullptr;
+  Bytes bytes = 0;
+  Place place;
+
+  Region slice(Bytes offset, Bytes length) const;
+  operator ConstRegion() const { return {data, bytes, place}; }  // NOLINT(google-explicit-constructor)
+};
+
+bool overlap(ConstRegion a, ConstRegion b) noexcept;
+
+// What every put checks first. Throws invalid_input: sizes differ, or the regions overlap.
+void check_put(ConstRegion destination, ConstRegion source);
+
+}  // namespace waywiser

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/device/region.hpp"
+
+namespace waywiser {
+
+// Where one thread of a kernel stands; kernel bodies are templates over it or over CUDA's own.
+struct ThreadContext {
+  unsigned block = 0, blocks = 1, thread = 0, threads = 1;
+};
+
+// One kernel, for either kind of GPU. `body` is run once for each thread on a virtual GPU; `cuda` enqueues on a
+// cudaStream_t and is empty in a build without CUDA.
+struct Kernel {
+  unsigned blocks = 1, threads = 1;
+  std::function<void(const ThreadContext&)> body;
+  std::function<void(void* cuda_stream)> cuda;
+};
+
+// A point in a stream.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual bool done() const = 0;
+  virtual void synchronize(Deadline deadline) const = 0;  // throws timeout
+  // Device time from `earlier` to this one; both done.
+  virtual Seconds since(const Event& earlier) const = 0;
+};
+
+// Work in order. Calls only enqueue; errors of the work itself are thrown by synchronize().
+// The stream of a host place is inline: each call has finished when it returns.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual Place place() const = 0;
+  // The copy engine (GPU) or memcpy (host). Throws device when this stream's device cannot reach a region.
+  virtual void copy(Region destination, ConstRegion source) = 0;
+  // GPU streams only; a host stream throws unavailable.
+  virtual void launch(const Kernel& kernel) = 0;
+  // Writes / waits for >= on the 8-byte aligned flag, after / before the work enqueued around it.
+  virtual void write_value(Region flag, std::uint64_t value) = 0;
+  virtual void wait_value(ConstRegion flag, std::uint64_t at_least) = 0;
+  // Runs a host function in order; the function must not call the device.
+  virtual void call(std::function<void()> function) = 0;
+  virtual void record(Event& event) = 0;
+  virtual void wait(const Event& event) = 0;
+  virtual bool done() = 0;
+  // Throws timeout, or device with the first error of the enqueued work.
+  virtual void synchronize(Deadline deadline) = 0;
+  // cudaStream_t, or nullptr.
+  virtual void* native() const { return nullptr; }
+};
+
+}  // namespace waywiser

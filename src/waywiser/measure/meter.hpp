@@ -1,0 +1,36 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "waywiser/measure/profile.hpp"
+
+namespace waywiser {
+
+struct Sample {
+  Seconds seconds = 0;      // per transfer, mean over `repetitions`
+  Seconds cpu_seconds = 0;  // per transfer
+};
+
+struct Limit {
+  BytesPerSecond rate = 0;  // 0 = not known
+  std::string source;
+};
+
+// Where times come from: a real platform, a table of made-up links in a test, a simulated machine.
+class Meter {
+ public:
+  virtual ~Meter() = default;
+  virtual bool simulated() const = 0;
+  virtual std::optional<std::string> why_unavailable(const Path& path) = 0;
+  // The largest transfer that memory allows on this path (window and both directions counted in).
+  virtual Bytes largest(const Path& path) const = 0;
+  virtual Limit limit(const Path& path, Operation operation) const = 0;
+  // Moves a fresh pattern once, poisoned destination before; nothing means every byte arrived.
+  virtual std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) = 0;
+  // One timed sample of `repetitions` transfers.
+  virtual Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) = 0;
+  virtual Seconds first_use(const Path& path) = 0;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waywiser/base/json.hpp"
+#include "waywiser/path/path.hpp"
+
+namespace waywiser {
+
+enum class Operation {
+  latency,        // one transfer at a time, completion seen by the host; two processes: half a ping-pong round trip
+  streaming,      // a window of transfers in flight: seconds per transfer
+  bidirectional,  // both directions at once: seconds per transfer of one direction
+  loaded,         // all pairs of the class at once: seconds per transfer of this pair
+};
+
+inline constexpr Operation operations[] = {Operation::latency, Operation::streaming, Operation::bidirectional,
+                                           Operation::loaded};
+std::string_view name(Operation operation) noexcept;
+Operation parse_operation(std::string_view text);  // throws invalid_input
+
+// What was measured for one path, operation and size. Times in seconds per transfer.
+struct Point {
+  Bytes bytes = 0;
+  Seconds seconds = 0;        // median of the samples
+  Seconds low = 0, high = 0;  // 95 % confidence interval of the median (order statistics)
+  Seconds p50 = 0, p99 = 0;   // of single transfers where they can be timed one by one, else of samples
+  int samples = 0;
+  Seconds cpu_seconds = 0;  // CPU time of the process(es) per transfer
+  bool verified = false;    // the bytes arrived intact at this size
+};
+
+struct Series {
+  Path path;
+  Operation operation = Operation::latency;
+  std::vector<Point> points;  // ascending sizes
+  BytesPerSecond limit = 0;   // of the slowest hop; 0 = not known
+  std::string limit_source;
+};
+
+struct FirstUse {
+  Path path;
+  Seconds seconds = 0;  // opening the path and the first transfer of 8 bytes: registration, handle opening
+};
+
+struct Unavailable {
+  Path path;  // without parameters when the whole mechanism is
+  std::string reason;
+};
+
+struct Rejected {
+  Path path;
+  Operation operation = Operation::latency;
+  Bytes bytes = 0;
+  std::string reason;  // wrong bytes, faster than the limit, failed, ...
+};
+
+// Pairs that the topology says are alike; the first one was measured and stands for all.
+struct PairClass {
+  std::string name;  // "gpu>gpu NV18"
+  std::vector<std::pair<Place, Place>> members;
+  int processes = 1;
+};
+
+struct Profile {
+  std::string fingerprint;
+  std::string machine;
+  std::string backend;     // "cuda", "host", "virtual_gpu"
+  bool simulated = false;  // true: no figure in it is a measurement
+  std::string created;     // ISO 8601, UTC
+  Json state = Json::object();
+  std::vector<PairClass> classes;
+  std::vector<Series> series;
+  std::vector<FirstUse> first_use;
+  std::vector<Unavailable> unavailable;
+  std::vector<Rejected> rejected;
+};
+
+Json to_json(const Profile& profile);
+// Throws invalid_input: wrong schema or version, numbers that are not finite or positive, unordered sizes, ...
+Profile profile_from_json(const Json& value, std::string_view what);
+
+}  // namespace waywiser

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "waywiser/device/platform.hpp"
+#include "waywiser/device/region.hpp"
+#include "waywiser/device/stream.hpp"
+#include "waywiser/path/path.hpp"
+
+namespace waywiser {
+
+class PeerChannel;
+
+// Moves bytes along one path. Calls only enqueue on `stream`; the stream completes them in order.
+// Regions and stream must outlive the work. One Transport is used by one thread at a time.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // `destination` is local memory, or (processes == 2, one-sided mechanisms) the peer's memory as opened here.
+  // Zero bytes is a valid put. Throws invalid_input as check_put does.
+  virtual void put(Region destination, ConstRegion source, Stream& stream) = 0;
+  // After all puts enqueued before it have arrived, `flag` (8 bytes, aligned, at the destination) holds `value`.
+  virtual void signal(Region flag, std::uint64_t value, Stream& stream) = 0;
+  // Two-sided mechanisms (UCX): the owner of the destination must accept each put, in order, with the same size;
+  // they ignore the address given to put(). One-sided mechanisms leave these as they are.
+  virtual bool two_sided() const { return false; }
+  virtual void accept(Region /*destination*/, Stream& /*stream*/) {}
+};
+
+// What a mechanism may need besides the path.
+struct TransportContext {
+  Platform& platform;
+  PeerChannel* peer = nullptr;  // the other process, when path.processes == 2
+};
+
+struct Mechanism {
+  std::string_view name;  // "copy_engine"
+  std::string_view summary;
+  // Nothing means usable. The text completes "copy_engine: ..." for people.
+  std::optional<std::string> (*why_unavailable)(const Path&, const TransportContext&);
+  // The stream given to put() must be on this place (the GPU that works, or the host).
+  Place (*works_on)(const Path&);
+  // Between two processes both sides open the same path; throws unavailable, device or timeout.
+  std::unique_ptr<Transport> (*open)(const Path&, const TransportContext&);
+};
+
+// On equal cost the earlier row wins.
+std::span<const Mechanism> mechanisms();
+// nullptr when there is no such row.
+const Mechanism* find_mechanism(std::string_view name);
+
+// For paths from outside: also answers for an unknown mechanism.
+std::optional<std::string> why_unavailable(const Path& path, const TransportContext& context);
+// Throws unavailable with why_unavailable().
+std::unique_ptr<Transport> open_transport(const Path& path, const TransportContext& context);
+
+}  // namespace waywiser
