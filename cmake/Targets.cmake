@@ -1,0 +1,70 @@
+# Every target. Sources are found by their place; the build with or without CUDA is chosen by file name.
+add_library(waywiser_warnings INTERFACE)
+target_compile_options(
+  waywiser_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;-Wno-restrict>  # gcc 12: false alarms in std::string
+                              $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+
+# Appends to `result` the C++ and CUDA sources below `folder` that this build compiles.
+function(waywiser_sources folder result)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${folder}/*.cpp" "${CMAKE_SOURCE_DIR}/${folder}/*.cu")
+  if(WAYWISER_WITH_CUDA)
+    list(FILTER files EXCLUDE REGEX "/no_cuda\\.cpp$")
+  else()
+    list(FILTER files EXCLUDE REGEX "/cuda/[^/]+$|\\.cu$")
+  endif()
+  set(${result} ${files} PARENT_SCOPE)
+endfunction()
+
+if(WAYWISER_SANITIZE STREQUAL "address")
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(WAYWISER_SANITIZE STREQUAL "thread")
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=thread)
+elseif(WAYWISER_SANITIZE)
+  message(FATAL_ERROR "waywiser: WAYWISER_SANITIZE is address or thread, not '${WAYWISER_SANITIZE}'")
+endif()
+
+waywiser_sources(src/waywiser core_sources)
+set(peer_main "${CMAKE_SOURCE_DIR}/src/waywiser/measure/peer_main.cpp")
+list(REMOVE_ITEM core_sources "${peer_main}")
+add_library(waywiser_core STATIC ${core_sources})
+target_include_directories(waywiser_core PUBLIC "${CMAKE_SOURCE_DIR}/src")
+target_link_libraries(waywiser_core PUBLIC waywiser_json_headers waywiser_ucx_headers Threads::Threads rt
+                                           ${CMAKE_DL_LIBS}
+                                    PRIVATE waywiser_warnings)
+if(WAYWISER_WITH_CUDA)
+  target_include_directories(waywiser_core SYSTEM PUBLIC ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+endif()
+
+# Outside a wheel build the compiled parts go beside the Python sources, so that python/ alone is importable.
+set(package "${CMAKE_SOURCE_DIR}/python/waywiser")
+if(SKBUILD OR NOT WAYWISER_PYTHON)
+  set(package "${CMAKE_BINARY_DIR}/waywiser")
+endif()
+
+add_custom_target(waywiser_package)
+if(EXISTS "${peer_main}")
+  add_executable(waywiser-peer "${peer_main}")
+  target_link_libraries(waywiser-peer PRIVATE waywiser_core waywiser_warnings)
+  set_target_properties(waywiser-peer PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${package}/bin")
+  add_dependencies(waywiser_package waywiser-peer)
+  install(TARGETS waywiser-peer RUNTIME DESTINATION waywiser/bin)
+endif()
+
+if(WAYWISER_PYTHON)
+  waywiser_python_package(nanobind nanobind_folder)
+  find_package(nanobind 3 CONFIG REQUIRED HINTS "${nanobind_folder}/cmake")
+  waywiser_sources(python/bindings binding_sources)
+  nanobind_add_module(_core STABLE_ABI NB_STATIC NOMINSIZE ${binding_sources})
+  target_include_directories(_core PRIVATE "${CMAKE_SOURCE_DIR}/python")
+  target_include_directories(_core SYSTEM PRIVATE "${NB_DIR}/include")  # its headers are not warning-free
+  target_link_libraries(_core PRIVATE waywiser_core waywiser_warnings)
+  set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}")
+  add_dependencies(waywiser_package _core)
+  install(TARGETS _core LIBRARY DESTINATION waywiser)
+endif()
+
+if(WAYWISER_TESTS)
+  include(Tests)
+endif()

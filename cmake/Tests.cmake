@@ -1,0 +1,22 @@
+# One GoogleTest executable for all of tests/, and one executable for each file of benchmarks/.
+find_package(GTest REQUIRED)
+
+waywiser_sources(tests test_sources)
+add_executable(waywiser_tests ${test_sources})
+target_include_directories(waywiser_tests PRIVATE "${CMAKE_SOURCE_DIR}")
+target_link_libraries(waywiser_tests PRIVATE waywiser_core waywiser_warnings GTest::gtest GTest::gtest_main)
+target_compile_definitions(waywiser_tests PRIVATE WAYWISER_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+if(TARGET waywiser-peer)
+  add_dependencies(waywiser_tests waywiser-peer)
+  target_compile_definitions(waywiser_tests PRIVATE WAYWISER_PEER_PATH="$<TARGET_FILE:waywiser-peer>")
+endif()
+
+waywiser_sources(benchmarks benchmark_sources)
+add_custom_target(waywiser_benchmarks)
+foreach(file IN LISTS benchmark_sources)
+  get_filename_component(name "${file}" NAME_WE)
+  add_executable(${name} EXCLUDE_FROM_ALL "${file}")
+  target_link_libraries(${name} PRIVATE waywiser_core waywiser_warnings)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/benchmarks")
+  add_dependencies(waywiser_benchmarks ${name})
+endforeach()

@@ -1,0 +1,34 @@
+#include <exception>
+#include <string>
+
+#include "bindings/bindings.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/base/units.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+// Raises waywiser._core.Error with the kind in words; `payload` is that Python type, which the module keeps alive.
+void raise_error(const std::exception_ptr& thrown, void* payload) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const waywiser::Error& error) {
+    const nb::handle type(static_cast<PyObject*>(payload));
+    const nb::object raised = type(nb::str(error.what()));
+    const std::string kind(waywiser::name(error.kind()));
+    raised.attr("kind") = nb::str(kind.c_str());
+    PyErr_SetObject(type.ptr(), raised.ptr());
+  }
+}
+
+}  // namespace
+
+void bind_base(nb::module_& m) {
+  const nb::object type = nb::steal(
+      PyErr_NewExceptionWithDoc("waywiser._core.Error", "A failure of the core; `kind` is the name of its ErrorKind.",
+                                PyExc_RuntimeError, nullptr));
+  type.attr("kind") = nb::str("");
+  m.attr("Error") = type;
+  nb::register_exception_translator(raise_error, type.ptr());
+}

@@ -1,0 +1,6 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+// One function for each folder of src/waywiser, defined in the file of the same name.
+void bind_base(nanobind::module_& m);

@@ -1,0 +1,6 @@
+#include "bindings/bindings.hpp"
+
+NB_MODULE(_core, m) {
+  m.doc() = "The C++ core of Waywiser";
+  bind_base(m);
+}

@@ -1,0 +1,8 @@
+"""Measures every road between two memories of a machine and chooses the fastest for each message size."""
+
+from waywiser.ucx_library import select_libucp
+
+__version__ = "0.1.0"
+
+# Before the core is loaded: it opens libucp on first use, by the path that this leaves in WAYWISER_LIBUCP.
+libucp = select_libucp()

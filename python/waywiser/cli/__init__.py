@@ -1,0 +1,97 @@
+"""The command `waywiser`. Each verb is a file of this folder, imported only when it is asked for.
+
+A verb `name` is the function `name` of `waywiser/cli/name.py`, with Typer annotations; its docstring is its help.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from waywiser.errors import BAD_INPUT, INTERRUPTED, exit_code
+
+# Verb -> its line in `waywiser --help`, in the order in which people need them.
+VERBS: dict[str, str] = {}
+
+_VERBOSE = "--verbose"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from waywiser import __version__
+
+        print(f"waywiser {__version__}")
+        raise typer.Exit
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option(_VERBOSE, help="Show the traceback of a failure.")] = False,
+) -> None:
+    """Measures every road between two memories of a machine and chooses the fastest for each message size."""
+
+
+def _not_asked_for() -> None:
+    """Stands in for a verb that this command line does not name."""
+
+
+def build_app(arguments: Sequence[str]) -> typer.Typer:
+    """The command line program; imports the modules of those verbs only that `arguments` name."""
+    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app.callback()(_options)
+    for verb, line in VERBS.items():
+        function = _not_asked_for
+        if verb in arguments:
+            function = getattr(importlib.import_module(f"waywiser.cli.{verb}"), verb)
+        app.command(verb, short_help=line)(function)
+    return app
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    else:
+        text = str(error) or type(error).__name__
+    return " ".join(text.split())
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"waywiser: {message}", file=sys.stderr)
+    return code
+
+
+def _is_usage_error(error: BaseException) -> bool:
+    return any(base.__name__ == "ClickException" for base in type(error).__mro__)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit code. Results go to stdout, one line per failure to stderr."""
+    verbose = _VERBOSE in arguments
+    rest = [argument for argument in arguments if argument != _VERBOSE]
+    try:
+        result = build_app(rest)(args=rest, prog_name="waywiser", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        if verbose:
+            traceback.print_exc()
+        if _is_usage_error(error):
+            format_message = getattr(error, "format_message", error.__str__)
+            return _fail(" ".join(str(format_message()).split()), BAD_INPUT)
+        return _fail(_one_line(error), exit_code(error))
+
+
+def main() -> None:
+    """Entry point of the command."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,80 @@
+"""Files from outside are checked when read; files of ours are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from waywiser.errors import InputError
+
+_LARGEST = 256 << 20
+
+
+def write_bytes_atomically(path: Path | str, data: bytes) -> None:
+    """Writes `data` beside `path`, syncs it and renames it over `path`; makes missing folders.
+
+    Raises InputError and leaves an old file as it was when the disk is full or the place cannot be written.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+                os.fchmod(file.fileno(), 0o666 & ~_umask())
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(f"{target}: cannot write: {error.strerror or error}") from error
+
+
+def write_text_atomically(path: Path | str, text: str) -> None:
+    """`write_bytes_atomically` of the text in UTF-8."""
+    write_bytes_atomically(path, text.encode("utf-8"))
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """The content of a file of at most 256 MiB; InputError names what is wrong otherwise."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot read: {error.strerror or error}") from error
+    if len(data) > _LARGEST:
+        raise InputError(f"{path}: larger than 256 MiB")
+    return data
+
+
+def read_json(path: Path | str, schema: str, version: int) -> dict[str, Any]:
+    """The JSON object in `path`, whose "schema" and "version" must be the given ones. Raises InputError."""
+    try:
+        value = json.loads(read_bytes(path).decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
+        raise InputError(f"{path}: not valid JSON: {' '.join(str(error).split())}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: must be a JSON object")
+    if value.get("schema") != schema:
+        raise InputError(f'{path}: "schema" is {json.dumps(value.get("schema"))}, not "{schema}"')
+    if value.get("version") != version or isinstance(value.get("version"), bool):
+        raise InputError(f'{path}: "version" is {json.dumps(value.get("version"))}; this program reads {version}')
+    return value
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _umask() -> int:
+    """The process's umask, read without changing it."""
+    for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    return 0o022
