@@ -25,6 +25,9 @@ class Transport {
   virtual void put(Region destination, ConstRegion source, Stream& stream) = 0;
   // After all puts enqueued before it have arrived, `flag` (8 bytes, aligned, at the destination) holds `value`.
   virtual void signal(Region flag, std::uint64_t value, Stream& stream) = 0;
+  // Waits until every put, signal and accept so far has completed: sources may be reused, and what was accepted, or
+  // put by a one-sided mechanism, has arrived. Throws timeout, or the first error of the work.
+  virtual void finish(Stream& stream, Deadline deadline) { stream.synchronize(deadline); }
   // Two-sided mechanisms (UCX): the owner of the destination must accept each put, in order, with the same size;
   // they ignore the address given to put(). One-sided mechanisms leave these as they are.
   virtual bool two_sided() const { return false; }
