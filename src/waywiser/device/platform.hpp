@@ -21,7 +21,8 @@ class Platform {
   virtual int gpu_count() const = 0;
   virtual Bytes free_memory(Place place) const = 0;
 
-  // Nothing: `gpu` can read and write the memory of `peer`. Otherwise the reason, for people.
+  // Nothing: `gpu` can read and write the memory of `peer`. Otherwise the reason, for people:
+  // "GPU 0 cannot map GPU 6 (no peer access: different root complexes)".
   virtual std::optional<std::string> why_no_peer_access(int gpu, int peer) const = 0;
   // Maps the plain allocations of `peer` for `gpu`, once; off again for measuring "peer access off".
   // Throws unavailable with why_no_peer_access.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
@@ -39,6 +40,10 @@ class Stream {
   virtual Place place() const = 0;
   // The copy engine (GPU) or memcpy (host). Throws device when this stream's device cannot reach a region.
   virtual void copy(Region destination, ConstRegion source) = 0;
+  // Where a kernel's body on this stream finds the bytes of `region`; the body must use no other address. Throws device
+  // when this stream's device cannot reach them.
+  virtual const std::byte* reach(ConstRegion region) const { return region.data; }
+  std::byte* reach(Region region) const { return const_cast<std::byte*>(reach(ConstRegion(region))); }
   // GPU streams only; a host stream throws unavailable.
   virtual void launch(const Kernel& kernel) = 0;
   // Writes / waits for >= on the 8-byte aligned flag, after / before the work enqueued around it.
