@@ -2,7 +2,7 @@
 # UCX, NVML, hwloc and GDRCopy are opened at run time.
 function(waywiser_headers target header package hint)
   waywiser_python_package(${package} folder)
-  find_path(${target}_INCLUDE_DIR "${header}" HINTS "${folder}/include")
+  find_path(${target}_INCLUDE_DIR "${header}" HINTS "${folder}/include" NO_CACHE)
   if(NOT ${target}_INCLUDE_DIR)
     message(FATAL_ERROR "waywiser: ${header} is missing: ${hint}")
   endif()

@@ -77,7 +77,9 @@ def run(arguments: Sequence[str]) -> int:
     rest = [argument for argument in arguments if argument != _VERBOSE]
     try:
         result = build_app(rest)(args=rest, prog_name="waywiser", standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        if result != INTERRUPTED:
+            return result if isinstance(result, int) else 0
+        return _fail("interrupted", INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:

@@ -1,0 +1,85 @@
+"""Configures with CMake and builds with Ninja, into build/."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from .messages import SetupError, say
+from .python_environment import PYTHON, ROOT, STAMP, VENV
+
+BUILD = ROOT / "build"
+
+
+def _tool(name):
+    """A program of .venv, of the interpreter that .venv was made from, or of PATH."""
+    folders = [str(VENV / "bin"), str((VENV / "bin/python").resolve().parent), os.environ.get("PATH", "")]
+    found = shutil.which(name, path=":".join(folders))
+    if found is None:
+        raise SetupError(f"{name} is missing: pip install {name}")
+    return found
+
+
+def _configure(folder, options):
+    """Runs CMake when the options changed or nothing is configured; Ninja reruns it when CMake files change."""
+    stamp_file = folder / "waywiser-configure.json"
+    stamp = json.dumps([str(ROOT), STAMP.read_text(), options])
+    if (folder / "build.ninja").exists() and stamp_file.exists():
+        if stamp_file.read_text() == stamp:
+            return
+        if json.loads(stamp_file.read_text())[0] != str(ROOT):
+            shutil.rmtree(folder)
+    settings = dict(options, Python_EXECUTABLE=str(PYTHON), CMAKE_MAKE_PROGRAM=_tool("ninja"))
+    command = [_tool("cmake"), "-S", str(ROOT), "-B", str(folder), "-G", "Ninja"]
+    command += [f"-D{name}={value}" for name, value in settings.items()]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        print(done.stdout, file=sys.stderr)
+        raise SetupError("cmake failed, see above")
+    for line in done.stdout.splitlines():
+        if "waywiser: " in line:
+            say(line.partition("waywiser: ")[2])
+    stamp_file.write_text(stamp)
+
+
+def _ninja(folder, targets):
+    """Builds; on a terminal Ninja shows its progress line, elsewhere only what goes wrong."""
+    jobs = len(os.sched_getaffinity(0))
+    command = [_tool("ninja"), "-C", str(folder), f"-j{jobs}", *([] if sys.stderr.isatty() else ["--quiet"])]
+    if subprocess.run([*command, *targets], stdout=sys.stderr).returncode != 0:
+        raise SetupError("the build failed, see above")
+
+
+def configure(cuda, tests):
+    """Prepares build/; once asked for, the tests stay part of it, so that `make tune` and `make test` share it."""
+    marker = BUILD / "with-tests"
+    if tests and not marker.exists():
+        BUILD.mkdir(exist_ok=True)
+        marker.touch()
+    option = "ON" if marker.exists() else "OFF"
+    _configure(BUILD, {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": option})
+
+
+def build(tests, benchmarks):
+    """Builds the package, and the tests and benchmarks when asked."""
+    if not (BUILD / ".ninja_log").exists():
+        say("building (the first time takes minutes)")
+    targets = ["waywiser_package"]
+    targets += ["waywiser_tests"] if tests else []
+    targets += ["waywiser_benchmarks"] if benchmarks else []
+    _ninja(BUILD, targets)
+
+
+def build_sanitized(sanitizer):
+    """Builds the C++ tests alone with `sanitizer`, into build/<sanitizer>."""
+    folder = BUILD / sanitizer
+    settings = {
+        "WAYWISER_CUDA": "OFF",
+        "WAYWISER_TESTS": "ON",
+        "WAYWISER_PYTHON": "OFF",
+        "WAYWISER_SANITIZE": sanitizer,
+    }
+    _configure(folder, settings)
+    say(f"building the C++ tests with the {sanitizer} sanitizer")
+    _ninja(folder, ["waywiser_tests"])

@@ -1,0 +1,140 @@
+"""The virtual environment in .venv: its packages, and the command `waywiser` that runs from this source tree."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from .messages import SetupError, say
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin/python"
+STAMP = VENV / "waywiser-setup.json"
+
+# Run by the interpreter of .venv, whose pip carries a TOML reader for Python 3.10.
+_READ_REQUIREMENTS = """
+import json, sys
+try:
+    import tomllib
+except ModuleNotFoundError:
+    from pip._vendor import tomli as tomllib
+with open(sys.argv[1], "rb") as file:
+    project = tomllib.load(file)
+extras = project["project"]["optional-dependencies"]
+build = [name for name in project["build-system"]["requires"] if not name.startswith("scikit-build-core")]
+print(json.dumps({
+    "build": build + ["cmake>=3.27", "ninja>=1.11"],
+    "runtime": project["project"]["dependencies"],
+    "cuda": project["tool"]["scikit-build"]["overrides"][0]["build"]["requires"],
+    "test": extras["test"],
+    "lint": extras["lint"],
+}))
+"""
+
+# Run by the interpreter of .venv: prints those requirements of argv that no installed package has the name of.
+_NOT_INSTALLED = """
+import importlib.metadata as m, re, shutil, sys
+for text in sys.argv[1:]:
+    name = re.match(r"[A-Za-z0-9._-]+", text).group()
+    try:
+        m.version(name)
+    except m.PackageNotFoundError:
+        if name not in ("cmake", "ninja") or not shutil.which(name):
+            print(name)
+"""
+
+
+def _base_python():
+    return os.environ.get("WAYWISER_PYTHON") or sys.executable
+
+
+def _identity(offline):
+    """What a .venv is made for; one for another interpreter, or of a folder that has moved, is made again."""
+    return [str(ROOT), os.environ.get("WAYWISER_PYTHON", ""), offline]
+
+
+def _read_stamp(offline):
+    try:
+        stamp = json.loads(STAMP.read_text())
+        if stamp["identity"] == _identity(offline) and PYTHON.exists():
+            return stamp
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    return None
+
+
+def _run(command, what):
+    done = subprocess.run([str(part) for part in command], stdout=sys.stderr, stderr=sys.stderr)
+    if done.returncode != 0:
+        raise SetupError(f"{what} failed (exit code {done.returncode})")
+
+
+def _output(command):
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True).stdout
+
+
+def _make_venv(offline):
+    say("making the virtual environment .venv")
+    shutil.rmtree(VENV, ignore_errors=True)
+    options = ["--system-site-packages"] if offline else []
+    _run([_base_python(), "-m", "venv", *options, VENV], "making .venv")
+    return {"identity": _identity(offline), "installed": {}}
+
+
+def _install(requirements, groups):
+    say(f"installing Python packages for {', '.join(groups)} (from the package index)")
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    _run([*pip, *requirements], "installing Python packages")
+
+
+def _install_offline(requirements):
+    """Takes what the interpreter has and what the wheel folder has; the rest is named and left out."""
+    missing = _output([PYTHON, "-c", _NOT_INSTALLED, *requirements]).split()
+    wheels = os.environ.get("WAYWISER_WHEELS")
+    left_out = []
+    for name in missing:
+        if not wheels or not _install_wheel(name, wheels):
+            left_out.append(name)
+    if left_out:
+        say(f"offline, so without: {', '.join(left_out)}")
+
+
+def _install_wheel(name, wheels):
+    pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--no-deps"]
+    command = [str(part) for part in (*pip, "--find-links", Path(wheels).resolve(), name)]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+def ensure(groups, offline):
+    """Makes .venv hold the packages of `groups`; returns at once when the stamp says that it does."""
+    stamp = _read_stamp(offline) or _make_venv(offline)
+    digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    absent = [group for group in groups if stamp["installed"].get(group) != digest]
+    if absent:
+        table = json.loads(_output([PYTHON, "-c", _READ_REQUIREMENTS, ROOT / "pyproject.toml"]))
+        requirements = [requirement for group in absent for requirement in table[group]]
+        if offline:
+            _install_offline(requirements)
+        else:
+            _install(requirements, absent)
+        stamp["installed"].update(dict.fromkeys(absent, digest))
+    _link_sources()
+    STAMP.write_text(json.dumps(stamp))
+
+
+def _link_sources():
+    """`import waywiser` and the command use this source tree; the compiled parts are built into it."""
+    libraries = next((VENV / "lib").glob("python3*"))
+    command = VENV / "bin/waywiser"
+    _write_if_changed(libraries / "site-packages/waywiser.pth", f"{ROOT / 'python'}\n")
+    _write_if_changed(command, f"#!{PYTHON}\nfrom waywiser.cli import main\n\nmain()\n")
+    command.chmod(0o755)
+
+
+def _write_if_changed(path, text):
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)

@@ -1,0 +1,134 @@
+"""Rules on where things stand in this repository. The rules are the tables at the top; the tests only apply them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "src/waywiser"
+
+# Folder of src/waywiser -> the folders that it may include, besides itself.
+MAY_INCLUDE = {
+    "base": set(),
+    "device": {"base"},
+    "topology": {"base", "device"},
+    "path": {"base", "device", "topology"},
+    "kernels": {"base", "device"},
+    "transport": {"base", "device", "topology", "path", "kernels"},
+    "measure": {"base", "device", "topology", "path", "kernels", "transport"},
+    "policy": {"base", "device", "topology", "path", "kernels", "transport", "measure"},
+}
+NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)$")
+README_LINES = 60
+VERB_LINES = 300
+# Function -> the only file that may call it.
+ONLY_CALLER = {"getenv": "base/environment.cpp", "secure_getenv": "base/environment.cpp", "setenv": "", "putenv": ""}
+CPP = {".cpp", ".hpp", ".cu", ".cuh"}
+
+
+def repository_files() -> list[Path]:
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    answer = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True)
+    if answer.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [Path(line) for line in answer.stdout.splitlines() if (ROOT / line).exists()]
+
+
+def cpp_files() -> list[Path]:
+    return sorted(path for path in SOURCES.rglob("*") if path.suffix in CPP)
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+
+
+def includes(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        found = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+        if found:
+            yield number, found.group(1)
+
+
+def wrong_includes(folder: str, included: list[str]) -> list[str]:
+    """Those of `included` that a file of `folder` must not include."""
+    wrong = []
+    for header in included:
+        parts = header.split("/")
+        if parts[0] == "waywiser" and parts[1] != folder and parts[1] not in MAY_INCLUDE[folder]:
+            wrong.append(header)
+        if parts[0] in (".", ".."):
+            wrong.append(header)
+    return wrong
+
+
+def test_the_include_rule_refuses_an_upward_include() -> None:
+    assert wrong_includes("base", ["waywiser/base/error.hpp", "vector"]) == []
+    assert wrong_includes("base", ["waywiser/path/path.hpp"]) == ["waywiser/path/path.hpp"]
+    assert wrong_includes("measure", ["waywiser/policy/plan.hpp"]) == ["waywiser/policy/plan.hpp"]
+    assert wrong_includes("path", ["../base/error.hpp"]) == ["../base/error.hpp"]
+
+
+def test_every_folder_has_a_place_in_the_order() -> None:
+    assert {path.name for path in SOURCES.iterdir() if path.is_dir()} <= MAY_INCLUDE.keys()
+
+
+def test_includes_point_downwards() -> None:
+    wrong = []
+    for path in cpp_files():
+        folder = path.relative_to(SOURCES).parts[0]
+        for number, header in includes(path):
+            wrong += [f"{path.relative_to(ROOT)}:{number}: {bad}" for bad in wrong_includes(folder, [header])]
+    assert wrong == []
+
+
+def test_headers_are_guarded_by_pragma_once() -> None:
+    headers = [path for path in cpp_files() if path.suffix in {".hpp", ".cuh"}]
+    assert [str(path) for path in headers if not path.read_text().startswith("#pragma once")] == []
+
+
+def test_device_code_only_where_the_suffix_says_so() -> None:
+    wrong = [path for path in cpp_files() if path.suffix in {".cpp", ".hpp"} and "<<<" in path.read_text()]
+    assert wrong == []
+
+
+def test_names_say_something() -> None:
+    wrong = [
+        str(path)
+        for path in repository_files()
+        if any(NAMES_THAT_SAY_NOTHING.match(part.split(".")[0].lower()) for part in path.parts)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in SOURCES.iterdir() if path.is_dir()))
+def test_each_folder_has_a_short_readme(folder: str) -> None:
+    readme = SOURCES / folder / "README.md"
+    assert readme.exists(), f"src/waywiser/{folder} has no README.md"
+    assert len(readme.read_text().splitlines()) <= README_LINES
+
+
+def test_functions_with_one_caller_have_one() -> None:
+    wrong = []
+    for path in cpp_files():
+        text = without_comments(path.read_text())
+        for function, allowed in ONLY_CALLER.items():
+            called = re.search(rf"\b{function}\s*\(", text)
+            if called and str(path.relative_to(SOURCES)) != allowed:
+                wrong.append(f"{path.relative_to(ROOT)} calls {function}")
+    assert wrong == []
+
+
+def test_verb_files_are_short() -> None:
+    verbs = (ROOT / "python/waywiser/cli").glob("*.py")
+    assert [path.name for path in verbs if len(path.read_text().splitlines()) > VERB_LINES] == []
+
+
+def test_every_verb_has_its_file() -> None:
+    from waywiser.cli import VERBS
+
+    assert [verb for verb in VERBS if not (ROOT / f"python/waywiser/cli/{verb}.py").exists()] == []

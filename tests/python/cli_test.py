@@ -1,0 +1,102 @@
+"""The command line: exit codes, one line per failure, verbs that are loaded only when they are named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+from waywiser import _core, cli
+from waywiser.errors import InputError
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from waywiser.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def failing_verb(monkeypatch: pytest.MonkeyPatch) -> dict[str, BaseException]:
+    """A verb `fail` that raises what the test puts into the returned dictionary."""
+    raised: dict[str, BaseException] = {}
+
+    def fail() -> None:
+        raise raised["error"]
+
+    module = types.ModuleType("waywiser.cli.fail")
+    module.fail = fail  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "waywiser.cli.fail", module)
+    monkeypatch.setitem(cli.VERBS, "fail", "Fails.")
+    return raised
+
+
+def core_error(kind: str) -> Exception:
+    error = _core.Error("the exact cause")
+    error.kind = kind
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (InputError("a.json: broken"), 2, "waywiser: a.json: broken\n"),
+        (InputError("two\nlines"), 2, "waywiser: two lines\n"),
+        (
+            FileNotFoundError(2, "No such file or directory", "x.json"),
+            2,
+            "waywiser: x.json: No such file or directory\n",
+        ),
+        (core_error("invalid input"), 2, "waywiser: the exact cause\n"),
+        (core_error("io"), 2, "waywiser: the exact cause\n"),
+        (core_error("device"), 1, "waywiser: the exact cause\n"),
+        (core_error("interrupted"), 130, "waywiser: the exact cause\n"),
+        (KeyboardInterrupt(), 130, "waywiser: interrupted\n"),
+        (ValueError(), 1, "waywiser: ValueError\n"),
+    ],
+)
+def test_failures_are_one_line_and_a_code(
+    failing_verb: dict[str, BaseException],
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    line: str,
+) -> None:
+    failing_verb["error"] = error
+    assert cli.run(["fail"]) == code
+    captured = capsys.readouterr()
+    assert captured.err.lstrip("\n") == line
+    assert captured.out == ""
+
+
+def test_verbose_shows_where(failing_verb: dict[str, BaseException], capsys: pytest.CaptureFixture[str]) -> None:
+    failing_verb["error"] = InputError("broken")
+    assert cli.run(["fail", "--verbose"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--no-such-option"], ["no-such-verb"]])
+def test_bad_arguments_are_one_line(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("waywiser: ") and done.stderr.count("\n") == 1
+
+
+def test_version_and_help() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout.split()[0]) == (0, "waywiser")
+    shown = run("--help")
+    assert shown.returncode == 0
+    assert all(verb in shown.stdout for verb in cli.VERBS)
+
+
+def test_help_loads_no_verb_and_no_heavy_package() -> None:
+    script = (
+        "import sys; from waywiser import cli; cli.run(['--help']);"
+        "loaded = {'numpy', 'matplotlib', 'plotly', *(f'waywiser.cli.{v}' for v in cli.VERBS)} & set(sys.modules);"
+        "sys.exit(str(loaded) if loaded else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

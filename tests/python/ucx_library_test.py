@@ -1,0 +1,48 @@
+"""Which libucp is chosen, in order: mapped, named by the environment, the system's, the wheel's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from waywiser import ucx_library
+from waywiser.ucx_library import LibucpChoice, find_libucp, select_libucp
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No libucp anywhere, until a test puts one somewhere."""
+    monkeypatch.delenv("WAYWISER_LIBUCP", raising=False)
+    for place in ("_mapped", "_system", "_wheel"):
+        monkeypatch.setattr(ucx_library, place, lambda: None)
+    return monkeypatch
+
+
+def test_order_of_the_places(places: pytest.MonkeyPatch) -> None:
+    assert find_libucp() == LibucpChoice(None, "none")
+    places.setattr(ucx_library, "_wheel", lambda: Path("/wheel"))
+    assert find_libucp() == LibucpChoice(Path("/wheel"), "wheel")
+    places.setattr(ucx_library, "_system", lambda: Path("/system"))
+    assert find_libucp() == LibucpChoice(Path("/system"), "system")
+    places.setenv("WAYWISER_LIBUCP", "/named")
+    assert find_libucp() == LibucpChoice(Path("/named"), "environment")
+    places.setattr(ucx_library, "_mapped", lambda: Path("/mapped"))
+    assert find_libucp() == LibucpChoice(Path("/mapped"), "mapped")
+
+
+def test_the_choice_is_left_in_the_environment(places: pytest.MonkeyPatch) -> None:
+    import os
+
+    places.setenv("WAYWISER_LIBUCP", "")
+    select_libucp()
+    assert os.environ["WAYWISER_LIBUCP"] == ""
+    places.setattr(ucx_library, "_wheel", lambda: Path("/wheel"))
+    assert select_libucp().origin == "wheel"
+    assert os.environ["WAYWISER_LIBUCP"] == "/wheel"
+
+
+def test_a_listed_folder_comes_before_the_usual_ones(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "libucp.so.0").touch()
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/none::{tmp_path}")
+    assert ucx_library._system() == tmp_path / "libucp.so.0"
