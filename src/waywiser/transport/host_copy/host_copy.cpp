@@ -1,0 +1,72 @@
+#include "waywiser/transport/host_copy/host_copy.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/transport/host_copy/nontemporal_copy.hpp"
+#include "waywiser/transport/host_copy/thread_team.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr int most_threads = 256;
+constexpr Bytes least_share = 4096;  // a thread with less to copy costs more than it brings
+
+bool nontemporal(const Path& path) {
+  const std::string_view stores = path.parameter("stores");
+  if (stores != "temporal" && stores != "nontemporal")
+    throw Error(ErrorKind::invalid_input, label(path) + ": parameter 'stores' must be temporal or nontemporal");
+  return stores == "nontemporal";
+}
+
+class HostCopy : public Transport {
+ public:
+  explicit HostCopy(const Path& path)
+      : nontemporal_(nontemporal(path)), team_(static_cast<int>(path.integer("threads", 1, most_threads))) {}
+
+  void put(Region destination, ConstRegion source, Stream& stream) override {
+    check_put(destination, source);
+    std::byte* to = stream.reach(destination);
+    const std::byte* from = stream.reach(source);
+    const Bytes bytes = source.bytes;
+    const Bytes members = std::clamp<Bytes>(bytes / least_share, 1, static_cast<Bytes>(team_.members()));
+    const Bytes share = (bytes / members + least_share - 1) / least_share * least_share;
+    team_.run(static_cast<int>(members), [&](int member) {
+      const Bytes begin = std::min(bytes, share * static_cast<Bytes>(member));
+      const Bytes end = static_cast<Bytes>(member) + 1 == members ? bytes : std::min(bytes, begin + share);
+      copy(to + begin, from + begin, end - begin);
+    });
+  }
+
+  void signal(Region flag, std::uint64_t value, Stream& stream) override { stream.write_value(flag, value); }
+
+ private:
+  void copy(std::byte* to, const std::byte* from, Bytes bytes) const {
+    if (nontemporal_) {
+      nontemporal_copy(to, from, bytes);
+    } else if (bytes != 0) {
+      std::memcpy(to, from, bytes);
+    }
+  }
+
+  bool nontemporal_;
+  ThreadTeam team_;
+};
+
+std::optional<std::string> why_not(const Path& path, const TransportContext&) {
+  for (const Place place : {path.source, path.destination})
+    if (place.is_gpu()) return "the host cannot touch the memory of " + text(place);
+  path.integer("threads", 1, most_threads);
+  return nontemporal(path) ? why_no_nontemporal_copy() : std::nullopt;
+}
+
+Place works_on(const Path& path) { return path.processes == 1 ? path.destination : path.source; }
+
+std::unique_ptr<Transport> open(const Path& path, const TransportContext&) { return std::make_unique<HostCopy>(path); }
+
+}  // namespace
+
+Mechanism host_copy_mechanism() { return {"host_copy", "a copy by CPU threads", why_not, works_on, open}; }
+
+}  // namespace waywiser

@@ -1,0 +1,40 @@
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/transport/host_copy/host_copy.hpp"
+#include "waywiser/transport/transport.hpp"
+
+namespace waywiser {
+
+std::span<const Mechanism> mechanisms() {
+  static const Mechanism rows[] = {
+      host_copy_mechanism(),
+  };
+  return rows;
+}
+
+const Mechanism* find_mechanism(std::string_view name) {
+  const auto rows = mechanisms();
+  const auto found = std::ranges::find(rows, name, &Mechanism::name);
+  return found == rows.end() ? nullptr : &*found;
+}
+
+std::optional<std::string> why_unavailable(const Path& path, const TransportContext& context) {
+  const Mechanism* row = find_mechanism(path.mechanism);
+  if (row == nullptr) return "there is no mechanism of this name";
+  for (const Place place : {path.source, path.destination}) {
+    if (place.is_gpu() && place.index >= context.platform.gpu_count())
+      return "there is no GPU " + std::to_string(place.index) + " here (" +
+             std::to_string(context.platform.gpu_count()) + " in the " + std::string(context.platform.backend()) +
+             " back end)";
+  }
+  return row->why_unavailable(path, context);
+}
+
+std::unique_ptr<Transport> open_transport(const Path& path, const TransportContext& context) {
+  if (const auto why = why_unavailable(path, context))
+    throw Error(ErrorKind::unavailable, path.mechanism + ": " + *why);
+  return find_mechanism(path.mechanism)->open(path, context);
+}
+
+}  // namespace waywiser
