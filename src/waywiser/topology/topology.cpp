@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
-#include <unordered_map>
 
 #include "waywiser/base/error.hpp"
 
@@ -30,9 +29,21 @@ bool rate_fits(const std::optional<BytesPerSecond>& rate) {
   return !rate || (std::isfinite(*rate) && *rate > 0 && *rate < 1e18);
 }
 
+// parse_place() must read the ids of memories.
+bool place_id(const Device& device) {
+  const std::string_view id = device.id;
+  if (!id.starts_with(device.kind)) return false;
+  const std::string_view number = id.substr(device.kind.size());
+  return !number.empty() && number.size() <= 4 && (number == "0" || number[0] != '0') &&
+         number.find_first_not_of("0123456789") == number.npos;
+}
+
 void validate_device(const Device& device, std::string_view what) {
   if (!plain_id(device.id)) refuse(what, "'" + device.id.substr(0, 64) + "' is not a device id");
   if (!known(device_kinds(), device.kind)) refuse(what, device.id + " has the unknown kind '" + device.kind + "'");
+  if ((device.kind == "host" || device.kind == "gpu") && !place_id(device))
+    refuse(what, "the " + device.kind + " '" + device.id + "' must be called " + device.kind + "0, " + device.kind +
+                     "1, ...");
   if (device.numa < -1 || device.numa >= 4096) refuse(what, device.id + ": numa must be from -1 to 4095");
   if (std::max({device.name.size(), device.bus_id.size(), device.cores.size()}) > longest_text)
     refuse(what, device.id + " has a text longer than " + std::to_string(longest_text));
@@ -53,14 +64,13 @@ void validate_link(const Link& link, std::string_view what) {
 }  // namespace
 
 const std::vector<std::string_view>& device_kinds() {
-  static const std::vector<std::string_view> kinds{"host", "cpu",  "root",   "switch",   "bridge",
-                                                   "gpu",  "nic",  "nvme",   "nvswitch", "network"};
+  static const std::vector<std::string_view> kinds{"host", "cpu", "root", "switch",   "bridge",
+                                                   "gpu",  "nic", "nvme", "nvswitch", "network"};
   return kinds;
 }
 
 const std::vector<std::string_view>& link_kinds() {
-  static const std::vector<std::string_view> kinds{"nvlink", "pcie",     "socket", "memory",
-                                                   "c2c",    "internal", "network"};
+  static const std::vector<std::string_view> kinds{"nvlink", "pcie", "socket", "memory", "c2c", "internal", "network"};
   return kinds;
 }
 
@@ -91,6 +101,11 @@ std::vector<std::string> places(const Topology& topology) {
 void validate(const Topology& topology, std::string_view what) {
   if (topology.devices.size() > most_devices) refuse(what, "more than " + std::to_string(most_devices) + " devices");
   if (topology.links.size() > most_links) refuse(what, "more than " + std::to_string(most_links) + " links");
+  const auto is_end = [](const Device& device) {
+    return device.kind == "host" || device.kind == "gpu" || device.kind == "nic";
+  };
+  if (std::ranges::count_if(topology.devices, is_end) > static_cast<std::ptrdiff_t>(most_ends))
+    refuse(what, "more than " + std::to_string(most_ends) + " memories and NICs");
   std::set<std::string_view> seen;
   for (const Device& device : topology.devices) {
     validate_device(device, what);

@@ -36,10 +36,10 @@ struct Link {
   int width = 0;  // PCIe lanes, trained now
   int max_generation = 0;
   int max_width = 0;
-  int count = 1;                            // NVLinks (or socket links) that run side by side
-  std::optional<BytesPerSecond> nominal;    // what the wires carry after encoding; a measurement above it is wrong
-  std::optional<BytesPerSecond> achievable; // what good software reaches
-  std::string source;                       // where the two numbers come from
+  int count = 1;                             // NVLinks (or socket links) that run side by side
+  std::optional<BytesPerSecond> nominal;     // what the wires carry after encoding; a measurement above it is wrong
+  std::optional<BytesPerSecond> achievable;  // what good software reaches
+  std::string source;                        // where the two numbers come from
 
   bool trained_down() const { return width < max_width || generation < max_generation; }
   bool operator==(const Link&) const = default;
@@ -49,7 +49,7 @@ struct Topology {
   std::string name;
   std::string kind = "synthetic";  // published, recorded, discovered, synthetic
   std::string source;
-  std::vector<std::string> notes;  // what could not be found out, and what was assumed
+  std::vector<std::string> notes;               // what could not be found out, and what was assumed
   std::map<std::string, std::string> software;  // "driver": "580.159.04", "kernel": ...
   std::vector<Device> devices;
   std::vector<Link> links;
@@ -65,6 +65,7 @@ inline constexpr std::string_view topology_schema = "waywiser.topology";
 inline constexpr int topology_version = 1;
 inline constexpr std::size_t most_devices = 4096;
 inline constexpr std::size_t most_links = 65536;
+inline constexpr std::size_t most_ends = 512;  // memories and NICs: their pairs are enumerated
 
 const std::vector<std::string_view>& device_kinds();
 const std::vector<std::string_view>& link_kinds();

@@ -114,9 +114,9 @@ void read_notes(Topology& topology, const Json& value, std::string_view what) {
 }  // namespace
 
 Json to_json(const Topology& topology) {
-  Json value{{"schema", topology_schema},    {"version", topology_version}, {"fingerprint", fingerprint(topology)},
-             {"name", topology.name},        {"kind", topology.kind},       {"source", topology.source},
-             {"notes", Json::array()},       {"software", Json::object()},  {"devices", Json::array()},
+  Json value{{"schema", topology_schema}, {"version", topology_version}, {"fingerprint", fingerprint(topology)},
+             {"name", topology.name},     {"kind", topology.kind},       {"source", topology.source},
+             {"notes", Json::array()},    {"software", Json::object()},  {"devices", Json::array()},
              {"links", Json::array()}};
   for (const std::string& note : topology.notes) value["notes"].push_back(note);
   for (const auto& [name, version] : topology.software) value["software"][name] = version;

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "waywiser/topology/topology.hpp"
+
+namespace waywiser {
+
+// One link, walked in one direction.
+struct Hop {
+  std::string from;
+  std::string to;
+  Link link;
+};
+
+// The GPU fabric: NVLinks between GPUs and NVSwitches. An NVLink to a CPU leads to host memory and is not part of it.
+enum class Links { all, gpu_fabric, no_gpu_fabric };
+
+// Answers questions about who is next to whom; keeps a reference, so the topology must outlive it.
+class Graph {
+ public:
+  explicit Graph(const Topology& topology);
+
+  // Fewest links from a to b; only cpu, root, switch, bridge and nvswitch lie between. Empty when a is b or when
+  // there is none.
+  std::vector<Hop> walk(std::string_view a, std::string_view b, Links links = Links::all) const;
+  // NVLinks that a can use towards b, directly or through NVSwitches; 0 when there is none.
+  int nvlinks(std::string_view a, std::string_view b) const;
+
+  const Topology& topology() const noexcept { return *topology_; }
+
+ private:
+  std::size_t index(std::string_view id) const;
+  bool walkable(const Link& link, Links links) const;
+  struct Edge {
+    std::size_t to;
+    std::size_t link;
+  };
+  const Topology* topology_;
+  std::unordered_map<std::string_view, std::size_t> index_;
+  std::vector<std::vector<Edge>> edges_;
+};
+
+}  // namespace waywiser
