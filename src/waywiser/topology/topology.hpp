@@ -37,9 +37,9 @@ struct Link {
   int max_generation = 0;
   int max_width = 0;
   int count = 1;                             // NVLinks (or socket links) that run side by side
-  std::optional<BytesPerSecond> nominal;     // what the wires carry after encoding; a measurement above it is wrong
-  std::optional<BytesPerSecond> achievable;  // what good software reaches
-  std::string source;                        // where the two numbers come from
+  std::optional<BytesPerSecond> nominal = {};     // what the wires carry after encoding; a measurement above it is wrong
+  std::optional<BytesPerSecond> achievable = {};  // what good software reaches
+  std::string source = {};                        // where the two numbers come from
 
   bool trained_down() const { return width < max_width || generation < max_generation; }
   bool operator==(const Link&) const = default;
