@@ -4,3 +4,4 @@
 
 // One function for each folder of src/waywiser, defined in the file of the same name.
 void bind_base(nanobind::module_& m);
+void bind_topology(nanobind::module_& m);

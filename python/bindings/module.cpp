@@ -3,4 +3,5 @@
 NB_MODULE(_core, m) {
   m.doc() = "The C++ core of Waywiser";
   bind_base(m);
+  bind_topology(m);
 }

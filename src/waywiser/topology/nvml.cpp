@@ -23,7 +23,8 @@ std::string text_of(const std::array<char, size>& text) {
 // "00000000:3B:00.0" -> "0000:3b:00.0"
 std::string sysfs_bus_id(const NvmlPciInfo& info) {
   std::string text(info.bus_id, ::strnlen(info.bus_id, sizeof info.bus_id));
-  std::ranges::transform(text, text.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
   return text.size() == 16 && text.starts_with("0000") ? text.substr(4) : text;
 }
 
@@ -76,15 +77,19 @@ NvmlGpu read_gpu(const NvmlFunctions& nvml, NvmlDeviceHandle* device, NvmlReport
   int minor = 0;
   unsigned number = 0;
   unsigned pending = 0;
-  if (nvml.device_name != nullptr && nvml.device_name(device, text.data(), text.size()) == success) gpu.name = text_of(text);
+  if (nvml.device_name != nullptr && nvml.device_name(device, text.data(), text.size()) == success)
+    gpu.name = text_of(text);
   if (nvml.pci_info != nullptr && nvml.pci_info(device, &info) == success) gpu.bus_id = sysfs_bus_id(info);
   if (nvml.memory_info != nullptr && nvml.memory_info(device, &memory) == success) gpu.memory_bytes = memory.total;
   if (nvml.compute_capability != nullptr) nvml.compute_capability(device, &gpu.compute_major, &minor);
-  if (nvml.pcie_generation != nullptr && nvml.pcie_generation(device, &number) == success) gpu.pcie_generation = small(number);
+  if (nvml.pcie_generation != nullptr && nvml.pcie_generation(device, &number) == success)
+    gpu.pcie_generation = small(number);
   if (nvml.pcie_width != nullptr && nvml.pcie_width(device, &number) == success) gpu.pcie_width = small(number);
-  if (nvml.pcie_width_now != nullptr && nvml.pcie_width_now(device, &number) == success) gpu.pcie_width_now = small(number);
+  if (nvml.pcie_width_now != nullptr && nvml.pcie_width_now(device, &number) == success)
+    gpu.pcie_width_now = small(number);
   if (nvml.mig_mode != nullptr && nvml.mig_mode(device, &number, &pending) == success && number == 1)
-    report.notes.push_back("gpu" + std::to_string(report.gpus.size()) + " is split by MIG: its instances reach no peers");
+    report.notes.push_back("gpu" + std::to_string(report.gpus.size()) +
+                           " is split by MIG: its instances reach no peers");
   read_nvlinks(nvml, device, gpu);
   return gpu;
 }

@@ -24,10 +24,10 @@ struct NvmlGpu {
   int pcie_generation = 0;  // of device and slot together
   int pcie_width = 0;
   int pcie_width_now = 0;
-  unsigned nvlinks = 0;                   // that the GPU has
-  std::vector<NvmlLink> active;           // that are up
-  std::optional<double> nvlink_megabytes; // per second, link and direction
-  std::vector<std::string> peers;         // "ok" or why not, towards each GPU; empty text when unknown
+  unsigned nvlinks = 0;                    // that the GPU has
+  std::vector<NvmlLink> active;            // that are up
+  std::optional<double> nvlink_megabytes;  // per second, link and direction
+  std::vector<std::string> peers;          // "ok" or why not, towards each GPU; empty text when unknown
 };
 
 // What the driver says about the GPUs that this process may see.

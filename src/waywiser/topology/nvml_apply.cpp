@@ -124,8 +124,8 @@ Link nvlink(const std::string& a, const std::string& b, int count, const NvmlGpu
 }
 
 struct Ends {
-  std::map<std::string, int> links;     // other device -> number of links
-  std::set<std::string> nvswitches;     // bus ids
+  std::map<std::string, int> links;  // other device -> number of links
+  std::set<std::string> nvswitches;  // bus ids
 };
 
 Ends ends_of(const Topology& topology, const NvmlReport& report, const NvmlGpu& gpu) {
@@ -162,13 +162,13 @@ void add_nvlinks(Topology& topology, const NvmlReport& report) {
       const bool peer = other.starts_with("gpu");
       if (peer && std::stoul(other.substr(3)) < i) continue;  // already there from the other side
       const bool cpu = other.starts_with("cpu");
-      links.push_back(nvlink(gpu_id(i), cpu ? own_cpu(topology, topology.at(gpu_id(i)), other) : other, count,
-                             report.gpus[i]));
+      links.push_back(
+          nvlink(gpu_id(i), cpu ? own_cpu(topology, topology.at(gpu_id(i)), other) : other, count, report.gpus[i]));
     }
   }
   if (!nvswitches.empty())
-    topology.devices.push_back({"nvswitch0", "nvswitch", "NVSwitch", "", -1, "", 0,
-                                {{"switches", std::to_string(nvswitches.size())}}});
+    topology.devices.push_back(
+        {"nvswitch0", "nvswitch", "NVSwitch", "", -1, "", 0, {{"switches", std::to_string(nvswitches.size())}}});
   topology.links.insert(topology.links.end(), links.begin(), links.end());
 }
 

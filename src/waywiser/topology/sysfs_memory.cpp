@@ -48,8 +48,14 @@ std::string physical_cores(const SystemFiles& files, const std::vector<int>& cpu
 }
 
 Device host_device(const SystemFiles& files, int node, const std::vector<int>& cpus, Bytes memory) {
-  Device host{"host" + std::to_string(node), "host", "NUMA node " + std::to_string(node), "", node, format_cpulist(cpus),
-              memory, {}};
+  Device host{"host" + std::to_string(node),
+              "host",
+              "NUMA node " + std::to_string(node),
+              "",
+              node,
+              format_cpulist(cpus),
+              memory,
+              {}};
   if (const std::string cores = physical_cores(files, cpus); cores != host.cores)
     host.attributes["physical_cores"] = cores;
   if (const auto distances = files.line(node_folder + "node" + std::to_string(node) + "/distance"))

@@ -21,7 +21,8 @@ Device* nic_at(Topology& topology, const std::vector<std::string>& path) {
 std::optional<BytesPerSecond> rate_of_port(const std::string& text) {
   double gigabits = 0;
   const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), gigabits);
-  if (problem != std::errc{} || text.find("Gb/sec") == text.npos || !(gigabits > 0) || gigabits > 1e5) return std::nullopt;
+  if (problem != std::errc{} || text.find("Gb/sec") == text.npos || !(gigabits > 0) || gigabits > 1e5)
+    return std::nullopt;
   return gigabits * 1e9 / 8;
 }
 

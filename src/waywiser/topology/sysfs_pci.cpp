@@ -29,12 +29,14 @@ struct Function {
 };
 
 bool is_bus_id(std::string_view text) {
-  return text.size() >= 12 && text[text.size() - 2] == '.' && text[text.size() - 5] == ':' && text[text.size() - 8] == ':';
+  return text.size() >= 12 && text[text.size() - 2] == '.' && text[text.size() - 5] == ':' &&
+         text[text.size() - 8] == ':';
 }
 
 int generation(const std::optional<std::string>& speed) {
   if (!speed) return 0;
-  constexpr std::pair<std::string_view, int> speeds[] = {{"2.5 ", 1}, {"5", 2}, {"8", 3}, {"16", 4}, {"32", 5}, {"64", 6}};
+  constexpr std::pair<std::string_view, int> speeds[] = {{"2.5 ", 1}, {"5", 2},  {"8", 3},
+                                                         {"16", 4},   {"32", 5}, {"64", 6}};
   const std::string_view number = std::string_view(*speed).substr(0, speed->find_first_of(". "));
   for (const auto& [text, value] : speeds)
     if (number == text || (value == 1 && speed->starts_with(text))) return value;
@@ -106,7 +108,8 @@ class NumaNodes {
   int of(const Function& function, std::vector<std::string>& notes) const {
     if (const int node = told(function.bus_id); node >= 0) return node;
     for (auto bridge = function.ancestors.rbegin(); bridge != function.ancestors.rend(); ++bridge)
-      if (const int node = told(*bridge); node >= 0) return noted(function, node, "that of its bridge " + *bridge, notes);
+      if (const int node = told(*bridge); node >= 0)
+        return noted(function, node, "that of its bridge " + *bridge, notes);
     if (nodes_.size() == 1) return noted(function, nodes_.begin()->first, "the only one", notes);
     std::vector<std::string> places = function.ancestors;
     places.push_back(function.bus_id);
@@ -158,8 +161,14 @@ class Tree {
 
  private:
   void add_endpoint(const Function& function, const std::string& kind) {
-    Device device{next_id(kind), kind, name_of(files_, function, kind), function.bus_id,
-                  numa_.of(function, topology_.notes), "", 0, {}};
+    Device device{next_id(kind),
+                  kind,
+                  name_of(files_, function, kind),
+                  function.bus_id,
+                  numa_.of(function, topology_.notes),
+                  "",
+                  0,
+                  {}};
     device.cores = files_.line(pci_folder + function.bus_id + "/local_cpulist").value_or("");
     device.attributes["pci"] = hexadecimal(function.vendor) + ":" + hexadecimal(function.device);
     const std::string parent = add_above(function, device.numa);
@@ -181,7 +190,13 @@ class Tree {
         const auto port = functions_.find(up);
         const Function& facts = port == functions_.end() ? function : port->second;
         const std::string name = has_downstream ? "PCIe switch" : "PCI bridge";
-        topology_.devices.push_back({entry->second, has_downstream ? "switch" : "bridge", name, up, numa, "", 0,
+        topology_.devices.push_back({entry->second,
+                                     has_downstream ? "switch" : "bridge",
+                                     name,
+                                     up,
+                                     numa,
+                                     "",
+                                     0,
                                      {{"pci", hexadecimal(facts.vendor) + ":" + hexadecimal(facts.device)}}});
         topology_.links.push_back(pcie_link(parent, entry->second, facts, function.ancestors[i - 1]));
       }

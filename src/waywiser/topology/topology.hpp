@@ -36,8 +36,8 @@ struct Link {
   int width = 0;  // PCIe lanes, trained now
   int max_generation = 0;
   int max_width = 0;
-  int count = 1;                             // NVLinks (or socket links) that run side by side
-  std::optional<BytesPerSecond> nominal = {};     // what the wires carry after encoding; a measurement above it is wrong
+  int count = 1;                               // NVLinks (or socket links) that run side by side
+  std::optional<BytesPerSecond> nominal = {};  // what the wires carry after encoding; a measurement above it is wrong
   std::optional<BytesPerSecond> achievable = {};  // what good software reaches
   std::string source = {};                        // where the two numbers come from
 
