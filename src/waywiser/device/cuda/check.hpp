@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <source_location>
+#include <string_view>
+
+namespace waywiser {
+
+// Throws device with `what` and CUDA's own words unless `result` is success. The error is cleared first, so that the
+// next launch check does not find it again.
+void check_cuda(cudaError_t result, std::string_view what,
+                std::source_location where = std::source_location::current());
+void check_driver(CUresult result, std::string_view what, std::source_location where = std::source_location::current());
+
+}  // namespace waywiser

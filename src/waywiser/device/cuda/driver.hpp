@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+
+namespace waywiser {
+
+// The driver calls that the runtime has no twin for, found through the runtime: libcuda is never linked, so that the
+// program starts on machines without a driver.
+struct Driver {
+  CUresult (*get_error_string)(CUresult, const char**);
+  CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
+  CUresult (*stream_write_value)(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+  CUresult (*stream_wait_value)(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+  CUresult (*mem_granularity)(std::size_t*, const CUmemAllocationProp*, CUmemAllocationGranularity_flags);
+  CUresult (*mem_create)(CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long);
+  CUresult (*mem_release)(CUmemGenericAllocationHandle);
+  CUresult (*mem_reserve)(CUdeviceptr*, std::size_t, std::size_t, CUdeviceptr, unsigned long long);
+  CUresult (*mem_address_free)(CUdeviceptr, std::size_t);
+  CUresult (*mem_map)(CUdeviceptr, std::size_t, std::size_t, CUmemGenericAllocationHandle, unsigned long long);
+  CUresult (*mem_unmap)(CUdeviceptr, std::size_t);
+  CUresult (*mem_set_access)(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t);
+  CUresult (*mem_export)(void*, CUmemGenericAllocationHandle, CUmemAllocationHandleType, unsigned long long);
+  CUresult (*mem_import)(CUmemGenericAllocationHandle*, void*, CUmemAllocationHandleType);
+};
+
+// Looked up at the first use. Throws unavailable when the driver lacks one.
+const Driver& driver();
+
+}  // namespace waywiser

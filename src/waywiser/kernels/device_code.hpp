@@ -1,0 +1,8 @@
+#pragma once
+
+// Marks code that runs in CUDA kernels as well as on host threads.
+#if defined(__CUDACC__)
+#define WAYWISER_DEVICE __host__ __device__
+#else
+#define WAYWISER_DEVICE
+#endif
