@@ -1,0 +1,31 @@
+#include "waywiser/device/cuda/cuda_event.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/cuda/check.hpp"
+#include "waywiser/device/cuda/cuda_device.hpp"
+#include "waywiser/device/cuda/poll.hpp"
+
+namespace waywiser {
+
+CudaEvent::CudaEvent(Place place, int ordinal) : place_(place) {
+  const CurrentDevice current(ordinal);
+  check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDefault), "cudaEventCreate");
+}
+
+CudaEvent::~CudaEvent() { cudaEventDestroy(event_); }
+
+bool CudaEvent::done() const { return is_done(cudaEventQuery(event_), place_); }
+
+void CudaEvent::synchronize(Deadline deadline) const {
+  if (!poll([this] { return done(); }, deadline)) throw too_late("an event", place_);
+}
+
+Seconds CudaEvent::since(const Event& earlier) const {
+  const auto* other = dynamic_cast<const CudaEvent*>(&earlier);
+  if (other == nullptr) throw Error(ErrorKind::invalid_input, "event times are comparable on one device only");
+  float milliseconds = 0;
+  check_cuda(cudaEventElapsedTime(&milliseconds, other->event_, event_), "cudaEventElapsedTime");
+  return static_cast<Seconds>(milliseconds) * 1e-3;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <vector>
+
+#include "waywiser/device/memory.hpp"
+
+namespace waywiser {
+
+// One kind of owned address range each; shared between a Memory and those that open the same handle again.
+class CudaRange {
+ public:
+  virtual ~CudaRange() = default;
+  std::byte* data() const noexcept { return data_; }
+
+ protected:
+  std::byte* data_ = nullptr;
+};
+
+struct CudaBlock : MemoryBlock {
+  std::shared_ptr<CudaRange> range;
+};
+
+// cudaMalloc.
+class PlainRange : public CudaRange {
+ public:
+  PlainRange(int ordinal, Bytes bytes);
+  ~PlainRange() override;
+
+ private:
+  int ordinal_;
+};
+
+// Virtual memory management: exportable as a file descriptor. `reachers`: the devices that may read and write it.
+class MappedRange : public CudaRange {
+ public:
+  MappedRange(int ordinal, Bytes bytes, const std::vector<int>& reachers);
+  MappedRange(const Descriptor& exported, int ordinal, Bytes bytes, const std::vector<int>& reachers);
+  ~MappedRange() override;
+  Descriptor export_descriptor() const;
+
+ private:
+  void map(int ordinal, const std::vector<int>& reachers);
+  void release() noexcept;
+
+  Bytes length_ = 0;
+  CUmemGenericAllocationHandle handle_ = 0;
+  bool mapped_ = false;
+};
+
+// cudaIpcOpenMemHandle: the plain allocation of another process.
+class OpenedRange : public CudaRange {
+ public:
+  OpenedRange(int ordinal, const cudaIpcMemHandle_t& handle);
+  ~OpenedRange() override;
+
+ private:
+  int ordinal_;
+};
+
+// Host memory that the GPUs reach at its own address.
+class RegisteredRange : public CudaRange {
+ public:
+  explicit RegisteredRange(Memory memory);
+  ~RegisteredRange() override;
+  const Memory& memory() const noexcept { return memory_; }
+
+ private:
+  Memory memory_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,195 @@
+#include "waywiser/device/cuda/cuda_platform.hpp"
+
+#include <cstring>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/cuda/check.hpp"
+#include "waywiser/device/cuda/cuda_event.hpp"
+#include "waywiser/device/cuda/cuda_stream.hpp"
+#include "waywiser/device/cuda/driver.hpp"
+#include "waywiser/device/cuda/gpu_state.hpp"
+
+namespace waywiser {
+namespace {
+
+Memory own(Place place, Bytes bytes, Allocation allocation, std::shared_ptr<CudaRange> range) {
+  auto block = std::make_unique<CudaBlock>();
+  block->region = {range->data(), bytes, place};
+  block->allocation = allocation;
+  block->range = std::move(range);
+  return Memory(std::move(block));
+}
+
+bool supports(int ordinal, CUdevice_attribute attribute) {
+  int value = 0;
+  return driver().device_get_attribute(&value, attribute, ordinal) == CUDA_SUCCESS && value != 0;
+}
+
+std::string name_of(Allocation allocation) {
+  constexpr const char* names[] = {"pageable", "pinned", "shared", "gpu", "gpu_mapped"};
+  return names[static_cast<int>(allocation)];
+}
+
+}  // namespace
+
+CudaPlatform::CudaPlatform() : devices_(cuda_devices()), host_(open_host_platform()) {}
+
+int CudaPlatform::ordinal(int gpu) const {
+  if (gpu < 0 || gpu >= gpu_count())
+    throw Error(ErrorKind::invalid_input,
+                "there is no gpu" + std::to_string(gpu) + ": CUDA shows " + std::to_string(gpu_count()) + " GPUs");
+  return devices_[static_cast<std::size_t>(gpu)].ordinal;
+}
+
+Bytes CudaPlatform::free_memory(Place place) const {
+  if (!place.is_gpu()) return host_->free_memory(place);
+  const CurrentDevice current(ordinal(place.index));
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return free;
+}
+
+std::optional<std::string> CudaPlatform::why_no_peer_access(int gpu, int peer) const {
+  int possible = 0;
+  const int own_ordinal = ordinal(gpu);
+  const int peer_ordinal = ordinal(peer);
+  if (own_ordinal == peer_ordinal) return {};
+  check_cuda(cudaDeviceCanAccessPeer(&possible, own_ordinal, peer_ordinal), "cudaDeviceCanAccessPeer");
+  if (possible != 0) return {};
+  const bool slice = devices_[static_cast<std::size_t>(gpu)].name.find("MIG") != std::string::npos ||
+                     devices_[static_cast<std::size_t>(peer)].name.find("MIG") != std::string::npos;
+  return "GPU " + std::to_string(gpu) + " cannot map GPU " + std::to_string(peer) +
+         " (no peer access: " + (slice ? "a MIG slice has none" : "the driver allows none between them") + ")";
+}
+
+void CudaPlatform::set_peer_access(int gpu, int peer, bool on) {
+  if (const auto why = why_no_peer_access(gpu, peer)) throw Error(ErrorKind::unavailable, *why);
+  if (gpu == peer) return;
+  const std::scoped_lock lock(mutex_);
+  const CurrentDevice current(ordinal(gpu));
+  const cudaError_t result =
+      on ? cudaDeviceEnablePeerAccess(ordinal(peer), 0) : cudaDeviceDisablePeerAccess(ordinal(peer));
+  if (result == cudaErrorPeerAccessAlreadyEnabled || result == cudaErrorPeerAccessNotEnabled)
+    cudaGetLastError();
+  else
+    check_cuda(result, "peer access of GPU " + std::to_string(gpu) + " to GPU " + std::to_string(peer));
+}
+
+std::vector<int> CudaPlatform::reachers(int gpu) const {
+  std::vector<int> found{ordinal(gpu)};
+  for (int other = 0; other < gpu_count(); ++other)
+    if (other != gpu && !why_no_peer_access(other, gpu)) found.push_back(ordinal(other));
+  return found;
+}
+
+std::optional<std::string> CudaPlatform::why_not_allocatable(Place place, Allocation allocation) const {
+  const bool for_gpu = allocation == Allocation::gpu || allocation == Allocation::gpu_mapped;
+  if (for_gpu != place.is_gpu()) return name_of(allocation) + " is not a kind of memory of " + text(place);
+  if (!for_gpu) return host_->why_not_allocatable(place, allocation);
+  if (place.index < 0 || place.index >= gpu_count())
+    return "there is no " + text(place) + ": CUDA shows " + std::to_string(gpu_count()) + " GPUs";
+  if (allocation == Allocation::gpu) return {};
+  const int device = ordinal(place.index);
+  if (!supports(device, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED))
+    return "this GPU has no virtual memory management";
+  if (!supports(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED))
+    return "this driver gives no file descriptors for GPU memory";
+  return {};
+}
+
+Memory CudaPlatform::allocate(Place place, Bytes bytes, Allocation allocation) {
+  if (const auto why = why_not_allocatable(place, allocation))
+    throw Error(ErrorKind::unavailable, text(place) + ": " + *why);
+  try {
+    return place.is_gpu() ? allocate_gpu(place, bytes, allocation) : allocate_host(place, bytes, allocation);
+  } catch (const Error& error) {
+    throw Error(
+        error.kind(),
+        text(place) + ": " + format_bytes(bytes) + " bytes of " + name_of(allocation) + " memory: " + error.what(),
+        error.where());
+  }
+}
+
+Memory CudaPlatform::allocate_gpu(Place place, Bytes bytes, Allocation allocation) {
+  const int device = ordinal(place.index);
+  if (allocation == Allocation::gpu) return own(place, bytes, allocation, std::make_shared<PlainRange>(device, bytes));
+  return own(place, bytes, allocation, std::make_shared<MappedRange>(device, bytes, reachers(place.index)));
+}
+
+Memory CudaPlatform::allocate_host(Place place, Bytes bytes, Allocation allocation) {
+  if (allocation == Allocation::pageable) return host_->allocate(place, bytes, allocation);
+  const CurrentDevice current(devices_.front().ordinal);
+  return own(place, bytes, allocation, std::make_shared<RegisteredRange>(host_->allocate(place, bytes, allocation)));
+}
+
+MemoryHandle CudaPlatform::export_memory(const Memory& memory) {
+  const auto* block = dynamic_cast<const CudaBlock*>(memory.block());
+  if (block == nullptr) return host_->export_memory(memory);
+  if (const auto* registered = dynamic_cast<const RegisteredRange*>(block->range.get()))
+    return host_->export_memory(registered->memory());
+  MemoryHandle handle;
+  handle.place = block->region.place;
+  handle.bytes = block->region.bytes;
+  if (const auto* mapped = dynamic_cast<const MappedRange*>(block->range.get())) {
+    handle.kind = HandleKind::gpu_descriptor;
+    handle.descriptor = mapped->export_descriptor();
+    return handle;
+  }
+  handle.kind = HandleKind::cuda_ipc;
+  cudaIpcMemHandle_t native{};
+  static_assert(sizeof native == sizeof handle.opaque);
+  const CurrentDevice current(ordinal(handle.place.index));
+  check_cuda(cudaIpcGetMemHandle(&native, block->range->data()), "cudaIpcGetMemHandle");
+  std::memcpy(handle.opaque.data(), &native, sizeof native);
+  const std::scoped_lock lock(mutex_);
+  open_handles_[handle.opaque] = block->range;
+  return handle;
+}
+
+std::shared_ptr<CudaRange> CudaPlatform::open_ipc(const MemoryHandle& handle) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(open_handles_, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<CudaRange>& known = open_handles_[handle.opaque];
+  if (auto open = known.lock()) return open;
+  cudaIpcMemHandle_t native{};
+  std::memcpy(&native, handle.opaque.data(), sizeof native);
+  auto opened = std::make_shared<OpenedRange>(ordinal(handle.place.index), native);
+  known = opened;
+  return opened;
+}
+
+Memory CudaPlatform::open_memory(const MemoryHandle& handle) {
+  if (handle.kind == HandleKind::cuda_ipc) return own(handle.place, handle.bytes, Allocation::gpu, open_ipc(handle));
+  if (handle.kind == HandleKind::gpu_descriptor)
+    return own(handle.place, handle.bytes, Allocation::gpu_mapped,
+               std::make_shared<MappedRange>(handle.descriptor, ordinal(handle.place.index), handle.bytes,
+                                             reachers(handle.place.index)));
+  const CurrentDevice current(devices_.front().ordinal);
+  return own(handle.place, handle.bytes, Allocation::shared,
+             std::make_shared<RegisteredRange>(host_->open_memory(handle)));
+}
+
+std::unique_ptr<Stream> CudaPlatform::open_stream(Place place) {
+  if (!place.is_gpu()) return host_->open_stream(place);
+  return std::make_unique<CudaStream>(place, ordinal(place.index));
+}
+
+std::unique_ptr<Event> CudaPlatform::create_event(Place place) {
+  if (!place.is_gpu()) return host_->create_event(place);
+  return std::make_unique<CudaEvent>(place, ordinal(place.index));
+}
+
+Json CudaPlatform::state() const {
+  Json state = host_->state();
+  state["backend"] = "cuda";
+  state["cuda"] = cuda_state(devices_);
+  return state;
+}
+
+std::unique_ptr<Platform> open_cuda_platform() {
+  if (const auto why = why_no_cuda()) throw Error(ErrorKind::unavailable, "no CUDA device: " + *why);
+  return std::make_unique<CudaPlatform>();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "waywiser/device/cuda/cuda_device.hpp"
+#include "waywiser/device/cuda/cuda_memory.hpp"
+#include "waywiser/device/platform.hpp"
+
+namespace waywiser {
+
+// NVIDIA GPUs through the CUDA runtime; host places are served by the host platform, pinned where asked for.
+class CudaPlatform : public Platform {
+ public:
+  CudaPlatform();
+
+  std::string_view backend() const override { return "cuda"; }
+  int gpu_count() const override { return static_cast<int>(devices_.size()); }
+  Bytes free_memory(Place place) const override;
+  std::optional<std::string> why_no_peer_access(int gpu, int peer) const override;
+  void set_peer_access(int gpu, int peer, bool on) override;
+  std::optional<std::string> why_not_allocatable(Place place, Allocation allocation) const override;
+  Memory allocate(Place place, Bytes bytes, Allocation allocation) override;
+  MemoryHandle export_memory(const Memory& memory) override;
+  Memory open_memory(const MemoryHandle& handle) override;
+  std::unique_ptr<Stream> open_stream(Place place) override;
+  std::unique_ptr<Event> create_event(Place place) override;
+  Json state() const override;
+
+ private:
+  using OpaqueHandle = std::array<std::byte, 64>;
+
+  int ordinal(int gpu) const;  // throws invalid_input: "there is no gpu7: this machine shows 4 GPUs"
+  std::vector<int> reachers(int gpu) const;
+  Memory allocate_gpu(Place place, Bytes bytes, Allocation allocation);
+  Memory allocate_host(Place place, Bytes bytes, Allocation allocation);
+  std::shared_ptr<CudaRange> open_ipc(const MemoryHandle& handle);
+
+  std::vector<CudaDevice> devices_;
+  std::unique_ptr<Platform> host_;
+  // What is open by cudaIpc, and what this process itself gave out, which CUDA would not open here. Opening costs up
+  // to 4 ms, so a handle that is open is shared.
+  std::map<OpaqueHandle, std::weak_ptr<CudaRange>> open_handles_;
+  std::mutex mutex_;
+};
+
+}  // namespace waywiser

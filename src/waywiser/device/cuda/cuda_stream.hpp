@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "waywiser/device/stream.hpp"
+
+namespace waywiser {
+
+// A non-blocking cudaStream_t. Work can be captured into a graph between calls, except call().
+class CudaStream : public Stream {
+ public:
+  CudaStream(Place place, int ordinal);
+  ~CudaStream() override;  // the work goes on; its memory must stay
+
+  Place place() const override { return place_; }
+  void copy(Region destination, ConstRegion source) override;
+  void launch(const Kernel& kernel) override;
+  void write_value(Region flag, std::uint64_t value) override;
+  void wait_value(ConstRegion flag, std::uint64_t at_least) override;
+  void call(std::function<void()> function) override;
+  void record(Event& event) override;
+  void wait(const Event& event) override;
+  bool done() override;
+  void synchronize(Deadline deadline) override;
+  void* native() const override { return stream_; }
+
+ private:
+  struct CallErrors;
+  struct Call;
+  static void run_call(void* call);
+
+  Place place_;
+  int ordinal_;
+  cudaStream_t stream_ = nullptr;
+  std::shared_ptr<CallErrors> call_errors_;
+};
+
+}  // namespace waywiser

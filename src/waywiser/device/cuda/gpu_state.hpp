@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "waywiser/base/json.hpp"
+#include "waywiser/device/cuda/cuda_device.hpp"
+
+namespace waywiser {
+
+// Versions of driver and runtime, and for each GPU its clocks (MHz), temperature (C), power (W) and use as NVML says;
+// "nvml" holds the reason when it is not there. Never changes a setting.
+Json cuda_state(const std::vector<CudaDevice>& devices);
+
+}  // namespace waywiser
