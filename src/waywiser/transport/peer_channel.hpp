@@ -12,17 +12,24 @@
 namespace waywiser {
 
 // The control line between the two processes of a two-process path: small JSON messages with file descriptors
-// attached, over a Unix socket pair. Not for data. Bounded messages (1 MiB), every wait with a deadline.
+// attached, over a Unix socket pair. Not for data. Bounded messages (1 MiB, 8 descriptors), every wait with a deadline.
 class PeerChannel {
  public:
+  static constexpr Bytes largest_message = 1 << 20;
+  static constexpr std::size_t most_descriptors = 8;
+
   explicit PeerChannel(Descriptor socket);
 
+  // Throws invalid_input (too large), timeout, or io when the peer has gone ("the peer process ended").
   void send(const Json& message, Deadline deadline, const std::vector<int>& descriptors = {});
-  // Throws timeout, or io when the peer has gone ("the peer process ended").
+  // Also throws invalid_input when what arrives is not a message.
   std::pair<Json, std::vector<Descriptor>> receive(Deadline deadline);
 
   // Both sides call it: each gets what the other gave.
   Json exchange(const Json& mine, Deadline deadline);
+
+  // Looks without waiting. Messages that it sent before it ended can still be received.
+  bool peer_ended() const noexcept;
 
   static std::pair<Descriptor, Descriptor> socket_pair();
 
