@@ -87,9 +87,10 @@ def test_bad_arguments_are_one_line(arguments: list[str]) -> None:
 def test_version_and_help() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout.split()[0]) == (0, "waywiser")
-    shown = run("--help")
-    assert shown.returncode == 0
-    assert all(verb in shown.stdout for verb in cli.VERBS)
+    for arguments in (["--help"], []):
+        shown = run(*arguments)
+        assert shown.returncode == 0
+        assert all(verb in shown.stdout for verb in ("Usage: waywiser", *cli.VERBS))
 
 
 def test_help_loads_no_verb_and_no_heavy_package() -> None:

@@ -44,7 +44,7 @@ def _not_asked_for() -> None:
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
     """The command line program; imports the modules of those verbs only that `arguments` name."""
-    app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(_options)
     for verb, line in VERBS.items():
         function = _not_asked_for
@@ -74,7 +74,7 @@ def _is_usage_error(error: BaseException) -> bool:
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. Results go to stdout, one line per failure to stderr."""
     verbose = _VERBOSE in arguments
-    rest = [argument for argument in arguments if argument != _VERBOSE]
+    rest = [argument for argument in arguments if argument != _VERBOSE] or ["--help"]
     try:
         result = build_app(rest)(args=rest, prog_name="waywiser", standalone_mode=False)
         if result != INTERRUPTED:
