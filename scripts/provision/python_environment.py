@@ -47,6 +47,13 @@ for text in sys.argv[1:]:
             print(name)
 """
 
+# Run by the base interpreter when offline: the folders that it imports packages from, for a .pth file.
+_PACKAGE_FOLDERS = """
+import os, sys
+print("\\n".join(path for path in sys.path if path and os.path.isdir(path) and "lib-dynload" not in path
+                and path != os.path.dirname(os.__file__)))
+"""
+
 
 def _base_python():
     return os.environ.get("WAYWISER_PYTHON") or sys.executable
@@ -80,9 +87,14 @@ def _output(command):
 def _make_venv(offline):
     say("making the virtual environment .venv")
     shutil.rmtree(VENV, ignore_errors=True)
-    options = ["--system-site-packages"] if offline else []
-    _run([_base_python(), "-m", "venv", *options, VENV], "making .venv")
+    _run([_base_python(), "-m", "venv", VENV], "making .venv")
+    if offline:
+        (_site_packages() / "base-interpreter.pth").write_text(_output([_base_python(), "-c", _PACKAGE_FOLDERS]))
     return {"identity": _identity(offline), "installed": {}}
+
+
+def _site_packages():
+    return next((VENV / "lib").glob("python3*")) / "site-packages"
 
 
 def _install(requirements, groups):
@@ -128,9 +140,8 @@ def ensure(groups, offline):
 
 def _link_sources():
     """`import waywiser` and the command use this source tree; the compiled parts are built into it."""
-    libraries = next((VENV / "lib").glob("python3*"))
     command = VENV / "bin/waywiser"
-    _write_if_changed(libraries / "site-packages/waywiser.pth", f"{ROOT / 'python'}\n")
+    _write_if_changed(_site_packages() / "waywiser.pth", f"{ROOT / 'python'}\n")
     _write_if_changed(command, f"#!{PYTHON}\nfrom waywiser.cli import main\n\nmain()\n")
     command.chmod(0o755)
 
