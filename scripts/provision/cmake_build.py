@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from .messages import SetupError, say
 from .python_environment import PYTHON, ROOT, STAMP, VENV
@@ -14,7 +15,8 @@ BUILD = ROOT / "build"
 
 def _tool(name):
     """A program of .venv, of the interpreter that .venv was made from, or of PATH."""
-    folders = [str(VENV / "bin"), str((VENV / "bin/python").resolve().parent), os.environ.get("PATH", "")]
+    base = Path(os.environ.get("WAYWISER_PYTHON") or sys.executable)
+    folders = [str(VENV / "bin"), str(base.absolute().parent), str(base.resolve().parent), os.environ.get("PATH", "")]
     found = shutil.which(name, path=":".join(folders))
     if found is None:
         raise SetupError(f"{name} is missing: pip install {name}")
