@@ -14,9 +14,12 @@ struct VirtualMachine {
   int gpus = 0;
   // no_peer_access[a][b]: empty when GPU a reaches GPU b, else the reason. Empty outer vector: all reach all.
   std::vector<std::vector<std::string>> no_peer_access;
+  int host_nodes = 1;         // host0, host1, ...: all in the memory of this machine
   Bytes memory = 1ull << 30;  // of each GPU
   // Faults, for tests.
-  std::uint64_t reorder_seed = 0;  // not 0: work of different streams runs in a random, repeatable interleaving
+  // Not 0: nothing runs until someone waits; then the work of all streams runs one item at a time, in an order that the
+  // seed picks among those that the streams allow. No kernel may then wait for the host.
+  std::uint64_t reorder_seed = 0;
   Seconds delay = 0;               // added to every enqueued item
   int dead_gpu = -1;               // work on this GPU never completes
 };

@@ -1,0 +1,159 @@
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/host_memory.hpp"
+#include "waywiser/device/host_stream.hpp"
+#include "waywiser/device/numa.hpp"
+#include "waywiser/device/virtual_gpu/bus.hpp"
+#include "waywiser/device/virtual_gpu/virtual_stream.hpp"
+
+namespace waywiser {
+namespace {
+
+// GPU memory: pages of a file, seen by users at addresses that fault and by work at others.
+struct VirtualBlock : MemoryBlock {
+  std::shared_ptr<Bus> bus;
+  Bytes reserved = 0;
+  Descriptor file;
+  Mapping untouchable;
+
+  ~VirtualBlock() override {
+    if (region.data != nullptr) bus->remove(region.data);
+    if (reserved != 0) bus->release(region.place, reserved);
+  }
+};
+
+struct VirtualHostBlock : MemoryBlock {
+  std::shared_ptr<Bus> bus;
+  Memory memory;  // exported by the host's own functions
+
+  ~VirtualHostBlock() override { bus->remove(region.data); }
+};
+
+std::unique_ptr<MemoryBlock> map_gpu(const std::shared_ptr<Bus>& bus, std::unique_ptr<VirtualBlock> block, Place place,
+                                     Bytes bytes, Allocation allocation, bool opened) {
+  const std::string what = text(place);
+  block->untouchable = Mapping::of_file(block->file, bytes, false, what);
+  auto touchable = std::make_shared<const Mapping>(Mapping::of_file(block->file, bytes, true, what));
+  block->region = {block->untouchable.data(), bytes, place};
+  block->allocation = allocation;
+  bus->add({block->region, opened || allocation == Allocation::gpu_mapped, std::move(touchable)});
+  return block;
+}
+
+std::unique_ptr<MemoryBlock> keep_host(const std::shared_ptr<Bus>& bus, std::unique_ptr<HostBlock> host) {
+  auto block = std::make_unique<VirtualHostBlock>();
+  block->bus = bus;
+  block->region = host->region;
+  block->allocation = host->allocation;
+  block->memory = Memory(std::move(host));
+  if (block->allocation != Allocation::pageable) bus->add({block->region, false, nullptr});
+  return block;
+}
+
+class VirtualPlatform : public Platform {
+ public:
+  explicit VirtualPlatform(const VirtualMachine& machine) : bus_(std::make_shared<Bus>(machine)) {}
+
+  std::string_view backend() const override { return "virtual_gpu"; }
+  int gpu_count() const override { return bus_->machine().gpus; }
+
+  Bytes free_memory(Place place) const override {
+    return place.is_gpu() ? bus_->free_memory(place.index) : free_memory_of_node(numa_nodes().front());
+  }
+
+  std::optional<std::string> why_no_peer_access(int gpu, int peer) const override {
+    return bus_->why_no_peer_access(gpu, peer);
+  }
+
+  void set_peer_access(int gpu, int peer, bool on) override { bus_->set_peer_access(gpu, peer, on); }
+
+  std::optional<std::string> why_not_allocatable(Place place, Allocation allocation) const override {
+    const int count = place.is_gpu() ? gpu_count() : bus_->machine().host_nodes;
+    if (place.index >= count) return "there is no " + text(place) + " on this virtual machine";
+    if (!place.is_gpu()) return why_not_host_allocation(allocation);
+    if (allocation == Allocation::gpu || allocation == Allocation::gpu_mapped) return {};
+    return "a host allocation is not possible in GPU memory";
+  }
+
+  Memory allocate(Place place, Bytes bytes, Allocation allocation) override {
+    check(place, allocation);
+    if (!place.is_gpu()) return Memory(keep_host(bus_, allocate_host(place, bytes, allocation, false)));
+    auto block = std::make_unique<VirtualBlock>();
+    block->bus = bus_;
+    block->region.place = place;
+    bus_->reserve(place, round_up_to_pages(bytes));
+    block->reserved = round_up_to_pages(bytes);
+    block->file = create_shared_file(bytes, text(place));
+    return Memory(map_gpu(bus_, std::move(block), place, bytes, allocation, false));
+  }
+
+  MemoryHandle export_memory(const Memory& memory) override;
+  Memory open_memory(const MemoryHandle& handle) override;
+
+  std::unique_ptr<Stream> open_stream(Place place) override {
+    check(place, place.is_gpu() ? Allocation::gpu : Allocation::pageable);
+    if (place.is_gpu()) return std::make_unique<VirtualStream>(bus_, place);
+    return std::make_unique<HostStream>(place);
+  }
+
+  std::unique_ptr<Event> create_event(Place place) override {
+    check(place, place.is_gpu() ? Allocation::gpu : Allocation::pageable);
+    if (place.is_gpu()) return std::make_unique<VirtualEvent>(bus_, place);
+    return std::make_unique<HostEvent>();
+  }
+
+  Json state() const override {
+    return {{"backend", "virtual_gpu"},
+            {"gpus", gpu_count()},
+            {"note", "virtual GPUs are threads of the host: no time of theirs is a measurement of a GPU"}};
+  }
+
+ private:
+  void check(Place place, Allocation allocation) const {
+    if (const auto why = why_not_allocatable(place, allocation)) throw Error(ErrorKind::unavailable, *why);
+  }
+
+  std::shared_ptr<Bus> bus_;
+};
+
+MemoryHandle VirtualPlatform::export_memory(const Memory& memory) {
+  if (const auto* host = dynamic_cast<const VirtualHostBlock*>(memory.block())) return export_host(host->memory);
+  const auto* block = dynamic_cast<const VirtualBlock*>(memory.block());
+  if (block == nullptr) throw Error(ErrorKind::unavailable, "this memory is not one of the virtual_gpu back end");
+  MemoryHandle handle;
+  handle.kind = HandleKind::descriptor;
+  handle.place = block->region.place;
+  handle.bytes = block->region.bytes;
+  handle.descriptor = block->file.duplicate();
+  return handle;
+}
+
+Memory VirtualPlatform::open_memory(const MemoryHandle& handle) {
+  if (!handle.place.is_gpu()) return Memory(keep_host(bus_, open_host(handle)));
+  check(handle.place, Allocation::gpu);
+  if (handle.kind != HandleKind::descriptor)
+    throw Error(ErrorKind::device, text(handle.place) + ": the handle is not one of a virtual GPU's memory");
+  check_shared_file(handle.descriptor, handle.bytes, text(handle.place));
+  auto block = std::make_unique<VirtualBlock>();
+  block->bus = bus_;
+  block->file = handle.descriptor.duplicate();
+  return Memory(map_gpu(bus_, std::move(block), handle.place, handle.bytes, Allocation::gpu, true));
+}
+
+void check_machine(const VirtualMachine& machine) {
+  const auto gpus = static_cast<std::size_t>(machine.gpus);
+  bool square = machine.gpus >= 0 && machine.gpus <= 4096 && machine.host_nodes >= 1;
+  if (!machine.no_peer_access.empty()) square = square && machine.no_peer_access.size() == gpus;
+  for (const auto& row : machine.no_peer_access) square = square && row.size() == gpus;
+  if (!square)
+    throw Error(ErrorKind::invalid_input, "a virtual machine needs a host node, and a peer matrix of as many rows and "
+                                          "columns as it has GPUs (" + std::to_string(machine.gpus) + ")");
+}
+
+}  // namespace
+
+std::unique_ptr<Platform> open_virtual_platform(const VirtualMachine& machine) {
+  check_machine(machine);
+  return std::make_unique<VirtualPlatform>(machine);
+}
+
+}  // namespace waywiser

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+
+#include "waywiser/device/virtual_gpu/bus.hpp"
+#include "waywiser/device/stream.hpp"
+
+namespace waywiser {
+
+class VirtualEvent : public Event {
+ public:
+  VirtualEvent(std::shared_ptr<Bus> bus, Place place) : bus_(std::move(bus)), place_(place) {}
+
+  bool done() const override;
+  void synchronize(Deadline deadline) const override;
+  Seconds since(const Event& earlier) const override;
+  Place place() const noexcept { return place_; }
+
+  // The last recording; empty when there was none: the event counts as done.
+  const std::shared_ptr<EventPoint>& point() const noexcept { return point_; }
+  std::shared_ptr<EventPoint> next_point();
+
+ private:
+  std::shared_ptr<Bus> bus_;
+  Place place_;
+  std::shared_ptr<EventPoint> point_;
+};
+
+class VirtualStream : public Stream {
+ public:
+  VirtualStream(std::shared_ptr<Bus> bus, Place place);
+  ~VirtualStream() override;
+
+  using Stream::reach;
+  Place place() const override { return queue_->place(); }
+  void copy(Region destination, ConstRegion source) override;
+  const std::byte* reach(ConstRegion region) const override;
+  void launch(const Kernel& kernel) override;
+  void write_value(Region flag, std::uint64_t value) override;
+  void wait_value(ConstRegion flag, std::uint64_t at_least) override;
+  void call(std::function<void()> function) override;
+  void record(Event& event) override;
+  void wait(const Event& event) override;
+  bool done() override;
+  void synchronize(Deadline deadline) override;
+
+ private:
+  Reached reach(ConstRegion region, Bus::Access access) const;
+
+  std::shared_ptr<Bus> bus_;
+  std::shared_ptr<WorkQueue> queue_;
+  std::unique_ptr<Worker> worker_;  // none when the scheduler is seeded
+};
+
+}  // namespace waywiser
