@@ -1,14 +1,20 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/transport/copy_engine/copy_engine.hpp"
 #include "waywiser/transport/host_copy/host_copy.hpp"
+#include "waywiser/transport/host_staged/host_staged.hpp"
+#include "waywiser/transport/relay/relay.hpp"
+#include "waywiser/transport/sm_copy/sm_copy.hpp"
+#include "waywiser/transport/split/split.hpp"
 #include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
 
 std::span<const Mechanism> mechanisms() {
   static const Mechanism rows[] = {
-      host_copy_mechanism(),
+      copy_engine_mechanism(), sm_copy_mechanism(), host_copy_mechanism(),
+      host_staged_mechanism(), relay_mechanism(),   split_mechanism(),
   };
   return rows;
 }

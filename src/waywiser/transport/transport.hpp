@@ -16,7 +16,7 @@ namespace waywiser {
 class PeerChannel;
 
 // Moves bytes along one path. Calls only enqueue on `stream`; the stream completes them in order.
-// Regions and stream must outlive the work. One Transport is used by one thread at a time.
+// Regions, stream and the transport itself must outlive the work. One Transport is used by one thread at a time.
 class Transport {
  public:
   virtual ~Transport() = default;

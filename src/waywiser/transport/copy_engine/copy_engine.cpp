@@ -1,0 +1,35 @@
+#include "waywiser/transport/copy_engine/copy_engine.hpp"
+
+#include "waywiser/transport/peer_access.hpp"
+
+namespace waywiser {
+namespace {
+
+class CopyEngine : public Transport {
+ public:
+  void put(Region destination, ConstRegion source, Stream& stream) override {
+    check_put(destination, source);
+    if (source.bytes != 0) stream.copy(destination, source);
+  }
+
+  void signal(Region flag, std::uint64_t value, Stream& stream) override { stream.write_value(flag, value); }
+};
+
+Place works_on(const Path& path) { return path.source.is_gpu() ? path.source : path.destination; }
+
+std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
+  if (!works_on(path).is_gpu()) return "no GPU takes part: host memories are copied by host_copy";
+  if (auto why = why_no_access(context, works_on(path), path.destination)) return why;
+  return why_not_shareable(path, context);
+}
+
+std::unique_ptr<Transport> open(const Path& path, const TransportContext& context) {
+  switch_on_access(context, works_on(path), path.destination);
+  return std::make_unique<CopyEngine>();
+}
+
+}  // namespace
+
+Mechanism copy_engine_mechanism() { return {"copy_engine", "a copy by a GPU's copy engine", why_not, works_on, open}; }
+
+}  // namespace waywiser

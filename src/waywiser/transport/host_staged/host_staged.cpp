@@ -1,0 +1,59 @@
+#include "waywiser/transport/host_staged/host_staged.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/transport/peer_access.hpp"
+#include "waywiser/transport/two_leg_copy.hpp"
+
+namespace waywiser {
+namespace {
+
+Place works_on(const Path& path) { return path.source.is_gpu() ? path.source : path.destination; }
+
+TwoLegs legs_of(const Path& path) {
+  TwoLegs legs;
+  legs.source = path.source;
+  legs.destination = path.destination;
+  legs.buffer = !path.source.is_gpu() ? path.source : !path.destination.is_gpu() ? path.destination : host(0);
+  legs.second = path.destination.is_gpu() ? path.destination : path.source;
+  const std::string_view variant = path.parameter("variant");
+  if (variant == "pipelined") {
+    legs.chunk = path.bytes("chunk", 4096, Bytes{1} << 30);
+    legs.depth = static_cast<int>(path.integer("depth", 1, 64));
+  } else if (variant == "pageable") {
+    legs.allocation = Allocation::pageable;
+  } else if (variant != "whole") {
+    throw Error(ErrorKind::invalid_input, label(path) + ": parameter 'variant' must be pageable, whole or pipelined");
+  }
+  return legs;
+}
+
+class HostStaged : public Transport {
+ public:
+  HostStaged(const Path& path, const TransportContext& context)
+      : copy_(context.platform, legs_of(path), works_on(path)) {}
+
+  void put(Region destination, ConstRegion source, Stream& stream) override { copy_.put(destination, source, stream); }
+  void signal(Region flag, std::uint64_t value, Stream& stream) override { copy_.signal(flag, value, stream); }
+
+ private:
+  TwoLegCopy copy_;
+};
+
+std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
+  if (!works_on(path).is_gpu()) return "no GPU takes part: host memories are copied by host_copy";
+  const TwoLegs legs = legs_of(path);
+  if (auto why = context.platform.why_not_allocatable(legs.buffer, legs.allocation)) return why;
+  return why_not_shareable(path, context);
+}
+
+std::unique_ptr<Transport> open(const Path& path, const TransportContext& context) {
+  return std::make_unique<HostStaged>(path, context);
+}
+
+}  // namespace
+
+Mechanism host_staged_mechanism() {
+  return {"host_staged", "through a buffer in host memory", why_not, works_on, open};
+}
+
+}  // namespace waywiser
