@@ -13,6 +13,7 @@ constexpr int success = 0;
 constexpr unsigned most_nvlinks = 36;
 constexpr unsigned most_gpus = 64;
 constexpr int read_access = 0;
+constexpr int memory_clock = 2;
 constexpr unsigned nvlink_speed_field = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON
 
 template <std::size_t size>
@@ -45,6 +46,15 @@ std::string peer_words(int status) {
 }
 
 int small(unsigned number) { return number <= 1024 ? static_cast<int>(number) : 0; }
+
+// Two transfers a clock.
+double memory_bandwidth(const NvmlFunctions& nvml, NvmlDeviceHandle* device) {
+  unsigned bits = 0;
+  unsigned megahertz = 0;
+  const bool known = nvml.memory_bus_width != nullptr && nvml.memory_bus_width(device, &bits) == success &&
+                     nvml.max_clock != nullptr && nvml.max_clock(device, memory_clock, &megahertz) == success;
+  return known ? 2e6 * megahertz * bits / 8 : 0;
+}
 
 void read_nvlinks(const NvmlFunctions& nvml, NvmlDeviceHandle* device, NvmlGpu& gpu) {
   if (nvml.nvlink_state == nullptr) return;
@@ -90,6 +100,7 @@ NvmlGpu read_gpu(const NvmlFunctions& nvml, NvmlDeviceHandle* device, NvmlReport
   if (nvml.mig_mode != nullptr && nvml.mig_mode(device, &number, &pending) == success && number == 1)
     report.notes.push_back("gpu" + std::to_string(report.gpus.size()) +
                            " is split by MIG: its instances reach no peers");
+  gpu.memory_bandwidth = memory_bandwidth(nvml, device);
   read_nvlinks(nvml, device, gpu);
   return gpu;
 }

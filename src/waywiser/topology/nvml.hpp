@@ -20,6 +20,7 @@ struct NvmlGpu {
   std::string name;
   std::string bus_id;  // "0000:3b:00.0"
   Bytes memory_bytes = 0;
+  double memory_bandwidth = 0;  // bytes per second, from bus width and clock; 0: unknown
   int compute_major = 0;
   int pcie_generation = 0;  // of device and slot together
   int pcie_width = 0;

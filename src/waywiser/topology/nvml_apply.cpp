@@ -85,6 +85,8 @@ void describe_gpus(Topology& topology, const NvmlReport& report) {
     Device& device = *std::ranges::find(topology.devices, gpu_id(i), &Device::id);
     device.name = gpu.name;
     device.memory_bytes = gpu.memory_bytes;
+    if (gpu.memory_bandwidth > 0)
+      device.attributes["memory_bandwidth"] = std::to_string(static_cast<std::uint64_t>(gpu.memory_bandwidth));
     if (gpu.nvlinks != 0) {
       device.attributes["nvlinks"] = std::to_string(gpu.nvlinks);
       device.attributes["nvlinks_active"] = std::to_string(gpu.active.size());
@@ -125,7 +127,7 @@ Link nvlink(const std::string& a, const std::string& b, int count, const NvmlGpu
 
 struct Ends {
   std::map<std::string, int> links;  // other device -> number of links
-  std::set<std::string> nvswitches;  // bus ids
+  std::set<std::string> nvswitches;  // bus ids; an empty text where a virtual machine hides them
 };
 
 Ends ends_of(const Topology& topology, const NvmlReport& report, const NvmlGpu& gpu) {
@@ -134,7 +136,7 @@ Ends ends_of(const Topology& topology, const NvmlReport& report, const NvmlGpu& 
     const auto peer = std::ranges::find(report.gpus, link.bus_id, &NvmlGpu::bus_id);
     if (link.end == NvlinkEnd::nvswitch) {
       ++ends.links["nvswitch0"];
-      ends.nvswitches.insert(link.bus_id);
+      ends.nvswitches.insert(link.bus_id.starts_with("ffff") ? "" : link.bus_id);
     } else if (link.end == NvlinkEnd::cpu) {
       ++ends.links[first_of(topology, "cpu")];
     } else if (peer != report.gpus.end()) {
@@ -166,9 +168,9 @@ void add_nvlinks(Topology& topology, const NvmlReport& report) {
           nvlink(gpu_id(i), cpu ? own_cpu(topology, topology.at(gpu_id(i)), other) : other, count, report.gpus[i]));
     }
   }
-  if (!nvswitches.empty())
-    topology.devices.push_back(
-        {"nvswitch0", "nvswitch", "NVSwitch", "", -1, "", 0, {{"switches", std::to_string(nvswitches.size())}}});
+  if (!nvswitches.empty()) topology.devices.push_back({"nvswitch0", "nvswitch", "NVSwitch", "", -1, "", 0, {}});
+  if (!nvswitches.empty() && !nvswitches.contains(""))
+    topology.devices.back().attributes["switches"] = std::to_string(nvswitches.size());
   topology.links.insert(topology.links.end(), links.begin(), links.end());
 }
 

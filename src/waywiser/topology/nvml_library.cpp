@@ -1,7 +1,5 @@
 #include "waywiser/topology/nvml_library.hpp"
 
-#include <type_traits>
-
 namespace waywiser {
 namespace {
 
@@ -24,6 +22,8 @@ NvmlFunctions nvml_functions(const DynamicLibrary& library) {
   take(library, nvml.device_name, "nvmlDeviceGetName");
   take(library, nvml.pci_info, "nvmlDeviceGetPciInfo_v3");
   take(library, nvml.memory_info, "nvmlDeviceGetMemoryInfo");
+  take(library, nvml.memory_bus_width, "nvmlDeviceGetMemoryBusWidth");
+  take(library, nvml.max_clock, "nvmlDeviceGetMaxClockInfo");
   take(library, nvml.compute_capability, "nvmlDeviceGetCudaComputeCapability");
   take(library, nvml.pcie_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
   take(library, nvml.pcie_width, "nvmlDeviceGetMaxPcieLinkWidth");

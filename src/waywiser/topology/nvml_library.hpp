@@ -52,6 +52,8 @@ struct NvmlFunctions {
   int (*device_name)(NvmlDeviceHandle*, char*, unsigned) = nullptr;
   int (*pci_info)(NvmlDeviceHandle*, NvmlPciInfo*) = nullptr;
   int (*memory_info)(NvmlDeviceHandle*, NvmlMemory*) = nullptr;
+  int (*memory_bus_width)(NvmlDeviceHandle*, unsigned*) = nullptr;
+  int (*max_clock)(NvmlDeviceHandle*, int, unsigned*) = nullptr;
   int (*compute_capability)(NvmlDeviceHandle*, int*, int*) = nullptr;
   int (*pcie_generation)(NvmlDeviceHandle*, unsigned*) = nullptr;
   int (*pcie_width)(NvmlDeviceHandle*, unsigned*) = nullptr;

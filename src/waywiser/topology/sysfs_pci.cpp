@@ -105,12 +105,12 @@ class NumaNodes {
       if (device.kind == "host") nodes_[device.numa] = parse_cpulist(device.cores);
   }
 
-  int of(const Function& function, std::vector<std::string>& notes) const {
+  int of(const Function& function, std::vector<std::string>& notes) {
     if (const int node = told(function.bus_id); node >= 0) return node;
     for (auto bridge = function.ancestors.rbegin(); bridge != function.ancestors.rend(); ++bridge)
       if (const int node = told(*bridge); node >= 0)
         return noted(function, node, "that of its bridge " + *bridge, notes);
-    if (nodes_.size() == 1) return noted(function, nodes_.begin()->first, "the only one", notes);
+    if (nodes_.size() == 1) return only_node();
     std::vector<std::string> places = function.ancestors;
     places.push_back(function.bus_id);
     for (auto place = places.rbegin(); place != places.rend(); ++place)
@@ -119,7 +119,18 @@ class NumaNodes {
     return -1;
   }
 
+  // What was assumed for many functions alike, in one line.
+  void sum_up(std::vector<std::string>& notes) const {
+    if (assumed_ > 0)
+      notes.push_back(std::to_string(assumed_) + " PCI devices name no NUMA node: node " +
+                      std::to_string(nodes_.begin()->first) + " is assumed, the only one");
+  }
+
  private:
+  int only_node() {
+    ++assumed_;
+    return nodes_.begin()->first;
+  }
   static int noted(const Function& function, int node, const std::string& how, std::vector<std::string>& notes) {
     notes.push_back(function.bus_id + " names no NUMA node: node " + std::to_string(node) + " is assumed, " + how);
     return node;
@@ -136,6 +147,7 @@ class NumaNodes {
   }
   const SystemFiles& files_;
   std::map<int, std::vector<int>> nodes_;
+  int assumed_ = 0;
 };
 
 // Adds roots, switches and bridges as endpoints need them, and links between them.
@@ -153,6 +165,7 @@ class Tree {
       else
         add_endpoint(function, std::string(kind));
     }
+    numa_.sum_up(topology_.notes);
     if (virtual_functions_ > 0)
       topology_.notes.push_back(std::to_string(virtual_functions_) + " virtual functions are left out");
     if (functions_.empty()) topology_.notes.push_back("/sys shows no PCI devices");

@@ -1,0 +1,143 @@
+"""Puts a topology together from what a foreign file says, numbering devices as the own format wants them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from waywiser import _core
+from waywiser.errors import InputError
+
+MOST_DEVICES = 4096
+_MOST_CPUS = 65536
+
+
+class TopologyBuilder:
+    """Collects devices and links; `finish` has the core check them and fill in the rates that follow from them."""
+
+    def __init__(self, what: str) -> None:
+        """`what` names the file in messages."""
+        self.what = what
+        self.devices: list[dict[str, Any]] = []
+        self.links: list[dict[str, Any]] = []
+        self.notes: list[str] = []
+        self.software: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}
+
+    def add(self, kind: str, name: str = "", *, number: int | None = None, **facts: Any) -> str:
+        """Adds a device and returns its id; facts are fields of the format (bus_id, numa, cores, attributes...)."""
+        if len(self.devices) >= MOST_DEVICES:
+            raise InputError(f"{self.what}: more than {MOST_DEVICES} devices")
+        if number is None:
+            number = self._numbers.get(kind, 0)
+        self._numbers[kind] = max(self._numbers.get(kind, 0), number + 1)
+        id_ = f"{kind}{number}"
+        self.devices.append({"id": id_, "kind": kind, "name": name, **{k: v for k, v in facts.items() if v != ""}})
+        return id_
+
+    def link(self, a: str, b: str, kind: str, source: str = "", **facts: Any) -> None:
+        """Joins two devices; facts are fields of the format (generation, width, count, nominal...)."""
+        self.links.append({"a": a, "b": b, "kind": kind, "source": source, **facts})
+
+    def device(self, id_: str) -> dict[str, Any]:
+        """The device with this id, to be completed."""
+        return next(device for device in self.devices if device["id"] == id_)
+
+    def finish(self, name: str, kind: str, source: str) -> _core.Topology:
+        """Checks the whole. Raises `_core.Error` (invalid input) with one line."""
+        value = {
+            "schema": "waywiser.topology",
+            "version": 1,
+            "name": name,
+            "kind": kind,
+            "source": source,
+            "notes": self.notes,
+            "software": self.software,
+            "devices": self.devices,
+            "links": self.links,
+        }
+        return _core.Topology.from_json(json.dumps(value), self.what)
+
+
+def cpus_of_mask(mask: str, what: str) -> list[int]:
+    """CPU numbers of a mask as Linux writes it: hexadecimal words of 32 bits, "0000ffff,f00000ff" or "0x..,0x.."."""
+    words = [word.strip().removeprefix("0x") or "0" for word in mask.split(",")]
+    if len(words) > _MOST_CPUS // 32 or any(len(word) > 16 for word in words):
+        raise InputError(f"{what}: the CPU mask is too long")
+    try:
+        bits = 0
+        for word in words:
+            bits = (bits << 32) | int(word, 16)
+    except ValueError:
+        raise InputError(f"{what}: {mask[:40]!r} is not a CPU mask") from None
+    return [cpu for cpu in range(bits.bit_length()) if bits >> cpu & 1]
+
+
+def mask_of_cpus(cpus: list[int], prefix: str = "") -> str:
+    """The inverse of `cpus_of_mask`."""
+    bits = sum(1 << cpu for cpu in set(cpus))
+    words = []
+    while True:
+        words.append(f"{prefix}{bits & 0xFFFFFFFF:08x}")
+        bits >>= 32
+        if not bits:
+            return ",".join(reversed(words))
+
+
+def cpulist(cpus: list[int]) -> str:
+    """[0, 1, 2, 8] -> "0-2,8"."""
+    parts: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if parts and parts[-1][1] + 1 == cpu:
+            parts[-1][1] = cpu
+        else:
+            parts.append([cpu, cpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
+
+
+def cpus_of_list(text: str) -> list[int]:
+    """The inverse of `cpulist`; parts that are no numbers are left out."""
+    cpus: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if first.isdecimal() and (last.isdecimal() or not last) and len(first) < 6 and len(last) < 6:
+            cpus.update(range(int(first), min(int(last or first), _MOST_CPUS) + 1))
+    return sorted(cpus)
+
+
+# Rates of a lane in GB/s, by PCIe generation, as hwloc and NCCL give them.
+_LANE = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.5625}
+_TRANSFERS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5, "32.0": 5, "64": 6, "64.0": 6}
+
+
+def pcie_generation(speed: str) -> int:
+    """ "16.0 GT/s PCIe" -> 4; 0 when it cannot be told."""
+    return _TRANSFERS.get(speed.split(" ", 1)[0], 0)
+
+
+def pcie_speed(generation: int) -> str:
+    """4 -> "16.0 GT/s PCIe"; empty for 0."""
+    words = {1: "2.5", 2: "5.0", 3: "8.0", 4: "16.0", 5: "32.0", 6: "64.0"}
+    return f"{words[generation]} GT/s PCIe" if generation in words else ""
+
+
+def pcie_of_rate(gigabytes: float) -> tuple[int, int]:
+    """Generation and lanes of a link that carries so many GB/s; of several that fit, the widest. (0, 0): none."""
+    for width in (32, 16, 8, 4, 2, 1):
+        for generation, lane in _LANE.items():
+            if width <= 16 and abs(gigabytes - lane * width) < 0.01 * lane * width:
+                return generation, width
+    return 0, 0
+
+
+def pcie_rate(generation: int, width: int) -> float:
+    """GB/s of a link; 0.0 when unknown."""
+    return _LANE.get(generation, 0.0) * width
+
+
+def nvlink_generation(name: str) -> int:
+    """NVLink generation of a GPU by its name; 0 when it is not known."""
+    families = {"P100": 1, "V100": 2, "A100": 3, "A30": 3, "A40": 3, "A800": 3, "H100": 4, "H200": 4, "H800": 4,
+                "GH200": 4, "B100": 5, "B200": 5, "GB200": 5, "B300": 5, "GB300": 5}  # fmt: skip
+    words = name.replace("-", " ").replace("_", " ").split()
+    return next((families[word] for word in words if word in families), 0)

@@ -1,0 +1,209 @@
+"""Reads and writes the table of `nvidia-smi topo -m`.
+
+The table gives relations only. The reader makes the smallest tree of root complexes and PCIe switches that has these
+relations; names, widths and rates stay unknown. Where NV# hides how two GPUs sit on the PCIe bus, their relations to
+NICs and their affinities decide.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+
+from waywiser import _core
+from waywiser.errors import InputError
+from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_list
+
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+_DEVICE = re.compile(r"(GPU|NIC)\d{1,3}|[a-z]\w{1,40}_\w{1,20}|(mlx|bnxt|irdma|ib|eth|en)\w{0,40}")
+_WORD = re.compile(r"X|NV\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
+_ORDER = {"PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
+_MOST = 128
+_MOST_NVLINKS = 18  # of one GPU: more towards its peers means that switches share them out
+
+
+def looks_like_matrix(text: str) -> bool:
+    """Whether the text has the first line of such a table."""
+    return any(line.split()[:1] == ["GPU0"] for line in _ESCAPES.sub("", text[:4096]).splitlines())
+
+
+def read_matrix(text: str, what: str) -> _core.Topology:
+    """The machine of such a table. Raises InputError or `_core.Error` with one line."""
+    names, words, affinities = _table(text, what)
+    return _Reader(names, words, affinities, _legend(text), what).topology()
+
+
+def _table(text: str, what: str) -> tuple[list[str], list[list[str]], list[list[str]]]:
+    lines = [line.split() for line in _ESCAPES.sub("", text).splitlines()]
+    head = next((i for i, parts in enumerate(lines) if parts[:1] == ["GPU0"]), None)
+    if head is None:
+        raise InputError(f"{what}: no line that begins with GPU0, as in `nvidia-smi topo -m`")
+    names = []
+    for part in lines[head]:
+        if not _DEVICE.fullmatch(part):
+            break
+        names.append(part)
+    if len(names) > _MOST or len(set(names)) != len(names):
+        raise InputError(f"{what}: more than {_MOST} devices, or one of them twice")
+    rows = {parts[0]: parts[1:] for parts in reversed(lines[head + 1 :]) if parts and parts[0] in names}
+    words, affinities = [], []
+    for name in names:
+        row = rows.get(name)
+        if row is None or len(row) < len(names):
+            raise InputError(f"{what}: the row of {name} is missing or short")
+        for word in row[: len(names)]:
+            if not _WORD.fullmatch(word):
+                raise InputError(f"{what}: {word[:20]!r} in the row of {name} is not a relation")
+        words.append(row[: len(names)])
+        affinities.append([part for part in row[len(names) :] if re.fullmatch(r"[0-9][0-9,-]*", part)])
+    return names, words, affinities
+
+
+def _legend(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^\s*(NIC\d+): (\w{1,60})\s*$", text, re.MULTILINE))
+
+
+class _Reader:
+    def __init__(
+        self, names: list[str], words: list[list[str]], affinities: list[list[str]], legend: dict[str, str], what: str
+    ) -> None:
+        self._names, self._words, self._affinities, self._legend = names, words, affinities, legend
+        self._build = TopologyBuilder(what)
+        self._what = what
+        self._ids: list[str] = []
+        for i, j in combinations(range(len(names)), 2):
+            if words[i][j] != words[j][i]:
+                raise InputError(f"{what}: {names[i]} - {names[j]} is {words[i][j]}, the other way {words[j][i]}")
+            if words[i][j] == "X":
+                raise InputError(f"{what}: {names[i]} and {names[j]} are said to be the same device")
+
+    def topology(self) -> _core.Topology:
+        everyone = list(range(len(self._names)))
+        groups = self._nodes(everyone)
+        for node, members in zip(self._numbers(groups), groups, strict=True):
+            self._add_node(node, members)
+        self._add_nvlinks()
+        self._build.notes.append("relations only: names, widths and rates are not in such a table")
+        topology = self._build.finish("matrix", "recorded", "nvidia-smi topo -m")
+        self._compare(topology)
+        return self._build.finish("matrix", "recorded", "nvidia-smi topo -m")
+
+    def _classes(self, members: list[int], most: int) -> list[list[int]]:
+        """Groups of devices that a chain of relations up to `most` joins; in the order of the table."""
+        groups: list[list[int]] = []
+        for i in members:
+            near = [g for g in groups if any(_ORDER.get(self._words[i][j], 9) <= most for j in g)]
+            groups = [g for g in groups if g not in near] + [sorted([i] + [j for g in near for j in g])]
+        return sorted(groups)
+
+    def _nodes(self, members: list[int]) -> list[list[int]]:
+        groups = self._classes(members, _ORDER["NODE"])
+        by_affinity: dict[str, list[int]] = {}
+        for group in groups:
+            cores = next((self._affinities[i][0] for i in group if self._affinities[i]), f"group {group[0]}")
+            by_affinity.setdefault(cores, []).extend(group)
+        return sorted(sorted(group) for group in by_affinity.values())
+
+    def _numbers(self, groups: list[list[int]]) -> list[int]:
+        """NUMA nodes as the table names them, or counted when it does not."""
+        told = [{a[1] for i in group if len(a := self._affinities[i]) > 1 and a[1].isdecimal()} for group in groups]
+        numbers = [int(min(names)) if len(names) == 1 and len(min(names)) < 4 else -1 for names in told]
+        return numbers if -1 not in numbers and len(set(numbers)) == len(numbers) else list(range(len(groups)))
+
+    def _add_node(self, node: int, members: list[int]) -> None:
+        told = [self._affinities[i] for i in members if self._affinities[i]]
+        cores = cpulist(cpus_of_list(told[0][0])) if told else ""
+        host = self._build.add("host", f"NUMA node {node}", number=node, numa=node, cores=cores)
+        cpu = self._build.add("cpu", "CPU", cores=cores)
+        self._build.link(host, cpu, "memory", "not in the table")
+        for other in [d["id"] for d in self._build.devices if d["kind"] == "cpu" and d["id"] != cpu]:
+            self._build.link(other, cpu, "socket", "not in the table")
+        roots = self._merge_hidden(self._classes(members, _ORDER["PHB"]))
+        for group in roots:
+            root = self._build.add("root", "root complex", numa=node)
+            self._build.link(cpu, root, "internal", "not in the table")
+            self._add_below(root, group, node)
+
+    def _merge_hidden(self, groups: list[list[int]]) -> list[list[int]]:
+        """Joins groups between which only NV# is known: one root complex is the simplest that fits."""
+        merged: list[list[int]] = []
+        for group in groups:
+            for other in merged:
+                if all(self._words[i][j].startswith("NV") for i in group for j in other):
+                    other.extend(group)
+                    break
+            else:
+                merged.append(list(group))
+        return [sorted(group) for group in merged]
+
+    def _add_below(self, root: str, group: list[int], node: int) -> None:
+        for tree in self._classes(group, _ORDER["PXB"]):
+            switches = self._classes(tree, _ORDER["PIX"])
+            parent = root
+            if len(switches) > 1:
+                parent = self._add_switch(root, node)
+            for members in switches:
+                above = self._add_switch(parent, node) if len(tree) > 1 and (parent != root or len(members) > 1) else root
+                for i in members:
+                    self._add_device(i, above, node)
+
+    def _add_switch(self, parent: str, node: int) -> str:
+        switch = self._build.add("switch", "PCIe switch", numa=node)
+        self._build.link(parent, switch, "pcie", "not in the table")
+        return switch
+
+    def _id(self, i: int) -> str:
+        name = self._names[i]
+        if name.startswith("GPU"):
+            return f"gpu{int(name[3:])}"
+        return f"nic{i - sum(other.startswith('GPU') for other in self._names[:i])}"
+
+    def _add_device(self, i: int, parent: str, node: int) -> None:
+        id_ = self._id(i)
+        kind = id_.rstrip("0123456789")
+        name = "GPU" if kind == "gpu" else self._legend.get(self._names[i], self._names[i])
+        self._build.add(kind, name, number=int(id_[3:]), numa=node)
+        self._build.link(parent, id_, "pcie", "not in the table")
+
+    def _add_nvlinks(self) -> None:
+        pairs = {
+            (i, j): int(self._words[i][j][2:])
+            for i, j in combinations(range(len(self._names)), 2)
+            if self._words[i][j].startswith("NV")
+        }
+        total = [sum(count for pair, count in pairs.items() if i in pair) for i in range(len(self._names))]
+        counts = set(pairs.values())
+        if len(counts) == 1 and max(total, default=0) > _MOST_NVLINKS:
+            switch = self._build.add("nvswitch", "NVSwitch")
+            for i in sorted({i for pair in pairs for i in pair}):
+                self._build.link(self._id(i), switch, "nvlink", "not in the table", count=max(1, *counts))
+            return
+        for (i, j), count in pairs.items():
+            self._build.link(self._id(i), self._id(j), "nvlink", "not in the table", count=max(1, count))
+
+    def _compare(self, topology: _core.Topology) -> None:
+        for i, j in combinations(range(len(self._names)), 2):
+            found, wanted = topology.relation(self._id(i), self._id(j)), self._words[i][j].replace("SOC", "SYS")
+            if found != wanted:
+                pair = f"{self._names[i]} - {self._names[j]}"
+                self._build.notes.append(f"{pair}: the table says {wanted}, no tree has that; {found} is used")
+
+
+def write_matrix(topology: _core.Topology) -> str:
+    """The table of `nvidia-smi topo -m` for GPUs and NICs, with affinities and the names of NICs."""
+    ids, words = topology.matrix()
+    nics = topology.ids("nic")
+    heads = [id_.upper() for id_ in ids]
+    lines = ["\t".join(["", *heads, "CPU Affinity", "NUMA Affinity"])]
+    for id_, head, row in zip(ids, heads, words, strict=True):
+        device = topology.device(id_)
+        affinity = [device.cores or _cores(topology, device.numa), str(device.numa)] if id_ not in nics else []
+        lines.append("\t".join([head, *row, *affinity]))
+    if nics:
+        lines += ["", "NIC Legend:", ""] + [f"  {id_.upper()}: {topology.device(id_).name}" for id_ in nics]
+    return "\n".join(lines) + "\n"
+
+
+def _cores(topology: _core.Topology, numa: int) -> str:
+    hosts = [device for device in topology.devices if device.kind == "host" and device.numa == numa]
+    return hosts[0].cores if hosts else ""
