@@ -55,17 +55,27 @@ def read_bytes(path: Path | str) -> bytes:
 
 def read_json(path: Path | str, schema: str, version: int) -> dict[str, Any]:
     """The JSON object in `path`, whose "schema" and "version" must be the given ones. Raises InputError."""
+    return parse_json(read_bytes(path), str(path), schema, version)
+
+
+def parse_json(data: bytes, what: str, schema: str, version: int) -> dict[str, Any]:
+    """`read_json` of bytes that are here already; `what` names them in errors."""
     try:
-        value = json.loads(read_bytes(path).decode("utf-8"), parse_constant=_refuse_constant)
+        value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
-        raise InputError(f"{path}: not valid JSON: {' '.join(str(error).split())}") from error
+        raise InputError(f"{what}: not valid JSON: {' '.join(str(error).split())}") from error
     if not isinstance(value, dict):
-        raise InputError(f"{path}: must be a JSON object")
+        raise InputError(f"{what}: must be a JSON object")
     if value.get("schema") != schema:
-        raise InputError(f'{path}: "schema" is {json.dumps(value.get("schema"))}, not "{schema}"')
+        raise InputError(f'{what}: "schema" is {_shown(value.get("schema"))}, not "{schema}"')
     if value.get("version") != version or isinstance(value.get("version"), bool):
-        raise InputError(f'{path}: "version" is {json.dumps(value.get("version"))}; this program reads {version}')
+        raise InputError(f'{what}: "version" is {_shown(value.get("version"))}; this program reads {version}')
     return value
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:77] + "..."
 
 
 def _refuse_constant(word: str) -> None:

@@ -16,7 +16,14 @@ import typer
 from waywiser.errors import BAD_INPUT, INTERRUPTED, exit_code
 
 # Verb -> its line in `waywiser --help`, in the order in which people need them.
-VERBS: dict[str, str] = {}
+VERBS: dict[str, str] = {
+    "tune": "Discover, measure, choose, verify, report: everything.",
+    "measure": "Measure every road between two memories.",
+    "plan": "Choose the fastest road for each pair and size.",
+    "explain": "Why this road and not another.",
+    "report": "Write the page and the pictures again.",
+    "compare": "What changed between two profiles.",
+}
 
 _VERBOSE = "--verbose"
 

@@ -1,0 +1,121 @@
+"""Measuring into a folder of results: what `waywiser measure` and `waywiser tune` share."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import waywiser._core as _core
+from waywiser import stages
+from waywiser.errors import InputError
+from waywiser.files import write_text_atomically
+from waywiser.profile import OPERATIONS, Profile, read_profile
+from waywiser.progress import bar, say
+from waywiser.results import Results, recorded_machines
+
+BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
+
+
+@dataclass
+class Request:
+    """What to measure. `budget` in seconds, None for the core's own; `machine` is for virtual GPUs only."""
+
+    quick: bool = False
+    budget: float | None = None
+    all_pairs: bool = False
+    operations: list[str] = field(default_factory=list)
+    backend: str = "auto"
+    machine: str | None = None
+    fresh: bool = False
+
+    def check(self) -> None:
+        """Raises InputError for what cannot be done, before anything is measured."""
+        if self.backend not in BACKENDS:
+            raise InputError(f"--backend {self.backend!r}: write one of {', '.join(BACKENDS)}")
+        for operation in self.operations:
+            if operation not in OPERATIONS:
+                raise InputError(f"--operations {operation!r}: write some of {','.join(OPERATIONS)}")
+        if self.machine is not None and self.backend != "virtual_gpu":
+            raise InputError(_not_here(self.machine))
+
+    def options(self) -> dict[str, Any]:
+        """For the core."""
+        found: dict[str, Any] = {"backend": self.backend, "quick": self.quick, "all_pairs": self.all_pairs}
+        if self.budget is not None:
+            found["budget_seconds"] = self.budget
+        if self.operations:
+            found["operations"] = self.operations
+        return found
+
+    def topology(self) -> Any:
+        """This machine; with virtual GPUs the one that `machine` names or the file that it is."""
+        if self.machine is None:
+            return _core.discover()
+        from waywiser.topology import load_topology
+
+        return load_topology(self.machine)
+
+
+def _not_here(machine: str) -> str:
+    verbs = "topology|place|plan|explain|report" if machine in recorded_machines() else "topology|place"
+    return (
+        f"--machine {machine}: that machine is not here and this version has no simulator, so it cannot be measured; "
+        f"replay it with: waywiser {verbs} --machine {machine}"
+    )
+
+
+def operations_in(text: str) -> list[str]:
+    """ "latency,streaming" -> the two words."""
+    return [word for word in re.split(r"[,\s]+", text) if word]
+
+
+def _previous(results: Results, request: Request) -> str | None:
+    """The profile to go on from. Raises InputError rather than mixing virtual GPUs with measurements."""
+    if request.fresh or results.file("profile") is None:
+        return None
+    try:
+        profile = results.needed_profile()
+    except InputError as error:
+        raise InputError(f"{error}; --fresh measures everything again") from error
+    virtual = request.backend == "virtual_gpu"
+    if virtual != (profile.backend == "virtual_gpu") or profile.simulated:
+        held = profile.warning() or "measurements of a real machine"
+        raise InputError(f"{results.folder}: holds {held}: choose another folder with --output")
+    return results.text("profile")
+
+
+def _set_aside(results: Results, previous: str, old: Profile, new: Profile) -> None:
+    """Keeps the profile of another machine under its fingerprint instead of overwriting it."""
+    if old.fingerprint == new.fingerprint:
+        return
+    name = re.sub(r"[^A-Za-z0-9]", "", old.fingerprint)[:16] or "unknown"
+    file = results.folder / f"profile-{name}.json"
+    write_text_atomically(file, previous)
+    say(f"the profile that was here is of another machine or driver; it is kept as {file}")
+
+
+def measure_into(results: Results, topology: Any, request: Request) -> Profile:
+    """Measures what is missing and writes profile.json, from time to time and at the end.
+
+    Raises stages.Stopped after Ctrl-C, when profile.json holds what was measured.
+    """
+    previous = _previous(results, request)
+    old = results.needed_profile() if previous else None
+    results.write("topology", topology.to_json())
+
+    def keep(text: str) -> None:
+        if old is None or json.loads(text).get("fingerprint") == old.fingerprint:
+            results.write("profile", text)
+
+    with bar("measuring") as show:
+        watch = stages.Watch(show, keep)
+        text = stages.measure(topology, request.options(), previous, watch)
+    profile = read_profile(json.loads(text), "the core's profile")
+    if previous and old:
+        _set_aside(results, previous, old, profile)
+    file = results.write("profile", text)
+    if watch.stop:
+        raise stages.Stopped(f"interrupted: what was measured is kept in {file}; the same command goes on from there")
+    return profile

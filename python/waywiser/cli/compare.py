@@ -1,0 +1,46 @@
+"""`waywiser compare OLD NEW`: what changed between two profiles."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from waywiser.comparison import Comparison, compare_profiles
+from waywiser.plan import Plan
+from waywiser.profile import Profile
+from waywiser.results import Results, load_profile, recorded, recorded_machines
+
+
+def compare(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A profile, a folder of results, or a recorded machine.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The same, measured later.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
+) -> None:
+    """Differences beyond the confidence intervals: times, roads, choices, state of the machine."""
+    from waywiser.report import terminal
+    from waywiser.report.difference import difference
+
+    before, old_plan = _load(old)
+    now, new_plan = _load(new)
+    found: Comparison = compare_profiles(before, now, old_plan, new_plan)
+    if as_json:
+        typer.echo(json.dumps(found.as_json(), indent=1))
+    else:
+        terminal.print_result(difference(found))
+
+
+def _load(name: str) -> tuple[Profile, Plan | None]:
+    """The profile, and the plan that lies beside it when it has the same fingerprint."""
+    path = Path(name)
+    if not path.exists() and name in recorded_machines():
+        results, profile = recorded(name), recorded(name).needed_profile()
+    elif path.is_dir():
+        results, profile = Results(path), Results(path).needed_profile()
+    else:
+        results, profile = Results(path.parent), load_profile(path)
+    beside = path.is_dir() or results.file("profile") == path or not path.exists()
+    plan = results.plan if beside else None
+    return profile, plan if plan and plan.fingerprint == profile.fingerprint else None

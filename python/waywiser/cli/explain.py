@@ -1,0 +1,71 @@
+"""`waywiser explain SRC DST SIZE`: why this road and not another."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from waywiser.cli.options import Output, Recorded, results_of
+from waywiser.errors import InputError
+from waywiser.profile import OPERATIONS, Profile, pair_text
+from waywiser.results import DEFAULT, Results
+from waywiser.units import format_bytes, parse_bytes
+
+
+def explain(
+    source: Annotated[str, typer.Argument(metavar="SRC", help="host0, gpu3, ...")],
+    destination: Annotated[str, typer.Argument(metavar="DST", help="host0, gpu3, ...")],
+    size: Annotated[str, typer.Argument(metavar="SIZE", help="17, 64K, 2M, 1G")],
+    operation: Annotated[str, typer.Option(metavar="|".join(OPERATIONS), help="What is timed.")] = "latency",
+    processes: Annotated[int, typer.Option(min=1, max=2, help="2: each end has a process of its own.")] = 1,
+    output: Output = DEFAULT,
+    machine: Recorded = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+) -> None:
+    """Every road from SRC to DST for SIZE bytes: measured and predicted time, and why it was not taken."""
+    from waywiser import stages
+    from waywiser.report import terminal
+
+    if operation not in OPERATIONS:
+        raise InputError(f"--operation {operation!r}: write one of {', '.join(OPERATIONS)}")
+    count = parse_bytes(size)
+    results = results_of(output, machine)
+    profile = results.needed_profile()
+    for place in (source, destination):
+        _check_place(place, profile, results)
+    text = results.needed_profile_text()
+    answer = stages.explain(text, _plan(results, profile, text), source, destination, processes, operation, count)
+    if as_json:
+        typer.echo(json.dumps(answer, indent=1))
+        return
+    if profile.warning():
+        terminal.print_result(profile.warning().upper())
+    who = "" if processes == 1 else ", two processes"
+    head = (
+        f"{pair_text((source, destination), processes)}, {format_bytes(count)}, {operation}{who} on {profile.machine}"
+    )
+    terminal.print_result(terminal.explain_table(answer, head))
+
+
+def _plan(results: Results, profile: Profile, text: str) -> str:
+    """The stored plan when it belongs to the profile, else a fresh one."""
+    from waywiser import stages
+
+    if results.plan is not None and results.plan.fingerprint == profile.fingerprint:
+        return results.text("plan") or ""
+    return stages.choose(text)
+
+
+def _check_place(place: str, profile: Profile, results: Results) -> None:
+    from waywiser.report.matrices import places
+
+    known = list(places(profile))
+    devices = (results.topology or {}).get("devices")
+    for device in devices if isinstance(devices, list) else []:
+        name = device.get("id") if isinstance(device, dict) and device.get("kind") in ("gpu", "host") else None
+        if isinstance(name, str) and name not in known:
+            known.append(name)
+    if place not in known:
+        raise InputError(f"{place!r} is not in {profile.machine}: it has {', '.join(known) or 'nothing measured'}")

@@ -1,0 +1,78 @@
+"""`waywiser measure`: every road, every size; only what is missing or out of date."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from waywiser.campaign import Request, measure_into, operations_in
+from waywiser.cli.options import Backend, Budget, Output, Quick
+from waywiser.errors import InputError
+from waywiser.results import DEFAULT, Results
+
+
+def measure(
+    output: Output = DEFAULT,
+    quick: Quick = False,
+    budget: Budget = None,
+    pairs: Annotated[str, typer.Option(metavar="class|all", help="One pair of each class, or all.")] = "class",
+    operations: Annotated[
+        str, typer.Option(metavar="LIST", help="Some of latency,streaming,bidirectional,loaded.")
+    ] = "",
+    backend: Backend = "auto",
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="With --backend virtual_gpu: take its peer matrix.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
+    form: Annotated[str | None, typer.Option("--format", metavar="table|json|csv", help="Print every figure.")] = None,
+    peers: Annotated[bool, typer.Option("--peers", help="The classic report on peer access between GPUs.")] = False,
+) -> None:
+    """Measure every road between the memories of this machine, into profile.json."""
+    if pairs not in ("class", "all"):
+        raise InputError(f"--pairs {pairs!r}: write class or all")
+    if form not in (None, "table", "json", "csv"):
+        raise InputError(f"--format {form!r}: write table, json or csv")
+    request = Request(quick, budget, pairs == "all", operations_in(operations), backend, machine, fresh)
+    request.check()
+    results = Results(output)
+    results.make_writable()
+    if peers:
+        _peers(results, request, form)
+        return
+    measure_into(results, request.topology(), request)
+    _print(results, form)
+
+
+def _print(results: Results, form: str | None) -> None:
+    from waywiser.report import terminal
+
+    profile = results.needed_profile()
+    if form == "json":
+        typer.echo(results.text("profile"))
+    elif form == "csv":
+        typer.echo(terminal.profile_csv(profile), nl=False)
+    else:
+        if profile.warning():
+            terminal.print_result(profile.warning().upper())
+        terminal.print_result(terminal.profile_table(profile) if form == "table" else terminal.roads(profile))
+
+
+def _peers(results: Results, request: Request, form: str | None) -> None:
+    from waywiser import stages
+    from waywiser.progress import bar
+    from waywiser.report import terminal
+
+    if form == "csv":
+        raise InputError("--peers has no CSV form: write --format table or json")
+    with bar("peer report") as show:
+        watch = stages.Watch(show)
+        text = stages.peer_report(request.topology(), request.options(), watch)
+    if watch.stop:
+        raise stages.Stopped("interrupted: the peer report was not finished")
+    results.write("peers", text)
+    if form == "json":
+        typer.echo(text)
+    else:
+        terminal.print_result(terminal.peers_table(json.loads(text)))

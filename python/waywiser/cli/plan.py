@@ -1,0 +1,45 @@
+"""`waywiser plan`: which road for which size, from the profile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from waywiser.cli.options import Output, Recorded, results_of
+from waywiser.results import DEFAULT, Results, load_profile, read_document
+
+
+def plan(
+    output: Output = DEFAULT,
+    profile: Annotated[
+        Path | None, typer.Option("--profile", metavar="FILE", help="The profile to choose from.")
+    ] = None,
+    machine: Recorded = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+) -> None:
+    """Choose the fastest road for each pair, operation and size; writes plan.json."""
+    from waywiser import stages
+    from waywiser.plan import read_plan
+    from waywiser.progress import say
+    from waywiser.report import terminal
+
+    results = results_of(output, machine)
+    if profile is not None:
+        measured, text = load_profile(profile), read_document(profile).decode("utf-8", "replace")
+    else:
+        measured, text = results.needed_profile(), results.needed_profile_text()
+    answer = stages.choose(text)
+    chosen = read_plan(json.loads(answer), "the core's plan")
+    if machine is None:
+        target = Results(output)
+        target.make_writable()
+        say(f"plan written to {target.write('plan', answer)}")
+    if as_json:
+        typer.echo(answer)
+        return
+    if measured.warning():
+        terminal.print_result(measured.warning().upper())
+    terminal.print_result(terminal.plan_table(measured, chosen))

@@ -1,0 +1,90 @@
+"""What was chosen, as Python values: a path for each class of pairs, operation and range of sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from waywiser.checked import Node
+from waywiser.profile import OPERATIONS, Pair, Path, read_pair, read_path
+
+SCHEMA = "waywiser.plan"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """The second best path and its time divided by that of the chosen one."""
+
+    path: Path
+    ratio: float
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """The path to take for sizes from `from_bytes` to `to_bytes`, both included; `expected` in (bytes, seconds)."""
+
+    pairs: tuple[Pair, ...]
+    processes: int
+    operation: str
+    from_bytes: int
+    to_bytes: int
+    path: Path
+    expected: tuple[tuple[int, float], ...]
+    runner_up: RunnerUp | None
+    why: str
+
+    def serves(self, pair: Pair, processes: int, operation: str) -> bool:
+        """Whether this row is for that pair and operation."""
+        return self.operation == operation and self.processes == processes and pair in self.pairs
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All choices for one machine."""
+
+    fingerprint: str
+    machine: str
+    backend: str
+    simulated: bool
+    rows: tuple[PlanRow, ...]
+
+    def rows_of(self, pair: Pair, processes: int, operation: str) -> list[PlanRow]:
+        """The rows of one pair and operation, ascending sizes."""
+        found = [row for row in self.rows if row.serves(pair, processes, operation)]
+        return sorted(found, key=lambda row: row.from_bytes)
+
+
+def _read_row(node: Node) -> PlanRow:
+    path = read_path(node.child("path"))
+    pairs = tuple(read_pair(pair) for pair in node.items("pairs")) or (path.pair,)
+    runner_up = None
+    if node.has("runner_up"):
+        second = node.child("runner_up")
+        runner_up = RunnerUp(read_path(second.child("path")), second.number("ratio"))
+    first = node.integer("from_bytes")
+    return PlanRow(
+        pairs,
+        node.integer("processes", 1, 1, 2),
+        node.word("operation", OPERATIONS),
+        first,
+        node.integer("to_bytes", least=first),
+        path,
+        tuple(
+            (one.integer("bytes", least=1), one.number("seconds", above_zero=True)) for one in node.items("expected")
+        ),
+        runner_up,
+        node.text("why", ""),
+    )
+
+
+def read_plan(value: Any, what: str) -> Plan:
+    """A plan from its JSON; InputError names the first wrong field, with `what` (a file name) before it."""
+    node = Node(value, what)
+    return Plan(
+        node.text("fingerprint"),
+        node.text("machine"),
+        node.text("backend"),
+        node.flag("simulated"),
+        tuple(_read_row(row) for row in node.items("rows")),
+    )

@@ -1,0 +1,64 @@
+"""The progress bar of a stage, on standard error, with the time left; lines where there is no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+from waywiser.checked import clean
+from waywiser.stages import Show
+
+
+def error_console() -> Console:
+    """The console for everything that is not a result."""
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """One line on standard error."""
+    error_console().print(Text(text))
+
+
+@contextmanager
+def bar(title: str) -> Iterator[Show]:
+    """A progress bar; yields what a stage calls to move it."""
+    console = error_console()
+    if not console.is_terminal:
+        yield _lines(title)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=28),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=None, left="")
+
+        def show(done: int, total: int, seconds_left: float, label: str) -> None:
+            left = Text(f"{_left(seconds_left)} left  {clean(label)}").plain.replace("[", r"\[")
+            progress.update(task, completed=done, total=total or None, left=left[: max(10, console.width - 60)])
+
+        yield show
+
+
+def _left(seconds: float) -> str:
+    whole = max(0, round(seconds))
+    return f"{whole // 60}:{whole % 60:02d}"
+
+
+def _lines(title: str) -> Show:
+    tenth = -1
+
+    def show(done: int, total: int, seconds_left: float, label: str) -> None:
+        nonlocal tenth
+        now = 10 * done // total if total else 0
+        if now != tenth:
+            tenth = now
+            say(f"{title}: {10 * now} % ({done} of {total}), {_left(seconds_left)} left")
+
+    return show

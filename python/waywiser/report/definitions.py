@@ -1,0 +1,38 @@
+"""What the words in the report mean."""
+
+from __future__ import annotations
+
+OPERATIONS: dict[str, str] = {
+    "latency": "One transfer at a time; the host sees its end. Two processes: half of a ping-pong round trip.",
+    "streaming": "A window of transfers in flight; seconds per transfer.",
+    "bidirectional": "Both directions at once; seconds per transfer of one direction.",
+    "loaded": "All pairs of the class at once; seconds per transfer of this pair.",
+}
+
+TITLES: dict[str, str] = {
+    "latency": "Latency",
+    "streaming": "Streaming",
+    "bidirectional": "Both ways",
+    "loaded": "All pairs at once",
+}
+
+WORDS: dict[str, str] = {
+    "Time": "The median of the samples; the band is the 95 % confidence interval of the median.",
+    "Limit": "What the slowest hop of the path can carry. A figure above it is an error of measurement and is refused.",
+    "Chosen": "The lower envelope of the measured times, with hysteresis; on equal cost the simpler mechanism.",
+    "Within 5 %": "The chosen path took at most 1.05 times as long as the fastest, at sizes not used for choosing.",
+    "Verified": "The bytes of every path were compared at every size that was timed.",
+    "GB/s": "1e9 bytes in a second. Sizes are binary: 1 KiB is 1024 bytes.",
+}
+
+MECHANISMS: dict[str, str] = {
+    "host_copy": "The CPU copies, with or without non-temporal stores, by one or more threads.",
+    "copy_engine": "A GPU's copy engine moves the bytes.",
+    "sm_copy": "A kernel moves the bytes: push by stores or pull by loads.",
+    "host_staged": "Through host memory: pageable, pinned as a whole, or pinned in a pipeline of chunks.",
+    "bar_copy": "The CPU reads or writes GPU memory through the PCIe BAR (GDRCopy).",
+    "courier": "A resident kernel serves small copies through mapped pinned memory.",
+    "relay": "Through the memory of a third GPU.",
+    "split": "Two or more ways at once, each with its share of the bytes.",
+    "ucx": "UCX with the named transports.",
+}

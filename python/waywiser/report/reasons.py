@@ -1,0 +1,38 @@
+"""Unavailable mechanisms, the same reason for many pairs told once."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from waywiser.profile import Pair, Unavailable, pair_text
+
+_DEVICE = re.compile(r"\b(GPU|gpu|host) ?\d+\b")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One mechanism and reason, and the pairs (with their number of processes) that it holds for."""
+
+    mechanism: str
+    reason: str
+    pairs: tuple[tuple[Pair, int], ...]
+
+    def pairs_text(self, most: int) -> str:
+        """The pairs, at most `most` of them by name."""
+        names = [pair_text(pair, processes) for pair, processes in self.pairs[:most]]
+        rest = len(self.pairs) - len(names)
+        return ", ".join(names) + (f" and {rest} more" if rest else "")
+
+
+def grouped_reasons(unavailable: tuple[Unavailable, ...]) -> list[Reason]:
+    """In the order of the profile; reasons that differ in device numbers only are one, told for the first pair."""
+    found: dict[tuple[str, str], tuple[str, list[tuple[Pair, int]]]] = {}
+    for one in unavailable:
+        reason = one.reason.removeprefix(f"{one.mechanism}: ")
+        key = (one.mechanism, _DEVICE.sub(r"\1", reason))
+        pairs = found.setdefault(key, (reason, []))[1]
+        item = ((one.source, one.destination), one.processes)
+        if item not in pairs:
+            pairs.append(item)
+    return [Reason(mechanism, reason, tuple(pairs)) for (mechanism, _), (reason, pairs) in found.items()]

@@ -1,0 +1,254 @@
+"""The sections of the page, top to bottom. Each is a function of the values and returns None when it has nothing."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from waywiser.profile import Profile, pair_text
+from waywiser.report import definitions, palette
+from waywiser.report.choices import Choice, choices, joined
+from waywiser.report.machine_picture import machine_picture
+from waywiser.report.markup import Child, Markup, el, join, number, table
+from waywiser.report.matrices import Matrix, matrices
+from waywiser.report.reasons import grouped_reasons
+from waywiser.results import Results
+from waywiser.units import format_bytes, format_percent, format_range, format_rate, format_seconds
+
+_PROCESSES = {1: "within one process", 2: "between two processes"}
+
+
+def chip(mechanism: str, label: str = "") -> Markup:
+    """A mechanism's name with its colour."""
+    look = palette.look(mechanism)
+    dot = el("i", style=f"--light:{look.light};--dark:{look.dark}", class_="dot", aria_hidden="true")
+    return el("span", dot, label or mechanism, class_="chip")
+
+
+def road(label: str) -> Markup:
+    """A path's label: the mechanism with its colour, the parameters smaller."""
+    mechanism, _, rest = label.partition("(")
+    parameters = el("small", rest.removesuffix(")").replace(",", ", ")) if rest else None
+    return join(chip(mechanism), parameters)
+
+
+def machine(results: Results) -> Markup | None:
+    """The drawing of the machine."""
+    drawing = machine_picture(results.topology, "svg")
+    if drawing is None:
+        return None
+    data = base64.b64encode(drawing).decode("ascii")
+    picture = el("img", src=f"data:image/svg+xml;base64,{data}", alt="Drawing of the machine and its links")
+    return el("div", picture, class_="drawing", tabindex=0)
+
+
+def _choice_cells(choice: Choice) -> list[Child]:
+    second = choice.runner_up
+    return [
+        format_range(choice.from_bytes, choice.to_bytes),
+        road(choice.path.label),
+        number(format_seconds(choice.first_seconds), f"at {format_bytes(choice.first_bytes)}")
+        if choice.first_seconds
+        else number("–"),
+        number(format_rate(choice.rate), f"at {format_bytes(choice.last_bytes)}") if choice.rate else number("–"),
+        number(format_percent(choice.percent) if choice.percent is not None else "–"),
+        join(road(second.path.label), el("small", f"{second.ratio:.2f} × the time")) if second else "–",
+        el("td", choice.why, class_="why"),
+    ]
+
+
+_CHOICE_HEAD = ("Sizes", "Road", "Time", "Bandwidth", "Of limit", "Runner-up", "Why")
+
+
+def glance(profile: Profile, rows: list[Choice]) -> Markup | None:
+    """The best road of each class, parameters aside: latency and streaming."""
+    found = []
+    for choice in joined([row for row in rows if row.operation in ("latency", "streaming")]):
+        name = join(choice.group.name, el("small", _PROCESSES[choice.group.processes]))
+        found.append([name, definitions.TITLES[choice.operation], *_choice_cells(choice)[:5]])
+    return table(("Pairs", "Operation", *_CHOICE_HEAD[:5]), _blank_repeats(found)) if found else None
+
+
+def _blank_repeats(rows: list[list[Child]]) -> list[list[Child]]:
+    """Leaves the first two columns of a row empty where they repeat the row above."""
+    shown: list[list[Child]] = []
+    above: list[Child] = [None, None]
+    for row in rows:
+        same_group, same = row[0] == above[0], row[:2] == above[:2]
+        cells = [el("td", "" if same_group else row[0], class_="same" if same_group else None), "" if same else row[1]]
+        shown.append([*cells, *row[2:]])
+        above = row[:2]
+    return shown
+
+
+def _heat_cell(matrix: Matrix, source: str, destination: str) -> Markup:
+    cell = matrix.cells.get((source, destination))
+    if cell is None:
+        return el("td", "·", class_="none")
+    share = matrix.share(cell)
+    strong = share > 0.55
+    note = el("small", cell.note) if cell.note else None
+    return el(
+        "td",
+        cell.text,
+        note,
+        class_="strong" if strong else None,
+        style=f"--share:{share:.3f}",
+        title=f"{source} to {destination}: {cell.text}, {cell.detail} {cell.note}",
+    )
+
+
+def heat_map(matrix: Matrix) -> Markup:
+    """One matrix: source down, destination across; the value and the relation in each cell."""
+    head = ("from \\ to", *matrix.places)
+    rows = [
+        [el("th", source, scope="row"), *(_heat_cell(matrix, source, destination) for destination in matrix.places)]
+        for source in matrix.places
+        if any(pair[0] == source for pair in matrix.cells)
+    ]
+    name = "heat lower" if matrix.lower_is_better else "heat"
+    return el("figure", el("figcaption", el("b", matrix.title), " ", matrix.about), table(head, rows, class_=name))
+
+
+def heat_maps(results: Results, profile: Profile) -> Markup | None:
+    """All matrices, by number of processes."""
+    parts: list[Child] = []
+    for processes in (1, 2):
+        found = matrices(profile, results.plan, processes)
+        if found:
+            parts += [
+                el("h3", _PROCESSES[processes].capitalize()),
+                el("div", map(heat_map, found), class_="maps", style=f"--columns:{len(found[0].places) + 1}"),
+            ]
+    return join(parts) if parts else None
+
+
+def curve_cards(curves: list[dict[str, Any]]) -> Markup | None:
+    """One card for each class: tabs for the operations, two plots, a legend. The script fills them."""
+    cards = []
+    for index, group in enumerate(curves):
+        tabs = [
+            el("button", definitions.TITLES[operation], type="button", data_operation=operation, aria_pressed="false")
+            for operation in group["operations"]
+        ]
+        others = f", stands for {group['pairs']} pairs" if group["pairs"] > 1 else ""
+        head = el("header", el("h3", group["title"]), el("p", f"measured {group['pair']}{others}", class_="muted"))
+        plots = [el("div", class_="plot", data_kind=kind) for kind in ("time", "rate")]
+        cards.append(
+            el(
+                "article",
+                head,
+                el("div", tabs, class_="tabs"),
+                el("p", class_="muted definition"),
+                el("div", plots, class_="plots"),
+                el("div", class_="legend"),
+                class_="card curves",
+                data_group=index,
+                id=f"curves-{index}",
+            )
+        )
+    return join(cards) if cards else None
+
+
+def choice_tables(rows: list[Choice]) -> Markup | None:
+    """Every row of the plan."""
+    parts = []
+    keys = list(dict.fromkeys((row.group, row.operation) for row in rows))
+    for group, operation in keys:
+        mine = [row for row in rows if (row.group, row.operation) == (group, operation)]
+        summary = el(
+            "summary",
+            el("b", group.title),
+            " · ",
+            definitions.TITLES[operation],
+            el("small", _count(len(mine), "range")),
+        )
+        parts.append(el("details", summary, table(_CHOICE_HEAD, map(_choice_cells, mine)), open=len(keys) <= 4))
+    return join(parts) if parts else None
+
+
+def verification(results: Results) -> Markup | None:
+    """The cases, worst first."""
+    checked = results.verification
+    if checked is None or not checked.rows:
+        return None
+    rows: list[list[Child]] = []
+    for case in checked.rows:
+        state = "good" if case.ratio <= 1.05 else "bad"
+        note = "equal within the spread" if case.equal else ""
+        rows.append(
+            [
+                el("td", f"{case.ratio:.3f}", el("small", note) if note else None, class_=f"number {state}"),
+                pair_text((case.source, case.destination), case.processes),
+                definitions.TITLES[case.operation],
+                number(format_bytes(case.bytes)),
+                road(case.chosen),
+                number(format_seconds(case.chosen_seconds)),
+                road(case.best),
+                number(format_seconds(case.best_seconds)),
+            ]
+        )
+    head = ("Time ÷ fastest", "Pair", "Operation", "Size", "Chosen", "Time", "Fastest", "Time")
+    first = table(head, rows[:12])
+    rest = (
+        el("details", el("summary", f"The other {len(rows) - 12} cases"), table(head, rows[12:])) if rows[12:] else None
+    )
+    return join(first, rest)
+
+
+def unavailable(profile: Profile) -> Markup | None:
+    """What could not be used, and why."""
+    rows = [
+        [chip(one.mechanism), one.reason, el("td", one.pairs_text(6), class_="pairs", title=one.pairs_text(400))]
+        for one in grouped_reasons(profile.unavailable)
+    ]
+    return table(("Mechanism", "Why", "Pairs"), rows) if rows else None
+
+
+def rejected(profile: Profile) -> Markup | None:
+    """Figures that were refused, and why."""
+    rows = [
+        [
+            road(one.path.label),
+            one.path.pair_text,
+            definitions.TITLES[one.operation],
+            number(format_bytes(one.bytes)),
+            one.reason,
+        ]
+        for one in profile.rejected[:500]
+    ]
+    return table(("Road", "Pair", "Operation", "Size", "Why"), rows) if rows else None
+
+
+def first_use(profile: Profile) -> Markup | None:
+    """What opening a path costs once."""
+    slowest = sorted(profile.first_use, key=lambda one: -one.seconds)[:200]
+    rows = [[road(one.path.label), one.path.pair_text, number(format_seconds(one.seconds))] for one in slowest]
+    if not rows:
+        return None
+    return el(
+        "details",
+        el("summary", el("b", "First use"), el("small", _count(len(rows), "road"))),
+        table(("Road", "Pair", "Opening and first 8 B"), rows),
+    )
+
+
+def words() -> Markup:
+    """Definitions."""
+    operations = [(definitions.TITLES[name], text) for name, text in definitions.OPERATIONS.items()]
+    mechanisms = [(chip(name), text) for name, text in definitions.MECHANISMS.items()]
+    terms = [*definitions.WORDS.items(), *operations]
+    return join(_terms(terms), el("h3", "Mechanisms"), _terms(mechanisms))
+
+
+def _terms(terms: list[Any]) -> Markup:
+    return el("dl", (join(el("dt", term), el("dd", text)) for term, text in terms))
+
+
+def _count(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def all_choices(results: Results, profile: Profile) -> list[Choice]:
+    """The plan's rows joined with the profile; empty without a plan."""
+    return choices(profile, results.plan) if results.plan else []

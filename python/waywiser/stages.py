@@ -1,0 +1,107 @@
+"""The stages of the flow, each a call of the core: JSON in, JSON out. Progress and Ctrl-C are handled here."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import waywiser._core as _core
+from waywiser.verification import SCHEMA as VERIFICATION_SCHEMA
+from waywiser.verification import VERSION as VERIFICATION_VERSION
+
+PEER_PROGRAM = Path(__file__).with_name("bin") / "waywiser-peer"
+
+# Called with (done, total, seconds left, what is being measured).
+Show = Callable[[int, int, float, str], None]
+
+
+class Stopped(Exception):
+    """The user pressed Ctrl-C; what was measured is kept. The message says how to go on."""
+
+    kind = "interrupted"
+
+
+@dataclass
+class Watch:
+    """Turns the core's progress into calls of `show`, keeps partial profiles, and stops the core on Ctrl-C."""
+
+    show: Show
+    keep: Callable[[str], None] | None = None
+    stop: bool = False
+
+    def progress(self, text: str) -> bool:
+        """What the core calls; False asks it to return with what it has."""
+        told = json.loads(text)
+        if self.keep and isinstance(told.get("profile"), dict):
+            self.keep(json.dumps(told["profile"]))
+        done, total = int(told.get("done", 0)), int(told.get("total", 0))
+        self.show(done, total, float(told.get("seconds_left", 0.0)), str(told.get("label", "")))
+        return not self.stop
+
+
+@contextmanager
+def stopping_on_interrupt(watch: Watch) -> Iterator[None]:
+    """While inside, the first Ctrl-C sets `watch.stop`; a second one raises KeyboardInterrupt at once."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if watch.stop:
+            raise KeyboardInterrupt
+        watch.stop = True
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def measure(topology: Any, options: dict[str, Any], previous: str | None, watch: Watch) -> str:
+    """Measures what is missing in `previous` (a profile as JSON) and returns the whole profile as JSON."""
+    text = json.dumps({"peer_program": str(PEER_PROGRAM), **options})
+    with stopping_on_interrupt(watch):
+        return str(_core.measure(topology, text, previous, watch.progress))
+
+
+def choose(profile: str) -> str:
+    """The plan, as JSON, for a profile."""
+    return str(_core.choose(profile, "{}"))
+
+
+def explain(
+    profile: str, plan: str, source: str, destination: str, processes: int, operation: str, size: int
+) -> dict[str, Any]:
+    """Every candidate for one transfer with its cost, and what is unavailable."""
+    answer: dict[str, Any] = json.loads(_core.explain(profile, plan, source, destination, processes, operation, size))
+    return answer
+
+
+def verify(topology: Any, profile: str, plan: str, options: dict[str, Any], watch: Watch) -> str:
+    """Runs the chosen path against every other at other sizes; the verification as JSON."""
+    text = json.dumps({"peer_program": str(PEER_PROGRAM), **options})
+    with stopping_on_interrupt(watch):
+        answer = json.loads(_core.verify_plan(topology, profile, plan, text, watch.progress))
+    head = {
+        "schema": VERIFICATION_SCHEMA,
+        "version": VERIFICATION_VERSION,
+        "fingerprint": json.loads(plan).get("fingerprint"),
+    }
+    return json.dumps({**head, "created": now(), **answer}, indent=1)
+
+
+def peer_report(topology: Any, options: dict[str, Any], watch: Watch) -> str:
+    """The classic peer report of the GPUs, as JSON."""
+    with stopping_on_interrupt(watch):
+        answer = json.loads(_core.peer_report(topology, json.dumps(options), watch.progress))
+    return json.dumps({"schema": "waywiser.peers", "version": 1, "created": now(), **answer}, indent=1)
+
+
+def now() -> str:
+    """This moment in UTC, ISO 8601."""
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

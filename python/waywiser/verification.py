@@ -1,0 +1,80 @@
+"""How the choices did at sizes that were not used for choosing: the chosen path against every other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from waywiser.checked import Node
+from waywiser.profile import OPERATIONS, read_place
+
+SCHEMA = "waywiser.verification"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """One pair, operation and size: the chosen path's seconds and those of the fastest. `ratio` >= 1."""
+
+    source: str
+    destination: str
+    processes: int
+    operation: str
+    bytes: int
+    chosen: str
+    chosen_seconds: float
+    best: str
+    best_seconds: float
+    ratio: float
+    equal: bool
+
+
+@dataclass(frozen=True)
+class Verification:
+    """`within_5_percent` counts the cases whose chosen path took at most 1.05 times the fastest."""
+
+    cases: int
+    within_5_percent: int
+    worst_ratio: float | None
+    rows: tuple[Case, ...]
+
+    @property
+    def fraction(self) -> float | None:
+        """The part of the cases that are within 5 %, 0 to 1; None without a case."""
+        return self.within_5_percent / self.cases if self.cases else None
+
+
+def _label(node: Node, key: str) -> str:
+    """A path as its label: given as text, or as a path object."""
+    value = node.child(key).value
+    if isinstance(value, dict):
+        from waywiser.profile import read_path
+
+        return read_path(node.child(key)).label
+    return node.text(key)
+
+
+def _read_case(node: Node) -> Case:
+    return Case(
+        read_place(node, "source"),
+        read_place(node, "destination"),
+        node.integer("processes", 1, 1, 2),
+        node.word("operation", OPERATIONS),
+        node.integer("bytes", least=0, most=1 << 60),
+        _label(node, "chosen"),
+        node.number("chosen_seconds", above_zero=True),
+        _label(node, "best"),
+        node.number("best_seconds", above_zero=True),
+        node.number("ratio", above_zero=True),
+        node.flag("equal"),
+    )
+
+
+def read_verification(value: Any, what: str) -> Verification:
+    """A verification from its JSON; InputError names the first wrong field."""
+    node = Node(value, what)
+    cases = node.integer("cases", most=1 << 40)
+    within = node.integer("within_5_percent", most=cases)
+    worst = node.number("worst_ratio", above_zero=True) if cases and node.has("worst_ratio") else None
+    rows = sorted((_read_case(row) for row in node.items("rows")), key=lambda row: -row.ratio)
+    return Verification(cases, within, worst, tuple(rows))

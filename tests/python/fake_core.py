@@ -1,0 +1,79 @@
+"""Stands in for the measuring part of the core: made-up results, at once, without touching the machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import made_up
+import pytest
+import waywiser._core as core
+
+Progress = Callable[[str], bool]
+
+
+class FakeCore:
+    """What the verbs call. `interrupt_at` presses Ctrl-C at that step of measuring; `calls` has what was asked."""
+
+    def __init__(self, gpus: int) -> None:
+        self.gpus = gpus
+        self.profile = made_up.profile(gpus)
+        self.interrupt_at: int | None = None
+        self.calls: list[tuple[str, Any]] = []
+
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Puts this in the place of the core's functions."""
+        for name in ("discover", "measure", "choose", "explain", "verify_plan", "peer_report"):
+            monkeypatch.setattr(core, name, getattr(self, name), raising=False)
+
+    def discover(self, root: str = "") -> Any:
+        return core.Topology.from_json(json.dumps(made_up.topology(self.gpus)), "made up")
+
+    def measure(self, topology: Any, options: str, previous: str | None, progress: Progress) -> str:
+        self.calls.append(("measure", (json.loads(options), previous)))
+        for step in range(5):
+            if step == self.interrupt_at:
+                os.kill(os.getpid(), signal.SIGINT)
+            told = {"done": step, "total": 5, "seconds_left": 5.0 - step, "label": "[red]gpu0>gpu1[/] \x1b[31m4K"}
+            if not progress(json.dumps(told)):
+                return json.dumps({**self.profile, "series": self.profile["series"][: 4 * step]})
+        return json.dumps(self.profile)
+
+    def choose(self, profile: str, options: str) -> str:
+        return json.dumps(made_up.plan(json.loads(profile)))
+
+    def explain(self, profile: str, plan: str, source: str, destination: str, processes: int, *rest: Any) -> str:
+        operation, size = rest
+        self.calls.append(("explain", (source, destination, processes, operation, size)))
+        measured = {"seconds": 2e-6, "low": 1.9e-6, "high": 2.1e-6}
+        fast = {
+            "label": "copy_engine",
+            "measured": measured,
+            "predicted": 2e-6,
+            "rate": 32e9,
+            "ratio": 1.0,
+            "why": "chosen",
+        }
+        slow = {
+            "label": "relay(via=gpu2)",
+            "measured": None,
+            "predicted": 4e-6,
+            "rate": 16e9,
+            "ratio": 2.0,
+            "why": "slower",
+        }
+        missing = {"label": "bar_copy", "reason": "libgdrapi.so.2: cannot open"}
+        return json.dumps({"chosen": "copy_engine", "candidates": [fast, slow], "unavailable": [missing]})
+
+    def verify_plan(self, topology: Any, profile: str, plan: str, options: str, progress: Progress) -> str:
+        self.calls.append(("verify", json.loads(options)))
+        found = made_up.verification(json.loads(plan))
+        return json.dumps({key: found[key] for key in ("cases", "within_5_percent", "worst_ratio", "rows")})
+
+    def peer_report(self, topology: Any, options: str, progress: Progress) -> str:
+        side = [[1.0] * self.gpus] * self.gpus
+        links = {"stated": 18, "inferred": 18, "mismatch": False}
+        return json.dumps({"connectivity": side, "one_way": {"off": side, "on": side}, "nvlinks": links})

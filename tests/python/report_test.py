@@ -1,0 +1,101 @@
+"""The page opens offline, shows what it must, and takes any text from the data as text."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import made_up
+import pytest
+
+from waywiser.report.page import render
+from waywiser.report.write import write_report
+from waywiser.results import Results
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u2028{{7*7}}$x$\\'
+_PACKED = re.compile(r'<script type="application/octet-stream" id="(\w+)">([^<]*)</script>')
+
+
+def _replaced(value: Any, key: str, text: str) -> Any:
+    """`value` with every string under `key` (at any depth) followed by `text`."""
+    if isinstance(value, dict):
+        return {
+            name: one + text if name == key and isinstance(one, str) else _replaced(one, key, text)
+            for name, one in value.items()
+        }
+    return [_replaced(one, key, text) for one in value] if isinstance(value, list) else value
+
+
+def _page(folder: Path) -> tuple[str, dict[str, bytes]]:
+    page = render(Results(folder))
+    packed = {name: gzip.decompress(base64.b64decode(text)) for name, text in _PACKED.findall(page)}
+    return _PACKED.sub("", page), packed
+
+
+def test_nothing_is_loaded_from_outside(tmp_path: Path) -> None:
+    page, packed = _page(made_up.write(tmp_path))
+    assert not re.findall(
+        r"""(?:src|href|action|data)\s*=\s*["']?(?!#|data:image/svg)[^"'#\s>]+""", page.split("<script")[0]
+    )
+    assert not re.findall(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", page)
+    assert "default-src &#x27;none&#x27;" in page
+    assert packed["plotly"].startswith(b"/**\n* plotly.js")
+    assert len(page) + sum(len(gzip.compress(one)) * 4 // 3 for one in packed.values()) < 3_000_000
+
+
+def test_content(tmp_path: Path) -> None:
+    page, packed = _page(made_up.write(tmp_path))
+    for section in ("roads", "matrices", "curves", "choices", "verification", "unavailable", "rejected", "method"):
+        assert f'<section id="{section}">' in page
+    assert page.index("63 of 66") < page.index('id="roads"')
+    assert "above the limit of 30.0 GB/s" in page
+    assert "libgdrapi.so.2: cannot open" in page
+    assert 'class="banner"' not in page
+    groups = json.loads(packed["data"])["groups"]
+    assert [list(group["operations"]) for group in groups] == [["latency", "streaming", "bidirectional", "loaded"]] * 6
+    assert sum(len(one["series"]) for group in groups for one in group["operations"].values()) == 132
+
+
+@pytest.mark.parametrize(
+    "key", ["mechanism", "machine", "name", "reason", "why", "limit_source", "via", "created", "driver"]
+)
+def test_hostile_text_is_harmless(key: str, tmp_path: Path) -> None:
+    made_up.write(tmp_path)
+    for stem in ("profile", "plan"):
+        file = tmp_path / f"{stem}.json"
+        file.write_text(json.dumps(_replaced(json.loads(file.read_text()), key, HOSTILE)))
+    page, packed = _page(tmp_path)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert b"<script>alert" not in re.sub(rb'"(?:\\.|[^"\\])*"', b"", packed["data"])
+    assert page.count("<script") == 1
+
+
+def test_simulated_is_said_in_big_letters(tmp_path: Path) -> None:
+    made_up.write(tmp_path)
+    profile = json.loads((tmp_path / "profile.json").read_text())
+    (tmp_path / "profile.json").write_text(json.dumps({**profile, "simulated": True}))
+    page, _ = _page(tmp_path)
+    assert '<div class="banner" role="alert">Simulated: not a measurement</div>' in page
+
+
+def test_report_writes_page_and_pictures(tmp_path: Path) -> None:
+    made_up.write(tmp_path / "results", gpus=0)
+    page = write_report(Results(tmp_path / "results"), tmp_path / "out")
+    assert page == tmp_path / "out" / "report.html"
+    pictures = sorted((tmp_path / "out" / "plots").glob("*.png"))
+    assert len(pictures) >= 8
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
+
+
+def test_without_plan_and_verification(tmp_path: Path) -> None:
+    made_up.write(tmp_path)
+    for name in ("plan", "verification", "topology"):
+        (tmp_path / f"{name}.json").unlink()
+    page, _ = _page(tmp_path)
+    assert "Not verified yet" in page
+    assert "NV18" in page

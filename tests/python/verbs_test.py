@@ -1,0 +1,220 @@
+"""The verbs on made-up results: what they print, what they write, how they end."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import made_up
+import pytest
+from fake_core import FakeCore
+
+from waywiser.cli import run
+from waywiser.report.terminal import CSV_COLUMNS
+
+KEYS = [
+    "machine",
+    "seconds",
+    "paths_measured",
+    "paths_unavailable",
+    "cases",
+    "within_5_percent",
+    "worst_ratio",
+    "report",
+    "profile",
+    "plan",
+]
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
+    fake = FakeCore(gpus=0)
+    fake.install(monkeypatch)
+    return fake
+
+
+@pytest.fixture
+def gpu_core(monkeypatch: pytest.MonkeyPatch) -> FakeCore:
+    fake = FakeCore(gpus=4)
+    fake.install(monkeypatch)
+    return fake
+
+
+def test_tune_prints_one_object(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tune", "--json", "--output", str(tmp_path / "new" / "out")]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer) == KEYS
+    assert answer["paths_measured"] == 8
+    assert answer["paths_unavailable"] == 1
+    assert 0.9 < answer["within_5_percent"] <= 1
+    assert 1 <= answer["worst_ratio"] < 1.1
+    assert all(Path(answer[key]).is_file() for key in ("report", "profile", "plan"))
+    assert list((tmp_path / "new" / "out" / "plots").glob("*.png"))
+
+
+def test_tune_passes_its_budget_on(core: FakeCore, tmp_path: Path) -> None:
+    assert run(["tune", "--quick", "--budget", "50", "--output", str(tmp_path)]) == 0
+    options = dict(core.calls)
+    assert options["measure"][0]["budget_seconds"] == 40
+    assert options["measure"][0]["quick"] is True
+    assert options["verify"]["budget_seconds"] == pytest.approx(10)
+
+
+def test_summary_has_at_most_40_lines(
+    gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reasons = [{**gpu_core.profile["unavailable"][0], "mechanism": f"m{index}"} for index in range(30)]
+    gpu_core.profile["unavailable"] += reasons
+    monkeypatch.setattr("waywiser.report.pictures.write_pictures", lambda *_: [])
+    for width in ("80", "120"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert run(["tune", "--output", str(tmp_path)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= 40
+        assert all(len(line) <= int(width) for line in lines if not line.startswith("report:"))
+    assert "within 5 %" in "\n".join(lines)
+    assert (tmp_path / "peers.json").exists()
+
+
+def test_without_gpu_it_says_how_to_see_one(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tune", "--output", str(tmp_path)]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if "no GPU here" in line and "--machine" in line]
+
+
+@pytest.mark.parametrize("verb", ["tune", "measure"])
+def test_other_machine_is_refused(
+    verb: str, core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([verb, "--machine", "dgx-1v", "--output", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert "no simulator" in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+    assert not core.calls
+
+
+def test_measure_goes_on_from_what_is_there(core: FakeCore, tmp_path: Path) -> None:
+    for flags in ([], [], ["--fresh"]):
+        assert run(["measure", "--output", str(tmp_path), *flags]) == 0
+    previous = [call[1][1] for call in core.calls]
+    assert previous[0] is None
+    assert json.loads(previous[1]) == core.profile
+    assert previous[2] is None
+
+
+def test_interrupted_measuring_keeps_the_profile(
+    core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    core.interrupt_at = 2
+    assert run(["measure", "--output", str(tmp_path)]) == 130
+    assert "interrupted" in capsys.readouterr().err.splitlines()[-1]
+    kept = json.loads((tmp_path / "profile.json").read_text())
+    assert kept["series"] == core.profile["series"][:8]
+    core.interrupt_at = None
+    assert run(["measure", "--output", str(tmp_path)]) == 0
+    assert json.loads(core.calls[-1][1][1])["series"] == kept["series"]
+
+
+def test_measure_as_csv(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["measure", "--format", "csv", "--output", str(tmp_path)]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert tuple(rows[0]) == CSV_COLUMNS
+    assert len(rows) == sum(len(one["points"]) for one in core.profile["series"])
+    first = core.profile["series"][0]["points"][0]
+    assert float(rows[0]["seconds"]) == first["seconds"]
+    assert rows[0]["verified"] == "true"
+
+
+def test_measure_as_json_and_table(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["measure", "--format", "json", "--output", str(tmp_path)]) == 0
+    assert json.loads(capsys.readouterr().out) == core.profile
+    assert run(["measure", "--format", "table", "--output", str(tmp_path)]) == 0
+    table = capsys.readouterr().out
+    assert "host_copy" in table
+    assert "1 GiB" in table
+
+
+def test_virtual_gpus_are_labelled_and_never_mixed(
+    core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real, virtual = str(tmp_path / "real"), str(tmp_path / "virtual")
+    assert run(["measure", "--output", real]) == 0
+    assert run(["measure", "--backend", "virtual_gpu", "--output", real]) == 2
+    assert "--output" in capsys.readouterr().err.splitlines()[-1]
+    core.profile["backend"] = "virtual_gpu"
+    assert run(["tune", "--backend", "virtual_gpu", "--output", virtual]) == 0
+    assert "VIRTUAL GPUS: NOT A MEASUREMENT OF ANY GPU" in capsys.readouterr().out
+    assert 'class="banner"' in (tmp_path / "virtual" / "report.html").read_text()
+    assert run(["measure", "--output", virtual]) == 2
+
+
+def test_another_machines_profile_is_set_aside(core: FakeCore, tmp_path: Path) -> None:
+    assert run(["measure", "--output", str(tmp_path)]) == 0
+    core.profile = {**core.profile, "fingerprint": "another"}
+    assert run(["measure", "--output", str(tmp_path)]) == 0
+    assert json.loads((tmp_path / "profile-madeup0.json").read_text())["fingerprint"] == "made-up-0"
+    assert json.loads((tmp_path / "profile.json").read_text())["fingerprint"] == "another"
+
+
+def test_plan_writes_and_prints(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made_up.write(tmp_path / "from", gpus=0)
+    source = str(tmp_path / "from" / "profile.json")
+    assert run(["plan", "--profile", source, "--output", str(tmp_path / "to")]) == 0
+    assert "and more" in capsys.readouterr().out
+    assert json.loads((tmp_path / "to" / "plan.json").read_text())["schema"] == "waywiser.plan"
+
+
+def test_explain(gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made_up.write(tmp_path)
+    assert run(["explain", "gpu0", "gpu3", "64K", "--operation", "streaming", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert gpu_core.calls[-1] == ("explain", ("gpu0", "gpu3", 1, "streaming", 65536))
+    assert "* copy_engine" in printed
+    assert "libgdrapi" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["gpu0", "gpu4", "64K"], "'gpu4' is not in"),
+        (["nowhere", "gpu0", "64K"], "'nowhere' is not in"),
+        (["gpu0", "gpu1", "64Q"], "'64Q' is not a size"),
+        (["gpu0", "gpu1", "99999999T"], "is not a size"),
+        (["gpu0", "gpu1", "1K", "--operation", "sing"], "'sing'"),
+        (["gpu0", "gpu1", "1K", "--processes", "3"], "processes"),
+        (["gpu0", "gpu1", "1K", "--machine", "../../etc"], "'../../etc'"),
+    ],
+)
+def test_explain_refuses(
+    arguments: list[str], word: str, gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_up.write(tmp_path)
+    assert run(["explain", *arguments, "--output", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert word in error
+    assert len(error.splitlines()) == 1
+
+
+def test_recorded_machines(gpu_core: FakeCore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gzip
+
+    folder = made_up.write(tmp_path / "machines" / "recorded-4xmadeup")
+    text = (folder / "profile.json").read_bytes()
+    (folder / "profile.json.gz").write_bytes(gzip.compress(text))
+    (folder / "profile.json").unlink()
+    monkeypatch.setattr("waywiser.results.MACHINES", tmp_path / "machines")
+    for verb in (
+        ["plan"],
+        ["explain", "gpu0", "gpu1", "1M"],
+        ["report", "--no-pictures", "-o", str(tmp_path / "page")],
+    ):
+        assert run([*verb, "--machine", "recorded-4xmadeup"]) == 0
+    assert (tmp_path / "page" / "report.html").exists()
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "plan.json",
+        "profile.json.gz",
+        "topology.json",
+        "verification.json",
+    ]
