@@ -8,13 +8,14 @@
 #include "waywiser/transport/sm_copy/sm_copy.hpp"
 #include "waywiser/transport/split/split.hpp"
 #include "waywiser/transport/transport.hpp"
+#include "waywiser/transport/ucx/ucx_transport.hpp"
 
 namespace waywiser {
 
 std::span<const Mechanism> mechanisms() {
   static const Mechanism rows[] = {
-      copy_engine_mechanism(), sm_copy_mechanism(), host_copy_mechanism(),
-      host_staged_mechanism(), relay_mechanism(),   split_mechanism(),
+      copy_engine_mechanism(), sm_copy_mechanism(), host_copy_mechanism(), host_staged_mechanism(),
+      relay_mechanism(),       split_mechanism(),   ucx_mechanism(),
   };
   return rows;
 }

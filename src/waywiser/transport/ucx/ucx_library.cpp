@@ -1,0 +1,117 @@
+#include "waywiser/transport/ucx/ucx_library.hpp"
+
+#include <ucs/debug/log_def.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "waywiser/base/dynamic_library.hpp"
+#include "waywiser/base/environment.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr unsigned oldest_major = 1, oldest_minor = 13;
+
+// UCX writes to standard output, which is for results. Its warnings repeat what a call returns as a status.
+ucs_log_func_rc_t log_to_standard_error(const char*, unsigned, const char*, ucs_log_level_t level,
+                                        const ucs_log_component_config_t* component, const char* format, va_list list) {
+  if (level == UCS_LOG_LEVEL_WARN || level > component->log_level) return UCS_LOG_FUNC_RC_STOP;
+  std::fputs("ucx: ", stderr);
+  std::vfprintf(stderr, format, list);
+  std::fputc('\n', stderr);
+  return UCS_LOG_FUNC_RC_STOP;
+}
+
+std::string maps_of_this_process() {
+  std::ostringstream text;
+  text << std::ifstream("/proc/self/maps").rdbuf();
+  return text.str();
+}
+
+// Names the first function that is not there.
+std::string find_functions(const DynamicLibrary& library, UcxFunctions& functions) {
+  std::string missing;
+  const auto find = [&]<typename Pointer>(Pointer& slot, const char* symbol) {
+    slot = library.find<std::remove_pointer_t<Pointer>>(symbol);
+    if (slot == nullptr && missing.empty()) missing = symbol;
+  };
+  find(functions.get_version, "ucp_get_version");
+  find(functions.get_version_string, "ucp_get_version_string");
+  find(functions.config_read, "ucp_config_read");
+  find(functions.config_modify, "ucp_config_modify");
+  find(functions.config_release, "ucp_config_release");
+  find(functions.init_version, "ucp_init_version");
+  find(functions.cleanup, "ucp_cleanup");
+  find(functions.worker_create, "ucp_worker_create");
+  find(functions.worker_destroy, "ucp_worker_destroy");
+  find(functions.worker_progress, "ucp_worker_progress");
+  find(functions.worker_get_address, "ucp_worker_get_address");
+  find(functions.worker_release_address, "ucp_worker_release_address");
+  find(functions.worker_flush_nbx, "ucp_worker_flush_nbx");
+  find(functions.ep_create, "ucp_ep_create");
+  find(functions.ep_close_nbx, "ucp_ep_close_nbx");
+  find(functions.tag_send_nbx, "ucp_tag_send_nbx");
+  find(functions.tag_recv_nbx, "ucp_tag_recv_nbx");
+  find(functions.tag_recv_request_test, "ucp_tag_recv_request_test");
+  find(functions.request_check_status, "ucp_request_check_status");
+  find(functions.request_cancel, "ucp_request_cancel");
+  find(functions.request_free, "ucp_request_free");
+  find(functions.status_string, "ucs_status_string");
+  functions.ep_query = library.find<std::remove_pointer_t<decltype(functions.ep_query)>>("ucp_ep_query");
+  return missing;
+}
+
+}  // namespace
+
+std::string mapped_libucp(const std::string& maps) {
+  std::istringstream lines(maps);
+  for (std::string line; std::getline(lines, line);) {
+    const auto start = line.find('/');
+    if (start == std::string::npos) continue;
+    const std::string file = line.substr(start);
+    if (file.substr(file.rfind('/') + 1).starts_with("libucp")) return file;
+  }
+  return {};
+}
+
+UcxLibrary::UcxLibrary() {
+  const std::string mapped = mapped_libucp(maps_of_this_process());
+  if (!mapped.empty()) {
+    load(mapped);
+    return;
+  }
+  load(library_override("ucp").value_or("libucp.so.0"));
+  if (!usable()) return;
+  path_ = mapped_libucp(maps_of_this_process());
+  // Nobody else uses this copy, so its messages are ours to redirect.
+  const DynamicLibrary library({path_});
+  if (auto* push = library.find<decltype(ucs_log_push_handler)>("ucs_log_push_handler")) push(log_to_standard_error);
+}
+
+void UcxLibrary::load(const std::string& name) {
+  path_ = name;
+  const DynamicLibrary library({name});
+  if (!library.loaded()) {
+    why_not_ = library.why_not() + " (pip install libucx-cu13, or name a libucp.so.0 in WAYWISER_LIBUCP)";
+    return;
+  }
+  if (const std::string missing = find_functions(library, functions_); !missing.empty()) {
+    why_not_ = name + " is no usable UCX: it has no " + missing;
+    return;
+  }
+  version_ = functions_.get_version_string();
+  unsigned major = 0, minor = 0, release = 0;
+  functions_.get_version(&major, &minor, &release);
+  if (major != oldest_major || minor < oldest_minor)
+    why_not_ = text() + " cannot be used: 1.13 or a later 1.x is needed";
+}
+
+const UcxLibrary& ucx_library() {
+  static const UcxLibrary library;
+  return library;
+}
+
+}  // namespace waywiser

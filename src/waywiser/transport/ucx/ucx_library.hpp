@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include "waywiser/transport/ucx/ucx_functions.hpp"
+
+namespace waywiser {
+
+// The libucp of this process. Two copies of UCX in one process break each other, so a copy that is already mapped (by
+// an MPI, say) is taken; then WAYWISER_LIBUCP; then the system's libucp.so.0.
+class UcxLibrary {
+ public:
+  UcxLibrary();
+
+  bool usable() const noexcept { return why_not_.empty(); }
+  const std::string& why_not() const noexcept { return why_not_; }
+  const std::string& path() const noexcept { return path_; }
+  const std::string& version() const noexcept { return version_; }
+  // "UCX 1.22.0 from /usr/lib/libucp.so.0"
+  std::string text() const { return "UCX " + version_ + " from " + path_; }
+  // Meaningful only when usable().
+  const UcxFunctions& functions() const noexcept { return functions_; }
+
+ private:
+  void load(const std::string& name);
+
+  std::string path_;
+  std::string version_;
+  std::string why_not_;
+  UcxFunctions functions_;
+};
+
+// Opened at the first call; the same ever after.
+const UcxLibrary& ucx_library();
+
+// The path of the libucp in a text like /proc/self/maps, or empty.
+std::string mapped_libucp(const std::string& maps);
+
+}  // namespace waywiser

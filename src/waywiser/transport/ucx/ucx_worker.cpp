@@ -1,0 +1,132 @@
+#include "waywiser/transport/ucx/ucx_worker.hpp"
+
+#include <array>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds longest_close = 0.5;
+
+ucp_request_param_t parameters_for(Place place) {
+  ucp_request_param_t parameters{};
+  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  parameters.memory_type = place.is_gpu() ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
+  return parameters;
+}
+
+UcxRequest checked(UcxRequest request, const char* what) {
+  if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), what);
+  return request;
+}
+
+}  // namespace
+
+void check_ucx(ucs_status_t status, const std::string& what) {
+  if (status != UCS_OK)
+    throw Error(ErrorKind::device, "UCX cannot " + what + ": " + ucx_library().functions().status_string(status));
+}
+
+ucs_status_t UcxContext::open(const std::string& transports, const std::string& devices, Owner& owner) {
+  const UcxFunctions& ucx = ucx_library().functions();
+  ucp_config_t* raw = nullptr;
+  check_ucx(ucx.config_read("WAYWISER", nullptr, &raw), "read its configuration");
+  const std::unique_ptr<ucp_config_t, decltype(ucx.config_release)> config(raw, ucx.config_release);
+  check_ucx(ucx.config_modify(raw, "TLS", transports.c_str()), "take TLS=" + transports);
+  check_ucx(ucx.config_modify(raw, "NET_DEVICES", devices.empty() ? "all" : devices.c_str()), "take " + devices);
+  ucp_params_t parameters{};
+  parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+  parameters.features = UCP_FEATURE_TAG;
+  parameters.estimated_num_eps = 1;
+  ucp_context_h context = nullptr;
+  const ucs_status_t status = ucx.init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, raw, &context);
+  if (status == UCS_OK) owner.reset(context);
+  return status;
+}
+
+UcxContext::UcxContext(const std::string& transports, const std::string& devices) {
+  if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
+  check_ucx(open(transports, devices, context_), "open transports " + transports);
+}
+
+ucs_status_t UcxContext::try_transports(const std::string& transports, const std::string& devices) {
+  Owner context;
+  return open(transports, devices, context);
+}
+
+UcxWorker::UcxWorker(const UcxContext& context) {
+  ucp_worker_params_t parameters{};
+  parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  parameters.thread_mode = UCS_THREAD_MODE_SINGLE;
+  check_ucx(ucx_library().functions().worker_create(context.get(), &parameters, &worker_), "create a worker");
+}
+
+UcxWorker::~UcxWorker() {
+  close_endpoint();
+  ucx_library().functions().worker_destroy(worker_);
+}
+
+void UcxWorker::close_endpoint() noexcept {
+  if (endpoint_ == nullptr || abandoned_) return;
+  const UcxFunctions& ucx = ucx_library().functions();
+  ucp_request_param_t parameters{};
+  const UcxRequest request = ucx.ep_close_nbx(endpoint_, &parameters);
+  if (!UCS_PTR_IS_PTR(request)) return;
+  const Deadline deadline = Deadline::in(longest_close);
+  while (ucx.request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) progress();
+  ucx.request_free(request);
+}
+
+std::vector<std::uint8_t> UcxWorker::address() const {
+  const UcxFunctions& ucx = ucx_library().functions();
+  ucp_address_t* address = nullptr;
+  std::size_t length = 0;
+  check_ucx(ucx.worker_get_address(worker_, &address, &length), "tell its address");
+  const auto* first = reinterpret_cast<const std::uint8_t*>(address);
+  std::vector<std::uint8_t> bytes(first, first + length);
+  ucx.worker_release_address(worker_, address);
+  return bytes;
+}
+
+void UcxWorker::connect(const std::vector<std::uint8_t>& address) {
+  ucp_ep_params_t parameters{};
+  parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+  parameters.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  check_ucx(ucx_library().functions().ep_create(worker_, &parameters, &endpoint_), "connect to the peer process");
+}
+
+std::vector<std::string> UcxWorker::transports() const {
+  const UcxFunctions& ucx = ucx_library().functions();
+  std::array<ucp_transport_entry_t, 16> entries{};
+  ucp_ep_attr_t attributes{};
+  attributes.field_mask = UCP_EP_ATTR_FIELD_TRANSPORTS;
+  attributes.transports = {entries.data(), entries.size(), sizeof(ucp_transport_entry_t)};
+  if (ucx.ep_query == nullptr || ucx.ep_query(endpoint_, &attributes) != UCS_OK) return {};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < attributes.transports.num_entries && i < entries.size(); ++i)
+    if (entries[i].transport_name != nullptr) names.emplace_back(entries[i].transport_name);
+  return names;
+}
+
+UcxRequest UcxWorker::send(ConstRegion source, ucp_tag_t tag) {
+  const ucp_request_param_t parameters = parameters_for(source.place);
+  return checked(ucx_library().functions().tag_send_nbx(endpoint_, source.data, source.bytes, tag, &parameters),
+                 "send");
+}
+
+UcxRequest UcxWorker::receive(Region destination, ucp_tag_t tag, ucp_tag_recv_info_t& info) {
+  ucp_request_param_t parameters = parameters_for(destination.place);
+  parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
+  parameters.recv_info.tag_info = &info;
+  return checked(ucx_library().functions().tag_recv_nbx(worker_, destination.data, destination.bytes, tag, ~ucp_tag_t{},
+                                                        &parameters),
+                 "receive");
+}
+
+UcxRequest UcxWorker::flush() {
+  const ucp_request_param_t parameters{};
+  return checked(ucx_library().functions().worker_flush_nbx(worker_, &parameters), "flush");
+}
+
+}  // namespace waywiser
