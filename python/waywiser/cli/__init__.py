@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from waywiser.checked import clean
 from waywiser.errors import BAD_INPUT, INTERRUPTED, exit_code
 
 # Verb -> its line in `waywiser --help`, in the order in which people need them.
@@ -70,7 +71,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"waywiser: {message}", file=sys.stderr)
+    print(f"waywiser: {clean(message)}", file=sys.stderr)
     return code
 
 
