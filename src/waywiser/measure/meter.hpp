@@ -2,14 +2,16 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "waywiser/measure/profile.hpp"
 
 namespace waywiser {
 
 struct Sample {
-  Seconds seconds = 0;      // per transfer, mean over `repetitions`
-  Seconds cpu_seconds = 0;  // per transfer
+  Seconds seconds = 0;        // per transfer, mean over `repetitions`
+  Seconds cpu_seconds = 0;    // per transfer
+  std::vector<Seconds> each;  // the single transfers, where they were timed one by one
 };
 
 struct Limit {
@@ -31,6 +33,8 @@ class Meter {
   // One timed sample of `repetitions` transfers.
   virtual Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) = 0;
   virtual Seconds first_use(const Path& path) = 0;
+  // The clock that budgets are counted in; a made-up meter has its own.
+  virtual Seconds now() const { return now_seconds(); }
 };
 
 }  // namespace waywiser

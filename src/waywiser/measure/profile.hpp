@@ -73,6 +73,7 @@ struct Profile {
   Json state = Json::object();
   std::vector<PairClass> classes;
   std::vector<Series> series;
+  std::vector<Series> searched;  // parameters that lost the search, at its few probe sizes only: never chosen
   std::vector<FirstUse> first_use;
   std::vector<Unavailable> unavailable;
   std::vector<Rejected> rejected;

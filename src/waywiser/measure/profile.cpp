@@ -1,0 +1,177 @@
+#include "waywiser/measure/profile.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/measure/profile_fields.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::string_view schema = "waywiser.profile";
+constexpr int version = 1;
+constexpr std::size_t most_entries = 200'000;
+constexpr std::size_t most_points = 1024;
+
+Json to_json(const Point& point) {
+  return {{"bytes", point.bytes},      {"seconds", point.seconds},
+          {"low", point.low},          {"high", point.high},
+          {"p50", point.p50},          {"p99", point.p99},
+          {"samples", point.samples},  {"cpu_seconds", point.cpu_seconds},
+          {"verified", point.verified}};
+}
+
+Point point_from_json(const Json& value, std::string_view what) {
+  Point point;
+  point.bytes = bytes_field(value, "bytes", what);
+  point.seconds = positive_field(value, "seconds", what);
+  point.low = positive_field(value, "low", what);
+  point.high = positive_field(value, "high", what);
+  point.p50 = positive_field(value, "p50", what);
+  point.p99 = positive_field(value, "p99", what);
+  point.samples = static_cast<int>(require_integer(value, "samples", what, 1, 1 << 30));
+  point.cpu_seconds = not_negative_field(value, "cpu_seconds", what);
+  point.verified = bool_field(value, "verified", what);
+  if (point.low > point.seconds || point.seconds > point.high)
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": 'seconds' must lie between 'low' and 'high'");
+  return point;
+}
+
+Json to_json(const Series& series) {
+  Json points = Json::array();
+  for (const Point& point : series.points) points.push_back(to_json(point));
+  return {{"path", waywiser::to_json(series.path)},
+          {"operation", name(series.operation)},
+          {"points", points},
+          {"limit", series.limit},
+          {"limit_source", series.limit_source}};
+}
+
+Series series_from_json(const Json& value, std::string_view what) {
+  Series series;
+  series.path = path_from_json(require(value, "path", what), what);
+  series.operation = parse_operation(require_string(value, "operation", what));
+  series.limit = not_negative_field(value, "limit", what);
+  series.limit_source = text_field(value, "limit_source", what);
+  for (const Json& entry : list_field(value, "points", what, most_points)) {
+    const Point point = point_from_json(entry, what);
+    if (!series.points.empty() && point.bytes <= series.points.back().bytes)
+      throw Error(ErrorKind::invalid_input, std::string(what) + ": 'points' must be in ascending order of 'bytes'");
+    series.points.push_back(point);
+  }
+  return series;
+}
+
+Json to_json(const PairClass& entry) {
+  return {{"name", entry.name}, {"members", pairs_to_json(entry.members)}, {"processes", entry.processes}};
+}
+
+PairClass class_from_json(const Json& value, std::string_view what) {
+  PairClass entry;
+  entry.name = text_field(value, "name", what);
+  entry.members = pairs_field(value, "members", what);
+  entry.processes = static_cast<int>(require_integer(value, "processes", what, 1, 2));
+  return entry;
+}
+
+Json to_json(const FirstUse& entry) { return {{"path", waywiser::to_json(entry.path)}, {"seconds", entry.seconds}}; }
+
+FirstUse first_use_from_json(const Json& value, std::string_view what) {
+  return {path_from_json(require(value, "path", what), what), not_negative_field(value, "seconds", what)};
+}
+
+Json to_json(const Unavailable& entry) {
+  Json value = waywiser::to_json(entry.path);
+  value["reason"] = entry.reason;
+  return value;
+}
+
+Unavailable unavailable_from_json(const Json& value, std::string_view what) {
+  return {path_from_json(value, what), text_field(value, "reason", what)};
+}
+
+Json to_json(const Rejected& entry) {
+  return {{"path", waywiser::to_json(entry.path)},
+          {"operation", name(entry.operation)},
+          {"bytes", entry.bytes},
+          {"reason", entry.reason}};
+}
+
+Rejected rejected_from_json(const Json& value, std::string_view what) {
+  return {path_from_json(require(value, "path", what), what), parse_operation(require_string(value, "operation", what)),
+          bytes_field(value, "bytes", what), text_field(value, "reason", what)};
+}
+
+template <typename Entry>
+Json list(const std::vector<Entry>& entries) {
+  Json values = Json::array();
+  for (const Entry& entry : entries) values.push_back(to_json(entry));
+  return values;
+}
+
+template <typename Entry>
+std::vector<Entry> read_list(const Json& value, std::string_view key, std::string_view what,
+                             Entry (*read)(const Json&, std::string_view)) {
+  std::vector<Entry> entries;
+  for (const Json& entry : list_field(value, key, what, most_entries)) {
+    const std::string where = std::string(what) + ": " + std::string(key) + "[" + std::to_string(entries.size()) + "]";
+    entries.push_back(read(entry, where));
+  }
+  return entries;
+}
+
+}  // namespace
+
+std::string_view name(Operation operation) noexcept {
+  switch (operation) {
+    case Operation::latency: return "latency";
+    case Operation::streaming: return "streaming";
+    case Operation::bidirectional: return "bidirectional";
+    case Operation::loaded: return "loaded";
+  }
+  return "unknown";
+}
+
+Operation parse_operation(std::string_view text) {
+  for (const Operation operation : operations)
+    if (name(operation) == text) return operation;
+  throw Error(ErrorKind::invalid_input, "'" + std::string(text.substr(0, 64)) +
+                                            "' is not an operation: write latency, streaming, bidirectional or loaded");
+}
+
+Json to_json(const Profile& profile) {
+  return {{"schema", schema},
+          {"version", version},
+          {"fingerprint", profile.fingerprint},
+          {"machine", profile.machine},
+          {"backend", profile.backend},
+          {"simulated", profile.simulated},
+          {"created", profile.created},
+          {"state", profile.state},
+          {"classes", list(profile.classes)},
+          {"series", list(profile.series)},
+          {"searched", list(profile.searched)},
+          {"first_use", list(profile.first_use)},
+          {"unavailable", list(profile.unavailable)},
+          {"rejected", list(profile.rejected)}};
+}
+
+Profile profile_from_json(const Json& value, std::string_view what) {
+  check_schema(value, schema, version, what);
+  Profile profile;
+  profile.fingerprint = text_field(value, "fingerprint", what);
+  profile.machine = text_field(value, "machine", what);
+  profile.backend = text_field(value, "backend", what);
+  profile.simulated = bool_field(value, "simulated", what);
+  profile.created = text_field(value, "created", what);
+  profile.state = require(value, "state", what);
+  if (!profile.state.is_object())
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": 'state' must be an object");
+  profile.classes = read_list<PairClass>(value, "classes", what, class_from_json);
+  profile.series = read_list<Series>(value, "series", what, series_from_json);
+  if (value.contains("searched")) profile.searched = read_list<Series>(value, "searched", what, series_from_json);
+  profile.first_use = read_list<FirstUse>(value, "first_use", what, first_use_from_json);
+  profile.unavailable = read_list<Unavailable>(value, "unavailable", what, unavailable_from_json);
+  profile.rejected = read_list<Rejected>(value, "rejected", what, rejected_from_json);
+  return profile;
+}
+
+}  // namespace waywiser
