@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waywiser/measure/meter.hpp"
+#include "waywiser/measure/statistics.hpp"
+
+namespace waywiser {
+
+// One path in a contest, and what was measured of it so far.
+struct Contender {
+  Path path;
+  int repetitions = 1;  // of a sample, so that it takes about sample_seconds
+  std::vector<Seconds> samples;
+  std::vector<Seconds> cpu;
+  std::vector<Seconds> each;          // single transfers, where they can be timed
+  std::optional<std::string> failed;  // why it is out: an error, an impossible figure
+  bool active = true;
+
+  Seconds typical() const { return samples.empty() ? 0 : median(samples); }
+};
+
+// Measures several paths at one size in interleaved rounds, so that drift of the machine hits all of them alike.
+class Contest {
+ public:
+  Contest(Meter& meter, Operation operation, Bytes bytes, Seconds sample_seconds, std::uint64_t seed);
+
+  // Warms the path up and finds its repetitions. A failure is kept in the contender.
+  Contender& enter(const Path& path, int first_guess = 1);
+  // One sample of every active contender, in random order.
+  void round();
+  std::vector<Contender>& contenders() noexcept { return contenders_; }
+  const std::vector<Contender>& contenders() const noexcept { return contenders_; }
+  // Why a time cannot be true; nothing when it can. Also called by round() for the median of each contender.
+  std::optional<std::string> why_impossible(const Path& path, Seconds seconds) const;
+
+ private:
+  void sample(Contender& contender);
+  void take(Contender& contender, bool keep);
+
+  Meter& meter_;
+  Operation operation_;
+  Bytes bytes_;
+  Seconds sample_seconds_;
+  std::mt19937_64 random_;
+  std::vector<Contender> contenders_;
+};
+
+// The summary of a contender as a point of a series.
+Point make_point(const Contender& contender, Bytes bytes, bool verified);
+
+}  // namespace waywiser

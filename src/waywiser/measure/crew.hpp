@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "waywiser/base/units.hpp"
+
+namespace waywiser {
+
+// Threads that stay, so that starting them is no part of a measurement. The caller is member 0.
+class Crew {
+ public:
+  Crew() = default;
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  ~Crew();
+
+  // Runs work(0) ... work(members-1) at the same time, begun together. Returns the time from the common start until
+  // the last one ended. Rethrows the first exception after all have ended.
+  Seconds run(int members, const std::function<void(int)>& work);
+
+ private:
+  void grow(int members);
+  void live(int member);
+  void take_part(int member);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::uint64_t generation_ = 0;
+  bool closing_ = false;
+  int members_ = 1;
+  const std::function<void(int)>* work_ = nullptr;
+  std::atomic<int> arrived_ = 0, ended_ = 0;
+  std::vector<std::exception_ptr> failures_;
+  std::vector<Seconds> end_times_, start_times_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace waywiser

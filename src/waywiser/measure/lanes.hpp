@@ -1,0 +1,76 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/device/platform.hpp"
+#include "waywiser/measure/profile.hpp"
+#include "waywiser/transport/transport.hpp"
+
+namespace waywiser {
+
+// One direction of one pair, ready to move bytes: an open transport, its stream, and slots of memory at both ends.
+// The source holds the test pattern of `seed` from the start of the first slot on.
+struct Lane {
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<Stream> stream;
+  Path path;
+  std::vector<ConstRegion> sources;  // slots
+  std::vector<Region> destinations;
+  std::uint64_t seed = 0;
+};
+
+// How many transfers are in flight, and over how many distinct slots they rotate.
+struct Window {
+  int transfers = 1;
+  int slots = 1;
+};
+// Latency: one slot, so that small messages are hot in the caches, as they are when a program has just written them.
+// Otherwise up to 64 slots and up to 64 MiB, so that large messages come from memory and not from a cache.
+Window window(Operation operation, Bytes bytes);
+
+// Opens lanes and keeps them: opening costs far more than a transfer.
+class LaneStore {
+ public:
+  explicit LaneStore(Platform& platform) : platform_(platform) {}
+
+  // Makes the buffers of lane `number` of those that run at once on the same pair; this may close all lanes. Prepare
+  // all lanes of an operation, see that all are ready, then ask for them.
+  void prepare(const Path& path, int number, Bytes bytes, int slots);
+  bool ready(const Path& path, int number, Bytes bytes, int slots);
+  // Valid until the next prepare().
+  Lane& lane(const Path& path, int number, Bytes bytes, int slots);
+  // A fresh transport and stream that nothing else uses; buffers are shared with lane 0.
+  Lane open_fresh(const Path& path, Bytes bytes);
+  void close_lanes() { lanes_.clear(); }
+  void fill_destination(const Path& path, int number, Region slot, std::uint64_t seed);
+  Bytes mismatches(const Path& path, int number, ConstRegion slot, std::uint64_t seed);
+
+  Bytes half_of_free(Place place);
+
+ private:
+  struct Buffers {
+    Memory source, destination;
+    std::unique_ptr<Stream> source_stream, destination_stream;  // for patterns
+    Bytes bytes = 0;
+    std::uint64_t seed = 0;
+  };
+
+  Buffers& buffers(const Path& path, int number);
+  void grow(Buffers& buffers, const Path& path, Bytes bytes);
+  Memory allocate(const Path& path, Place place, Bytes bytes);
+  bool fits(const Path& path, Bytes bytes);
+  void release_all();
+  void open(Lane& lane, const Path& path) const;
+  void cut(Lane& lane, const Buffers& buffers, Bytes bytes, int slots) const;
+
+  Platform& platform_;
+  std::map<Place, Bytes> free_at_start_;
+  std::map<std::string, Buffers> buffers_;  // of a pair and number; before lanes_: these go first
+  std::map<std::string, Lane> lanes_;       // of a path and number
+  std::uint64_t next_seed_ = 1;
+};
+
+}  // namespace waywiser

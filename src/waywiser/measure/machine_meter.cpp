@@ -1,0 +1,36 @@
+#include "waywiser/measure/machine_meter.hpp"
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+
+MachineMeter::MachineMeter(std::unique_ptr<Meter> within_one, std::unique_ptr<Meter> between_two,
+                           std::string why_not_two)
+    : within_one_(std::move(within_one)), between_two_(std::move(between_two)), why_not_two_(std::move(why_not_two)) {}
+
+Meter& MachineMeter::of(const Path& path) const {
+  if (path.processes == 1) return *within_one_;
+  if (!between_two_) throw Error(ErrorKind::unavailable, why_not_two_);
+  return *between_two_;
+}
+
+std::optional<std::string> MachineMeter::why_unavailable(const Path& path) {
+  if (path.processes == 2 && !between_two_) return why_not_two_;
+  return of(path).why_unavailable(path);
+}
+
+Bytes MachineMeter::largest(const Path& path) const { return of(path).largest(path); }
+
+Limit MachineMeter::limit(const Path& path, Operation operation) const { return of(path).limit(path, operation); }
+
+std::optional<std::string> MachineMeter::verify(const Path& path, Operation operation, Bytes bytes) {
+  return of(path).verify(path, operation, bytes);
+}
+
+Sample MachineMeter::take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
+  return of(path).take(path, operation, bytes, repetitions);
+}
+
+Seconds MachineMeter::first_use(const Path& path) { return of(path).first_use(path); }
+
+}  // namespace waywiser

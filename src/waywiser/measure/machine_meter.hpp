@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "waywiser/measure/meter.hpp"
+
+namespace waywiser {
+
+// The meter of a whole machine: paths within one process go to one meter, paths between two to the other.
+class MachineMeter : public Meter {
+ public:
+  // `between_two` may be nullptr; then `why_not_two` is the reason.
+  MachineMeter(std::unique_ptr<Meter> within_one, std::unique_ptr<Meter> between_two, std::string why_not_two = {});
+
+  bool simulated() const override { return within_one_->simulated(); }
+  std::optional<std::string> why_unavailable(const Path& path) override;
+  Bytes largest(const Path& path) const override;
+  Limit limit(const Path& path, Operation operation) const override;
+  std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) override;
+  Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) override;
+  Seconds first_use(const Path& path) override;
+
+ private:
+  // Throws unavailable when there is no meter for it.
+  Meter& of(const Path& path) const;
+
+  std::unique_ptr<Meter> within_one_, between_two_;
+  std::string why_not_two_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,195 @@
+#include "waywiser/measure/one_process_meter.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/measure/pair_class.hpp"
+#include "waywiser/measure/path_limit.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds longest_wait = 60;
+constexpr int most_timed_singly = 512;  // of more, each one is too short for a clock
+
+Seconds cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+void one_by_one(Lane& lane, int repetitions, Deadline deadline) {
+  for (int i = 0; i < repetitions; ++i) {
+    lane.transport->put(lane.destinations[0], lane.sources[0], *lane.stream);
+    lane.transport->finish(*lane.stream, deadline);
+  }
+}
+
+// `times` has room for one entry more than the transfers.
+void one_by_one_timed(Lane& lane, std::vector<Seconds>& times, Deadline deadline) {
+  times[0] = now_seconds();
+  for (std::size_t i = 1; i < times.size(); ++i) {
+    lane.transport->put(lane.destinations[0], lane.sources[0], *lane.stream);
+    lane.transport->finish(*lane.stream, deadline);
+    times[i] = now_seconds();
+  }
+}
+
+void in_windows(Lane& lane, int repetitions, int in_flight, Deadline deadline) {
+  const std::size_t slots = lane.sources.size();
+  std::size_t slot = 0;
+  for (int i = 0; i < repetitions; ++i) {
+    lane.transport->put(lane.destinations[slot], lane.sources[slot], *lane.stream);
+    if (++slot == slots) slot = 0;
+    if ((i + 1) % in_flight == 0) lane.transport->finish(*lane.stream, deadline);
+  }
+  lane.transport->finish(*lane.stream, deadline);
+}
+
+// Enough transfers for the window to matter; very large ones keep their path busy one at a time.
+int at_least_in_flight(const Window& window, Bytes bytes) {
+  return bytes <= (1u << 20) ? std::min(window.transfers, 8) : bytes <= (64u << 20) ? 2 : 1;
+}
+
+std::vector<Seconds> differences(const std::vector<Seconds>& times) {
+  std::vector<Seconds> each;
+  for (std::size_t i = 1; i < times.size(); ++i) each.push_back(times[i] - times[i - 1]);
+  return each;
+}
+
+}  // namespace
+
+OneProcessMeter::OneProcessMeter(Platform& platform, const Topology& topology, std::vector<PairClass> classes)
+    : platform_(platform), topology_(topology), classes_(std::move(classes)), store_(platform) {}
+
+std::optional<std::string> OneProcessMeter::why_unavailable(const Path& path) {
+  return waywiser::why_unavailable(path, TransportContext{platform_});
+}
+
+const PairClass* OneProcessMeter::class_of(const Path& path) const {
+  for (const PairClass& entry : classes_)
+    if (entry.processes == path.processes &&
+        std::count(entry.members.begin(), entry.members.end(), std::pair(path.source, path.destination)))
+      return &entry;
+  return nullptr;
+}
+
+std::vector<OneProcessMeter::Numbered> OneProcessMeter::together(const Path& path, Operation operation) const {
+  std::vector<Numbered> all = {{path, 0}};
+  if (operation == Operation::bidirectional)
+    all.push_back({for_pair(path, path.destination, path.source), path.source == path.destination ? 1 : 0});
+  const PairClass* pairs = operation == Operation::loaded ? class_of(path) : nullptr;
+  if (pairs != nullptr)
+    for (const auto& [source, destination] : pairs->members)
+      if (source != path.source || destination != path.destination)
+        all.push_back({for_pair(path, source, destination), 0});
+  return all;
+}
+
+Bytes OneProcessMeter::largest(const Path& path) const {
+  std::map<Place, Bytes> bidirectional, loaded;
+  const auto count = [&](std::map<Place, Bytes>& ends, Operation operation) {
+    for (const Numbered& entry : together(path, operation)) {
+      ++ends[entry.path.source];
+      ++ends[entry.path.destination];
+    }
+  };
+  count(bidirectional, Operation::bidirectional);
+  count(loaded, Operation::loaded);
+  Bytes most = Bytes{1} << 62;
+  for (const auto* ends : {&bidirectional, &loaded})
+    for (const auto& [place, number] : *ends) most = std::min(most, store_.half_of_free(place) / number);
+  return most;
+}
+
+Limit OneProcessMeter::limit(const Path& path, Operation) const {
+  const std::string key = pair_text(path) + " " + label(path);
+  const auto known = limits_.find(key);
+  return known != limits_.end() ? known->second : limits_[key] = path_limit(topology_, path);
+}
+
+std::vector<Lane*> OneProcessMeter::lanes(const std::vector<Numbered>& all, Bytes bytes, int slots) {
+  for (int attempt = 0; attempt < 2; ++attempt)  // the last one may have released the first one's
+    for (const Numbered& entry : all) store_.prepare(entry.path, entry.number, bytes, slots);
+  for (const Numbered& entry : all)
+    if (!store_.ready(entry.path, entry.number, bytes, slots))
+      throw Error(ErrorKind::unavailable, "half of the free memory is too little for " + std::to_string(all.size()) +
+                                              " transfers of " + format_bytes(bytes) + " at once");
+  std::vector<Lane*> found;
+  for (const Numbered& entry : all) found.push_back(&store_.lane(entry.path, entry.number, bytes, slots));
+  return found;
+}
+
+std::optional<std::string> OneProcessMeter::verify(const Path& path, Operation operation, Bytes bytes) {
+  try {
+    return try_verify(path, operation, bytes);
+  } catch (...) {
+    store_.close_lanes();  // one of them may hold work that never ends
+    throw;
+  }
+}
+
+Sample OneProcessMeter::take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
+  try {
+    return try_take(path, operation, bytes, repetitions);
+  } catch (...) {
+    store_.close_lanes();
+    throw;
+  }
+}
+
+std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operation operation, Bytes bytes) {
+  const std::vector<Numbered> all = together(path, operation);
+  const std::vector<Lane*> opened = lanes(all, bytes, 1);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    store_.fill_destination(all[i].path, all[i].number, opened[i]->destinations[0], ~opened[i]->seed);
+  for (Lane* lane : opened) lane->transport->put(lane->destinations[0], lane->sources[0], *lane->stream);
+  for (Lane* lane : opened) lane->transport->finish(*lane->stream, Deadline::in(longest_wait));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Bytes wrong = store_.mismatches(all[i].path, all[i].number, opened[i]->destinations[0], opened[i]->seed);
+    if (wrong != 0)
+      return std::to_string(wrong) + " of " + std::to_string(bytes) + " bytes arrived wrong (" +
+             pair_text(all[i].path) + ")";
+  }
+  return {};
+}
+
+Sample OneProcessMeter::try_take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
+  const Window in_flight = window(operation, bytes);
+  const std::vector<Lane*> opened = lanes(together(path, operation), bytes, in_flight.slots);
+  const Deadline deadline = Deadline::in(longest_wait);
+  Sample sample;
+  const Seconds cpu_before = cpu_seconds();
+  Seconds start = now_seconds(), took = 0;
+  if (operation == Operation::latency && repetitions <= most_timed_singly) {
+    std::vector<Seconds> times(static_cast<std::size_t>(repetitions) + 1);
+    one_by_one_timed(*opened[0], times, deadline);
+    took = times.back() - times.front();
+    sample.each = differences(times);
+  } else if (operation == Operation::latency) {
+    start = now_seconds();
+    one_by_one(*opened[0], repetitions, deadline);
+    took = now_seconds() - start;
+  } else {
+    repetitions = std::max(repetitions, at_least_in_flight(in_flight, bytes));
+    took = crew_.run(static_cast<int>(opened.size()), [&](int member) {
+      in_windows(*opened[static_cast<std::size_t>(member)], repetitions, in_flight.transfers, deadline);
+    });
+  }
+  sample.seconds = took / repetitions;
+  sample.cpu_seconds = (cpu_seconds() - cpu_before) / repetitions / static_cast<double>(opened.size());
+  return sample;
+}
+
+Seconds OneProcessMeter::first_use(const Path& path) {
+  constexpr Bytes few = 8;
+  store_.prepare(path, 0, few, 1);
+  const Seconds start = now_seconds();
+  Lane lane = store_.open_fresh(path, few);
+  lane.transport->put(lane.destinations[0], lane.sources[0], *lane.stream);
+  lane.transport->finish(*lane.stream, Deadline::in(longest_wait));
+  return now_seconds() - start;
+}
+
+}  // namespace waywiser

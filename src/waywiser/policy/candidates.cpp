@@ -1,0 +1,42 @@
+#include "waywiser/policy/candidates.hpp"
+
+#include <algorithm>
+
+#include "waywiser/transport/transport.hpp"
+
+namespace waywiser {
+namespace {
+
+bool serves(const Series& series, const PairClass& pair_class, Operation operation) {
+  return series.operation == operation && series.path.processes == pair_class.processes &&
+         series.path.source == pair_class.members.front().first &&
+         series.path.destination == pair_class.members.front().second && !series.points.empty();
+}
+
+std::ptrdiff_t rank(const Series* series, const MechanismOrder& order) {
+  return std::find(order.begin(), order.end(), series->path.mechanism) - order.begin();
+}
+
+}  // namespace
+
+MechanismOrder mechanism_order() {
+  MechanismOrder order;
+  for (const Mechanism& mechanism : mechanisms()) order.emplace_back(mechanism.name);
+  return order;
+}
+
+Candidates candidates(const Profile& profile, const PairClass& pair_class, Operation operation,
+                      const MechanismOrder& order) {
+  Candidates found;
+  found.measured_as = operation;
+  for (const Series& series : profile.series)
+    if (serves(series, pair_class, operation)) found.series.push_back(&series);
+  if (found.series.empty() && operation == Operation::loaded && pair_class.members.size() == 1)
+    return candidates(profile, pair_class, Operation::streaming, order);
+  std::stable_sort(found.series.begin(), found.series.end(),
+                   [&](const Series* a, const Series* b) { return rank(a, order) < rank(b, order); });
+  for (const Series* series : found.series) found.costs.emplace_back(series->points);
+  return found;
+}
+
+}  // namespace waywiser

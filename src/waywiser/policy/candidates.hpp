@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "waywiser/measure/profile.hpp"
+#include "waywiser/policy/cost.hpp"
+
+namespace waywiser {
+
+// The names of mechanisms(), in its order: on equal cost the earlier one wins.
+using MechanismOrder = std::vector<std::string>;
+MechanismOrder mechanism_order();
+
+// The measured ways of one class of pairs for one operation, earlier rows first.
+struct Candidates {
+  std::vector<const Series*> series;
+  std::vector<Cost> costs;
+  Operation measured_as = Operation::latency;  // `loaded` of a class with one pair is `streaming`
+};
+Candidates candidates(const Profile& profile, const PairClass& pair_class, Operation operation,
+                      const MechanismOrder& order);
+
+}  // namespace waywiser

@@ -1,0 +1,114 @@
+#include "waywiser/policy/choose.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes no_end = static_cast<Bytes>(std::numeric_limits<std::int64_t>::max());
+
+bool fails_beyond(const Profile& profile, const Series& series) {
+  return std::any_of(profile.rejected.begin(), profile.rejected.end(), [&](const Rejected& entry) {
+    return entry.path == series.path && entry.operation == series.operation && entry.bytes > series.points.back().bytes;
+  });
+}
+
+// In the middle of the range as people see it, on a logarithmic axis, but within what was measured.
+double middle_of(const Segment& segment, const Cost& cost) {
+  const double from = std::max<double>(1, static_cast<double>(segment.from));
+  const double middle = std::sqrt(from * std::max(from, static_cast<double>(segment.to)));
+  return std::clamp(middle, static_cast<double>(cost.points().front().bytes),
+                    static_cast<double>(cost.points().back().bytes));
+}
+
+// The next best at `bytes`; the choice itself when there is none.
+std::size_t runner_up(const std::vector<Cost>& costs, std::size_t choice, double bytes) {
+  std::size_t next = choice;
+  for (std::size_t i = 0; i < costs.size(); ++i)
+    if (i != choice && costs[i].known(bytes) &&
+        (next == choice || costs[i].seconds(bytes) < costs[next].seconds(bytes)))
+      next = i;
+  return next;
+}
+
+std::string number(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string reason(const Candidates& all, const Segment& segment, std::size_t next, double middle) {
+  const std::string size = format_bytes(static_cast<Bytes>(middle));
+  const Cost& chosen = all.costs[segment.choice];
+  if (next == segment.choice) return "the only measured path at " + size;
+  const std::string other = label(all.series[next]->path);
+  const double ratio = all.costs[next].seconds(middle) / chosen.seconds(middle);
+  if (overlap(chosen.interval(middle), all.costs[next].interval(middle)))
+    return "equal to " + other + " at " + size + " within the confidence intervals" +
+           (segment.choice < next ? ": the earlier mechanism is taken" : "");
+  if (ratio < 1)
+    return number("within %.1f %% of ", (1 / ratio - 1) * 100) + other + " at " + size + ": not worth a switch";
+  return "fastest: " + other + number(" takes %.2f times as long at ", ratio) + size;
+}
+
+PlanRow make_row(const PairClass& pair_class, Operation operation, const Candidates& all, const Segment& segment) {
+  PlanRow row;
+  row.pairs = pair_class.members;
+  row.processes = pair_class.processes;
+  row.operation = operation;
+  row.from_bytes = segment.from;
+  row.to_bytes = segment.to;
+  row.path = all.series[segment.choice]->path;
+  const Cost& cost = all.costs[segment.choice];
+  for (const Point& point : cost.points())
+    if (point.bytes >= segment.from && point.bytes <= segment.to) row.expected.emplace_back(point.bytes, point.seconds);
+  const double middle = middle_of(segment, cost);
+  const std::size_t next = runner_up(all.costs, segment.choice, middle);
+  if (next != segment.choice) {
+    row.runner_up = all.series[next]->path;
+    row.runner_up_ratio = all.costs[next].seconds(middle) / cost.seconds(middle);
+  }
+  row.why = reason(all, segment, next, middle);
+  if (all.measured_as != operation) row.why += "; one pair only: as " + std::string(name(all.measured_as));
+  return row;
+}
+
+void add_rows(Plan& plan, const Profile& profile, const PairClass& pair_class, Operation operation,
+              const MechanismOrder& order, const Hysteresis& hysteresis) {
+  const Candidates all = candidates(profile, pair_class, operation, order);
+  std::vector<Segment> segments = envelope(all.costs, hysteresis);
+  if (segments.empty()) return;
+  segments.front().from = 0;
+  if (!fails_beyond(profile, *all.series[segments.back().choice])) segments.back().to = no_end;
+  for (const Segment& segment : segments) plan.rows.push_back(make_row(pair_class, operation, all, segment));
+}
+
+}  // namespace
+
+Plan choose(const Profile& profile, const MechanismOrder& order, const Hysteresis& hysteresis) {
+  Plan plan{profile.fingerprint, profile.machine, profile.backend, profile.simulated, {}};
+  for (const PairClass& pair_class : profile.classes)
+    for (const Operation operation : operations) add_rows(plan, profile, pair_class, operation, order, hysteresis);
+  return plan;
+}
+
+Hysteresis hysteresis_from_json(const Json& value, std::string_view what) {
+  if (!value.is_object()) throw Error(ErrorKind::invalid_input, std::string(what) + ": must be an object");
+  Hysteresis hysteresis;
+  const std::pair<const char*, double*> fields[] = {
+      {"tolerance", &hysteresis.tolerance}, {"equal", &hysteresis.equal}, {"switching", &hysteresis.switching}};
+  for (const auto& [key, field] : fields) {
+    if (!value.contains(key) || value.at(key).is_null()) continue;
+    *field = require_number(value, key, what);
+    if (*field < 0 || *field > 1)
+      throw Error(ErrorKind::invalid_input, std::string(what) + ": '" + key + "' must be from 0 to 1");
+  }
+  return hysteresis;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "waywiser/policy/plan.hpp"
+
+namespace waywiser {
+
+// Looks the row of a message up: below 100 ns, no allocation, safe from many threads.
+class Chooser {
+ public:
+  explicit Chooser(Plan plan);       // throws invalid_input: ranges of a pair overlap, or too many places
+  Chooser(const Chooser&) = delete;  // the tables point into the plan
+  Chooser& operator=(const Chooser&) = delete;
+
+  // nullptr: the plan has nothing for this. The row lives as long as the chooser.
+  const PlanRow* choose(Place source, Place destination, int processes, Operation operation,
+                        Bytes bytes) const noexcept;
+  // The path of the row as it is for this very pair. Allocates.
+  static Path path_for(const PlanRow& row, Place source, Place destination);
+  const Plan& plan() const noexcept { return plan_; }
+
+ private:
+  // The ranges of one pair and operation in ascending order; first_[w] is where to look for sizes of w bits.
+  struct Table {
+    std::vector<Bytes> from, to;
+    std::vector<const PlanRow*> rows;
+    std::array<std::uint32_t, 65> first{};
+  };
+
+  int place_number(Place place) const noexcept;
+  std::size_t slot(int source, int destination, int processes, Operation operation) const noexcept;
+  void number_places();
+  void add(const PlanRow& row, std::vector<std::vector<const PlanRow*>>& rows) const;
+  static Table make_table(std::vector<const PlanRow*> rows);
+
+  Plan plan_;
+  std::array<std::vector<int>, 2> numbers_;  // of hosts and GPUs: index to row of the square table, -1 when not there
+  int places_ = 0;
+  std::vector<std::int32_t> slots_;  // table of each (pair, processes, operation), -1 for none
+  std::vector<Table> tables_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "waywiser/policy/candidates.hpp"
+#include "waywiser/policy/plan.hpp"
+
+namespace waywiser {
+
+// What is asked about: one transfer.
+struct Question {
+  Place source, destination;
+  int processes = 1;
+  Operation operation = Operation::latency;
+  Bytes bytes = 0;
+};
+
+// The candidates with measured and predicted time, rate, percent of the limit, and why each is chosen or not; and what
+// is unavailable, rejected or lost the search. Throws invalid_input when the profile has nothing about the pair.
+//   {question, chosen, candidates: [{label, path, measured: {seconds, low, high}|null, predicted, rate,
+//    percent_of_limit, ratio, why}], unavailable: [{label, reason}], searched: [{label, bytes, seconds}]}
+Json explain(const Profile& profile, const Plan& plan, const Question& question, const MechanismOrder& order);
+
+}  // namespace waywiser

@@ -1,0 +1,94 @@
+#include "waywiser/policy/plan.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/measure/profile_fields.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::string_view schema = "waywiser.plan";
+constexpr int version = 1;
+constexpr std::size_t most_rows = 100'000;
+constexpr std::size_t most_points = 1024;
+
+Json expected_to_json(const PlanRow& row) {
+  Json points = Json::array();
+  for (const auto& [bytes, seconds] : row.expected) points.push_back({{"bytes", bytes}, {"seconds", seconds}});
+  return points;
+}
+
+Json runner_up_to_json(const PlanRow& row) {
+  if (!row.runner_up) return nullptr;
+  return {{"path", to_json(*row.runner_up)}, {"ratio", row.runner_up_ratio}};
+}
+
+Json to_json(const PlanRow& row) {
+  return {{"pairs", pairs_to_json(row.pairs)},
+          {"processes", row.processes},
+          {"operation", name(row.operation)},
+          {"from_bytes", row.from_bytes},
+          {"to_bytes", row.to_bytes},
+          {"path", to_json(row.path)},
+          {"expected", expected_to_json(row)},
+          {"runner_up", runner_up_to_json(row)},
+          {"why", row.why}};
+}
+
+void read_runner_up(PlanRow& row, const Json& value, std::string_view what) {
+  if (value.is_null()) return;
+  row.runner_up = path_from_json(require(value, "path", what), what);
+  row.runner_up_ratio = positive_field(value, "ratio", what);
+}
+
+// The path of a row is written for the first of its pairs.
+void check_path(const PlanRow& row, std::string_view what) {
+  const auto& [source, destination] = row.pairs.front();
+  if (row.path.source != source || row.path.destination != destination || row.path.processes != row.processes)
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": 'path' is not for the first of 'pairs'");
+}
+
+PlanRow row_from_json(const Json& value, std::string_view what) {
+  PlanRow row;
+  row.pairs = pairs_field(value, "pairs", what);
+  row.processes = static_cast<int>(require_integer(value, "processes", what, 1, 2));
+  row.operation = parse_operation(require_string(value, "operation", what));
+  row.from_bytes = static_cast<Bytes>(require_integer(value, "from_bytes", what, 0, INT64_MAX));
+  row.to_bytes = static_cast<Bytes>(require_integer(value, "to_bytes", what, 0, INT64_MAX));
+  if (row.from_bytes > row.to_bytes)
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": 'from_bytes' is above 'to_bytes'");
+  row.path = path_from_json(require(value, "path", what), what);
+  check_path(row, what);
+  for (const Json& point : list_field(value, "expected", what, most_points))
+    row.expected.emplace_back(bytes_field(point, "bytes", what), positive_field(point, "seconds", what));
+  read_runner_up(row, require(value, "runner_up", what), what);
+  row.why = text_field(value, "why", what);
+  return row;
+}
+
+}  // namespace
+
+Json to_json(const Plan& plan) {
+  Json rows = Json::array();
+  for (const PlanRow& row : plan.rows) rows.push_back(to_json(row));
+  return {{"schema", schema},
+          {"version", version},
+          {"fingerprint", plan.fingerprint},
+          {"machine", plan.machine},
+          {"backend", plan.backend},
+          {"simulated", plan.simulated},
+          {"rows", rows}};
+}
+
+Plan plan_from_json(const Json& value, std::string_view what) {
+  check_schema(value, schema, version, what);
+  Plan plan;
+  plan.fingerprint = text_field(value, "fingerprint", what);
+  plan.machine = text_field(value, "machine", what);
+  plan.backend = text_field(value, "backend", what);
+  plan.simulated = bool_field(value, "simulated", what);
+  for (const Json& entry : list_field(value, "rows", what, most_rows))
+    plan.rows.push_back(row_from_json(entry, std::string(what) + ": rows[" + std::to_string(plan.rows.size()) + "]"));
+  return plan;
+}
+
+}  // namespace waywiser

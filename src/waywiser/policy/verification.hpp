@@ -1,0 +1,38 @@
+#pragma once
+
+#include "waywiser/measure/campaign_options.hpp"
+#include "waywiser/measure/meter.hpp"
+#include "waywiser/measure/statistics.hpp"
+#include "waywiser/policy/candidates.hpp"
+#include "waywiser/policy/plan.hpp"
+
+namespace waywiser {
+
+// One case: a class of pairs, an operation and a size that was not used for choosing.
+struct VerifiedCase {
+  Path chosen, best;
+  Operation operation = Operation::latency;
+  Bytes bytes = 0;
+  Seconds chosen_seconds = 0, best_seconds = 0;
+  double ratio = 1;  // median over rounds of chosen / best, measured next to each other; 1 when chosen is best
+  Interval ratio_interval{1, 1};
+  bool equal = false;  // the interval of the ratio includes 1
+  std::string failed;  // why the chosen path did not work here: the worst outcome, with a ratio of 1000
+  bool within() const { return failed.empty() && ratio <= 1.05; }
+};
+
+struct Verification {
+  std::vector<VerifiedCase> cases;
+  int skipped = 0;  // no time was left for them
+  bool interrupted = false;
+};
+
+// Measures the chosen path against every other one in interleaved rounds. When another one looks faster, the two are
+// measured again in fresh pairs of rounds, and only those count: the least of several noisy medians is too small by
+// nature. A case is within 5 % when the median of these paired ratios is at most 1.05; "equal" alone does not count.
+Verification verify_plan(const Profile& profile, const Plan& plan, Meter& meter, const CampaignOptions& options,
+                         const ProgressCallback& progress);
+
+Json to_json(const Verification& verification);
+
+}  // namespace waywiser

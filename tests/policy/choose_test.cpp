@@ -1,0 +1,161 @@
+#include "waywiser/policy/choose.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/policy/made_up_links.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/policy/chooser.hpp"
+
+namespace waywiser {
+namespace {
+
+using testing::cliff;
+using testing::line;
+using testing::made_up_profile;
+using testing::MadeUpLink;
+
+const MechanismOrder order = {"a", "b", "c", "d"};
+
+const PlanRow* row_at(const Chooser& chooser, Bytes bytes) {
+  return chooser.choose(gpu(0), gpu(1), 1, Operation::latency, bytes);
+}
+
+double true_time(const std::vector<MadeUpLink>& links, const std::string& mechanism, double bytes) {
+  for (const MadeUpLink& link : links)
+    if (link.mechanism == mechanism && bytes < link.fails_from) return link.seconds(bytes);
+  return INFINITY;
+}
+
+double best_time(const std::vector<MadeUpLink>& links, double bytes) {
+  double best = INFINITY;
+  for (const MadeUpLink& link : links) best = std::min(best, true_time(links, link.mechanism, bytes));
+  return best;
+}
+
+struct LinkTable {
+  const char* name;
+  std::vector<MadeUpLink> links;
+  double noise;
+  bool cliff = false;
+};
+
+class ChosenCost : public ::testing::TestWithParam<LinkTable> {};
+
+// The choice costs at most 1.05 of the best (plus the noise of its points), at measured sizes and half way between.
+// Where a cliff lies, or a path begins to fail, between two measured sizes only measuring can tell; that is the
+// campaign's part.
+TEST_P(ChosenCost, IsCloseToTheBest) {
+  const LinkTable& table = GetParam();
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Chooser chooser(choose(made_up_profile(table.links, table.noise, seed * 100), order));
+    for (Bytes bytes = 1; bytes <= Bytes{1} << 29; bytes *= 2)
+      for (const Bytes size : {bytes, bytes + (table.cliff ? 0 : bytes / 2)}) {
+        const PlanRow* row = row_at(chooser, size);
+        ASSERT_NE(row, nullptr) << size;
+        const double cost = true_time(table.links, row->path.mechanism, static_cast<double>(size));
+        const double allowed = 1.05 * (1 + table.noise) / (1 - table.noise) + 1e-9;
+        EXPECT_LE(cost, allowed * best_time(table.links, static_cast<double>(size)))
+            << table.name << " " << size << " " << row->path.mechanism << " seed " << seed;
+      }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    MadeUpLinks, ChosenCost,
+    ::testing::Values(
+        LinkTable{"latency against bandwidth", {{"a", line(1e-6, 1e9)}, {"b", line(1e-5, 1e11)}}, 0},
+        LinkTable{"three", {{"a", line(1e-6, 1e9)}, {"b", line(3e-6, 1e10)}, {"c", line(1e-5, 1e11)}}, 0},
+        LinkTable{"cliff at a power of two",
+                  {{"a", cliff(line(1e-6, 1e11), 1 << 20, line(1e-3, 1e9))}, {"b", line(1e-5, 1e10)}},
+                  0,
+                  true},
+        LinkTable{"fails from 1M on", {{"a", line(1e-6, 1e11), 1 << 20}, {"b", line(1e-5, 1e10)}}, 0, true},
+        LinkTable{"noise of 5 %", {{"a", line(1e-6, 1e9)}, {"b", line(1e-5, 1e11)}, {"c", line(1.05e-5, 1e11)}}, 0.05}),
+    [](const auto& test) {
+      std::string text = test.param.name;
+      for (char& c : text) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+      return text;
+    });
+
+TEST(Choose, RangesCoverAllSizesOnce) {
+  const Plan plan =
+      choose(made_up_profile({{"a", line(1e-6, 1e9)}, {"b", line(3e-6, 1e10)}, {"c", line(1e-5, 1e11)}}), order);
+  ASSERT_EQ(plan.rows.size(), 3u);
+  EXPECT_EQ(plan.rows.front().from_bytes, 0u);
+  for (std::size_t i = 1; i < plan.rows.size(); ++i) EXPECT_EQ(plan.rows[i].from_bytes, plan.rows[i - 1].to_bytes + 1);
+  EXPECT_EQ(plan.rows.back().to_bytes, static_cast<Bytes>(INT64_MAX));
+}
+
+TEST(Choose, BoundaryIsTheCrossing) {
+  // 1e-6 + n/1e9 = 1e-5 + n/1e10 at n = 1e4.
+  const Plan plan = choose(made_up_profile({{"a", line(1e-6, 1e9)}, {"b", line(1e-5, 1e10)}}), order);
+  ASSERT_EQ(plan.rows.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(plan.rows[0].to_bytes), 1e4, 2);
+}
+
+TEST(Choose, EqualsGoToTheEarlierRow) {
+  for (const double factor : {0.99, 1.0, 1.01}) {
+    Profile profile = made_up_profile({{"b", line(factor * 1e-6, 1e10 / factor)}, {"a", line(1e-6, 1e10)}});
+    for (Series& series : profile.series)
+      for (Point& point : series.points) point.low *= 0.98, point.high *= 1.02;
+    const Plan plan = choose(profile, order);
+    for (const PlanRow& row : plan.rows) EXPECT_EQ(row.path.mechanism, "a") << factor;
+    EXPECT_EQ(plan.rows.size(), 1u);
+  }
+}
+
+TEST(Choose, AClearWinnerWinsEvenAsTheLaterRow) {
+  const Plan plan = choose(made_up_profile({{"a", line(1e-6, 1e10)}, {"b", line(0.8e-6, 1.25e10)}}, 0.01), order);
+  ASSERT_EQ(plan.rows.size(), 1u);
+  EXPECT_EQ(plan.rows[0].path.mechanism, "b");
+  EXPECT_EQ(plan.rows[0].runner_up->mechanism, "a");
+  EXPECT_NEAR(plan.rows[0].runner_up_ratio, 1.25, 0.06);
+}
+
+TEST(Choose, SmallIslandsAreNotWorthASwitch) {
+  // b is 4 % faster at one size only.
+  Profile profile = made_up_profile({{"a", line(1e-6, 1e10)}, {"b", line(1.2e-6, 0.9e10)}});
+  Point& point = profile.series[1].points[12];
+  point.seconds = point.low = point.high = 0.965 * profile.series[0].points[12].seconds;
+  EXPECT_EQ(choose(profile, order).rows.size(), 1u);
+  point.seconds = point.low = point.high = 0.5 * profile.series[0].points[12].seconds;
+  EXPECT_EQ(choose(profile, order).rows.size(), 3u);
+}
+
+TEST(Choose, NothingIsServedWhereEverythingFailed) {
+  const Profile profile = made_up_profile({{"a", line(1e-6, 1e10), 1 << 20}, {"b", line(1e-5, 1e10), 1 << 16}});
+  const Chooser chooser(choose(profile, order));
+  EXPECT_NE(row_at(chooser, 1 << 19), nullptr);
+  EXPECT_EQ(row_at(chooser, 1 << 20), nullptr);
+  EXPECT_EQ(row_at(chooser, Bytes{1} << 40), nullptr);
+}
+
+TEST(Choose, PathsOutsideTheirMeasuredSizesAreNotChosen) {
+  Profile profile = made_up_profile({{"a", line(1e-5, 1e9)}, {"b", line(1e-6, 1e10)}});
+  auto& points = profile.series[1].points;
+  points.erase(points.begin(), points.begin() + 10);
+  points.resize(5);  // 1K to 16K only
+  const Chooser chooser(choose(profile, order));
+  for (const Bytes bytes : {Bytes{1}, Bytes{1023}, Bytes{16385}, Bytes{1} << 30})
+    EXPECT_EQ(row_at(chooser, bytes)->path.mechanism, "a") << bytes;
+  for (const Bytes bytes : {Bytes{1024}, Bytes{5000}, Bytes{16384}})
+    EXPECT_EQ(row_at(chooser, bytes)->path.mechanism, "b") << bytes;
+}
+
+TEST(Choose, LoadedOfOnePairIsStreaming) {
+  Profile profile = made_up_profile({{"a", line(1e-6, 1e10)}});
+  profile.series[0].operation = Operation::streaming;
+  const Chooser chooser(choose(profile, order));
+  const PlanRow* row = chooser.choose(gpu(0), gpu(1), 1, Operation::loaded, 5);
+  ASSERT_NE(row, nullptr);
+  EXPECT_NE(row->why.find("as streaming"), std::string::npos);
+  EXPECT_EQ(row_at(chooser, 5), nullptr);
+}
+
+TEST(Choose, BadHysteresisIsRefused) {
+  for (const char* text : {"[]", R"({"tolerance": -1})", R"({"equal": 2})", R"({"switching": "x"})"})
+    EXPECT_THROW(hysteresis_from_json(parse_json(text, "o"), "options"), Error) << text;
+}
+
+}  // namespace
+}  // namespace waywiser
