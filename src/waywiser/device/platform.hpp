@@ -20,6 +20,8 @@ class Platform {
   virtual std::string_view backend() const = 0;  // "cuda", "virtual_gpu" or "host"
   virtual int gpu_count() const = 0;
   virtual Bytes free_memory(Place place) const = 0;
+  // The host memory that is closest to a GPU: where buffers for it belong.
+  virtual Place nearest_host(int /*gpu*/) const { return host(0); }
 
   // Nothing: `gpu` can read and write the memory of `peer`. Otherwise the reason, for people:
   // "GPU 0 cannot map GPU 6 (no peer access: different root complexes)".

@@ -60,6 +60,11 @@ class VirtualPlatform : public Platform {
     return place.is_gpu() ? bus_->free_memory(place.index) : free_memory_of_node(numa_nodes().front());
   }
 
+  Place nearest_host(int gpu) const override {
+    const std::vector<int>& hosts = bus_->machine().host_of_gpu;
+    return host(hosts.empty() ? 0 : hosts.at(static_cast<std::size_t>(gpu)));
+  }
+
   std::optional<std::string> why_no_peer_access(int gpu, int peer) const override {
     return bus_->why_no_peer_access(gpu, peer);
   }
@@ -144,9 +149,13 @@ void check_machine(const VirtualMachine& machine) {
   bool square = machine.gpus >= 0 && machine.gpus <= 4096 && machine.host_nodes >= 1;
   if (!machine.no_peer_access.empty()) square = square && machine.no_peer_access.size() == gpus;
   for (const auto& row : machine.no_peer_access) square = square && row.size() == gpus;
+  if (!machine.host_of_gpu.empty()) square = square && machine.host_of_gpu.size() == gpus;
+  for (const int node : machine.host_of_gpu) square = square && node >= 0 && node < machine.host_nodes;
   if (!square)
-    throw Error(ErrorKind::invalid_input, "a virtual machine needs a host node, and a peer matrix of as many rows and "
-                                          "columns as it has GPUs (" + std::to_string(machine.gpus) + ")");
+    throw Error(ErrorKind::invalid_input,
+                "a virtual machine needs host nodes and a peer matrix that fit its number of "
+                "GPUs (" +
+                    std::to_string(machine.gpus) + ")");
 }
 
 }  // namespace

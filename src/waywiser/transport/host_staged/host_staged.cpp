@@ -9,11 +9,16 @@ namespace {
 
 Place works_on(const Path& path) { return path.source.is_gpu() ? path.source : path.destination; }
 
-TwoLegs legs_of(const Path& path) {
+Place buffer_of(const Path& path, const Platform& platform) {
+  if (!path.source.is_gpu()) return path.source;
+  return path.destination.is_gpu() ? platform.nearest_host(path.source.index) : path.destination;
+}
+
+TwoLegs legs_of(const Path& path, const Platform& platform) {
   TwoLegs legs;
   legs.source = path.source;
   legs.destination = path.destination;
-  legs.buffer = !path.source.is_gpu() ? path.source : !path.destination.is_gpu() ? path.destination : host(0);
+  legs.buffer = buffer_of(path, platform);
   legs.second = path.destination.is_gpu() ? path.destination : path.source;
   const std::string_view variant = path.parameter("variant");
   if (variant == "pipelined") {
@@ -30,7 +35,7 @@ TwoLegs legs_of(const Path& path) {
 class HostStaged : public Transport {
  public:
   HostStaged(const Path& path, const TransportContext& context)
-      : copy_(context.platform, legs_of(path), works_on(path)) {}
+      : copy_(context.platform, legs_of(path, context.platform), works_on(path)) {}
 
   void put(Region destination, ConstRegion source, Stream& stream) override { copy_.put(destination, source, stream); }
   void signal(Region flag, std::uint64_t value, Stream& stream) override { copy_.signal(flag, value, stream); }
@@ -41,7 +46,7 @@ class HostStaged : public Transport {
 
 std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
   if (!works_on(path).is_gpu()) return "no GPU takes part: host memories are copied by host_copy";
-  const TwoLegs legs = legs_of(path);
+  const TwoLegs legs = legs_of(path, context.platform);
   if (auto why = context.platform.why_not_allocatable(legs.buffer, legs.allocation)) return why;
   return why_not_shareable(path, context);
 }

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "waywiser/path/path.hpp"
+#include "waywiser/topology/topology.hpp"
+
+namespace waywiser {
+
+struct Parameter {
+  std::string name;
+  std::vector<std::string> values;  // ascending
+};
+
+// Paths that differ in the values of some parameters only: what a search goes over.
+struct Family {
+  Path base;  // with the parameters that are fixed
+  std::vector<Parameter> grid;
+};
+
+// Every candidate between two memories, in the order of mechanisms(); some may turn out to be unavailable, with a
+// reason. `processes` 2: the two memories belong to two processes of this machine.
+std::vector<Family> families(const Topology& topology, Place source, Place destination, int processes);
+
+// All combinations; the last parameter changes fastest. A family without a grid is one path.
+std::vector<Path> expand(const Family& family);
+
+}  // namespace waywiser

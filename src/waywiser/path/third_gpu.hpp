@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "waywiser/device/place.hpp"
+#include "waywiser/topology/graph.hpp"
+
+namespace waywiser {
+
+// GPUs that a copy between two others can go through, the best connected first: those that both ends reach directly,
+// then by the slower of the two ways.
+std::vector<Place> third_gpus(const Graph& graph, Place source, Place destination);
+
+// An NVLink that no third device and no NVSwitch shares: its bandwidth adds to that of other ways.
+bool own_nvlink(const Graph& graph, Place a, Place b);
+
+}  // namespace waywiser

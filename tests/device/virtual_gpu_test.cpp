@@ -1,0 +1,281 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+
+#include "tests/conformance/cases.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/transport/transport.hpp"
+
+namespace waywiser {
+namespace {
+
+using conformance::Bytewise;
+using conformance::four_gpus;
+using conformance::pattern;
+
+Deadline soon() { return Deadline::in(20); }
+
+std::string message_of(const std::function<void()>& action, ErrorKind kind) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(name(error.kind()), name(kind)) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+TEST(VirtualGpuDeathTest, ItsMemoryFaultsWhenTheHostTouchesIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto platform = open_virtual_platform(four_gpus());
+  const Memory memory = platform->allocate(gpu(0), 64, Allocation::gpu);
+  EXPECT_DEATH(memory.region().data[0] = std::byte{1}, "");
+}
+
+TEST(VirtualGpu, EachHasItsOwnLimitedMemory) {
+  VirtualMachine machine = four_gpus();
+  machine.memory = 1 << 20;
+  const auto platform = open_virtual_platform(machine);
+  EXPECT_EQ(platform->free_memory(gpu(1)), Bytes{1} << 20);
+  Memory memory = platform->allocate(gpu(1), 1 << 19, Allocation::gpu);
+  EXPECT_EQ(platform->free_memory(gpu(1)), Bytes{1} << 19);
+  EXPECT_EQ(platform->free_memory(gpu(2)), Bytes{1} << 20);
+  const std::string why = message_of([&] { platform->allocate(gpu(1), 1 << 20, Allocation::gpu); }, ErrorKind::device);
+  EXPECT_NE(why.find("gpu1"), std::string::npos) << why;
+  memory = Memory();
+  EXPECT_EQ(platform->free_memory(gpu(1)), Bytes{1} << 20);
+}
+
+TEST(VirtualGpu, KernelsNeedPeerAccessSwitchedOnAndPinnedHostMemory) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const Memory peer = platform->allocate(gpu(1), 64, Allocation::gpu);
+  const Memory pageable = platform->allocate(host(0), 64, Allocation::pageable);
+  const Memory pinned = platform->allocate(host(0), 64, Allocation::pinned);
+  const auto stream = platform->open_stream(gpu(0));
+  const Stream& place = *stream;
+  EXPECT_NE(message_of([&] { place.reach(peer.region()); }, ErrorKind::device).find("not switched on"),
+            std::string::npos);
+  platform->set_peer_access(0, 1, true);
+  EXPECT_NE(place.reach(peer.region()), peer.region().data);
+  EXPECT_NE(message_of([&] { place.reach(pageable.region()); }, ErrorKind::device).find("pinned"), std::string::npos);
+  EXPECT_EQ(place.reach(pinned.region()), pinned.region().data);
+  Region beyond = pinned.region();
+  beyond.bytes = 1 << 20;
+  message_of([&] { place.reach(beyond); }, ErrorKind::device);
+}
+
+TEST(VirtualGpu, WithoutPeerAccessACopyFailsWithTheReason) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const Memory here = platform->allocate(gpu(0), 64, Allocation::gpu);
+  const Memory there = platform->allocate(gpu(3), 64, Allocation::gpu);
+  const auto stream = platform->open_stream(gpu(0));
+  EXPECT_EQ(message_of([&] { stream->copy(there.region(), here.region()); }, ErrorKind::device),
+            "GPU 0 cannot map GPU 3 (no peer access: different root complexes)");
+  message_of([&] { platform->set_peer_access(0, 3, true); }, ErrorKind::unavailable);
+}
+
+TEST(VirtualGpu, AKernelRunsOnceForEachThread) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const auto stream = platform->open_stream(gpu(0));
+  std::atomic<int> runs{0};
+  std::atomic<unsigned> sum{0};
+  Kernel kernel{3, 5, {}, {}};
+  kernel.body = [&](const ThreadContext& at) {
+    ++runs;
+    sum += at.block * at.threads + at.thread;
+    EXPECT_EQ(at.blocks, 3u);
+  };
+  stream->launch(kernel);
+  stream->synchronize(soon());
+  EXPECT_EQ(runs, 15);
+  EXPECT_EQ(sum, 15u * 14u / 2u);
+}
+
+TEST(VirtualGpu, AnErrorOfTheWorkIsThrownBySynchronizeAndOnlyOnce) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const auto stream = platform->open_stream(gpu(0));
+  const auto other = platform->open_stream(gpu(1));
+  const auto event = platform->create_event(gpu(0));
+  bool later = false;
+  stream->call([] { throw Error(ErrorKind::device, "made up"); });
+  stream->call([&] { later = true; });
+  stream->record(*event);
+  other->wait(*event);
+  EXPECT_EQ(message_of([&] { stream->synchronize(soon()); }, ErrorKind::device), "made up");
+  EXPECT_FALSE(later);
+  EXPECT_NE(message_of([&] { other->synchronize(soon()); }, ErrorKind::device).find("gpu0"), std::string::npos);
+  stream->call([&] { later = true; });
+  stream->synchronize(soon());
+  EXPECT_TRUE(later);
+}
+
+TEST(VirtualGpu, EventsOrderStreams) {
+  for (const std::uint64_t seed : {0, 1, 2, 3, 4, 5}) {
+    VirtualMachine machine = four_gpus();
+    machine.reorder_seed = seed;
+    const auto platform = open_virtual_platform(machine);
+    const auto first = platform->open_stream(gpu(0));
+    const auto second = platform->open_stream(gpu(1));
+    const auto event = platform->create_event(gpu(0));
+    std::string order;
+    for (int i = 0; i < 5; ++i) first->call([&] { order += 'a'; });
+    first->record(*event);
+    second->wait(*event);
+    second->call([&] { order += 'b'; });
+    second->synchronize(soon());
+    EXPECT_TRUE(event->done());
+    EXPECT_EQ(order, "aaaaab");
+  }
+}
+
+TEST(VirtualGpu, ANewRecordingDoesNotChangeAnEarlierWait) {
+  VirtualMachine machine = four_gpus();
+  machine.reorder_seed = 1;
+  const auto platform = open_virtual_platform(machine);
+  const auto first = platform->open_stream(gpu(0));
+  const auto second = platform->open_stream(gpu(1));
+  const auto event = platform->create_event(gpu(0));
+  second->wait(*event);  // never recorded: nothing to wait for
+  first->record(*event);
+  second->wait(*event);
+  const Memory flag = platform->allocate(host(0), 8, Allocation::pinned);
+  first->wait_value(flag.region(), 1);
+  first->record(*event);  // waits for a flag that is still 0
+  second->synchronize(soon());
+  EXPECT_FALSE(event->done());
+  first->call([] {});
+  flag.region().data[0] = std::byte{1};
+  first->synchronize(soon());
+  EXPECT_TRUE(event->done());
+}
+
+// The order in which work of three streams runs.
+std::string interleaving(std::uint64_t seed) {
+  VirtualMachine machine = four_gpus();
+  machine.reorder_seed = seed;
+  const auto platform = open_virtual_platform(machine);
+  std::vector<std::unique_ptr<Stream>> streams;
+  std::string order;
+  for (int i = 0; i < 3; ++i) {
+    streams.push_back(platform->open_stream(gpu(i)));
+    for (int j = 0; j < 6; ++j) streams.back()->call([&order, i] { order += static_cast<char>('a' + i); });
+  }
+  for (const auto& stream : streams) stream->synchronize(soon());
+  return order;
+}
+
+TEST(VirtualGpu, ASeedGivesTheSameInterleavingEachTime) {
+  EXPECT_EQ(interleaving(7), interleaving(7));
+  EXPECT_NE(interleaving(7), interleaving(8));
+  EXPECT_NE(interleaving(7), "aaaaaabbbbbbcccccc");
+}
+
+TEST(VirtualGpu, TimeOfADelayIsBetweenEvents) {
+  VirtualMachine machine = four_gpus();
+  machine.delay = 0.002;
+  const auto platform = open_virtual_platform(machine);
+  const auto stream = platform->open_stream(gpu(0));
+  const auto first = platform->create_event(gpu(0));
+  const auto second = platform->create_event(gpu(0));
+  stream->record(*first);
+  stream->call([] {});
+  stream->record(*second);
+  second->synchronize(soon());
+  EXPECT_GE(second->since(*first), 0.004);
+}
+
+TEST(VirtualGpu, ADeadGpuEndsInATimeoutThatNamesIt) {
+  for (const std::uint64_t seed : {0, 1}) {
+    VirtualMachine machine = four_gpus();
+    machine.dead_gpu = 2;
+    machine.reorder_seed = seed;
+    const auto platform = open_virtual_platform(machine);
+    const auto stream = platform->open_stream(gpu(2));
+    const auto event = platform->create_event(gpu(2));
+    stream->record(*event);
+    EXPECT_FALSE(stream->done());
+    for (const std::string& why : {message_of([&] { stream->synchronize(Deadline::in(0.01)); }, ErrorKind::timeout),
+                                   message_of([&] { event->synchronize(Deadline::in(0.01)); }, ErrorKind::timeout)})
+      EXPECT_NE(why.find("gpu2"), std::string::npos) << why;
+  }
+}
+
+TEST(VirtualGpu, WorkThatWaitsForADeadGpuNamesIt) {
+  VirtualMachine machine = four_gpus();
+  machine.dead_gpu = 1;
+  const auto platform = open_virtual_platform(machine);
+  const Memory source = platform->allocate(gpu(0), 10000, Allocation::gpu);
+  const Memory destination = platform->allocate(gpu(1), 10000, Allocation::gpu);
+  const Path path{"host_staged", gpu(0), gpu(1), 1, {{"variant", "whole"}}};
+  const auto transport = open_transport(path, {*platform});
+  const auto stream = platform->open_stream(gpu(0));
+  transport->put(destination.region(), source.region(), *stream);
+  const std::string why = message_of([&] { transport->finish(*stream, Deadline::in(0.01)); }, ErrorKind::timeout);
+  EXPECT_NE(why.find("gpu1"), std::string::npos) << why;
+}
+
+TEST(VirtualGpu, FlagsPassDataBetweenGpus) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const Memory flag = platform->allocate(host(0), 8, Allocation::pinned);
+  const auto first = platform->open_stream(gpu(0));
+  const auto second = platform->open_stream(gpu(3));
+  int value = 0;
+  int seen = 0;
+  second->wait_value(flag.region(), 3);
+  second->call([&] { seen = value; });
+  first->call([&] { value = 42; });
+  first->write_value(flag.region(), 3);
+  second->synchronize(soon());
+  first->synchronize(soon());
+  EXPECT_EQ(seen, 42);
+}
+
+TEST(VirtualGpu, StreamsMayOutliveTheirPlatform) {
+  std::unique_ptr<Stream> stream;
+  Memory memory;
+  {
+    const auto platform = open_virtual_platform(four_gpus());
+    stream = platform->open_stream(gpu(0));
+    memory = platform->allocate(gpu(0), 64, Allocation::gpu);
+  }
+  stream->copy(memory.region().slice(0, 32), memory.region().slice(32, 32));
+  stream->synchronize(soon());
+}
+
+TEST(VirtualGpu, MatricesThatDoNotFitAreRefused) {
+  VirtualMachine machine = four_gpus();
+  machine.no_peer_access.pop_back();
+  message_of([&] { open_virtual_platform(machine); }, ErrorKind::invalid_input);
+  machine = four_gpus();
+  machine.host_nodes = 0;
+  message_of([&] { open_virtual_platform(machine); }, ErrorKind::invalid_input);
+}
+
+TEST(VirtualGpu, WrongHandlesAreRefused) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const Memory memory = platform->allocate(gpu(0), 5000, Allocation::gpu_mapped);
+  MemoryHandle handle = platform->export_memory(memory);
+  handle.bytes = 1 << 20;
+  message_of([&] { platform->open_memory(handle); }, ErrorKind::device);
+  handle = platform->export_memory(memory);
+  handle.place = gpu(9);
+  message_of([&] { platform->open_memory(handle); }, ErrorKind::unavailable);
+  handle = platform->export_memory(memory);
+  handle.kind = HandleKind::cuda_ipc;
+  message_of([&] { platform->open_memory(handle); }, ErrorKind::device);
+}
+
+TEST(VirtualGpu, AnotherMappingShowsTheSameBytes) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const auto other = open_virtual_platform(four_gpus());
+  const Memory memory = platform->allocate(gpu(2), 5000, Allocation::gpu);
+  const Memory opened = other->open_memory(platform->export_memory(memory));
+  Bytewise(*platform).write(memory.region(), pattern(5000, 1));
+  EXPECT_EQ(Bytewise(*other).read(opened.region()), pattern(5000, 1));
+}
+
+}  // namespace
+}  // namespace waywiser
