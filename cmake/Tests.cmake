@@ -13,6 +13,11 @@ if(TARGET waywiser-peer)
   target_compile_definitions(waywiser_tests PRIVATE WAYWISER_PEER_PATH="$<TARGET_FILE:waywiser-peer>")
 endif()
 
+# Stands for GDRCopy's library; .cc, so that it is no source of the test program.
+add_library(fake_gdrapi MODULE "${CMAKE_SOURCE_DIR}/tests/transport/bar_copy/fake_gdrapi.cc")
+add_dependencies(waywiser_tests fake_gdrapi)
+target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_GDRAPI="$<TARGET_FILE:fake_gdrapi>")
+
 waywiser_sources(benchmarks benchmark_sources)
 add_custom_target(waywiser_benchmarks)
 foreach(file IN LISTS benchmark_sources)

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "waywiser/device/stream.hpp"
+#include "waywiser/transport/courier/mailbox.hpp"
+
+namespace waywiser {
+
+// The resident kernel for either kind of GPU: one block of `warps` warps.
+Kernel courier_kernel(const CourierTerms& terms, unsigned warps);
+// Its part for CUDA; in a build without CUDA it is empty.
+std::function<void(void* cuda_stream)> cuda_courier_launcher(const CourierTerms& terms, unsigned warps);
+
+}  // namespace waywiser
