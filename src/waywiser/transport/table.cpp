@@ -1,7 +1,9 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/transport/bar_copy/bar_copy.hpp"
 #include "waywiser/transport/copy_engine/copy_engine.hpp"
+#include "waywiser/transport/courier/courier.hpp"
 #include "waywiser/transport/host_copy/host_copy.hpp"
 #include "waywiser/transport/host_staged/host_staged.hpp"
 #include "waywiser/transport/relay/relay.hpp"
@@ -15,7 +17,7 @@ namespace waywiser {
 std::span<const Mechanism> mechanisms() {
   static const Mechanism rows[] = {
       copy_engine_mechanism(), sm_copy_mechanism(), host_copy_mechanism(), host_staged_mechanism(),
-      relay_mechanism(),       split_mechanism(),   ucx_mechanism(),
+      bar_copy_mechanism(), courier_mechanism(), relay_mechanism(), split_mechanism(), ucx_mechanism(),
   };
   return rows;
 }
