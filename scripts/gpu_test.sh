@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench]      (all four when none is named)
+# WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of what it
+# lacks (default .whl); a folder "prefix" in it is searched for headers and GoogleTest; OUT: where the results go
+# (default gpu_results): summary.txt and gpu_results.tar.gz. Ends with 1 when a stage failed; the others still run.
+set -u
+cd "$(dirname "$0")/.."
+out=${OUT:-gpu_results}
+work=$(mktemp -d)
+export WAYWISER_PYTHON=${WAYWISER_PYTHON:-$(command -v python3)} WAYWISER_WHEELS=${WAYWISER_WHEELS:-.whl} WAYWISER_CUDA=ON
+# NVLink multicast stays off, also in libraries that this project opens.
+export NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1 NVSHMEM_DISABLE_NVLS=1
+stages=${*:-build test tune bench}
+build=build/gpu
+failed=0
+mkdir -p "$out"
+
+# stage NAME SECONDS COMMAND...: its output goes to a log; the last lines and the time to the summary.
+stage() {
+  local name=$1 limit=$2 start=$SECONDS status
+  shift 2
+  timeout -k 5 "$limit" "$@" >"$work/$name.log" 2>&1
+  status=$?
+  [ $status -eq 0 ] || failed=1
+  { echo "== $name: exit $status after $((SECONDS - start)) s"; tail -n 12 "$work/$name.log"; } | tee -a "$work/summary.txt"
+  return $status
+}
+
+# Only the C++ parts, as fast as the machine can: the package is built by scripts/setup.
+build_programs() {
+  local prefix="$WAYWISER_WHEELS/prefix"
+  [ ! -d "$prefix" ] || export CMAKE_PREFIX_PATH="$PWD/$prefix" GTest_DIR="$PWD/$prefix/lib/x86_64-linux-gnu/cmake/GTest"
+  cmake -S . -B "$build" -G Ninja -DWAYWISER_CUDA=ON -DWAYWISER_TESTS=ON -DWAYWISER_PYTHON=OFF \
+    -DPython_EXECUTABLE="$WAYWISER_PYTHON" -DCMAKE_CUDA_ARCHITECTURES="${WAYWISER_ARCHITECTURES:-native}" &&
+    cmake --build "$build" --parallel --target waywiser_tests waywiser_benchmarks
+}
+
+tune() {
+  .venv/bin/waywiser tune --json --output "$work/tune" >"$work/tune.json"
+}
+
+nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv | tee "$work/summary.txt"
+for name in $stages; do
+  case $name in
+    build) stage build 300 build_programs ;;
+    test)
+      stage test 240 "$build/waywiser_tests" --gtest_brief=1 "--gtest_filter=${WAYWISER_TEST_FILTER:-*}" ;;
+    tune)
+      stage setup 240 scripts/setup --offline && stage pytest 180 .venv/bin/python -m pytest -q tests/python -k "gpu or cuda"
+      stage tune 600 tune ;;
+    bench) stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'" ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench" >&2; exit 2 ;;
+  esac
+done
+cp "$work/summary.txt" "$out/"
+tar -C "$work" -czf "$out/gpu_results.tar.gz" .
+exit $failed
