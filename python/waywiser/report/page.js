@@ -53,11 +53,26 @@
   }
   function decades(low, high, text) {
     const values = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) values.push(10 ** power);
+    const fine = high / low < 200 ? [1, 2, 5] : [1];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
+      for (const digit of fine) values.push(digit * 10 ** power);
     return { tickvals: values, ticktext: values.map((v) => round(text(v * 1.0000001))) };
   }
+  function steps(high) {
+    const unit = 10 ** Math.floor(Math.log10(high)), step = high / unit > 4 ? unit : unit / 2;
+    const values = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
+    return { tickvals: values, ticktext: values.map((v) => (v ? round(rate(v * 1.0000001)) : "0")) };
+  }
 
-  const values = (kind, bytes, times) => (kind === "time" ? times : bytes.map((b, i) => b / times[i]));
+  // The fastest time of all curves at each size.
+  function fastest(curves) {
+    const best = new Map();
+    for (const line of curves.series)
+      line.bytes.forEach((b, i) => best.set(b, Math.min(line.seconds[i], best.get(b) ?? Infinity)));
+    return best;
+  }
+  const values = (kind, bytes, times, best) =>
+    bytes.map((b, i) => (kind === "rate" ? b / times[i] : kind === "time" ? times[i] : times[i] / (best.get(b) ?? times[i])));
 
   function hover(line, i, limit) {
     const figure = line.bytes[i] / line.seconds[i];
@@ -68,22 +83,22 @@
 
   function traces(curves, kind, hidden) {
     const found = [], picked = new Set(curves.chosen.map((one) => one.label));
-    const halo = { x: [], y: [] };
+    const halo = { x: [], y: [] }, best = fastest(curves);
     for (const piece of curves.chosen) {
       halo.x.push(...piece.bytes);
-      halo.y.push(...values(kind, piece.bytes, piece.seconds));
+      halo.y.push(...values(kind, piece.bytes, piece.seconds, best));
     }
     found.push({ ...halo, mode: "lines", hoverinfo: "skip", line: { color: faded(variable("--ink"), 0.2), width: 14 } });
     for (const line of curves.series) {
       if (hidden.has(line.label)) continue;
       const tone = colour(line.mechanism), strong = picked.has(line.label);
-      const low = values(kind, line.bytes, line.low), high = values(kind, line.bytes, line.high);
+      const low = values(kind, line.bytes, line.low, best), high = values(kind, line.bytes, line.high, best);
       found.push({
         x: [...line.bytes, ...[...line.bytes].reverse()], y: [...low, ...[...high].reverse()],
         fill: "toself", fillcolor: faded(tone, 0.16), line: { width: 0 }, mode: "lines", hoverinfo: "skip",
       });
       found.push({
-        x: line.bytes, y: values(kind, line.bytes, line.seconds), mode: "lines+markers",
+        x: line.bytes, y: values(kind, line.bytes, line.seconds, best), mode: "lines+markers",
         text: line.bytes.map((_, i) => hover(line, i, curves.limit)), hovertemplate: "%{text}<extra></extra>",
         opacity: strong ? 1 : 0.62,
         line: { color: tone, width: strong ? 2.4 : 1.4, dash: data.dashes[line.variant % data.dashes.length] },
@@ -94,14 +109,15 @@
   }
 
   function extent(curves, kind) {
-    const all = curves.series.flatMap((line) => values(kind, line.bytes, line.seconds));
+    const best = fastest(curves), all = curves.series.flatMap((line) => values(kind, line.bytes, line.seconds, best));
+    if (kind === "ratio") all.push(0.97, 1.5);
     if (kind === "rate" && curves.limit) all.push(curves.limit);
     const x = curves.series.flatMap((line) => line.bytes);
     return { x: [Math.min(...x), Math.max(...x)], y: [Math.min(...all), Math.max(...all)] };
   }
 
   function limitLine(curves, kind, range) {
-    if (!curves.limit) return null;
+    if (!curves.limit || kind === "ratio") return null;
     const ends = kind === "rate" ? [curves.limit, curves.limit] : range.x.map((b) => b / curves.limit);
     return { type: "line", x0: range.x[0], x1: range.x[1], y0: ends[0], y1: ends[1], line: { color: variable("--muted"), width: 1.5, dash: "5px,4px" } };
   }
@@ -119,13 +135,16 @@
     return { shapes, notes };
   }
 
-  function layout(curves, kind, width) {
+  const titles = { time: "Time", rate: "Bandwidth", ratio: "Time ÷ fastest" };
+  const texts = { time: seconds, rate, ratio: (v) => round(v.toFixed(2) + " ") + "×" };
+
+  function layout(curves, kind, width, linear) {
     const range = extent(curves, kind), narrow = width < 420;
     const { shapes, notes } = strip(curves, range, width - 80);
     const limit = limitLine(curves, kind, range);
     if (limit) shapes.push(limit);
     if (limit && kind === "rate")
-      notes.push({ x: Math.log10(range.x[0]), xanchor: "left", y: Math.log10(curves.limit), yanchor: "bottom", text: `limit ${rate(curves.limit)}`, showarrow: false, font: { size: 11.5, color: variable("--muted") } });
+      notes.push({ x: Math.log10(range.x[0]), xanchor: "left", y: linear ? curves.limit : Math.log10(curves.limit), yanchor: "bottom", text: `limit ${rate(curves.limit)}`, showarrow: false, font: { size: 11.5, color: variable("--muted") } });
     const grid = { gridcolor: variable("--rule"), linecolor: variable("--rule"), zeroline: false, type: "log", automargin: true };
     const pad = (low, high) => { const extra = 0.03 * Math.log10(high / low) + 0.02; return [Math.log10(low) - extra, Math.log10(high) + extra]; };
     return {
@@ -133,9 +152,11 @@
       margin: { l: 62, r: 12, t: 46, b: 30 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: variable("--muted") },
       hoverlabel: { bgcolor: variable("--card"), bordercolor: variable("--rule"), font: { color: variable("--ink"), size: 12.5 }, align: "left" },
-      title: { text: kind === "time" ? "Time" : "Bandwidth", x: 0, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 13.5, color: variable("--ink") } },
+      title: { text: titles[kind], x: 0, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 13.5, color: variable("--ink") } },
       xaxis: { ...grid, range: pad(...range.x), ...byteTicks(...range.x, width < 480), tickangle: 0 },
-      yaxis: { ...grid, range: pad(...range.y), ...decades(...range.y, kind === "time" ? seconds : rate) },
+      yaxis: linear
+        ? { ...grid, type: "linear", range: [0, 1.06 * range.y[1]], ...steps(range.y[1]) }
+        : { ...grid, range: pad(...range.y), ...decades(...range.y, texts[kind]) },
     };
   }
 
@@ -166,11 +187,12 @@
 
   function draw(card) {
     const state = cards.get(card), curves = data.groups[Number(card.dataset.group)].operations[state.operation];
-    for (const tab of card.querySelectorAll(".tabs button")) tab.setAttribute("aria-pressed", String(tab.dataset.operation === state.operation));
+    for (const tab of card.querySelectorAll("[data-operation]")) tab.setAttribute("aria-pressed", String(tab.dataset.operation === state.operation));
+    for (const scale of card.querySelectorAll("[data-scale]")) scale.setAttribute("aria-pressed", String(state[scale.dataset.scale]));
     card.querySelector(".definition").textContent = data.definitions[state.operation] || "";
     for (const plot of card.querySelectorAll(".plot")) {
-      const kind = plot.dataset.kind;
-      Plotly.react(plot, traces(curves, kind, state.hidden), layout(curves, kind, plot.clientWidth),
+      const kind = plot.dataset.kind === "time" && state.relative ? "ratio" : plot.dataset.kind;
+      Plotly.react(plot, traces(curves, kind, state.hidden), layout(curves, kind, plot.clientWidth, kind === "rate" && state.linear),
         { responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset" });
     }
     legend(card, state, curves);
@@ -182,9 +204,11 @@
   }, { rootMargin: "600px" });
   for (const card of document.querySelectorAll("article.curves")) {
     const operations = Object.keys(data.groups[Number(card.dataset.group)].operations);
-    cards.set(card, { operation: operations[0], hidden: new Set(), drawn: false });
-    for (const tab of card.querySelectorAll(".tabs button"))
+    cards.set(card, { operation: operations[0], hidden: new Set(), drawn: false, relative: false, linear: false });
+    for (const tab of card.querySelectorAll("[data-operation]"))
       tab.onclick = () => { cards.get(card).operation = tab.dataset.operation; draw(card); };
+    for (const scale of card.querySelectorAll("[data-scale]"))
+      scale.onclick = () => { cards.get(card)[scale.dataset.scale] = !cards.get(card)[scale.dataset.scale]; draw(card); };
     watcher.observe(card);
   }
   const redraw = () => { for (const [card, state] of cards) if (state.drawn) draw(card); };

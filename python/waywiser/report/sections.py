@@ -45,7 +45,7 @@ def machine(results: Results) -> Markup | None:
 def _choice_cells(choice: Choice) -> list[Child]:
     second = choice.runner_up
     return [
-        format_range(choice.from_bytes, choice.to_bytes),
+        el("td", format_range(choice.from_bytes, choice.to_bytes), class_="nowrap"),
         road(choice.path.label),
         number(format_seconds(choice.first_seconds), f"at {format_bytes(choice.first_bytes)}")
         if choice.first_seconds
@@ -123,6 +123,9 @@ def heat_maps(results: Results, profile: Profile) -> Markup | None:
     return join(parts) if parts else None
 
 
+_SCALES = (("relative", "Time ÷ fastest"), ("linear", "Linear bandwidth"))
+
+
 def curve_cards(curves: list[dict[str, Any]]) -> Markup | None:
     """One card for each class: tabs for the operations, two plots, a legend. The script fills them."""
     cards = []
@@ -131,6 +134,7 @@ def curve_cards(curves: list[dict[str, Any]]) -> Markup | None:
             el("button", definitions.TITLES[operation], type="button", data_operation=operation, aria_pressed="false")
             for operation in group["operations"]
         ]
+        scales = [el("button", text, type="button", data_scale=name, aria_pressed="false") for name, text in _SCALES]
         others = f", stands for {group['pairs']} pairs" if group["pairs"] > 1 else ""
         head = el("header", el("h3", group["title"]), el("p", f"measured {group['pair']}{others}", class_="muted"))
         plots = [el("div", class_="plot", data_kind=kind) for kind in ("time", "rate")]
@@ -138,7 +142,7 @@ def curve_cards(curves: list[dict[str, Any]]) -> Markup | None:
             el(
                 "article",
                 head,
-                el("div", tabs, class_="tabs"),
+                el("div", el("div", tabs, class_="tabs"), el("div", scales, class_="tabs"), class_="controls"),
                 el("p", class_="muted definition"),
                 el("div", plots, class_="plots"),
                 el("div", class_="legend"),
@@ -151,19 +155,17 @@ def curve_cards(curves: list[dict[str, Any]]) -> Markup | None:
 
 
 def choice_tables(rows: list[Choice]) -> Markup | None:
-    """Every row of the plan."""
+    """Every row of the plan, a fold for each class."""
     parts = []
-    keys = list(dict.fromkeys((row.group, row.operation) for row in rows))
-    for group, operation in keys:
-        mine = [row for row in rows if (row.group, row.operation) == (group, operation)]
-        summary = el(
-            "summary",
-            el("b", group.title),
-            " · ",
-            definitions.TITLES[operation],
-            el("small", _count(len(mine), "range")),
-        )
-        parts.append(el("details", summary, table(_CHOICE_HEAD, map(_choice_cells, mine)), open=len(keys) <= 4))
+    groups = list(dict.fromkeys(row.group for row in rows))
+    for group in groups:
+        mine = [row for row in rows if row.group == group]
+        tables: list[Child] = []
+        for operation in dict.fromkeys(row.operation for row in mine):
+            cells = [_choice_cells(row) for row in mine if row.operation == operation]
+            tables += [el("h4", definitions.TITLES[operation]), table(_CHOICE_HEAD, cells)]
+        summary = el("summary", el("b", group.title), el("small", _count(len(mine), "range")))
+        parts.append(el("details", summary, tables, open=len(groups) <= 2))
     return join(parts) if parts else None
 
 
