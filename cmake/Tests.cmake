@@ -27,3 +27,13 @@ foreach(file IN LISTS benchmark_sources)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/benchmarks")
   add_dependencies(waywiser_benchmarks ${name})
 endforeach()
+
+waywiser_sources(examples example_sources)
+foreach(file IN LISTS example_sources)
+  get_filename_component(name "${file}" NAME_WE)
+  add_executable(example_${name} "${file}")
+  target_link_libraries(example_${name} PRIVATE waywiser_core waywiser_warnings)
+  set_target_properties(example_${name} PROPERTIES OUTPUT_NAME "${name}" RUNTIME_OUTPUT_DIRECTORY
+                                                                           "${CMAKE_BINARY_DIR}/examples")
+  add_dependencies(waywiser_tests example_${name})
+endforeach()
