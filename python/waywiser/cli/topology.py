@@ -1,0 +1,128 @@
+"""`waywiser topology`: what this machine, or a recorded one, consists of."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from waywiser import _core
+from waywiser.errors import InputError
+from waywiser.files import write_bytes_atomically
+from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
+
+
+class Format(str, Enum):
+    """What to print or write."""
+
+    text = "text"
+    tree = "tree"
+    matrix = "matrix"
+    json = "json"
+    nccl = "nccl"
+    hwloc = "hwloc"
+    svg = "svg"
+    png = "png"
+
+
+class Source(str, Enum):
+    """Where the description of this machine comes from."""
+
+    sysfs = "sysfs"
+    hwloc = "hwloc"
+
+
+def topology(
+    from_: FromOption = None,
+    machine: MachineOption = None,
+    format: Annotated[
+        Format | None, typer.Option("--format", help="Default: by the ending of --output, else tree and matrix.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to stdout.")] = None,
+    source: Annotated[Source, typer.Option("--source", help="For this machine: /sys and NVML, or hwloc.")] = Source.sysfs,
+) -> None:
+    """Shows devices, links and relations of this machine or a recorded one, or converts a description of it."""
+    if source is Source.hwloc and (from_ or machine):
+        raise InputError("--source is for this machine only; leave it out with --from or --machine")
+    chosen = _live_hwloc() if source is Source.hwloc else chosen_topology(from_, machine)
+    form = format or _by_ending(output)
+    if form in (Format.text, Format.tree, Format.matrix) and output is None:
+        _print(chosen, form)
+        return
+    data = _bytes(chosen, form)
+    if output is not None:
+        write_bytes_atomically(output, data)
+        print(f"wrote {output}", file=sys.stderr)
+    elif form is Format.png and sys.stdout.isatty():
+        raise InputError("a PNG is no text: name a file with --output")
+    else:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def _live_hwloc() -> _core.Topology:
+    from waywiser.topology.hwloc_library import read_live
+
+    return read_live()
+
+
+def _by_ending(output: Path | None) -> Format:
+    endings = {".json": Format.json, ".svg": Format.svg, ".png": Format.png, ".txt": Format.text, "": Format.text}
+    ending = output.suffix.lower() if output else ""
+    if ending in endings:
+        return endings[ending]
+    raise InputError(f"{output}: the ending does not tell the format; add --format (xml: nccl or hwloc)")
+
+
+def _print(chosen: _core.Topology, form: Format) -> None:
+    from rich.console import Console
+
+    from waywiser.report.topology_text import matrix_table, notes_text, tree_text
+
+    console = Console(highlight=False)
+    if form is not Format.matrix:
+        console.print(tree_text(chosen))
+    if form is not Format.tree:
+        console.print(matrix_table(chosen))
+    if form is Format.text:
+        console.print(notes_text(chosen))
+
+
+def _bytes(chosen: _core.Topology, form: Format) -> bytes:
+    if form is Format.json:
+        return (chosen.to_json() + "\n").encode()
+    if form in (Format.svg, Format.png):
+        from waywiser.report.drawing import drawing_bytes
+
+        return drawing_bytes(json.loads(chosen.to_json()), format=form.value)
+    if form is Format.nccl:
+        from waywiser.topology.ncclxml import write_nccl
+
+        return write_nccl(chosen).encode()
+    if form is Format.hwloc:
+        from waywiser.topology.hwloc import write_hwloc
+
+        return write_hwloc(chosen).encode()
+    return _plain_text(chosen, form).encode()
+
+
+def _plain_text(chosen: _core.Topology, form: Format) -> str:
+    from rich.console import Console
+
+    from waywiser.report.topology_text import notes_text, tree_text
+    from waywiser.topology.matrix import write_matrix
+
+    console = Console(highlight=False, color_system=None, width=160, record=True, quiet=True)
+    parts = []
+    if form is not Format.matrix:
+        console.print(tree_text(chosen))
+        parts.append(console.export_text())
+    if form is not Format.tree:
+        parts.append(write_matrix(chosen))
+    if form is Format.text:
+        parts.append(notes_text(chosen).plain + "\n")
+    return "\n".join(parts)

@@ -1,0 +1,118 @@
+"""A machine in the terminal: the tree of its devices, the matrix of relations, the notes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from waywiser import _core
+from waywiser.report.drawing_text import rate_text, size_text
+
+_STYLE = {"cpu": "bold", "host": "blue", "gpu": "bold green", "nic": "magenta", "nvme": "red", "switch": "yellow",
+          "bridge": "yellow", "nvswitch": "bold green", "network": "magenta"}  # fmt: skip
+_WORD_STYLE = {"X": "dim", "PIX": "yellow", "PXB": "yellow", "PHB": "cyan", "NODE": "blue", "SYS": "red"}
+_BELOW = {"root", "switch", "bridge", "gpu", "nic", "nvme", "host"}
+
+
+def tree_text(topology: _core.Topology) -> Tree:
+    """Packages, what hangs on them, and the NVLinks of each GPU; rates are nominal, per direction."""
+    return _TreePrinter(topology).tree()
+
+
+class _TreePrinter:
+    def __init__(self, topology: _core.Topology) -> None:
+        self._topology = topology
+        self._devices = {device.id: device for device in topology.devices}
+        self._links: dict[str, list[tuple[str, _core.Link]]] = defaultdict(list)
+        for link in topology.links:
+            self._links[link.a].append((link.b, link))
+            self._links[link.b].append((link.a, link))
+        self._shown: set[str] = set()
+
+    def tree(self) -> Tree:
+        topology = self._topology
+        head = Text.assemble((topology.name, "bold"), f"  {topology.kind}, {topology.source}")
+        tree = Tree(head, guide_style="dim")
+        for kind in ("cpu", "root", "gpu", "nic", "nvme"):
+            for id_ in topology.ids(kind):
+                if id_ not in self._shown:
+                    self._add(tree, id_, None)
+        for id_ in topology.ids("nvswitch"):
+            count = self._devices[id_].attributes.get("switches", "")
+            members = ", ".join(f"{other} ×{link.count}" for other, link in self._links[id_])
+            tree.add(Text.assemble((id_, _STYLE["nvswitch"]), f"  {count + ' × ' if count else ''}"
+                                   f"{self._devices[id_].name}: {members}"))  # fmt: skip
+        return tree
+
+    def _add(self, above: Tree, id_: str, link: _core.Link | None) -> None:
+        self._shown.add(id_)
+        branch = above.add(self._line(self._devices[id_], link))
+        order = sorted(self._links[id_], key=lambda item: self._devices[item[0]].kind != "host")
+        for other, below in order:
+            hangs = below.kind in ("memory", "internal", "pcie", "c2c") or (
+                below.kind == "nvlink" and self._devices[id_].kind == "cpu"
+            )
+            if other not in self._shown and hangs and self._devices[other].kind in _BELOW:
+                self._add(branch, other, below)
+
+    def _line(self, device: _core.Device, link: _core.Link | None) -> Text:
+        text = Text.assemble((device.id, _STYLE.get(device.kind, "")), f"  {device.name}")
+        facts = [device.bus_id, size_text(device.memory_bytes)]
+        facts.append(f"CPUs {device.cores}" if device.kind == "host" and device.cores else "")
+        text.append("".join(f"  {fact}" for fact in facts if fact))
+        if link is not None and link.kind != "internal":
+            text.append("  " + _link_words(link), "bold red" if link.trained_down else "dim")
+        text.append(self._nvlinks(device), "green")
+        for other, cable in self._links[device.id]:
+            if cable.kind in ("network", "socket"):
+                text.append(f"  ↔ {other if cable.kind == 'socket' else self._devices[other].name}", "magenta")
+                text.append(f" {rate_text(cable.nominal)}" if cable.nominal else "", "dim")
+        return text
+
+    def _nvlinks(self, device: _core.Device) -> str:
+        if device.kind != "gpu":
+            return ""
+        ends = [f"{other} ×{link.count} {rate_text(link.nominal)}".rstrip() for other, link in self._links[device.id]
+                if link.kind == "nvlink" and self._devices[other].kind in ("gpu", "nvswitch")]  # fmt: skip
+        return "  NVLink: " + ", ".join(ends) if ends else ""
+
+
+def _link_words(link: _core.Link) -> str:
+    if link.kind == "pcie":
+        words = f"PCIe {link.generation} ×{link.width}" if link.generation and link.width else "PCIe"
+        if link.trained_down:
+            words += f" of {link.max_generation} ×{link.max_width}"
+    else:
+        words = f"{link.count} × {link.kind}" if link.count > 1 else link.kind
+    achievable = f" ({rate_text(link.achievable)} achievable)" if link.achievable else ""
+    return f"{words} {rate_text(link.nominal)}{achievable}".rstrip()
+
+
+def matrix_table(topology: _core.Topology) -> Table:
+    """The relations of GPUs and NICs in the words of `nvidia-smi topo -m`."""
+    ids, words = topology.matrix()
+    table = Table(show_edge=False, pad_edge=False, box=None)
+    table.add_column("")
+    for id_ in ids:
+        table.add_column(id_, justify="center")
+    for id_, row in zip(ids, words, strict=True):
+        table.add_row(Text(id_, "bold"), *(Text(word, _WORD_STYLE.get(word, "green")) for word in row))
+    return table
+
+
+def notes_text(topology: _core.Topology) -> Text:
+    """The legend of the matrix's words that occur, software versions, and what was assumed."""
+    legend = {
+        "NV": "NV#: that many NVLinks", "PIX": "PIX: one PCIe switch or bridge", "PXB": "PXB: several PCIe switches",
+        "PHB": "PHB: through a root complex", "NODE": "NODE: two root complexes of one NUMA node",
+        "SYS": "SYS: between NUMA nodes",
+    }  # fmt: skip
+    present = {"NV" if word.startswith("NV") else word for row in topology.matrix()[1] for word in row}
+    lines = ["; ".join(text for word, text in legend.items() if word in present)]
+    lines += [", ".join(f"{name} {version}" for name, version in topology.software.items())]
+    lines += [f"note: {note}" for note in topology.notes]
+    lines.append(f"fingerprint {topology.fingerprint}")
+    return Text("\n".join(line for line in lines if line), "dim")
