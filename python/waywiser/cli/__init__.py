@@ -18,6 +18,8 @@ from waywiser.errors import BAD_INPUT, INTERRUPTED, exit_code
 
 # Verb -> its line in `waywiser --help`, in the order in which people need them.
 VERBS: dict[str, str] = {
+    "topology": "Show this machine or a recorded one, or convert its description.",
+    "place": "Find the best-connected GPUs.",
     "tune": "Discover, measure, choose, verify, report: everything.",
     "measure": "Measure every road between two memories.",
     "plan": "Choose the fastest road for each pair and size.",

@@ -13,7 +13,9 @@ from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
 
 def place(
     gpus: Annotated[int, typer.Option("--gpus", "-k", metavar="K", min=1, help="How many GPUs.")],
-    nics: Annotated[bool, typer.Option("--nics", help="Also take GPUs close to NICs, and name the NIC of each.")] = False,
+    nics: Annotated[
+        bool, typer.Option("--nics", help="Also take GPUs close to NICs, and name the NIC of each.")
+    ] = False,
     from_: FromOption = None,
     machine: MachineOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -64,7 +66,9 @@ def _print(topology: _core.Topology, placement: _core.Placement) -> None:
         nic = (f"{gpu.nic} {topology.device(gpu.nic).name}", gpu.nic_relation) if gpu.nic else ("-", "")
         table.add_row(gpu.gpu, str(gpu.numa), gpu.cores or "unknown", *(nic if with_nics else ()))
     console.print(table)
-    console.print(f"\nexport CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={placement.cuda_visible_devices}", markup=False)
+    console.print(
+        f"\nexport CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={placement.cuda_visible_devices}", markup=False
+    )
     console.print("\n# gres.conf of this node type: Slurm then prefers GPUs with many links itself", markup=False)
     for line in placement.gres_conf:
         console.print(line, markup=False)

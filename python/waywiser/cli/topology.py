@@ -43,7 +43,9 @@ def topology(
         Format | None, typer.Option("--format", help="Default: by the ending of --output, else tree and matrix.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to stdout.")] = None,
-    source: Annotated[Source, typer.Option("--source", help="For this machine: /sys and NVML, or hwloc.")] = Source.sysfs,
+    source: Annotated[
+        Source, typer.Option("--source", help="For this machine: /sys and NVML, or hwloc.")
+    ] = Source.sysfs,
 ) -> None:
     """Shows devices, links and relations of this machine or a recorded one, or converts a description of it."""
     if source is Source.hwloc and (from_ or machine):
@@ -86,7 +88,9 @@ def _print(chosen: _core.Topology, form: Format) -> None:
     console = Console(highlight=False)
     if form is not Format.matrix:
         console.print(tree_text(chosen))
-    if form is not Format.tree:
+    if form is Format.text:
+        console.print()
+    if form is not Format.tree and chosen.matrix()[0]:
         console.print(matrix_table(chosen))
     if form is Format.text:
         console.print(notes_text(chosen))
@@ -94,17 +98,17 @@ def _print(chosen: _core.Topology, form: Format) -> None:
 
 def _bytes(chosen: _core.Topology, form: Format) -> bytes:
     if form is Format.json:
-        return (chosen.to_json() + "\n").encode()
+        return f"{chosen.to_json()}\n".encode()
     if form in (Format.svg, Format.png):
         from waywiser.report.drawing import drawing_bytes
 
         return drawing_bytes(json.loads(chosen.to_json()), format=form.value)
     if form is Format.nccl:
-        from waywiser.topology.ncclxml import write_nccl
+        from waywiser.topology.nccl_writer import write_nccl
 
-        return write_nccl(chosen).encode()
+        return write_nccl(chosen).encode("utf-8")
     if form is Format.hwloc:
-        from waywiser.topology.hwloc import write_hwloc
+        from waywiser.topology.hwloc_writer import write_hwloc
 
         return write_hwloc(chosen).encode()
     return _plain_text(chosen, form).encode()

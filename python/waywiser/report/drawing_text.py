@@ -66,7 +66,11 @@ def device_lines(device: dict[str, Any], links: list[dict[str, Any]], devices: d
         rate = next((k["nominal"] for k in links if k["kind"] == "memory" and id_ in (k["a"], k["b"])), None)
         facts = " · ".join(text for text in (size_text(device.get("memory_bytes", 0)), rate_text(rate)) if text)
         cores = device.get("cores", "")
-        return [f"memory, NUMA {device['numa']}", *([facts] if facts else []), *([f"CPUs {cores[:18]}"] if cores else [])]
+        return [
+            f"memory, NUMA {device['numa']}",
+            *([facts] if facts else []),
+            *([f"CPUs {cores[:18]}"] if cores else []),
+        ]
     if kind == "nvswitch":
         count = attributes.get("switches", "")
         return [f"{count} × {device['name']}" if count and count != "1" else device["name"]]

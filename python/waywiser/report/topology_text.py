@@ -11,8 +11,17 @@ from rich.tree import Tree
 from waywiser import _core
 from waywiser.report.drawing_text import rate_text, size_text
 
-_STYLE = {"cpu": "bold", "host": "blue", "gpu": "bold green", "nic": "magenta", "nvme": "red", "switch": "yellow",
-          "bridge": "yellow", "nvswitch": "bold green", "network": "magenta"}  # fmt: skip
+_STYLE = {
+    "cpu": "bold",
+    "host": "blue",
+    "gpu": "bold green",
+    "nic": "magenta",
+    "nvme": "red",
+    "switch": "yellow",
+    "bridge": "yellow",
+    "nvswitch": "bold green",
+    "network": "magenta",
+}
 _WORD_STYLE = {"X": "dim", "PIX": "yellow", "PXB": "yellow", "PHB": "cyan", "NODE": "blue", "SYS": "red"}
 _BELOW = {"root", "switch", "bridge", "gpu", "nic", "nvme", "host"}
 
@@ -43,8 +52,11 @@ class _TreePrinter:
         for id_ in topology.ids("nvswitch"):
             count = self._devices[id_].attributes.get("switches", "")
             members = ", ".join(f"{other} ×{link.count}" for other, link in self._links[id_])
-            tree.add(Text.assemble((id_, _STYLE["nvswitch"]), f"  {count + ' × ' if count else ''}"
-                                   f"{self._devices[id_].name}: {members}"))  # fmt: skip
+            tree.add(
+                Text.assemble(
+                    (id_, _STYLE["nvswitch"]), f"  {count + ' × ' if count else ''}{self._devices[id_].name}: {members}"
+                )
+            )
         return tree
 
     def _add(self, above: Tree, id_: str, link: _core.Link | None) -> None:
@@ -75,9 +87,14 @@ class _TreePrinter:
     def _nvlinks(self, device: _core.Device) -> str:
         if device.kind != "gpu":
             return ""
-        ends = [f"{other} ×{link.count} {rate_text(link.nominal)}".rstrip() for other, link in self._links[device.id]
-                if link.kind == "nvlink" and self._devices[other].kind in ("gpu", "nvswitch")]  # fmt: skip
-        return "  NVLink: " + ", ".join(ends) if ends else ""
+        links = [
+            (other, link)
+            for other, link in self._links[device.id]
+            if link.kind == "nvlink" and self._devices[other].kind in ("gpu", "nvswitch")
+        ]
+        each = {rate_text(link.nominal / link.count) for _, link in links if link.nominal}
+        words = "  NVLink: " + ", ".join(f"{other} ×{link.count}" for other, link in links)
+        return words + (f" of {each.pop()}" if len(each) == 1 else "") if links else ""
 
 
 def _link_words(link: _core.Link) -> str:
@@ -106,10 +123,13 @@ def matrix_table(topology: _core.Topology) -> Table:
 def notes_text(topology: _core.Topology) -> Text:
     """The legend of the matrix's words that occur, software versions, and what was assumed."""
     legend = {
-        "NV": "NV#: that many NVLinks", "PIX": "PIX: one PCIe switch or bridge", "PXB": "PXB: several PCIe switches",
-        "PHB": "PHB: through a root complex", "NODE": "NODE: two root complexes of one NUMA node",
+        "NV": "NV#: that many NVLinks",
+        "PIX": "PIX: one PCIe switch or bridge",
+        "PXB": "PXB: several PCIe switches",
+        "PHB": "PHB: through a root complex",
+        "NODE": "NODE: two root complexes of one NUMA node",
         "SYS": "SYS: between NUMA nodes",
-    }  # fmt: skip
+    }
     present = {"NV" if word.startswith("NV") else word for row in topology.matrix()[1] for word in row}
     lines = ["; ".join(text for word, text in legend.items() if word in present)]
     lines += [", ".join(f"{name} {version}" for name, version in topology.software.items())]

@@ -24,8 +24,11 @@ class TopologyBuilder:
         self.software: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
 
-    def add(self, kind: str, name: str = "", *, number: int | None = None, **facts: Any) -> str:
-        """Adds a device and returns its id; facts are fields of the format (bus_id, numa, cores, attributes...)."""
+    def add(self, kind: str, name: str = "", number: int | None = None, /, **facts: Any) -> str:
+        """Adds a device, with the next number unless one is given, and returns its id.
+
+        Facts are fields of the format: bus_id, numa, cores, memory_bytes, attributes.
+        """
         if len(self.devices) >= MOST_DEVICES:
             raise InputError(f"{self.what}: more than {MOST_DEVICES} devices")
         if number is None:
@@ -35,7 +38,7 @@ class TopologyBuilder:
         self.devices.append({"id": id_, "kind": kind, "name": name, **{k: v for k, v in facts.items() if v != ""}})
         return id_
 
-    def link(self, a: str, b: str, kind: str, source: str = "", **facts: Any) -> None:
+    def link(self, a: str, b: str, kind: str, source: str = "", /, **facts: Any) -> None:
         """Joins two devices; facts are fields of the format (generation, width, count, nominal...)."""
         self.links.append({"a": a, "b": b, "kind": kind, "source": source, **facts})
 
@@ -137,7 +140,22 @@ def pcie_rate(generation: int, width: int) -> float:
 
 def nvlink_generation(name: str) -> int:
     """NVLink generation of a GPU by its name; 0 when it is not known."""
-    families = {"P100": 1, "V100": 2, "A100": 3, "A30": 3, "A40": 3, "A800": 3, "H100": 4, "H200": 4, "H800": 4,
-                "GH200": 4, "B100": 5, "B200": 5, "GB200": 5, "B300": 5, "GB300": 5}  # fmt: skip
+    families = {
+        "P100": 1,
+        "V100": 2,
+        "A100": 3,
+        "A30": 3,
+        "A40": 3,
+        "A800": 3,
+        "H100": 4,
+        "H200": 4,
+        "H800": 4,
+        "GH200": 4,
+        "B100": 5,
+        "B200": 5,
+        "GB200": 5,
+        "B300": 5,
+        "GB300": 5,
+    }
     words = name.replace("-", " ").replace("_", " ").split()
     return next((families[word] for word in words if word in families), 0)

@@ -7,7 +7,7 @@ import re
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.topology.hwloc import read_hwloc
+from waywiser.topology.hwloc_reader import read_hwloc
 
 _LIBRARY = "libhwloc.so.15"
 _KEEP_IMPORTANT = 3
@@ -31,12 +31,12 @@ def read_synthetic(description: str) -> _core.Topology:
         objects *= int(count)
         if objects > _MOST_OBJECTS or objects == 0:
             raise InputError(f"{text[:60]!r}: describes no CPUs, or more than {_MOST_OBJECTS}")
-    return read_hwloc(_export(text), f"hwloc of {text!r}")
+    return read_hwloc(_export(text), f"hwloc of {text!r}", "synthetic")
 
 
 def read_live() -> _core.Topology:
     """This machine as hwloc shows it. Raises InputError when hwloc is missing or fails."""
-    return read_hwloc(_export(None), "hwloc")
+    return read_hwloc(_export(None), "hwloc", "discovered")
 
 
 def _open() -> ctypes.CDLL:
@@ -49,8 +49,11 @@ def _open() -> ctypes.CDLL:
     library.hwloc_topology_set_io_types_filter.argtypes = [ctypes.c_void_p, ctypes.c_int]
     library.hwloc_topology_load.argtypes = [ctypes.c_void_p]
     library.hwloc_topology_export_xmlbuffer.argtypes = [
-        ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int), ctypes.c_ulong,
-    ]  # fmt: skip
+        ctypes.c_void_p,
+        ctypes.POINTER(ctypes.c_void_p),
+        ctypes.POINTER(ctypes.c_int),
+        ctypes.c_ulong,
+    ]
     library.hwloc_free_xmlbuffer.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     library.hwloc_topology_destroy.argtypes = [ctypes.c_void_p]
     return library

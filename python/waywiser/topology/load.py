@@ -8,10 +8,10 @@ from pathlib import Path
 from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.files import read_bytes
-from waywiser.topology.hwloc import read_hwloc
 from waywiser.topology.hwloc_library import looks_synthetic, read_synthetic
+from waywiser.topology.hwloc_reader import read_hwloc
 from waywiser.topology.matrix import looks_like_matrix, read_matrix
-from waywiser.topology.ncclxml import read_nccl
+from waywiser.topology.nccl_reader import read_nccl
 
 _FORMATS = "our JSON, NCCL XML, hwloc XML, a table of `nvidia-smi topo -m` or an hwloc synthetic description"
 
@@ -54,7 +54,7 @@ def read_machine(name: str) -> _core.Topology:
     names = machine_names()
     if name not in names:
         raise InputError(f"no machine is called {name[:60]!r}; there are {', '.join(names)}")
-    text = resources.files("waywiser").joinpath("machines", f"{name}.json").read_text(encoding="utf-8")
+    text = resources.files("waywiser").joinpath("machines").joinpath(f"{name}.json").read_text(encoding="utf-8")
     return _core.Topology.from_json(text, name)
 
 

@@ -113,7 +113,7 @@ class _Reader:
     def _add_node(self, node: int, members: list[int]) -> None:
         told = [self._affinities[i] for i in members if self._affinities[i]]
         cores = cpulist(cpus_of_list(told[0][0])) if told else ""
-        host = self._build.add("host", f"NUMA node {node}", number=node, numa=node, cores=cores)
+        host = self._build.add("host", f"NUMA node {node}", node, numa=node, cores=cores)
         cpu = self._build.add("cpu", "CPU", cores=cores)
         self._build.link(host, cpu, "memory", "not in the table")
         for other in [d["id"] for d in self._build.devices if d["kind"] == "cpu" and d["id"] != cpu]:
@@ -143,7 +143,9 @@ class _Reader:
             if len(switches) > 1:
                 parent = self._add_switch(root, node)
             for members in switches:
-                above = self._add_switch(parent, node) if len(tree) > 1 and (parent != root or len(members) > 1) else root
+                above = (
+                    self._add_switch(parent, node) if len(tree) > 1 and (parent != root or len(members) > 1) else root
+                )
                 for i in members:
                     self._add_device(i, above, node)
 
@@ -162,7 +164,7 @@ class _Reader:
         id_ = self._id(i)
         kind = id_.rstrip("0123456789")
         name = "GPU" if kind == "gpu" else self._legend.get(self._names[i], self._names[i])
-        self._build.add(kind, name, number=int(id_[3:]), numa=node)
+        self._build.add(kind, name, int(id_[3:]), numa=node)
         self._build.link(parent, id_, "pcie", "not in the table")
 
     def _add_nvlinks(self) -> None:

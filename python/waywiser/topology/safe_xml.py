@@ -21,7 +21,7 @@ class _Bounded(ElementTree.TreeBuilder):
         self._depth = 0
         self._elements = 0
 
-    def start(self, tag: str, attrs: dict[str, str], /) -> ElementTree.Element:  # type: ignore[override]
+    def start(self, tag: str, attrs: dict[str, str], /) -> ElementTree.Element:
         self._depth += 1
         self._elements += 1
         if self._depth > _DEEPEST:

@@ -141,10 +141,10 @@ std::string cores_of(const Topology& topology, const Device& gpu) {
 }
 
 // gres.conf counts cores, not hyperthreads.
-std::string physical_cores_of(const Topology& topology, const Device& gpu) {
+std::string core_numbers_of(const Topology& topology, const Device& gpu) {
   for (const Device& device : topology.devices) {
     if (device.kind != "host" || device.numa != gpu.numa || gpu.numa < 0) continue;
-    if (const auto found = device.attributes.find("physical_cores"); found != device.attributes.end())
+    if (const auto found = device.attributes.find("core_numbers"); found != device.attributes.end())
       return found->second;
   }
   return cores_of(topology, gpu);
@@ -218,7 +218,7 @@ std::vector<std::string> gres_conf(const Topology& topology) {
     std::string line = "Name=gpu";
     if (const std::string type = slurm_type(gpu.name); !type.empty()) line += " Type=" + type;
     line += " File=/dev/nvidia" + std::to_string(index_of(gpu));
-    if (const std::string cores = physical_cores_of(topology, gpu); !cores.empty()) line += " Cores=" + cores;
+    if (const std::string cores = core_numbers_of(topology, gpu); !cores.empty()) line += " Cores=" + cores;
     line += " Links=";
     for (const std::string& other : gpus)
       line += (other == gpus.front() ? "" : ",") + std::to_string(other == id ? -1 : graph.nvlinks(id, other));

@@ -36,15 +36,22 @@ std::string cpu_model(const SystemFiles& files) {
   return "CPU";
 }
 
-// The first of each group of hyperthreads.
-std::string physical_cores(const SystemFiles& files, const std::vector<int>& cpus) {
-  std::vector<int> firsts;
-  for (const int cpu : cpus) {
+// The cores of the machine counted from 0 without hyperthreads, as schedulers do: by the first CPU of each.
+std::map<int, int> core_numbers(const SystemFiles& files) {
+  std::map<int, int> numbers;
+  for (const int cpu : online_cpus(files)) {
     const auto siblings = files.line(cpu_folder + std::to_string(cpu) + "/topology/thread_siblings_list");
     const std::vector<int> all = parse_cpulist(siblings.value_or(std::to_string(cpu)));
-    if (all.empty() || all.front() == cpu) firsts.push_back(cpu);
+    if (all.empty() || all.front() == cpu) numbers.emplace(cpu, static_cast<int>(numbers.size()));
   }
-  return format_cpulist(firsts);
+  return numbers;
+}
+
+std::string cores_among(const std::map<int, int>& numbers, const std::vector<int>& cpus) {
+  std::vector<int> cores;
+  for (const int cpu : cpus)
+    if (const auto found = numbers.find(cpu); found != numbers.end()) cores.push_back(found->second);
+  return format_cpulist(cores);
 }
 
 Device host_device(const SystemFiles& files, int node, const std::vector<int>& cpus, Bytes memory) {
@@ -56,8 +63,8 @@ Device host_device(const SystemFiles& files, int node, const std::vector<int>& c
               format_cpulist(cpus),
               memory,
               {}};
-  if (const std::string cores = physical_cores(files, cpus); cores != host.cores)
-    host.attributes["physical_cores"] = cores;
+  if (const std::string cores = cores_among(core_numbers(files), cpus); !cores.empty() && cores != host.cores)
+    host.attributes["core_numbers"] = cores;
   if (const auto distances = files.line(node_folder + "node" + std::to_string(node) + "/distance"))
     host.attributes["distances"] = *distances;
   return host;

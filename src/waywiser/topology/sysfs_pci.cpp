@@ -122,8 +122,8 @@ class NumaNodes {
   // What was assumed for many functions alike, in one line.
   void sum_up(std::vector<std::string>& notes) const {
     if (assumed_ > 0)
-      notes.push_back(std::to_string(assumed_) + " PCI devices name no NUMA node: node " +
-                      std::to_string(nodes_.begin()->first) + " is assumed, the only one");
+      notes.push_back(std::to_string(assumed_) + (assumed_ == 1 ? " PCI device names" : " PCI devices name") +
+                      " no NUMA node: node " + std::to_string(nodes_.begin()->first) + " is assumed, the only one");
   }
 
  private:
