@@ -5,3 +5,6 @@
 // One function for each folder of src/waywiser, defined in the file of the same name.
 void bind_base(nanobind::module_& m);
 void bind_topology(nanobind::module_& m);
+void bind_path(nanobind::module_& m);
+void bind_measure(nanobind::module_& m);
+void bind_policy(nanobind::module_& m);

@@ -4,4 +4,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The C++ core of Waywiser";
   bind_base(m);
   bind_topology(m);
+  bind_path(m);
+  bind_measure(m);
+  bind_policy(m);
 }

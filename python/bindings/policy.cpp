@@ -1,0 +1,80 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+
+#include "bindings/bindings.hpp"
+#include "bindings/progress.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/measure/machine.hpp"
+#include "waywiser/policy/choose.hpp"
+#include "waywiser/policy/chooser.hpp"
+#include "waywiser/policy/explain.hpp"
+#include "waywiser/policy/verification.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace waywiser;
+
+namespace {
+
+Profile read_profile(const std::string& text) { return profile_from_json(parse_json(text, "profile"), "profile"); }
+Plan read_plan(const std::string& text) { return plan_from_json(parse_json(text, "plan"), "plan"); }
+
+std::string choose_json(const std::string& profile_json, const std::string& options_json) {
+  const Hysteresis hysteresis = hysteresis_from_json(parse_json(options_json, "options"), "options");
+  return to_json(choose(read_profile(profile_json), mechanism_order(), hysteresis)).dump();
+}
+
+std::string explain_json(const std::string& profile_json, const std::string& plan_json, const std::string& source,
+                         const std::string& destination, int processes, const std::string& operation,
+                         std::uint64_t bytes) {
+  const Question question{parse_place(source), parse_place(destination), processes, parse_operation(operation), bytes};
+  return explain(read_profile(profile_json), read_plan(plan_json), question, mechanism_order()).dump();
+}
+
+std::string verify_json(const Topology& topology, const std::string& profile_json, const std::string& plan_json,
+                        const std::string& options_json, const nb::object& callback) {
+  const CampaignOptions options = campaign_options_from_json(parse_json(options_json, "options"), "options");
+  const Profile profile = read_profile(profile_json);
+  const Plan plan = read_plan(plan_json);
+  if (profile.fingerprint != fingerprint(topology))
+    throw Error(ErrorKind::invalid_input, "the profile was measured on another machine: " + profile.machine);
+  ProgressBridge progress(callback);
+  Verification verification;
+  {
+    const nb::gil_scoped_release released;
+    const std::unique_ptr<Platform> platform = open_platform(topology, profile.backend);
+    const auto meter = machine_meter(*platform, topology, profile.classes, options.peer_program);
+    verification = verify_plan(profile, plan, *meter, options, progress.callback());
+  }
+  progress.rethrow();
+  return to_json(verification).dump();
+}
+
+}  // namespace
+
+void bind_policy(nb::module_& m) {
+  m.def("choose", choose_json, "profile_json"_a, "options_json"_a = "{}",
+        "Chooses a path for each class of pairs, operation and size; returns the plan as JSON. Raises Error.");
+  m.def("explain", explain_json, "profile_json"_a, "plan_json"_a, "source"_a, "destination"_a, "processes"_a,
+        "operation"_a, "bytes"_a, "Why the plan takes which path for one transfer, as JSON. Raises Error.");
+  m.def("verify_plan", verify_json, "topology"_a, "profile_json"_a, "plan_json"_a, "options_json"_a = "{}",
+        "progress"_a.none() = nb::none(),
+        "Measures the chosen path against all others at sizes that were not used for choosing; returns JSON. "
+        "`progress` gets a JSON text and returns False to stop. Raises Error.");
+  nb::class_<Chooser>(m, "Chooser", "Looks up the path of a message in a plan, in less than 100 ns in C++.")
+      .def(
+          "__init__", [](Chooser* self, const std::string& plan_json) { new (self) Chooser(read_plan(plan_json)); },
+          "plan_json"_a)
+      .def(
+          "choose",
+          [](const Chooser& self, const std::string& source, const std::string& destination, int processes,
+             const std::string& operation, std::uint64_t bytes) -> std::optional<std::string> {
+            const Place from = parse_place(source), to = parse_place(destination);
+            const PlanRow* row = self.choose(from, to, processes, parse_operation(operation), bytes);
+            return row == nullptr ? std::nullopt : std::optional(label(Chooser::path_for(*row, from, to)));
+          },
+          "source"_a, "destination"_a, "processes"_a, "operation"_a, "bytes"_a,
+          "The label of the path to take, or None when the plan has nothing for this.");
+}

@@ -1,0 +1,94 @@
+#include "waywiser/measure/machine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/measure/machine_meter.hpp"
+#include "waywiser/measure/one_process_meter.hpp"
+#include "waywiser/topology/pair_group.hpp"
+#include "waywiser/topology/virtual_machine.hpp"
+
+namespace waywiser {
+namespace {
+
+bool served(Place place, const Platform& platform, const CampaignOptions& options) {
+  if (place.is_gpu() && place.index >= platform.gpu_count()) return false;
+  return options.places.empty() || std::count(options.places.begin(), options.places.end(), place) != 0;
+}
+
+// The groups of the topology, as far as the platform has the places and the user asked for them.
+std::vector<PairClass> pair_classes(const Topology& topology, const Platform& platform,
+                                    const CampaignOptions& options) {
+  std::vector<PairClass> classes;
+  for (const PairGroup& group : pair_groups(topology, SamePlace::included)) {
+    PairClass found{group.name, {}, 1};
+    for (const auto& [a, b] : group.members) {
+      const Place source = parse_place(a), destination = parse_place(b);
+      if (!served(source, platform, options) || !served(destination, platform, options)) continue;
+      found.members.emplace_back(source, destination);
+      if (!options.all_pairs) continue;
+      classes.push_back({group.name + " " + a + ">" + b, {{source, destination}}, 1});
+    }
+    if (!options.all_pairs && !found.members.empty()) classes.push_back(std::move(found));
+  }
+  return classes;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+}  // namespace
+
+std::unique_ptr<Platform> open_platform(const Topology& topology, const std::string& backend) {
+  if (backend == "virtual_gpu") return open_virtual_platform(virtual_machine(topology));
+  if (backend == "cuda" || (backend == "auto" && !why_no_cuda())) return open_cuda_platform();
+  return open_host_platform();
+}
+
+std::vector<Subject> subjects(const Topology& topology, const Platform& platform, const CampaignOptions& options) {
+  std::vector<Subject> all;
+  for (PairClass& pair_class : pair_classes(topology, platform, options))
+    for (const int processes : options.processes) {
+      pair_class.processes = processes;
+      const auto& [source, destination] = pair_class.members.front();
+      all.push_back({pair_class, families(topology, source, destination, processes)});
+    }
+  return all;
+}
+
+std::unique_ptr<Meter> machine_meter(Platform& platform, const Topology& topology, std::vector<PairClass> classes,
+                                     const std::string& peer_program) {
+  auto within_one = std::make_unique<OneProcessMeter>(platform, topology, std::move(classes));
+  return std::make_unique<MachineMeter>(std::move(within_one), nullptr,
+                                        peer_program.empty() ? "no peer program was given" : "not measured here");
+}
+
+Profile measure(const Topology& topology, const CampaignOptions& options, const Profile* previous,
+                const ProgressCallback& progress) {
+  const std::unique_ptr<Platform> platform = open_platform(topology, options.backend);
+  const std::vector<Subject> wanted = subjects(topology, *platform, options);
+  if (wanted.empty()) throw Error(ErrorKind::invalid_input, "no pair of places of this machine was asked for");
+  std::vector<PairClass> classes;
+  for (const Subject& subject : wanted) classes.push_back(subject.pair_class);
+  const std::unique_ptr<Meter> meter = machine_meter(*platform, topology, classes, options.peer_program);
+  const std::string print = fingerprint(topology);
+  const bool same = previous != nullptr && previous->fingerprint == print && previous->backend == platform->backend();
+  Profile profile = run_campaign(wanted, *meter, options, same ? previous : nullptr, progress);
+  profile.fingerprint = print;
+  profile.machine = topology.name;
+  profile.backend = platform->backend();
+  profile.created = utc_now();
+  profile.state["platform"] = platform->state();
+  profile.state["resumed"] = same;
+  return profile;
+}
+
+}  // namespace waywiser

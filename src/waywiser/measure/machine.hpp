@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "waywiser/device/platform.hpp"
+#include "waywiser/measure/campaign.hpp"
+#include "waywiser/topology/topology.hpp"
+
+namespace waywiser {
+
+// The platform of a back end: auto, cuda, host, or virtual_gpu with the GPUs and peer access of the topology.
+// Throws unavailable.
+std::unique_ptr<Platform> open_platform(const Topology& topology, const std::string& backend);
+
+// The classes of pairs that `platform` can serve, each for one process and for two, with the ways that may serve them.
+std::vector<Subject> subjects(const Topology& topology, const Platform& platform, const CampaignOptions& options);
+
+// Times paths of this machine, within one process and between two.
+std::unique_ptr<Meter> machine_meter(Platform& platform, const Topology& topology, std::vector<PairClass> classes,
+                                     const std::string& peer_program);
+
+// The whole verb: opens the platform, keeps what `previous` has when it is of this machine, measures the rest.
+Profile measure(const Topology& topology, const CampaignOptions& options, const Profile* previous,
+                const ProgressCallback& progress);
+
+}  // namespace waywiser
