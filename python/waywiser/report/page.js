@@ -156,7 +156,7 @@
       xaxis: { ...grid, range: pad(...range.x), ...byteTicks(...range.x, width < 480), tickangle: 0 },
       yaxis: linear
         ? { ...grid, type: "linear", range: [0, 1.06 * range.y[1]], ...steps(range.y[1]) }
-        : { ...grid, range: pad(...range.y), ...decades(...range.y, texts[kind]) },
+        : { ...grid, range: pad(range.y[0], range.y[1] * (kind === "rate" ? 1.6 : 1)), ...decades(...range.y, texts[kind]) },
     };
   }
 

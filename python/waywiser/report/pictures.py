@@ -12,7 +12,7 @@ from waywiser.files import write_bytes_atomically
 from waywiser.profile import Profile
 from waywiser.report import definitions, palette
 from waywiser.report.curves import all_curves
-from waywiser.report.machine_picture import machine_picture
+from waywiser.report.drawing import drawing_bytes
 from waywiser.report.matrices import Matrix, matrices
 from waywiser.results import Results
 from waywiser.units import format_bytes, format_rate, format_seconds
@@ -213,8 +213,7 @@ def write_pictures(results: Results, folder: Path) -> list[Path]:
         while file in files:
             file = file.with_stem(file.stem + "-2")
         files.append(_save(figure, file))
-    drawing = machine_picture(results.topology, "png")
-    if drawing is not None:
-        write_bytes_atomically(folder / "machine.png", drawing)
+    if results.topology is not None:
+        write_bytes_atomically(folder / "machine.png", drawing_bytes(results.topology, format="png"))
         files.append(folder / "machine.png")
     return files

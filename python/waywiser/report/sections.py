@@ -8,7 +8,6 @@ from typing import Any
 from waywiser.profile import Profile, pair_text
 from waywiser.report import definitions, palette
 from waywiser.report.choices import Choice, choices, joined
-from waywiser.report.machine_picture import machine_picture
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.report.matrices import Matrix, matrices
 from waywiser.report.reasons import grouped_reasons
@@ -34,10 +33,11 @@ def road(label: str) -> Markup:
 
 def machine(results: Results) -> Markup | None:
     """The drawing of the machine."""
-    drawing = machine_picture(results.topology, "svg")
-    if drawing is None:
+    if results.topology is None:
         return None
-    data = base64.b64encode(drawing).decode("ascii")
+    from waywiser.report.drawing import drawing_bytes
+
+    data = base64.b64encode(drawing_bytes(results.topology)).decode("ascii")
     picture = el("img", src=f"data:image/svg+xml;base64,{data}", alt="Drawing of the machine and its links")
     return el("div", picture, class_="drawing", tabindex=0)
 
