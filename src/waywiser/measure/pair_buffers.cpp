@@ -1,0 +1,66 @@
+#include "waywiser/measure/pair_buffers.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/transport/memory_message.hpp"
+
+namespace waywiser {
+namespace {
+
+// Known by name, because the buffers are there before the transport is open.
+bool two_sided(const Path& path) { return path.mechanism == "ucx"; }
+
+Allocation landing_allocation(const Path& path, Place place) {
+  if (two_sided(path)) return place.is_gpu() ? Allocation::gpu : Allocation::pageable;
+  if (!place.is_gpu()) return Allocation::shared;
+  return path.has("handle") && path.parameter("handle") == "descriptor" ? Allocation::gpu_mapped : Allocation::gpu;
+}
+
+Allocation outgoing_allocation(const Path& path, Place place, Place other) {
+  if (place.is_gpu()) return Allocation::gpu;
+  const bool pageable = path.has("variant") && path.parameter("variant") == "pageable";
+  return other.is_gpu() && !pageable ? Allocation::pinned : Allocation::pageable;
+}
+
+}  // namespace
+
+Path reversed(const Path& path) {
+  Path back = path;
+  std::swap(back.source, back.destination);
+  if (path.source.kind != path.destination.kind && path.has("direction"))
+    back.parameters["direction"] = path.parameter("direction") == "push" ? "pull" : "push";
+  return back;
+}
+
+Path outgoing_path(const Path& path, Role role) { return role == Role::initiator ? path : reversed(path); }
+
+std::string buffers_key(const Path& path) {
+  const auto number = [](Allocation allocation) { return std::to_string(static_cast<int>(allocation)); };
+  return pair_text(path) + " " + (two_sided(path) ? "private " : "shared ") +
+         number(landing_allocation(path, path.source)) + number(landing_allocation(path, path.destination)) +
+         number(outgoing_allocation(path, path.source, path.destination)) +
+         number(outgoing_allocation(path, path.destination, path.source));
+}
+
+PairBuffers::PairBuffers(Platform& platform, const Path& path, Role role, Bytes capacity)
+    : platform_(platform), capacity_(capacity), shared_(!two_sided(path)) {
+  const Path out = outgoing_path(path, role);
+  remote_place_ = out.destination;
+  outgoing_ = platform.allocate(out.source, capacity, outgoing_allocation(path, out.source, out.destination));
+  landing_ = platform.allocate(out.source, capacity, landing_allocation(path, out.source));
+}
+
+void PairBuffers::share(PeerChannel& channel, Deadline deadline) {
+  if (!shared_) return;
+  const MemoryHandle mine = platform_.export_memory(landing_);
+  std::vector<int> numbers;
+  if (mine.descriptor.open()) numbers.push_back(mine.descriptor.number());
+  channel.send({{"landing", to_json(mine)}}, deadline, numbers);
+  auto [message, descriptors] = channel.receive(deadline);
+  const MemoryHandle theirs =
+      memory_handle_from_json(require(message, "landing", "message from the peer process"), descriptors);
+  if (theirs.bytes < capacity_ || theirs.place != remote_place_)
+    throw Error(ErrorKind::invalid_input, "the peer process shared another memory than was agreed");
+  remote_ = platform_.open_memory(theirs);
+}
+
+}  // namespace waywiser

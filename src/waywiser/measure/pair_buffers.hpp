@@ -1,0 +1,40 @@
+#pragma once
+
+#include "waywiser/measure/flag_page.hpp"
+#include "waywiser/path/path.hpp"
+#include "waywiser/transport/transport.hpp"
+
+namespace waywiser {
+
+// The path that brings bytes back the same way. Between a GPU and the host, who pushes now pulls.
+Path reversed(const Path& path);
+// The path as `role` sends on it: the initiator owns the source, the peer the destination.
+Path outgoing_path(const Path& path, Role role);
+
+// What decides which memory a path needs; paths with the same key share buffers.
+std::string buffers_key(const Path& path);
+
+// What one process holds for a pair: bytes to send, a place where the other's bytes land, and the other's landing
+// place as opened here (one-sided mechanisms).
+class PairBuffers {
+ public:
+  PairBuffers(Platform& platform, const Path& path, Role role, Bytes capacity);
+
+  // Both processes call it; gives each the other's landing place. Two-sided mechanisms need none.
+  void share(PeerChannel& channel, Deadline deadline);
+
+  Bytes capacity() const noexcept { return capacity_; }
+  Region outgoing() const { return outgoing_.region(); }
+  Region landing() const { return landing_.region(); }
+  // Where this side puts; without an address when the mechanism is two-sided.
+  Region remote() const { return shared_ ? remote_.region() : Region{nullptr, capacity_, remote_place_}; }
+
+ private:
+  Platform& platform_;
+  Bytes capacity_;
+  bool shared_;
+  Place remote_place_;
+  Memory outgoing_, landing_, remote_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,172 @@
+#include "waywiser/measure/pair_road.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/kernels/pattern.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes slot_alignment = 64;
+constexpr Bytes most_in_flight = 64ull << 20;
+constexpr Bytes most_slots = 64;
+
+Seconds cpu_seconds_of_process() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<Seconds>(time.tv_sec) + 1e-9 * static_cast<Seconds>(time.tv_nsec);
+}
+
+std::uint64_t slot_seed(const PairRun& run, Role sender, Bytes slot) {
+  return run.seed + 2 * slot + (sender == Role::initiator ? 0 : 1);
+}
+
+}  // namespace
+
+Bytes PairRun::stride() const {
+  return std::max(slot_alignment, (bytes + slot_alignment - 1) / slot_alignment * slot_alignment);
+}
+
+Bytes PairRun::slots() const {
+  return operation == Operation::latency ? 1 : std::clamp<Bytes>(most_in_flight / stride(), 1, most_slots);
+}
+
+double PairRun::transfers() const { return repetitions * (operation == Operation::latency ? 2.0 : 1.0); }
+
+PairRoad::PairRoad(Platform& platform, const Path& path, Role role, PeerChannel& channel, FlagPage& flags)
+    : path_(path), role_(role), channel_(channel), flags_(flags) {
+  const Path out = outgoing_path(path, role);
+  stream_ = platform.open_stream(find_mechanism(out.mechanism)->works_on(out));
+  local_stream_ = platform.open_stream(out.source);
+  transport_ = open_transport(out, {platform, &channel});
+}
+
+bool PairRoad::sends(const PairRun& run) const {
+  return role_ == Role::initiator || run.operation != Operation::streaming;
+}
+
+bool PairRoad::receives(const PairRun& run) const {
+  return role_ == Role::peer || run.operation != Operation::streaming;
+}
+
+PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline deadline) {
+  outgoing_ = buffers.outgoing();
+  landing_ = buffers.landing();
+  remote_ = buffers.remote();
+  if (run.seed != 0) prepare(run, deadline);
+  PairResult result;
+  if (role_ == Role::peer) flags_.tell();
+  if (role_ == Role::initiator) flags_.wait(deadline);
+  const Seconds cpu_before = cpu_seconds_of_process(), before = now_seconds();
+  perform(run, deadline);
+  result.seconds = now_seconds() - before;
+  result.cpu_seconds = cpu_seconds_of_process() - cpu_before;
+  if (run.seed != 0) result.mismatches = check(run, deadline);
+  return result;
+}
+
+void PairRoad::perform(const PairRun& run, Deadline deadline) {
+  if (run.operation == Operation::latency) return ping_pong(run, deadline);
+  if (run.operation == Operation::bidirectional) return both_ways(run, deadline);
+  return role_ == Role::initiator ? send_window(run, deadline) : receive_window(run, deadline);
+}
+
+void PairRoad::put(const PairRun& run, int index) {
+  const Bytes offset = static_cast<Bytes>(index) % run.slots() * run.stride();
+  transport_->put(remote_.slice(offset, run.bytes), outgoing_.slice(offset, run.bytes), *stream_);
+}
+
+void PairRoad::accept(const PairRun& run, int index) {
+  if (!transport_->two_sided()) return;
+  const Bytes offset = static_cast<Bytes>(index) % run.slots() * run.stride();
+  transport_->accept(landing_.slice(offset, run.bytes), *stream_);
+}
+
+// One-sided: the bytes are there, then the flag says so. Two-sided: the messages themselves.
+void PairRoad::ping_pong(const PairRun& run, Deadline deadline) {
+  const bool two_sided = transport_->two_sided();
+  for (int i = 0; i < run.repetitions; ++i) {
+    if (role_ == Role::initiator) {
+      accept(run, i);
+      put(run, i);
+      finish(deadline);
+      if (two_sided) continue;
+      flags_.tell();
+      flags_.wait(deadline);
+    } else {
+      accept(run, i);
+      two_sided ? finish(deadline) : flags_.wait(deadline);
+      put(run, i);
+      if (two_sided) continue;
+      finish(deadline);
+      flags_.tell();
+    }
+  }
+  finish(deadline);
+  if (two_sided) end_together(deadline);
+}
+
+// A stream takes any number of puts; messages are sent and accepted in windows.
+void PairRoad::send_window(const PairRun& run, Deadline deadline) {
+  const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
+  for (int i = 0; i < run.repetitions; ++i) {
+    put(run, i);
+    if (transport_->two_sided() && (i + 1) % window == 0) finish(deadline);
+  }
+  finish(deadline);
+  end_together(deadline);
+}
+
+void PairRoad::receive_window(const PairRun& run, Deadline deadline) {
+  const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
+  for (int i = 0; i < run.repetitions && transport_->two_sided(); ++i) {
+    accept(run, i);
+    if ((i + 1) % window == 0) finish(deadline);
+  }
+  if (transport_->two_sided()) finish(deadline);
+  end_together(deadline);
+}
+
+// Messages that have left here may still need this process's progress to arrive.
+void PairRoad::end_together(Deadline deadline) {
+  flags_.tell();
+  if (!transport_->two_sided()) return flags_.wait(deadline);
+  flags_.wait(deadline, [&] { finish(deadline); });
+}
+
+void PairRoad::both_ways(const PairRun& run, Deadline deadline) {
+  const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
+  for (int first = 0; first < run.repetitions; first += window) {
+    const int last = std::min(run.repetitions, first + window);
+    for (int i = first; i < last; ++i) accept(run, i);
+    for (int i = first; i < last; ++i) put(run, i);
+    if (transport_->two_sided()) finish(deadline);
+  }
+  finish(deadline);
+  end_together(deadline);
+}
+
+void PairRoad::prepare(const PairRun& run, Deadline deadline) {
+  for (Bytes slot = 0; slot < run.slots(); ++slot) {
+    const Bytes offset = slot * run.stride();
+    if (sends(run)) fill_pattern(*local_stream_, outgoing_.slice(offset, run.bytes), slot_seed(run, role_, slot));
+    if (receives(run)) fill_pattern(*local_stream_, landing_.slice(offset, run.bytes), ~slot_seed(run, role_, slot));
+  }
+  local_stream_->synchronize(deadline);
+  channel_.exchange({{"ready", true}}, deadline);
+}
+
+Bytes PairRoad::check(const PairRun& run, Deadline deadline) {
+  if (!receives(run)) return 0;
+  const Role sender = role_ == Role::initiator ? Role::peer : Role::initiator;
+  Bytes wrong = 0;
+  for (Bytes slot = 0; slot < run.slots(); ++slot)
+    wrong += count_mismatches(*local_stream_, landing_.slice(slot * run.stride(), run.bytes),
+                              slot_seed(run, sender, slot), deadline);
+  return wrong;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "waywiser/measure/meter.hpp"
+#include "waywiser/measure/pair_buffers.hpp"
+
+namespace waywiser {
+
+// What both processes do at the same time, each in its role.
+struct PairRun {
+  Operation operation = Operation::latency;
+  Bytes bytes = 0;
+  int repetitions = 1;
+  std::uint64_t seed = 0;  // not 0: verify with this pattern
+
+  // How the transfers lie in the buffers, and how many are in flight.
+  Bytes stride() const;
+  Bytes slots() const;
+  Bytes capacity() const { return stride() * slots(); }
+  // How many transfers of one direction the elapsed time covers.
+  double transfers() const;
+};
+
+struct PairResult {
+  Seconds seconds = 0;      // elapsed
+  Seconds cpu_seconds = 0;  // of this process
+  Bytes mismatches = 0;     // bytes that landed wrong in this process
+};
+
+// A path between two processes, opened in both directions by one of them.
+class PairRoad {
+ public:
+  // Both processes construct it at the same time.
+  PairRoad(Platform& platform, const Path& path, Role role, PeerChannel& channel, FlagPage& flags);
+
+  const Path& path() const noexcept { return path_; }
+  // Both processes call it at the same time, with the same run.
+  PairResult run(PairBuffers& buffers, const PairRun& run, Deadline deadline);
+
+ private:
+  void ping_pong(const PairRun& run, Deadline deadline);
+  void send_window(const PairRun& run, Deadline deadline);
+  void receive_window(const PairRun& run, Deadline deadline);
+  void end_together(Deadline deadline);
+  void both_ways(const PairRun& run, Deadline deadline);
+  void perform(const PairRun& run, Deadline deadline);
+
+  void put(const PairRun& run, int index);
+  void accept(const PairRun& run, int index);
+  void finish(Deadline deadline) { transport_->finish(*stream_, deadline); }
+
+  bool sends(const PairRun& run) const;
+  bool receives(const PairRun& run) const;
+  void prepare(const PairRun& run, Deadline deadline);
+  Bytes check(const PairRun& run, Deadline deadline);
+
+  Path path_;
+  Role role_;
+  PeerChannel& channel_;
+  FlagPage& flags_;
+  std::unique_ptr<Stream> stream_;        // on which the transport works
+  std::unique_ptr<Stream> local_stream_;  // where this process's buffers are
+  std::unique_ptr<Transport> transport_;
+  Region outgoing_, landing_, remote_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,94 @@
+#include "waywiser/measure/pair_side.hpp"
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::string_view what = "command to the peer process";
+constexpr std::int64_t largest_transfer = std::int64_t{1} << 40;
+constexpr std::int64_t most_repetitions = 100'000'000;
+
+Path path_of(const Json& command) { return path_from_json(require(command, "path", what), what); }
+
+Json to_json(const PairResult& result) {
+  return {{"seconds", result.seconds}, {"cpu_seconds", result.cpu_seconds}, {"mismatches", result.mismatches}};
+}
+
+}  // namespace
+
+std::string road_key(const Path& path) { return pair_text(path) + " " + label(path); }
+
+Json to_json(const PairRun& run) {
+  return {
+      {"operation", name(run.operation)}, {"bytes", run.bytes}, {"repetitions", run.repetitions}, {"seed", run.seed}};
+}
+
+PairRun pair_run_from_json(const Json& value, std::string_view source) {
+  PairRun run;
+  run.operation = parse_operation(require_string(value, "operation", source));
+  run.bytes = static_cast<Bytes>(require_integer(value, "bytes", source, 0, largest_transfer));
+  run.repetitions = static_cast<int>(require_integer(value, "repetitions", source, 1, most_repetitions));
+  run.seed = static_cast<std::uint64_t>(require_integer(value, "seed", source, 0, INT64_MAX));
+  if (run.operation == Operation::loaded)
+    throw Error(ErrorKind::invalid_input, std::string(source) + ": 'loaded' is not run between two processes");
+  return run;
+}
+
+PairResult pair_result_from_json(const Json& value, std::string_view source) {
+  return {require_number(value, "seconds", source), require_number(value, "cpu_seconds", source),
+          static_cast<Bytes>(require_integer(value, "mismatches", source, 0, INT64_MAX))};
+}
+
+Json PairSide::perform(const Json& command, Deadline deadline) {
+  const std::string verb = require_string(command, "do", what);
+  if (verb == "run") return run(command, deadline);
+  if (verb == "first_use") return first_use(path_of(command), deadline);
+  if (verb == "buffers") {
+    make_buffers(command, deadline);
+  } else if (verb == "free") {
+    buffers_.clear();
+  } else if (verb == "open") {
+    const Path path = path_of(command);
+    roads_[road_key(path)] = std::make_unique<PairRoad>(platform_, path, role_, channel_, flags_);
+  } else if (verb == "close") {
+    roads_.erase(require_string(command, "road", what));
+  } else {
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": '" + verb.substr(0, 40) + "' is none");
+  }
+  return Json::object();
+}
+
+void PairSide::make_buffers(const Json& command, Deadline deadline) {
+  const Path path = path_of(command);
+  const auto bytes = static_cast<Bytes>(require_integer(command, "bytes", what, 1, largest_transfer));
+  const std::string key = buffers_key(path);
+  buffers_.erase(key);
+  const auto [entry, unused] = buffers_.emplace(key, PairBuffers(platform_, path, role_, bytes));
+  entry->second.share(channel_, deadline);
+}
+
+Json PairSide::run(const Json& command, Deadline deadline) {
+  const Path path = path_of(command);
+  const PairRun run = pair_run_from_json(command, what);
+  const auto road = roads_.find(road_key(path));
+  const auto buffers = buffers_.find(buffers_key(path));
+  if (road == roads_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": run before its path and buffers are open");
+  return to_json(road->second->run(buffers->second, run, deadline));
+}
+
+// Opening, sharing the memory and the first 8 bytes, but not the allocation.
+Json PairSide::first_use(const Path& path, Deadline deadline) {
+  const PairRun once{Operation::latency, 8, 1, 0};
+  PairBuffers buffers(platform_, path, role_, once.capacity());
+  channel_.exchange({{"ready", true}}, deadline);
+  const Seconds before = now_seconds();
+  PairRoad road(platform_, path, role_, channel_, flags_);
+  buffers.share(channel_, deadline);
+  PairResult result = road.run(buffers, once, deadline);
+  result.seconds = now_seconds() - before;
+  return to_json(result);
+}
+
+}  // namespace waywiser

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+
+#include "waywiser/measure/pair_road.hpp"
+
+namespace waywiser {
+
+// One of the two processes of a measurement. Both are given the same commands at the same time and perform them in
+// their roles: the initiator owns sources and measures, the peer owns destinations.
+class PairSide {
+ public:
+  PairSide(Platform& platform, Role role, PeerChannel& channel, FlagPage& flags)
+      : platform_(platform), role_(role), channel_(channel), flags_(flags) {}
+
+  // {"do": "open" | "close" | "buffers" | "free" | "run" | "first_use", ...}. Returns what was measured, if anything.
+  // Throws invalid_input for a command that is none.
+  Json perform(const Json& command, Deadline deadline);
+
+ private:
+  Json run(const Json& command, Deadline deadline);
+  Json first_use(const Path& path, Deadline deadline);
+  void make_buffers(const Json& command, Deadline deadline);
+
+  Platform& platform_;
+  Role role_;
+  PeerChannel& channel_;
+  FlagPage& flags_;
+  std::map<std::string, PairBuffers> buffers_;              // by buffers_key
+  std::map<std::string, std::unique_ptr<PairRoad>> roads_;  // by road_key
+};
+
+std::string road_key(const Path& path);
+
+Json to_json(const PairRun& run);
+PairRun pair_run_from_json(const Json& value, std::string_view what);
+PairResult pair_result_from_json(const Json& value, std::string_view what);
+
+// The peer process: answers the initiator's commands until the initiator ends. Returns the exit status.
+int serve_as_peer(Descriptor socket);
+
+}  // namespace waywiser

@@ -1,0 +1,72 @@
+#include "waywiser/measure/peer_process.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr int channel_number = 3;
+
+std::string name_part(const std::string& entry) { return entry.substr(0, entry.find('=')); }
+
+std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
+  std::vector<std::string> entries = changes;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string name = name_part(*entry);
+    const bool changed = std::ranges::any_of(changes, [&](const auto& change) { return name_part(change) == name; });
+    if (!changed) entries.emplace_back(*entry);
+  }
+  return entries;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& entry : texts) list.push_back(entry.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+// Standard output is for results of the first process: the peer's goes to standard error.
+pid_t spawn(const std::string& program, std::vector<std::string> environment, int socket) {
+  std::vector<std::string> words{program, std::to_string(channel_number)};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, socket, channel_number);
+  pid_t id = -1;
+  const int problem =
+      ::posix_spawn(&id, program.c_str(), &actions, nullptr, pointers(words).data(), pointers(environment).data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (problem != 0)
+    throw Error(ErrorKind::unavailable, "cannot start the peer process " + program + ": " + std::strerror(problem));
+  return id;
+}
+
+}  // namespace
+
+PeerProcess::PeerProcess(const std::filesystem::path& program, const std::vector<std::string>& environment)
+    : PeerProcess(program, environment, PeerChannel::socket_pair()) {}
+
+PeerProcess::PeerProcess(const std::filesystem::path& program, const std::vector<std::string>& environment,
+                         std::pair<Descriptor, Descriptor> ends)
+    : channel_(std::move(ends.first)),
+      id_(spawn(program.string(), environment_with(environment), ends.second.number())) {}
+
+PeerProcess::~PeerProcess() {
+  ::kill(id_, SIGKILL);
+  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace waywiser

@@ -1,0 +1,73 @@
+#include <unistd.h>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/measure/pair_side.hpp"
+#include "waywiser/measure/platform_choice.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::string_view what = "command to the peer process";
+constexpr Seconds longest_idle = 24 * 3600;
+constexpr Seconds answer_patience = 10;
+constexpr double longest_command = 24 * 3600;
+
+ErrorKind kind_of(const std::exception& problem) {
+  const auto* error = dynamic_cast<const Error*>(&problem);
+  return error == nullptr ? ErrorKind::device : error->kind();
+}
+
+void report(PeerChannel& channel, const std::exception& problem) {
+  const Json answer{{"error", problem.what()}, {"kind", static_cast<int>(kind_of(problem))}};
+  try {
+    channel.send(answer, Deadline::in(answer_patience));
+  } catch (const Error&) {  // nobody is there to be told
+  }
+}
+
+class Service {
+ public:
+  explicit Service(PeerChannel& channel) : channel_(channel) {}
+
+  // Returns only by an exception: the initiator ends by closing its channel.
+  void serve() {
+    for (;;) {
+      auto [command, descriptors] = channel_.receive(Deadline::in(longest_idle));
+      const double seconds = require_number(command, "seconds", what);
+      const Deadline deadline = Deadline::in(std::min(seconds, longest_command));
+      const Json answer = side_ ? side_->perform(command, deadline) : begin(command, descriptors);
+      channel_.send({{"answer", answer}}, Deadline::in(answer_patience));
+    }
+  }
+
+ private:
+  Json begin(const Json& command, std::vector<Descriptor>& descriptors) {
+    if (descriptors.size() != 1 || require_string(command, "do", what) != "begin")
+      throw Error(ErrorKind::invalid_input, std::string(what) + ": the first one must be 'begin' with a shared page");
+    platform_ = open_platform(platform_choice_from_json(require(command, "platform", what), what));
+    flags_.emplace(Role::peer, std::move(descriptors.front()), channel_);
+    side_.emplace(*platform_, Role::peer, channel_, *flags_);
+    return {{"process", ::getpid()}};
+  }
+
+  PeerChannel& channel_;
+  std::unique_ptr<Platform> platform_;
+  std::optional<FlagPage> flags_;
+  std::optional<PairSide> side_;
+};
+
+}  // namespace
+
+int serve_as_peer(Descriptor socket) {
+  PeerChannel channel(std::move(socket));
+  Service service(channel);
+  try {
+    service.serve();
+  } catch (const std::exception& problem) {
+    if (channel.peer_ended()) return 0;
+    report(channel, problem);
+  }
+  return 1;
+}
+
+}  // namespace waywiser

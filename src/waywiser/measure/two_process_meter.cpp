@@ -1,0 +1,201 @@
+#include "waywiser/measure/two_process_meter.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/transport/ucx/ucx_library.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::string_view answer_name = "answer of the peer process";
+constexpr Seconds start_patience = 60;
+constexpr BytesPerSecond slowest_rate = 20e6;
+constexpr Bytes most_cached = 512ull << 20;
+constexpr Bytes largest_transfer = 1ull << 30;
+constexpr std::size_t most_roads = 24;
+
+std::string doing(Operation operation, Bytes bytes, const Path& path) {
+  return std::string(name(operation)) + " of " + format_bytes(bytes) + " bytes, " + label(path) + ", " +
+         pair_text(path);
+}
+
+void check_operation(Operation operation) {
+  if (operation == Operation::loaded)
+    throw Error(ErrorKind::unavailable, "loaded: not measured between two processes, a peer process serves one pair");
+}
+
+std::vector<std::string> peer_environment() {
+  if (!ucx_library().usable()) return {};
+  return {"WAYWISER_LIBUCP=" + ucx_library().path()};
+}
+
+}  // namespace
+
+// A running peer and what is open in both processes.
+struct TwoProcessMeter::Session {
+  Session(Platform& platform, const std::filesystem::path& program)
+      : process(program, peer_environment()),
+        flags(Role::initiator, Descriptor(), process.channel()),
+        side(platform, Role::initiator, process.channel(), flags) {}
+
+  PeerProcess process;
+  FlagPage flags;
+  PairSide side;
+  std::map<std::string, Bytes> buffers;  // capacity by buffers_key
+  std::list<std::string> roads;          // road_key, the last used at the end
+};
+
+TwoProcessMeter::TwoProcessMeter(Platform& platform, PlatformChoice choice, std::filesystem::path peer_program,
+                                 LimitOf limit, Seconds patience)
+    : platform_(platform),
+      choice_(std::move(choice)),
+      program_(std::move(peer_program)),
+      limit_(std::move(limit)),
+      patience_(patience) {}
+
+TwoProcessMeter::~TwoProcessMeter() = default;
+
+pid_t TwoProcessMeter::peer() const noexcept { return session_ ? session_->process.id() : -1; }
+
+TwoProcessMeter::Session& TwoProcessMeter::session() {
+  if (session_ && !session_->process.channel().peer_ended()) return *session_;
+  session_.reset();
+  auto fresh = std::make_unique<Session>(platform_, program_);
+  PeerChannel& channel = fresh->process.channel();
+  const Deadline deadline = Deadline::in(start_patience);
+  channel.send({{"do", "begin"}, {"seconds", start_patience}, {"platform", to_json(choice_)}}, deadline,
+               {fresh->flags.descriptor()});
+  const Json answer = channel.receive(deadline).first;
+  if (answer.contains("error"))
+    throw Error(ErrorKind::unavailable,
+                "the peer process cannot begin: " + require_string(answer, "error", answer_name));
+  session_ = std::move(fresh);
+  return *session_;
+}
+
+// Replaces a peer after every failure: it may be anywhere in a transfer. What it said last explains the most.
+void TwoProcessMeter::fail(const Error& problem, const std::string& doing) {
+  std::string message = problem.what();
+  ErrorKind kind = problem.kind();
+  try {
+    const Deadline soon = Deadline::in(session_ && session_->process.channel().peer_ended() ? 0.2 : 0.0);
+    while (session_) {
+      const Json last = session_->process.channel().receive(soon).first;
+      if (!last.contains("error")) continue;
+      message = "in the peer process: " + require_string(last, "error", answer_name);
+      kind = static_cast<ErrorKind>(require_integer(last, "kind", answer_name, 0, 6));
+      break;
+    }
+  } catch (const Error&) {  // it said nothing more
+  }
+  session_.reset();
+  throw Error(kind, doing + ": " + message);
+}
+
+template <typename Work>
+auto TwoProcessMeter::attempt(const std::string& what, Work work) {
+  try {
+    return work();
+  } catch (const Error& problem) {
+    fail(problem, what);
+  }
+}
+
+Json TwoProcessMeter::command(const Json& body, Seconds seconds) {
+  Session& both = session();
+  PeerChannel& channel = both.process.channel();
+  const Deadline deadline = Deadline::in(seconds);
+  Json message = body;
+  message["seconds"] = seconds;
+  channel.send(message, deadline);
+  const Json mine = both.side.perform(message, deadline);
+  const Json theirs = channel.receive(Deadline::in(deadline.left() + 1)).first;
+  if (theirs.contains("error"))
+    throw Error(static_cast<ErrorKind>(require_integer(theirs, "kind", answer_name, 0, 6)),
+                "in the peer process: " + require_string(theirs, "error", answer_name));
+  return {{"mine", mine}, {"theirs", require(theirs, "answer", answer_name)}};
+}
+
+void TwoProcessMeter::open(const Path& path) {
+  Session& both = session();
+  const std::string key = road_key(path);
+  const auto found = std::ranges::find(both.roads, key);
+  if (found != both.roads.end()) return both.roads.splice(both.roads.end(), both.roads, found);
+  if (both.roads.size() >= most_roads) {
+    command({{"do", "close"}, {"road", both.roads.front()}}, patience_);
+    both.roads.pop_front();
+  }
+  command({{"do", "open"}, {"path", to_json(path)}}, patience_);
+  both.roads.push_back(key);
+}
+
+void TwoProcessMeter::make_room(const Path& path, Bytes capacity) {
+  Session& both = session();
+  const std::string key = buffers_key(path);
+  if (const auto found = both.buffers.find(key); found != both.buffers.end() && found->second >= capacity) return;
+  Bytes total = capacity;
+  for (const auto& [unused, bytes] : both.buffers) total += bytes;
+  if (total > most_cached) {
+    command({{"do", "free"}}, patience_);
+    both.buffers.clear();
+  }
+  command({{"do", "buffers"}, {"path", to_json(path)}, {"bytes", capacity}}, patience_);
+  both.buffers[key] = capacity;
+}
+
+TwoProcessMeter::Both TwoProcessMeter::run(const Path& path, const PairRun& run) {
+  check_operation(run.operation);
+  return attempt(doing(run.operation, run.bytes, path), [&] {
+    open(path);
+    make_room(path, run.capacity());
+    Json body = to_json(run);
+    body["do"] = "run";
+    body["path"] = to_json(path);
+    const double moved = static_cast<double>(run.bytes) * (run.transfers() + 2 * static_cast<double>(run.slots()));
+    const Json both = command(body, patience_ + moved / slowest_rate);
+    return Both{pair_result_from_json(both["mine"], answer_name), pair_result_from_json(both["theirs"], answer_name)};
+  });
+}
+
+std::optional<std::string> TwoProcessMeter::why_unavailable(const Path& path) {
+  if (path.processes != 2) return "a path within one process";
+  for (const Path& way : {path, reversed(path)})
+    if (auto why = waywiser::why_unavailable(way, {platform_})) return why;
+  return {};
+}
+
+// Each process holds what it sends and what it gets.
+Bytes TwoProcessMeter::largest(const Path& path) const {
+  const Bytes buffers = path.source == path.destination ? 4 : 2;
+  const Bytes free = std::min(platform_.free_memory(path.source), platform_.free_memory(path.destination));
+  return std::min(largest_transfer, free / 2 / buffers);
+}
+
+Limit TwoProcessMeter::limit(const Path& path, Operation operation) const {
+  return limit_ ? limit_(path, operation) : Limit{};
+}
+
+std::optional<std::string> TwoProcessMeter::verify(const Path& path, Operation operation, Bytes bytes) {
+  PairRun once{operation, bytes, 1, ++seed_ << 16};
+  if (operation != Operation::latency) once.repetitions = static_cast<int>(once.slots());
+  const Both both = run(path, once);
+  const Bytes wrong = both.mine.mismatches + both.theirs.mismatches;
+  if (wrong == 0) return {};
+  return std::to_string(wrong) + " of " + std::to_string(bytes * once.slots()) + " bytes arrived wrong";
+}
+
+Sample TwoProcessMeter::take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
+  const PairRun timed{operation, bytes, repetitions, 0};
+  const Both both = run(path, timed);
+  return {both.mine.seconds / timed.transfers(), (both.mine.cpu_seconds + both.theirs.cpu_seconds) / timed.transfers()};
+}
+
+Seconds TwoProcessMeter::first_use(const Path& path) {
+  return attempt("first use of " + label(path) + ", " + pair_text(path), [&] {
+    const Json both = command({{"do", "first_use"}, {"path", to_json(path)}}, patience_);
+    return pair_result_from_json(both["mine"], answer_name).seconds;
+  });
+}
+
+}  // namespace waywiser

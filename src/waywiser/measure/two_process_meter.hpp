@@ -1,0 +1,61 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <list>
+#include <map>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/measure/meter.hpp"
+#include "waywiser/measure/pair_side.hpp"
+#include "waywiser/measure/peer_process.hpp"
+#include "waywiser/measure/platform_choice.hpp"
+
+namespace waywiser {
+
+// Measures paths with processes == 2: this process holds the source, a peer process the destination. A peer that
+// failed or died is replaced at the next call. Used by one thread at a time.
+class TwoProcessMeter : public Meter {
+ public:
+  using LimitOf = std::function<Limit(const Path&, Operation)>;
+  // `platform` must be what `choice` says. `patience`: how long a step may take beyond the time its bytes need.
+  TwoProcessMeter(Platform& platform, PlatformChoice choice, std::filesystem::path peer_program, LimitOf limit = {},
+                  Seconds patience = 20);
+  ~TwoProcessMeter() override;
+
+  bool simulated() const override { return choice_.backend == "virtual_gpu"; }
+  std::optional<std::string> why_unavailable(const Path& path) override;
+  Bytes largest(const Path& path) const override;
+  Limit limit(const Path& path, Operation operation) const override;
+  std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) override;
+  Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) override;
+  Seconds first_use(const Path& path) override;
+
+  // The peer of the moment; -1 when there is none.
+  pid_t peer() const noexcept;
+
+ private:
+  struct Session;
+  struct Both {
+    PairResult mine, theirs;
+  };
+
+  Session& session();
+  Json command(const Json& body, Seconds seconds);
+  Both run(const Path& path, const PairRun& run);
+  void open(const Path& path);
+  void make_room(const Path& path, Bytes capacity);
+  [[noreturn]] void fail(const Error& problem, const std::string& doing);
+  template <typename Work>
+  auto attempt(const std::string& doing, Work work);
+
+  Platform& platform_;
+  PlatformChoice choice_;
+  std::filesystem::path program_;
+  LimitOf limit_;
+  Seconds patience_;
+  std::uint64_t seed_ = 1;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace waywiser
