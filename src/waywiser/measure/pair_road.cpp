@@ -13,6 +13,7 @@ namespace {
 constexpr Bytes slot_alignment = 64;
 constexpr Bytes most_in_flight = 64ull << 20;
 constexpr Bytes most_slots = 64;
+constexpr int most_timed_singly = 512;  // of more, each one is too short for a clock
 
 Seconds cpu_seconds_of_process() {
   timespec time{};
@@ -58,6 +59,7 @@ PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline dead
   remote_ = buffers.remote();
   if (run.seed != 0) prepare(run, deadline);
   PairResult result;
+  each_.clear();
   if (role_ == Role::peer) flags_.tell();
   if (role_ == Role::initiator) flags_.wait(deadline);
   const Seconds cpu_before = cpu_seconds_of_process(), before = now_seconds();
@@ -65,6 +67,7 @@ PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline dead
   result.seconds = now_seconds() - before;
   result.cpu_seconds = cpu_seconds_of_process() - cpu_before;
   if (run.seed != 0) result.mismatches = check(run, deadline);
+  result.each = each_;
   return result;
 }
 
@@ -85,28 +88,37 @@ void PairRoad::accept(const PairRun& run, int index) {
   transport_->accept(landing_.slice(offset, run.bytes), *stream_);
 }
 
-// One-sided: the bytes are there, then the flag says so. Two-sided: the messages themselves.
 void PairRoad::ping_pong(const PairRun& run, Deadline deadline) {
-  const bool two_sided = transport_->two_sided();
+  const bool singly = role_ == Role::initiator && run.repetitions <= most_timed_singly;
+  Seconds before = singly ? now_seconds() : 0;
   for (int i = 0; i < run.repetitions; ++i) {
-    if (role_ == Role::initiator) {
-      accept(run, i);
-      put(run, i);
-      finish(deadline);
-      if (two_sided) continue;
-      flags_.tell();
-      flags_.wait(deadline);
-    } else {
-      accept(run, i);
-      two_sided ? finish(deadline) : flags_.wait(deadline);
-      put(run, i);
-      if (two_sided) continue;
-      finish(deadline);
-      flags_.tell();
-    }
+    role_ == Role::initiator ? initiate(run, i, deadline) : reply(run, i, deadline);
+    if (!singly) continue;
+    const Seconds after = now_seconds();
+    each_.push_back((after - before) / 2);
+    before = after;
   }
   finish(deadline);
-  if (two_sided) end_together(deadline);
+  if (transport_->two_sided()) end_together(deadline);
+}
+
+// One-sided: the bytes are there, then the flag says so. Two-sided: the messages themselves.
+void PairRoad::initiate(const PairRun& run, int index, Deadline deadline) {
+  accept(run, index);
+  put(run, index);
+  finish(deadline);
+  if (transport_->two_sided()) return;
+  flags_.tell();
+  flags_.wait(deadline);
+}
+
+void PairRoad::reply(const PairRun& run, int index, Deadline deadline) {
+  accept(run, index);
+  transport_->two_sided() ? finish(deadline) : flags_.wait(deadline);
+  put(run, index);
+  if (transport_->two_sided()) return;
+  finish(deadline);
+  flags_.tell();
 }
 
 // A stream takes any number of puts; messages are sent and accepted in windows.

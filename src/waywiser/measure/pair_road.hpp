@@ -21,9 +21,10 @@ struct PairRun {
 };
 
 struct PairResult {
-  Seconds seconds = 0;      // elapsed
-  Seconds cpu_seconds = 0;  // of this process
-  Bytes mismatches = 0;     // bytes that landed wrong in this process
+  Seconds seconds = 0;        // elapsed
+  Seconds cpu_seconds = 0;    // of this process
+  Bytes mismatches = 0;       // bytes that landed wrong in this process
+  std::vector<Seconds> each;  // latency of few repetitions: half of each round trip
 };
 
 // A path between two processes, opened in both directions by one of them.
@@ -38,6 +39,8 @@ class PairRoad {
 
  private:
   void ping_pong(const PairRun& run, Deadline deadline);
+  void initiate(const PairRun& run, int index, Deadline deadline);
+  void reply(const PairRun& run, int index, Deadline deadline);
   void send_window(const PairRun& run, Deadline deadline);
   void receive_window(const PairRun& run, Deadline deadline);
   void end_together(Deadline deadline);
@@ -61,6 +64,7 @@ class PairRoad {
   std::unique_ptr<Stream> local_stream_;  // where this process's buffers are
   std::unique_ptr<Transport> transport_;
   Region outgoing_, landing_, remote_;
+  std::vector<Seconds> each_;
 };
 
 }  // namespace waywiser

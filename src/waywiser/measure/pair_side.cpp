@@ -12,7 +12,10 @@ constexpr std::int64_t most_repetitions = 100'000'000;
 Path path_of(const Json& command) { return path_from_json(require(command, "path", what), what); }
 
 Json to_json(const PairResult& result) {
-  return {{"seconds", result.seconds}, {"cpu_seconds", result.cpu_seconds}, {"mismatches", result.mismatches}};
+  return {{"seconds", result.seconds},
+          {"cpu_seconds", result.cpu_seconds},
+          {"mismatches", result.mismatches},
+          {"each", result.each}};
 }
 
 }  // namespace
@@ -36,8 +39,13 @@ PairRun pair_run_from_json(const Json& value, std::string_view source) {
 }
 
 PairResult pair_result_from_json(const Json& value, std::string_view source) {
-  return {require_number(value, "seconds", source), require_number(value, "cpu_seconds", source),
-          static_cast<Bytes>(require_integer(value, "mismatches", source, 0, INT64_MAX))};
+  PairResult result{require_number(value, "seconds", source),
+                    require_number(value, "cpu_seconds", source),
+                    static_cast<Bytes>(require_integer(value, "mismatches", source, 0, INT64_MAX)),
+                    {}};
+  for (const Json& each : require_array(value, "each", source))
+    if (each.is_number()) result.each.push_back(each.get<Seconds>());
+  return result;
 }
 
 Json PairSide::perform(const Json& command, Deadline deadline) {

@@ -188,7 +188,8 @@ std::optional<std::string> TwoProcessMeter::verify(const Path& path, Operation o
 Sample TwoProcessMeter::take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
   const PairRun timed{operation, bytes, repetitions, 0};
   const Both both = run(path, timed);
-  return {both.mine.seconds / timed.transfers(), (both.mine.cpu_seconds + both.theirs.cpu_seconds) / timed.transfers()};
+  return {both.mine.seconds / timed.transfers(), (both.mine.cpu_seconds + both.theirs.cpu_seconds) / timed.transfers(),
+          both.mine.each};
 }
 
 Seconds TwoProcessMeter::first_use(const Path& path) {
