@@ -62,9 +62,14 @@ def stopping_on_interrupt(watch: Watch) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
+def _peer_program() -> str:
+    """The program that is the second process; empty when the package was built without it."""
+    return str(PEER_PROGRAM) if PEER_PROGRAM.is_file() else ""
+
+
 def measure(topology: Any, options: dict[str, Any], previous: str | None, watch: Watch) -> str:
     """Measures what is missing in `previous` (a profile as JSON) and returns the whole profile as JSON."""
-    text = json.dumps({"peer_program": str(PEER_PROGRAM), **options})
+    text = json.dumps({"peer_program": _peer_program(), **options})
     with stopping_on_interrupt(watch):
         return str(_core.measure(topology, text, previous, watch.progress))
 
@@ -84,7 +89,7 @@ def explain(
 
 def verify(topology: Any, profile: str, plan: str, options: dict[str, Any], watch: Watch) -> str:
     """Runs the chosen path against every other at other sizes; the verification as JSON."""
-    text = json.dumps({"peer_program": str(PEER_PROGRAM), **options})
+    text = json.dumps({"peer_program": _peer_program(), **options})
     with stopping_on_interrupt(watch):
         answer = json.loads(_core.verify_plan(topology, profile, plan, text, watch.progress))
     head = {

@@ -14,7 +14,8 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Case:
-    """One pair, operation and size: the chosen path's seconds and those of the fastest. `ratio` >= 1."""
+    """One pair, operation and size: the chosen path's seconds and those of the fastest; 0 where
+    there is none. `ratio` >= 1; `failed` says why the chosen path did not work."""
 
     source: str
     destination: str
@@ -27,16 +28,21 @@ class Case:
     best_seconds: float
     ratio: float
     equal: bool
+    failed: str = ""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """`within_5_percent` counts the cases whose chosen path took at most 1.05 times the fastest."""
+    """`within_5_percent` counts the cases whose chosen path took at most 1.05 times the fastest.
+
+    For `skipped` cases no time was left.
+    """
 
     cases: int
     within_5_percent: int
     worst_ratio: float | None
     rows: tuple[Case, ...]
+    skipped: int = 0
 
     @property
     def fraction(self) -> float | None:
@@ -62,11 +68,12 @@ def _read_case(node: Node) -> Case:
         node.word("operation", OPERATIONS),
         node.integer("bytes", least=0, most=1 << 60),
         _label(node, "chosen"),
-        node.number("chosen_seconds", above_zero=True),
+        node.number("chosen_seconds", 0.0),
         _label(node, "best"),
-        node.number("best_seconds", above_zero=True),
+        node.number("best_seconds", 0.0),
         node.number("ratio", above_zero=True),
         node.flag("equal"),
+        node.text("failed", ""),
     )
 
 
@@ -77,4 +84,4 @@ def read_verification(value: Any, what: str) -> Verification:
     within = node.integer("within_5_percent", most=cases)
     worst = node.number("worst_ratio", above_zero=True) if cases and node.has("worst_ratio") else None
     rows = sorted((_read_case(row) for row in node.items("rows")), key=lambda row: -row.ratio)
-    return Verification(cases, within, worst, tuple(rows))
+    return Verification(cases, within, worst, tuple(rows), node.integer("skipped", 0))

@@ -52,6 +52,7 @@ def _verdict(results: Results) -> Markup:
     text = join(
         f"cases ({100 * checked.fraction:.1f} %) have the chosen road within 5 % of the fastest, ",
         f"at sizes that were not used for choosing. {lost}",
+        f" For {checked.skipped} more cases no time was left." if checked.skipped else "",
     )
     bar = el("span", class_=f"bar {state}", style=f"--share:{checked.fraction:.4f}")
     return el("div", figure, el("p", text), bar, class_="verdict")

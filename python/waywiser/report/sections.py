@@ -177,7 +177,7 @@ def verification(results: Results) -> Markup | None:
     rows: list[list[Child]] = []
     for case in checked.rows:
         state = "good" if case.ratio <= 1.05 else "bad"
-        note = "equal within the spread" if case.equal else ""
+        note = case.failed or ("equal within the spread" if case.equal else "")
         rows.append(
             [
                 el("td", f"{case.ratio:.3f}", el("small", note) if note else None, class_=f"number {state}"),
@@ -185,9 +185,9 @@ def verification(results: Results) -> Markup | None:
                 definitions.TITLES[case.operation],
                 number(format_bytes(case.bytes)),
                 road(case.chosen),
-                number(format_seconds(case.chosen_seconds)),
+                number(format_seconds(case.chosen_seconds) if case.chosen_seconds else "–"),
                 road(case.best),
-                number(format_seconds(case.best_seconds)),
+                number(format_seconds(case.best_seconds) if case.best_seconds else "–"),
             ]
         )
     head = ("Time ÷ fastest", "Pair", "Operation", "Size", "Chosen", "Time", "Fastest", "Time")
