@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from xml.etree import ElementTree
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape
 
 from waywiser.errors import InputError
 
@@ -54,11 +54,16 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
 
 
 def open_tag(name: str, attributes: dict[str, object], *, close: bool = False) -> str:
-    """`<name key="value" ...>`, without attributes that are None or empty."""
-    texts = "".join(
-        f" {key}={quoteattr(_printable(str(value)))}" for key, value in attributes.items() if value not in (None, "")
-    )
+    """`<name key="value" ...>`, without attributes that are None or empty.
+
+    Always in double quotes: the parsers of hwloc and NCCL know no others.
+    """
+    texts = "".join(f' {key}="{_quoted(str(v))}"' for key, v in attributes.items() if v not in (None, ""))
     return f"<{name}{texts}{'/' if close else ''}>"
+
+
+def _quoted(text: str) -> str:
+    return escape(_printable(text), {'"': "&quot;"})
 
 
 def _printable(text: str) -> str:

@@ -1,0 +1,128 @@
+#include "waywiser/topology/placement.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/topology/made_up_machines.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/topology/relation.hpp"
+#include "waywiser/topology/route.hpp"
+
+namespace waywiser {
+namespace {
+
+std::string gpu(int number) { return "gpu" + std::to_string(number); }
+
+Topology random_machine(std::mt19937& random, int gpus) {
+  Topology topology = testing::two_packages();
+  const auto upto = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
+  for (int i = 0; i < gpus; ++i)
+    testing::add_on(topology, gpu(i), "gpu", upto(2) == 0 ? "root0" : "root1", 3 + upto(2), upto(4) == 0 ? 8 : 16);
+  for (int i = 0; i < gpus; ++i)
+    for (int j = i + 1; j < gpus; ++j)
+      if (upto(3) == 0) testing::join(topology, gpu(i), gpu(j), "nvlink", 2, 0, 1 + upto(3));
+  fill_rates(topology);
+  return topology;
+}
+
+struct Value {
+  int without = 0;
+  double slowest = 1e30;
+  double all = 0;
+};
+
+Value value_of(const Topology& topology, const std::vector<int>& chosen) {
+  Value value;
+  for (const int i : chosen) {
+    for (const int j : chosen) {
+      if (i >= j) continue;
+      value.without += !relation(topology, gpu(i), gpu(j)).starts_with("NV");
+      const double rate = *route(topology, gpu(i), gpu(j)).limit;
+      value.slowest = std::min(value.slowest, rate);
+      value.all += rate;
+    }
+  }
+  return value;
+}
+
+TEST(Placement, IsTheBestOfAllChoices) {
+  std::mt19937 random(20240607);
+  for (int round = 0; round < 20; ++round) {
+    const int gpus = 5;
+    const int count = 2 + round % 3;
+    const Topology topology = random_machine(random, gpus);
+    Value best{1000, 0, 0};
+    for (unsigned set = 0; set < (1u << gpus); ++set) {
+      std::vector<int> chosen;
+      for (int i = 0; i < gpus; ++i)
+        if ((set >> i & 1u) != 0) chosen.push_back(i);
+      if (static_cast<int>(chosen.size()) != count) continue;
+      const Value value = value_of(topology, chosen);
+      const auto key = [](const Value& v) { return std::tuple(-v.without, v.slowest, v.all); };
+      if (key(value) > key(best)) best = value;
+    }
+    const Placement placement = place_gpus(topology, count, false);
+    EXPECT_TRUE(placement.exact);
+    EXPECT_EQ(placement.pairs_without_nvlink, best.without);
+    EXPECT_DOUBLE_EQ(placement.slowest_pair, best.slowest);
+    EXPECT_NEAR(placement.all_pairs, best.all, 1);
+  }
+}
+
+TEST(Placement, EqualChoicesGiveTheLowestNumbers) {
+  Topology topology = testing::two_packages();
+  for (int i = 0; i < 4; ++i) testing::add_on(topology, gpu(i), "gpu", "root0");
+  fill_rates(topology);
+  EXPECT_EQ(place_gpus(topology, 2, false).cuda_visible_devices, "0,1");
+}
+
+TEST(Placement, NicsDecideBetweenEqualsAndAreSharedOut) {
+  Topology topology = testing::two_packages();
+  for (int i = 0; i < 4; ++i) testing::add_on(topology, gpu(i), "gpu", i < 2 ? "root0" : "root1");
+  testing::add_on(topology, "nic0", "nic", "root1");
+  testing::add_on(topology, "nic1", "nic", "root1");
+  fill_rates(topology);
+  EXPECT_EQ(place_gpus(topology, 2, false).cuda_visible_devices, "0,1");
+  const Placement placement = place_gpus(topology, 2, true);
+  EXPECT_EQ(placement.cuda_visible_devices, "2,3");
+  EXPECT_EQ(placement.gpus[0].nic, "nic0");
+  EXPECT_EQ(placement.gpus[1].nic, "nic1");
+  EXPECT_EQ(placement.gpus[1].nic_relation, "PHB");
+}
+
+TEST(Placement, MoreThanSixteenGpusByImprovement) {
+  Topology topology = testing::two_packages();
+  for (int i = 0; i < 20; ++i) testing::add_on(topology, gpu(i), "gpu", "root0");
+  testing::join(topology, "gpu17", "gpu19", "nvlink", 3, 0, 4);
+  fill_rates(topology);
+  const Placement placement = place_gpus(topology, 2, false);
+  EXPECT_FALSE(placement.exact);
+  EXPECT_EQ(placement.gpus.size(), 2u);
+}
+
+TEST(Placement, TooManyOrTooFewIsRefused) {
+  Topology topology = testing::two_packages();
+  testing::add_on(topology, "gpu0", "gpu", "root0");
+  EXPECT_THROW(place_gpus(topology, 2, false), Error);
+  EXPECT_THROW(place_gpus(topology, 0, false), Error);
+  EXPECT_EQ(place_gpus(topology, 1, true).cuda_visible_devices, "0");
+}
+
+TEST(Placement, GresConf) {
+  Topology topology = testing::two_packages();
+  for (int i = 0; i < 2; ++i) testing::add_on(topology, gpu(i), "gpu", "root0");
+  for (Device& device : topology.devices) {
+    if (device.kind == "gpu") device.name = "NVIDIA A100-SXM4-80GB";
+    if (device.id == "host0") device.cores = "0-3,8-11";
+    if (device.id == "host0") device.attributes["core_numbers"] = "0-3";
+  }
+  testing::join(topology, "gpu0", "gpu1", "nvlink", 3, 0, 4);
+  EXPECT_EQ(gres_conf(topology),
+            (std::vector<std::string>{"Name=gpu Type=a100_sxm4_80gb File=/dev/nvidia0 Cores=0-3 Links=-1,4",
+                                      "Name=gpu Type=a100_sxm4_80gb File=/dev/nvidia1 Cores=0-3 Links=4,-1"}));
+}
+
+}  // namespace
+}  // namespace waywiser
