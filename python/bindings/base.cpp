@@ -1,5 +1,6 @@
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "bindings/bindings.hpp"
 #include "waywiser/base/error.hpp"
@@ -15,7 +16,11 @@ void raise_error(const std::exception_ptr& thrown, void* payload) {
     std::rethrow_exception(thrown);
   } catch (const waywiser::Error& error) {
     const nb::handle type(static_cast<PyObject*>(payload));
-    const nb::object raised = type(nb::str(error.what()));
+    // A message may quote a part of a file, and cut a character of it in two.
+    const std::string_view text(error.what());
+    const nb::object words =
+        nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+    const nb::object raised = type(words);
     const std::string kind(waywiser::name(error.kind()));
     raised.attr("kind") = nb::str(kind.c_str());
     PyErr_SetObject(type.ptr(), raised.ptr());
