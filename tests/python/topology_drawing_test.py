@@ -72,4 +72,4 @@ def test_a_link_with_half_its_lanes_is_marked() -> None:
     link["width"] = 8
     assert link_warning(link)
     marked = [wire for wire in lay_out(machine).wires if wire.warning]
-    assert [wire.label for wire in marked] == ["PCIe 3 ×8 of 3 ×16\n15.8 GB/s"]
+    assert [wire.label for wire in marked] == ["PCIe 3 ×8 of ×16\n15.8 GB/s"]

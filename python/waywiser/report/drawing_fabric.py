@@ -59,7 +59,7 @@ class Fabric:
             if len(wire.points) != 4 or not wire.label:
                 continue
             (left, _), (right, y) = sorted(wire.points[1:3])
-            half = LABEL_WIDTH / 2 if "\n" not in wire.label else 0.3
+            half = 0.47 if "\n" not in wire.label else 0.3
             verticals = [
                 a[0]
                 for o in wires

@@ -113,7 +113,10 @@ class _Row:
             turn = below + self._down * (0.3 if link["kind"] != "internal" else 0.17)
             x = min(max(box.x, parent.left + 0.1), parent.right - 0.1) if parent.kind == "cpu" else parent.x
             points = [(x, below), (x, turn), (box.x, turn), (box.x, end)]
-            wire = Wire(points, link["kind"], link["count"], link_warning(link))
+            warning = link_warning(link)
+            if warning and len(children) > 1:
+                points = points[1:]  # the trunk is shared with links that are well
+            wire = Wire(points, link["kind"], link["count"], warning)
             wire.owner = id_  # type: ignore[attr-defined]
             if link["kind"] != "internal" and not shared:
                 wire.label, wire.label_at = link_label(link), (box.x, end - self._down * 0.2)

@@ -35,13 +35,21 @@ def link_warning(link: dict[str, Any]) -> bool:
     )
 
 
+def trained_words(link: dict[str, Any]) -> str:
+    """A PCIe link that trained low, against what both ends can: "PCIe 4 ×8 of ×16"."""
+    now, most = link.get("generation", 0), link.get("max_generation", 0)
+    better = f" of {most}" if now < most else ""
+    lanes = f" of ×{link['max_width']}" if link["width"] < link["max_width"] else ""
+    return f"PCIe {now}{better} ×{link['width']}{lanes}"
+
+
 def link_label(link: dict[str, Any]) -> str:
     """Two lines: what the link is and its nominal rate per direction."""
     kind, count, generation = link["kind"], link["count"], link.get("generation", 0)
     if kind == "pcie":
         words = f"PCIe {generation} ×{link['width']}" if generation and link.get("width") else "PCIe"
         if link_warning(link):
-            words += f" of {link['max_generation']} ×{link['max_width']}"
+            words = trained_words(link)
     elif kind == "nvlink":
         words = f"NV{count}"
     else:

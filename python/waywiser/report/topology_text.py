@@ -101,7 +101,9 @@ def _link_words(link: _core.Link) -> str:
     if link.kind == "pcie":
         words = f"PCIe {link.generation} ×{link.width}" if link.generation and link.width else "PCIe"
         if link.trained_down:
-            words += f" of {link.max_generation} ×{link.max_width}"
+            better = f" of {link.max_generation}" if link.generation < link.max_generation else ""
+            lanes = f" of ×{link.max_width}" if link.width < link.max_width else ""
+            words = f"PCIe {link.generation}{better} ×{link.width}{lanes}"
     else:
         words = f"{link.count} × {link.kind}" if link.count > 1 else link.kind
     achievable = f" ({rate_text(link.achievable)} achievable)" if link.achievable else ""
