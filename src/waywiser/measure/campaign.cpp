@@ -16,7 +16,11 @@ namespace {
 
 constexpr double search_share = 0.2, grid_share = 0.9;  // of the budget; refinement takes the rest
 constexpr Seconds progress_interval = 0.1;
-constexpr double cliff = 1.5;  // a switch of this ratio is looked at more closely
+constexpr int most_passes = 8;
+constexpr Bytes smallest_refined = 64;
+constexpr double close_sizes = 1.25;    // neighbours of this ratio tell enough about a switch between them,
+constexpr double closest_sizes = 1.05;  // and of this one about a cliff:
+constexpr double cliff = 1.5;           // a switch of paths whose times have this ratio
 
 // A class of pairs with the paths that are measured for it.
 struct Work {
@@ -233,10 +237,10 @@ class Campaign {
 
   // ---- around the switches ----
   void refine() {
-    for (int pass = 0; pass < 4 && !stopped_; ++pass)
+    for (int pass = 0; pass < most_passes && !stopped_; ++pass)
       for (const Work& work : work_)
         for (const Operation operation : work.operations)
-          for (const Bytes bytes : switch_sizes(work, operation, pass)) refine_at(work, operation, bytes);
+          for (const Bytes bytes : switch_sizes(work, operation)) refine_at(work, operation, bytes);
   }
 
   void refine_at(const Work& work, Operation operation, Bytes bytes) {
@@ -245,16 +249,19 @@ class Campaign {
     ++done_;
   }
 
-  // Half way between neighbouring sizes at which different paths are the fastest; later passes only where a cliff
-  // makes the wrong path expensive.
-  std::vector<Bytes> switch_sizes(const Work& work, Operation operation, int pass) const {
+  // Half way between neighbouring sizes at which different paths are the fastest, down to a gap that is small enough;
+  // smaller still where a cliff makes the wrong path expensive. So a finished profile has nothing left to refine.
+  std::vector<Bytes> switch_sizes(const Work& work, Operation operation) const {
     const std::map<Bytes, Path> winners = fastest_paths(work, operation);
     std::vector<Bytes> sizes;
     for (auto left = winners.begin(); left != winners.end() && std::next(left) != winners.end(); ++left) {
       const auto right = std::next(left);
       const Bytes middle = middle_size(left->first, right->first);
-      if (left->second == right->second || middle <= left->first) continue;
-      if (pass < 2 || steep(left->second, right->second, operation, left->first, right->first)) sizes.push_back(middle);
+      if (left->second == right->second || middle <= left->first || right->first <= smallest_refined) continue;
+      const double gap = static_cast<double>(right->first) / static_cast<double>(left->first);
+      if (gap > close_sizes ||
+          (gap > closest_sizes && steep(left->second, right->second, operation, left->first, right->first)))
+        sizes.push_back(middle);
     }
     return sizes;
   }

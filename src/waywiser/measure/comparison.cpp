@@ -111,7 +111,9 @@ void Comparer::search(const std::vector<Path>& paths, Operation operation, Bytes
 
 void Comparer::settle(Contest& contest, Operation operation, Bytes bytes, PointStore& into) {
   for (const Contender& contender : contest.contenders()) {
-    if (contender.failed) {
+    if (contender.impossible) {  // what else it said cannot be trusted either
+      store_.reject(contender.path, operation, 0, "at " + format_bytes(bytes) + ": " + *contender.failed);
+    } else if (contender.failed) {
       store_.reject(contender.path, operation, bytes, *contender.failed);
     } else if (!contender.samples.empty()) {
       into.add(contender.path, operation, make_point(contender, bytes, true));

@@ -62,6 +62,7 @@ void Contest::sample(Contender& contender) {
   if (!contender.active) return;
   if (auto reason = why_impossible(contender.path, contender.typical())) {
     contender.failed = std::move(reason);
+    contender.impossible = true;
     contender.active = false;
   }
 }

@@ -20,6 +20,7 @@ struct Contender {
   std::vector<Seconds> cpu;
   std::vector<Seconds> each;          // single transfers, where they can be timed
   std::optional<std::string> failed;  // why it is out: an error, an impossible figure
+  bool impossible = false;            // `failed` says that a time cannot be true
   bool active = true;
 
   Seconds typical() const { return samples.empty() ? 0 : median(samples); }

@@ -1,0 +1,126 @@
+#include "waywiser/measure/profile.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/policy/made_up_links.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/policy/choose.hpp"
+
+namespace waywiser {
+namespace {
+
+Profile sample_profile() {
+  Profile profile =
+      testing::made_up_profile({{"a", testing::line(1e-6, 1e9), 1 << 20}, {"b", testing::line(1e-5, 1e11)}}, 0.01);
+  profile.series[0].path.parameters = {{"chunk", "64K"}};
+  profile.series[0].limit = 4.5e10;
+  profile.series[0].limit_source = "PCIe 4.0 x16";
+  profile.searched = {profile.series[1]};
+  profile.first_use = {{profile.series[0].path, 0.01}};
+  profile.unavailable = {{testing::made_up_path("c"), "not there"}};
+  profile.state = {{"interrupted", false}};
+  return profile;
+}
+
+std::string refusal(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_input);
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ProfileJson, ReadsBackWhatWasWritten) {
+  const std::string text = to_json(sample_profile()).dump();
+  EXPECT_EQ(to_json(profile_from_json(parse_json(text, "p"), "p")).dump(), text);
+}
+
+TEST(PlanJson, ReadsBackWhatWasWritten) {
+  const std::string text = to_json(choose(sample_profile(), {"a", "b"})).dump();
+  EXPECT_EQ(to_json(plan_from_json(parse_json(text, "p"), "p")).dump(), text);
+}
+
+struct BadField {
+  const char* pointer;  // where
+  const char* value;    // what is written there
+  const char* says;     // part of the message
+};
+
+class BadProfile : public ::testing::TestWithParam<BadField> {};
+
+TEST_P(BadProfile, IsRefusedWithOneLine) {
+  Json value = to_json(sample_profile());
+  value[Json::json_pointer(GetParam().pointer)] = Json::parse(GetParam().value);
+  const std::string message = refusal([&] { profile_from_json(value, "profile.json"); });
+  EXPECT_NE(message.find("profile.json"), std::string::npos) << message;
+  EXPECT_NE(message.find(GetParam().says), std::string::npos) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, BadProfile,
+    ::testing::Values(
+        BadField{"/schema", "\"waywiser.plan\"", "schema"}, BadField{"/version", "2", "version 2"},
+        BadField{"/fingerprint", "5", "fingerprint"}, BadField{"/simulated", "\"no\"", "simulated"},
+        BadField{"/state", "[]", "state"}, BadField{"/classes", "{}", "classes"},
+        BadField{"/classes/0/members", "[]", "members"}, BadField{"/classes/0/members/0", "[\"gpu0\"]", "members"},
+        BadField{"/classes/0/processes", "3", "processes"}, BadField{"/series", "null", "series"},
+        BadField{"/series/0/points/0/seconds", "0", "seconds"},
+        BadField{"/series/0/points/0/seconds", "-1e-6", "seconds"}, BadField{"/series/0/points/0/low", "1", "between"},
+        BadField{"/series/0/points/1/bytes", "1", "ascending"}, BadField{"/series/0/points/1/bytes", "-4", "bytes"},
+        BadField{"/series/0/points/0/samples", "0", "samples"},
+        BadField{"/series/0/points/0/verified", "1", "verified"},
+        BadField{"/series/0/path/processes", "0", "processes"}, BadField{"/series/0/limit", "-1", "limit"},
+        BadField{"/series/0/limit_source", "1", "limit_source"}, BadField{"/first_use/0/seconds", "\"x\"", "seconds"},
+        BadField{"/unavailable/0/reason", "null", "reason"}, BadField{"/rejected/0/bytes", "1.5", "bytes"}));
+
+class BadPlan : public ::testing::TestWithParam<BadField> {};
+
+TEST_P(BadPlan, IsRefusedWithOneLine) {
+  Json value = to_json(choose(sample_profile(), {"a", "b"}));
+  value[Json::json_pointer(GetParam().pointer)] = Json::parse(GetParam().value);
+  const std::string message = refusal([&] { plan_from_json(value, "plan.json"); });
+  EXPECT_NE(message.find("plan.json"), std::string::npos) << message;
+  EXPECT_NE(message.find(GetParam().says), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fields, BadPlan,
+                         ::testing::Values(BadField{"/schema", "\"waywiser.profile\"", "schema"},
+                                           BadField{"/version", "0", "version 0"}, BadField{"/rows", "5", "rows"},
+                                           BadField{"/rows/0/pairs", "[]", "pairs"},
+                                           BadField{"/rows/0/from_bytes", "-1", "from_bytes"},
+                                           BadField{"/rows/1/to_bytes", "0", "from_bytes"},
+                                           BadField{"/rows/0/path/source", "\"gpu7\"", "first of 'pairs'"},
+                                           BadField{"/rows/0/expected/0/seconds", "0", "seconds"},
+                                           BadField{"/rows/0/runner_up", "{}", "path"},
+                                           BadField{"/rows/0/why", "7", "why"}));
+
+// Broken bytes and values either read or are refused with an Error; nothing else happens.
+TEST(ProfileJson, MutatedTextsAreReadOrRefused) {
+  const std::string profile = to_json(sample_profile()).dump();
+  const std::string plan = to_json(choose(sample_profile(), {"a", "b"})).dump();
+  std::mt19937_64 random(3);
+  const std::string junk = "0123456789-{}[]\",:.eE\\x\xff null";
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = i % 2 == 0 ? profile : plan;
+    for (std::uint64_t change = 0; change <= random() % 4; ++change)
+      text[random() % text.size()] = junk[random() % junk.size()];
+    if (random() % 8 == 0) text.resize(random() % text.size());
+    try {
+      const Json value = parse_json(text, "fuzz");
+      if (i % 2 == 0)
+        choose(profile_from_json(value, "fuzz"), {"a", "b"});
+      else
+        plan_from_json(value, "fuzz");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::invalid_input);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace waywiser

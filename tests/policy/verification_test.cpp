@@ -1,0 +1,121 @@
+#include "waywiser/policy/verification.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/measure/made_up_meter.hpp"
+#include "waywiser/policy/choose.hpp"
+#include "waywiser/policy/explain.hpp"
+
+namespace waywiser {
+namespace {
+
+using testing::gpu_path;
+using testing::MadeUpMeter;
+
+std::function<double(double)> line(double start, double rate) {
+  return [=](double bytes) { return start + bytes / rate; };
+}
+
+struct Tuned {
+  Profile profile;
+  Plan plan;
+};
+
+MadeUpMeter machine(double noise, std::uint64_t seed) {
+  MadeUpMeter meter(noise, seed);
+  meter.links["a"] = {line(1e-6, 1e9)};
+  meter.links["b"] = {line(4e-6, 1e10)};
+  meter.links["c"] = {line(1e-5, 1e11)};
+  meter.links["d"] = {line(1.02e-5, 0.98e11)};
+  return meter;
+}
+
+CampaignOptions short_options() {
+  CampaignOptions options;
+  options.operations = {Operation::latency};
+  options.max_bytes = 1 << 24;
+  return options;
+}
+
+Tuned tune(MadeUpMeter& meter) {
+  const std::vector<Subject> subjects = {
+      testing::subject_of({{gpu_path("a"), {}}, {gpu_path("b"), {}}, {gpu_path("c"), {}}, {gpu_path("d"), {}}})};
+  Tuned tuned{run_campaign(subjects, meter, short_options(), nullptr, {}), {}};
+  tuned.plan = choose(tuned.profile, {"a", "b", "c", "d"});
+  return tuned;
+}
+
+TEST(Verification, NoiseOfFivePercentDoesNotMakeAGoodPlanLose) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    MadeUpMeter meter = machine(0.05, seed);
+    const Tuned tuned = tune(meter);
+    const Verification result = verify_plan(tuned.profile, tuned.plan, meter, short_options(), {});
+    EXPECT_GE(result.cases.size(), 20u);
+    for (const VerifiedCase& entry : result.cases) EXPECT_TRUE(entry.within()) << seed << " " << entry.bytes;
+  }
+}
+
+TEST(Verification, SizesAreNotThoseThatWereMeasured) {
+  MadeUpMeter meter = machine(0, 1);
+  const Tuned tuned = tune(meter);
+  for (const VerifiedCase& entry : verify_plan(tuned.profile, tuned.plan, meter, short_options(), {}).cases)
+    for (const Series& series : tuned.profile.series)
+      for (const Point& point : series.points) EXPECT_NE(point.bytes, entry.bytes);
+}
+
+TEST(Verification, AMachineThatChangedIsSeen) {
+  MadeUpMeter meter = machine(0.02, 1);
+  const Tuned tuned = tune(meter);
+  meter.links["c"] = {line(1.3e-5, 0.8e11)};
+  const Verification result = verify_plan(tuned.profile, tuned.plan, meter, short_options(), {});
+  const Json json = to_json(result);
+  EXPECT_LT(json["within_5_percent"].get<std::size_t>(), json["cases"].get<std::size_t>());
+  EXPECT_NEAR(json["worst_ratio"].get<double>(), 1.25, 0.1);
+}
+
+TEST(Verification, AChosenPathThatFailsIsTheWorstCase) {
+  MadeUpMeter meter = machine(0.02, 1);
+  const Tuned tuned = tune(meter);
+  meter.links["a"].fails_from = 0;
+  const Verification result = verify_plan(tuned.profile, tuned.plan, meter, short_options(), {});
+  EXPECT_TRUE(std::any_of(result.cases.begin(), result.cases.end(), [](const VerifiedCase& entry) {
+    return !entry.failed.empty() && !entry.within() && entry.ratio == 1000;
+  }));
+}
+
+TEST(Verification, BudgetAndStopAreKept) {
+  MadeUpMeter meter = machine(0.02, 1);
+  const Tuned tuned = tune(meter);
+  CampaignOptions options = short_options();
+  options.budget_seconds = 0.2;
+  const Seconds before = meter.now();
+  const Verification part = verify_plan(tuned.profile, tuned.plan, meter, options, {});
+  EXPECT_GT(part.skipped, 0);
+  EXPECT_LT(meter.now() - before, 0.6);
+  int calls = 0;
+  meter.fixed_cost = 0.02;
+  const Verification stopped =
+      verify_plan(tuned.profile, tuned.plan, meter, short_options(), [&](const Progress&) { return ++calls < 10; });
+  EXPECT_TRUE(stopped.interrupted);
+}
+
+TEST(Explain, NamesTheChosenTheOthersAndTheUnavailable) {
+  MadeUpMeter meter = machine(0, 1);
+  meter.missing = {"b"};
+  meter.links["d"].fails_from = 1 << 20;
+  const Tuned tuned = tune(meter);
+  const Json answer =
+      explain(tuned.profile, tuned.plan, {gpu(0), gpu(1), 1, Operation::latency, 1 << 22}, {"a", "b", "c", "d"});
+  EXPECT_EQ(answer["chosen"], "c");
+  ASSERT_EQ(answer["candidates"].size(), 2u);
+  EXPECT_EQ(answer["candidates"][0]["label"], "c");
+  EXPECT_NEAR(answer["candidates"][1]["ratio"].get<double>(), 80, 10);
+  EXPECT_FALSE(answer["candidates"][0]["measured"].is_null());
+  ASSERT_EQ(answer["unavailable"].size(), 2u);
+  EXPECT_EQ(answer["unavailable"][0]["reason"], "not on this machine");
+  EXPECT_NE(answer["unavailable"][1]["reason"].get<std::string>().find("rejected from 1M on"), std::string::npos);
+  EXPECT_THROW(explain(tuned.profile, tuned.plan, {gpu(0), gpu(9), 1, Operation::latency, 1}, {}), Error);
+}
+
+}  // namespace
+}  // namespace waywiser
