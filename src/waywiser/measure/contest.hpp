@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <span>
@@ -24,6 +24,7 @@ struct Contender {
   bool active = true;
 
   Seconds typical() const { return samples.empty() ? 0 : median(samples); }
+  Seconds least() const { return samples.empty() ? 0 : *std::min_element(samples.begin(), samples.end()); }
 };
 
 // Measures several paths at one size in interleaved rounds, so that drift of the machine hits all of them alike.

@@ -7,11 +7,20 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/machine_meter.hpp"
 #include "waywiser/measure/one_process_meter.hpp"
+#include "waywiser/measure/path_limit.hpp"
+#include "waywiser/measure/platform_choice.hpp"
+#include "waywiser/measure/two_process_meter.hpp"
 #include "waywiser/topology/pair_group.hpp"
 #include "waywiser/topology/virtual_machine.hpp"
 
 namespace waywiser {
 namespace {
+
+PlatformChoice choice_of(const Topology& topology, const std::string& backend) {
+  PlatformChoice choice{backend, {}};
+  if (backend == "virtual_gpu") choice.machine = virtual_machine(topology);
+  return choice;
+}
 
 bool served(Place place, const Platform& platform, const CampaignOptions& options) {
   if (place.is_gpu() && place.index >= platform.gpu_count()) return false;
@@ -48,9 +57,8 @@ std::string utc_now() {
 }  // namespace
 
 std::unique_ptr<Platform> open_platform(const Topology& topology, const std::string& backend) {
-  if (backend == "virtual_gpu") return open_virtual_platform(virtual_machine(topology));
-  if (backend == "cuda" || (backend == "auto" && !why_no_cuda())) return open_cuda_platform();
-  return open_host_platform();
+  const std::string automatic = why_no_cuda() ? "host" : "cuda";
+  return open_platform(choice_of(topology, backend == "auto" ? automatic : backend));
 }
 
 std::vector<Subject> subjects(const Topology& topology, const Platform& platform, const CampaignOptions& options) {
@@ -67,8 +75,12 @@ std::vector<Subject> subjects(const Topology& topology, const Platform& platform
 std::unique_ptr<Meter> machine_meter(Platform& platform, const Topology& topology, std::vector<PairClass> classes,
                                      const std::string& peer_program) {
   auto within_one = std::make_unique<OneProcessMeter>(platform, topology, std::move(classes));
-  return std::make_unique<MachineMeter>(std::move(within_one), nullptr,
-                                        peer_program.empty() ? "no peer program was given" : "not measured here");
+  if (peer_program.empty())
+    return std::make_unique<MachineMeter>(std::move(within_one), nullptr, "no peer program was given");
+  const auto limit = [&topology](const Path& path, Operation) { return path_limit(topology, path); };
+  auto between_two = std::make_unique<TwoProcessMeter>(platform, choice_of(topology, std::string(platform.backend())),
+                                                       peer_program, limit);
+  return std::make_unique<MachineMeter>(std::move(within_one), std::move(between_two));
 }
 
 Profile measure(const Topology& topology, const CampaignOptions& options, const Profile* previous,

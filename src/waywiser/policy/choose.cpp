@@ -74,7 +74,10 @@ PlanRow make_row(const PairClass& pair_class, Operation operation, const Candida
     row.runner_up_ratio = all.costs[next].seconds(middle) / cost.seconds(middle);
   }
   row.why = reason(all, segment, next, middle);
-  if (all.measured_as != operation) row.why += "; one pair only: as " + std::string(name(all.measured_as));
+  if (all.measured_as != operation)
+    row.why +=
+        std::string(pair_class.members.size() == 1 ? "; one pair only" : "; not measured between two processes") +
+        ": as " + std::string(name(all.measured_as));
   return row;
 }
 

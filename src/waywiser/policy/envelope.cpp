@@ -10,7 +10,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double order_bias = 1e-4;  // per place in the order: decides between equals only
-constexpr double forced = 1e3;       // a switch outside the tolerance, should the rounding of sizes forbid all others
+constexpr double share_of_uncertain = 0.3;
+constexpr double forced = 1e3;  // a switch outside the tolerance, should the rounding of sizes forbid all others
 
 std::size_t fastest(std::span<const Cost> costs, double bytes) {
   std::size_t best = 0;
@@ -85,15 +86,27 @@ class Selection {
     const std::size_t winner = fastest(costs_, bytes);
     const double best = costs_[winner].seconds(bytes);
     std::vector<double> penalty(costs_.size(), 0);
-    for (std::size_t i = 0; i < costs_.size() && best < infinity; ++i) {
-      const double excess = costs_[i].seconds(bytes) / best - 1;
-      const bool equal =
-          excess <= hysteresis_.equal && overlap(costs_[i].interval(bytes), costs_[winner].interval(bytes));
-      penalty[i] = excess > hysteresis_.tolerance ? infinity : (equal ? 0 : excess);
-      penalty[i] += order_bias * static_cast<double>(i);
-    }
+    for (std::size_t i = 0; i < costs_.size() && best < infinity; ++i)
+      penalty[i] = price(i, winner, bytes) + order_bias * static_cast<double>(i);
     penalty_.push_back(penalty);
     best_.push_back(best);
+  }
+
+  // What taking `i` instead of the fastest costs. The part of the difference that noise explains counts little here,
+  // but it adds up over the sizes: where single sizes cannot tell, all of them together can.
+  double price(std::size_t i, std::size_t winner, double bytes) const {
+    const double excess = costs_[i].seconds(bytes) / costs_[winner].seconds(bytes) - 1;
+    if (excess == infinity) return infinity;
+    const double certain = excess - std::hypot(uncertainty(i, bytes), uncertainty(winner, bytes));
+    if (certain > hysteresis_.tolerance) return infinity;
+    if (excess <= hysteresis_.equal && overlap(costs_[i].interval(bytes), costs_[winner].interval(bytes))) return 0;
+    return std::max(0.0, certain) + share_of_uncertain * (excess - std::max(0.0, certain));
+  }
+
+  // Half the width of the confidence interval, in parts of the median.
+  double uncertainty(std::size_t i, double bytes) const {
+    const Interval interval = costs_[i].interval(bytes);
+    return (interval.high - interval.low) / 2 / costs_[i].seconds(bytes);
   }
 
   std::vector<double> step(const std::vector<double>& total, std::size_t node) {
@@ -124,9 +137,7 @@ class Selection {
     const double left = static_cast<double>(nodes_[node - 1]), right = static_cast<double>(nodes_[node]);
     const double middle = crossing(costs_[i], costs_[to], left, right);
     if (std::isnan(middle)) return false;
-    const double share = (middle - left) / (right - left);
-    const double best = best_[node - 1] + share * (best_[node] - best_[node - 1]);
-    return costs_[to].seconds(middle) <= best * (1 + hysteresis_.tolerance);
+    return price(to, fastest(costs_, middle), middle) < infinity;
   }
 
   std::span<const Cost> costs_;

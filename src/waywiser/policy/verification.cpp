@@ -154,8 +154,7 @@ class Verifier {
     for (const Contender& contender : contest.contenders())
       if (contender.active) best = std::min(best, contender.typical());
     for (std::size_t i = 1; i < contest.contenders().size(); ++i)
-      if (Contender& contender = contest.contenders()[i]; contender.typical() > hopeless * best)
-        contender.active = false;
+      if (Contender& contender = contest.contenders()[i]; contender.least() > hopeless * best) contender.active = false;
   }
 
   void add_failure(const Case& entry, const Contender& chosen) {
