@@ -80,7 +80,7 @@ def _previous(results: Results, request: Request) -> str | None:
     except InputError as error:
         raise InputError(f"{error}; --fresh measures everything again") from error
     virtual = request.backend == "virtual_gpu"
-    if virtual != (profile.backend == "virtual_gpu") or profile.simulated:
+    if virtual != (profile.backend == "virtual_gpu") or (profile.simulated and not virtual):
         held = profile.warning() or "measurements of a real machine"
         raise InputError(f"{results.folder}: holds {held}: choose another folder with --output")
     return results.text("profile")

@@ -167,11 +167,9 @@ class Profile:
 
 def warning(backend: str, simulated: bool) -> str:
     """The label of figures that are not measurements of a machine."""
-    if simulated:
-        return "Simulated: not a measurement"
     if backend == "virtual_gpu":
         return "Virtual GPUs: not a measurement of any GPU"
-    return ""
+    return "Simulated: not a measurement" if simulated else ""
 
 
 def pair_text(pair: Pair, processes: int = 1) -> str:
@@ -224,12 +222,14 @@ def _read_point(node: Node) -> Point:
     )
 
 
-def _read_series(node: Node) -> Series:
+def _read_series(node: Node, with_limit: bool) -> Series:
     points = tuple(_read_point(point) for point in node.items("points"))
     if any(a.bytes >= b.bytes for a, b in pairwise(points)):
         raise node.refuse("sizes must ascend")
     operation = node.word("operation", OPERATIONS)
     limit, source = node.number("limit", 0.0), node.text("limit_source", "")
+    if not with_limit:
+        limit, source = 0.0, ""
     return Series(read_path(node.child("path")), operation, points, limit, source)
 
 
@@ -265,7 +265,8 @@ def read_profile(value: Any, what: str) -> Profile:
     node = Node(value, what)
     state = value.get("state", {}) if isinstance(value, dict) else {}
     classes = tuple(_read_class(one) for one in node.items("classes"))
-    series = tuple(_read_series(one) for one in node.items("series"))
+    real = node.text("backend") != "virtual_gpu"  # what virtual GPUs do has nothing to do with the limits of wires
+    series = tuple(_read_series(one, real) for one in node.items("series"))
     return Profile(
         node.text("fingerprint"),
         node.text("machine"),

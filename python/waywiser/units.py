@@ -32,6 +32,7 @@ def format_bytes(size: int) -> str:
 
 def format_range(first: int, last: int) -> str:
     """The sizes from `first` to `last`, both included: "1 B to 4 KiB", "4 KiB to < 64 KiB", "2 MiB and more"."""
+    first = max(first, 1)
     if last >= ENDLESS:
         return "every size" if first <= 1 else f"{format_bytes(first)} and more"
     if first == last:

@@ -120,5 +120,5 @@ def _hint(results: Results) -> None:
     ):
         return
     names = recorded_machines()
-    seen = f"waywiser report --machine {names[0]}" if names else "waywiser topology --machine dgx-h100"
+    seen = f"waywiser report --machine {names[0]}" if names else "waywiser topology --machine dgx-a100"
     typer.echo(f"no GPU here; to see a machine with GPUs: {seen}")

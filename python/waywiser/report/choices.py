@@ -24,6 +24,7 @@ class Choice:
     limit: float
     runner_up: RunnerUp | None
     why: str
+    joined: bool = False  # several rows of the plan that differ in parameters
 
     @property
     def rate(self) -> float:
@@ -99,6 +100,7 @@ def joined(rows: list[Choice]) -> list[Choice]:
                 row.limit,
                 row.runner_up,
                 row.why,
+                True,
             )
         else:
             found.append(row)

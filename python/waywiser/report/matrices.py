@@ -66,7 +66,7 @@ def _points(
 
 
 def _rate_cell(points: list[tuple[int, float, str]], factor: int, group: PairClass) -> Cell:
-    size, seconds, mechanism = max(points, key=lambda point: point[0] / point[1])
+    size, seconds, mechanism = max(points, key=lambda point: (point[0], -point[1]))
     rate = factor * size / seconds
     return Cell(rate, format_rate(rate), relation(group), mechanism)
 
@@ -81,8 +81,13 @@ def _latency_cell(points: list[tuple[int, float, str]], group: PairClass) -> Cel
 
 
 _KINDS = (
-    ("Bandwidth one way", "streaming", "best rate of the chosen paths, many transfers in flight", 1),
-    ("Bandwidth both ways", "bidirectional", "both directions at once, the sum of the two", 2),
+    ("Bandwidth one way", "streaming", "many transfers in flight, at the largest measured size", 1),
+    (
+        "Bandwidth both ways",
+        "bidirectional",
+        "both directions at once, the sum of the two, at the largest measured size",
+        2,
+    ),
     ("Latency", "latency", "the smallest measured size of at least 8 B, completion seen by the host", 0),
 )
 

@@ -61,9 +61,7 @@ def _verdict(results: Results) -> Markup:
 def _tiles(rows: list[Choice]) -> Markup | None:
     tiles = []
     for group in dict.fromkeys(row.group for row in rows):
-        fast = max(
-            (r for r in rows if r.group == group and r.operation == "streaming"), key=lambda r: r.rate, default=None
-        )
+        fast = next((row for row in reversed(rows) if row.group == group and row.operation == "streaming"), None)
         quick = next(
             (row for row in rows if row.group == group and row.operation == "latency" and row.first_seconds), None
         )

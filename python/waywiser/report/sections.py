@@ -46,7 +46,9 @@ def _choice_cells(choice: Choice) -> list[Child]:
     second = choice.runner_up
     return [
         el("td", format_range(choice.from_bytes, choice.to_bytes), class_="nowrap"),
-        road(choice.path.label),
+        join(chip(choice.path.mechanism), el("small", "parameters by size"))
+        if choice.joined
+        else road(choice.path.label),
         number(format_seconds(choice.first_seconds), f"at {format_bytes(choice.first_bytes)}")
         if choice.first_seconds
         else number("–"),
@@ -177,7 +179,7 @@ def verification(results: Results) -> Markup | None:
     rows: list[list[Child]] = []
     for case in checked.rows:
         state = "good" if case.ratio <= 1.05 else "bad"
-        note = case.failed or ("equal within the spread" if case.equal else "")
+        note = case.failed or ("equal within the spread" if case.equal and case.chosen != case.best else "")
         rows.append(
             [
                 el("td", f"{case.ratio:.3f}", el("small", note) if note else None, class_=f"number {state}"),

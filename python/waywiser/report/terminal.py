@@ -274,24 +274,30 @@ def _verdict(results: Results) -> Text:
 
 def explain_table(answer: dict[str, Any], head: str) -> RenderableType:
     """The answer of `explain`: candidates, cheapest first, then what is unavailable."""
-    made = table("road", ">measured", ">predicted", ">bandwidth", ">limit", ">ratio", "why")
+    wide = console().width >= 110
+    extra = [">predicted", ">bandwidth", ">limit"] if wide else []
+    made = table("road", ">measured" if wide else ">time", *extra, ">ratio", "why")
+    made.columns[0].min_width = 30
     chosen = _label(answer.get("chosen"))
     for one in _objects(answer.get("candidates")):
         measured = one.get("measured")
         seconds = measured.get("seconds") if isinstance(measured, dict) else None
         label = _label(one.get("label") or one.get("path"))
+        rate, limit = _figure(one.get("rate"), format_rate), _figure(one.get("percent_of_limit"), _of_limit)
         cells = [
             f"{'* ' if label == chosen else '  '}{spaced(label)}",
-            _figure(seconds, format_seconds),
-            _figure(one.get("predicted"), format_seconds),
-            _figure(one.get("rate"), format_rate),
-            _figure(one.get("percent_of_limit"), lambda value: f"{value:.0f} %" if value >= 1 else "< 1 %"),
+            _figure(seconds or (None if wide else one.get("predicted")), format_seconds),
+            *([_figure(one.get("predicted"), format_seconds), rate, limit] if wide else []),
             _figure(one.get("ratio"), lambda value: f"{value:.2f}"),
-            clean(str(one.get("why") or "")),
+            spaced(clean(str(one.get("why") or ""))),
         ]
         made.add_row(*(Text(cell, "bold" if label == chosen else "") for cell in cells))
     lines = [Text(f"unavailable: {_unavailable(one)}", "dim") for one in _objects(answer.get("unavailable"))]
     return Group(Text(head, "bold"), made, *lines)
+
+
+def _of_limit(percent: float) -> str:
+    return format_percent(percent / 100)
 
 
 def _unavailable(one: dict[str, Any]) -> str:
