@@ -16,12 +16,14 @@ Progress = Callable[[str], bool]
 
 
 class FakeCore:
-    """What the verbs call. `interrupt_at` presses Ctrl-C at that step of measuring; `calls` has what was asked."""
+    """What the verbs call. `interrupt_at` presses Ctrl-C at that step of measuring, at
+    `fail_at` the core fails, having handed out what it had at each step before; `calls` has what was asked."""
 
     def __init__(self, gpus: int) -> None:
         self.gpus = gpus
         self.profile = made_up.profile(gpus)
         self.interrupt_at: int | None = None
+        self.fail_at: int | None = None
         self.calls: list[tuple[str, Any]] = []
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +40,10 @@ class FakeCore:
             if step == self.interrupt_at:
                 os.kill(os.getpid(), signal.SIGINT)
             told = {"done": step, "total": 5, "seconds_left": 5.0 - step, "label": "[red]gpu0>gpu1[/] \x1b[31m4K"}
+            if step == self.fail_at:
+                raise core.Error("the GPU fell off the bus")
+            if self.fail_at is not None:
+                told["profile"] = {**self.profile, "series": self.profile["series"][:step]}
             if not progress(json.dumps(told)):
                 return json.dumps({**self.profile, "series": self.profile["series"][: 4 * step]})
         return json.dumps(self.profile)

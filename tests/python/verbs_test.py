@@ -117,6 +117,12 @@ def test_interrupted_measuring_keeps_the_profile(
     assert json.loads(core.calls[-1][1][1])["series"] == kept["series"]
 
 
+def test_a_failure_keeps_what_was_saved_before(core: FakeCore, tmp_path: Path) -> None:
+    core.fail_at = 3
+    assert run(["measure", "--output", str(tmp_path)]) == 1
+    assert json.loads((tmp_path / "profile.json").read_text())["series"] == core.profile["series"][:2]
+
+
 def test_measure_as_csv(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["measure", "--format", "csv", "--output", str(tmp_path)]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))

@@ -15,7 +15,7 @@ namespace waywiser {
 namespace {
 
 constexpr double search_share = 0.2, grid_share = 0.9;  // of the budget; refinement takes the rest
-constexpr Seconds progress_interval = 0.1;
+constexpr Seconds progress_interval = 0.1, save_interval = 20;
 constexpr int most_passes = 8;
 constexpr Bytes smallest_refined = 64;
 constexpr double close_sizes = 1.25;    // neighbours of this ratio tell enough about a switch between them,
@@ -80,8 +80,16 @@ class Campaign {
     if (stopped_ || !progress_ || meter_.now() - reported_ < progress_interval) return !stopped_;
     reported_ = meter_.now();
     const Seconds pace = done_ > 0 ? elapsed() / done_ * (total_ - done_) : until(1);
-    stopped_ = !progress_({done_, total_, std::clamp(std::min(pace, until(1)), 0.0, options_.budget_seconds), label_});
+    const Seconds left = std::clamp(std::min(pace, until(1)), 0.0, options_.budget_seconds);
+    stopped_ = !progress_({done_, total_, left, label_, so_far()});
     return !stopped_;
+  }
+
+  // Every save_interval: so that a crash costs no more than that.
+  std::optional<Profile> so_far() {
+    if (meter_.now() - saved_ < save_interval) return std::nullopt;
+    saved_ = meter_.now();
+    return assemble();
   }
 
   bool begin(const PairClass& pair_class, Operation operation, Bytes bytes) {
@@ -350,6 +358,7 @@ class Campaign {
   const ProgressCallback& progress_;
   Seconds start_;
   Seconds reported_ = -1e9;
+  Seconds saved_ = meter_.now();
   bool stopped_ = false;
   int done_ = 0, total_ = 0, left_out_ = 0;
   std::string label_;

@@ -66,10 +66,12 @@ CampaignOptions campaign_options_from_json(const Json& value, std::string_view w
 }
 
 Json to_json(const Progress& progress) {
-  return {{"done", progress.done},
-          {"total", progress.total},
-          {"seconds_left", progress.seconds_left},
-          {"label", progress.label}};
+  Json value{{"done", progress.done},
+             {"total", progress.total},
+             {"seconds_left", progress.seconds_left},
+             {"label", progress.label}};
+  if (progress.so_far) value["profile"] = to_json(*progress.so_far);
+  return value;
 }
 
 }  // namespace waywiser

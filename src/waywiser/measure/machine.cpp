@@ -93,13 +93,23 @@ Profile measure(const Topology& topology, const CampaignOptions& options, const 
   const std::unique_ptr<Meter> meter = machine_meter(*platform, topology, classes, options.peer_program);
   const std::string print = fingerprint(topology);
   const bool same = previous != nullptr && previous->fingerprint == print && previous->backend == platform->backend();
-  Profile profile = run_campaign(wanted, *meter, options, same ? previous : nullptr, progress);
-  profile.fingerprint = print;
-  profile.machine = topology.name;
-  profile.backend = platform->backend();
-  profile.created = utc_now();
-  profile.state["platform"] = platform->state();
-  profile.state["resumed"] = same;
+  const auto complete = [&](Profile& profile) {
+    profile.fingerprint = print;
+    profile.machine = topology.name;
+    profile.backend = platform->backend();
+    profile.created = utc_now();
+    profile.state["platform"] = platform->state();
+    profile.state["resumed"] = same;
+  };
+  const auto report = [&](const Progress& plain) {
+    if (!plain.so_far) return progress(plain);
+    Progress told = plain;
+    complete(*told.so_far);
+    return progress(told);
+  };
+  Profile profile = run_campaign(wanted, *meter, options, same ? previous : nullptr,
+                                 progress ? ProgressCallback(report) : ProgressCallback());
+  complete(profile);
   return profile;
 }
 

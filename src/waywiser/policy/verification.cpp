@@ -84,7 +84,7 @@ class Verifier {
     if (stopped_ || !progress_ || meter_.now() - reported_ < 0.1) return !stopped_;
     reported_ = meter_.now();
     const Seconds pace = done_ > 0 ? (meter_.now() - start_) / done_ * (total_ - done_) : left();
-    stopped_ = !progress_({done_, total_, std::max(0.0, std::min(pace, left())), label_});
+    stopped_ = !progress_({done_, total_, std::max(0.0, std::min(pace, left())), label_, std::nullopt});
     return !stopped_;
   }
 
