@@ -40,15 +40,18 @@ tune() {
   .venv/bin/waywiser tune --json --output "$work/tune" >"$work/tune.json"
 }
 
-nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv | tee "$work/summary.txt"
+export -f build_programs tune
+export work build
+
+nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
 for name in $stages; do
   case $name in
-    build) stage build 300 build_programs ;;
+    build) stage build 300 bash -c build_programs ;;
     test)
       stage test 240 "$build/waywiser_tests" --gtest_brief=1 "--gtest_filter=${WAYWISER_TEST_FILTER:-*}" ;;
     tune)
       stage setup 240 scripts/setup --offline && stage pytest 180 .venv/bin/python -m pytest -q tests/python -k "gpu or cuda"
-      stage tune 600 tune ;;
+      stage tune 600 bash -c tune ;;
     bench) stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'" ;;
     *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench" >&2; exit 2 ;;
   esac
