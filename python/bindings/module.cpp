@@ -7,4 +7,5 @@ NB_MODULE(_core, m) {
   bind_path(m);
   bind_measure(m);
   bind_policy(m);
+  bind_peer_report(m);
 }

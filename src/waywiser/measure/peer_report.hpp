@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+
+#include "waywiser/base/json.hpp"
+#include "waywiser/device/platform.hpp"
+#include "waywiser/measure/campaign_options.hpp"
+#include "waywiser/topology/topology.hpp"
+
+namespace waywiser {
+
+// How many NVLinks a measured one-way rate means, beside the number that the topology states.
+struct NvlinkCount {
+  int stated = 0;
+  int inferred = 0;
+  bool mismatch = false;  // they differ by more than one link, or by more than 25 %
+};
+
+// Nothing where the topology has no NVLink between the two, or does not say what one link carries.
+std::optional<NvlinkCount> count_nvlinks(const Topology& topology, int source, int destination, BytesPerSecond rate);
+
+// The classic report over all GPUs: matrices from source (row) to destination (column) of peer access, rates in GB/s
+// one way and both ways, latencies in microseconds as the GPU's events and as the host's clock see them, each with
+// peer access off and on; null where there is none. Bytes are verified before a pair is timed. `bytes` of each
+// copy for rates. Leaves peer access on. Times of virtual GPUs are marked "simulated".
+Json peer_report(Platform& platform, const Topology& topology, Bytes bytes, const ProgressCallback& progress);
+
+}  // namespace waywiser
