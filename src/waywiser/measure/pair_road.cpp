@@ -39,6 +39,8 @@ double PairRun::transfers() const { return repetitions * (operation == Operation
 
 PairRoad::PairRoad(Platform& platform, const Path& path, Role role, PeerChannel& channel, FlagPage& flags)
     : path_(path), role_(role), channel_(channel), flags_(flags) {
+  const Seats seats = choose_seats(seat_choices(path));
+  if (platform.backend() != "virtual_gpu") cpu_ = role == Role::initiator ? seats.source : seats.destination;
   const Path out = outgoing_path(path, role);
   stream_ = platform.open_stream(find_mechanism(out.mechanism)->works_on(out));
   local_stream_ = platform.open_stream(out.source);
@@ -58,6 +60,7 @@ PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline dead
   landing_ = buffers.landing();
   remote_ = buffers.remote();
   if (run.seed != 0) prepare(run, deadline);
+  const Seated seated(run.seed == 0 ? cpu_ : -1);
   PairResult result;
   each_.clear();
   if (role_ == Role::peer) flags_.tell();

@@ -2,6 +2,7 @@
 
 #include "waywiser/measure/meter.hpp"
 #include "waywiser/measure/pair_buffers.hpp"
+#include "waywiser/measure/seats.hpp"
 
 namespace waywiser {
 
@@ -58,6 +59,7 @@ class PairRoad {
 
   Path path_;
   Role role_;
+  int cpu_ = -1;  // where this process's thread works while it is timed
   PeerChannel& channel_;
   FlagPage& flags_;
   std::unique_ptr<Stream> stream_;        // on which the transport works

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <sched.h>
+
+#include <vector>
+
+#include "waywiser/measure/flag_page.hpp"
+#include "waywiser/path/path.hpp"
+
+namespace waywiser {
+
+// Two CPUs that two processes may spin on at once.
+struct SeatChoices {
+  std::vector<int> near_source, near_destination;  // CPUs that this process may use
+  std::vector<std::vector<int>> cores;             // CPUs of one core, where there are several
+};
+struct Seats {
+  int source = -1, destination = -1;  // -1: no CPU to choose
+};
+// Different cores where there are two; deterministic, so that both processes choose alike.
+Seats choose_seats(const SeatChoices& choices);
+// From this process's permission and the system's description of nodes and cores. GPUs may be near any CPU.
+SeatChoices seat_choices(const Path& path);
+
+// Keeps the calling thread on one CPU until the end of the scope: left alone, two processes that wait for each other
+// may share one for seconds. Does nothing for -1 or where it is not allowed.
+class Seated {
+ public:
+  explicit Seated(int cpu);
+  Seated(const Seated&) = delete;
+  Seated& operator=(const Seated&) = delete;
+  ~Seated();
+
+ private:
+  bool seated_ = false;
+  cpu_set_t before_;
+};
+
+}  // namespace waywiser
