@@ -2,13 +2,13 @@
 // limit, and staging through host memory beside the slower PCIe direction; in one process, and with the memory of a
 // second process. One JSON object on standard output, times in seconds, rates in bytes/s; a table on standard error.
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <vector>
 
 #include "waywiser/base/error.hpp"
@@ -123,14 +123,20 @@ void memcpy_rows(Bench& bench, Region far) {
     const auto stream = bench.platform.open_stream(gpu(0));
     const auto native = static_cast<cudaStream_t>(stream->native());
     for (Bytes bytes : {8u, 4096u}) {
-      bench.row("copy on a stream, then Stream::synchronize host>gpu", bytes, median_time(50, 400, [&] {
-                  stream->copy(far.slice(0, bytes), near.slice(0, bytes));
-                  stream->synchronize(soon());
-                }), true);
-      bench.row("copy on a stream, then cudaStreamSynchronize host>gpu", bytes, median_time(50, 400, [&] {
-                  stream->copy(far.slice(0, bytes), near.slice(0, bytes));
-                  cudaStreamSynchronize(native);
-                }), true);
+      bench.row("copy on a stream, then Stream::synchronize host>gpu", bytes,
+                median_time(50, 400,
+                            [&] {
+                              stream->copy(far.slice(0, bytes), near.slice(0, bytes));
+                              stream->synchronize(soon());
+                            }),
+                true);
+      bench.row("copy on a stream, then cudaStreamSynchronize host>gpu", bytes,
+                median_time(50, 400,
+                            [&] {
+                              stream->copy(far.slice(0, bytes), near.slice(0, bytes));
+                              cudaStreamSynchronize(native);
+                            }),
+                true);
     }
   }
 }
@@ -175,7 +181,9 @@ void staging_rows(Bench& bench, Region from, Region to) {
 Json handle_json(const MemoryHandle& handle) {
   Json opaque = Json::array();
   for (const std::byte byte : handle.opaque) opaque.push_back(static_cast<int>(byte));
-  return {{"kind", static_cast<int>(handle.kind)}, {"place", text(handle.place)}, {"bytes", handle.bytes},
+  return {{"kind", static_cast<int>(handle.kind)},
+          {"place", text(handle.place)},
+          {"bytes", handle.bytes},
           {"opaque", opaque}};
 }
 
@@ -258,8 +266,8 @@ int run(int argc, char** argv) {
   two_process_rows(bench, channel, first.region());
   int status = 0;
   ::waitpid(child, &status, 0);
-  const Json result = {{"schema", "waywiser.gpu_benchmark"}, {"version", 1}, {"state", platform->state()},
-                       {"rows", bench.rows}};
+  const Json result = {
+      {"schema", "waywiser.gpu_benchmark"}, {"version", 1}, {"state", platform->state()}, {"rows", bench.rows}};
   std::printf("%s\n", result.dump(1).c_str());
   return 0;
 }

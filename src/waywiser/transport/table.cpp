@@ -16,8 +16,9 @@ namespace waywiser {
 
 std::span<const Mechanism> mechanisms() {
   static const Mechanism rows[] = {
-      copy_engine_mechanism(), sm_copy_mechanism(), host_copy_mechanism(), host_staged_mechanism(),
-      bar_copy_mechanism(), courier_mechanism(), relay_mechanism(), split_mechanism(), ucx_mechanism(),
+      copy_engine_mechanism(), sm_copy_mechanism(),  host_copy_mechanism(),
+      host_staged_mechanism(), bar_copy_mechanism(), courier_mechanism(),
+      relay_mechanism(),       split_mechanism(),    ucx_mechanism(),
   };
   return rows;
 }

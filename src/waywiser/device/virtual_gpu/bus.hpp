@@ -15,7 +15,7 @@ namespace waywiser {
 // One memory that virtual GPUs know of: the addresses that users see, and the pages behind them.
 struct BusMemory {
   Region region;
-  bool mapped_for_peers = false;           // opened from another process, or virtual memory management
+  bool mapped_for_peers = false;             // opened from another process, or virtual memory management
   std::shared_ptr<const Mapping> touchable;  // of GPU memory; empty for host memory, which is its own
 };
 

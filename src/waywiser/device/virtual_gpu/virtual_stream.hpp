@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "waywiser/device/virtual_gpu/bus.hpp"
 #include "waywiser/device/stream.hpp"
+#include "waywiser/device/virtual_gpu/bus.hpp"
 
 namespace waywiser {
 

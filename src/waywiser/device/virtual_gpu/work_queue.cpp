@@ -70,7 +70,7 @@ void WorkQueue::execute(WorkItem& item) {
   }
   finish(item.point, failed || error ? EventPoint::failed : EventPoint::done);
   const std::lock_guard lock(mutex_);
-  if (error) error_ = error;
+  if (error) error_ = std::move(error);
 }
 
 void WorkQueue::abandon() {

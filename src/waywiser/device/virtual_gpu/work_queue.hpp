@@ -24,9 +24,9 @@ struct EventPoint {
 };
 
 struct WorkItem {
-  std::string what;              // "a copy"
-  std::function<void()> run;     // may throw
-  std::function<bool()> ready;   // empty: at once
+  std::string what;                   // "a copy"
+  std::function<void()> run;          // may throw
+  std::function<bool()> ready;        // empty: at once
   std::shared_ptr<EventPoint> point;  // set when the item has run
 };
 
