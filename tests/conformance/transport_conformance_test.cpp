@@ -240,6 +240,38 @@ TEST_P(Conformance, MemoryOpenedThroughAHandleOutlivesItsOwner) {
   EXPECT_EQ(bytewise_.read(opened.region().slice(30000, 30000)), std::vector(sent_.begin() + 1, sent_.begin() + 30001));
 }
 
+using DeadGpu = testing::TestWithParam<Case>;
+
+TEST_P(DeadGpu, EndsInATimeoutThatNamesIt) {
+  const Path& path = GetParam().path;
+  const Place worker = find_mechanism(path.mechanism)->works_on(path);
+  VirtualMachine machine = four_gpus();
+  machine.dead_gpu = worker.index;
+  machine.reorder_seed = GetParam().reorder_seed;
+  const auto platform = open_virtual_platform(machine);
+  const Memory source = platform->allocate(path.source, 10000, allocation_for(path.source));
+  const Memory destination = platform->allocate(path.destination, 10000, allocation_for(path.destination));
+  const auto transport = open_transport(path, {*platform});
+  const auto stream = platform->open_stream(worker);
+  transport->put(destination.region(), source.region(), *stream);
+  try {
+    transport->finish(*stream, Deadline::in(0.005));
+    FAIL() << "a dead GPU has finished its work";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::timeout);
+    EXPECT_NE(std::string(error.what()).find(text(worker)), std::string::npos) << error.what();
+  }
+}
+
+std::vector<Case> cases_of_virtual_gpus() {
+  std::vector<Case> cases;
+  for (const Case& each : all_cases())
+    if (each.backend == "virtual_gpu" && find_mechanism(each.path.mechanism)->works_on(each.path).is_gpu())
+      cases.push_back(each);
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Mechanisms, DeadGpu, testing::ValuesIn(cases_of_virtual_gpus()), case_name);
 INSTANTIATE_TEST_SUITE_P(Mechanisms, Conformance, testing::ValuesIn(all_cases()), case_name);
 
 }  // namespace

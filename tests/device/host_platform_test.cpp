@@ -124,6 +124,7 @@ TEST(HostStream, EventsTakeTheTime) {
 TEST(Numa, AtLeastOneNodeWithMemory) {
   ASSERT_FALSE(numa_nodes().empty());
   EXPECT_GT(free_memory_of_node(numa_nodes().front()), 0u);
+  EXPECT_EQ(nearest_numa_node("no such device"), numa_nodes().front());
 }
 
 }  // namespace

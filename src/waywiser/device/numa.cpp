@@ -93,6 +93,14 @@ std::optional<std::string> why_no_binding() {
   return bind_to_node(Mapping::anonymous(1, "host"), nodes.back());
 }
 
+int nearest_numa_node(const std::string& bus_id) {
+  const std::vector<int> nodes = numa_nodes();
+  std::istringstream text(first_line("/sys/bus/pci/devices/" + bus_id + "/numa_node"));
+  int node = -1;
+  text >> node;
+  return std::ranges::find(nodes, node) == nodes.end() ? nodes.front() : node;
+}
+
 Bytes free_memory_of_node(int node) {
   const Bytes free = node_memory(node, {"MemFree:", "Inactive(file):"});
   return std::min(free == 0 ? system_memory() : free, left_in_control_group());

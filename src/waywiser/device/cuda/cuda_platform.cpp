@@ -8,6 +8,7 @@
 #include "waywiser/device/cuda/cuda_stream.hpp"
 #include "waywiser/device/cuda/driver.hpp"
 #include "waywiser/device/cuda/gpu_state.hpp"
+#include "waywiser/device/numa.hpp"
 
 namespace waywiser {
 namespace {
@@ -48,6 +49,11 @@ Bytes CudaPlatform::free_memory(Place place) const {
   std::size_t total = 0;
   check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return free;
+}
+
+Place CudaPlatform::nearest_host(int gpu) const {
+  ordinal(gpu);
+  return host(nearest_numa_node(devices_[static_cast<std::size_t>(gpu)].bus_id));
 }
 
 std::optional<std::string> CudaPlatform::why_no_peer_access(int gpu, int peer) const {

@@ -18,6 +18,7 @@ class CudaPlatform : public Platform {
   std::string_view backend() const override { return "cuda"; }
   int gpu_count() const override { return static_cast<int>(devices_.size()); }
   Bytes free_memory(Place place) const override;
+  Place nearest_host(int gpu) const override;
   std::optional<std::string> why_no_peer_access(int gpu, int peer) const override;
   void set_peer_access(int gpu, int peer, bool on) override;
   std::optional<std::string> why_not_allocatable(Place place, Allocation allocation) const override;

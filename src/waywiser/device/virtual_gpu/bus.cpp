@@ -48,8 +48,8 @@ void Bus::reserve(Place place, Bytes bytes) {
   const std::unique_lock lock(mutex_);
   Bytes& used = used_[static_cast<std::size_t>(place.index)];
   if (bytes > machine_.memory - used)
-    throw Error(ErrorKind::device, text(place) + ": cannot allocate " + format_bytes(bytes) + " bytes: " +
-                                       format_bytes(machine_.memory - used) + " of its memory are free");
+    throw Error(ErrorKind::device, text(place) + ": cannot allocate " + format_bytes(bytes) +
+                                       " bytes: " + format_bytes(machine_.memory - used) + " of its memory are free");
   used += bytes;
 }
 

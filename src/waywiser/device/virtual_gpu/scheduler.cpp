@@ -47,9 +47,7 @@ Worker::~Worker() {
 void Worker::serve() {
   for (unsigned turn = 0;;) {
     switch (queue_->step()) {
-      case WorkQueue::Step::ran:
-        turn = 0;
-        break;
+      case WorkQueue::Step::ran: turn = 0; break;
       case WorkQueue::Step::idle:
         if (stop_) return;
         queue_->wait_for_work(stop_);

@@ -99,12 +99,11 @@ bool VirtualStream::done() {
 
 void VirtualStream::synchronize(Deadline deadline) {
   const Seconds limit = deadline.left();
-  const bool ended = bus_->scheduler().seeded()
-                         ? bus_->scheduler().run_until([&] { return queue_->empty(); }, deadline)
-                         : queue_->wait_until_empty(deadline);
+  const bool ended = bus_->scheduler().seeded() ? bus_->scheduler().run_until([&] { return queue_->empty(); }, deadline)
+                                                : queue_->wait_until_empty(deadline);
   if (!ended)
-    throw Error(ErrorKind::timeout, text(place()) + " did not finish its work within " + format_seconds(limit) + ": " +
-                                        queue_->describe());
+    throw Error(ErrorKind::timeout,
+                text(place()) + " did not finish its work within " + format_seconds(limit) + ": " + queue_->describe());
   queue_->throw_error();
 }
 

@@ -89,7 +89,9 @@ void WorkQueue::wait_for_work(const std::atomic<bool>& stop) {
 }
 
 void WorkQueue::wake() {
-  { const std::lock_guard lock(mutex_); }
+  {
+    const std::lock_guard lock(mutex_);
+  }
   changed_.notify_all();
 }
 
