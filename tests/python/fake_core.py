@@ -81,5 +81,6 @@ class FakeCore:
 
     def peer_report(self, topology: Any, options: str, progress: Progress) -> str:
         side = [[1.0] * self.gpus] * self.gpus
-        links = {"stated": 18, "inferred": 18, "mismatch": False}
+        count, right = [[18] * self.gpus] * self.gpus, [[False] * self.gpus] * self.gpus
+        links = {"stated": count, "inferred": [[17] * self.gpus] * self.gpus, "mismatch": right}
         return json.dumps({"connectivity": side, "one_way": {"off": side, "on": side}, "nvlinks": links})

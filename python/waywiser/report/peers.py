@@ -15,10 +15,8 @@ _TITLES = {
     "latency_cpu": "Latency as the CPU sees it, µs",
     "off": "peer access off",
     "on": "peer access on",
-    "nvlinks": "NVLinks",
-    "stated": "stated by NVML",
-    "inferred": "inferred from bandwidth",
-    "mismatch": "mismatch",
+    "nvlinks": "NVLinks stated by NVML (and inferred from bandwidth, where that differs)",
+    "notes": "Notes",
 }
 
 
@@ -46,29 +44,68 @@ def cell_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
     return clean(str(value))
 
 
-def blocks(value: Any, name: tuple[str, ...] = ()) -> list[tuple[str, Any]]:
-    """(title, matrix or plain value) of every leaf of the report, in order."""
+def _nvlinks(value: Any) -> Any:
+    """Stated and inferred counts as one matrix: "18", or "16 of 18" where they do not agree."""
+    keys = ("stated", "inferred", "mismatch")
+    sides: list[Any] = [value.get(key) for key in keys] if isinstance(value, dict) else [None]
+    if not all(is_matrix(side) for side in sides) or len({tuple(map(len, side)) for side in sides}) != 1:
+        return value
+    return [
+        [f"{i} of {s}!" if wrong else cell_text(s) for s, i, wrong in zip(*rows, strict=True)]
+        for rows in zip(*sides, strict=True)
+    ]
+
+
+def blocks(report: dict[str, Any]) -> list[tuple[str, Any]]:
+    """(title, matrix or plain value) of every part of the report, in order."""
+    hidden = {"schema", "version", "fingerprint", "machine", "backend", "simulated", "created"}
+    shown = {key: _nvlinks(one) if key == "nvlinks" else one for key, one in report.items() if key not in hidden}
+    return [one for one in _leaves(shown, ()) if one[1] not in ([], {}, None, "")]
+
+
+def _leaves(value: Any, name: tuple[str, ...]) -> list[tuple[str, Any]]:
     if isinstance(value, dict) and len(name) < 5:
-        return [one for key, inner in value.items() for one in blocks(inner, (*name, str(key)))]
+        return [one for key, inner in value.items() for one in _leaves(inner, (*name, str(key)))]
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        value = "; ".join(clean(one) for one in value[:64])
     return [(", ".join(title(key) for key in name), value)]
 
 
+def _heat_cell(value: Any, values: list[float]) -> Markup:
+    text = cell_text(value)
+    if not values or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return el("td", text, class_="warned" if text.endswith("!") else "none" if value is None else "plain")
+    low, high = min(values), max(values)
+    share = (value - low) / (high - low) if high > 1.02 * low else 0.5
+    return el("td", text, style=f"--share:{share:.3f}", class_="strong" if share > 0.55 else None)
+
+
+def _heat_map(name: str, matrix: list[list[Any]]) -> Markup:
+    values = [x for row in matrix for x in row if isinstance(x, (int, float)) and not isinstance(x, bool)]
+    lower = name.startswith("Latency")
+    head = ["from \\ to", *(f"gpu{index}" for index in range(len(matrix[0])))]
+    rows = [
+        [el("th", f"gpu{index}", scope="row"), *(_heat_cell(one, values) for one in row)]
+        for index, row in enumerate(matrix)
+    ]
+    return el("figure", el("figcaption", el("b", name)), table(head, rows, class_="heat lower" if lower else "heat"))
+
+
 def peer_tables(peers: dict[str, Any]) -> Markup | None:
-    """The report as tables; plain values as a list of terms."""
+    """The report as heat maps; plain values as a list of terms."""
     maps: list[Child] = []
     terms: list[Child] = []
-    hidden = {"schema", "version", "fingerprint", "machine", "backend", "simulated", "created"}
-    for name, value in blocks({key: one for key, one in peers.items() if key not in hidden}):
+    columns = 2
+    for name, value in blocks(peers):
         if is_matrix(value):
-            head = ["from \\ to", *(f"gpu{index}" for index in range(len(value[0])))]
-            rows = [[el("th", f"gpu{i}", scope="row"), *(cell_text(one) for one in row)] for i, row in enumerate(value)]
-            maps.append(el("figure", el("figcaption", el("b", name)), table(head, rows, class_="heat plain")))
-        elif value not in ([], {}, None, ""):
+            maps.append(_heat_map(name, value))
+            columns = max(columns, len(value[0]) + 1)
+        else:
             terms.append(join(el("dt", name), el("dd", cell_text(value)[:2000])))
     if not maps and not terms:
         return None
-    return join(el("div", maps, class_="maps", style="--columns:6"), el("dl", terms) if terms else None)
+    return join(el("div", maps, class_="maps", style=f"--columns:{columns}"), el("dl", terms) if terms else None)

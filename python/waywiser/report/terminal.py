@@ -199,7 +199,7 @@ def roads(profile: Profile) -> RenderableType:
             continue
         least = min(p.bytes for p, _ in points)
         quick, by = min(((p, one) for p, one in points if p.bytes == least), key=lambda found: found[0].seconds)
-        wide, through = max(points, key=lambda found: found[0].rate)
+        wide, through = max(points, key=lambda found: (found[0].bytes, found[0].rate))
         limit = format_percent(wide.rate / through.limit) if through.limit else "-"
         count = len({one.path for _, one in points})
         add(
@@ -322,14 +322,13 @@ def _figure(value: Any, shown: Any) -> str:
 def peers_table(peers: dict[str, Any]) -> RenderableType:
     """The classic peer report as tables."""
     parts: list[RenderableType] = []
-    hidden = {"schema", "version", "fingerprint", "machine", "backend", "simulated", "created"}
-    for name, value in blocks({key: one for key, one in peers.items() if key not in hidden}):
+    for name, value in blocks(peers):
         if is_matrix(value):
-            made = table("", *(f">gpu{index}" for index in range(len(value[0]))), title=name)
-            made.title_style = ""
+            parts.append(Text(name, "bold"))
+            made = table("", *(f">gpu{index}" for index in range(len(value[0]))))
             for index, row in enumerate(value):
                 add(made, f"gpu{index}", *(cell_text(one) for one in row))
             parts.append(made)
-        elif value not in ([], {}, None, ""):
+        else:
             parts.append(Text(f"{name}: {cell_text(value)}"))
-    return Group(*parts)
+    return Group(*parts) if parts else Text("no GPUs")
