@@ -80,7 +80,7 @@ Json peer_report(Platform& platform, const Topology& topology, Bytes bytes, cons
   for (int source = 0; source < gpus; ++source)
     for (int destination = 0; destination < gpus; ++destination) {
       const std::string pair = text(gpu(source)) + ">" + text(gpu(destination));
-      if (progress && !progress({done++, gpus * gpus, 0, "peer report " + pair})) {
+      if (progress && !progress({done++, gpus * gpus, 0, "peer report " + pair, std::nullopt})) {
         report["interrupted"] = true;
         return report;
       }
