@@ -1,6 +1,9 @@
 #include "waywiser/measure/machine_meter.hpp"
 
+#include <algorithm>
+
 #include "waywiser/base/error.hpp"
+#include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
 
@@ -19,7 +22,11 @@ std::optional<std::string> MachineMeter::why_unavailable(const Path& path) {
   return of(path).why_unavailable(path);
 }
 
-Bytes MachineMeter::largest(const Path& path) const { return of(path).largest(path); }
+Bytes MachineMeter::largest(const Path& path) const {
+  const Mechanism* mechanism = find_mechanism(path.mechanism);
+  const Bytes most = of(path).largest(path);
+  return mechanism == nullptr ? most : std::min(most, mechanism->most_bytes);
+}
 
 Limit MachineMeter::limit(const Path& path, Operation operation) const { return of(path).limit(path, operation); }
 

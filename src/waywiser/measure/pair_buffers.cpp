@@ -1,6 +1,7 @@
 #include "waywiser/measure/pair_buffers.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/pair_class.hpp"
 #include "waywiser/transport/memory_message.hpp"
 
 namespace waywiser {
@@ -23,13 +24,7 @@ Allocation outgoing_allocation(const Path& path, Place place, Place other) {
 
 }  // namespace
 
-Path reversed(const Path& path) {
-  Path back = path;
-  std::swap(back.source, back.destination);
-  if (path.source.kind != path.destination.kind && path.has("direction"))
-    back.parameters["direction"] = path.parameter("direction") == "push" ? "pull" : "push";
-  return back;
-}
+Path reversed(const Path& path) { return for_pair(path, path.destination, path.source); }
 
 Path outgoing_path(const Path& path, Role role) { return role == Role::initiator ? path : reversed(path); }
 

@@ -49,6 +49,8 @@ struct Mechanism {
   Place (*works_on)(const Path&);
   // Between two processes both sides open the same path; throws unavailable, device or timeout.
   std::unique_ptr<Transport> (*open)(const Path&, const TransportContext&);
+  // Above this size it is never worth its time: it is not measured there, so it is not chosen there.
+  Bytes most_bytes = Bytes{1} << 62;
 };
 
 // On equal cost the earlier row wins.

@@ -1,4 +1,5 @@
 #include "waywiser/device/cuda/check.hpp"
+#include "waywiser/device/cuda/cuda_device.hpp"
 #include "waywiser/device/stream.hpp"
 #include "waywiser/kernels/cuda_launchers.hpp"
 #include "waywiser/kernels/pattern_body.hpp"
@@ -42,6 +43,9 @@ std::uint64_t* cuda_new_counter(void* stream) {
 
 std::uint64_t cuda_read_counter(void* stream, std::uint64_t* counter) {
   const auto native = static_cast<cudaStream_t>(stream);
+  int device = 0;
+  check_cuda(cudaStreamGetDevice(native, &device), "cudaStreamGetDevice");
+  const CurrentDevice current(device);  // the counter belongs to this GPU's memory pool
   std::uint64_t count = 0;
   check_cuda(cudaMemcpyAsync(&count, counter, sizeof count, cudaMemcpyDeviceToHost, native), "reading a counter");
   check_cuda(cudaStreamSynchronize(native), "reading a counter");

@@ -10,6 +10,7 @@
 namespace waywiser {
 namespace {
 
+constexpr Bytes largest_worth = 1 << 20;
 constexpr Bytes largest_message = Bytes{most_slices} * staged_bytes;
 
 Place host_of(const Path& path) { return path.source.is_gpu() ? path.destination : path.source; }
@@ -142,7 +143,8 @@ std::unique_ptr<Transport> open_courier(const Path& path, const TransportContext
 
 Mechanism courier_mechanism() {
   return {"courier", "a resident kernel that serves small copies through mapped pinned memory", why_no_courier, host_of,
-          [](const Path& path, const TransportContext& context) { return open_courier(path, context); }};
+          [](const Path& path, const TransportContext& context) { return open_courier(path, context); },
+          largest_worth};
 }
 
 }  // namespace waywiser
