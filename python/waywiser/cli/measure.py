@@ -10,6 +10,7 @@ import typer
 from waywiser.campaign import Request, measure_into, operations_in
 from waywiser.cli.options import Backend, Budget, Output, Quick
 from waywiser.errors import InputError
+from waywiser.profile import warning
 from waywiser.results import DEFAULT, Results
 
 
@@ -74,5 +75,9 @@ def _peers(results: Results, request: Request, form: str | None) -> None:
     results.write("peers", text)
     if form == "json":
         typer.echo(text)
-    else:
-        terminal.print_result(terminal.peers_table(json.loads(text)))
+        return
+    report = json.loads(text)
+    label = warning(str(report.get("backend", "")), bool(report.get("simulated")))
+    if label:
+        terminal.print_result(label.upper())
+    terminal.print_result(terminal.peers_table(report))

@@ -93,10 +93,12 @@ def joined(rows: list[Choice]) -> list[Choice]:
                 last.from_bytes,
                 row.to_bytes,
                 row.path,
-                last.first_bytes,
-                last.first_seconds,
-                row.last_bytes,
-                row.last_seconds,
+                *(
+                    (last.first_bytes, last.first_seconds)
+                    if last.first_seconds
+                    else (row.first_bytes, row.first_seconds)
+                ),
+                *((row.last_bytes, row.last_seconds) if row.last_seconds else (last.last_bytes, last.last_seconds)),
                 row.limit,
                 row.runner_up,
                 row.why,

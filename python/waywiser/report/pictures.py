@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from waywiser.files import write_bytes_atomically
-from waywiser.profile import Profile
+from waywiser.profile import OPERATIONS, Profile
 from waywiser.report import definitions, palette
 from waywiser.report.curves import all_curves
 from waywiser.report.drawing import drawing_bytes
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_MANY_CLASSES = 12  # above: pictures of latency and streaming only, as each takes a quarter of a second
 _INK, _MUTED, _RULE = "#1a1f25", "#5b6670", "#e3e5e4"
 
 
@@ -199,8 +200,10 @@ def _pictures(profile: Profile, results: Results) -> Iterator[tuple[str, Figure]
                 f"matrix-{_slug(matrix.title)}-{processes}",
                 _matrix_picture(matrix, f"{heading} - {processes} process{'es' * (processes - 1)}"),
             )
-    for group in all_curves(profile, results.plan):
-        for operation in group["operations"]:
+    groups = all_curves(profile, results.plan)
+    wanted = OPERATIONS if len(groups) <= _MANY_CLASSES else ("latency", "streaming")
+    for group in groups:
+        for operation in (one for one in wanted if one in group["operations"]):
             yield f"{_slug(group['title'])}-{operation}", _curve_picture(group, operation, heading)
 
 

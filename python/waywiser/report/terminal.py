@@ -53,7 +53,7 @@ def console() -> Console:
 
 def print_result(what: RenderableType) -> None:
     """To standard output."""
-    console().print(what)
+    console().print(Group(what))  # a Text alone would lose its own wrapping
 
 
 def table(*columns: str, title: str = "") -> Table:
