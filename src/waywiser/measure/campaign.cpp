@@ -1,26 +1,20 @@
 #include "waywiser/measure/campaign.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <limits>
-#include <map>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/comparison.hpp"
 #include "waywiser/measure/search.hpp"
 #include "waywiser/measure/size_grid.hpp"
+#include "waywiser/measure/switches.hpp"
+#include "waywiser/measure/watch.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr double search_share = 0.2, grid_share = 0.9;  // of the budget; refinement takes the rest
-constexpr Seconds progress_interval = 0.1, save_interval = 20;
 constexpr int most_passes = 8;
-constexpr Bytes smallest_refined = 64;
-constexpr double close_sizes = 1.25;    // neighbours of this ratio tell enough about a switch between them,
-constexpr double closest_sizes = 1.05;  // and of this one about a cliff:
-constexpr double cliff = 1.5;           // a switch of paths whose times have this ratio
 
 // A class of pairs with the paths that are measured for it.
 struct Work {
@@ -41,9 +35,8 @@ class Campaign {
       : meter_(meter),
         options_(options),
         previous_(previous),
-        progress_(progress),
-        start_(meter.now()),
-        comparer_(meter, store_, options.seed, [this] { return keep_on(); }) {
+        watch_(meter, options.budget_seconds, progress, [this] { return assemble(); }),
+        comparer_(meter, store_, options.seed, [this] { return watch_.keep_on(); }) {
     if (previous != nullptr) {
       store_.add(previous->series);
       searched_.add(previous->searched);
@@ -60,7 +53,7 @@ class Campaign {
       refine();
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::interrupted) throw;
-      stopped_ = true;
+      watch_.stop();
     }
     return assemble();
   }
@@ -72,31 +65,10 @@ class Campaign {
     Bytes bytes;
   };
 
-  // ---- time and progress ----
-  Seconds elapsed() const { return meter_.now() - start_; }
-  Seconds until(double share) const { return options_.budget_seconds * share - elapsed(); }
-
-  bool keep_on() {
-    if (stopped_ || !progress_ || meter_.now() - reported_ < progress_interval) return !stopped_;
-    reported_ = meter_.now();
-    const Seconds pace = done_ > 0 ? elapsed() / done_ * (total_ - done_) : until(1);
-    const Seconds left = std::clamp(std::min(pace, until(1)), 0.0, options_.budget_seconds);
-    stopped_ = !progress_({done_, total_, left, label_, so_far()});
-    return !stopped_;
-  }
-
-  // Every save_interval: so that a crash costs no more than that.
-  std::optional<Profile> so_far() {
-    if (meter_.now() - saved_ < save_interval) return std::nullopt;
-    saved_ = meter_.now();
-    return assemble();
-  }
-
   bool begin(const PairClass& pair_class, Operation operation, Bytes bytes) {
     const auto& [source, destination] = pair_class.members.front();
     Path pair{{}, source, destination, pair_class.processes, {}};
-    label_ = pair_text(pair) + " " + std::string(name(operation)) + " " + format_bytes(bytes);
-    return keep_on();
+    return watch_.begin(pair_text(pair) + " " + std::string(name(operation)) + " " + format_bytes(bytes));
   }
 
   Effort effort(Bytes bytes, Seconds share) const {
@@ -122,8 +94,9 @@ class Campaign {
   void search_all() {
     for (const Work& work : work_)
       for (const Family& family : work.subject->families)
-        total_ += static_cast<int>(expand(family).size() > 1 ? probes().size() * search_operations(work).size() : 0);
-    for (Work& work : work_) total_ += static_cast<int>(grid_sizes(options_).size() * work.operations.size());
+        watch_.expect(
+            static_cast<int>(expand(family).size() > 1 ? probes().size() * search_operations(work).size() : 0));
+    for (Work& work : work_) watch_.expect(static_cast<int>(grid_sizes(options_).size() * work.operations.size()));
     for (Work& work : work_)
       for (const Family& family : work.subject->families) admit(work, family);
   }
@@ -176,7 +149,7 @@ class Campaign {
                                  ? point->seconds
                                  : std::numeric_limits<Seconds>::infinity());
         }
-        ++done_;
+        watch_.finish_step();
       }
     std::vector<Path> survivors;
     for (const std::size_t i : cover(times, options_.quick ? 2 : 4)) survivors.push_back(paths[i]);
@@ -187,13 +160,13 @@ class Campaign {
   void search_at(const Work& work, const std::vector<Path>& paths, Operation operation, Bytes bytes) {
     const bool known = std::any_of(paths.begin(), paths.end(),
                                    [&](const Path& path) { return searched_.find(path, operation, bytes) != nullptr; });
-    if (known || until(search_share) <= 0 || !begin(work.subject->pair_class, operation, bytes)) return;
+    if (known || watch_.left(search_share) <= 0 || !begin(work.subject->pair_class, operation, bytes)) return;
     comparer_.search(paths, operation, bytes, options_.quick ? 0.0002 : 0.0005, searched_);
   }
 
   // First use, unless it is known.
   bool open(const Path& path) {
-    if (!keep_on()) return true;
+    if (!watch_.keep_on()) return true;
     if (previous_ != nullptr)
       for (const FirstUse& entry : previous_->first_use)
         if (entry.path == path) {
@@ -223,19 +196,19 @@ class Campaign {
         for (const Work& work : work_)
           if (std::count(work.operations.begin(), work.operations.end(), operation))
             groups.push_back({&work, operation, bytes});
-    for (std::size_t i = 0; i < groups.size() && !stopped_; ++i) {
+    for (std::size_t i = 0; i < groups.size() && !watch_.stopped(); ++i) {
       if (anything_missing(groups[i])) {
         const auto left = static_cast<double>(groups.size() - i);
-        measure(groups[i], grid_share, 2 * until(grid_share) / left);
+        measure(groups[i], grid_share, 2 * watch_.left(grid_share) / left);
       }
-      ++done_;
+      watch_.finish_step();
     }
   }
 
   void measure(const Group& group, double budget_share, Seconds share) {
     const Effort wanted = effort(group.bytes, share);
     const Seconds least = comparer_.least_seconds(group.work->paths, group.operation, group.bytes, wanted);
-    if (until(budget_share) <= least) {
+    if (watch_.left(budget_share) <= least) {
       ++left_out_;
       return;
     }
@@ -245,55 +218,16 @@ class Campaign {
 
   // ---- around the switches ----
   void refine() {
-    for (int pass = 0; pass < most_passes && !stopped_; ++pass)
+    for (int pass = 0; pass < most_passes && !watch_.stopped(); ++pass)
       for (const Work& work : work_)
         for (const Operation operation : work.operations)
-          for (const Bytes bytes : switch_sizes(work, operation)) refine_at(work, operation, bytes);
+          for (const Bytes bytes : switch_sizes(store_, work.paths, operation)) refine_at(work, operation, bytes);
   }
 
   void refine_at(const Work& work, Operation operation, Bytes bytes) {
-    ++total_;
-    measure({&work, operation, bytes}, 1, until(1) / 4);
-    ++done_;
-  }
-
-  // Half way between neighbouring sizes at which different paths are the fastest, down to a gap that is small enough;
-  // smaller still where a cliff makes the wrong path expensive. So a finished profile has nothing left to refine.
-  std::vector<Bytes> switch_sizes(const Work& work, Operation operation) const {
-    const std::map<Bytes, Path> winners = fastest_paths(work, operation);
-    std::vector<Bytes> sizes;
-    for (auto left = winners.begin(); left != winners.end() && std::next(left) != winners.end(); ++left) {
-      const auto right = std::next(left);
-      const Bytes middle = middle_size(left->first, right->first);
-      if (left->second == right->second || middle <= left->first || right->first <= smallest_refined) continue;
-      const double gap = static_cast<double>(right->first) / static_cast<double>(left->first);
-      if (gap > close_sizes ||
-          (gap > closest_sizes && steep(left->second, right->second, operation, left->first, right->first)))
-        sizes.push_back(middle);
-    }
-    return sizes;
-  }
-
-  std::map<Bytes, Path> fastest_paths(const Work& work, Operation operation) const {
-    std::map<Bytes, std::pair<Seconds, const Path*>> best;
-    for (const Path& path : work.paths)
-      for (const Point& point : store_.points(path, operation)) {
-        const auto [entry, fresh] = best.try_emplace(point.bytes, point.seconds, &path);
-        if (!fresh && point.seconds < entry->second.first) entry->second = {point.seconds, &path};
-      }
-    std::map<Bytes, Path> winners;
-    for (const auto& [bytes, entry] : best) winners.emplace(bytes, *entry.second);
-    return winners;
-  }
-
-  // Whether keeping to the winner of the other end would cost much at either end.
-  bool steep(const Path& left_winner, const Path& right_winner, Operation operation, Bytes left, Bytes right) const {
-    const auto loss = [&](const Path& loser, const Path& winner, Bytes bytes) {
-      const Point* slow = store_.find(loser, operation, bytes);
-      const Point* fast = store_.find(winner, operation, bytes);
-      return slow == nullptr || fast == nullptr ? INFINITY : slow->seconds / fast->seconds;
-    };
-    return loss(right_winner, left_winner, left) > cliff || loss(left_winner, right_winner, right) > cliff;
+    watch_.expect(1);
+    measure({&work, operation, bytes}, 1, watch_.left(1) / 4);
+    watch_.finish_step();
   }
 
   // ---- the result ----
@@ -308,9 +242,9 @@ class Campaign {
     profile.unavailable = unavailable_;
     profile.rejected = store_.rejected();
     profile.simulated = meter_.simulated();
-    profile.state = {
-        {"interrupted", stopped_}, {"quick", options_.quick},           {"budget_seconds", options_.budget_seconds},
-        {"seconds", elapsed()},    {"comparisons_left_out", left_out_}, {"notes", comparer_.notes()}};
+    profile.state = {{"interrupted", watch_.stopped()},           {"quick", options_.quick},
+                     {"budget_seconds", options_.budget_seconds}, {"seconds", watch_.elapsed()},
+                     {"comparisons_left_out", left_out_},         {"notes", comparer_.notes()}};
     carry_over(profile);
     return profile;
   }
@@ -355,13 +289,8 @@ class Campaign {
   Meter& meter_;
   const CampaignOptions& options_;
   const Profile* previous_;
-  const ProgressCallback& progress_;
-  Seconds start_;
-  Seconds reported_ = -1e9;
-  Seconds saved_ = meter_.now();
-  bool stopped_ = false;
-  int done_ = 0, total_ = 0, left_out_ = 0;
-  std::string label_;
+  Watch watch_;
+  int left_out_ = 0;
   PointStore store_, searched_;
   Comparer comparer_;
   std::vector<Work> work_;

@@ -33,7 +33,7 @@ struct Progress {
   int done = 0, total = 0;
   Seconds seconds_left = 0;
   std::string label;
-  std::optional<Profile> so_far;  // from time to time: what a stop would leave
+  std::optional<Profile> so_far = std::nullopt;  // from time to time: what a stop would leave
 };
 Json to_json(const Progress& progress);
 

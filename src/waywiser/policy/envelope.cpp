@@ -10,7 +10,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double order_bias = 1e-4;  // per place in the order: decides between equals only
-constexpr double share_of_uncertain = 0.3;
+constexpr double most_of_uncertain = 0.5;
 constexpr double forced = 1e3;  // a switch outside the tolerance, should the rounding of sizes forbid all others
 
 std::size_t fastest(std::span<const Cost> costs, double bytes) {
@@ -92,15 +92,17 @@ class Selection {
     best_.push_back(best);
   }
 
-  // What taking `i` instead of the fastest costs. The part of the difference that noise explains counts little here,
-  // but it adds up over the sizes: where single sizes cannot tell, all of them together can.
+  // What taking `i` instead of the fastest costs. The part of the difference that noise explains counts little, the
+  // less the noisier; but it adds up over the sizes: where single sizes cannot tell, all of them together can.
   double price(std::size_t i, std::size_t winner, double bytes) const {
     const double excess = costs_[i].seconds(bytes) / costs_[winner].seconds(bytes) - 1;
     if (excess == infinity) return infinity;
-    const double certain = excess - std::hypot(uncertainty(i, bytes), uncertainty(winner, bytes));
-    if (certain > hysteresis_.tolerance) return infinity;
+    const double noise = std::hypot(uncertainty(i, bytes), uncertainty(winner, bytes));
+    if (excess - noise > hysteresis_.tolerance) return infinity;
     if (excess <= hysteresis_.equal && overlap(costs_[i].interval(bytes), costs_[winner].interval(bytes))) return 0;
-    return std::max(0.0, certain) + share_of_uncertain * (excess - std::max(0.0, certain));
+    const double certain = std::max(0.0, excess - noise);
+    const double belief = noise > 0 ? std::min(1.0, excess / (2 * noise)) : 1;
+    return certain + most_of_uncertain * belief * (excess - certain);
   }
 
   // Half the width of the confidence interval, in parts of the median.

@@ -5,6 +5,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/contest.hpp"
+#include "waywiser/measure/watch.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
@@ -12,6 +13,7 @@ namespace {
 
 constexpr double hopeless = 1.5;  // a path this much slower than the best so far needs no further rounds
 constexpr double limit_of_loss = 1.05;
+constexpr Bytes large = 16 << 20;  // every transfer of this size takes long: fewer rounds
 
 struct Case {
   const PairClass* pair_class;
@@ -19,6 +21,7 @@ struct Case {
   Bytes bytes;
   Path chosen;
   std::vector<Path> others;
+  Seconds expected;  // of one round, from the profile
 };
 
 // 3, 5, 12, 20, 48, ...: between the powers of two, half of them odd multiples that no cache line likes.
@@ -41,32 +44,29 @@ class Verifier {
         chooser_(plan),
         meter_(meter),
         options_(options),
-        progress_(progress),
-        order_(mechanism_names(profile)),
-        start_(meter.now()) {}
+        watch_(meter, options.budget_seconds, progress),
+        order_(mechanism_names(profile)) {}
 
   Verification run() {
     std::vector<Case> cases = all_cases();
-    // So that a budget that ends early leaves a fair sample.
+    // In random order, so that a budget that ends early leaves a fair sample; what takes far more than its share last.
     std::mt19937_64 random(options_.seed + 17);
     for (std::size_t i = cases.size(); i > 1; --i) std::swap(cases[i - 1], cases[random() % i]);
-    total_ = static_cast<int>(cases.size());
-    for (const Case& entry : cases) {
-      if (left() <= 0) {
-        ++result_.skipped;
-        continue;
-      }
-      label_ = "verify " + pair_text(entry.chosen) + " " + std::string(name(entry.operation)) + " " +
-               format_bytes(entry.bytes);
-      if (!keep_on()) break;
-      verify(entry);
-      ++done_;
+    watch_.expect(static_cast<int>(cases.size()));
+    std::vector<const Case*> late;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const Seconds fair = watch_.left() / static_cast<double>(cases.size() - i);
+      if (cases[i].expected * rounds(cases[i].bytes) > 4 * fair)
+        late.push_back(&cases[i]);
+      else
+        visit(cases[i]);
     }
+    for (const Case* entry : late) visit(*entry);
     std::sort(result_.cases.begin(), result_.cases.end(), [](const VerifiedCase& a, const VerifiedCase& b) {
       return std::tuple(a.chosen.processes, a.chosen.source, a.chosen.destination, a.operation, a.bytes) <
              std::tuple(b.chosen.processes, b.chosen.source, b.chosen.destination, b.operation, b.bytes);
     });
-    result_.interrupted = stopped_;
+    result_.interrupted = watch_.stopped();
     return std::move(result_);
   }
 
@@ -78,14 +78,15 @@ class Verifier {
     return order;
   }
 
-  Seconds left() const { return options_.budget_seconds - (meter_.now() - start_); }
-
-  bool keep_on() {
-    if (stopped_ || !progress_ || meter_.now() - reported_ < 0.1) return !stopped_;
-    reported_ = meter_.now();
-    const Seconds pace = done_ > 0 ? (meter_.now() - start_) / done_ * (total_ - done_) : left();
-    stopped_ = !progress_({done_, total_, std::max(0.0, std::min(pace, left())), label_, std::nullopt});
-    return !stopped_;
+  void visit(const Case& entry) {
+    if (watch_.left() <= entry.expected * (rounds(entry.bytes) + 1)) {
+      ++result_.skipped;
+      return;
+    }
+    if (watch_.begin("verify " + pair_text(entry.chosen) + " " + std::string(name(entry.operation)) + " " +
+                     format_bytes(entry.bytes)))
+      verify(entry);
+    watch_.finish_step();
   }
 
   std::vector<Case> all_cases() const {
@@ -112,28 +113,31 @@ class Verifier {
     for (const Bytes bytes : sizes_between(least, most, options_.quick)) {
       const PlanRow* row = chooser_.choose(source, destination, pair_class.processes, operation, bytes);
       if (row == nullptr || used.contains(bytes)) continue;
-      Case entry{&pair_class, operation, bytes, row->path, {}};
-      for (std::size_t i = 0; i < all.series.size(); ++i)
-        if (!(all.series[i]->path == row->path) && all.costs[i].known(static_cast<double>(bytes)))
-          entry.others.push_back(all.series[i]->path);
+      Case entry{&pair_class, operation, bytes, row->path, {}, sample_seconds()};
+      for (std::size_t i = 0; i < all.series.size(); ++i) {
+        if (!all.costs[i].known(static_cast<double>(bytes))) continue;
+        entry.expected += std::max(sample_seconds(), all.costs[i].seconds(static_cast<double>(bytes)));
+        if (!(all.series[i]->path == row->path)) entry.others.push_back(all.series[i]->path);
+      }
       cases.push_back(std::move(entry));
     }
   }
 
-  Seconds sample_seconds() const { return options_.quick ? 0.0005 : 0.001; }
+  static Seconds sample_seconds() { return 0.0005; }
+  static int rounds(Bytes bytes) { return bytes < large ? 7 : 5; }
 
   void verify(const Case& entry) {
     Contest contest(meter_, entry.operation, entry.bytes, sample_seconds(),
                     options_.seed + 1000 + result_.cases.size());
     contest.enter(entry.chosen);
     for (const Path& path : entry.others)
-      if (keep_on()) contest.enter(path);
-    for (int round = 0; round < (options_.quick ? 7 : 9) && keep_on(); ++round) {
+      if (watch_.keep_on()) contest.enter(path);
+    for (int round = 0; round < rounds(entry.bytes) && watch_.keep_on(); ++round) {
       contest.round();
-      if (round >= 2) drop_hopeless(contest);
+      if (round >= 2 || entry.bytes >= large) drop_hopeless(contest);
     }
     const Contender& chosen = contest.contenders().front();
-    if (stopped_) return;
+    if (watch_.stopped()) return;
     if (chosen.samples.size() < 3) return add_failure(entry, chosen);
     const Contender* best = &chosen;
     for (const Contender& contender : contest.contenders())
@@ -177,7 +181,7 @@ class Verifier {
     contest.enter(rival);
     Summary ratio;
     for (int round = 1; round <= most; ++round) {
-      if (!keep_on()) return false;
+      if (!watch_.keep_on()) return false;
       contest.round();
       const auto& chosen = contest.contenders()[0].samples;
       const auto& other = contest.contenders()[1].samples;
@@ -203,13 +207,8 @@ class Verifier {
   Chooser chooser_;
   Meter& meter_;
   const CampaignOptions& options_;
-  const ProgressCallback& progress_;
+  Watch watch_;
   MechanismOrder order_;
-  Seconds start_;
-  Seconds reported_ = -1e9;
-  int done_ = 0, total_ = 0;
-  bool stopped_ = false;
-  std::string label_;
   Verification result_;
 };
 
