@@ -73,8 +73,7 @@ class Campaign {
 
   Effort effort(Bytes bytes, Seconds share) const {
     Effort effort;
-    effort.sample_seconds = options_.quick ? 0.0005 : 0.001;
-    effort.most = options_.quick ? 11 : 31;
+    effort.most = options_.quick ? 15 : 41;
     if (bytes >= (64u << 20)) effort.least = 3;
     effort.share = share;
     return effort;
@@ -161,7 +160,7 @@ class Campaign {
     const bool known = std::any_of(paths.begin(), paths.end(),
                                    [&](const Path& path) { return searched_.find(path, operation, bytes) != nullptr; });
     if (known || watch_.left(search_share) <= 0 || !begin(work.subject->pair_class, operation, bytes)) return;
-    comparer_.search(paths, operation, bytes, options_.quick ? 0.0002 : 0.0005, searched_);
+    comparer_.search(paths, operation, bytes, searched_);
   }
 
   // First use, unless it is known.

@@ -73,8 +73,8 @@ bool Comparer::intact(const Path& path, Operation operation, Bytes bytes) {
   return true;
 }
 
-Contest Comparer::enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes, Seconds sample_seconds) {
-  Contest contest(meter_, operation, bytes, sample_seconds, ++seed_);
+Contest Comparer::enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes) {
+  Contest contest(meter_, operation, bytes, ++seed_);
   for (const Path& path : paths) {
     if (!keep_on_()) break;
     if (missing(path, operation, bytes) && intact(path, operation, bytes)) contest.enter(path);
@@ -96,16 +96,15 @@ int Comparer::run_rounds(Contest& contest, const Effort& effort) {
 }
 
 void Comparer::compare(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) {
-  Contest contest = enter_all(paths, operation, bytes, effort.sample_seconds);
+  Contest contest = enter_all(paths, operation, bytes);
   if (contest.contenders().empty()) return;
   const int rounds = run_rounds(contest, effort);
   // Stopped by the user: an unfinished comparison would favour nobody, but say little; the next run repeats it.
   if (rounds >= std::min(effort.least, rounds_of_slow)) settle(contest, operation, bytes, store_);
 }
 
-void Comparer::search(const std::vector<Path>& paths, Operation operation, Bytes bytes, Seconds sample_seconds,
-                      PointStore& searched) {
-  Contest contest = enter_all(paths, operation, bytes, sample_seconds);
+void Comparer::search(const std::vector<Path>& paths, Operation operation, Bytes bytes, PointStore& searched) {
+  Contest contest = enter_all(paths, operation, bytes);
   halve(contest, keep_on_);
   settle(contest, operation, bytes, searched);
 }
@@ -139,7 +138,7 @@ Seconds Comparer::least_seconds(const std::vector<Path>& paths, Operation operat
     for (const Point& point : store_.points(path, operation))
       if (point.bytes < bytes) each = point.seconds * static_cast<double>(bytes) / static_cast<double>(point.bytes);
     // A small transfer costs no less than its calibrated sample.
-    sum += std::max(each * (effort.least + 2), effort.sample_seconds * effort.least);
+    sum += std::max(each * (effort.least + 2), sample_aim(operation) * effort.least);
     if (bytes >= (1 << 20)) sum += verify_seconds_per_byte_ * static_cast<double>(bytes);
   }
   return sum;

@@ -13,10 +13,9 @@ namespace waywiser {
 
 // How much work one comparison is worth.
 struct Effort {
-  int least = 5, most = 31;        // rounds
-  double precision = 0.025;        // half width of the confidence interval, in parts of the median
-  Seconds sample_seconds = 0.001;  // aim of one sample
-  Seconds share = 0;               // after the least rounds, stop when this much time is used
+  int least = 5, most = 31;  // rounds
+  double precision = 0.025;  // half width of the confidence interval, in parts of the median
+  Seconds share = 0;         // after the least rounds, stop when this much time is used
 };
 
 // Verifies and times several paths at one size, and puts points and rejections into the store.
@@ -28,8 +27,7 @@ class Comparer {
   // Leaves out what the store has already, what was rejected, and what memory does not allow.
   void compare(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort);
   // Successive halving among the paths. Their times go to `searched`, not to the store; failures to the store.
-  void search(const std::vector<Path>& paths, Operation operation, Bytes bytes, Seconds sample_seconds,
-              PointStore& searched);
+  void search(const std::vector<Path>& paths, Operation operation, Bytes bytes, PointStore& searched);
 
   bool missing(const Path& path, Operation operation, Bytes bytes) const;
   // From the nearest smaller measured size; 0 when nothing is known.
@@ -37,7 +35,7 @@ class Comparer {
   const std::set<std::string>& notes() const noexcept { return notes_; }
 
  private:
-  Contest enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes, Seconds sample_seconds);
+  Contest enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes);
   bool intact(const Path& path, Operation operation, Bytes bytes);
   int run_rounds(Contest& contest, const Effort& effort);
   void settle(Contest& contest, Operation operation, Bytes bytes, PointStore& into);

@@ -14,10 +14,21 @@ constexpr double slack = 1.05;  // a figure this far above the physical limit is
 // A contender may be heavy; its reserve keeps references of enter() valid.
 constexpr std::size_t most_contenders = 4096;
 
+constexpr std::size_t enough_for_a_median = 5;
+
+// One transfer that the system interrupted must not stand for the others.
+Seconds typical_time(const Sample& sample, Operation operation) {
+  if (operation != Operation::latency || sample.each.size() < enough_for_a_median) return sample.seconds;
+  const Seconds middle = median(sample.each);
+  return middle > 0 ? middle : sample.seconds;
+}
+
 }  // namespace
 
-Contest::Contest(Meter& meter, Operation operation, Bytes bytes, Seconds sample_seconds, std::uint64_t seed)
-    : meter_(meter), operation_(operation), bytes_(bytes), sample_seconds_(sample_seconds), random_(seed) {}
+Seconds sample_aim(Operation operation) { return operation == Operation::latency ? 0.0001 : 0.0003; }
+
+Contest::Contest(Meter& meter, Operation operation, Bytes bytes, std::uint64_t seed)
+    : meter_(meter), operation_(operation), bytes_(bytes), random_(seed) {}
 
 Contender& Contest::enter(const Path& path, int first_guess) {
   if (contenders_.capacity() == 0) contenders_.reserve(most_contenders);
@@ -31,7 +42,7 @@ Contender& Contest::enter(const Path& path, int first_guess) {
     const Seconds once = contender.samples.empty() ? 0 : contender.samples.back();
     contender.samples.clear();
     if (!contender.active || once <= 0) break;
-    const double wanted = std::clamp(sample_seconds_ / once, 1.0, static_cast<double>(most_repetitions));
+    const double wanted = std::clamp(sample_aim(operation_) / once, 1.0, static_cast<double>(most_repetitions));
     const double had = contender.repetitions;
     contender.repetitions = std::max(1, static_cast<int>(std::lround(wanted)));
     if (had >= wanted / 2) break;
@@ -44,7 +55,7 @@ void Contest::take(Contender& contender, bool keep) {
     Sample sample = meter_.take(contender.path, operation_, bytes_, contender.repetitions);
     if (!(sample.seconds > 0) || !std::isfinite(sample.seconds))
       throw Error(ErrorKind::corrupt, "a transfer that took no time was reported");
-    contender.samples.push_back(sample.seconds);
+    contender.samples.push_back(typical_time(sample, operation_));
     if (!keep) return;
     contender.cpu.push_back(std::max(0.0, sample.cpu_seconds));
     const auto room = most_single_times - std::min(most_single_times, contender.each.size());

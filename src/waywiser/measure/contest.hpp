@@ -12,10 +12,14 @@
 
 namespace waywiser {
 
+// How long a sample should take: long beside the clock, short beside the time slice of a busy machine, so that most
+// samples are not interrupted and the median is one of those.
+Seconds sample_aim(Operation operation);
+
 // One path in a contest, and what was measured of it so far.
 struct Contender {
   Path path;
-  int repetitions = 1;  // of a sample, so that it takes about sample_seconds
+  int repetitions = 1;  // of a sample, so that it takes about sample_aim()
   std::vector<Seconds> samples;
   std::vector<Seconds> cpu;
   std::vector<Seconds> each;          // single transfers, where they can be timed
@@ -30,7 +34,7 @@ struct Contender {
 // Measures several paths at one size in interleaved rounds, so that drift of the machine hits all of them alike.
 class Contest {
  public:
-  Contest(Meter& meter, Operation operation, Bytes bytes, Seconds sample_seconds, std::uint64_t seed);
+  Contest(Meter& meter, Operation operation, Bytes bytes, std::uint64_t seed);
 
   // Warms the path up and finds its repetitions. A failure is kept in the contender.
   Contender& enter(const Path& path, int first_guess = 1);
@@ -48,7 +52,6 @@ class Contest {
   Meter& meter_;
   Operation operation_;
   Bytes bytes_;
-  Seconds sample_seconds_;
   std::mt19937_64 random_;
   std::vector<Contender> contenders_;
 };

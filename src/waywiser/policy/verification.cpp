@@ -113,22 +113,20 @@ class Verifier {
     for (const Bytes bytes : sizes_between(least, most, options_.quick)) {
       const PlanRow* row = chooser_.choose(source, destination, pair_class.processes, operation, bytes);
       if (row == nullptr || used.contains(bytes)) continue;
-      Case entry{&pair_class, operation, bytes, row->path, {}, sample_seconds()};
+      Case entry{&pair_class, operation, bytes, row->path, {}, 0};
       for (std::size_t i = 0; i < all.series.size(); ++i) {
         if (!all.costs[i].known(static_cast<double>(bytes))) continue;
-        entry.expected += std::max(sample_seconds(), all.costs[i].seconds(static_cast<double>(bytes)));
+        entry.expected += std::max(sample_aim(operation), all.costs[i].seconds(static_cast<double>(bytes)));
         if (!(all.series[i]->path == row->path)) entry.others.push_back(all.series[i]->path);
       }
       cases.push_back(std::move(entry));
     }
   }
 
-  static Seconds sample_seconds() { return 0.0005; }
   static int rounds(Bytes bytes) { return bytes < large ? 7 : 5; }
 
   void verify(const Case& entry) {
-    Contest contest(meter_, entry.operation, entry.bytes, sample_seconds(),
-                    options_.seed + 1000 + result_.cases.size());
+    Contest contest(meter_, entry.operation, entry.bytes, options_.seed + 1000 + result_.cases.size());
     contest.enter(entry.chosen);
     for (const Path& path : entry.others)
       if (watch_.keep_on()) contest.enter(path);
@@ -175,8 +173,7 @@ class Verifier {
   // Fresh pairs of rounds until it is clear on which side of 5 % the ratio lies. False when stopped.
   bool duel(const Case& entry, const Path& rival, VerifiedCase& result) {
     const int most = options_.quick ? 25 : 41;
-    Contest contest(meter_, entry.operation, entry.bytes, sample_seconds(),
-                    options_.seed + 5000 + result_.cases.size());
+    Contest contest(meter_, entry.operation, entry.bytes, options_.seed + 5000 + result_.cases.size());
     contest.enter(entry.chosen);
     contest.enter(rival);
     Summary ratio;
