@@ -56,9 +56,9 @@ bool PairRoad::receives(const PairRun& run) const {
 }
 
 PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline deadline) {
-  outgoing_ = buffers.outgoing();
-  landing_ = buffers.landing();
-  remote_ = buffers.remote();
+  outgoing_ = turns(buffers.outgoing(), run);
+  landing_ = turns(buffers.landing(), run);
+  remote_ = turns(buffers.remote(), run);
   if (run.seed != 0) prepare(run, deadline);
   const Seated seated(run.seed == 0 ? cpu_ : -1);
   PairResult result;
@@ -80,22 +80,23 @@ void PairRoad::perform(const PairRun& run, Deadline deadline) {
   return role_ == Role::initiator ? send_window(run, deadline) : receive_window(run, deadline);
 }
 
-void PairRoad::put(const PairRun& run, int index) {
-  const Bytes offset = static_cast<Bytes>(index) % run.slots() * run.stride();
-  transport_->put(remote_.slice(offset, run.bytes), outgoing_.slice(offset, run.bytes), *stream_);
+PairRoad::Turn PairRoad::turns(Region buffer, const PairRun& run) {
+  Turn turn;
+  for (Bytes slot = 0; slot < run.slots(); ++slot) turn.slots.push_back(buffer.slice(slot * run.stride(), run.bytes));
+  return turn;
 }
 
-void PairRoad::accept(const PairRun& run, int index) {
-  if (!transport_->two_sided()) return;
-  const Bytes offset = static_cast<Bytes>(index) % run.slots() * run.stride();
-  transport_->accept(landing_.slice(offset, run.bytes), *stream_);
+void PairRoad::put_next() { transport_->put(remote_.take(), outgoing_.take(), *stream_); }
+
+void PairRoad::accept_next() {
+  if (transport_->two_sided()) transport_->accept(landing_.take(), *stream_);
 }
 
 void PairRoad::ping_pong(const PairRun& run, Deadline deadline) {
   const bool singly = role_ == Role::initiator && run.repetitions <= most_timed_singly;
   Seconds before = singly ? now_seconds() : 0;
   for (int i = 0; i < run.repetitions; ++i) {
-    role_ == Role::initiator ? initiate(run, i, deadline) : reply(run, i, deadline);
+    role_ == Role::initiator ? initiate(deadline) : reply(deadline);
     if (!singly) continue;
     const Seconds after = now_seconds();
     each_.push_back((after - before) / 2);
@@ -106,19 +107,19 @@ void PairRoad::ping_pong(const PairRun& run, Deadline deadline) {
 }
 
 // One-sided: the bytes are there, then the flag says so. Two-sided: the messages themselves.
-void PairRoad::initiate(const PairRun& run, int index, Deadline deadline) {
-  accept(run, index);
-  put(run, index);
+void PairRoad::initiate(Deadline deadline) {
+  accept_next();
+  put_next();
   finish(deadline);
   if (transport_->two_sided()) return;
   flags_.tell();
   flags_.wait(deadline);
 }
 
-void PairRoad::reply(const PairRun& run, int index, Deadline deadline) {
-  accept(run, index);
+void PairRoad::reply(Deadline deadline) {
+  accept_next();
   transport_->two_sided() ? finish(deadline) : flags_.wait(deadline);
-  put(run, index);
+  put_next();
   if (transport_->two_sided()) return;
   finish(deadline);
   flags_.tell();
@@ -128,7 +129,7 @@ void PairRoad::reply(const PairRun& run, int index, Deadline deadline) {
 void PairRoad::send_window(const PairRun& run, Deadline deadline) {
   const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
   for (int i = 0; i < run.repetitions; ++i) {
-    put(run, i);
+    put_next();
     if (transport_->two_sided() && (i + 1) % window == 0) finish(deadline);
   }
   finish(deadline);
@@ -138,7 +139,7 @@ void PairRoad::send_window(const PairRun& run, Deadline deadline) {
 void PairRoad::receive_window(const PairRun& run, Deadline deadline) {
   const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
   for (int i = 0; i < run.repetitions && transport_->two_sided(); ++i) {
-    accept(run, i);
+    accept_next();
     if ((i + 1) % window == 0) finish(deadline);
   }
   if (transport_->two_sided()) finish(deadline);
@@ -156,8 +157,8 @@ void PairRoad::both_ways(const PairRun& run, Deadline deadline) {
   const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
   for (int first = 0; first < run.repetitions; first += window) {
     const int last = std::min(run.repetitions, first + window);
-    for (int i = first; i < last; ++i) accept(run, i);
-    for (int i = first; i < last; ++i) put(run, i);
+    for (int i = first; i < last; ++i) accept_next();
+    for (int i = first; i < last; ++i) put_next();
     if (transport_->two_sided()) finish(deadline);
   }
   finish(deadline);
@@ -166,9 +167,9 @@ void PairRoad::both_ways(const PairRun& run, Deadline deadline) {
 
 void PairRoad::prepare(const PairRun& run, Deadline deadline) {
   for (Bytes slot = 0; slot < run.slots(); ++slot) {
-    const Bytes offset = slot * run.stride();
-    if (sends(run)) fill_pattern(*local_stream_, outgoing_.slice(offset, run.bytes), slot_seed(run, role_, slot));
-    if (receives(run)) fill_pattern(*local_stream_, landing_.slice(offset, run.bytes), ~slot_seed(run, role_, slot));
+    const std::uint64_t seed = slot_seed(run, role_, slot);
+    if (sends(run)) fill_pattern(*local_stream_, outgoing_.slots[slot], seed);
+    if (receives(run)) fill_pattern(*local_stream_, landing_.slots[slot], ~seed);
   }
   local_stream_->synchronize(deadline);
   channel_.exchange({{"ready", true}}, deadline);
@@ -179,8 +180,7 @@ Bytes PairRoad::check(const PairRun& run, Deadline deadline) {
   const Role sender = role_ == Role::initiator ? Role::peer : Role::initiator;
   Bytes wrong = 0;
   for (Bytes slot = 0; slot < run.slots(); ++slot)
-    wrong += count_mismatches(*local_stream_, landing_.slice(slot * run.stride(), run.bytes),
-                              slot_seed(run, sender, slot), deadline);
+    wrong += count_mismatches(*local_stream_, landing_.slots[slot], slot_seed(run, sender, slot), deadline);
   return wrong;
 }
 

@@ -40,16 +40,16 @@ class PairRoad {
 
  private:
   void ping_pong(const PairRun& run, Deadline deadline);
-  void initiate(const PairRun& run, int index, Deadline deadline);
-  void reply(const PairRun& run, int index, Deadline deadline);
+  void initiate(Deadline deadline);
+  void reply(Deadline deadline);
   void send_window(const PairRun& run, Deadline deadline);
   void receive_window(const PairRun& run, Deadline deadline);
   void end_together(Deadline deadline);
   void both_ways(const PairRun& run, Deadline deadline);
   void perform(const PairRun& run, Deadline deadline);
 
-  void put(const PairRun& run, int index);
-  void accept(const PairRun& run, int index);
+  void put_next();
+  void accept_next();
   void finish(Deadline deadline) { transport_->finish(*stream_, deadline); }
 
   bool sends(const PairRun& run) const;
@@ -65,7 +65,19 @@ class PairRoad {
   std::unique_ptr<Stream> stream_;        // on which the transport works
   std::unique_ptr<Stream> local_stream_;  // where this process's buffers are
   std::unique_ptr<Transport> transport_;
-  Region outgoing_, landing_, remote_;
+  // Slots that the transfers go through in turn.
+  struct Turn {
+    std::vector<Region> slots;
+    std::size_t next = 0;
+    Region take() {
+      const Region slot = slots[next];
+      next = next + 1 == slots.size() ? 0 : next + 1;
+      return slot;
+    }
+  };
+  static Turn turns(Region buffer, const PairRun& run);
+
+  Turn outgoing_, landing_, remote_;
   std::vector<Seconds> each_;
 };
 
