@@ -226,7 +226,7 @@ void two_process_rows(Bench& bench, PeerChannel& channel, Region from) {
     auto [message, descriptors] = channel.receive(soon());
     const MemoryHandle handle = handle_from(message, std::move(descriptors));
     const Seconds start = now_seconds();
-    const Memory opened = bench.platform.open_memory(handle);
+    const Memory opened = bench.platform.open_memory_for(handle, gpu(0));
     const std::string prefix = memory == 0 ? "two processes (cudaIpc)" : "two processes (descriptor)";
     bench.row(prefix + " open", handle.bytes, now_seconds() - start, true);
     peer_rows(bench, from, opened.region(), 1, prefix);

@@ -1,7 +1,8 @@
 """Which libucp.so.0 the core opens.
 
 Two copies of UCX in one process break each other, so a copy that is already mapped (by mpi4py, say) wins; then
-WAYWISER_LIBUCP, then the system's copy (the only one with RDMA), then the libucx wheel by its full path.
+WAYWISER_LIBUCP, then the system's copy (the only one with RDMA), then the libucx wheel by its full path. On a machine
+with an NVIDIA driver a system copy without the CUDA module comes after the wheel, which has it.
 """
 
 from __future__ import annotations
@@ -62,6 +63,16 @@ def _wheel() -> Path | None:
     return None
 
 
+def _knows_cuda(libucp: Path) -> bool:
+    """Whether the modules of this libucp include CUDA's."""
+    folder = libucp.resolve().parent / "ucx"
+    return any(folder.glob("libuct_cuda.so*"))
+
+
+def _has_nvidia_driver() -> bool:
+    return Path("/proc/driver/nvidia/version").exists()
+
+
 def find_libucp() -> LibucpChoice:
     """The libucp to use; loads nothing."""
     mapped = _mapped()
@@ -70,10 +81,10 @@ def find_libucp() -> LibucpChoice:
     named = os.environ.get(_VARIABLE)
     if named:
         return LibucpChoice(Path(named), "environment")
-    for origin, path in (("system", _system()), ("wheel", _wheel())):
-        if path is not None:
-            return LibucpChoice(path, origin)
-    return LibucpChoice(None, "none")
+    found = [LibucpChoice(path, origin) for origin, path in (("system", _system()), ("wheel", _wheel())) if path]
+    if _has_nvidia_driver():
+        found.sort(key=lambda choice: choice.path is None or not _knows_cuda(choice.path))
+    return found[0] if found else LibucpChoice(None, "none")
 
 
 def select_libucp() -> LibucpChoice:

@@ -16,6 +16,7 @@ def places(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.delenv("WAYWISER_LIBUCP", raising=False)
     for place in ("_mapped", "_system", "_wheel"):
         monkeypatch.setattr(ucx_library, place, lambda: None)
+    monkeypatch.setattr(ucx_library, "_has_nvidia_driver", lambda: False)
     return monkeypatch
 
 
@@ -29,6 +30,18 @@ def test_order_of_the_places(places: pytest.MonkeyPatch) -> None:
     assert find_libucp() == LibucpChoice(Path("/named"), "environment")
     places.setattr(ucx_library, "_mapped", lambda: Path("/mapped"))
     assert find_libucp() == LibucpChoice(Path("/mapped"), "mapped")
+
+
+def test_with_a_gpu_a_copy_with_cuda_comes_first(places: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("system", "wheel"):
+        (tmp_path / name / "ucx").mkdir(parents=True)
+        places.setattr(ucx_library, f"_{name}", lambda name=name: tmp_path / name / "libucp.so.0")
+    (tmp_path / "wheel" / "ucx" / "libuct_cuda.so.0").touch()
+    assert find_libucp().origin == "system"
+    places.setattr(ucx_library, "_has_nvidia_driver", lambda: True)
+    assert find_libucp().origin == "wheel"
+    (tmp_path / "system" / "ucx" / "libuct_cuda.so").touch()
+    assert find_libucp().origin == "system"
 
 
 def test_the_choice_is_left_in_the_environment(places: pytest.MonkeyPatch) -> None:

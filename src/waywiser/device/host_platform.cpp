@@ -35,7 +35,7 @@ class HostPlatform : public Platform {
   }
 
   MemoryHandle export_memory(const Memory& memory) override { return export_host(memory); }
-  Memory open_memory(const MemoryHandle& handle) override { return Memory(open_host(handle)); }
+  Memory open_memory_for(const MemoryHandle& handle, Place /*user*/) override { return Memory(open_host(handle)); }
 
   std::unique_ptr<Stream> open_stream(Place place) override {
     check(place, Allocation::pageable);

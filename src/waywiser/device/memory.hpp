@@ -23,6 +23,7 @@ struct MemoryHandle {
   HandleKind kind = HandleKind::descriptor;
   Place place;
   Bytes bytes = 0;
+  Bytes offset = 0;  // of the memory in what the handle opens
   std::array<std::byte, 64> opaque{};
   Descriptor descriptor;
 };

@@ -36,7 +36,10 @@ class Platform {
   // Throws unavailable when this allocation cannot be shared (pageable, pinned).
   virtual MemoryHandle export_memory(const Memory& memory) = 0;
   // Maps another process's memory for the local devices. Throws device when its owner has closed it.
-  virtual Memory open_memory(const MemoryHandle& handle) = 0;
+  // Its address is for kernels and copies of `user`, which matters between GPUs: a plain GPU allocation is mapped for
+  // one.
+  virtual Memory open_memory_for(const MemoryHandle& handle, Place user) = 0;
+  Memory open_memory(const MemoryHandle& handle) { return open_memory_for(handle, handle.place); }
 
   virtual std::unique_ptr<Stream> open_stream(Place place) = 0;
   virtual std::unique_ptr<Event> create_event(Place place) = 0;

@@ -44,6 +44,9 @@ class Stream {
   // when this stream's device cannot reach them.
   virtual const std::byte* reach(ConstRegion region) const { return region.data; }
   std::byte* reach(Region region) const { return const_cast<std::byte*>(reach(ConstRegion(region))); }
+  // To be called before a copy out of pageable memory that this stream itself has written or will write: CUDA may read
+  // such memory when the copy is enqueued. Waits where that is so.
+  virtual void before_pageable_read() {}
   // GPU streams only; a host stream throws unavailable.
   virtual void launch(const Kernel& kernel) = 0;
   // Writes / waits for >= on the 8-byte aligned flag, after / before the work enqueued around it.

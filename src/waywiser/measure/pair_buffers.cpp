@@ -3,6 +3,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/transport/memory_message.hpp"
+#include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
 namespace {
@@ -22,6 +23,14 @@ Allocation outgoing_allocation(const Path& path, Place place, Place other) {
   return other.is_gpu() && !pageable ? Allocation::pinned : Allocation::pageable;
 }
 
+// The GPU whose copies or kernels write the other process's memory. Staged copies end at the destination's own GPU.
+Place user_of_remote(const Path& path) {
+  if (path.mechanism == "host_staged" || path.mechanism == "relay") return path.destination;
+  const Mechanism* mechanism = find_mechanism(path.mechanism);
+  const Place worker = mechanism == nullptr ? path.destination : mechanism->works_on(path);
+  return worker.is_gpu() ? worker : path.destination;
+}
+
 }  // namespace
 
 Path reversed(const Path& path) { return for_pair(path, path.destination, path.source); }
@@ -30,7 +39,7 @@ Path outgoing_path(const Path& path, Role role) { return role == Role::initiator
 
 std::string buffers_key(const Path& path) {
   const auto number = [](Allocation allocation) { return std::to_string(static_cast<int>(allocation)); };
-  return pair_text(path) + " " + (two_sided(path) ? "private " : "shared ") +
+  return pair_text(path) + " " + (two_sided(path) ? "private " : "shared ") + text(user_of_remote(path)) + " " +
          number(landing_allocation(path, path.source)) + number(landing_allocation(path, path.destination)) +
          number(outgoing_allocation(path, path.source, path.destination)) +
          number(outgoing_allocation(path, path.destination, path.source));
@@ -40,6 +49,7 @@ PairBuffers::PairBuffers(Platform& platform, const Path& path, Role role, Bytes 
     : platform_(platform), capacity_(capacity), shared_(!two_sided(path)) {
   const Path out = outgoing_path(path, role);
   remote_place_ = out.destination;
+  user_ = user_of_remote(out);
   outgoing_ = platform.allocate(out.source, capacity, outgoing_allocation(path, out.source, out.destination));
   landing_ = platform.allocate(out.source, capacity, landing_allocation(path, out.source));
 }
@@ -55,7 +65,7 @@ void PairBuffers::share(PeerChannel& channel, Deadline deadline) {
       memory_handle_from_json(require(message, "landing", "message from the peer process"), descriptors);
   if (theirs.bytes < capacity_ || theirs.place != remote_place_)
     throw Error(ErrorKind::invalid_input, "the peer process shared another memory than was agreed");
-  remote_ = platform_.open_memory(theirs);
+  remote_ = platform_.open_memory_for(theirs, user_);
 }
 
 }  // namespace waywiser

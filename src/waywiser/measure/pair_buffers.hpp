@@ -34,6 +34,7 @@ class PairBuffers {
   Bytes capacity_;
   bool shared_;
   Place remote_place_;
+  Place user_;  // the GPU that reaches the remote memory
   Memory outgoing_, landing_, remote_;
 };
 

@@ -31,6 +31,7 @@ Json to_json(const MemoryHandle& handle) {
   return {{"kind", std::ranges::find(kinds, handle.kind, &std::pair<HandleKind, std::string_view>::first)->second},
           {"place", text(handle.place)},
           {"bytes", handle.bytes},
+          {"offset", handle.offset},
           {"opaque", opaque},
           {"descriptor", handle.descriptor.open()}};
 }
@@ -40,6 +41,7 @@ MemoryHandle memory_handle_from_json(const Json& value, std::vector<Descriptor>&
   handle.kind = kind_of(require_string(value, "kind", what));
   handle.place = parse_place(require_string(value, "place", what));
   handle.bytes = static_cast<Bytes>(require_integer(value, "bytes", what, 0, largest_memory));
+  handle.offset = static_cast<Bytes>(require_integer(value, "offset", what, 0, largest_memory));
   const Json& opaque = require_array(value, "opaque", what);
   if (opaque.size() != handle.opaque.size()) refuse("'opaque' must have 64 bytes");
   for (std::size_t i = 0; i < opaque.size(); ++i) {

@@ -8,8 +8,6 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds longest_staging = 60;
-
 // Between two host memories a stream of a GPU does it by a host function.
 void copy_on(Stream& stream, Region destination, ConstRegion source) {
   if (destination.place.is_gpu() || source.place.is_gpu()) {
@@ -60,8 +58,7 @@ void TwoLegCopy::move_chunk(Region destination, ConstRegion source, std::size_t 
   first(caller).wait(*events.empty);
   copy_on(first(caller), buffer, source);
   first(caller).record(*events.full);
-  // A copy out of pageable memory may read it when it is enqueued, not when its turn comes.
-  if (legs_.allocation == Allocation::pageable) first(caller).synchronize(Deadline::in(longest_staging));
+  if (legs_.allocation == Allocation::pageable) first(caller).before_pageable_read();
   second(caller).wait(*events.full);
   copy_on(second(caller), destination, buffer);
   second(caller).record(*events.empty);

@@ -13,12 +13,21 @@
 namespace waywiser {
 namespace {
 
-Memory own(Place place, Bytes bytes, Allocation allocation, std::shared_ptr<CudaRange> range) {
+Memory own(Place place, Bytes bytes, Allocation allocation, std::shared_ptr<CudaRange> range, Bytes offset = 0) {
   auto block = std::make_unique<CudaBlock>();
-  block->region = {range->data(), bytes, place};
+  block->region = {range->data() + offset, bytes, place};
   block->allocation = allocation;
   block->range = std::move(range);
   return Memory(std::move(block));
+}
+
+// A small cudaMalloc is a part of a larger block, and an IPC handle opens the block.
+Bytes offset_in_allocation(const std::byte* data) {
+  CUdeviceptr start = 0;
+  std::size_t length = 0;
+  const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(data));
+  check_driver(driver().mem_address_range(&start, &length, address), "cuMemGetAddressRange");
+  return address - start;
 }
 
 bool supports(int ordinal, CUdevice_attribute attribute) {
@@ -148,25 +157,37 @@ MemoryHandle CudaPlatform::export_memory(const Memory& memory) {
   const CurrentDevice current(ordinal(handle.place.index));
   check_cuda(cudaIpcGetMemHandle(&native, block->range->data()), "cudaIpcGetMemHandle");
   std::memcpy(handle.opaque.data(), &native, sizeof native);
+  handle.offset = offset_in_allocation(block->range->data());
   const std::scoped_lock lock(mutex_);
-  open_handles_[handle.opaque] = block->range;
+  exported_[{handle.opaque, handle.offset}] = block->range;
   return handle;
 }
 
-std::shared_ptr<CudaRange> CudaPlatform::open_ipc(const MemoryHandle& handle) {
+std::shared_ptr<CudaRange> CudaPlatform::exported_here(const MemoryHandle& handle) {
+  const std::scoped_lock lock(mutex_);
+  std::erase_if(exported_, [](const auto& entry) { return entry.second.expired(); });
+  const auto found = exported_.find({handle.opaque, handle.offset});
+  return found == exported_.end() ? nullptr : found->second.lock();
+}
+
+std::shared_ptr<CudaRange> CudaPlatform::open_ipc(const MemoryHandle& handle, int user) {
   const std::scoped_lock lock(mutex_);
   std::erase_if(open_handles_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<CudaRange>& known = open_handles_[handle.opaque];
+  std::weak_ptr<CudaRange>& known = open_handles_[{handle.opaque, user}];
   if (auto open = known.lock()) return open;
   cudaIpcMemHandle_t native{};
   std::memcpy(&native, handle.opaque.data(), sizeof native);
-  auto opened = std::make_shared<OpenedRange>(ordinal(handle.place.index), native);
+  auto opened = std::make_shared<OpenedRange>(user, native);
   known = opened;
   return opened;
 }
 
-Memory CudaPlatform::open_memory(const MemoryHandle& handle) {
-  if (handle.kind == HandleKind::cuda_ipc) return own(handle.place, handle.bytes, Allocation::gpu, open_ipc(handle));
+Memory CudaPlatform::open_memory_for(const MemoryHandle& handle, Place user) {
+  if (handle.kind == HandleKind::cuda_ipc) {
+    if (auto mine = exported_here(handle)) return own(handle.place, handle.bytes, Allocation::gpu, std::move(mine));
+    const std::shared_ptr<CudaRange> opened = open_ipc(handle, ordinal((user.is_gpu() ? user : handle.place).index));
+    return own(handle.place, handle.bytes, Allocation::gpu, opened, handle.offset);
+  }
   if (handle.kind == HandleKind::gpu_descriptor)
     return own(handle.place, handle.bytes, Allocation::gpu_mapped,
                std::make_shared<MappedRange>(handle.descriptor, ordinal(handle.place.index), handle.bytes,

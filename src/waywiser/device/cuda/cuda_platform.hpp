@@ -24,7 +24,7 @@ class CudaPlatform : public Platform {
   std::optional<std::string> why_not_allocatable(Place place, Allocation allocation) const override;
   Memory allocate(Place place, Bytes bytes, Allocation allocation) override;
   MemoryHandle export_memory(const Memory& memory) override;
-  Memory open_memory(const MemoryHandle& handle) override;
+  Memory open_memory_for(const MemoryHandle& handle, Place user) override;
   std::unique_ptr<Stream> open_stream(Place place) override;
   std::unique_ptr<Event> create_event(Place place) override;
   Json state() const override;
@@ -36,13 +36,15 @@ class CudaPlatform : public Platform {
   std::vector<int> reachers(int gpu) const;
   Memory allocate_gpu(Place place, Bytes bytes, Allocation allocation);
   Memory allocate_host(Place place, Bytes bytes, Allocation allocation);
-  std::shared_ptr<CudaRange> open_ipc(const MemoryHandle& handle);
+  std::shared_ptr<CudaRange> exported_here(const MemoryHandle& handle);
+  std::shared_ptr<CudaRange> open_ipc(const MemoryHandle& handle, int user);
 
   std::vector<CudaDevice> devices_;
   std::unique_ptr<Platform> host_;
-  // What is open by cudaIpc, and what this process itself gave out, which CUDA would not open here. Opening costs up
-  // to 4 ms, so a handle that is open is shared.
-  std::map<OpaqueHandle, std::weak_ptr<CudaRange>> open_handles_;
+  // What is open by cudaIpc, by handle and the GPU that uses it. Opening costs up to 4 ms, so it is shared.
+  std::map<std::pair<OpaqueHandle, int>, std::weak_ptr<CudaRange>> open_handles_;
+  // What this process itself gave out, by handle and offset: CUDA would not open it here.
+  std::map<std::pair<OpaqueHandle, Bytes>, std::weak_ptr<CudaRange>> exported_;
   std::mutex mutex_;
 };
 

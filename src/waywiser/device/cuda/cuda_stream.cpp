@@ -14,7 +14,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds longest_host_event = 60;
+constexpr Seconds longest_wait = 60;
 
 CUdeviceptr flag_address(ConstRegion flag) {
   const auto address = reinterpret_cast<std::uintptr_t>(flag.data);
@@ -99,8 +99,10 @@ void CudaStream::wait(const Event& event) {
   if (const auto* own = dynamic_cast<const CudaEvent*>(&event))
     check_cuda(cudaStreamWaitEvent(stream_, own->native(), 0), "cudaStreamWaitEvent");
   else
-    event.synchronize(Deadline::in(longest_host_event));
+    event.synchronize(Deadline::in(longest_wait));
 }
+
+void CudaStream::before_pageable_read() { synchronize(Deadline::in(longest_wait)); }
 
 bool CudaStream::done() { return is_done(cudaStreamQuery(stream_), place_); }
 

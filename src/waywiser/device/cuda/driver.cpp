@@ -31,6 +31,7 @@ Driver find_all() {
   find(driver.device_get_attribute, "cuDeviceGetAttribute");
   find(driver.stream_write_value, "cuStreamWriteValue64");
   find(driver.stream_wait_value, "cuStreamWaitValue64");
+  find(driver.mem_address_range, "cuMemGetAddressRange");
   find(driver.mem_granularity, "cuMemGetAllocationGranularity");
   find(driver.mem_create, "cuMemCreate");
   find(driver.mem_release, "cuMemRelease");

@@ -13,6 +13,7 @@ struct Driver {
   CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
   CUresult (*stream_write_value)(CUstream, CUdeviceptr, cuuint64_t, unsigned);
   CUresult (*stream_wait_value)(CUstream, CUdeviceptr, cuuint64_t, unsigned);
+  CUresult (*mem_address_range)(CUdeviceptr*, std::size_t*, CUdeviceptr);
   CUresult (*mem_granularity)(std::size_t*, const CUmemAllocationProp*, CUmemAllocationGranularity_flags);
   CUresult (*mem_create)(CUmemGenericAllocationHandle*, std::size_t, const CUmemAllocationProp*, unsigned long long);
   CUresult (*mem_release)(CUmemGenericAllocationHandle);

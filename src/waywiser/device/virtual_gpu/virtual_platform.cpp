@@ -92,7 +92,7 @@ class VirtualPlatform : public Platform {
   }
 
   MemoryHandle export_memory(const Memory& memory) override;
-  Memory open_memory(const MemoryHandle& handle) override;
+  Memory open_memory_for(const MemoryHandle& handle, Place user) override;
 
   std::unique_ptr<Stream> open_stream(Place place) override {
     check(place, place.is_gpu() ? Allocation::gpu : Allocation::pageable);
@@ -132,7 +132,7 @@ MemoryHandle VirtualPlatform::export_memory(const Memory& memory) {
   return handle;
 }
 
-Memory VirtualPlatform::open_memory(const MemoryHandle& handle) {
+Memory VirtualPlatform::open_memory_for(const MemoryHandle& handle, Place /*user*/) {
   if (!handle.place.is_gpu()) return Memory(keep_host(bus_, open_host(handle)));
   check(handle.place, Allocation::gpu);
   if (handle.kind != HandleKind::descriptor)
