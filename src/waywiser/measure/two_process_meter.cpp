@@ -58,8 +58,8 @@ TwoProcessMeter::~TwoProcessMeter() = default;
 
 pid_t TwoProcessMeter::peer() const noexcept { return session_ ? session_->process.id() : -1; }
 
-TwoProcessMeter::Session& TwoProcessMeter::session() {
-  if (session_ && !session_->process.channel().peer_ended()) return *session_;
+void TwoProcessMeter::begin() {
+  if (session_ && !session_->process.channel().peer_ended()) return;
   session_.reset();
   auto fresh = std::make_unique<Session>(platform_, program_);
   PeerChannel& channel = fresh->process.channel();
@@ -71,7 +71,6 @@ TwoProcessMeter::Session& TwoProcessMeter::session() {
     throw Error(ErrorKind::unavailable,
                 "the peer process cannot begin: " + require_string(answer, "error", answer_name));
   session_ = std::move(fresh);
-  return *session_;
 }
 
 // Replaces a peer after every failure: it may be anywhere in a transfer. What it said last explains the most.
@@ -96,6 +95,7 @@ void TwoProcessMeter::fail(const Error& problem, const std::string& doing) {
 template <typename Work>
 auto TwoProcessMeter::attempt(const std::string& what, Work work) {
   try {
+    begin();
     return work();
   } catch (const Error& problem) {
     fail(problem, what);
@@ -103,7 +103,7 @@ auto TwoProcessMeter::attempt(const std::string& what, Work work) {
 }
 
 Json TwoProcessMeter::command(const Json& body, Seconds seconds) {
-  Session& both = session();
+  Session& both = *session_;
   PeerChannel& channel = both.process.channel();
   const Deadline deadline = Deadline::in(seconds);
   Json message = body;
@@ -118,7 +118,7 @@ Json TwoProcessMeter::command(const Json& body, Seconds seconds) {
 }
 
 void TwoProcessMeter::open(const Path& path) {
-  Session& both = session();
+  Session& both = *session_;
   const std::string key = road_key(path);
   const auto found = std::ranges::find(both.roads, key);
   if (found != both.roads.end()) return both.roads.splice(both.roads.end(), both.roads, found);
@@ -131,7 +131,7 @@ void TwoProcessMeter::open(const Path& path) {
 }
 
 void TwoProcessMeter::make_room(const Path& path, Bytes capacity) {
-  Session& both = session();
+  Session& both = *session_;
   const std::string key = buffers_key(path);
   if (const auto found = both.buffers.find(key); found != both.buffers.end() && found->second >= capacity) return;
   Bytes total = capacity;

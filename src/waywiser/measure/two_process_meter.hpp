@@ -40,7 +40,7 @@ class TwoProcessMeter : public Meter {
     PairResult mine, theirs;
   };
 
-  Session& session();
+  void begin();  // a peer to work with; only between cases, for a new one has nothing open
   Json command(const Json& body, Seconds seconds);
   Both run(const Path& path, const PairRun& run);
   void open(const Path& path);
