@@ -125,6 +125,17 @@ TEST(Campaign, APathThatFailsIsRejectedFromThatSizeOn) {
   }
 }
 
+TEST(Campaign, APathWithTwoModesIsNotedAndKeepsItsMedian) {
+  MadeUpMeter meter = two_links();
+  int calls = 0;
+  meter.links["b"].seconds = [&calls](double bytes) { return (++calls % 3 == 0 ? 4 : 1) * (1e-5 + bytes / 1e11); };
+  const Profile profile = run_campaign(two_paths(), meter, short_options(), nullptr, {});
+  for (const Point& point : series_of(profile, "b")->points)
+    EXPECT_NEAR(point.seconds, 1e-5 + static_cast<double>(point.bytes) / 1e11, 1e-12) << point.bytes;
+  EXPECT_NE(profile.state["notes"].dump().find("gpu0>gpu1 b latency"), std::string::npos);
+  EXPECT_NE(profile.state["notes"].dump().find("two modes"), std::string::npos);
+}
+
 TEST(Campaign, UnavailableIsAnAnswer) {
   MadeUpMeter meter = two_links();
   meter.missing = {"b"};

@@ -152,5 +152,12 @@ TEST(VirtualMachine, TakesPeerAccessAndNearestMemoryFromTheTopology) {
   EXPECT_EQ(platform->nearest_host(3), host(1));
 }
 
+TEST(Enumerate, OfTwoProcessesOneCoreIsTheOthers) {
+  Topology topology;
+  topology.devices = {{"host0", "host", "", "", 0, "0-1", 0, {}}};
+  EXPECT_EQ(families(topology, host(0), host(0), 1).front().grid.front().values.size(), 2u);
+  EXPECT_EQ(families(topology, host(0), host(0), 2).front().grid.front().values, std::vector<std::string>{"1"});
+}
+
 }  // namespace
 }  // namespace waywiser
