@@ -15,9 +15,9 @@ using Fixed = std::map<std::string, std::string>;
 constexpr std::size_t most_relays = 2;
 constexpr int most_threads = 64;
 
-const Values chunks{"64K", "256K", "1M", "4M", "16M"};
+const Values chunks{"256K", "1M", "2M", "4M", "8M", "16M"};
 const Values relay_chunks{"256K", "1M", "4M"};
-const Values depths{"2", "3", "4"};
+const Values depths{"2", "4"};
 
 int number(std::string_view text) {
   int value = 0;
