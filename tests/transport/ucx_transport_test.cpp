@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include "tests/transport/sanitized.hpp"
 #include "tests/transport/two_processes.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/kernels/pattern.hpp"
@@ -40,6 +41,7 @@ bool intact(Side& side, Bytes offset, Bytes bytes, std::uint64_t seed) {
 class UcxTransport : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
+    if (!cma_runs && std::string(GetParam()) == "cma") GTEST_SKIP() << "AddressSanitizer";
     const auto platform = open_host_platform();
     if (const auto why = why_unavailable(ucx_path(GetParam()), {*platform})) GTEST_SKIP() << *why;
   }
