@@ -136,6 +136,18 @@ TEST(Campaign, APathWithTwoModesIsNotedAndKeepsItsMedian) {
   EXPECT_NE(profile.state["notes"].dump().find("two modes"), std::string::npos);
 }
 
+TEST(Campaign, ADisturbedSizeIsMeasuredAgain) {
+  MadeUpMeter meter = two_links();
+  int calls = 0;  // disturbed for as long as the first comparison at this size lasts
+  meter.links["a"].seconds = [&calls](double bytes) {
+    const bool disturbed = bytes == 4096 && ++calls <= 12;
+    return (disturbed ? 50 : 1) * (1e-6 + bytes / 1e9);
+  };
+  const Profile profile = run_campaign(two_paths(), meter, short_options(), nullptr, {});
+  for (const Point& point : series_of(profile, "a")->points)
+    EXPECT_NEAR(point.seconds, 1e-6 + static_cast<double>(point.bytes) / 1e9, 1e-12) << point.bytes;
+}
+
 TEST(Campaign, UnavailableIsAnAnswer) {
   MadeUpMeter meter = two_links();
   meter.missing = {"b"};

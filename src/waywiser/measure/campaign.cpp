@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <tuple>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/comparison.hpp"
@@ -13,7 +15,8 @@
 namespace waywiser {
 namespace {
 
-constexpr double search_share = 0.2, grid_share = 0.9;  // of the budget; refinement takes the rest
+// Of the budget, from the start; sizes around switches take the rest.
+constexpr double search_share = 0.2, grid_share = 0.8, look_again_share = 0.9;
 constexpr int most_passes = 8;
 
 // A class of pairs with the paths that are measured for it.
@@ -50,7 +53,9 @@ class Campaign {
     try {
       search_all();
       measure_grid();
+      look_again(look_again_share);
       refine();
+      look_again(1);
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::interrupted) throw;
       watch_.stop();
@@ -213,6 +218,21 @@ class Campaign {
     }
     if (!begin(group.work->subject->pair_class, group.operation, group.bytes)) return;
     comparer_.compare(group.work->paths, group.operation, group.bytes, wanted);
+    measured_.insert({group.work, group.operation, group.bytes});
+  }
+
+  // What earlier runs measured stays as it is.
+  void look_again(double budget_share) {
+    for (const Work& work : work_)
+      for (const Operation operation : work.operations)
+        for (const Bytes bytes : doubtful_sizes(store_, work.paths, operation)) {
+          const auto found = measured_.find({&work, operation, bytes});
+          if (found == measured_.end() || watch_.stopped()) continue;
+          const Effort wanted = effort(bytes, watch_.left(budget_share) / 20);
+          const Seconds least = comparer_.again_seconds(work.paths, operation, bytes, wanted);
+          if (watch_.left(budget_share) <= least || !begin(work.subject->pair_class, operation, bytes)) continue;
+          comparer_.compare_again(work.paths, operation, bytes, wanted);
+        }
   }
 
   // ---- around the switches ----
@@ -291,6 +311,7 @@ class Campaign {
   Watch watch_;
   int left_out_ = 0;
   PointStore store_, searched_;
+  std::set<std::tuple<const Work*, Operation, Bytes>> measured_;  // by this run
   Comparer comparer_;
   std::vector<Work> work_;
   std::vector<FirstUse> first_use_;

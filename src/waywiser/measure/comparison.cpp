@@ -73,11 +73,12 @@ bool Comparer::intact(const Path& path, Operation operation, Bytes bytes) {
   return true;
 }
 
-Contest Comparer::enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes) {
+Contest Comparer::enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes, bool again) {
   Contest contest(meter_, operation, bytes, ++seed_);
   for (const Path& path : paths) {
     if (!keep_on_()) break;
-    if (missing(path, operation, bytes) && intact(path, operation, bytes)) contest.enter(path);
+    const bool wanted = again ? store_.find(path, operation, bytes) != nullptr : missing(path, operation, bytes);
+    if (wanted && intact(path, operation, bytes)) contest.enter(path);
   }
   return contest;
 }
@@ -101,6 +102,18 @@ void Comparer::compare(const std::vector<Path>& paths, Operation operation, Byte
   const int rounds = run_rounds(contest, effort);
   // Stopped by the user: an unfinished comparison would favour nobody, but say little; the next run repeats it.
   if (rounds >= std::min(effort.least, rounds_of_slow)) settle(contest, operation, bytes, store_);
+}
+
+void Comparer::compare_again(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) {
+  Contest contest = enter_all(paths, operation, bytes, true);
+  if (run_rounds(contest, effort) < std::min(effort.least, rounds_of_slow)) return;
+  PointStore fresh;
+  settle(contest, operation, bytes, fresh);
+  for (const Path& path : paths) {
+    const Point* now = fresh.find(path, operation, bytes);
+    const Point* before = store_.find(path, operation, bytes);
+    if (now != nullptr && before != nullptr && now->seconds < before->seconds) store_.add(path, operation, *now);
+  }
 }
 
 void Comparer::search(const std::vector<Path>& paths, Operation operation, Bytes bytes, PointStore& searched) {
@@ -141,6 +154,15 @@ Seconds Comparer::least_seconds(const std::vector<Path>& paths, Operation operat
     sum += std::max(each * (effort.least + 2), sample_aim(operation) * effort.least);
     if (bytes >= (1 << 20)) sum += verify_seconds_per_byte_ * static_cast<double>(bytes);
   }
+  return sum;
+}
+
+Seconds Comparer::again_seconds(const std::vector<Path>& paths, Operation operation, Bytes bytes,
+                                const Effort& effort) const {
+  Seconds sum = 0;
+  for (const Path& path : paths)
+    if (const Point* point = store_.find(path, operation, bytes))
+      sum += std::max(point->seconds, sample_aim(operation)) * (effort.least + 2);
   return sum;
 }
 

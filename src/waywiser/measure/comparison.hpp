@@ -26,16 +26,20 @@ class Comparer {
 
   // Leaves out what the store has already, what was rejected, and what memory does not allow.
   void compare(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort);
+  // Measures again what is there; of each path the lower median stays, for what disturbs a sample only ever adds to it.
+  void compare_again(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort);
   // Successive halving among the paths. Their times go to `searched`, not to the store; failures to the store.
   void search(const std::vector<Path>& paths, Operation operation, Bytes bytes, PointStore& searched);
 
   bool missing(const Path& path, Operation operation, Bytes bytes) const;
   // From the nearest smaller measured size; 0 when nothing is known.
   Seconds least_seconds(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) const;
+  // What comparing again takes at least.
+  Seconds again_seconds(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) const;
   const std::set<std::string>& notes() const noexcept { return notes_; }
 
  private:
-  Contest enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes);
+  Contest enter_all(const std::vector<Path>& paths, Operation operation, Bytes bytes, bool again = false);
   bool intact(const Path& path, Operation operation, Bytes bytes);
   int run_rounds(Contest& contest, const Effort& effort);
   void settle(Contest& contest, Operation operation, Bytes bytes, PointStore& into);

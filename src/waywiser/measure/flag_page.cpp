@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t cells_apart = 256;  // not on one cache line, nor on a pair that is fetched together
-constexpr unsigned quick_turns = 40000;  // tens of microseconds
+constexpr unsigned quick_turns = 40000;   // tens of microseconds
 constexpr unsigned turns_between_looks = 64;
 
 Descriptor make_page() {

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <map>
+#include <set>
 
 #include "waywiser/measure/size_grid.hpp"
 
@@ -11,6 +12,7 @@ namespace {
 constexpr Bytes smallest = 64;
 constexpr double close_sizes = 1.25;    // neighbours of this ratio tell enough about a switch between them,
 constexpr double closest_sizes = 1.05;  // and of this one about a cliff:
+constexpr double doubtful = 1.15;       // times the time of a larger message
 constexpr double cliff = 1.5;           // a switch of paths whose times have this ratio
 
 struct Winner {
@@ -52,6 +54,19 @@ std::vector<Bytes> switch_sizes(const PointStore& store, const std::vector<Path>
     if (gap > close_sizes || (gap > closest_sizes && steep)) sizes.push_back(middle);
   }
   return sizes;
+}
+
+std::vector<Bytes> doubtful_sizes(const PointStore& store, const std::vector<Path>& paths, Operation operation) {
+  std::set<Bytes> sizes;
+  for (const Path& path : paths) {
+    const std::vector<Point> points = store.points(path, operation);
+    Seconds larger = std::numeric_limits<Seconds>::infinity();
+    for (auto point = points.rbegin(); point != points.rend(); ++point) {
+      if (point->seconds > doubtful * larger) sizes.insert(point->bytes);
+      larger = std::min(larger, point->seconds);
+    }
+  }
+  return {sizes.begin(), sizes.end()};
 }
 
 }  // namespace waywiser

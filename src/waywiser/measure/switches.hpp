@@ -10,4 +10,7 @@ namespace waywiser {
 // smaller still where a cliff makes the wrong path expensive. So a finished profile has nothing left to add.
 std::vector<Bytes> switch_sizes(const PointStore& store, const std::vector<Path>& paths, Operation operation);
 
+// Sizes at which a path took clearly longer than for a larger message: the machine was probably disturbed.
+std::vector<Bytes> doubtful_sizes(const PointStore& store, const std::vector<Path>& paths, Operation operation);
+
 }  // namespace waywiser
