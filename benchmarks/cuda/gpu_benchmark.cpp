@@ -1,12 +1,14 @@
 // Times, on the GPUs of this machine: the courier beside cudaMemcpy, copies between GPUs beside the copy engine's own
 // limit, and staging through host memory beside the slower PCIe direction; in one process, and with the memory of a
-// second process. One JSON object on standard output, times in seconds, rates in bytes/s; a table on standard error.
+// second process; with --courier, only the courier and its settings. One JSON object on standard output, times in
+// seconds, rates in bytes/s; a table on standard error.
 #include <cuda_runtime_api.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -85,19 +87,25 @@ struct Bench {
   }
 };
 
-void courier_rows(Bench& bench, Region far, const std::string& prefix, bool sweep) {
-  const Memory near_memory = bench.platform.allocate(host(0), 64 << 10, Allocation::pinned);
-  const Region near = near_memory.region();
-  std::vector<CourierOptions> variants(1);
-  if (sweep) {
-    for (unsigned warps : {1u, 4u, 8u, 32u}) {
+// The settings of the courier beside each other.
+std::vector<CourierOptions> courier_variants() {
+  std::vector<CourierOptions> variants(2);
+  for (unsigned warps : {16u, 9u, 5u})
+    for (Seconds rest : {0.0, 0.2e-6, 0.4e-6, 0.6e-6, 0.8e-6}) {
       variants.emplace_back();
       variants.back().warps = warps;
+      variants.back().put_rest = variants.back().get_rest = rest;
     }
-  }
+  return variants;
+}
+
+void courier_rows(Bench& bench, Region far, const std::string& prefix, const std::vector<CourierOptions>& variants) {
+  const Memory near_memory = bench.platform.allocate(host(0), 64 << 10, Allocation::pinned);
+  const Region near = near_memory.region();
   for (const CourierOptions& options : variants)
     for (Bytes bytes : {8u, 64u, 256u, 1024u, 4096u, 16384u, 65536u}) {
-      const std::string name = prefix + "courier warps=" + std::to_string(options.warps);
+      const std::string name = prefix + "courier warps=" + std::to_string(options.warps) +
+                               " rest=" + std::to_string(std::lround(options.put_rest * 1e9)) + "ns";
       const Region a = near.slice(0, bytes);
       const Region b = far.slice(0, bytes);
       const auto to = open_courier({"courier", host(0), far.place, 1, {}}, {bench.platform}, options);
@@ -233,9 +241,26 @@ void two_process_rows(Bench& bench, PeerChannel& channel, Region from) {
     channel.send({{"memory", memory}, {"bytes", Bytes{256} << 20}, {"seed", 31}}, soon());
     const auto wrong = channel.receive(soon()).first.at("wrong").get<Bytes>();
     bench.row(prefix + " as the owner sees it", handle.bytes, 1, wrong == 0);
-    courier_rows(bench, opened.region(), prefix + " ", false);
+    courier_rows(bench, opened.region(), prefix + " ", {CourierOptions{}});
   }
   channel.send({{"end", true}}, soon());
+}
+
+void print(const Bench& bench) {
+  const Json result = {
+      {"schema", "waywiser.gpu_benchmark"}, {"version", 1}, {"state", bench.platform.state()}, {"rows", bench.rows}};
+  std::printf("%s\n", result.dump(1).c_str());
+}
+
+int courier_only() {
+  const auto platform = open_cuda_platform();
+  Bench bench{*platform};
+  const Memory memory = platform->allocate(gpu(0), 1 << 20, Allocation::gpu);
+  memcpy_rows(bench, memory.region());
+  courier_rows(bench, memory.region(), "", courier_variants());
+  memcpy_rows(bench, memory.region());
+  print(bench);
+  return 0;
 }
 
 int run(int argc, char** argv) {
@@ -244,6 +269,7 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "no GPU to measure: %s\n", why->c_str());
     return 2;
   }
+  if (argc == 2 && std::strcmp(argv[1], "--courier") == 0) return courier_only();
   auto [mine, theirs] = PeerChannel::socket_pair();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -258,7 +284,7 @@ int run(int argc, char** argv) {
   Bench bench{*platform};
   const Memory first = platform->allocate(gpu(0), Bytes{256} << 20, Allocation::gpu);
   memcpy_rows(bench, first.region());
-  courier_rows(bench, first.region(), "", true);
+  courier_rows(bench, first.region(), "", {CourierOptions{}});
   const int other = platform->gpu_count() > 1 ? 1 : 0;
   const Memory second = platform->allocate(gpu(other), Bytes{256} << 20, Allocation::gpu);
   if (other == 1) peer_rows(bench, first.region(), second.region(), 1, "peer");
@@ -266,9 +292,7 @@ int run(int argc, char** argv) {
   two_process_rows(bench, channel, first.region());
   int status = 0;
   ::waitpid(child, &status, 0);
-  const Json result = {
-      {"schema", "waywiser.gpu_benchmark"}, {"version", 1}, {"state", platform->state()}, {"rows", bench.rows}};
-  std::printf("%s\n", result.dump(1).c_str());
+  print(bench);
   return 0;
 }
 

@@ -11,7 +11,6 @@ namespace waywiser {
 namespace {
 
 constexpr Bytes largest_worth = 1 << 20;
-constexpr Bytes largest_message = Bytes{most_slices} * staged_bytes;
 
 Place host_of(const Path& path) { return path.source.is_gpu() ? path.destination : path.source; }
 Place gpu_of(const Path& path) { return path.source.is_gpu() ? path.source : path.destination; }
@@ -35,11 +34,10 @@ class Courier : public Transport {
     check_put(destination, source);
     check(stream);
     const bool to_gpu = destination.place.is_gpu();
-    const Bytes most_in_packets = Bytes{options_.packet_slices} * slice_bytes;
     for (Bytes offset = 0; offset < destination.bytes;) {
       const Bytes left = destination.bytes - offset;
-      const bool packets = left <= most_in_packets;
-      const Bytes length = packets ? left : std::min(left, largest_message);
+      const bool packets = left <= (to_gpu ? most_inline : most_reply);
+      const Bytes length = std::min<Bytes>(left, staged_bytes);
       const Region to = destination.slice(offset, length);
       const ConstRegion from = source.slice(offset, length);
       if (to_gpu)
@@ -65,27 +63,12 @@ class Courier : public Transport {
                   "courier: its stream must be on " + text(host_) + ", not on " + text(stream.place()));
   }
 
-  static unsigned bytes_of_slice(Task task) {
-    return task == Task::put_staged || task == Task::get_staged ? staged_bytes : slice_bytes;
-  }
-
-  // Starts message number_ + 1. For each slice: `prepare(slice, offset, bytes)` gives the data that goes with the
-  // order.
-  template <typename Prepare>
-  unsigned post(Task task, const std::byte* gpu, Bytes bytes, Prepare prepare) {
+  // Starts message number_ + 1.
+  void post(Task task, const std::byte* gpu, Bytes bytes, const std::byte* source) {
     kernel_.ensure_running(number_, Deadline::in(options_.patience));
     ++number_;
-    const Bytes each = bytes_of_slice(task);
-    const auto slices = static_cast<unsigned>((bytes + each - 1) / each);
-    for (unsigned slice = 0; slice < slices; ++slice) {
-      const Bytes offset = slice * each;
-      const auto length = static_cast<unsigned>(std::min(each, bytes - offset));
-      const Order order{task, length, slices, const_cast<std::byte*>(gpu) + offset};
-      const std::byte* data = prepare(slice, offset, length);
-      for (unsigned copy = 0; copy < copies_of(slices); ++copy)
-        post_slice(kernel_.box().orders[copy][slice], order, data, number_);
-    }
-    return slices;
+    const Order order{task, static_cast<unsigned>(bytes), const_cast<std::byte*>(gpu)};
+    post_message(kernel_.box().order, order, source, number_);
   }
 
   template <typename Arrived>
@@ -97,35 +80,29 @@ class Courier : public Transport {
       if (spins % patience_spins == 0) kernel_.attend(number_ - 1, deadline);
   }
 
-  void wait_done(unsigned slice) {
-    std::uint32_t& done = kernel_.box().done[slice];
-    wait([&] { return std::atomic_ref(done).load(std::memory_order_acquire) == number_; });
+  void wait_done() {
+    wait([&] { return std::atomic_ref(kernel_.box().done).load(std::memory_order_acquire) == number_; });
   }
 
   void send(Task task, const std::byte* gpu, const std::byte* source, Bytes bytes) {
-    const unsigned slices = post(task, gpu, bytes, [&](unsigned slice, Bytes offset, unsigned length) {
-      if (task != Task::put_staged) return source + offset;
-      std::memcpy(kernel_.box().staged[slice], source + offset, length);
+    if (task == Task::put_staged) {
+      std::memcpy(kernel_.box().staged, source, bytes);
       std::atomic_thread_fence(std::memory_order_release);
-      return source + offset;
-    });
-    for (unsigned slice = 0; slice < slices; ++slice) wait_done(slice);
+    }
+    post(task, gpu, bytes, source);
+    wait_done();
   }
 
   void fetch(Task task, std::byte* destination, const std::byte* gpu, Bytes bytes) {
-    const unsigned slices = post(task, gpu, bytes, [](unsigned, Bytes, unsigned) { return nullptr; });
-    const Bytes each = bytes_of_slice(task);
-    for (unsigned slice = 0; slice < slices; ++slice) {
-      std::byte* to = destination + slice * each;
-      const auto length = static_cast<unsigned>(std::min(each, bytes - slice * each));
-      if (task == Task::get_staged) {
-        wait_done(slice);
-        std::memcpy(to, kernel_.box().staged[slice], length);
-      } else {
-        unsigned next = 0;
-        wait([&] { return take_reply(kernel_.box().replies[slice], to, length, number_, next); });
-      }
+    post(task, gpu, bytes, nullptr);
+    if (task == Task::get_staged) {
+      wait_done();
+      std::memcpy(destination, kernel_.box().staged, bytes);
+      return;
     }
+    unsigned next = 0;
+    const auto length = static_cast<unsigned>(bytes);
+    wait([&] { return take_reply(kernel_.box().replies, destination, length, number_, next); });
   }
 
   CourierOptions options_;

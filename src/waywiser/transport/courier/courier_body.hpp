@@ -5,45 +5,76 @@
 namespace waywiser {
 
 // The resident kernel, written for one warp. `Warp` gives: lanes (constant), lane(), index(), count(), broadcast(x),
-// all(b), swap_if(word, expected, value), load/store that go past caches, publish(), publish_to_host(), pause(),
+// all(b), add(word, value), load/store that go past caches, fence_to_block(), fence(),
+// fence_to_host(), join(), pause(), delay(ns),
 // nanoseconds(). Lanes of a warp stay together.
+// One warp polls, as reads of host memory from one processor of the GPU wait for each other; it carries out messages of
+// one row alone. The other warps wait in shared memory, where that costs nothing, for their shares of longer ones.
 template <typename Warp>
 class CourierBody {
  public:
   WAYWISER_DEVICE CourierBody(Warp& warp, CourierShared& shared, const CourierTerms& terms)
       : warp_(warp), shared_(shared), terms_(terms), box_(*terms.box) {}
 
-  // Before any warp runs, for each slice: what an earlier launch has done must not be done again.
-  WAYWISER_DEVICE static void prepare(const Warp& warp, CourierShared& shared, const CourierTerms& terms,
-                                      unsigned slice) {
-    const std::uint32_t done = warp.load(&terms.box->done[slice]);
-    const bool newer = static_cast<std::int32_t>(done - terms.last_number) > 0;
-    shared.handled[slice] = newer ? done : terms.last_number;
-    if (slice != 0) return;
-    shared.hot = 1;
+  // Before any warp runs.
+  WAYWISER_DEVICE static void prepare(CourierShared& shared, const CourierTerms& terms) {
+    shared.number = terms.last_number;
+    shared.finished = 0;
     shared.parked = 0;
-    shared.last_work = warp.nanoseconds();
   }
 
   WAYWISER_DEVICE void run() {
+    if (warp_.index() == 0)
+      poll();
+    else
+      help();
+  }
+
+ private:
+  static constexpr unsigned per_lane = packets_per_row / Warp::lanes;
+  using Row = Packet[per_lane];
+
+  WAYWISER_DEVICE void poll() {
+    // What an earlier launch has done must not be done again.
+    const std::uint32_t done = warp_.broadcast(warp_.load(&box_.done));
+    std::uint32_t handled = newer(done, terms_.last_number) ? done : terms_.last_number;
     const std::uint64_t start = warp_.nanoseconds();
+    std::uint64_t last_work = start;
     for (unsigned turn = 1;; ++turn) {
-      if (warp_.broadcast(warp_.load(&shared_.parked)) != 0) return;
-      const unsigned hot = warp_.broadcast(warp_.load(&shared_.hot));
-      const unsigned copy = warp_.index() / hot % copies_of(hot);
-      for (unsigned slice = warp_.index() % hot; slice < hot; slice += warp_.count()) serve(copy, slice);
-      if (turn % 64 == 0 && warp_.broadcast(is_over(start))) return park();
+      Row row;
+      load_row(row);
+      const std::uint32_t number = warp_.broadcast(row[0].number);
+      if (newer(number, handled) && carry_out(row, number)) {
+        if (stopped_) return park();
+        handled = number;
+        last_work = warp_.nanoseconds();
+        warp_.delay(rest_);
+      }
+      if (turn % 64 == 0 && warp_.broadcast(is_over(start, last_work)) != 0) return park();
       warp_.pause();
     }
   }
 
- private:
-  static constexpr unsigned per_lane = packets_per_slice / Warp::lanes;
+  WAYWISER_DEVICE void help() {
+    for (std::uint32_t seen = terms_.last_number;;) {
+      const std::uint32_t parked = warp_.broadcast(warp_.load(&shared_.parked));  // before the last number is read
+      const std::uint32_t number = warp_.broadcast(warp_.load(&shared_.number));
+      if (number != seen) {
+        carry_out_share(shared_.order, number);
+        seen = number;
+      } else if (parked != 0) {
+        return;
+      }
+    }
+  }
 
-  WAYWISER_DEVICE std::uint32_t is_over(std::uint64_t start) const {
+  WAYWISER_DEVICE static bool newer(std::uint32_t number, std::uint32_t than) {
+    return static_cast<std::int32_t>(number - than) > 0;
+  }
+
+  WAYWISER_DEVICE std::uint32_t is_over(std::uint64_t start, std::uint64_t last_work) const {
     const std::uint64_t now = warp_.nanoseconds();
-    const std::uint64_t last_work = warp_.load(&shared_.last_work);  // another warp may just have set it later than now
-    return (now > last_work && now - last_work > terms_.idle_ns) || now - start > terms_.residence_ns ? 1 : 0;
+    return now - last_work > terms_.idle_ns || now - start > terms_.residence_ns ? 1 : 0;
   }
 
   WAYWISER_DEVICE void park() {
@@ -52,48 +83,33 @@ class CourierBody {
     warp_.store(&box_.parked, terms_.launch);
   }
 
-  WAYWISER_DEVICE void serve(unsigned copy, unsigned slice) {
-    Packet packets[per_lane];
-    const std::uint32_t handled = warp_.broadcast(warp_.load(&shared_.handled[slice]));
-    for (unsigned i = 0; i < per_lane; ++i)
-      packets[i] = warp_.load(&box_.orders[copy][slice].packets[i * Warp::lanes + warp_.lane()]);
-    Packet first;
-    for (unsigned word = 0; word < 3; ++word) first.words[word] = warp_.broadcast(packets[0].words[word]);
-    first.number = warp_.broadcast(packets[0].number);
-    if (static_cast<std::int32_t>(first.number - handled) <= 0) return;
+  WAYWISER_DEVICE void load_row(Row& row) const {
+    for (unsigned i = 0; i < per_lane; ++i) row[i] = warp_.load(&box_.order[i * Warp::lanes + warp_.lane()]);
+  }
+
+  // False: not all of the message has arrived.
+  WAYWISER_DEVICE bool carry_out(const Row& row, std::uint32_t number) {
+    Packet first = row[0];
+    for (unsigned word = 0; word < 3; ++word) first.words[word] = warp_.broadcast(first.words[word]);
     const Order order = Order::read(first);
     bool arrived = true;
     for (unsigned i = 0; i < per_lane; ++i)
-      if (i * Warp::lanes + warp_.lane() < order.packets()) arrived = arrived && packets[i].number == first.number;
-    if (!warp_.all(arrived)) return;
-    std::uint32_t mine = 0;
-    if (warp_.lane() == 0) mine = warp_.swap_if(&shared_.handled[slice], handled, first.number) ? 1 : 0;
-    if (warp_.broadcast(mine) == 0) return;
-    if (warp_.lane() == 0) warp_.store(&shared_.hot, order.slices);
-    carry_out(order, slice, first.number, packets);
-    if (warp_.lane() == 0) warp_.store(&shared_.last_work, warp_.nanoseconds());
-  }
-
-  WAYWISER_DEVICE void carry_out(const Order& order, unsigned slice, std::uint32_t number, const Packet* packets) {
-    switch (order.task) {
-      case Task::put_packets: put_packets(order, packets); return confirm(slice, number);
-      case Task::get_packets: return get_packets(order, slice, number);
-      case Task::put_staged: copy(order.address, box_.staged[slice], order.bytes); return confirm(slice, number);
-      case Task::get_staged:
-        copy(box_.staged[slice], order.address, order.bytes);
-        warp_.publish_to_host();
-        return confirm(slice, number);
-      case Task::stop: return park();
-    }
+      if (i * Warp::lanes + warp_.lane() < order.packets()) arrived = arrived && row[i].number == number;
+    if (!warp_.all(arrived)) return false;
+    rest_ = order.task == Task::put_packets || order.task == Task::put_staged ? terms_.put_rest_ns : terms_.get_rest_ns;
+    if (order.task == Task::stop)
+      stopped_ = true;
+    else if (order.task == Task::put_packets)
+      put_packets(order, number, row);
+    else if (helpers() == 0 || (order.task == Task::get_packets && order.bytes <= packets_per_row * packet_bytes))
+      carry_out_alone(order, number);
+    else
+      call_helpers(order, number);
+    return true;
   }
 
   // The data is visible to every later kernel and copy of this GPU before the host hears of it.
-  WAYWISER_DEVICE void confirm(unsigned slice, std::uint32_t number) {
-    warp_.publish();
-    if (warp_.lane() == 0) warp_.store(&box_.done[slice], number);
-  }
-
-  WAYWISER_DEVICE void put_packets(const Order& order, const Packet* packets) {
+  WAYWISER_DEVICE void put_packets(const Order& order, std::uint32_t number, const Row& row) {
     const bool flag = order.bytes == 8 && reinterpret_cast<std::uintptr_t>(order.address) % 8 == 0;
     for (unsigned i = 0; i < per_lane; ++i) {
       const unsigned index = i * Warp::lanes + warp_.lane();
@@ -102,41 +118,115 @@ class CourierBody {
       const unsigned left = order.bytes - offset;
       if (flag)  // at once: somebody may wait for it
         warp_.store(reinterpret_cast<std::uint64_t*>(order.address),
-                    packets[i].words[0] | (std::uint64_t{packets[i].words[1]} << 32));
+                    row[i].words[0] | (std::uint64_t{row[i].words[1]} << 32));
       else
-        put_words(order.address + offset, packets[i].words, left < packet_bytes ? left : packet_bytes);
+        put_words(order.address + offset, row[i].words, left < packet_bytes ? left : packet_bytes);
+    }
+    warp_.fence();
+    warp_.join();
+    if (warp_.lane() == 0) warp_.store(&box_.done, number);
+  }
+
+  WAYWISER_DEVICE unsigned helpers() const { return warp_.count() - 1; }
+
+  WAYWISER_DEVICE void carry_out_alone(const Order& order, std::uint32_t number) {
+    if (order.task == Task::get_packets) {
+      if (warp_.lane() == 0) warp_.store(&box_.done, number);  // for the next launch: the host waits for the packets
+      return get_packets(order, number, 0, 1);
+    }
+    copy_staged(order, 0, order.bytes);
+    publish(order);
+    warp_.join();
+    if (warp_.lane() == 0) warp_.store(&box_.done, number);
+  }
+
+  // Waits for them: looking for orders in the meantime would delay their reads.
+  WAYWISER_DEVICE void call_helpers(const Order& order, std::uint32_t number) {
+    ++calls_;
+    if (warp_.lane() == 0) {
+      shared_.order = order;
+      warp_.fence_to_block();
+      warp_.store(&shared_.number, number);
+      if (order.task == Task::get_packets) warp_.store(&box_.done, number);
+      while (warp_.load(&shared_.finished) != calls_ * helpers()) {
+      }
+    }
+    warp_.join();
+  }
+
+  // Packets of a reply tell the host themselves that they are there; else the last helper does.
+  WAYWISER_DEVICE void carry_out_share(const Order order, std::uint32_t number) {
+    const bool packets = order.task == Task::get_packets;
+    const unsigned share = warp_.index() - 1;
+    if (packets)
+      get_packets(order, number, share, helpers());
+    else
+      copy_share(order, share);
+    warp_.join();
+    if (warp_.lane() != 0) return;
+    const bool last = (warp_.add(&shared_.finished, 1) + 1) % helpers() == 0;
+    if (last && !packets) warp_.store(&box_.done, number);
+  }
+
+  WAYWISER_DEVICE void copy_share(const Order& order, unsigned share) {
+    constexpr unsigned unit = 512;  // one access of a warp
+    const unsigned units = (order.bytes + unit - 1) / unit;
+    const unsigned share_bytes = (units + helpers() - 1) / helpers() * unit;
+    const unsigned offset = share * share_bytes;
+    if (offset >= order.bytes) return;
+    copy_staged(order, offset, order.bytes - offset < share_bytes ? order.bytes - offset : share_bytes);
+    publish(order);
+  }
+
+  WAYWISER_DEVICE void copy_staged(const Order& order, unsigned offset, unsigned bytes) {
+    std::byte* near = box_.staged + offset;
+    std::byte* far = order.address + offset;
+    if (order.task == Task::put_staged)
+      copy(far, near, bytes);
+    else
+      copy(near, far, bytes);
+  }
+
+  WAYWISER_DEVICE void publish(const Order& order) {
+    if (order.task == Task::put_staged)
+      warp_.fence();
+    else
+      warp_.fence_to_host();
+  }
+
+  WAYWISER_DEVICE void get_packets(const Order& order, std::uint32_t number, unsigned first, unsigned step) {
+    const unsigned packets = (order.bytes + packet_bytes - 1) / packet_bytes;
+    for (unsigned index = first * Warp::lanes + warp_.lane(); index < packets; index += step * Warp::lanes) {
+      const unsigned offset = index * packet_bytes;
+      const unsigned left = order.bytes - offset;
+      Packet packet{{0, 0, 0}, number};
+      get_words(packet.words, order.address + offset, left < packet_bytes ? left : packet_bytes);
+      warp_.store(&box_.replies[index], packet);
     }
   }
 
   WAYWISER_DEVICE void put_words(std::byte* to, const std::uint32_t* words, unsigned bytes) {
-    if (bytes == packet_bytes && reinterpret_cast<std::uintptr_t>(to) % 4 == 0) {
-      for (unsigned i = 0; i < 3; ++i) warp_.store(reinterpret_cast<std::uint32_t*>(to) + i, words[i]);
-      return;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(to) % 4 == 0;
+    for (unsigned word = 0; word < 3; ++word) {
+      const unsigned offset = 4 * word;
+      if (aligned && offset + 4 <= bytes)
+        warp_.store(reinterpret_cast<std::uint32_t*>(to + offset), words[word]);
+      else
+        for (unsigned i = 0; i < 4; ++i)
+          if (offset + i < bytes) warp_.store(to + offset + i, static_cast<std::byte>(words[word] >> (8 * i)));
     }
-    for (unsigned i = 0; i < packet_bytes; ++i)
-      if (i < bytes) warp_.store(to + i, static_cast<std::byte>(words[i / 4] >> (8 * (i % 4))));
-  }
-
-  WAYWISER_DEVICE void get_packets(const Order& order, unsigned slice, std::uint32_t number) {
-    for (unsigned i = 0; i < per_lane; ++i) {
-      const unsigned index = i * Warp::lanes + warp_.lane();
-      const unsigned offset = index * packet_bytes;
-      if (offset >= order.bytes) continue;
-      const unsigned left = order.bytes - offset;
-      Packet packet{{0, 0, 0}, number};
-      get_words(packet.words, order.address + offset, left < packet_bytes ? left : packet_bytes);
-      warp_.store(&box_.replies[slice].packets[index], packet);
-    }
-    if (warp_.lane() == 0) warp_.store(&box_.done[slice], number);  // for the next launch, not for the host
   }
 
   WAYWISER_DEVICE void get_words(std::uint32_t* words, const std::byte* from, unsigned bytes) {
-    if (bytes == packet_bytes && reinterpret_cast<std::uintptr_t>(from) % 4 == 0) {
-      for (unsigned i = 0; i < 3; ++i) words[i] = warp_.load(reinterpret_cast<const std::uint32_t*>(from) + i);
-      return;
+    const bool aligned = reinterpret_cast<std::uintptr_t>(from) % 4 == 0;
+    for (unsigned word = 0; word < 3; ++word) {
+      const unsigned offset = 4 * word;
+      if (aligned && offset + 4 <= bytes)
+        words[word] = warp_.load(reinterpret_cast<const std::uint32_t*>(from + offset));
+      else
+        for (unsigned i = 0; i < 4; ++i)
+          if (offset + i < bytes) words[word] |= static_cast<std::uint32_t>(warp_.load(from + offset + i)) << (8 * i);
     }
-    for (unsigned i = 0; i < packet_bytes; ++i)
-      if (i < bytes) words[i / 4] |= static_cast<std::uint32_t>(warp_.load(from + i)) << (8 * (i % 4));
   }
 
   WAYWISER_DEVICE void copy(std::byte* to, const std::byte* from, unsigned bytes) {
@@ -151,7 +241,7 @@ class CourierBody {
 
   template <typename Unit>
   WAYWISER_DEVICE void copy_units(std::byte* to, const std::byte* from, unsigned bytes) {
-    constexpr unsigned batch = 4;
+    constexpr unsigned batch = 5;
     constexpr unsigned unit_bytes = sizeof(Unit);
     const unsigned units = bytes / unit_bytes;
     const Unit* in = reinterpret_cast<const Unit*>(from);
@@ -171,6 +261,9 @@ class CourierBody {
   CourierShared& shared_;
   CourierTerms terms_;
   Mailbox& box_;
+  std::uint32_t calls_ = 0;
+  unsigned rest_ = 0;
+  bool stopped_ = false;
 };
 
 }  // namespace waywiser

@@ -20,9 +20,7 @@ class HostWarp {
   unsigned count() const { return 1; }
   std::uint32_t broadcast(std::uint32_t value) const { return value; }
   bool all(bool value) const { return value; }
-  bool swap_if(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) const {
-    return std::atomic_ref(*word).compare_exchange_strong(expected, value);
-  }
+  std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return std::atomic_ref(*word).fetch_add(value); }
   template <typename Word>
   Word load(const Word* from) const {
     return std::atomic_ref(*const_cast<Word*>(from)).load(std::memory_order_acquire);
@@ -33,8 +31,11 @@ class HostWarp {
     std::atomic_ref(*to).store(value, std::memory_order_release);
   }
   void store(Packet* to, const Packet& packet) const { store_packet(to, packet); }
-  void publish() const { std::atomic_thread_fence(std::memory_order_release); }
-  void publish_to_host() const { publish(); }
+  void fence() const { std::atomic_thread_fence(std::memory_order_release); }
+  void fence_to_block() const { fence(); }
+  void fence_to_host() const { fence(); }
+  void join() const {}
+  void delay(unsigned) const {}
   void pause() const { std::this_thread::yield(); }
   std::uint64_t nanoseconds() const {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -45,7 +46,7 @@ class HostWarp {
 void run_on_host(const CourierTerms& terms) {
   HostWarp warp;
   CourierShared shared{};
-  for (unsigned slice = 0; slice < most_slices; ++slice) CourierBody<HostWarp>::prepare(warp, shared, terms, slice);
+  CourierBody<HostWarp>::prepare(shared, terms);
   CourierBody<HostWarp>(warp, shared, terms).run();
 }
 

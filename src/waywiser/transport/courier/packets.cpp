@@ -8,41 +8,58 @@ namespace {
 
 using FourWords = std::uint32_t __attribute__((vector_size(16), may_alias));
 
-}  // namespace
-
 // The race detector knows no 16-byte accesses; the number inside the packet is the synchronisation.
-__attribute__((no_sanitize("thread"))) Packet load_packet(const Packet* from) {
-  const FourWords words = *reinterpret_cast<const volatile FourWords*>(from);
-  return {{words[0], words[1], words[2]}, words[3]};
+__attribute__((no_sanitize("thread"))) inline FourWords load(const Packet* from) {
+  return *reinterpret_cast<const volatile FourWords*>(from);
 }
 
-__attribute__((no_sanitize("thread"))) void store_packet(Packet* to, const Packet& packet) {
-  const FourWords words = {packet.words[0], packet.words[1], packet.words[2], packet.number};
+__attribute__((no_sanitize("thread"))) inline void store(Packet* to, FourWords words) {
   *reinterpret_cast<volatile FourWords*>(to) = words;
 }
 
-void post_slice(Slice& slice, const Order& order, const std::byte* source, std::uint32_t number) {
+// Reads a whole packet's width where there are so many bytes.
+inline FourWords packed(const std::byte* from, unsigned left, std::uint32_t number) {
+  FourWords words = {};
+  if (left >= sizeof words)
+    std::memcpy(&words, from, sizeof words);
+  else
+    std::memcpy(&words, from, std::min(left, packet_bytes));
+  constexpr std::uint32_t all = ~0u;
+  return (words & FourWords{all, all, all, 0}) | FourWords{0, 0, 0, number};
+}
+
+inline void unpack(FourWords words, std::byte* to, unsigned left) {
+  if (left >= sizeof words)
+    std::memcpy(to, &words, sizeof words);  // the next packet comes over the last word
+  else
+    std::memcpy(to, &words, std::min(left, packet_bytes));
+}
+
+}  // namespace
+
+Packet load_packet(const Packet* from) {
+  const FourWords words = load(from);
+  return {{words[0], words[1], words[2]}, words[3]};
+}
+
+void store_packet(Packet* to, const Packet& packet) {
+  store(to, FourWords{packet.words[0], packet.words[1], packet.words[2], packet.number});
+}
+
+void post_message(Packet* row, const Order& order, const std::byte* source, std::uint32_t number) {
   const unsigned packets = order.packets();
   for (unsigned index = 1; index < packets; ++index) {
     const unsigned offset = (index - 1) * packet_bytes;
-    Packet packet{{0, 0, 0}, number};
-    if (offset + packet_bytes <= order.bytes)
-      std::memcpy(packet.words, source + offset, packet_bytes);
-    else
-      std::memcpy(packet.words, source + offset, order.bytes - offset);
-    store_packet(&slice.packets[index], packet);
+    store(&row[index], packed(source + offset, order.bytes - offset, number));
   }
-  store_packet(&slice.packets[0], order.packet(number));
+  store_packet(&row[0], order.packet(number));
 }
 
-bool take_reply(const Slice& slice, std::byte* to, unsigned bytes, std::uint32_t number, unsigned& next) {
+bool take_reply(const Packet* replies, std::byte* to, unsigned bytes, std::uint32_t number, unsigned& next) {
   for (unsigned offset = next * packet_bytes; offset < bytes; offset = ++next * packet_bytes) {
-    const Packet packet = load_packet(&slice.packets[next]);
-    if (packet.number != number) return false;
-    if (offset + packet_bytes <= bytes)
-      std::memcpy(to + offset, packet.words, packet_bytes);
-    else
-      std::memcpy(to + offset, packet.words, bytes - offset);
+    const FourWords words = load(&replies[next]);
+    if (words[3] != number) return false;
+    unpack(words, to + offset, bytes - offset);
   }
   return true;
 }

@@ -9,9 +9,9 @@ namespace waywiser {
 Packet load_packet(const Packet* from);
 void store_packet(Packet* to, const Packet& packet);
 
-// `source` (at most slice_bytes) as packets 1, 2, ... of `slice`, then `order` as packet 0.
-void post_slice(Slice& slice, const Order& order, const std::byte* source, std::uint32_t number);
-// Copies to `to` the packets from `*next` on that have arrived, moving `*next`. True: all of `bytes` are there.
-bool take_reply(const Slice& slice, std::byte* to, unsigned bytes, std::uint32_t number, unsigned& next);
+// `source` (of put_packets) as packets 1, 2, ... of `row`, and `order` as packet 0.
+void post_message(Packet* row, const Order& order, const std::byte* source, std::uint32_t number);
+// Copies to `to` the packets from `next` on that have arrived, moving `next`. True: all of `bytes` are there.
+bool take_reply(const Packet* replies, std::byte* to, unsigned bytes, std::uint32_t number, unsigned& next);
 
 }  // namespace waywiser

@@ -23,8 +23,8 @@ ResidentKernel::ResidentKernel(Platform& platform, Place gpu, Place host, const 
       stream_(platform.open_stream(gpu)),
       memory_(platform.allocate(host, sizeof(Mailbox), Allocation::pinned)),
       box_(new (memory_.region().data) Mailbox{}) {
-  if (options_.warps == 0 || options_.warps > 32 || options_.packet_slices == 0 || options_.packet_slices > most_slices)
-    throw Error(ErrorKind::invalid_input, "courier: 1 to 32 warps and 1 to 32 slices of packets are possible");
+  if (options_.warps == 0 || options_.warps > most_warps)
+    throw Error(ErrorKind::invalid_input, "courier: 1 to " + std::to_string(most_warps) + " warps are possible");
 }
 
 ResidentKernel::~ResidentKernel() {
@@ -44,7 +44,9 @@ void ResidentKernel::ensure_running(std::uint32_t last_number, Deadline deadline
   ++launch_;
   auto* box = reinterpret_cast<Mailbox*>(stream_->reach(memory_.region()));
   stream_->launch(courier_kernel(
-      {box, last_number, launch_, nanoseconds(options_.idle), nanoseconds(options_.residence)}, options_.warps));
+      {box, last_number, launch_, nanoseconds(options_.idle), nanoseconds(options_.residence),
+       static_cast<unsigned>(nanoseconds(options_.put_rest)), static_cast<unsigned>(nanoseconds(options_.get_rest))},
+      options_.warps));
 }
 
 void ResidentKernel::attend(std::uint32_t last_number, Deadline deadline) {
@@ -57,8 +59,7 @@ void ResidentKernel::attend(std::uint32_t last_number, Deadline deadline) {
 
 void ResidentKernel::stop(std::uint32_t number) {
   if (parked()) return;
-  for (unsigned copy = 0; copy < most_copies; ++copy)
-    post_slice(box_->orders[copy][0], {Task::stop, 0, 1, nullptr}, nullptr, number);
+  post_message(box_->order, {Task::stop, 0, nullptr}, nullptr, number);
 }
 
 }  // namespace waywiser

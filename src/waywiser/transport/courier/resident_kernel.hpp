@@ -8,11 +8,12 @@
 namespace waywiser {
 
 struct CourierOptions {
-  unsigned warps = 16;          // 1 to 32
-  unsigned packet_slices = 16;  // messages of more slices than this go through the staging area
-  Seconds idle = 1e-3;          // the kernel ends after this time without work
-  Seconds residence = 20e-3;    // and after this time in any case
-  Seconds patience = 10;        // the longest wait for one message
+  unsigned warps = 16;  // 1 to 16: one polls, the others share the longer messages
+  // From the end of a message to the next look: the host cannot have another one sooner, and a look lasts 1 us.
+  Seconds put_rest = 0.5e-6, get_rest = 0.25e-6;
+  Seconds idle = 1e-3;        // the kernel ends after this time without work
+  Seconds residence = 20e-3;  // and after this time in any case
+  Seconds patience = 10;      // the longest wait for one message
 };
 
 // A mailbox and the kernel that serves it: started when there is work, gone soon after the last.

@@ -15,10 +15,7 @@ class CudaWarp {
   __device__ unsigned count() const { return blockDim.x / lanes; }
   __device__ std::uint32_t broadcast(std::uint32_t value) const { return __shfl_sync(0xffffffffu, value, 0); }
   __device__ bool all(bool value) const { return __all_sync(0xffffffffu, value) != 0; }
-  __device__ bool swap_if(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) const {
-    return atomicCAS(word, expected, value) == expected;
-  }
-
+  __device__ std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return atomicAdd(word, value); }
   template <typename Word>
   __device__ Word load(const Word* from) const {
     return *static_cast<const volatile Word*>(from);
@@ -47,15 +44,16 @@ class CudaWarp {
                  : "memory");
   }
 
-  __device__ void publish() const {
-    __threadfence();
-    __syncwarp();
-  }
-  __device__ void publish_to_host() const {
-    __threadfence_system();
-    __syncwarp();
-  }
+  __device__ void fence_to_block() const { __threadfence_block(); }
+  __device__ void fence() const { __threadfence(); }
+  __device__ void fence_to_host() const { __threadfence_system(); }
+  __device__ void join() const { __syncwarp(); }
   __device__ void pause() const {}
+  __device__ void delay(unsigned ns) const {
+    constexpr long long cycles_per_ns = 2;
+    for (const long long start = clock64(); clock64() - start < cycles_per_ns * ns;) {
+    }
+  }
   __device__ std::uint64_t nanoseconds() const {
     std::uint64_t now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -63,10 +61,10 @@ class CudaWarp {
   }
 };
 
-__global__ void __launch_bounds__(1024) courier(CourierTerms terms) {
+__global__ void __launch_bounds__(most_warps * 32) courier(CourierTerms terms) {
   __shared__ CourierShared shared;
   CudaWarp warp;
-  if (threadIdx.x < most_slices) CourierBody<CudaWarp>::prepare(warp, shared, terms, threadIdx.x);
+  if (threadIdx.x == 0) CourierBody<CudaWarp>::prepare(shared, terms);
   __syncthreads();
   CourierBody<CudaWarp>(warp, shared, terms).run();
 }
