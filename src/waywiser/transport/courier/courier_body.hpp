@@ -96,7 +96,9 @@ class CourierBody {
     for (unsigned i = 0; i < per_lane; ++i)
       if (i * Warp::lanes + warp_.lane() < order.packets()) arrived = arrived && row[i].number == number;
     if (!warp_.all(arrived)) return false;
-    rest_ = order.task == Task::put_packets || order.task == Task::put_staged ? terms_.put_rest_ns : terms_.get_rest_ns;
+    const bool put = order.task == Task::put_packets || order.task == Task::put_staged;
+    constexpr unsigned host_bytes_per_ns = 25;  // of a reply, which it reads before it can go on
+    rest_ = put ? terms_.put_rest_ns : terms_.get_rest_ns + order.bytes / host_bytes_per_ns;
     if (order.task == Task::stop)
       stopped_ = true;
     else if (order.task == Task::put_packets)
