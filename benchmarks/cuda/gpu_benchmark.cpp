@@ -90,8 +90,8 @@ struct Bench {
 // The settings of the courier beside each other.
 std::vector<CourierOptions> courier_variants() {
   std::vector<CourierOptions> variants(2);
-  for (unsigned warps : {16u, 9u, 5u})
-    for (Seconds rest : {0.0, 0.2e-6, 0.4e-6, 0.6e-6, 0.8e-6}) {
+  for (unsigned warps : {16u, 9u})
+    for (Seconds rest : {0.3e-6, 0.4e-6, 0.5e-6, 0.6e-6, 0.7e-6, 0.8e-6, 1.0e-6}) {
       variants.emplace_back();
       variants.back().warps = warps;
       variants.back().put_rest = variants.back().get_rest = rest;

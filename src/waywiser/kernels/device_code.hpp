@@ -6,3 +6,10 @@
 #else
 #define WAYWISER_DEVICE
 #endif
+
+// Keeps small arrays in registers.
+#if defined(__CUDA_ARCH__)
+#define WAYWISER_UNROLL _Pragma("unroll")
+#else
+#define WAYWISER_UNROLL
+#endif

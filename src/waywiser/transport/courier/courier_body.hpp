@@ -5,11 +5,10 @@
 namespace waywiser {
 
 // The resident kernel, written for one warp. `Warp` gives: lanes (constant), lane(), index(), count(), broadcast(x),
-// all(b), add(word, value), load/store that go past caches, fence_to_block(), fence(),
-// fence_to_host(), join(), pause(), delay(ns),
-// nanoseconds(). Lanes of a warp stay together.
-// One warp polls, as reads of host memory from one processor of the GPU wait for each other; it carries out messages of
-// one row alone. The other warps wait in shared memory, where that costs nothing, for their shares of longer ones.
+// all(b), add(word, value), load/store that go past caches, fence_to_block(), fence(), fence_to_host(), join(),
+// pause(), delay(ns), nanoseconds(). Lanes of a warp stay together. One warp polls, as reads of host memory from one
+// processor of the GPU wait for each other; puts in packets and short replies are its work alone. The other warps wait
+// in shared memory, where that costs nothing, for their shares of longer messages.
 template <typename Warp>
 class CourierBody {
  public:
@@ -31,8 +30,8 @@ class CourierBody {
   }
 
  private:
-  static constexpr unsigned per_lane = packets_per_row / Warp::lanes;
-  using Row = Packet[per_lane];
+  static constexpr unsigned per_lane = most_rows * packets_per_row / Warp::lanes;
+  using Packets = Packet[per_lane];
 
   WAYWISER_DEVICE void poll() {
     // What an earlier launch has done must not be done again.
@@ -41,10 +40,10 @@ class CourierBody {
     const std::uint64_t start = warp_.nanoseconds();
     std::uint64_t last_work = start;
     for (unsigned turn = 1;; ++turn) {
-      Row row;
-      load_row(row);
-      const std::uint32_t number = warp_.broadcast(row[0].number);
-      if (newer(number, handled) && carry_out(row, number)) {
+      Packets packets;
+      load(packets);
+      const std::uint32_t number = warp_.broadcast(packets[0].number);
+      if (newer(number, handled) && carry_out(packets, number)) {
         if (stopped_) return park();
         handled = number;
         last_work = warp_.nanoseconds();
@@ -83,18 +82,25 @@ class CourierBody {
     warp_.store(&box_.parked, terms_.launch);
   }
 
-  WAYWISER_DEVICE void load_row(Row& row) const {
-    for (unsigned i = 0; i < per_lane; ++i) row[i] = warp_.load(&box_.order[i * Warp::lanes + warp_.lane()]);
+  WAYWISER_DEVICE void load(Packets& packets) const {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < per_lane; ++i)
+      if (i * Warp::lanes < rows_ * packets_per_row)
+        packets[i] = warp_.load(&box_.order[i * Warp::lanes + warp_.lane()]);
   }
 
   // False: not all of the message has arrived.
-  WAYWISER_DEVICE bool carry_out(const Row& row, std::uint32_t number) {
-    Packet first = row[0];
+  WAYWISER_DEVICE bool carry_out(const Packets& packets, std::uint32_t number) {
+    Packet first = packets[0];
     for (unsigned word = 0; word < 3; ++word) first.words[word] = warp_.broadcast(first.words[word]);
     const Order order = Order::read(first);
+    const unsigned seen = rows_;
+    rows_ = order.rows();
+    if (seen < rows_) return false;
     bool arrived = true;
+    WAYWISER_UNROLL
     for (unsigned i = 0; i < per_lane; ++i)
-      if (i * Warp::lanes + warp_.lane() < order.packets()) arrived = arrived && row[i].number == number;
+      if (i * Warp::lanes + warp_.lane() < order.packets()) arrived = arrived && packets[i].number == number;
     if (!warp_.all(arrived)) return false;
     const bool put = order.task == Task::put_packets || order.task == Task::put_staged;
     constexpr unsigned host_bytes_per_ns = 25;  // of a reply, which it reads before it can go on
@@ -102,7 +108,7 @@ class CourierBody {
     if (order.task == Task::stop)
       stopped_ = true;
     else if (order.task == Task::put_packets)
-      put_packets(order, number, row);
+      put_packets(order, number, packets);
     else if (helpers() == 0 || (order.task == Task::get_packets && order.bytes <= packets_per_row * packet_bytes))
       carry_out_alone(order, number);
     else
@@ -111,8 +117,9 @@ class CourierBody {
   }
 
   // The data is visible to every later kernel and copy of this GPU before the host hears of it.
-  WAYWISER_DEVICE void put_packets(const Order& order, std::uint32_t number, const Row& row) {
+  WAYWISER_DEVICE void put_packets(const Order& order, std::uint32_t number, const Packets& packets) {
     const bool flag = order.bytes == 8 && reinterpret_cast<std::uintptr_t>(order.address) % 8 == 0;
+    WAYWISER_UNROLL
     for (unsigned i = 0; i < per_lane; ++i) {
       const unsigned index = i * Warp::lanes + warp_.lane();
       if (index == 0 || index >= order.packets()) continue;
@@ -120,9 +127,9 @@ class CourierBody {
       const unsigned left = order.bytes - offset;
       if (flag)  // at once: somebody may wait for it
         warp_.store(reinterpret_cast<std::uint64_t*>(order.address),
-                    row[i].words[0] | (std::uint64_t{row[i].words[1]} << 32));
+                    packets[i].words[0] | (std::uint64_t{packets[i].words[1]} << 32));
       else
-        put_words(order.address + offset, row[i].words, left < packet_bytes ? left : packet_bytes);
+        put_words(order.address + offset, packets[i].words, left < packet_bytes ? left : packet_bytes);
     }
     warp_.fence();
     warp_.join();
@@ -264,6 +271,7 @@ class CourierBody {
   CourierTerms terms_;
   Mailbox& box_;
   std::uint32_t calls_ = 0;
+  unsigned rows_ = 1;  // of the last message: as many are looked at
   unsigned rest_ = 0;
   bool stopped_ = false;
 };

@@ -15,15 +15,16 @@ struct alignas(16) Packet {
 };
 
 inline constexpr unsigned packet_bytes = 12;
-inline constexpr unsigned packets_per_row = 32;                                // a warp loads a row at once
-inline constexpr unsigned most_inline = (packets_per_row - 1) * packet_bytes;  // packet 0 is the order
+inline constexpr unsigned packets_per_row = 32;  // a warp loads a row at once
+inline constexpr unsigned most_rows = 12;
+inline constexpr unsigned most_inline = (most_rows * packets_per_row - 1) * packet_bytes;  // packet 0 is the order
 inline constexpr unsigned reply_rows = 48;
 inline constexpr unsigned most_reply = reply_rows * packets_per_row * packet_bytes;
 inline constexpr unsigned staged_bytes = 64 << 10;
 inline constexpr unsigned most_warps = 16;
 
 struct Mailbox {
-  Packet order[packets_per_row];                 // host to GPU; the only part that the kernel polls
+  Packet order[most_rows * packets_per_row];     // host to GPU; the only part that the kernel polls
   Packet replies[reply_rows * packets_per_row];  // GPU to host
   alignas(128) std::uint32_t done;
   alignas(128) std::uint32_t parked;  // the launch that has ended
@@ -31,7 +32,7 @@ struct Mailbox {
 };
 
 enum class Task : std::uint32_t {
-  put_packets,  // the data follows in the order's row
+  put_packets,  // the data follows the order
   get_packets,  // the data goes back in the reply's packets
   put_staged,   // the data is in `staged`
   get_staged,
@@ -58,6 +59,7 @@ struct Order {
   WAYWISER_DEVICE unsigned packets() const {
     return task == Task::put_packets ? 1 + (bytes + packet_bytes - 1) / packet_bytes : 1;
   }
+  WAYWISER_DEVICE unsigned rows() const { return (packets() + packets_per_row - 1) / packets_per_row; }
 };
 
 // What the poller tells the other warps.

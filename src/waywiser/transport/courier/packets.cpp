@@ -46,13 +46,13 @@ void store_packet(Packet* to, const Packet& packet) {
   store(to, FourWords{packet.words[0], packet.words[1], packet.words[2], packet.number});
 }
 
-void post_message(Packet* row, const Order& order, const std::byte* source, std::uint32_t number) {
-  const unsigned packets = order.packets();
-  for (unsigned index = 1; index < packets; ++index) {
+void post_message(Packet* packets, const Order& order, const std::byte* source, std::uint32_t number) {
+  const unsigned count = order.packets();
+  for (unsigned index = 1; index < count; ++index) {
     const unsigned offset = (index - 1) * packet_bytes;
-    store(&row[index], packed(source + offset, order.bytes - offset, number));
+    store(&packets[index], packed(source + offset, order.bytes - offset, number));
   }
-  store_packet(&row[0], order.packet(number));
+  store_packet(&packets[0], order.packet(number));
 }
 
 bool take_reply(const Packet* replies, std::byte* to, unsigned bytes, std::uint32_t number, unsigned& next) {

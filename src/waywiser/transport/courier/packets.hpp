@@ -9,8 +9,8 @@ namespace waywiser {
 Packet load_packet(const Packet* from);
 void store_packet(Packet* to, const Packet& packet);
 
-// `source` (of put_packets) as packets 1, 2, ... of `row`, and `order` as packet 0.
-void post_message(Packet* row, const Order& order, const std::byte* source, std::uint32_t number);
+// `source` (of put_packets) as packets 1, 2, ... of `packets`, and `order` as packet 0.
+void post_message(Packet* packets, const Order& order, const std::byte* source, std::uint32_t number);
 // Copies to `to` the packets from `next` on that have arrived, moving `next`. True: all of `bytes` are there.
 bool take_reply(const Packet* replies, std::byte* to, unsigned bytes, std::uint32_t number, unsigned& next);
 
