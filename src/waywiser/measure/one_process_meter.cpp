@@ -146,6 +146,7 @@ std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operati
     store_.fill_destination(all[i].path, all[i].number, opened[i]->destinations[0], ~opened[i]->seed);
   for (Lane* lane : opened) lane->transport->put(lane->destinations[0], lane->sources[0], *lane->stream);
   for (Lane* lane : opened) lane->transport->finish(*lane->stream, Deadline::in(longest_wait));
+  for (Lane* lane : opened) lane->transport->rest();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Bytes wrong = store_.mismatches(all[i].path, all[i].number, opened[i]->destinations[0], opened[i]->seed);
     if (wrong != 0)
@@ -179,6 +180,7 @@ Sample OneProcessMeter::try_take(const Path& path, Operation operation, Bytes by
   }
   sample.seconds = took / repetitions;
   sample.cpu_seconds = (cpu_seconds() - cpu_before) / repetitions / static_cast<double>(opened.size());
+  for (Lane* lane : opened) lane->transport->rest();
   return sample;
 }
 

@@ -69,6 +69,7 @@ PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline dead
   perform(run, deadline);
   result.seconds = now_seconds() - before;
   result.cpu_seconds = cpu_seconds_of_process() - cpu_before;
+  transport_->rest();
   if (run.seed != 0) result.mismatches = check(run, deadline);
   result.each = each_;
   return result;

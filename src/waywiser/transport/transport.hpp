@@ -32,6 +32,8 @@ class Transport {
   // they ignore the address given to put(). One-sided mechanisms leave these as they are.
   virtual bool two_sided() const { return false; }
   virtual void accept(Region /*destination*/, Stream& /*stream*/) {}
+  // After finish(): leaves nothing running on a device until the next put, so that others are not disturbed.
+  virtual void rest() {}
 };
 
 // What a mechanism may need besides the path.

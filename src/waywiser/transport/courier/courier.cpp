@@ -48,6 +48,8 @@ class Courier : public Transport {
     }
   }
 
+  void rest() override { kernel_.end(++number_, Deadline::in(options_.patience)); }
+
   void signal(Region flag, std::uint64_t value, Stream& stream) override {
     check(stream);
     if (!flag.place.is_gpu()) return stream.write_value(flag, value);

@@ -57,6 +57,11 @@ void ResidentKernel::attend(std::uint32_t last_number, Deadline deadline) {
   std::this_thread::yield();
 }
 
+void ResidentKernel::end(std::uint32_t number, Deadline deadline) {
+  stop(number);
+  if (launch_ != 0) stream_->synchronize(deadline);
+}
+
 void ResidentKernel::stop(std::uint32_t number) {
   if (parked()) return;
   post_message(box_->order, {Task::stop, 0, nullptr}, nullptr, number);

@@ -34,6 +34,8 @@ class ResidentKernel {
   void attend(std::uint32_t last_number, Deadline deadline);
   // Asks it to end, as message `number`.
   void stop(std::uint32_t number);
+  // The same, and waits until it has ended. Throws timeout.
+  void end(std::uint32_t number, Deadline deadline);
 
  private:
   bool parked() const;
