@@ -1,11 +1,8 @@
 // Times, on the GPUs of this machine: the courier beside cudaMemcpy, copies between GPUs beside the copy engine's own
-// limit, and staging through host memory beside the slower PCIe direction; in one process, and with the memory of a
-// second process; with --courier, only the courier and its settings. One JSON object on standard output, times in
-// seconds, rates in bytes/s; a table on standard error.
+// limit, and staging through host memory beside the slower PCIe direction; with --courier, only the courier and its
+// settings. Within one process: `waywiser tune` measures two. One JSON object on standard output, times in seconds,
+// rates in bytes/s; a table on standard error.
 #include <cuda_runtime_api.h>
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +14,6 @@
 #include "waywiser/base/json.hpp"
 #include "waywiser/kernels/pattern.hpp"
 #include "waywiser/transport/courier/courier.hpp"
-#include "waywiser/transport/peer_channel.hpp"
 #include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
@@ -149,21 +145,20 @@ void memcpy_rows(Bench& bench, Region far) {
   }
 }
 
-void peer_rows(Bench& bench, Region from, Region to, int processes, const std::string& prefix) {
+void peer_rows(Bench& bench, Region from, Region to) {
   const Place a = from.place;
   const Place b = to.place;
   for (Bytes bytes : {Bytes{1} << 20, Bytes{16} << 20, Bytes{256} << 20}) {
     if (bytes > from.bytes) continue;
     const Region in = from.slice(0, bytes);
     const Region out = to.slice(0, bytes);
-    std::vector<Path> paths = {{"copy_engine", a, b, processes, {}}};
+    std::vector<Path> paths = {{"copy_engine", a, b, 1, {}}};
     for (const char* blocks : {"16", "32", "132"})
       for (const char* direction : {"push", "pull"})
-        paths.push_back({"sm_copy", a, b, processes, {{"blocks", blocks}, {"direction", direction}}});
-    for (Path& path : paths) {
-      path.processes = 1;  // the memory is open here already
+        paths.push_back({"sm_copy", a, b, 1, {{"blocks", blocks}, {"direction", direction}}});
+    for (const Path& path : paths) {
       if (why_unavailable(path, {bench.platform})) continue;
-      bench.streaming(prefix, path, out, in);
+      bench.streaming("peer", path, out, in);
     }
   }
 }
@@ -186,66 +181,6 @@ void staging_rows(Bench& bench, Region from, Region to) {
   }
 }
 
-Json handle_json(const MemoryHandle& handle) {
-  Json opaque = Json::array();
-  for (const std::byte byte : handle.opaque) opaque.push_back(static_cast<int>(byte));
-  return {{"kind", static_cast<int>(handle.kind)},
-          {"place", text(handle.place)},
-          {"bytes", handle.bytes},
-          {"opaque", opaque}};
-}
-
-MemoryHandle handle_from(const Json& value, std::vector<Descriptor> descriptors) {
-  MemoryHandle handle;
-  handle.kind = static_cast<HandleKind>(value.at("kind").get<int>());
-  handle.place = parse_place(value.at("place").get<std::string>());
-  handle.bytes = value.at("bytes").get<Bytes>();
-  for (std::size_t i = 0; i < handle.opaque.size(); ++i)
-    handle.opaque[i] = static_cast<std::byte>(value.at("opaque").at(i).get<int>());
-  if (!descriptors.empty()) handle.descriptor = std::move(descriptors.front());
-  return handle;
-}
-
-// The second process: owns memory, hands it out, and says whether the bytes that came are right.
-int second_process(int socket) {
-  PeerChannel channel{Descriptor(socket)};
-  const auto platform = open_cuda_platform();
-  const int index = platform->gpu_count() - 1;
-  std::vector<Memory> memories;
-  for (Allocation allocation : {Allocation::gpu, Allocation::gpu_mapped}) {
-    memories.push_back(platform->allocate(gpu(std::min(index, 1)), Bytes{256} << 20, allocation));
-    const MemoryHandle handle = platform->export_memory(memories.back());
-    channel.send(handle_json(handle), soon(),
-                 handle.descriptor.open() ? std::vector<int>{handle.descriptor.number()} : std::vector<int>{});
-  }
-  const auto stream = platform->open_stream(memories.front().region().place);
-  for (;;) {
-    const Json question = channel.receive(Deadline::in(600)).first;
-    if (!question.contains("memory")) return 0;
-    const Region region = memories.at(question.at("memory").get<std::size_t>()).region();
-    const Bytes wrong = count_mismatches(*stream, region.slice(0, question.at("bytes").get<Bytes>()),
-                                         question.at("seed").get<std::uint64_t>(), soon());
-    channel.send({{"wrong", wrong}}, soon());
-  }
-}
-
-void two_process_rows(Bench& bench, PeerChannel& channel, Region from) {
-  for (std::size_t memory = 0; memory < 2; ++memory) {
-    auto [message, descriptors] = channel.receive(soon());
-    const MemoryHandle handle = handle_from(message, std::move(descriptors));
-    const Seconds start = now_seconds();
-    const Memory opened = bench.platform.open_memory_for(handle, gpu(0));
-    const std::string prefix = memory == 0 ? "two processes (cudaIpc)" : "two processes (descriptor)";
-    bench.row(prefix + " open", handle.bytes, now_seconds() - start, true);
-    peer_rows(bench, from, opened.region(), 1, prefix);
-    channel.send({{"memory", memory}, {"bytes", Bytes{256} << 20}, {"seed", 31}}, soon());
-    const auto wrong = channel.receive(soon()).first.at("wrong").get<Bytes>();
-    bench.row(prefix + " as the owner sees it", handle.bytes, 1, wrong == 0);
-    courier_rows(bench, opened.region(), prefix + " ", {CourierOptions{}});
-  }
-  channel.send({{"end", true}}, soon());
-}
-
 void print(const Bench& bench) {
   const Json result = {
       {"schema", "waywiser.gpu_benchmark"}, {"version", 1}, {"state", bench.platform.state()}, {"rows", bench.rows}};
@@ -264,22 +199,11 @@ int courier_only() {
 }
 
 int run(int argc, char** argv) {
-  if (argc == 3 && std::strcmp(argv[1], "--second-process") == 0) return second_process(std::atoi(argv[2]));
   if (const auto why = why_no_cuda()) {
     std::fprintf(stderr, "no GPU to measure: %s\n", why->c_str());
     return 2;
   }
   if (argc == 2 && std::strcmp(argv[1], "--courier") == 0) return courier_only();
-  auto [mine, theirs] = PeerChannel::socket_pair();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::fcntl(theirs.number(), F_SETFD, 0);
-    const std::string number = std::to_string(theirs.number());
-    ::execl("/proc/self/exe", argv[0], "--second-process", number.c_str(), nullptr);
-    ::_exit(127);
-  }
-  theirs = {};
-  PeerChannel channel(std::move(mine));
   const auto platform = open_cuda_platform();
   Bench bench{*platform};
   const Memory first = platform->allocate(gpu(0), Bytes{256} << 20, Allocation::gpu);
@@ -287,11 +211,8 @@ int run(int argc, char** argv) {
   courier_rows(bench, first.region(), "", {CourierOptions{}});
   const int other = platform->gpu_count() > 1 ? 1 : 0;
   const Memory second = platform->allocate(gpu(other), Bytes{256} << 20, Allocation::gpu);
-  if (other == 1) peer_rows(bench, first.region(), second.region(), 1, "peer");
+  if (other == 1) peer_rows(bench, first.region(), second.region());
   staging_rows(bench, first.region(), second.region());
-  two_process_rows(bench, channel, first.region());
-  int status = 0;
-  ::waitpid(child, &status, 0);
   print(bench);
   return 0;
 }

@@ -74,7 +74,8 @@ class CourierTest : public testing::TestWithParam<std::string> {
 
 TEST_P(CourierTest, MovesAnySizeAtAnyAlignment) {
   std::uint64_t seed = 1;
-  for (Bytes bytes : {1u, 4u, 8u, 11u, 12u, 13u, 371u, 372u, 373u, 1024u, 4096u, 18432u, 18433u, 65536u, 65537u, 200001u}) {
+  for (Bytes bytes :
+       {1u, 4u, 8u, 11u, 12u, 13u, 371u, 372u, 373u, 1024u, 4096u, 18432u, 18433u, 65536u, 65537u, 200001u}) {
     check_both_ways({}, bytes, seed % 3, 8 * (seed % 2) + seed % 4, seed);
     ++seed;
   }

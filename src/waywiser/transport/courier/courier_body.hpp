@@ -92,7 +92,7 @@ class CourierBody {
   // False: not all of the message has arrived.
   WAYWISER_DEVICE bool carry_out(const Packets& packets, std::uint32_t number) {
     Packet first = packets[0];
-    for (unsigned word = 0; word < 3; ++word) first.words[word] = warp_.broadcast(first.words[word]);
+    for (std::uint32_t& word : first.words) word = warp_.broadcast(word);
     const Order order = Order::read(first);
     const unsigned seen = rows_;
     rows_ = order.rows();

@@ -31,7 +31,7 @@ ResidentKernel::~ResidentKernel() {
   try {
     if (launch_ != 0) stream_->synchronize(Deadline::in(goodbye));
   } catch (const Error&) {  // it may still read the mailbox: leave that to the end of the process
-    static_cast<void>(new Memory(std::move(memory_)));
+    static_cast<void>(new (std::nothrow) Memory(std::move(memory_)));
     static_cast<void>(stream_.release());
   }
 }
