@@ -22,6 +22,9 @@ MAY_INCLUDE = {
     "transport": {"base", "device", "topology", "path", "kernels"},
     "measure": {"base", "device", "topology", "path", "kernels", "transport"},
     "policy": {"base", "device", "topology", "path", "kernels", "transport", "measure"},
+    "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
+    "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
+    "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm"},
 }
 NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)$")
 README_LINES = 60
