@@ -1,6 +1,7 @@
 #include "bindings/bindings.hpp"
 
 NB_MODULE(_core, m) {
+  nanobind::set_leak_warnings(false);  // an exception that is alive at the end of the interpreter holds its objects
   m.doc() = "The C++ core of Waywiser";
   bind_base(m);
   bind_topology(m);

@@ -12,7 +12,7 @@ import pytest
 from fake_core import FakeCore
 
 from waywiser.cli import run
-from waywiser.report.terminal import CSV_COLUMNS
+from waywiser.report.profile_table import CSV_COLUMNS
 
 KEYS = [
     "machine",

@@ -27,6 +27,7 @@ def explain(
     """Every road from SRC to DST for SIZE bytes: measured and predicted time, and why it was not taken."""
     from waywiser import stages
     from waywiser.report import terminal
+    from waywiser.report.explanation import explain_table
 
     if operation not in OPERATIONS:
         raise InputError(f"--operation {operation!r}: write one of {', '.join(OPERATIONS)}")
@@ -46,7 +47,7 @@ def explain(
     head = (
         f"{pair_text((source, destination), processes)}, {format_bytes(count)}, {operation}{who} on {profile.machine}"
     )
-    terminal.print_result(terminal.explain_table(answer, head))
+    terminal.print_result(explain_table(answer, head))
 
 
 def _plan(results: Results, profile: Profile, text: str) -> str:

@@ -47,23 +47,24 @@ def measure(
 
 
 def _print(results: Results, form: str | None) -> None:
-    from waywiser.report import terminal
+    from waywiser.report import profile_table, terminal
 
     profile = results.needed_profile()
     if form == "json":
         typer.echo(results.text("profile"))
     elif form == "csv":
-        typer.echo(terminal.profile_csv(profile), nl=False)
+        typer.echo(profile_table.profile_csv(profile), nl=False)
     else:
         if profile.warning():
             terminal.print_result(profile.warning().upper())
-        terminal.print_result(terminal.profile_table(profile) if form == "table" else terminal.roads(profile))
+        terminal.print_result(profile_table.profile_table(profile) if form == "table" else profile_table.roads(profile))
 
 
 def _peers(results: Results, request: Request, form: str | None) -> None:
     from waywiser import stages
     from waywiser.progress import bar
     from waywiser.report import terminal
+    from waywiser.report.peers import peers_table
 
     if form == "csv":
         raise InputError("--peers has no CSV form: write --format table or json")
@@ -80,4 +81,4 @@ def _peers(results: Results, request: Request, form: str | None) -> None:
     label = warning(str(report.get("backend", "")), bool(report.get("simulated")))
     if label:
         terminal.print_result(label.upper())
-    terminal.print_result(terminal.peers_table(report))
+    terminal.print_result(peers_table(report))

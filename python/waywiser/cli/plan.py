@@ -25,6 +25,7 @@ def plan(
     from waywiser.plan import read_plan
     from waywiser.progress import say
     from waywiser.report import terminal
+    from waywiser.report.plan_table import plan_table
 
     results = results_of(output, machine)
     if profile is not None:
@@ -42,4 +43,4 @@ def plan(
         return
     if measured.warning():
         terminal.print_result(measured.warning().upper())
-    terminal.print_result(terminal.plan_table(measured, chosen))
+    terminal.print_result(plan_table(measured, chosen))

@@ -29,7 +29,8 @@ def tune(
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
 ) -> None:
     """Discover this machine, measure its roads, choose the best, verify the choices, write the report."""
-    from waywiser.report import terminal
+    from waywiser.report.summary import summary
+    from waywiser.report.terminal import print_result
 
     start = time.monotonic()
     measuring = budget * _MEASURING if budget else None
@@ -45,8 +46,8 @@ def tune(
     if as_json:
         typer.echo(json.dumps(_answer(results, page, seconds)))
         return
-    for part in terminal.summary(results):
-        terminal.print_result(part)
+    for part in summary(results):
+        print_result(part)
     typer.echo(f"report: {page} ({seconds:.0f} s)")
     _hint(results)
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.text import Text
+
 from waywiser.checked import clean
+from waywiser.report import terminal
 from waywiser.report.markup import Child, Markup, el, join, table
 
 _TITLES = {
@@ -109,3 +113,18 @@ def peer_tables(peers: dict[str, Any]) -> Markup | None:
     if not maps and not terms:
         return None
     return join(el("div", maps, class_="maps", style=f"--columns:{columns}"), el("dl", terms) if terms else None)
+
+
+def peers_table(peers: dict[str, Any]) -> RenderableType:
+    """The classic peer report as tables."""
+    parts: list[RenderableType] = []
+    for name, value in blocks(peers):
+        if is_matrix(value):
+            parts.append(Text(name, "bold"))
+            made = terminal.table("", *(f">gpu{index}" for index in range(len(value[0]))))
+            for index, row in enumerate(value):
+                terminal.add(made, f"gpu{index}", *(cell_text(one) for one in row))
+            parts.append(made)
+        else:
+            parts.append(Text(f"{name}: {cell_text(value)}"))
+    return Group(*parts) if parts else Text("no GPUs")

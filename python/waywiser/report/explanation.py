@@ -1,0 +1,64 @@
+"""The answer of `explain` as a table for the terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from waywiser.checked import clean
+from waywiser.report.terminal import console, spaced, table
+from waywiser.units import format_percent, format_rate, format_seconds
+
+
+def explain_table(answer: dict[str, Any], head: str) -> RenderableType:
+    """The answer of `explain`: candidates, cheapest first, then what is unavailable."""
+    wide = console().width >= 110
+    made = table("road", ">measured", ">predicted", *([">bandwidth"] if wide else []), ">limit", ">ratio", "why")
+    made.columns[0].min_width = 26 if console().width >= 100 else 12
+    chosen = _label(answer.get("chosen"))
+    for one in _objects(answer.get("candidates")):
+        measured = one.get("measured")
+        label = _label(one.get("label") or one.get("path"))
+        cells = [
+            f"{'* ' if label == chosen else '  '}{spaced(label)}",
+            _figure(measured.get("seconds") if isinstance(measured, dict) else None, format_seconds),
+            _figure(one.get("predicted"), format_seconds),
+            *([_figure(one.get("rate"), format_rate)] if wide else []),
+            _figure(one.get("percent_of_limit"), _of_limit),
+            _figure(one.get("ratio"), lambda value: f"{value:.2f}"),
+            _why(one),
+        ]
+        made.add_row(*(Text(cell, "bold" if label == chosen else "") for cell in cells))
+    lines = [Text(f"unavailable: {_unavailable(one)}", "dim") for one in _objects(answer.get("unavailable"))]
+    return Group(Text(head, "bold"), made, *lines)
+
+
+def _why(one: dict[str, Any]) -> str:
+    """The reason; nothing where it only repeats the ratio."""
+    why = clean(str(one.get("why") or ""))
+    return "slower" if why.endswith("times the time of the chosen path") else spaced(why)
+
+
+def _of_limit(percent: float) -> str:
+    return format_percent(percent / 100)
+
+
+def _unavailable(one: dict[str, Any]) -> str:
+    label, reason = _label(one.get("label")), clean(str(one.get("reason") or ""))
+    return reason if reason.startswith(label) else f"{label}: {reason}"
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _label(value: Any) -> str:
+    if isinstance(value, dict):
+        value = value.get("label") or value.get("mechanism")
+    return clean(str(value or ""))
+
+
+def _figure(value: Any, shown: Any) -> str:
+    return str(shown(value)) if isinstance(value, (int, float)) and value > 0 else "-"

@@ -1,0 +1,93 @@
+"""What `tune` says at the end."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from waywiser.plan import Plan
+from waywiser.profile import Profile
+from waywiser.report.choices import Choice, choices, joined
+from waywiser.report.matrices import places
+from waywiser.report.reasons import Reason, grouped_reasons
+from waywiser.report.terminal import group_name, table
+from waywiser.results import Results
+from waywiser.units import format_percent, format_range, format_rate, format_seconds
+
+_MOST_ROWS = 20
+_MOST_REASONS = 5
+
+
+def summary(results: Results) -> list[RenderableType]:
+    """What `tune` says at the end, in at most 38 lines."""
+    profile = results.needed_profile()
+    head = Text()
+    if profile.warning():
+        head.append(profile.warning().upper() + "\n", "bold yellow")
+    head.append(profile.machine, "bold")
+    memories = _count(len(places(profile)), "memory", "memories")
+    head.append(f"  {memories}, {_count(len(profile.paths()), 'road', 'roads')} measured")
+    head.append(f", {len(profile.unavailable)} unavailable")
+    return [head, *([_best(profile, results.plan)] if results.plan else []), *_reasons(profile), _verdict(results)]
+
+
+def _percent(choice: Choice) -> str:
+    return format_percent(choice.percent) if choice.percent is not None else "-"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
+def _best(profile: Profile, plan: Plan) -> Table:
+    rows = [row for row in choices(profile, plan) if row.operation in ("latency", "streaming")]
+    rows = joined(rows)
+    if len(rows) > _MOST_ROWS:
+        rows = [row for row in rows if row.operation == "latency"]
+    made = table("pairs", "!operation", "!sizes", "!best road", ">time", ">bandwidth", ">limit")
+    last = ("", "")
+    for row in rows[:_MOST_ROWS]:
+        name = (group_name(row.group), row.operation)
+        seconds = format_seconds(row.first_seconds) if row.first_seconds else "-"
+        shown = (name[0] if name[0] != last[0] else "", name[1] if name != last else "")
+        made.add_row(
+            *(
+                Text(cell, no_wrap=True, overflow="ellipsis")
+                for cell in (*shown, format_range(row.from_bytes, row.to_bytes), row.path.mechanism)
+            ),
+            seconds,
+            format_rate(row.rate) if row.rate else "-",
+            _percent(row),
+        )
+        last = name
+    if len(rows) > _MOST_ROWS:
+        made.add_row("", "", f"{len(rows) - _MOST_ROWS} more in the report", "", "", "", "")
+    return made
+
+
+def _reasons(profile: Profile) -> list[Text]:
+    found = grouped_reasons(profile.unavailable)
+    shown = [_reason(one) for one in found[:_MOST_REASONS]]
+    rest = len(found) - len(shown)
+    if rest > 0:
+        shown.append(Text(f"unavailable: {rest} more reason{'s' * (rest > 1)} in the report", "dim"))
+    return shown
+
+
+def _reason(one: Reason) -> Text:
+    text = Text(
+        f"unavailable: {one.mechanism} {one.pairs_text(1)}: {one.reason}", "dim", no_wrap=True, overflow="ellipsis"
+    )
+    return text
+
+
+def _verdict(results: Results) -> Text:
+    checked = results.verification
+    if checked is None or checked.fraction is None:
+        return Text("not verified", "yellow")
+    text = f"chosen within 5 % of the fastest in {checked.within_5_percent} of {checked.cases} cases"
+    worst = f", worst {checked.worst_ratio:.2f} x" if checked.worst_ratio else ""
+    return Text(
+        f"{text} ({format_percent(checked.fraction)}){worst}", "green" if checked.fraction >= 0.95 else "yellow"
+    )
