@@ -1,0 +1,55 @@
+#include "waywiser/comm/frame.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::uint32_t magic = 0x31475757;  // "WWG1"
+constexpr std::size_t header_bytes = 9;
+constexpr std::size_t longest_reason = 1000;
+constexpr std::string_view what = "message of a rank";
+
+}  // namespace
+
+std::optional<Frame> FrameReader::next() {
+  if (pending_.size() < header_bytes) return {};
+  WireReader header(pending_, what);
+  if (header.number<std::uint32_t>() != magic) header.refuse("not one of ours (wrong first bytes)");
+  const auto kind = header.number<std::uint8_t>();
+  const auto length = header.number<std::uint32_t>();
+  if (kind == 0 || kind > last_frame_kind) header.refuse("kind " + std::to_string(kind) + " is unknown");
+  if (length > most_)
+    header.refuse("announces " + std::to_string(length) + " bytes; the limit is " + std::to_string(most_));
+  if (pending_.size() < header_bytes + length) return {};
+  const auto first = pending_.begin() + header_bytes;
+  Frame frame{static_cast<FrameKind>(kind), {first, first + length}};
+  pending_.erase(pending_.begin(), first + length);
+  return frame;
+}
+
+std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> body) {
+  WireWriter writer;
+  writer.number(magic);
+  writer.number(static_cast<std::uint8_t>(kind));
+  writer.block(body);
+  return writer.bytes();
+}
+
+Frame refused_frame(const std::string& why) {
+  WireWriter writer;
+  writer.text(why.substr(0, longest_reason));
+  return {FrameKind::refused, writer.bytes()};
+}
+
+std::string reason_in(const Frame& frame) {
+  WireReader reader(frame.body, what);
+  std::string reason = reader.text(longest_reason);
+  reader.end();
+  std::ranges::replace_if(reason, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return reason;
+}
+
+}  // namespace waywiser

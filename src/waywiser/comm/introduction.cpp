@@ -1,0 +1,72 @@
+#include "waywiser/comm/introduction.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t longest_text = 512;
+constexpr std::size_t longest_address = 64 << 10;
+
+std::string link_target(const char* link) {
+  std::array<char, 128> text{};
+  const auto length = ::readlink(link, text.data(), text.size());
+  return length > 0 ? std::string(text.data(), static_cast<std::size_t>(length)) : "";
+}
+
+std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
+
+}  // namespace
+
+void write(WireWriter& writer, const Introduction& introduction) {
+  writer.number(introduction.rank);
+  writer.number(introduction.size);
+  writer.text(introduction.version);
+  writer.text(introduction.plan);
+  writer.text(introduction.machine_id);
+  writer.text(introduction.host);
+  writer.number(introduction.process);
+  writer.block(introduction.address);
+  writer.text(introduction.channel);
+}
+
+Introduction read_introduction(WireReader& reader) {
+  Introduction introduction;
+  introduction.rank = reader.number<std::uint32_t>();
+  introduction.size = reader.number<std::uint32_t>();
+  introduction.version = reader.text(longest_text);
+  introduction.plan = reader.text(longest_text);
+  introduction.machine_id = reader.text(longest_text);
+  introduction.host = reader.text(longest_text);
+  introduction.process = reader.number<std::uint64_t>();
+  const auto address = reader.block(longest_address);
+  introduction.address.assign(address.begin(), address.end());
+  introduction.channel = reader.text(longest_text);
+  return introduction;
+}
+
+std::string difference(const Introduction& root, const Introduction& other) {
+  const std::string who = "rank " + std::to_string(other.rank) + " on " + other.host + " ";
+  if (other.size != root.size)
+    return who + "counts " + std::to_string(other.size) + " ranks, rank 0 " + std::to_string(root.size);
+  if (other.version != root.version) return who + "has Waywiser " + other.version + ", rank 0 " + root.version;
+  if (other.plan != root.plan) return who + "follows plan " + or_none(other.plan) + ", rank 0 " + or_none(root.plan);
+  return {};
+}
+
+std::string machine_id() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  return boot + " " + link_target("/proc/self/ns/ipc") + " " + link_target("/proc/self/ns/net");
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown host";
+  return name.data();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "waywiser/comm/wire.hpp"
+
+namespace waywiser {
+
+// What each rank tells the others when it joins.
+struct Introduction {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::string version;     // of the program's Waywiser
+  std::string plan;        // fingerprint of the plan that it follows; empty: none
+  std::string machine_id;  // equal where two ranks share memory
+  std::string host;        // name of the machine, for people
+  std::uint64_t process = 0;
+  std::vector<std::byte> address;  // of its UCX worker
+  std::string channel;             // socket for file descriptors, between ranks of one machine
+};
+
+void write(WireWriter& writer, const Introduction& introduction);
+Introduction read_introduction(WireReader& reader);  // throws invalid_input
+
+// What keeps a rank out of a group whose root is `root`; empty when nothing does.
+std::string difference(const Introduction& root, const Introduction& other);
+
+// Of this machine: the boot, and the spaces of names that separate containers.
+std::string machine_id();
+std::string host_name();
+
+}  // namespace waywiser

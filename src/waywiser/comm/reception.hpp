@@ -1,0 +1,52 @@
+#pragma once
+
+#include <list>
+#include <string>
+
+#include "waywiser/comm/handshake.hpp"
+#include "waywiser/comm/rendezvous.hpp"
+
+namespace waywiser {
+
+// The root's side of the meeting: takes connections of anybody, one step at a time, and keeps those that prove to be
+// ranks of the job. Whoever is silent, slow, malformed or too many is dropped; the others do not notice.
+class Reception {
+ public:
+  Reception(const Launch& launch, const Introduction& mine, Descriptor listener);
+
+  // Until every rank is here. Throws as meet() does; all who are here then hear why.
+  Muster wait_for_all(Deadline deadline);
+
+ private:
+  enum class Stage { greeting, proving, joining };
+  struct Guest {
+    std::unique_ptr<Connection> line;
+    Deadline until;
+    Stage stage = Stage::greeting;
+    Handshake words{};
+  };
+  using Guests = std::list<Guest>;
+
+  void look(Deadline deadline);
+  void accept_all();
+  void serve(Guests::iterator guest);
+  // True: the guest has become a member, and its connection has been taken over.
+  bool hear(Guest& guest, const Frame& frame);
+  void greet(Guest& guest, const Frame& frame);
+  void check_proof(Guest& guest, const Frame& frame);
+  void admit(Guest& guest, const Frame& frame);
+  void dismiss(Guests::iterator guest, const std::string& why);
+  void drop_late_guests();
+  void check_members();
+  void tell_all(const Frame& frame, Deadline deadline);
+  std::string who_is_missing() const;
+
+  const Launch& launch_;
+  Descriptor listener_;
+  Endpoint here_;
+  Guests guests_;
+  Muster muster_;
+  std::vector<std::string> dismissed_;  // why, the first few
+};
+
+}  // namespace waywiser

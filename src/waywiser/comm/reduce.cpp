@@ -1,0 +1,125 @@
+#include "waywiser/comm/reduce.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+namespace waywiser {
+namespace {
+
+float wide(Float16 value) { return to_float(value); }
+float wide(Bfloat16 value) { return to_float(value); }
+template <typename T>
+T wide(T value) {
+  return value;
+}
+
+template <typename T, typename Wide>
+T narrow(Wide value) {
+  if constexpr (std::is_same_v<T, Float16>)
+    return to_float16(value);
+  else if constexpr (std::is_same_v<T, Bfloat16>)
+    return to_bfloat16(value);
+  else
+    return static_cast<T>(value);
+}
+
+// Arithmetic on integers is done without sign: it wraps.
+template <typename T>
+auto wrapping(T value) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<std::uint64_t>(value);
+  else
+    return value;
+}
+
+struct Sum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(wrapping(a) + wrapping(b));
+  }
+};
+struct Product {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return static_cast<T>(wrapping(a) * wrapping(b));
+  }
+};
+// With a NaN among them the result depends on the order, as comparisons with it are false.
+struct Least {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return b < a ? b : a;
+  }
+};
+struct Greatest {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
+template <typename T>
+T load(const std::byte* from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+template <typename T, typename Op>
+void combine(std::byte* destination, const std::byte* source, std::size_t count, Op op) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* at = destination + i * sizeof(T);
+    const T result = narrow<T>(op(wide(load<T>(at)), wide(load<T>(source + i * sizeof(T)))));
+    std::memcpy(at, &result, sizeof result);
+  }
+}
+
+template <typename T>
+void reduce_as(ReduceOp op, std::byte* destination, const std::byte* source, std::size_t count) {
+  switch (op) {
+    case ReduceOp::sum:
+    case ReduceOp::avg: return combine<T>(destination, source, count, Sum());
+    case ReduceOp::prod: return combine<T>(destination, source, count, Product());
+    case ReduceOp::min: return combine<T>(destination, source, count, Least());
+    case ReduceOp::max: return combine<T>(destination, source, count, Greatest());
+  }
+}
+
+template <typename T>
+void average_as(std::byte* destination, std::size_t count, int ranks) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte* at = destination + i * sizeof(T);
+    const auto value = wide(load<T>(at));
+    using Divisor = std::conditional_t<std::is_integral_v<T>, std::int64_t, std::remove_const_t<decltype(value)>>;
+    const T result = narrow<T>(value / static_cast<Divisor>(ranks));
+    std::memcpy(at, &result, sizeof result);
+  }
+}
+
+// Calls `function` with a value of the C++ type that `type` stands for.
+template <typename Function>
+void with_type(DataType type, Function function) {
+  switch (type) {
+    case DataType::float64: return function(double{});
+    case DataType::float32: return function(float{});
+    case DataType::float16: return function(Float16{});
+    case DataType::bfloat16: return function(Bfloat16{});
+    case DataType::int8: return function(std::int8_t{});
+    case DataType::int16: return function(std::int16_t{});
+    case DataType::int32: return function(std::int32_t{});
+    case DataType::int64: return function(std::int64_t{});
+    case DataType::uint8: return function(std::uint8_t{});
+  }
+}
+
+}  // namespace
+
+void reduce(DataType type, ReduceOp op, std::byte* destination, const std::byte* source, std::size_t count) {
+  with_type(type, [&]<typename T>(T) { reduce_as<T>(op, destination, source, count); });
+}
+
+void average(DataType type, std::byte* destination, std::size_t count, int ranks) {
+  with_type(type, [&]<typename T>(T) { average_as<T>(destination, count, ranks); });
+}
+
+}  // namespace waywiser

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+
+#include "waywiser/comm/data_type.hpp"
+
+namespace waywiser {
+
+// In host memory: destination[i] = destination[i] op source[i]. avg adds; average() divides in the end. Integers wrap.
+// Neither address need be aligned; the two must not overlap unless they are the same.
+void reduce(DataType type, ReduceOp op, std::byte* destination, const std::byte* source, std::size_t count);
+// destination[i] /= ranks.
+void average(DataType type, std::byte* destination, std::size_t count, int ranks);
+
+}  // namespace waywiser

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "waywiser/comm/introduction.hpp"
+#include "waywiser/comm/launch.hpp"
+
+namespace waywiser {
+
+// A group that has formed: who is in it, and the connections that stay open as life-lines.
+struct Muster {
+  std::vector<Introduction> ranks;
+  std::map<int, std::unique_ptr<Connection>> lines;  // the root's: to each rank; a member's: to rank 0
+};
+
+// All ranks call it; each gets what all have told. A rank shows that it knows the secret before it hears anything, and
+// the root shows it back. Nobody else stops or delays the group. Throws timeout naming who is missing; invalid_input
+// with the difference when one rank does not fit; io.
+Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline);
+
+}  // namespace waywiser

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/comm/frame.hpp"
+#include "waywiser/device/descriptor.hpp"
+
+namespace waywiser {
+
+// Where the root listens: "node7:4711", "[::1]:4711".
+struct Endpoint {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: any free one
+};
+std::string text(const Endpoint& endpoint);
+Endpoint parse_endpoint(std::string_view text);  // throws invalid_input
+
+// Non-blocking. Throws io: the name is unknown, or the port is taken; the message names the endpoint.
+Descriptor listen_on(const Endpoint& endpoint);
+std::uint16_t port_of(const Descriptor& listener);
+// Nothing when nobody is waiting.
+Descriptor accept_one(const Descriptor& listener);
+// Tries until the deadline while nobody listens there yet. Throws timeout or io.
+Descriptor connect_to(const Endpoint& endpoint, Deadline deadline);
+
+// One TCP connection that carries frames. Reads and writes never block beyond their deadline.
+class Connection {
+ public:
+  Connection(Descriptor socket, std::size_t largest_frame);
+
+  int number() const noexcept { return socket_.number(); }
+  void set_limit(std::size_t largest_frame) noexcept { reader_.set_limit(largest_frame); }
+  // Throws io when the other side has gone, timeout when it does not read.
+  void send(FrameKind kind, std::span<const std::byte> body, Deadline deadline);
+  void send(const Frame& frame, Deadline deadline) { send(frame.kind, frame.body, deadline); }
+  // What has come, without waiting. Throws io ("it has ended") at its end, invalid_input for what is no frame.
+  std::optional<Frame> poll_frame();
+  // Throws timeout.
+  Frame receive(Deadline deadline);
+
+ private:
+  void read_some();
+
+  Descriptor socket_;
+  FrameReader reader_;
+};
+
+// Waits until `socket` is ready for `events` of poll(2). False: the deadline passed first.
+bool wait_for_socket(int socket, short events, Deadline deadline);
+
+}  // namespace waywiser

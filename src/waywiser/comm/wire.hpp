@@ -1,0 +1,55 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace waywiser {
+
+// Numbers and texts as bytes, little end first, for messages between machines.
+class WireWriter {
+ public:
+  template <std::unsigned_integral Number>
+  void number(Number value) {
+    for (std::size_t i = 0; i < sizeof value; ++i)
+      bytes_.push_back(static_cast<std::byte>(std::uint64_t{value} >> (8 * i)));
+  }
+  void raw(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+  void block(std::span<const std::byte> bytes);  // with its length
+  void text(std::string_view text);              // with its length
+  const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// Reads them back from bytes that nobody has checked: throws invalid_input when there are too few, or a length is over
+// its limit. `what` names the message.
+class WireReader {
+ public:
+  WireReader(std::span<const std::byte> bytes, std::string_view what) : bytes_(bytes), what_(what) {}
+
+  template <std::unsigned_integral Number>
+  Number number() {
+    std::uint64_t value = 0;
+    const auto from = raw(sizeof(Number));
+    for (std::size_t i = 0; i < from.size(); ++i) value |= std::to_integer<std::uint64_t>(from[i]) << (8 * i);
+    return static_cast<Number>(value);
+  }
+  std::span<const std::byte> raw(std::size_t count);
+  std::span<const std::byte> block(std::size_t most);
+  std::string text(std::size_t most);
+  // Throws when something is left.
+  void end() const;
+  [[noreturn]] void refuse(const std::string& why) const;
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::string_view what_;
+};
+
+}  // namespace waywiser

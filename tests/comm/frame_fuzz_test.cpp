@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/handshake.hpp"
+#include "waywiser/comm/introduction.hpp"
+
+namespace waywiser {
+namespace {
+
+// Everything that a stranger's bytes pass through; anything but a refusal in words is a failure.
+void read_all(std::span<const std::byte> bytes, std::mt19937& random) {
+  FrameReader reader(4096);
+  try {
+    while (!bytes.empty()) {
+      const std::size_t part = std::min<std::size_t>(bytes.size(), 1 + random() % 40);
+      reader.feed(bytes.first(part));
+      bytes = bytes.subspan(part);
+      while (const auto frame = reader.next()) {
+        ASSERT_LE(frame->body.size(), 4096u);
+        for (int how = 0; how < 4; ++how) try {
+            WireReader words(frame->body, "table of ranks");
+            if (how == 0) read_introduction(words);
+            if (how == 1) read_hello(*frame);
+            if (how == 2) reason_in(*frame);
+            if (how == 3) read_digest(*frame);
+          } catch (const Error& error) {
+            ASSERT_EQ(error.kind(), ErrorKind::invalid_input);
+          }
+      }
+    }
+  } catch (const Error& error) {
+    ASSERT_EQ(error.kind(), ErrorKind::invalid_input);
+    ASSERT_LT(std::string(error.what()).size(), 200u);
+  }
+}
+
+std::vector<std::byte> good_conversation() {
+  WireWriter introduction;
+  write(introduction, {1, 4, "0.1.0", "abc", "machine", "host", 77, std::vector<std::byte>(300), "/run/x"});
+  std::vector<std::byte> all;
+  for (const auto& part :
+       {frame_bytes(FrameKind::hello, hello_bytes({1, 2, random_nonce()})),
+        frame_bytes(FrameKind::proof, random_nonce()), frame_bytes(FrameKind::join, introduction.bytes()),
+        frame_bytes(FrameKind::refused, refused_frame("because").body)})
+    all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+
+TEST(FrameFuzz, RandomBytes) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<std::byte> bytes(random() % 200);
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+    read_all(bytes, random);
+  }
+}
+
+TEST(FrameFuzz, ChangedMessages) {
+  std::mt19937 random(2);
+  const std::vector<std::byte> good = good_conversation();
+  for (int round = 0; round < 5000; ++round) {
+    std::vector<std::byte> bytes = good;
+    for (auto changes = 1 + random() % 4; changes > 0; --changes)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    if (round % 3 == 0) bytes.resize(random() % bytes.size());
+    read_all(bytes, random);
+  }
+}
+
+TEST(FrameReader, GivesBackWhatWasWritten) {
+  FrameReader reader(4096);
+  for (const std::byte byte : good_conversation()) reader.feed({&byte, 1});
+  EXPECT_EQ(reader.next()->kind, FrameKind::hello);
+  EXPECT_EQ(reader.next()->kind, FrameKind::proof);
+  const auto join = reader.next();
+  WireReader words(join->body, "introduction");
+  EXPECT_EQ(read_introduction(words).process, 77u);
+  EXPECT_EQ(reason_in(*reader.next()), "because");
+  EXPECT_FALSE(reader.next());
+}
+
+TEST(FrameReader, RefusesALengthBeforeItsBytesCome) {
+  FrameReader reader(128);
+  WireWriter header;
+  header.number(std::uint32_t{0x31475757});
+  header.number(std::uint8_t{1});
+  header.number(std::uint32_t{0xffffffff});
+  reader.feed(header.bytes());
+  EXPECT_THROW(reader.next(), Error);
+}
+
+}  // namespace
+}  // namespace waywiser
