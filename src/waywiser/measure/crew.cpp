@@ -36,25 +36,40 @@ void Crew::live(int member) {
 
 void Crew::take_part(int member) {
   const auto self = static_cast<std::size_t>(member);
-  arrived_.fetch_add(1);
-  while (arrived_.load() < members_) std::this_thread::yield();
-  start_times_[self] = now_seconds();
-  try {
-    (*work_)(member);
-  } catch (...) {
-    failures_[self] = std::current_exception();
+  const auto meet = [this](std::atomic<int>& here) {
+    here.fetch_add(1);
+    while (here.load() < members_) std::this_thread::yield();
+  };
+  meet(arrived_);
+  if (*before_) {
+    attempt(*before_, member);
+    meet(warm_);
   }
+  start_times_[self] = now_seconds();
+  attempt(*work_, member);
   end_times_[self] = now_seconds();
   ended_.fetch_add(1);
 }
 
-Seconds Crew::run(int members, const std::function<void(int)>& work) {
+// After a failure a member only keeps the others company.
+void Crew::attempt(const Work& work, int member) {
+  std::exception_ptr& failure = failures_[static_cast<std::size_t>(member)];
+  if (failure) return;
+  try {
+    work(member);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+}
+
+Seconds Crew::run(int members, const Work& work, const Work& before) {
   const auto count = static_cast<std::size_t>(members);
   {
     const std::scoped_lock lock(mutex_);
     members_ = members;
     work_ = &work;
-    arrived_ = ended_ = 0;
+    before_ = &before;
+    arrived_ = warm_ = ended_ = 0;
     failures_.assign(count, nullptr);
     start_times_.assign(count, 0);
     end_times_.assign(count, 0);

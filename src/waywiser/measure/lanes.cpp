@@ -11,23 +11,17 @@ namespace {
 constexpr Seconds longest_wait = 60;
 constexpr Bytes alignment = 256;
 constexpr Bytes smallest_buffer = 1 << 20;
-constexpr Bytes working_set = 64 << 20;
-constexpr int most_slots = 64;
 
-Bytes stride(Bytes bytes) { return std::max(alignment, (bytes + alignment - 1) / alignment * alignment); }
-Bytes needed(Bytes bytes, int slots) { return std::max(smallest_buffer, stride(bytes) * static_cast<Bytes>(slots)); }
+Bytes needed(Bytes bytes, int slots) {
+  return std::max(smallest_buffer, lane_stride(bytes) * static_cast<Bytes>(slots));
+}
 
 std::string pair_key(const Path& path, int number) { return pair_text(path) + " #" + std::to_string(number); }
 std::string path_key(const Path& path, int number) { return pair_key(path, number) + " " + label(path); }
 
 }  // namespace
 
-Window window(Operation operation, Bytes bytes) {
-  if (operation == Operation::latency) return {1, 1};
-  const Bytes fitting = bytes == 0 ? most_slots : working_set / bytes;
-  const int slots = static_cast<int>(std::clamp<Bytes>(fitting, 1, most_slots));
-  return {std::max(slots, 2), slots};
-}
+Bytes lane_stride(Bytes bytes) { return std::max(alignment, (bytes + alignment - 1) / alignment * alignment); }
 
 Bytes LaneStore::half_of_free(Place place) {
   const auto known = free_at_start_.find(place);
@@ -97,15 +91,16 @@ void LaneStore::open(Lane& lane, const Path& path) const {
   lane.transport = open_transport(path, context);
 }
 
-void LaneStore::cut(Lane& lane, const Buffers& buffers, Bytes bytes, int slots) const {
+void LaneStore::cut(Lane& lane, Buffers& buffers, Bytes bytes, int slots) {
   lane.seed = buffers.seed;
+  lane.next = &buffers.next;
   if (!lane.sources.empty() && lane.sources.front().bytes == bytes &&
       lane.sources.size() == static_cast<std::size_t>(slots))
     return;
   lane.sources.clear();
   lane.destinations.clear();
   for (int slot = 0; slot < slots; ++slot) {
-    const Bytes offset = stride(bytes) * static_cast<Bytes>(slot);
+    const Bytes offset = lane_stride(bytes) * static_cast<Bytes>(slot);
     lane.sources.push_back(ConstRegion(buffers.source.region()).slice(offset, bytes));
     lane.destinations.push_back(buffers.destination.region().slice(offset, bytes));
   }

@@ -20,16 +20,11 @@ struct Lane {
   std::vector<ConstRegion> sources;  // slots
   std::vector<Region> destinations;
   std::uint64_t seed = 0;
+  std::size_t* next = nullptr;  // the slot whose turn it is, common to all lanes with these buffers
 };
 
-// How many transfers are in flight, and over how many distinct slots they rotate.
-struct Window {
-  int transfers = 1;
-  int slots = 1;
-};
-// Latency: one slot, so that small messages are hot in the caches, as they are when a program has just written them.
-// Otherwise up to 64 slots and up to 64 MiB, so that large messages come from memory and not from a cache.
-Window window(Operation operation, Bytes bytes);
+// The distance of slots of `bytes`.
+Bytes lane_stride(Bytes bytes);
 
 // Opens lanes and keeps them: opening costs far more than a transfer.
 class LaneStore {
@@ -56,6 +51,7 @@ class LaneStore {
     std::unique_ptr<Stream> source_stream, destination_stream;  // for patterns
     Bytes bytes = 0;
     std::uint64_t seed = 0;
+    std::size_t next = 0;
   };
 
   Buffers& buffers(const Path& path, int number);
@@ -64,7 +60,7 @@ class LaneStore {
   bool fits(const Path& path, Bytes bytes);
   void release_all();
   void open(Lane& lane, const Path& path) const;
-  void cut(Lane& lane, const Buffers& buffers, Bytes bytes, int slots) const;
+  static void cut(Lane& lane, Buffers& buffers, Bytes bytes, int slots);
 
   Platform& platform_;
   std::map<Place, Bytes> free_at_start_;

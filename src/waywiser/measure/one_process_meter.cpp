@@ -6,6 +6,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/path_limit.hpp"
+#include "waywiser/measure/window.hpp"
 
 namespace waywiser {
 namespace {
@@ -26,36 +27,42 @@ void one_by_one(Lane& lane, int repetitions, Deadline deadline) {
   }
 }
 
-// `times` has room for one entry more than the transfers.
-void one_by_one_timed(Lane& lane, std::vector<Seconds>& times, Deadline deadline) {
-  times[0] = now_seconds();
-  for (std::size_t i = 1; i < times.size(); ++i) {
-    lane.transport->put(lane.destinations[0], lane.sources[0], *lane.stream);
-    lane.transport->finish(*lane.stream, deadline);
-    times[i] = now_seconds();
+Sample take_singly(Lane& lane, int before, int repetitions, Deadline deadline) {
+  one_by_one(lane, before, deadline);
+  Sample sample;
+  const Seconds start = now_seconds();
+  if (repetitions > most_timed_singly) {
+    one_by_one(lane, repetitions, deadline);
+    sample.seconds = (now_seconds() - start) / repetitions;
+    return sample;
   }
+  sample.each.reserve(static_cast<std::size_t>(repetitions));
+  Seconds last = start;
+  for (int i = 0; i < repetitions; ++i) {
+    one_by_one(lane, 1, deadline);
+    const Seconds now = now_seconds();
+    sample.each.push_back(now - last);
+    last = now;
+  }
+  sample.seconds = (last - start) / repetitions;
+  return sample;
 }
 
 void in_windows(Lane& lane, int repetitions, int in_flight, Deadline deadline) {
   const std::size_t slots = lane.sources.size();
-  std::size_t slot = 0;
+  std::size_t slot = *lane.next % slots;
   for (int i = 0; i < repetitions; ++i) {
     lane.transport->put(lane.destinations[slot], lane.sources[slot], *lane.stream);
     if (++slot == slots) slot = 0;
     if ((i + 1) % in_flight == 0) lane.transport->finish(*lane.stream, deadline);
   }
   lane.transport->finish(*lane.stream, deadline);
+  *lane.next = slot;
 }
 
 // Enough transfers for the window to matter; very large ones keep their path busy one at a time.
 int at_least_in_flight(const Window& window, Bytes bytes) {
   return bytes <= (1u << 20) ? std::min(window.transfers, 8) : bytes <= (64u << 20) ? 2 : 1;
-}
-
-std::vector<Seconds> differences(const std::vector<Seconds>& times) {
-  std::vector<Seconds> each;
-  for (std::size_t i = 1; i < times.size(); ++i) each.push_back(times[i] - times[i - 1]);
-  return each;
 }
 
 }  // namespace
@@ -157,29 +164,25 @@ std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operati
 }
 
 Sample OneProcessMeter::try_take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
-  const Window in_flight = window(operation, bytes);
+  const Window in_flight = window(operation, lane_stride(bytes));
   const std::vector<Lane*> opened = lanes(together(path, operation), bytes, in_flight.slots);
   const Deadline deadline = Deadline::in(longest_wait);
-  Sample sample;
+  const bool singly = operation == Operation::latency;
+  if (!singly) repetitions = std::max(repetitions, at_least_in_flight(in_flight, bytes));
+  const int before = warm_up(repetitions, bytes);
   const Seconds cpu_before = cpu_seconds();
-  Seconds start = now_seconds(), took = 0;
-  if (operation == Operation::latency && repetitions <= most_timed_singly) {
-    std::vector<Seconds> times(static_cast<std::size_t>(repetitions) + 1);
-    one_by_one_timed(*opened[0], times, deadline);
-    took = times.back() - times.front();
-    sample.each = differences(times);
-  } else if (operation == Operation::latency) {
-    start = now_seconds();
-    one_by_one(*opened[0], repetitions, deadline);
-    took = now_seconds() - start;
+  Sample sample;
+  if (singly) {
+    sample = take_singly(*opened[0], before, repetitions, deadline);
   } else {
-    repetitions = std::max(repetitions, at_least_in_flight(in_flight, bytes));
-    took = crew_.run(static_cast<int>(opened.size()), [&](int member) {
-      in_windows(*opened[static_cast<std::size_t>(member)], repetitions, in_flight.transfers, deadline);
-    });
+    const auto move = [&](int count) {
+      return [&, count](int member) {
+        in_windows(*opened[static_cast<std::size_t>(member)], count, in_flight.transfers, deadline);
+      };
+    };
+    sample.seconds = crew_.run(static_cast<int>(opened.size()), move(repetitions), move(before)) / repetitions;
   }
-  sample.seconds = took / repetitions;
-  sample.cpu_seconds = (cpu_seconds() - cpu_before) / repetitions / static_cast<double>(opened.size());
+  sample.cpu_seconds = (cpu_seconds() - cpu_before) / (before + repetitions) / static_cast<double>(opened.size());
   for (Lane* lane : opened) lane->transport->rest();
   return sample;
 }

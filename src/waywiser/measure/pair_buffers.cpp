@@ -1,6 +1,7 @@
 #include "waywiser/measure/pair_buffers.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/kernels/pattern.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/transport/memory_message.hpp"
 #include "waywiser/transport/transport.hpp"
@@ -45,13 +46,21 @@ std::string buffers_key(const Path& path) {
          number(outgoing_allocation(path, path.destination, path.source));
 }
 
-PairBuffers::PairBuffers(Platform& platform, const Path& path, Role role, Bytes capacity)
+PairBuffers::PairBuffers(Platform& platform, const Path& path, Role role, Bytes capacity, Deadline deadline)
     : platform_(platform), capacity_(capacity), shared_(!two_sided(path)) {
   const Path out = outgoing_path(path, role);
   remote_place_ = out.destination;
   user_ = user_of_remote(out);
   outgoing_ = platform.allocate(out.source, capacity, outgoing_allocation(path, out.source, out.destination));
   landing_ = platform.allocate(out.source, capacity, landing_allocation(path, out.source));
+  touch(deadline);
+}
+
+// Pages that nothing was written to are one page of zeros when they are read, and faults when they are written.
+void PairBuffers::touch(Deadline deadline) {
+  const std::unique_ptr<Stream> stream = platform_.open_stream(outgoing_.region().place);
+  for (const Memory* memory : {&outgoing_, &landing_}) fill_pattern(*stream, memory->region(), 1);
+  stream->synchronize(deadline);
 }
 
 void PairBuffers::share(PeerChannel& channel, Deadline deadline) {

@@ -18,7 +18,7 @@ std::string buffers_key(const Path& path);
 // place as opened here (one-sided mechanisms).
 class PairBuffers {
  public:
-  PairBuffers(Platform& platform, const Path& path, Role role, Bytes capacity);
+  PairBuffers(Platform& platform, const Path& path, Role role, Bytes capacity, Deadline deadline);
 
   // Both processes call it; gives each the other's landing place. Two-sided mechanisms need none.
   void share(PeerChannel& channel, Deadline deadline);
@@ -30,6 +30,8 @@ class PairBuffers {
   Region remote() const { return shared_ ? remote_.region() : Region{nullptr, capacity_, remote_place_}; }
 
  private:
+  void touch(Deadline deadline);
+
   Platform& platform_;
   Bytes capacity_;
   bool shared_;

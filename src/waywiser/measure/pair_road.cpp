@@ -6,13 +6,12 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/kernels/pattern.hpp"
+#include "waywiser/measure/window.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr Bytes slot_alignment = 64;
-constexpr Bytes most_in_flight = 64ull << 20;
-constexpr Bytes most_slots = 64;
 constexpr int most_timed_singly = 512;  // of more, each one is too short for a clock
 
 Seconds cpu_seconds_of_process() {
@@ -32,8 +31,13 @@ Bytes PairRun::stride() const {
 }
 
 Bytes PairRun::slots() const {
-  return operation == Operation::latency ? 1 : std::clamp<Bytes>(most_in_flight / stride(), 1, most_slots);
+  const Window rotating = window(operation, stride());
+  return static_cast<Bytes>(seed == 0 ? rotating.slots : std::min(rotating.slots, rotating.transfers));
 }
+
+int PairRun::in_flight() const { return window(operation, stride()).transfers; }
+
+int PairRun::before() const { return seed == 0 ? waywiser::warm_up(repetitions, bytes) : 0; }
 
 double PairRun::transfers() const { return repetitions * (operation == Operation::latency ? 2.0 : 1.0); }
 
@@ -61,6 +65,7 @@ PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline dead
   remote_ = turns(buffers.remote(), run);
   if (run.seed != 0) prepare(run, deadline);
   const Seated seated(run.seed == 0 ? cpu_ : -1);
+  if (run.before() > 0) warm_up(run, deadline);
   PairResult result;
   each_.clear();
   if (role_ == Role::peer) flags_.tell();
@@ -73,6 +78,11 @@ PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline dead
   if (run.seed != 0) result.mismatches = check(run, deadline);
   result.each = each_;
   return result;
+}
+
+void PairRoad::warm_up(PairRun run, Deadline deadline) {
+  run.repetitions = run.before();
+  perform(run, deadline);
 }
 
 void PairRoad::perform(const PairRun& run, Deadline deadline) {
@@ -128,7 +138,7 @@ void PairRoad::reply(Deadline deadline) {
 
 // A stream takes any number of puts; messages are sent and accepted in windows.
 void PairRoad::send_window(const PairRun& run, Deadline deadline) {
-  const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
+  const int window = run.in_flight();
   for (int i = 0; i < run.repetitions; ++i) {
     put_next();
     if (transport_->two_sided() && (i + 1) % window == 0) finish(deadline);
@@ -138,7 +148,7 @@ void PairRoad::send_window(const PairRun& run, Deadline deadline) {
 }
 
 void PairRoad::receive_window(const PairRun& run, Deadline deadline) {
-  const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
+  const int window = run.in_flight();
   for (int i = 0; i < run.repetitions && transport_->two_sided(); ++i) {
     accept_next();
     if ((i + 1) % window == 0) finish(deadline);
@@ -155,7 +165,7 @@ void PairRoad::end_together(Deadline deadline) {
 }
 
 void PairRoad::both_ways(const PairRun& run, Deadline deadline) {
-  const int window = static_cast<int>(std::max<Bytes>(2, run.slots()));
+  const int window = run.in_flight();
   for (int first = 0; first < run.repetitions; first += window) {
     const int last = std::min(run.repetitions, first + window);
     for (int i = first; i < last; ++i) accept_next();

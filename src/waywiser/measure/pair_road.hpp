@@ -12,11 +12,16 @@ struct PairRun {
   Bytes bytes = 0;
   int repetitions = 1;
   std::uint64_t seed = 0;  // not 0: verify with this pattern
+  Bytes first = 0;         // slot
 
-  // How the transfers lie in the buffers, and how many are in flight.
+  // How the transfers lie in the buffers, over how many slots they rotate, and how many are in flight. A verification
+  // goes once through what may be in flight.
   Bytes stride() const;
   Bytes slots() const;
+  int in_flight() const;
   Bytes capacity() const { return stride() * slots(); }
+  // Untimed transfers before the others.
+  int before() const;
   // How many transfers of one direction the elapsed time covers.
   double transfers() const;
 };
@@ -47,6 +52,7 @@ class PairRoad {
   void end_together(Deadline deadline);
   void both_ways(const PairRun& run, Deadline deadline);
   void perform(const PairRun& run, Deadline deadline);
+  void warm_up(PairRun run, Deadline deadline);
 
   void put_next();
   void accept_next();

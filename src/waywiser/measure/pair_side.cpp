@@ -23,8 +23,11 @@ Json to_json(const PairResult& result) {
 std::string road_key(const Path& path) { return pair_text(path) + " " + label(path); }
 
 Json to_json(const PairRun& run) {
-  return {
-      {"operation", name(run.operation)}, {"bytes", run.bytes}, {"repetitions", run.repetitions}, {"seed", run.seed}};
+  return {{"operation", name(run.operation)},
+          {"bytes", run.bytes},
+          {"repetitions", run.repetitions},
+          {"seed", run.seed},
+          {"first", run.first}};
 }
 
 PairRun pair_run_from_json(const Json& value, std::string_view source) {
@@ -33,6 +36,7 @@ PairRun pair_run_from_json(const Json& value, std::string_view source) {
   run.bytes = static_cast<Bytes>(require_integer(value, "bytes", source, 0, largest_transfer));
   run.repetitions = static_cast<int>(require_integer(value, "repetitions", source, 1, most_repetitions));
   run.seed = static_cast<std::uint64_t>(require_integer(value, "seed", source, 0, INT64_MAX));
+  run.first = static_cast<Bytes>(require_integer(value, "first", source, 0, INT64_MAX));
   if (run.operation == Operation::loaded)
     throw Error(ErrorKind::invalid_input, std::string(source) + ": 'loaded' is not run between two processes");
   return run;
@@ -72,7 +76,7 @@ void PairSide::make_buffers(const Json& command, Deadline deadline) {
   const auto bytes = static_cast<Bytes>(require_integer(command, "bytes", what, 1, largest_transfer));
   const std::string key = buffers_key(path);
   buffers_.erase(key);
-  const auto [entry, unused] = buffers_.emplace(key, PairBuffers(platform_, path, role_, bytes));
+  const auto [entry, unused] = buffers_.emplace(key, PairBuffers(platform_, path, role_, bytes, deadline));
   entry->second.share(channel_, deadline);
 }
 
@@ -89,7 +93,7 @@ Json PairSide::run(const Json& command, Deadline deadline) {
 // Opening, sharing the memory and the first 8 bytes, but not the allocation.
 Json PairSide::first_use(const Path& path, Deadline deadline) {
   const PairRun once{Operation::latency, 8, 1, 0};
-  PairBuffers buffers(platform_, path, role_, once.capacity());
+  PairBuffers buffers(platform_, path, role_, once.capacity(), deadline);
   channel_.exchange({{"ready", true}}, deadline);
   const Seconds before = now_seconds();
   PairRoad road(platform_, path, role_, channel_, flags_);

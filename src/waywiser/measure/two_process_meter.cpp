@@ -43,6 +43,7 @@ struct TwoProcessMeter::Session {
   FlagPage flags;
   PairSide side;
   std::map<std::string, Bytes> buffers;  // capacity by buffers_key
+  std::map<std::string, Bytes> next;     // the slot whose turn it is, by buffers_key
   std::list<std::string> roads;          // road_key, the last used at the end
 };
 
@@ -140,19 +141,23 @@ void TwoProcessMeter::make_room(const Path& path, Bytes capacity) {
     command({{"do", "free"}}, patience_);
     both.buffers.clear();
   }
-  command({{"do", "buffers"}, {"path", to_json(path)}, {"bytes", capacity}}, patience_);
+  command({{"do", "buffers"}, {"path", to_json(path)}, {"bytes", capacity}},
+          patience_ + static_cast<double>(capacity) / slowest_rate);
   both.buffers[key] = capacity;
 }
 
-TwoProcessMeter::Both TwoProcessMeter::run(const Path& path, const PairRun& run) {
+TwoProcessMeter::Both TwoProcessMeter::run(const Path& path, PairRun run) {
   check_operation(run.operation);
   return attempt(doing(run.operation, run.bytes, path), [&] {
     open(path);
     make_room(path, run.capacity());
+    Bytes& next = session_->next[buffers_key(path)];
+    run.first = next % run.slots();
+    if (run.seed == 0) next = (run.first + static_cast<Bytes>(run.before() + run.repetitions)) % run.slots();
     Json body = to_json(run);
     body["do"] = "run";
     body["path"] = to_json(path);
-    const double moved = static_cast<double>(run.bytes) * (run.transfers() + 2 * static_cast<double>(run.slots()));
+    const double moved = static_cast<double>(run.bytes) * (run.transfers() + 2 * (run.before() + run.in_flight()));
     const Json both = command(body, patience_ + moved / slowest_rate);
     return Both{pair_result_from_json(both["mine"], answer_name), pair_result_from_json(both["theirs"], answer_name)};
   });

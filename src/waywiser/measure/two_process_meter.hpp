@@ -42,7 +42,7 @@ class TwoProcessMeter : public Meter {
 
   void begin();  // a peer to work with; only between cases, for a new one has nothing open
   Json command(const Json& body, Seconds seconds);
-  Both run(const Path& path, const PairRun& run);
+  Both run(const Path& path, PairRun run);
   void open(const Path& path);
   void make_room(const Path& path, Bytes capacity);
   [[noreturn]] void fail(const Error& problem, const std::string& doing);

@@ -30,11 +30,11 @@ class HostCopy : public Transport {
     std::byte* to = stream.reach(destination);
     const std::byte* from = stream.reach(source);
     const Bytes bytes = source.bytes;
-    const Bytes members = std::clamp<Bytes>(bytes / least_share, 1, static_cast<Bytes>(team_.members()));
-    const Bytes share = (bytes / members + least_share - 1) / least_share * least_share;
-    team_.run(static_cast<int>(members), [&](int member) {
-      const Bytes begin = std::min(bytes, share * static_cast<Bytes>(member));
-      const Bytes end = static_cast<Bytes>(member) + 1 == members ? bytes : std::min(bytes, begin + share);
+    const Bytes shares = std::clamp<Bytes>(bytes / least_share, 1, static_cast<Bytes>(team_.members()));
+    const Bytes length = (bytes / shares + least_share - 1) / least_share * least_share;
+    team_.run(static_cast<int>(shares), [&](int share) {
+      const Bytes begin = std::min(bytes, length * static_cast<Bytes>(share));
+      const Bytes end = static_cast<Bytes>(share) + 1 == shares ? bytes : std::min(bytes, begin + length);
       copy(to + begin, from + begin, end - begin);
     });
   }

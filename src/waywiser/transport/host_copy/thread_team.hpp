@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -11,7 +13,9 @@
 namespace waywiser {
 
 // Threads that stay and are parked between jobs: after a job they look for the next one for some microseconds, then
-// sleep. The caller is member 0. Used by one thread at a time.
+// sleep. The caller is member 0. A job is cut into shares; each member takes its own first, then what nobody has
+// taken, so that a member that wakes late, or not at all, costs its help and nothing more. Used by one thread at a
+// time.
 class ThreadTeam {
  public:
   explicit ThreadTeam(int members);
@@ -20,20 +24,27 @@ class ThreadTeam {
   ThreadTeam& operator=(const ThreadTeam&) = delete;
 
   int members() const noexcept { return static_cast<int>(threads_.size()) + 1; }
-  // Runs job(member) for members 0 to count - 1 at once and returns when all have ended. The job must not throw.
-  void run(int count, const std::function<void(int)>& job);
+  // Runs job(share) once for each of the shares 0 to `shares` - 1, at most one for each member, and returns when all
+  // have ended. The job must not throw.
+  void run(int shares, const std::function<void(int)>& job);
 
  private:
   void serve(int member);
+  bool beside_caller() const;
+  void move_away() const;
   std::uint64_t next_round(std::uint64_t seen);
+  void take_shares(int first, std::uint64_t round);
+  bool claim(int share, std::uint64_t round);
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::atomic<std::uint64_t> round_{0};
-  std::atomic<int> busy_{0};
+  std::atomic<std::uint64_t> round_{0};  // its number and its shares, in one word
+  std::atomic<int> ended_{0}, asleep_{0};
+  std::atomic<int> caller_cpu_{-1};
   std::atomic<bool> stop_{false};
-  const std::function<void(int)>* job_ = nullptr;  // of this round
-  int count_ = 0;
+  const std::function<void(int)>* job_ = nullptr;    // of this round; read only by who has claimed a share of it
+  std::vector<std::atomic<std::uint64_t>> claimed_;  // by share: the last round in which it was taken
+  cpu_set_t allowed_;
   std::vector<std::jthread> threads_;
 };
 
