@@ -26,7 +26,11 @@ VERBS: dict[str, str] = {
     "explain": "Why this road and not another.",
     "report": "Write the page and the pictures again.",
     "compare": "What changed between two profiles.",
+    "doctor": "What is switched on here and what is not: 44 checks.",
 }
+
+# Verbs that speak to monitoring tools, where 1 and 2 have a meaning: any failure of theirs is "unknown".
+_FAILURE_CODES = {"doctor": 3}
 
 _VERBOSE = "--verbose"
 
@@ -100,8 +104,8 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         if _is_usage_error(error):
             format_message = getattr(error, "format_message", error.__str__)
-            return _fail(" ".join(str(format_message()).split()), BAD_INPUT)
-        return _fail(_one_line(error), exit_code(error))
+            return _fail(" ".join(str(format_message()).split()), _FAILURE_CODES.get(rest[0], BAD_INPUT))
+        return _fail(_one_line(error), _FAILURE_CODES.get(rest[0], exit_code(error)))
 
 
 def main() -> None:

@@ -1,0 +1,99 @@
+"""`waywiser doctor`: what is switched on here and what is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from waywiser.errors import InputError
+from waywiser.results import DEFAULT
+
+if TYPE_CHECKING:
+    from waywiser.doctor.report import Report
+    from waywiser.doctor.root import Root
+
+
+def doctor(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="With --compare: reports of nodes.")
+    ] = None,
+    only: Annotated[str, typer.Option(metavar="LIST", help="Ids and groups: D09,D10,NIC.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also show what is not applicable, and what was looked at.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="What could not be looked at counts: exit code 3.")] = False,
+    compare: Annotated[bool, typer.Option("--compare", help="Name the odd node among reports made by --json.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="In a job: each rank for itself.")] = False,
+    gather: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="In a job: a folder that all nodes see. Default: this one.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=1.0, max=3600.0, help="Seconds to wait for other nodes.")] = 120.0,
+    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder with a profile.")] = DEFAULT,
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", metavar="DIR", help="A copy of /sys, /proc and /dev instead of this machine."),
+    ] = None,
+) -> int:
+    """Checks what makes GPU communication slow or broken. Reads only.
+
+    Exit code: 0 ok, 1 warning, 2 problem, 3 unknown or bad usage.
+    """
+    from waywiser.doctor.job import job
+    from waywiser.doctor.report import examine, selected
+
+    if compare:
+        return _compare([_read(file) for file in files or []], as_json, strict)
+    if files:
+        raise InputError(f"{files[0]}: files are for --compare")
+    checks = selected(only)
+    here = None if alone or root else job()
+    report = examine(_root(root, results), checks, here.rank if here else None)
+    if here is not None and here.size > 1:
+        from waywiser.doctor.gather import gather_reports
+
+        reports = gather_reports(report, here, gather or Path.cwd(), timeout)
+        return 0 if reports is None else _compare(reports, as_json, strict)
+    if as_json:
+        typer.echo(report.to_json())
+    else:
+        from waywiser.doctor.table import print_report
+
+        print_report(report, all_)
+    return report.code(strict)
+
+
+def _root(folder: Path | None, results: Path) -> Root:
+    from waywiser.doctor.recorded import recorded_root
+    from waywiser.doctor.root import Root
+
+    kept = results if results.is_dir() else None
+    return Root(results=kept) if folder is None else recorded_root(folder, kept)
+
+
+def _read(file: Path) -> Report:
+    from waywiser.doctor.report import SCHEMA, VERSION, read_report
+    from waywiser.files import read_json
+
+    return read_report(read_json(file, SCHEMA, VERSION), str(file))
+
+
+def _compare(reports: list[Report], as_json: bool, strict: bool) -> int:
+    from waywiser.doctor.compare import code, node_names
+    from waywiser.doctor.compare import compare as differences_of
+
+    if len(reports) < 2:
+        raise InputError("--compare needs two reports or more: waywiser doctor --json > NODE.json on each node")
+    differences = differences_of(reports)
+    if as_json:
+        rows = [{"what": d.what, "usual": d.usual, "odd": dict(d.odd)} for d in differences]
+        nodes = [json.loads(report.to_json()) for report in reports]
+        typer.echo(json.dumps({"nodes": node_names(reports), "differences": rows, "reports": nodes}, indent=1))
+    else:
+        from waywiser.doctor.table import print_comparison
+
+        print_comparison(reports, differences)
+    return code(reports, differences, strict)

@@ -1,0 +1,62 @@
+"""Checks of containers, limits and the scheduler."""
+
+from __future__ import annotations
+
+from waywiser.doctor import machine, probes, rdma
+from waywiser.doctor.finding import Finding, absent, ok, problem, unknown, warning
+from waywiser.doctor.root import Root
+from waywiser.units import format_bytes
+
+_ENOUGH_LOCKED = 1 << 30
+_DOCKER_DEFAULT = 64 << 20
+_SHARED_PER_RANK = 256 << 20
+
+
+def namespaces(root: Root) -> Finding:
+    """D18."""
+    own = {name: root.link(f"/proc/self/ns/{name}") for name in ("pid", "ipc", "user", "net")}
+    if None in own.values():
+        return unknown("needs /proc/self/ns")
+    if machine.in_container(root):
+        return unknown("in a container; needs a look at the other ranks: run it under their launcher")
+    return ok("not in a container: ranks of this machine share their namespaces")
+
+
+def cross_memory(root: Root) -> Finding:
+    """D19."""
+    scope = root.number("/proc/sys/kernel/yama/ptrace_scope")
+    if scope is not None and scope >= 2 and not machine.may_trace(root):
+        return problem(f"yama ptrace_scope is {scope}: no rank may read the memory of another (CMA)")
+    error = probes.cma_error(root)
+    if not error:
+        return ok("a process may read the memory of its sibling (process_vm_readv tried)")
+    if scope == 1:
+        return warning("yama ptrace_scope is 1: only a program that allows it by prctl has CMA")
+    return problem(f"process_vm_readv is refused ({error}): a seccomp filter or another user namespace")
+
+
+def shared_memory(root: Root) -> Finding:
+    """D20."""
+    space = root.space("/dev/shm")
+    if space is None:
+        return problem("/dev/shm is not there: no shared-memory transport works")
+    total, free = space
+    ranks = machine.local_size(root)
+    said = f"/dev/shm: {format_bytes(free)} of {format_bytes(total)} free"
+    if total <= _DOCKER_DEFAULT or free < _DOCKER_DEFAULT:
+        return problem(f"{said}: too little for GPU libraries")
+    if free < _SHARED_PER_RANK * ranks:
+        return warning(f"{said} for {ranks} rank{'s' if ranks > 1 else ''}: NCCL and UCX may run out of it")
+    return ok(said)
+
+
+def locked_memory(root: Root) -> Finding:
+    """D21."""
+    limit = machine.memlock(root)
+    where = "in this job" if machine.in_job(root) else "in this shell; a job may have another"
+    if limit is None:
+        return ok(f"no limit on locked memory {where}")
+    said = f"at most {format_bytes(limit)} may be locked {where}"
+    if not rdma.devices(root):
+        return absent(f"no RDMA device that would lock memory ({said})")
+    return problem(said) if limit < _ENOUGH_LOCKED else warning(said)

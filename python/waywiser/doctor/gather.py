@@ -1,0 +1,51 @@
+"""The reports of all ranks, through a folder that every node sees: rank 0 waits for the others, with a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+from waywiser.doctor.job import Job
+from waywiser.doctor.report import SCHEMA, VERSION, Report, read_report
+from waywiser.errors import InputError
+from waywiser.files import read_json, write_text_atomically
+
+_REST = 0.05
+
+
+def gather_reports(report: Report, job: Job, folder: Path, seconds: float) -> list[Report] | None:
+    """All reports by rank at rank 0, None at the others. Raises InputError that names the ranks that are missing."""
+    place = folder / f".waywiser-doctor-{job.name}"
+    if job.rank:
+        write_text_atomically(place / f"{job.rank}.json", report.to_json())
+        return None
+    found: dict[int, Report] = {0: report}
+    deadline = time.monotonic() + seconds
+    while len(found) < job.size:
+        for rank in range(1, job.size):
+            file = place / f"{rank}.json"
+            if rank not in found and file.exists():
+                found[rank] = read_report(read_json(file, SCHEMA, VERSION), str(file))
+        if len(found) < job.size:
+            if time.monotonic() > deadline:
+                raise InputError(_missing(found, job, place, seconds))
+            time.sleep(_REST)
+    _remove(place, job.size)
+    return [found[rank] for rank in range(job.size)]
+
+
+def _missing(found: dict[int, Report], job: Job, place: Path, seconds: float) -> str:
+    absent = [str(rank) for rank in range(job.size) if rank not in found]
+    listed = ", ".join(absent[:8]) + (" ..." if len(absent) > 8 else "")
+    return (
+        f"no report of rank {listed} in {place} within {seconds:.0f} s: "
+        "name a folder that all nodes see with --gather DIR, or use --alone --json and --compare"
+    )
+
+
+def _remove(place: Path, size: int) -> None:
+    with contextlib.suppress(OSError):
+        for rank in range(1, size):
+            (place / f"{rank}.json").unlink(missing_ok=True)
+        place.rmdir()

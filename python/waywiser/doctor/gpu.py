@@ -1,0 +1,188 @@
+"""Checks of GPUs: driver, NVLink, fabric, sharing, clocks."""
+
+from __future__ import annotations
+
+import re
+
+from waywiser.doctor import machine, nvidia, pci, probes
+from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, warning
+from waywiser.doctor.root import Root
+
+_NO_GPU = "no NVIDIA GPU"
+_VERSION = re.compile(r"\b(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b")
+
+# Knob -> (its default, what another value does).
+_KNOBS = {
+    "EnableResizableBar": ("0", "the driver resizes the GPU's BAR1"),
+    "EnablePCIERelaxedOrderingMode": ("0", "GPU traffic may be reordered on PCIe"),
+    "GrdmaPciTopoCheckOverride": ("0", "GPUDirect RDMA also where the driver would refuse the PCIe path"),
+    "DmaRemapPeerMmio": ("1", "peer memory is not mapped through the IOMMU"),
+    "RmNvlinkBandwidthLinkCount": ("0", "the number of NVLinks in use is limited"),
+    "NvLinkDisable": ("0", "NVLink is switched off"),
+}
+
+
+def driver_version(root: Root) -> str:
+    """The version of the loaded driver; empty when none is loaded."""
+    found = _VERSION.search(root.text("/proc/driver/nvidia/version") or "")
+    return found[1] if found else ""
+
+
+def driver_is_open(root: Root) -> bool:
+    """Whether the loaded driver is the open flavour."""
+    return "Open Kernel Module" in (root.text("/proc/driver/nvidia/version") or "")
+
+
+def flavour(root: Root) -> Finding:
+    """D04."""
+    if not pci.gpus(root):
+        return absent(_NO_GPU)
+    version = driver_version(root)
+    if not version:
+        return problem("there is a GPU, but no NVIDIA driver is loaded")
+    if driver_is_open(root):
+        return ok(f"open kernel modules {version}")
+    if not machine.gpudirect_pairs(root):
+        return warning(f"proprietary kernel modules {version}: no dma-buf, so GPUDirect RDMA needs nvidia_peermem")
+    return ok(f"proprietary kernel modules {version}; no RDMA device that would want dma-buf")
+
+
+def knobs(root: Root) -> Finding:
+    """D05."""
+    text = root.text("/proc/driver/nvidia/params")
+    if not pci.gpus(root):
+        return absent(_NO_GPU)
+    if text is None:
+        raise Unknown("needs /proc/driver/nvidia/params: the driver is not loaded")
+    values = dict(re.findall(r"^(\w{1,64}): (.{0,200})$", text, re.MULTILINE))
+    changed = [
+        f"{name}={values[name]} ({effect})"
+        for name, (default, effect) in _KNOBS.items()
+        if name in values and values[name].strip() != default
+    ]
+    extra = values.get("RegistryDwords", '""').strip().strip('"')
+    if extra:
+        changed.append(f"RegistryDwords={extra}")
+    return warning("; ".join(changed)) if changed else ok("all knobs that matter here have their defaults")
+
+
+def nvlink(root: Root) -> Finding:
+    """D13."""
+    if not pci.gpus(root):
+        return absent(_NO_GPU)
+    links = nvidia.nvlinks(root)
+    if not links:
+        return absent("these GPUs have no NVLink")
+    most = max(total for _, total in links)
+    down = [f"GPU {i}: {active} of {max(total, most)}" for i, (active, total) in enumerate(links) if active < most]
+    if down:
+        return problem(f"NVLinks are down: {machine.named(down)}")
+    errors = re.findall(r"(?:Replay|Recovery|CRC)[A-Za-z ]*Errors?: ([1-9]\d*)", root.run("nvidia-smi", "nvlink", "-e"))
+    if errors:
+        return warning(f"all {most} NVLinks are up, but {len(errors)} error counters are not zero")
+    return ok(f"all {most} NVLinks of {len(links)} GPUs are up, no errors counted")
+
+
+def fabric(root: Root) -> Finding:
+    """D14."""
+    if not pci.gpus(root):
+        return absent(_NO_GPU)
+    switched = pci.has_nvswitch(root) or bool(root.names("/proc/driver/nvidia-nvswitch/devices"))
+    head, gpus = nvidia.query(root)
+    states = {(nvidia.value(gpu, "Fabric", "State"), nvidia.value(gpu, "Fabric", "Status")) for gpu in gpus.values()}
+    named = {state for state, _ in states} - {"", "N/A"}
+    if not named and not switched:
+        return absent("no NVSwitch fabric")
+    if not named:
+        return problem("there is an NVSwitch, but the GPUs are not registered with a fabric")
+    if states != {("Completed", "Success")}:
+        bad = sorted(states - {("Completed", "Success")})
+        return problem(f"fabric registration: {'; '.join(f'{state} ({status})' for state, status in bad)}")
+    return _fabric_manager(root, nvidia.value(head, "Driver Version") or driver_version(root), switched)
+
+
+def _fabric_manager(root: Root, driver: str, switched: bool) -> Finding:
+    if not switched:
+        return ok("all GPUs are registered with the fabric; its manager runs outside this machine")
+    try:
+        found = _VERSION.search(root.run("nv-fabricmanager", "--version"))
+    except Unknown:
+        return ok("all GPUs are registered with the fabric")
+    if found and driver and found[1] != driver:
+        return problem(f"fabric manager {found[1]}, driver {driver}: the versions must be the same")
+    return ok(f"all GPUs are registered with the fabric; fabric manager {found[1] if found else ''}")
+
+
+def imex(root: Root) -> Finding:
+    """D15."""
+    if not pci.gpus(root):
+        return absent(_NO_GPU)
+    if "nvidia-caps-imex-channels" not in (root.text("/proc/devices") or ""):
+        return absent("the driver offers no IMEX channels")
+    folder = "/dev/nvidia-caps-imex-channels"
+    channels = root.names(folder)
+    if not channels:
+        return warning("no IMEX channel: memory cannot be shared by fabric handles, only by file descriptors")
+    closed = [name for name in channels if not root.may_open(f"{folder}/{name}")]
+    if len(closed) == len(channels):
+        return problem(f"IMEX channels exist ({machine.named(channels)}), but this user may not open them")
+    return ok(f"IMEX: {machine.named(name for name in channels if name not in closed)} can be opened")
+
+
+def sharing(root: Root) -> Finding:
+    """D16."""
+    if not pci.gpus(root):
+        return absent(_NO_GPU)
+    _, gpus = nvidia.query(root)
+    mig = [bus for bus, gpu in gpus.items() if nvidia.value(gpu, "MIG Mode", "Current") == "Enabled"]
+    if mig:
+        return problem(f"MIG is on at {machine.named(mig)}: no peer access and no CUDA IPC there")
+    modes = {nvidia.value(gpu, "Compute Mode") for gpu in gpus.values()} - {"", "Default"}
+    if modes:
+        return warning(f"compute mode {', '.join(sorted(modes))}: a second process on the GPU is refused")
+    pipe = root.environment.get("CUDA_MPS_PIPE_DIRECTORY", "")
+    if pipe and not root.exists(pipe):
+        return problem(f"CUDA_MPS_PIPE_DIRECTORY={pipe} is not there: CUDA programs fail or run without MPS")
+    return ok("no MIG, default compute mode" + (f", MPS at {pipe}" if pipe else ""))
+
+
+def peers(root: Root) -> Finding:
+    """D11."""
+    if len(pci.gpus(root)) < 2:
+        return absent("fewer than two GPUs")
+    from waywiser.doctor.measured import unverified_pairs
+
+    matrix = probes.peer_matrix(root)
+    count = len(matrix)
+    refused = [f"{a}>{b}" for a in range(count) for b in range(count) if not matrix[a][b]]
+    wrong, verified = unverified_pairs(root)
+    if wrong:
+        return problem(f"data did not arrive intact: {machine.named(wrong)}")
+    if refused:
+        return warning(
+            f"no peer access between {len(refused)} of {count * (count - 1)} pairs: {machine.named(refused)}"
+        )
+    if not verified:
+        raise Unknown(
+            "the driver says that all GPUs reach each other; needs 'waywiser measure' to know that data arrives"
+        )
+    return ok(f"all {count} GPUs reach each other; data verified on {verified} roads")
+
+
+def state(root: Root) -> Finding:
+    """D41."""
+    if not pci.gpus(root):
+        return absent(_NO_GPU)
+    _, gpus = nvidia.query(root)
+    slowed = []
+    for bus, gpu in gpus.items():
+        reasons = gpu.get("Clocks Event Reasons") or gpu.get("Clocks Throttle Reasons") or {}
+        for name, active in reasons.items() if isinstance(reasons, dict) else ():
+            if active == "Active" and re.search(r"Slowdown|Thermal|Power Brake|HW", name):
+                slowed.append(f"{bus}: {name}")
+    errors = machine.kernel_messages(root, r"NVRM: Xid|pcieport.*AER.*(Uncorrected|Fatal)")
+    if errors:
+        return problem(f"{len(errors)} Xid or AER messages in the kernel log, the last: {errors[-1]}")
+    if slowed:
+        return warning(f"the GPU is slowed down: {machine.named(slowed)}")
+    return ok("no slow-down active, no Xid or AER message in the kernel log")

@@ -1,0 +1,37 @@
+"""Which rank of which job this process is, from what launchers set."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# Rank, size, and variables that together name the job step.
+_LAUNCHERS = (
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid")),
+    ("SLURM_PROCID", "SLURM_NTASKS", ("SLURM_JOB_ID", "SLURM_STEP_ID")),
+    ("PMI_RANK", "PMI_SIZE", ("PMI_JOBID", "HYDI_CONTROL_FD", "SLURM_JOB_ID")),
+    ("RANK", "WORLD_SIZE", ("TORCHELASTIC_RUN_ID", "MASTER_PORT")),
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """This process among the ranks of a job step; `name` is the same at all of them and harmless as a file name."""
+
+    rank: int
+    size: int
+    name: str
+
+
+def job(environment: Mapping[str, str] = os.environ) -> Job | None:
+    """The job that this process belongs to; None outside one."""
+    for rank, size, names in _LAUNCHERS:
+        told = environment.get(rank, ""), environment.get(size, "")
+        if all(text.isascii() and text.isdecimal() and len(text) < 8 for text in told):
+            words = [environment[name] for name in names if name in environment]
+            name = re.sub(r"[^A-Za-z0-9_.-]", "-", "-".join(words))[:80]
+            if int(told[0]) < int(told[1]):
+                return Job(int(told[0]), int(told[1]), name or "job")
+    return None

@@ -1,0 +1,106 @@
+"""Checks of the libraries that move data: which are installed, how often, and what they were built with."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from waywiser.doctor import machine, pci, ucx
+from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, warning
+from waywiser.doctor.root import Root
+
+_LIBRARIES = ("libucp", "libnccl", "libmpi")
+_FOLDERS = (
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/opt/hpcx/ucx/lib",
+    "/opt/hpcx/ompi/lib",
+    "/usr/mpi/gcc/openmpi/lib",
+)
+_WHEELS = {"libucp": "libucx/lib", "libnccl": "nvidia/nccl/lib", "libmpi": "mpi.libs"}
+
+
+def installed(root: Root, library: str) -> list[str]:
+    """Real paths of the copies of a library: LD_LIBRARY_PATH first, then the system's folders, then wheels."""
+    told = [folder for folder in root.environment.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")]
+    wheels = [f"{folder}/{_WHEELS[library]}" for folder in sys.path if "site-packages" in folder] if root.live else []
+    found: dict[str, None] = {}
+    for folder in (*told, *_FOLDERS, *wheels):
+        names = [name for name in root.names(folder) if re.fullmatch(rf"{library}\.so\.\d{{1,3}}", name)]
+        for name in names:
+            found.setdefault(root.real(f"{folder}/{name}"))
+    return list(found)
+
+
+def mapped(root: Root, library: str) -> list[str]:
+    """The copies that this process has mapped."""
+    text = root.text("/proc/self/maps") or ""
+    return sorted(set(re.findall(rf"(/\S*/{library}\.so\S*)$", text, re.MULTILINE)))
+
+
+def copies(root: Root) -> Finding:
+    """D33."""
+    several, single = [], []
+    for library in _LIBRARIES:
+        loaded = mapped(root, library)
+        if len(loaded) > 1:
+            return problem(f"two copies of {library} in one process: {machine.named(loaded)}")
+        found = installed(root, library)
+        if len(found) > 1:
+            several.append(f"{library}: {machine.named(found)}")
+        single += found
+    if not single:
+        return absent("no UCX, NCCL or MPI library is installed")
+    if several:
+        return warning(f"the one found first wins: {'; '.join(several)}")
+    return ok(machine.named(single))
+
+
+def gpu_aware(root: Root) -> Finding:
+    """D32."""
+    if not pci.gpus(root):
+        return absent("no NVIDIA GPU")
+    try:
+        told = root.run("ompi_info", "--parsable", "--all")
+    except Unknown:
+        if not installed(root, "libmpi"):
+            return absent("no MPI is installed")
+        raise
+    built = re.search(r"(?:mpi|opal)_built_with_cuda_support:value:(true|false)", told)
+    if not built:
+        raise Unknown("needs 'built_with_cuda_support' from ompi_info")
+    if built[1] == "true":
+        return ok("Open MPI is built with CUDA; 'waywiser verify --with openmpi' proves the road that it takes")
+    if re.search(r"^mca:pml:ucx:", told, re.MULTILINE) and ucx.built_with(root, "--with-cuda"):
+        return ok("Open MPI uses a UCX that is built with CUDA; 'waywiser verify --with openmpi' proves the road")
+    return problem(
+        "neither Open MPI nor its UCX is built with CUDA: a GPU pointer crashes or is copied through the host"
+    )
+
+
+def strided(root: Root) -> Finding:
+    """D40."""
+    if not pci.gpus(root):
+        return absent("no NVIDIA GPU")
+    if not installed(root, "libmpi"):
+        return absent("no MPI is installed")
+    if "tempi" in root.environment.get("LD_PRELOAD", "").lower():
+        return ok("a packer for strided types is loaded in front of MPI")
+    return warning("MPI copies a strided type in GPU memory row by row: one call of the driver for each row")
+
+
+def memory_kind(root: Root) -> Finding:
+    """D38."""
+    if not pci.gpus(root):
+        return absent("no NVIDIA GPU")
+    from waywiser.doctor import probes
+
+    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        text = root.environment.get(name, "")
+        if "cudaMallocAsync" in text or re.search(r"expandable_segments:\s*True", text):
+            return warning(f"{name}={text}: such memory has no CUDA IPC handle, older libraries stage it")
+    if not all(probes.gpu_attributes(root, "posix_handles")):
+        return warning("the driver exports no file descriptors of GPU memory: only cudaMalloc memory can be shared")
+    return ok("no allocator that forbids CUDA IPC is set; the driver also exports memory as file descriptors")

@@ -1,0 +1,193 @@
+"""Checks of RDMA devices and network interfaces."""
+
+from __future__ import annotations
+
+import re
+
+from waywiser.doctor import machine, pci, rdma
+from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, unknown, warning
+from waywiser.doctor.root import Root
+
+_NO_RDMA = "no RDMA device"
+_LOSS = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err")
+_TOLERATED = 1e-6  # lost packets a received packet
+_NIC_LISTS = ("UCX_NET_DEVICES", "NCCL_IB_HCA")
+
+
+def nodes(root: Root) -> Finding:
+    """D22."""
+    devices = rdma.devices(root)
+    if not devices:
+        return absent(_NO_RDMA)
+    missing, closed = [], []
+    for name in devices:
+        for verbs in root.names(f"{rdma.FOLDER}/{name}/device/infiniband_verbs"):
+            node = f"/dev/infiniband/{verbs}"
+            if not root.exists(node):
+                missing.append(f"{node} of {name}")
+            elif not root.may_open(node):
+                closed.append(node)
+    if missing:
+        return problem(f"not there: {machine.named(missing)}")
+    if closed:
+        return problem(f"this user may not open {machine.named(closed)}")
+    if not any(name.startswith("uverbs") for name in root.names("/dev/infiniband")):
+        return problem("no /dev/infiniband/uverbs*, though there are RDMA devices")
+    return ok(f"the device nodes of {machine.named(devices)} can be opened")
+
+
+def ports(root: Root) -> Finding:
+    """D23."""
+    found = rdma.ports(root)
+    if not found:
+        return absent(_NO_RDMA)
+    up = [port for port in found if port.state == "ACTIVE"]
+    if not up:
+        return problem(f"no port is active: {machine.named(f'{p.name} {p.state} {p.physical}' for p in found)}")
+    narrow = [f"{port.name} {port.lanes}X" for port in up if 0 < port.lanes < 4 and port.rate >= 40]
+    best = max(port.rate for port in up)
+    slow = [f"{port.name} {port.rate:g} of {best:g} Gb/s" for port in up if 0 < port.rate < best]
+    if narrow:
+        return problem(f"active with fewer lanes: {machine.named(narrow)}")
+    if slow:
+        return warning(f"slower than the fastest port: {machine.named(slow)}")
+    down = [f"{port.name} {port.state}" for port in found if port.state != "ACTIVE"]
+    if down:
+        return warning(f"{len(up)} active, but {machine.named(down)}")
+    return ok(f"{machine.named(f'{port.name} {port.rate:g} Gb/s {port.layer}' for port in up)}")
+
+
+def gids(root: Root) -> Finding:
+    """D24."""
+    found = rdma.active_roce_ports(root)
+    if not found:
+        return absent("no active RoCE port")
+    lines = []
+    for port in found:
+        table = rdma.gids(root, port)
+        good = [gid for gid in table if gid.routable]
+        if not good:
+            return problem(f"{port.name} has no routable RoCE v2 address")
+        for name in ("UCX_IB_GID_INDEX", "NCCL_IB_GID_INDEX"):
+            wanted = root.environment.get(name, "")
+            if wanted.isdecimal() and int(wanted) not in [gid.index for gid in good]:
+                return problem(
+                    f"{name}={wanted} is no routable RoCE v2 address of {port.name}: {_listed(good)} would be"
+                )
+        lines.append(f"{port.name}: index {_listed(sorted(good, key=lambda gid: not gid.ipv4))}")
+    return ok(f"routable RoCE v2 at {machine.named(lines)}")
+
+
+def _listed(good: list[rdma.Gid]) -> str:
+    return machine.named((str(gid.index) for gid in good), 6)
+
+
+def mtu(root: Root) -> Finding:
+    """D25."""
+    active = [port for port in rdma.ports(root) if port.state == "ACTIVE"]
+    if not active:
+        return absent("no active RDMA port")
+    small, told = [], []
+    for port in active:
+        if port.layer == "Ethernet":
+            device = rdma.netdev(root, port)
+            size = root.number(f"/sys/class/net/{device}/mtu") or 0
+            told.append(f"{device} {size}")
+            if size < 4200:
+                small.append(f"{device} has MTU {size}, so {port.name} uses {_active(size)} of 4096")
+    if small:
+        return warning(machine.named(small))
+    if told:
+        return ok(f"MTU {machine.named(told)}: RDMA uses 4096")
+    return _infiniband_mtu(root)
+
+
+def _active(size: int) -> int:
+    """The RDMA MTU that fits into a network MTU: a power of two, with 64 bytes for headers."""
+    return max((mtu for mtu in (256, 512, 1024, 2048, 4096) if mtu + 64 <= size), default=256)
+
+
+def _infiniband_mtu(root: Root) -> Finding:
+    sizes = [int(text) for text in re.findall(r"active_mtu:\s+(\d{3,4})", root.run("ibv_devinfo"))]
+    if not sizes:
+        raise Unknown("needs active_mtu of ibv_devinfo")
+    return ok("active MTU 4096") if min(sizes) >= 4096 else warning(f"active MTU {min(sizes)} of 4096")
+
+
+def losses(root: Root) -> Finding:
+    """D26."""
+    found = rdma.ports(root)
+    if not found:
+        return absent(_NO_RDMA)
+    bad, told = [], False
+    for port in found:
+        received = root.number(f"{port.folder}/counters/port_rcv_packets") or 0
+        for name in _LOSS:
+            count = root.number(f"{port.folder}/hw_counters/{name}")
+            told = told or count is not None
+            if count and count > _TOLERATED * received:
+                bad.append(f"{port.name} {name} {count}")
+    if not told:
+        return unknown("needs hw_counters of the ports, which this driver does not give")
+    return warning(f"since the driver was loaded: {machine.named(bad)}") if bad else ok("no loss worth naming")
+
+
+def choice(root: Root) -> Finding:
+    """D27."""
+    nics = {name: device for name in rdma.devices(root) if (device := rdma.pci_device(root, name))}
+    gpus = pci.gpus(root)
+    if not gpus or not nics:
+        return absent(machine.gpudirect_pairs(root) or "no RDMA device on PCI")
+    for variable in _NIC_LISTS:
+        finding = _listed_nics(root, variable, nics)
+        if finding:
+            return finding
+    nearest = {gpu.address: _nearest(gpu, nics) for gpu in gpus}
+    taken = {name for names in nearest.values() for name in names}
+    crowded = [gpu for gpu, names in nearest.items() if list(nearest.values()).count(names) > 1 and len(names) == 1]
+    if crowded and taken != set(nics):
+        free = machine.named(sorted(set(nics) - taken))
+        return warning(f"{machine.named(crowded)} have the same nearest NIC, while {free} is nobody's")
+    return ok("; ".join(f"{gpu}: {machine.named(names)}" for gpu, names in nearest.items()))
+
+
+def _listed_nics(root: Root, variable: str, nics: dict[str, pci.Device]) -> Finding | None:
+    """What is wrong with a list of NICs in the environment."""
+    text = root.environment.get(variable, "").lstrip("=")
+    names = [part.split(":")[0] for part in text.split(",") if part and not text.startswith("^")]
+    cards = [name for name in names if name in nics]
+    strange = [name for name in names if re.fullmatch(r"mlx\d+_\d+|bnxt_re\d+|irdma\d+", name) and name not in nics]
+    if strange:
+        return problem(f"{variable} names {machine.named(strange)}, which is not here")
+    slots = [nics[name].address.rsplit(".", 1)[0] for name in dict.fromkeys(cards)]
+    if len(slots) > len(set(slots)):
+        return warning(f"{variable}={text}: two ports of one card are listed as rails, they share its PCIe link")
+    return None
+
+
+def _nearest(gpu: pci.Device, nics: dict[str, pci.Device]) -> list[str]:
+    """The NICs that share most bridges with a GPU."""
+    shared = {name: len(set(gpu.above) & set(nic.above)) for name, nic in nics.items()}
+    return sorted(name for name, count in shared.items() if count == max(shared.values()))
+
+
+def interfaces(root: Root) -> Finding:
+    """D44."""
+    up = [name for name in root.names("/sys/class/net") if root.text(f"/sys/class/net/{name}/operstate") == "up"]
+    if not up:
+        return absent("no network interface is up")
+    for name in up:
+        if root.number(f"/sys/class/net/{name}/type") == 32 and root.text(f"/sys/class/net/{name}/mode") == "datagram":
+            size = root.number(f"/sys/class/net/{name}/mtu") or 0
+            if size < 4092:
+                return warning(f"{name}: IPoIB in datagram mode with MTU {size}")
+    wanted = root.environment.get("NCCL_SOCKET_IFNAME", "")
+    names = [part.lstrip("=") for part in wanted.split(",") if part]
+    if names and not wanted.startswith("^") and not any(one.startswith(name) for name in names for one in up):
+        return problem(f"NCCL_SOCKET_IFNAME={wanted}, but only {machine.named(up)} is up")
+    bridges = [name for name in up if re.match(r"docker|virbr|veth|cni|br-", name)]
+    if bridges and not wanted:
+        return warning(f"{machine.named(bridges)} is up: a program may choose it for its sockets")
+    if len(up) > 1 and root.text("/proc/sys/net/ipv4/conf/all/rp_filter") == "1":
+        return warning(f"{len(up)} interfaces and a strict rp_filter: answers by another interface are dropped")
+    return ok(f"{machine.named(up)} up")

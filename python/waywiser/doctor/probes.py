@@ -1,0 +1,51 @@
+"""Answers of the probes, as the checks need them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from waywiser.doctor.commands import PROBE
+from waywiser.doctor.finding import Unknown
+from waywiser.doctor.root import Root
+
+
+def probe(root: Root, name: str) -> dict[str, Any]:
+    """The answer of one probe. Raises Unknown with its reason when it has none."""
+    try:
+        answer = json.loads(root.run(PROBE, name))
+    except ValueError as error:
+        raise Unknown(f"the {name} probe gave no answer") from error
+    if not isinstance(answer, dict):
+        raise Unknown(f"the {name} probe gave no answer")
+    if isinstance(answer.get("error"), str) and answer["error"]:
+        raise Unknown(f"needs {'the CUDA driver' if name == 'cuda' else 'libibverbs'}: {answer['error']}")
+    return answer
+
+
+def gpu_attributes(root: Root, name: str) -> list[int]:
+    """One attribute of every GPU, from the CUDA driver. Raises Unknown."""
+    gpus = probe(root, "cuda").get("gpus")
+    values = [gpu.get(name) for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
+    numbers = [value for value in values if isinstance(value, int)]
+    if not numbers or len(numbers) != len(values):
+        raise Unknown(f"the CUDA driver does not know the attribute {name}")
+    return numbers
+
+
+def peer_matrix(root: Root) -> list[list[bool]]:
+    """Which GPU can reach which, as the CUDA driver says. Raises Unknown."""
+    peers = probe(root, "cuda").get("peers")
+    square = isinstance(peers, list) and all(isinstance(row, list) and len(row) == len(peers) for row in peers)
+    if not isinstance(peers, list) or not square or not peers:
+        raise Unknown("the CUDA driver names no GPU")
+    return [[bool(cell) for cell in row] for row in peers]
+
+
+def cma_error(root: Root) -> str:
+    """Empty when a process may read a sibling's memory, else the name of the error. Raises Unknown."""
+    try:
+        answer = json.loads(root.run(PROBE, "cma"))
+        return "" if answer["allowed"] is True else str(answer["error"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Unknown("needs a trial of process_vm_readv, which gave no answer") from error

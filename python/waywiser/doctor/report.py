@@ -1,0 +1,109 @@
+"""One machine's answers as a value: saved, read back, compared."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from waywiser.checked import Node, clean
+from waywiser.doctor.check import Check, looked
+from waywiser.doctor.checks import CHECKS
+from waywiser.doctor.facts import facts_of
+from waywiser.doctor.finding import Finding, Status
+from waywiser.doctor.root import Root
+from waywiser.errors import InputError
+
+SCHEMA = "waywiser.doctor"
+VERSION = 1
+# Exit codes of monitoring tools: 3 is "unknown", also for bad usage.
+OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A check and what it found."""
+
+    check: Check
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Report:
+    """The answers of one machine, and facts about it that should be the same on all nodes of a cluster."""
+
+    host: str
+    rank: int | None
+    answers: tuple[Answer, ...]
+    facts: dict[str, str]
+
+    def count(self, status: Status) -> int:
+        """How many answers have this status."""
+        return sum(answer.finding.status is status for answer in self.answers)
+
+    def code(self, strict: bool = False) -> int:
+        """The exit code: the worst answer's. Unknown counts when `strict`, or when nothing could be looked at."""
+        if self.count(Status.problem):
+            return CRITICAL
+        if self.count(Status.warning):
+            return WARNING
+        seen = self.count(Status.ok) + self.count(Status.absent)
+        return UNKNOWN if self.count(Status.unknown) and (strict or not seen) else OK
+
+    def to_json(self) -> str:
+        """The report as a JSON document."""
+        rows = [
+            {
+                "id": answer.check.id,
+                "group": answer.check.group,
+                "title": answer.check.title,
+                "status": answer.finding.status.value,
+                "found": answer.finding.text,
+                "looked_at": answer.check.detection,
+                "remedy": answer.check.remedy,
+            }
+            for answer in self.answers
+        ]
+        head = {"schema": SCHEMA, "version": VERSION, "host": self.host, "rank": self.rank}
+        return json.dumps({**head, "checks": rows, "facts": self.facts}, indent=1)
+
+
+def selected(words: str) -> list[Check]:
+    """The checks that "D01,D09,nic" names by id or group; all for an empty text. Raises InputError."""
+    wanted = [word.strip().lower() for word in words.split(",") if word.strip()]
+    for word in wanted:
+        if not any(_named(check, word) for check in CHECKS):
+            groups = ", ".join(dict.fromkeys(check.group for check in CHECKS))
+            raise InputError(f"--only {word!r}: write ids (D01 to D44) or groups ({groups})")
+    return [check for check in CHECKS if not wanted or any(_named(check, word) for word in wanted)]
+
+
+def _named(check: Check, word: str) -> bool:
+    return word in (check.id.lower(), check.group.lower())
+
+
+def examine(root: Root, checks: Iterable[Check], rank: int | None = None) -> Report:
+    """Looks at everything; changes nothing."""
+    answers = tuple(Answer(check, looked(check, root)) for check in checks)
+    host = socket.gethostname() if root.live else (root.text("/proc/sys/kernel/hostname") or root.folder.name)
+    return Report(clean(host)[:64], rank, answers, facts_of(root))
+
+
+def read_report(value: Any, what: str) -> Report:
+    """A report from its JSON; InputError names the first wrong field. Checks of other versions are kept as they are."""
+    node = Node(value, what)
+    known = {check.id: check for check in CHECKS}
+    answers = []
+    for row in node.items("checks"):
+        check = known.get(row.text("id"))
+        if check is not None:
+            status = Status(row.word("status", tuple(one.value for one in Status)))
+            answers.append(Answer(check, Finding(status, row.text("found"))))
+    facts = node.child("facts").value
+    if not isinstance(facts, dict) or len(facts) > 10_000:
+        raise node.child("facts").refuse("must be an object of at most 10000 entries")
+    told = {clean(str(key))[:80]: Node(facts, f"{what}: facts").text(key)[:400] for key in facts}
+    rank = node.integer("rank", most=1 << 24) if node.has("rank") else None
+    return Report(node.text("host")[:64], rank, tuple(answers), told)

@@ -1,0 +1,87 @@
+"""Answers for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from waywiser.doctor.compare import Difference, node_names, worst_first
+from waywiser.doctor.finding import Status
+from waywiser.doctor.report import Answer, Report
+from waywiser.report.terminal import add, console, print_result, table
+
+_STYLES = {
+    Status.ok: "green",
+    Status.warning: "yellow",
+    Status.problem: "bold red",
+    Status.unknown: "magenta",
+    Status.absent: "dim",
+}
+_SHORT = {Status.absent: "n/a"}
+
+
+def print_report(report: Report, everything: bool) -> None:
+    """The answers by group; what is not applicable only with `everything`."""
+    groups = dict.fromkeys(answer.check.group for answer in report.answers)
+    parts: list[RenderableType] = []
+    for group in groups:
+        answers = [a for a in report.answers if a.check.group == group]
+        shown = [a for a in answers if everything or a.finding.status is not Status.absent]
+        if shown:
+            parts += [Text(group, "bold"), *_rows(shown, everything), Text()]
+    print_result(Group(*parts, _summary(report, everything)))
+
+
+def _rows(answers: Sequence[Answer], everything: bool) -> list[RenderableType]:
+    rows: list[RenderableType] = []
+    for answer in answers:
+        status, check = answer.finding.status, answer.check
+        line = Text(f"  {check.id} ")
+        line.append(f"{_SHORT.get(status, status.value):<8}", _STYLES[status])
+        line.append(f" {check.title}: {answer.finding.text}")
+        rows.append(_hanging(line))
+        if everything:
+            rows.append(_hanging(Text(f"               looked at: {check.detection}", "dim")))
+        if status in (Status.warning, Status.problem):
+            rows.append(_hanging(Text(f"               remedy: {check.remedy}", "cyan")))
+    return rows
+
+
+def _hanging(line: Text) -> Text:
+    """Folded lines start where the text does."""
+    lines = line.wrap(console(), max(40, console().width - 15))
+    return Text("\n               ").join(lines) if len(lines) > 1 else line
+
+
+def _summary(report: Report, everything: bool) -> Text:
+    order = (Status.problem, Status.warning, Status.unknown, Status.ok, Status.absent)
+    text = Text(f"{report.host}: ", "bold")
+    for index, status in enumerate(order):
+        text.append(", " if index else "")
+        count = report.count(status)
+        plural = "s" if count != 1 and status in (Status.problem, Status.warning) else ""
+        text.append(f"{count} {status.value}{plural}", _STYLES[status] if count else "dim")
+    if report.count(Status.absent) and not everything:
+        text.append("; --all shows everything", "dim")
+    return text
+
+
+def print_comparison(reports: Sequence[Report], differences: Sequence[Difference]) -> None:
+    """What differs, and a line for each node."""
+    parts: list[RenderableType] = []
+    if differences:
+        made = table("what", "most nodes", "odd", "there", title="Nodes differ")
+        for one in differences:
+            usual = "no majority" if one.usual is None else one.usual or "(empty)"
+            for index, (name, value) in enumerate(one.odd):
+                add(made, one.what if index == 0 else "", usual if index == 0 else "", name, value or "(empty)")
+        parts += [made, Text()]
+    else:
+        parts += [Text(f"{len(reports)} nodes, no difference", "green"), Text()]
+    made = table("node", ">problems", ">warnings", ">unknown", "which")
+    for name, report in zip(node_names(reports), reports, strict=True):
+        counts = (Status.problem, Status.warning, Status.unknown)
+        add(made, name, *(str(report.count(status)) for status in counts), " ".join(worst_first(report)) or "-")
+    print_result(Group(*parts, made))

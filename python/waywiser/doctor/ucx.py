@@ -1,0 +1,56 @@
+"""What the installed UCX says about itself through ucx_info."""
+
+from __future__ import annotations
+
+import re
+
+from waywiser.doctor.finding import Unknown
+from waywiser.doctor.root import Root
+
+_SETTING = re.compile(r"(UCX_[A-Z0-9_]{1,80})=(.{0,400})")
+_RATE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([KMGT]?)B(?:ps|/s|s)", re.IGNORECASE)
+_STEPS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+def version(root: Root) -> tuple[int, int, int]:
+    """The version of the installed UCX. Raises Unknown."""
+    found = re.search(r"^# (?:Library )?[Vv]ersion:? (\d{1,3})\.(\d{1,3})\.(\d{1,3})", root.run("ucx_info", "-v"), re.M)
+    if not found:
+        raise Unknown("needs a version from 'ucx_info -v'")
+    return int(found[1]), int(found[2]), int(found[3])
+
+
+def built_with(root: Root, option: str) -> bool:
+    """Whether UCX was configured with an option like "--with-cuda". Raises Unknown."""
+    return re.search(rf"{option}(=(?!no\b)\S*)?(\s|$)", root.run("ucx_info", "-v")) is not None
+
+
+def settings(root: Root) -> dict[str, str]:
+    """Every variable that this UCX knows here, with its default. Raises Unknown."""
+    lines = root.run("ucx_info", "-c").splitlines()[:10_000]
+    found = {match[1]: match[2] for line in lines if (match := _SETTING.fullmatch(line.strip()))}
+    if not found:
+        raise Unknown("needs the variables of 'ucx_info -c', which names none")
+    return found
+
+
+def transports(root: Root) -> set[str]:
+    """The transports that this UCX finds here. Raises Unknown."""
+    return set(re.findall(r"^#\s+Transport: (\w{1,32})", root.run("ucx_info", "-d"), re.MULTILINE))
+
+
+def rate(text: str) -> float | None:
+    """ "11145.00MBps" -> bytes a second; None for "auto" and lists."""
+    found = _RATE.fullmatch(text.strip())
+    return float(found[1]) * _STEPS[found[2].upper()] if found else None
+
+
+def rates(text: str) -> dict[str, float]:
+    """ "h2d:8300MBps,d2h:11660MBps" -> bytes a second by word; one rate has the word ""."""
+    found = {}
+    for part in text.split(",")[:16]:
+        word, colon, value = part.rpartition(":")
+        number = rate(value)
+        if number:
+            found[word if colon else ""] = number
+    return found

@@ -1,0 +1,146 @@
+"""D34: variables and configuration files that steer UCX, NCCL and Open MPI."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from waywiser.doctor import machine, pci, ucx
+from waywiser.doctor.finding import Finding, Unknown, ok, problem, warning
+from waywiser.doctor.nccl_names import NCCL_NAMES
+from waywiser.doctor.root import Root
+from waywiser.errors import InputError
+from waywiser.units import parse_bytes
+
+_FILES = {
+    "/etc/nccl.conf": "NCCL_",
+    "/etc/ucx/ucx.conf": "UCX_",
+    "/etc/openmpi/openmpi-mca-params.conf": "",
+    "/usr/share/ucx/ucx.conf": "UCX_",
+}
+_ASSIGNMENT = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]{1,80})\s*=\s*(.{0,200})")
+_SLOW_ALONE = {"tcp", "self", "sm", "shm", "posix", "sysv", "cma", "mm"}
+_GPU_TRANSPORTS = {"cuda_copy", "cuda", "gdr_copy", "all"}
+_FAST_TRANSPORTS = {"posix", "sysv", "cma", "rc_verbs", "rc_mlx5", "dc_mlx5", "cuda_ipc", "ud_verbs", "ud_mlx5"}
+# Read elsewhere than in the configuration that ucx_info prints.
+_EXTRA_UCX = {"UCX_HOME", "UCX_ROOT", "UCX_DIR", "UCX_VERSION", "UCX_CONFIG_DIR", "UCX_MODULE_DIR", "UCX_INSTALL_DIR"}
+
+
+def assignments(root: Root) -> dict[str, tuple[str, str]]:
+    """Variable -> (value, where it comes from): the environment, and files that the libraries read themselves."""
+    found = {}
+    home = root.environment.get("HOME", "")
+    files = {**_FILES, **({f"{home}/.nccl.conf": "NCCL_", f"{home}/.openmpi/mca-params.conf": ""} if home else {})}
+    for file, prefix in files.items():
+        if not prefix:
+            prefix = "OMPI_MCA_"
+        for line in (root.text(file) or "").splitlines()[:2000]:
+            match = _ASSIGNMENT.fullmatch(line)
+            if match:
+                name = match[1] if match[1].startswith(prefix) else prefix + match[1]
+                found[name] = (match[2].strip(), file)
+    for name, value in root.environment.items():
+        if name.startswith(("UCX_", "NCCL_", "OMPI_MCA_")) and not _set_by_launcher(name):
+            found[name] = (value, "environment")
+    return found
+
+
+def _set_by_launcher(name: str) -> bool:
+    return name.startswith(
+        ("OMPI_MCA_orte_", "OMPI_MCA_ess", "OMPI_MCA_pmix", "OMPI_MCA_mpi_yield", "OMPI_MCA_initial_")
+    )
+
+
+def traps(root: Root) -> Finding:
+    """D34."""
+    found = assignments(root)
+    for look in (_transports, _threshold):
+        finding = look(root, found)
+        if finding:
+            return finding
+    strange = [*_unknown_nccl(found), *_unknown_ucx(root, found)]
+    if strange:
+        return warning(f"no such variable: {machine.named(strange)}")
+    left = _left_in_files(found)
+    if left:
+        return warning("; ".join(left))
+    told = [f"{name}={value}" for name, (value, _) in found.items()]
+    return ok(f"known and harmless: {machine.named(told)}" if told else "no UCX_*, NCCL_* or OMPI_MCA_* is set")
+
+
+def _left_in_files(found: dict[str, tuple[str, str]]) -> list[str]:
+    """For each configuration file what it sets."""
+    lines: dict[str, list[str]] = {}
+    for name, (value, origin) in found.items():
+        if origin != "environment":
+            lines.setdefault(origin, []).append(f"{name}={value}")
+    return [f"{file} sets for everybody {machine.named(words, 6)}" for file, words in lines.items()]
+
+
+def _transports(root: Root, found: dict[str, tuple[str, str]]) -> Finding | None:
+    """A UCX_TLS that leaves out what this machine has."""
+    text, origin = found.get("UCX_TLS", ("all", ""))
+    if text.startswith("^") or "all" in text:
+        return None
+    listed = set(re.split(r"[,\s]+", text.replace("\\", "")))
+    if pci.gpus(root) and not listed & _GPU_TRANSPORTS:
+        return problem(f"UCX_TLS={text} ({origin}) leaves out cuda_copy: GPU memory crashes or is refused")
+    if listed <= _SLOW_ALONE:
+        fast = _left_out(root, listed)
+        if fast:
+            return problem(
+                f"UCX_TLS={text} ({origin}) leaves out {machine.named(sorted(fast))}, which this machine has"
+            )
+    return None
+
+
+def _left_out(root: Root, listed: set[str]) -> set[str]:
+    """Fast transports that UCX finds here and the list does not allow."""
+    try:
+        here = ucx.transports(root) & _FAST_TRANSPORTS
+    except Unknown:
+        here = {"posix", "sysv"} if root.exists("/dev/shm") else set()
+    shared = {"posix", "sysv", "cma"}
+    if listed & {"sm", "shm"}:
+        here -= shared
+    if listed & {"posix", "sysv", "mm"}:
+        here -= shared
+    return here - listed
+
+
+def _threshold(root: Root, found: dict[str, tuple[str, str]]) -> Finding | None:
+    """A rendezvous threshold that no machine wants."""
+    text, origin = found.get("UCX_RNDV_THRESH", ("auto", ""))
+    for part in text.split(","):
+        value = part.rpartition(":")[2].strip()
+        if value == "auto":
+            continue
+        try:
+            size = 1 << 60 if value == "inf" else parse_bytes(value)
+        except InputError:
+            return problem(f"UCX_RNDV_THRESH={text} ({origin}) is no size: UCX refuses to start")
+        if size > 16 << 20:
+            return problem(f"UCX_RNDV_THRESH={text} ({origin}): large messages are copied twice instead of once")
+        if size < 1024:
+            return problem(f"UCX_RNDV_THRESH={text} ({origin}): every small message waits for a round trip")
+    return None
+
+
+def _unknown_nccl(found: dict[str, tuple[str, str]]) -> list[str]:
+    """NCCL variables that look like a slip of the pen: close to a known one, but none."""
+    strange = []
+    for name in found:
+        if name.startswith("NCCL_") and name[5:] not in NCCL_NAMES:
+            close = difflib.get_close_matches(name[5:], NCCL_NAMES, 1, 0.8)
+            if close:
+                strange.append(f"{name} (NCCL_{close[0]}?)")
+    return strange
+
+
+def _unknown_ucx(root: Root, found: dict[str, tuple[str, str]]) -> list[str]:
+    """UCX variables that the installed UCX does not know."""
+    names = [name for name in found if name.startswith("UCX_") and name not in _EXTRA_UCX]
+    if not names:
+        return []
+    known = ucx.settings(root)
+    return [name for name in names if name not in known and not re.match(r"UCX_(PY|INFO|MONITOR)", name)]

@@ -1,0 +1,68 @@
+"""Every check on a machine that is well and on one that is not, and the traps that people fell into."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from doctor_cases import CASES, Case
+from doctor_machines import build
+
+from waywiser.doctor.check import looked
+from waywiser.doctor.checks import CHECKS
+from waywiser.doctor.finding import Status
+from waywiser.doctor.root import Root
+
+BY_ID = {check.id: check for check in CHECKS}
+
+
+def root_of(case: Case, folder: Path) -> Root:
+    results = folder / "results"
+    for name, value in case.results.items():
+        results.mkdir(exist_ok=True)
+        (results / name).write_text(json.dumps(value))
+    kept = results if case.results else None
+    return build(folder / "root", case.files, case.commands, case.environment, case.spaces, case.user, kept)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.check}-{case.status}-{case.words[:24]}")
+def test_machine(case: Case, tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    finding = looked(BY_ID[case.check], root_of(case, tmp_path))
+    assert finding.status.value == case.status, finding
+    assert case.words in finding.text, finding
+
+
+def test_every_check_has_a_good_and_another_machine() -> None:
+    seen = defaultdict(set)
+    for case in CASES:
+        seen[case.check].add(case.status)
+    assert sorted(BY_ID) == [f"D{number:02}" for number in range(1, 45)]
+    assert len(CHECKS) == 44
+    for check in BY_ID.values():
+        if check.id == "D42":  # needs several machines: see doctor_compare_test.py
+            continue
+        good = {"ok"} if check.id != "D31" else {"ok", "not applicable"}
+        assert seen[check.id] & good, check.id
+        assert seen[check.id] & {"problem", "warning", "unknown"}, check.id
+
+
+def test_every_row_says_how_it_looks_and_what_to_do() -> None:
+    for check in CHECKS:
+        for text in (check.title, check.detection, check.remedy):
+            assert text and "\n" not in text and len(text) < 110, (check.id, text)
+
+
+def test_empty_machine_is_never_ok_without_a_look(tmp_path: Path) -> None:
+    """Nothing is there and no command answers: whatever says ok must have needed nothing."""
+    answers = {check.id: looked(check, build(tmp_path, {})) for check in CHECKS}
+    assert {id_ for id_, found in answers.items() if found.status is Status.ok} <= {"D34"}
+    assert {id_ for id_, found in answers.items() if found.status in (Status.problem, Status.warning)} == set()
+
+
+def test_the_page_lists_the_table() -> None:
+    page = (Path(__file__).parents[2] / "docs/doctor.md").read_text()
+    for check in CHECKS:
+        assert f"| {check.id} | {check.title} | {check.detection} | {check.remedy} |" in page, check.id

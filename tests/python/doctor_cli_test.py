@@ -1,0 +1,204 @@
+"""`waywiser doctor`: exit codes, JSON, selection, several nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from doctor_machines import OPEN, PROPRIETARY, build, gpu, nic
+
+from waywiser import cli
+from waywiser.doctor.compare import code, compare, node_names, worst_first
+from waywiser.doctor.gather import gather_reports
+from waywiser.doctor.job import Job, job
+from waywiser.doctor.report import SCHEMA, Report, examine, read_report, selected
+from waywiser.errors import InputError
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    for name in ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "RANK"):
+        monkeypatch.delenv(name, raising=False)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        status = cli.run(["doctor", *arguments])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return call
+
+
+def machine(folder: Path, version: str = OPEN, **environment: str) -> Path:
+    build(folder, gpu() | {"/proc/driver/nvidia/version": version, "/proc/sys/kernel/hostname": folder.name})
+    head = {"schema": "waywiser.root", "version": 1, "environment": environment, "commands": {"dmesg": None}}
+    (folder / "waywiser-root.json").write_text(json.dumps(head))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("only", "files", "status"),
+    [
+        ("D04", {"/proc/driver/nvidia/version": OPEN}, 0),
+        ("D04", {"/proc/driver/nvidia/version": PROPRIETARY, **nic()}, 1),
+        ("D04", {}, 2),
+        ("D05", {}, 3),
+    ],
+)
+def test_exit_codes_of_monitoring_tools(
+    run: Run, tmp_path: Path, only: str, files: dict[str, str], status: int
+) -> None:
+    build(tmp_path, gpu() | files)
+    assert run("--root", str(tmp_path), "--only", only)[0] == status
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--only", "D99"], ["--nonsense"], ["x.json"], ["--compare", "x.json"], ["--root", "/nowhere"]]
+)
+def test_bad_usage_is_3_because_2_is_taken(run: Run, arguments: list[str]) -> None:
+    status, out, err = run(*arguments)
+    assert (status, out) == (3, "")
+    assert err.count("\n") == 1 and err.startswith("waywiser: ")
+
+
+def test_unknown_counts_when_strict(run: Run, tmp_path: Path) -> None:
+    folder = str(machine(tmp_path / "n1"))
+    assert run("--root", folder, "--only", "D04,D05")[0] == 0
+    assert run("--root", folder, "--only", "D04,D05", "--strict")[0] == 3
+
+
+def test_json_is_read_back(run: Run, tmp_path: Path) -> None:
+    status, out, _ = run("--root", str(machine(tmp_path / "n1")), "--json", "--only", "gpu")
+    value = json.loads(out)
+    assert value["schema"] == SCHEMA
+    report = read_report(value, "x")
+    assert report.host == "n1" and report.code() == status
+    assert json.loads(report.to_json()) == value
+    value["checks"][0]["status"] = "fine"
+    with pytest.raises(InputError, match="must be one of ok"):
+        read_report(value, "x.json")
+
+
+def test_table_names_remedies_and_what_is_left_out(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "n1"
+    build(folder, gpu() | nic() | {"/proc/driver/nvidia/version": PROPRIETARY})
+    _, out, _ = run("--root", str(folder), "--only", "GPU,NIC")
+    assert "remedy: install the open kernel modules" in out
+    assert "--all shows everything" in out and "looked at" not in out
+    _, out, _ = run("--root", str(folder), "--all")
+    assert "looked at: /proc/driver/nvidia/version" in out and "D31" in out
+
+
+def test_selection_by_id_and_group() -> None:
+    assert [check.id for check in selected("d09, D10")] == ["D09", "D10"]
+    assert {check.group for check in selected("nic")} == {"NIC"}
+    assert len(selected("")) == 44
+
+
+def reports(*versions: str, **changed: str) -> list[Report]:
+    found = []
+    for rank, version in enumerate(versions):
+        facts = {"driver": version, "kernel": "6.1", "boot": f"b{rank}", "namespaces": f"n{rank}", "$UCX_TLS": "all"}
+        found.append(Report(f"node{rank}", rank, (), facts | changed))
+    return found
+
+
+def test_the_odd_node_is_named() -> None:
+    nodes = reports("580", "580", "535", "580")
+    (found,) = compare(nodes)
+    assert (found.what, found.usual, found.odd) == ("driver", "580", (("node2", "535"),))
+    assert code(nodes, [found]) == 1 and code(nodes, []) == 0
+
+
+def test_without_a_majority_all_are_named() -> None:
+    (found,) = compare(reports("580", "535"))
+    assert found.usual is None and found.odd == (("node0", "580"), ("node1", "535"))
+
+
+def test_a_variable_that_one_rank_lacks() -> None:
+    nodes = reports("580", "580", "580")
+    del nodes[1].facts["$UCX_TLS"]
+    (found,) = compare(nodes)
+    assert (found.what, found.odd) == ("$UCX_TLS", (("node1", "not set"),))
+
+
+def test_namespaces_matter_only_on_one_machine() -> None:
+    assert compare(reports("580", "580")) == []
+    nodes = reports("580", "580", "580", boot="the same")
+    found = compare(nodes)
+    assert [one.what for one in found] == ["D18 namespaces of ranks on one machine"]
+    assert compare(reports("580", "580", boot="the same", namespaces="one")) == []
+
+
+def test_ranks_of_one_host_are_told_apart() -> None:
+    nodes = [Report("a", 0, (), {}), Report("a", 1, (), {}), Report("b", 2, (), {})]
+    assert node_names(nodes) == ["a rank 0", "a rank 1", "b"]
+
+
+def test_compare_files(run: Run, tmp_path: Path) -> None:
+    files = []
+    for name, version in (("n1", OPEN), ("n2", OPEN), ("n3", PROPRIETARY)):
+        _, out, _ = run("--root", str(machine(tmp_path / name, version)), "--json", "--only", "D04")
+        files.append(str(tmp_path / f"{name}.json"))
+        Path(files[-1]).write_text(out)
+    status, out, _ = run("--compare", *files)
+    assert status == 1
+    assert "driver flavour" in out and "n3" in out and "not open" in out
+    status, out, _ = run("--compare", "--json", *files)
+    found = json.loads(out)
+    assert found["nodes"] == ["n1", "n2", "n3"]
+    assert {"what": "driver", "usual": "580.95.05", "odd": {"n3": "535.104.05"}} in found["differences"]
+
+
+def test_problems_of_a_node_come_first(tmp_path: Path) -> None:
+    report = examine(build(tmp_path, gpu() | nic(state="1: DOWN")), selected("D04,D23,D06"))
+    assert worst_first(report) == ["D04", "D23", "D06"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, None),
+        ({"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "17", "SLURM_STEP_ID": "0"}, Job(3, 8, "17-0")),
+        ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "a/b"}, Job(0, 2, "a-b")),
+        ({"PMI_RANK": "9", "PMI_SIZE": "2"}, None),
+        ({"RANK": "x", "WORLD_SIZE": "2"}, None),
+    ],
+)
+def test_launchers(environment: dict[str, str], expected: Job | None) -> None:
+    assert job(environment) == expected
+
+
+def test_gather_names_the_missing_ranks(tmp_path: Path) -> None:
+    mine = reports("580")[0]
+    assert gather_reports(mine, Job(2, 4, "x"), tmp_path, 1) is None
+    with pytest.raises(InputError, match=r"no report of rank 1, 3 .*--gather DIR"):
+        gather_reports(mine, Job(0, 4, "x"), tmp_path, 0)
+
+
+def test_a_job_is_gathered_at_rank_0(tmp_path: Path) -> None:
+    """Three processes as a launcher starts them, in one folder."""
+    script = "from waywiser.cli import main; main()"
+    processes = []
+    for rank in range(3):
+        told = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "3", "PMIX_NAMESPACE": "t"}
+        told["NCCL_IB_HCA"] = "mlx5_9" if rank == 1 else "mlx5_0"
+        processes.append(
+            subprocess.Popen(
+                [sys.executable, "-c", script, "doctor", "--only", "D20", "--timeout", "60", "--gather", str(tmp_path)],
+                env={**os.environ, **told},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        )
+    outputs = [process.communicate(timeout=90)[0] for process in processes]
+    assert outputs[1:] == ["", ""]
+    assert "$NCCL_IB_HCA" in outputs[0] and "mlx5_9 (environment)" in outputs[0]
+    assert processes[0].returncode in (1, 2)
+    assert list(tmp_path.iterdir()) == []
