@@ -1,0 +1,21 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace waywiser {
+
+// What a collective takes at most: message times on the longest chain; messages and elements that the rank sends which
+// sends most. Exact for counts that the ranks divide, unless an algorithm says "at most".
+struct CollectiveCost {
+  std::uint64_t steps = 0, messages = 0, elements = 0;
+
+  bool operator==(const CollectiveCost&) const = default;
+};
+
+constexpr int log2_floor(int n) { return std::bit_width(static_cast<unsigned>(n)) - 1; }
+constexpr int log2_ceil(int n) { return std::bit_width(static_cast<unsigned>(n) - 1); }
+
+constexpr std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+}  // namespace waywiser

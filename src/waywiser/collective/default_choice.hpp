@@ -1,0 +1,20 @@
+#pragma once
+
+#include "waywiser/collective/collective_algorithm.hpp"
+
+namespace waywiser {
+
+// What a step, a message and a byte cost between two ranks, for a choice without measurements.
+struct RoughRates {
+  double step = 3e-6;       // seconds until a message has arrived
+  double message = 0.3e-6;  // and until the next one can be sent
+  double byte = 1e-10;      // 10 GB/s
+};
+
+// The declared default where the plan has no measurement: the available algorithm with the least
+// steps * step + messages * message + bytes * byte. The same at every rank: where ranks have sizes of their own
+// (all_to_all with counts, neighbor_exchange), sizes do not count.
+const CollectiveAlgorithm& default_algorithm(const CollectiveCall& call, std::size_t bytes_of_element,
+                                             const RoughRates& rates = {});
+
+}  // namespace waywiser

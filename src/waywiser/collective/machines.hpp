@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waywiser/collective/call.hpp"
+
+namespace waywiser {
+
+// The ranks of each machine, in ascending order, machines in the order of their first rank.
+struct Machines {
+  std::vector<std::vector<int>> ranks;
+  int mine = 0;   // the machine of the call's rank
+  int local = 0;  // and its place in it
+
+  explicit Machines(const CollectiveCall& call);
+  int count() const { return static_cast<int>(ranks.size()); }
+  int smallest() const;
+  int largest() const;
+  const std::vector<int>& neighbors() const { return ranks[static_cast<std::size_t>(mine)]; }
+};
+
+// Why no algorithm that treats machines apart can serve the call.
+std::optional<std::string> why_one_machine(const CollectiveCall& call);
+
+}  // namespace waywiser

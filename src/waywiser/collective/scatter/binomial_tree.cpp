@@ -1,0 +1,39 @@
+#include "waywiser/collective/scatter/scatter.hpp"
+#include "waywiser/collective/schedule_maker.hpp"
+#include "waywiser/collective/subtree.hpp"
+
+namespace waywiser::collective::scatter {
+
+// In round i the places that have bit levels - 1 - i as their lowest receive their blocks and those of all below them.
+Schedule binomial_tree(const CollectiveCall& call) {
+  ScheduleMaker maker("binomial_tree", call);
+  const Subtree subtree(call);
+  const Binomial& tree = subtree.tree();
+  const auto round_of = [&](int bit) { return static_cast<std::uint32_t>(tree.levels() - 1 - log2_floor(bit)); };
+  const Block own = output(Extents(call).count(call.rank));
+  const bool root = tree.place == 0, leaf = subtree.end() == tree.place + 1;
+  const Block held = root ? input(0) : leaf ? own : maker.allocate(subtree.total());
+  const auto pieces = [&](int first, int end) {
+    return root ? subtree.at_root(Area::input, first, end) : subtree.below(held, first, end);
+  };
+  if (!root)
+    for (const Block& piece : pieces(tree.place, subtree.end()))
+      maker.receive(round_of(tree.span()), tree.rank_at(tree.place - tree.span()), piece);
+  for (int bit = tree.span() / 2; bit > 0; bit /= 2)
+    if (tree.place + bit < tree.ranks)
+      for (const Block& piece : pieces(tree.place + bit, tree.end_of(tree.place + bit, bit)))
+        maker.send(round_of(bit), tree.rank_at(tree.place + bit), piece);
+  if (root || !leaf) {
+    const auto [block, nothing] = pieces(tree.place, tree.place + 1);
+    maker.copy(static_cast<std::uint32_t>(tree.levels()), own, block.count != 0 ? block : nothing);
+  }
+  return maker.finish();
+}
+
+CollectiveCost binomial_tree_cost(const CollectiveCall& call) {
+  const auto levels = static_cast<std::uint64_t>(log2_ceil(call.ranks));
+  if (levels == 0) return {};
+  return {levels, levels + 1, (static_cast<std::uint64_t>(call.ranks) - 1) * Extents(call).largest()};
+}
+
+}  // namespace waywiser::collective::scatter

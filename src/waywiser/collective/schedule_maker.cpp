@@ -1,0 +1,96 @@
+#include "waywiser/collective/schedule_maker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "waywiser/collective/extents.hpp"
+
+namespace waywiser {
+namespace {
+
+struct Sizes {
+  std::size_t in = 0, out = 0;
+};
+
+Sizes of_neighbors(const CollectiveCall& call) {
+  Sizes sizes;
+  for (const Neighbor& neighbor : call.neighbors) {
+    sizes.in += neighbor.send;
+    sizes.out += neighbor.receive;
+  }
+  return sizes;
+}
+
+Sizes sizes_of(const CollectiveCall& call) {
+  const bool at_root = call.rank == call.root;
+  const Extents blocks(call);
+  const std::size_t own = blocks.count(call.rank);
+  switch (call.operation) {
+    case Collective::all_reduce: return {call.count, call.count};
+    case Collective::reduce: return {call.count, at_root ? call.count : 0};
+    case Collective::broadcast: return {at_root ? call.count : 0, call.count};
+    case Collective::reduce_scatter: return {blocks.total(), own};
+    case Collective::all_gather: return {own, blocks.total()};
+    case Collective::gather: return {own, at_root ? blocks.total() : 0};
+    case Collective::scatter: return {at_root ? blocks.total() : 0, own};
+    case Collective::all_to_all:
+      return {blocks.total(), call.counts.empty() ? blocks.total() : Extents(call.receive_counts).total()};
+    case Collective::barrier: return {};
+    case Collective::neighbor_exchange: return of_neighbors(call);
+  }
+  return {};
+}
+
+}  // namespace
+
+ScheduleMaker::ScheduleMaker(std::string_view algorithm, const CollectiveCall& call) {
+  check_call(call);
+  const Sizes sizes = sizes_of(call);
+  schedule_.algorithm = algorithm;
+  schedule_.rank = call.rank;
+  schedule_.ranks = call.ranks;
+  schedule_.input_count = sizes.in;
+  schedule_.output_count = sizes.out;
+}
+
+void ScheduleMaker::add(const Step& step) {
+  if (step.source.count + step.destination.count != 0) schedule_.steps.push_back(step);
+}
+
+void ScheduleMaker::send(std::uint32_t round, int peer, Block source) {
+  add({StepKind::send, round, peer, {}, source});
+}
+
+void ScheduleMaker::receive(std::uint32_t round, int peer, Block destination) {
+  add({StepKind::receive, round, peer, destination, {}});
+}
+
+void ScheduleMaker::receive_reduce(std::uint32_t round, int peer, Block destination) {
+  add({StepKind::receive_reduce, round, peer, destination, {}});
+}
+
+void ScheduleMaker::copy(std::uint32_t round, Block destination, Block source) {
+  add({StepKind::copy, round, -1, destination, source});
+}
+
+void ScheduleMaker::reduce(std::uint32_t round, Block destination, Block source) {
+  add({StepKind::reduce, round, -1, destination, source});
+}
+
+std::uint32_t ScheduleMaker::reduce_in_order(std::uint32_t round, Block destination, Block first, int parts) {
+  for (int part = 0; part < parts; ++part, first.offset += first.count) reduce(round++, destination, first);
+  return round;
+}
+
+Block ScheduleMaker::allocate(std::size_t count) {
+  const Block block{Area::scratch, schedule_.scratch_count, count};
+  schedule_.scratch_count += count;
+  return block;
+}
+
+Schedule ScheduleMaker::finish() {
+  std::ranges::stable_sort(schedule_.steps, {}, &Step::round);
+  return std::move(schedule_);
+}
+
+}  // namespace waywiser

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+
+#include "waywiser/collective/binomial.hpp"
+
+namespace waywiser {
+
+// The blocks of a range of places: at the root in the order of ranks, in two pieces where the range passes the last
+// rank; elsewhere in the order of places from the first one on. Both sides of a transfer see the same two pieces.
+class Subtree {
+ public:
+  explicit Subtree(const CollectiveCall& call);
+
+  const Binomial& tree() const { return tree_; }
+  // The places first ... end - 1 in the root's buffer.
+  std::array<Block, 2> at_root(Area area, int first, int end) const;
+  // The same in a buffer that begins with this rank's place.
+  std::array<Block, 2> below(Block buffer, int first, int end) const;
+  // Of the blocks of this rank and all below it.
+  std::size_t total() const;
+  int end() const { return tree_.end_of(tree_.place, tree_.span()); }
+
+ private:
+  int first_after_wrap(int first, int end) const;
+
+  Binomial tree_;
+  Extents ranks_, places_;
+};
+
+}  // namespace waywiser

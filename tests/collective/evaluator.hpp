@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waywiser/comm/data_type.hpp"
+#include "waywiser/comm/schedule.hpp"
+
+namespace waywiser {
+
+// The three buffers of one rank in one array of elements; input and output may share a part.
+struct PlainArrays {
+  std::size_t input_at = 0, output_at = 0, scratch_at = 0;  // elements
+  std::vector<std::byte> bytes;                             // empty: only the order is of interest
+};
+
+struct Evaluation {
+  std::string wrong;  // the first thing that a schedule must not do; a deadlock says so
+  std::vector<bool> finished;
+  std::uint64_t steps = 0;                   // message times on the longest chain
+  std::uint64_t messages = 0, elements = 0;  // of the rank that sends most
+};
+
+struct EvaluationTerms {
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  std::uint64_t seed = 1;
+  int stopped_rank = -1;  // never begins
+};
+
+// Runs the schedules of all ranks on plain arrays, one step at a time in an order that the seed draws among those that
+// the rules allow. A send ends only when its receive has begun.
+Evaluation evaluate(const std::vector<Schedule>& schedules, std::vector<PlainArrays>& arrays,
+                    const EvaluationTerms& terms);
+
+}  // namespace waywiser
