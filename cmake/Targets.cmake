@@ -32,6 +32,10 @@ waywiser_sources(src/waywiser core_sources)
 set(peer_main "${CMAKE_SOURCE_DIR}/src/waywiser/measure/peer_main.cpp")
 list(REMOVE_ITEM core_sources "${peer_main}")
 add_library(waywiser_core STATIC ${core_sources})
+file(STRINGS "${CMAKE_SOURCE_DIR}/python/waywiser/__init__.py" version_line REGEX "^__version__")
+string(REGEX MATCH "[0-9][^\"]*" package_version "${version_line}")
+set_source_files_properties(src/waywiser/base/version.cpp PROPERTIES COMPILE_DEFINITIONS
+                                                                     WAYWISER_VERSION="${package_version}")
 target_include_directories(waywiser_core PUBLIC "${CMAKE_SOURCE_DIR}/src")
 target_link_libraries(waywiser_core PUBLIC waywiser_json_headers waywiser_ucx_headers Threads::Threads rt
                                            ${CMAKE_DL_LIBS}

@@ -11,13 +11,6 @@ namespace {
 
 std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-std::string hexadecimal(const Digest& digest) {
-  std::string text;
-  for (const std::byte byte : digest)
-    for (const int shift : {4, 0}) text += "0123456789abcdef"[(std::to_integer<unsigned>(byte) >> shift) & 15u];
-  return text;
-}
-
 TEST(Sha256, VectorsOfTheStandard) {
   EXPECT_EQ(hexadecimal(sha256(bytes(""))), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hexadecimal(sha256(bytes("abc"))), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

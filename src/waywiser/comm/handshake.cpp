@@ -28,12 +28,7 @@ Nonce random_nonce() {
   return nonce;
 }
 
-std::string random_secret() {
-  std::string text;
-  for (const std::byte byte : random_nonce())
-    for (const int shift : {4, 0}) text += "0123456789abcdef"[(std::to_integer<unsigned>(byte) >> shift) & 15u];
-  return text;
-}
+std::string random_secret() { return hexadecimal(random_nonce()); }
 
 Digest Handshake::proof(std::string_view role, const std::string& secret) const {
   WireWriter said;

@@ -28,10 +28,7 @@ std::filesystem::path chosen_folder() {
 std::filesystem::path file_of(const std::string& job) {
   constexpr std::size_t bytes = 12;
   const Digest digest = sha256(std::as_bytes(std::span(job)));
-  std::string name = "job-";
-  for (std::size_t i = 0; i < bytes; ++i)
-    for (const int shift : {4, 0}) name += "0123456789abcdef"[(std::to_integer<unsigned>(digest[i]) >> shift) & 15u];
-  return runtime_folder() / name;
+  return runtime_folder() / ("job-" + hexadecimal(std::span(digest).first(bytes)));
 }
 
 }  // namespace

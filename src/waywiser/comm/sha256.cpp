@@ -101,4 +101,11 @@ bool equal(const Digest& a, const Digest& b) noexcept {
   return difference == std::byte{};
 }
 
+std::string hexadecimal(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes)
+    for (const int shift : {4, 0}) text += "0123456789abcdef"[(std::to_integer<unsigned>(byte) >> shift) & 15u];
+  return text;
+}
+
 }  // namespace waywiser

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace waywiser {
 
@@ -15,5 +16,7 @@ Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> me
 
 // Takes the same time wherever the two differ.
 bool equal(const Digest& a, const Digest& b) noexcept;
+
+std::string hexadecimal(std::span<const std::byte> bytes);
 
 }  // namespace waywiser

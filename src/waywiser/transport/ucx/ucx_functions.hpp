@@ -28,6 +28,15 @@ struct UcxFunctions {
   decltype(&ucp_request_cancel) request_cancel = nullptr;
   decltype(&ucp_request_free) request_free = nullptr;
   decltype(&ucs_status_string) status_string = nullptr;
+  decltype(&ucp_mem_map) mem_map = nullptr;
+  decltype(&ucp_mem_unmap) mem_unmap = nullptr;
+  decltype(&ucp_rkey_pack) rkey_pack = nullptr;
+  decltype(&ucp_rkey_buffer_release) rkey_buffer_release = nullptr;
+  decltype(&ucp_ep_rkey_unpack) ep_rkey_unpack = nullptr;
+  decltype(&ucp_rkey_destroy) rkey_destroy = nullptr;
+  decltype(&ucp_put_nbx) put_nbx = nullptr;
+  decltype(&ucp_get_nbx) get_nbx = nullptr;
+  decltype(&ucp_worker_fence) worker_fence = nullptr;
   decltype(&ucp_ep_query) ep_query = nullptr;  // optional: not in old versions
 };
 

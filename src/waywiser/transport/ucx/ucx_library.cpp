@@ -31,12 +31,29 @@ std::string maps_of_this_process() {
   return text.str();
 }
 
+template <typename Pointer>
+void find_one(const DynamicLibrary& library, Pointer& slot, const char* symbol, std::string& missing) {
+  slot = library.find<std::remove_pointer_t<Pointer>>(symbol);
+  if (slot == nullptr && missing.empty()) missing = symbol;
+}
+
+void find_one_sided(const DynamicLibrary& library, UcxFunctions& functions, std::string& missing) {
+  find_one(library, functions.mem_map, "ucp_mem_map", missing);
+  find_one(library, functions.mem_unmap, "ucp_mem_unmap", missing);
+  find_one(library, functions.rkey_pack, "ucp_rkey_pack", missing);
+  find_one(library, functions.rkey_buffer_release, "ucp_rkey_buffer_release", missing);
+  find_one(library, functions.ep_rkey_unpack, "ucp_ep_rkey_unpack", missing);
+  find_one(library, functions.rkey_destroy, "ucp_rkey_destroy", missing);
+  find_one(library, functions.put_nbx, "ucp_put_nbx", missing);
+  find_one(library, functions.get_nbx, "ucp_get_nbx", missing);
+  find_one(library, functions.worker_fence, "ucp_worker_fence", missing);
+}
+
 // Names the first function that is not there.
 std::string find_functions(const DynamicLibrary& library, UcxFunctions& functions) {
   std::string missing;
   const auto find = [&]<typename Pointer>(Pointer& slot, const char* symbol) {
-    slot = library.find<std::remove_pointer_t<Pointer>>(symbol);
-    if (slot == nullptr && missing.empty()) missing = symbol;
+    find_one(library, slot, symbol, missing);
   };
   find(functions.get_version, "ucp_get_version");
   find(functions.get_version_string, "ucp_get_version_string");
@@ -60,6 +77,7 @@ std::string find_functions(const DynamicLibrary& library, UcxFunctions& function
   find(functions.request_cancel, "ucp_request_cancel");
   find(functions.request_free, "ucp_request_free");
   find(functions.status_string, "ucs_status_string");
+  find_one_sided(library, functions, missing);
   functions.ep_query = library.find<std::remove_pointer_t<decltype(functions.ep_query)>>("ucp_ep_query");
   return missing;
 }

@@ -21,6 +21,28 @@ UcxRequest checked(UcxRequest request, const char* what) {
   return request;
 }
 
+using Configuration = std::unique_ptr<ucp_config_t, decltype(UcxFunctions::config_release)>;
+
+Configuration read_configuration() {
+  const UcxFunctions& ucx = ucx_library().functions();
+  ucp_config_t* raw = nullptr;
+  check_ucx(ucx.config_read("WAYWISER", nullptr, &raw), "read its configuration");
+  return {raw, ucx.config_release};
+}
+
+template <typename Owner>
+ucs_status_t open_with(const ucp_config_t* configuration, std::uint64_t features, std::size_t endpoints, Owner& owner) {
+  ucp_params_t parameters{};
+  parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+  parameters.features = features;
+  parameters.estimated_num_eps = endpoints;
+  ucp_context_h context = nullptr;
+  const ucs_status_t status =
+      ucx_library().functions().init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, configuration, &context);
+  if (status == UCS_OK) owner.reset(context);
+  return status;
+}
+
 }  // namespace
 
 void check_ucx(ucs_status_t status, const std::string& what) {
@@ -29,20 +51,19 @@ void check_ucx(ucs_status_t status, const std::string& what) {
 }
 
 ucs_status_t UcxContext::open(const std::string& transports, const std::string& devices, Owner& owner) {
+  const Configuration configuration = read_configuration();
   const UcxFunctions& ucx = ucx_library().functions();
-  ucp_config_t* raw = nullptr;
-  check_ucx(ucx.config_read("WAYWISER", nullptr, &raw), "read its configuration");
-  const std::unique_ptr<ucp_config_t, decltype(ucx.config_release)> config(raw, ucx.config_release);
-  check_ucx(ucx.config_modify(raw, "TLS", transports.c_str()), "take TLS=" + transports);
-  check_ucx(ucx.config_modify(raw, "NET_DEVICES", devices.empty() ? "all" : devices.c_str()), "take " + devices);
-  ucp_params_t parameters{};
-  parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
-  parameters.features = UCP_FEATURE_TAG;
-  parameters.estimated_num_eps = 1;
-  ucp_context_h context = nullptr;
-  const ucs_status_t status = ucx.init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, raw, &context);
-  if (status == UCS_OK) owner.reset(context);
-  return status;
+  check_ucx(ucx.config_modify(configuration.get(), "TLS", transports.c_str()), "take TLS=" + transports);
+  check_ucx(ucx.config_modify(configuration.get(), "NET_DEVICES", devices.empty() ? "all" : devices.c_str()),
+            "take " + devices);
+  return open_with(configuration.get(), UCP_FEATURE_TAG, 1, owner);
+}
+
+UcxContext::UcxContext(std::size_t endpoints) {
+  if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
+  const Configuration configuration = read_configuration();
+  check_ucx(open_with(configuration.get(), UCP_FEATURE_TAG | UCP_FEATURE_RMA, endpoints, context_),
+            "open its transports");
 }
 
 UcxContext::UcxContext(const std::string& transports, const std::string& devices) {

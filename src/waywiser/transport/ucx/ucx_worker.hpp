@@ -18,6 +18,9 @@ class UcxContext {
  public:
   // `transports` as in UCX_TLS; `devices` as in UCX_NET_DEVICES, empty for all. Throws unavailable or device.
   UcxContext(const std::string& transports, const std::string& devices);
+  // For a group of `endpoints` ranks: messages and one-sided access, by whatever UCX finds best and its variables
+  // allow.
+  explicit UcxContext(std::size_t endpoints);
   // Nothing: the context can be made.
   static ucs_status_t try_transports(const std::string& transports, const std::string& devices);
 

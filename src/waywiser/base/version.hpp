@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace waywiser {
+
+// Of this build: "0.1.0".
+std::string_view version() noexcept;
+
+}  // namespace waywiser

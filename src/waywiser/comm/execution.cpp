@@ -1,0 +1,160 @@
+#include "waywiser/comm/execution.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/reduce.hpp"
+
+namespace waywiser {
+namespace {
+
+bool receives(const Step& step) { return step.kind == StepKind::receive || step.kind == StepKind::receive_reduce; }
+
+}  // namespace
+
+void Execution::begin(std::shared_ptr<const Members> members, const Call& call,
+                      std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
+  members_ = std::move(members);
+  call_ = call;
+  schedule_ = std::move(schedule);
+  input_ = input.region;
+  output_ = output.region;
+  check_fit();
+  scratch_.resize(std::max(scratch_.size(), schedule_->scratch_count * bytes_of(call.type)));
+  pending_.clear();
+  open_ = next_ = received_ = 0;
+  running_ = true;
+}
+
+void Execution::check_fit() const {
+  const std::size_t size = bytes_of(call_.type);
+  if (schedule_->rank != members_->rank || schedule_->ranks != members_->size())
+    throw Error(ErrorKind::invalid_input, "the schedule is for rank " + std::to_string(schedule_->rank) + " of " +
+                                              std::to_string(schedule_->ranks));
+  if (input_.bytes < schedule_->input_count * size || output_.bytes < schedule_->output_count * size)
+    throw Error(ErrorKind::invalid_input, text(call_) + ": the schedule takes " +
+                                              std::to_string(schedule_->input_count) + " elements and gives " +
+                                              std::to_string(schedule_->output_count) + ", the arrays are shorter");
+}
+
+bool Execution::advance() {
+  if (!running_) return true;
+  for (;;) {
+    if (!finish_messages()) return false;
+    if (next_ == schedule_->steps.size()) break;
+    start_round();
+  }
+  finish_schedule();
+  return true;
+}
+
+std::size_t Execution::arrival_bytes() const {
+  const auto& steps = schedule_->steps;
+  std::size_t total = 0;
+  for (std::size_t i = next_; i < steps.size() && steps[i].round == steps[next_].round; ++i)
+    if (steps[i].kind == StepKind::receive_reduce) total += bytes(steps[i].destination);
+  return total;
+}
+
+// Receives first: what comes then finds its place.
+void Execution::start_round() {
+  const auto& steps = schedule_->steps;
+  const std::size_t first = next_;
+  arrivals_.resize(std::max(arrivals_.size(), arrival_bytes()));
+  while (next_ < steps.size() && steps[next_].round == steps[first].round) ++next_;
+  pending_.clear();
+  pending_.reserve(next_ - first);
+  std::byte* arrival = arrivals_.data();
+  for (std::size_t i = first; i < next_; ++i) {
+    if (!receives(steps[i])) continue;
+    start_receive(steps[i], arrival);
+    if (steps[i].kind == StepKind::receive_reduce) arrival += bytes(steps[i].destination);
+  }
+  for (std::size_t i = first; i < next_; ++i)
+    if (steps[i].kind == StepKind::send) start_send(steps[i]);
+  open_ = pending_.size();
+  for (std::size_t i = first; i < next_; ++i)
+    if (!receives(steps[i]) && steps[i].kind != StepKind::send) work_locally(steps[i]);
+}
+
+void Execution::start_receive(const Step& step, std::byte* arrival) {
+  Pending& pending = pending_.emplace_back();
+  pending.step = &step;
+  pending.tag = members_->tag(step.peer, call_.sequence, call_);
+  pending.arrival = step.kind == StepKind::receive_reduce ? arrival : nullptr;
+  std::byte* into = pending.arrival != nullptr ? pending.arrival : write(step.destination);
+  session_.engine().receive(pending.tag, matched_bits, into, bytes(step.destination), pending.message);
+}
+
+void Execution::start_send(const Step& step) {
+  Pending& pending = pending_.emplace_back();
+  pending.step = &step;
+  session_.engine().send(members_->peer(step.peer), members_->tag(members_->rank, call_.sequence, call_),
+                         read(step.source), bytes(step.source), pending.message);
+}
+
+void Execution::work_locally(const Step& step) {
+  if (step.kind == StepKind::copy)
+    std::memmove(write(step.destination), read(step.source), bytes(step.source));
+  else
+    reduce(call_.type, call_.op, write(step.destination), read(step.source), step.source.count);
+}
+
+// In the order of the steps: reductions of one round are then done in the same order on every run.
+bool Execution::finish_messages() {
+  while (open_ != 0) {
+    Pending& pending = pending_[pending_.size() - open_];
+    if (!session_.engine().test(pending.message)) return false;
+    finish(pending);
+    --open_;
+  }
+  return true;
+}
+
+void Execution::finish(Pending& pending) {
+  const Step& step = *pending.step;
+  if (step.kind == StepKind::send) return;
+  if (const auto why = unlike(pending.message.info, pending.tag, bytes(step.destination), step.peer))
+    session_.fail(ErrorKind::invalid_input, text(call_) + ": " + *why);
+  received_ += bytes(step.destination);
+  if (step.kind == StepKind::receive_reduce)
+    reduce(call_.type, call_.op, write(step.destination), pending.arrival, step.destination.count);
+}
+
+void Execution::finish_schedule() {
+  running_ = false;
+  if (call_.op == ReduceOp::avg) average(call_.type, output_.data, schedule_->output_count, members_->size());
+}
+
+const std::byte* Execution::read(const Block& block) const {
+  const std::byte* area = block.area == Area::input    ? input_.data
+                          : block.area == Area::output ? output_.data
+                                                       : scratch_.data();
+  return area + block.offset * bytes_of(call_.type);
+}
+
+std::byte* Execution::write(const Block& block) {
+  std::byte* area = block.area == Area::output ? output_.data : scratch_.data();
+  return area + block.offset * bytes_of(call_.type);
+}
+
+std::string Execution::progress_text() const {
+  std::size_t expected = 0;
+  for (const Step& step : schedule_->steps)
+    if (receives(step)) expected += bytes(step.destination);
+  std::string text = std::to_string(received_) + " of " + std::to_string(expected) + " bytes arrived (" +
+                     std::string(schedule_->algorithm) + ")";
+  if (open_ == 0) return text;
+  const Step& step = *pending_[pending_.size() - open_].step;
+  return text + (step.kind == StepKind::send ? ", sending to rank " : ", waiting for rank ") +
+         std::to_string(step.peer);
+}
+
+void Execution::abandon() noexcept {
+  for (Pending& pending : pending_) session_.engine().cancel(pending.message);
+  open_ = 0;
+  running_ = false;
+}
+
+}  // namespace waywiser

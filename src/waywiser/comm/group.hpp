@@ -1,0 +1,91 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/future.hpp"
+#include "waywiser/comm/members.hpp"
+#include "waywiser/comm/schedule.hpp"
+#include "waywiser/comm/session.hpp"
+
+namespace waywiser {
+
+class Execution;
+class Window;
+
+// What one rank gives to another in a neighbor_exchange, and what it gets.
+struct Neighbor {
+  int rank = 0;
+  ConstElements give;
+  Elements take;
+};
+
+// Ranks that talk to each other. All calls wait at most timeout() and name what they wait for; once one rank has
+// failed, all calls of all ranks throw. Arrays may be empty and at any address; input and output may be the same array.
+// The collectives must be called by all ranks in the same order. A rank is used by one thread at a time.
+class Group {
+ public:
+  // The group of all ranks that the launcher has started. Throws invalid_input, timeout, io, unavailable (no UCX).
+  static Group join(const JoinOptions& options = {});
+
+  int rank() const noexcept { return members_->rank; }
+  int size() const noexcept { return members_->size(); }
+  Seconds timeout() const noexcept { return session_->timeout(); }
+  void set_timeout(Seconds timeout) { session_->set_timeout(timeout); }
+
+  // Messages between two ranks arrive in order; `tag` (0 to 65535) tells them apart. Sizes and types must agree.
+  void send(ConstElements data, int to, int tag = 0);
+  void recv(Elements data, int from, int tag = 0);
+  void sendrecv(ConstElements data, int to, Elements into, int from, int tag = 0);
+  Future start_send(ConstElements data, int to, int tag = 0);
+  Future start_recv(Elements data, int from, int tag = 0);
+
+  // One-sided access to memory that all ranks have exposed. put returns when `data` may be used again; signal writes
+  // its value after all earlier puts of this rank to that rank have arrived; wait reads this rank's own memory.
+  Window expose(Region memory);
+  void put(ConstRegion data, const Window& window, int to, Bytes offset);
+  void get(Region data, const Window& window, int from, Bytes offset);
+  void signal(const Window& window, int to, Bytes offset, std::uint64_t value);
+  void wait(const Window& window, Bytes offset, std::uint64_t at_least);
+  void flush();  // all puts and signals of this rank have arrived
+
+  void barrier();
+  void broadcast(Elements data, int root);
+  void reduce(ConstElements input, Elements output, ReduceOp op, int root);
+  void all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum);
+  void all_gather(ConstElements input, Elements output);
+  void all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts);
+  void reduce_scatter(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum);
+  void all_to_all(ConstElements input, Elements output);
+  void all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
+                    std::span<const std::size_t> take);
+  void gather(ConstElements input, Elements output, int root);
+  void gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root);
+  void scatter(ConstElements input, Elements output, int root);
+  void scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root);
+  void neighbor_exchange(std::span<const Neighbor> neighbors);
+  Future start_all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum);
+
+  // Runs a schedule that the caller has made: every rank its own.
+  void execute(std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output,
+               ReduceOp op = ReduceOp::sum);
+  // The ranks with the same color form a group, in the order of key and rank. Nothing for a color below 0.
+  std::optional<Group> split(int color, int key = 0);
+
+ private:
+  Group(std::shared_ptr<Session> session, Members members);
+
+  Call next_call(CallKind kind, ConstElements data, int peer, ReduceOp op = ReduceOp::sum, int root = -1);
+  void check_peer(int rank, const char* what) const;
+  void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
+  Future start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
+
+  std::shared_ptr<Session> session_;
+  std::shared_ptr<const Members> members_;
+  std::uint64_t messages_ = 0, collectives_ = 0;
+  std::shared_ptr<Execution> execution_;  // of the collectives that wait
+};
+
+}  // namespace waywiser

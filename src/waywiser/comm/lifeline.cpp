@@ -1,0 +1,200 @@
+#include "waywiser/comm/lifeline.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds send_patience = 0.5;
+
+std::vector<std::byte> text_bytes(const std::string& text) { return refused_frame(text).body; }
+
+}  // namespace
+
+Lifeline::Lifeline(int rank, Muster muster)
+    : rank_(rank), ranks_(std::move(muster.ranks)), lines_(std::move(muster.lines)) {
+  if (lines_.empty()) return;
+  wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.open()) throw Error(ErrorKind::io, "no eventfd: " + last_system_error());
+  thread_ = std::thread([this] { listen(); });
+}
+
+Lifeline::~Lifeline() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  static_cast<void>(::eventfd_write(wake_.number(), 1));
+  thread_.join();
+}
+
+void Lifeline::fail(const std::string& why) {
+  set_failure(why);
+  if (thread_.joinable()) post(FrameKind::failed, text_bytes(why));
+}
+
+void Lifeline::tell_waiting(const Call& call) {
+  if (!thread_.joinable()) return;
+  WireWriter writer;
+  write(writer, call);
+  post(FrameKind::waiting, writer.bytes());
+}
+
+void Lifeline::leave() {
+  if (thread_.joinable()) post(FrameKind::leave, {});
+}
+
+bool Lifeline::finished() {
+  const std::lock_guard lock(mutex_);
+  return finished_ || !thread_.joinable();
+}
+
+void Lifeline::set_failure(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (!reason_.empty()) return;
+  reason_ = why;
+  failure_.store(&reason_, std::memory_order_release);
+}
+
+void Lifeline::post(FrameKind kind, std::vector<std::byte> body) {
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back({kind, std::move(body)});
+  }
+  static_cast<void>(::eventfd_write(wake_.number(), 1));
+}
+
+void Lifeline::listen() {
+  for (;;) {
+    std::vector<pollfd> entries{{wake_.number(), POLLIN, 0}};
+    std::vector<int> ranks{-1};
+    for (const auto& [rank, line] : lines_) {
+      entries.push_back({line->number(), POLLIN, 0});
+      ranks.push_back(rank);
+    }
+    ::poll(entries.data(), entries.size(), -1);
+    eventfd_t count = 0;
+    static_cast<void>(::eventfd_read(wake_.number(), &count));
+    send_posted();
+    for (std::size_t i = 1; i < entries.size(); ++i) {
+      const auto line = lines_.find(ranks[i]);
+      if (entries[i].revents != 0 && line != lines_.end() && !look(ranks[i], *line->second)) lines_.erase(ranks[i]);
+    }
+    const std::lock_guard lock(mutex_);
+    if (ending_ && posted_.empty()) return;
+  }
+}
+
+// False: the connection has ended.
+bool Lifeline::look(int rank, Connection& line) {
+  try {
+    while (const auto frame = line.poll_frame()) hear(rank, *frame);
+    return true;
+  } catch (const Error& error) {
+    lost(rank, error.what());
+    return false;
+  }
+}
+
+void Lifeline::hear(int from, const Frame& frame) {
+  WireReader reader(frame.body, "message of rank " + std::to_string(from));
+  switch (frame.kind) {
+    case FrameKind::failed:
+      set_failure(reason_in(frame));
+      if (is_root()) pass_on(from, frame);
+      return;
+    case FrameKind::waiting:
+      if (is_root()) compare(from, read_call(reader));
+      return;
+    case FrameKind::leave:
+      if (is_root()) left(from);
+      return;
+    case FrameKind::finished: {
+      const std::lock_guard lock(mutex_);
+      finished_ = true;
+      return;
+    }
+    default: reader.refuse("not its turn");
+  }
+}
+
+std::string Lifeline::described(int rank) const {
+  const Introduction& other = ranks_[static_cast<std::size_t>(rank)];
+  return "rank " + std::to_string(rank) + " (process " + std::to_string(other.process) + " on " + other.host + ")";
+}
+
+void Lifeline::lost(int rank, const std::string& how) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (finished_ || left_.contains(rank)) return;
+  }
+  const std::string why = described(rank) + " is gone: " + how;
+  set_failure(why);
+  if (is_root()) pass_on(rank, {FrameKind::failed, text_bytes(why)});
+}
+
+void Lifeline::send_posted() {
+  std::vector<Frame> frames;
+  {
+    const std::lock_guard lock(mutex_);
+    frames.swap(posted_);
+  }
+  for (const Frame& frame : frames) {
+    if (!is_root())
+      send_to(0, frame);
+    else if (frame.kind == FrameKind::failed)
+      pass_on(0, frame);
+    else
+      hear(0, frame);
+  }
+}
+
+void Lifeline::send_to(int rank, const Frame& frame) {
+  const auto line = lines_.find(rank);
+  if (line == lines_.end()) return;
+  try {
+    line->second->send(frame, Deadline::in(send_patience));
+  } catch (const Error&) {  // its end is seen when it is read
+  }
+}
+
+void Lifeline::pass_on(int from, const Frame& frame) {
+  for (const auto& [rank, line] : lines_)
+    if (rank != from) send_to(rank, frame);
+}
+
+// The same call of all ranks has the same number: unlike ones can never end. A rank tells again while it waits; when
+// its peer had left at the first time already, what that one sent would have come by the second.
+void Lifeline::compare(int rank, const Call& call) {
+  const bool again = waiting_.contains(rank) && waiting_[rank] == call;
+  waiting_[rank] = call;
+  const bool alone = call.peer >= 0 && call.group == 0 && left_.contains(call.peer);
+  std::string why;
+  if (alone && again && abandoned_.contains(rank))
+    why = "rank " + std::to_string(rank) + " waits in " + text(call) + ", which has left the group";
+  if (alone)
+    abandoned_.insert(rank);
+  else
+    abandoned_.erase(rank);
+  for (const auto& [other, theirs] : waiting_)
+    if (why.empty() && is_collective(call.kind) && is_collective(theirs.kind))
+      why = difference(other, theirs, rank, call);
+  if (why.empty()) return;
+  set_failure(why);
+  pass_on(0, {FrameKind::failed, text_bytes(why)});
+}
+
+void Lifeline::left(int rank) {
+  left_.insert(rank);
+  if (left_.size() < ranks_.size()) return;
+  pass_on(0, {FrameKind::finished, {}});
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "waywiser/comm/call.hpp"
+#include "waywiser/comm/rendezvous.hpp"
+
+namespace waywiser {
+
+// The connections of the meeting, kept open: a rank that dies, fails or waits too long is known to all others through
+// the root, whatever they are doing. A thread of its own listens; it sleeps unless something happens.
+class Lifeline {
+ public:
+  Lifeline(int rank, Muster muster);
+  Lifeline(const Lifeline&) = delete;
+  Lifeline& operator=(const Lifeline&) = delete;
+  // Ends the connections: without leave() before, the others take this rank for dead.
+  ~Lifeline();
+
+  // Why the group cannot go on, or nullptr. Cheap: for every turn of a wait.
+  const std::string* failure() const noexcept { return failure_.load(std::memory_order_acquire); }
+  // The group cannot go on: all ranks hear why. Only the first reason counts.
+  void fail(const std::string& why);
+  // This rank waits in `call` for longer than usual; the root compares it with what others wait in.
+  void tell_waiting(const Call& call);
+  // This rank needs the others no more; finished() says when nobody does. In between it must still answer them.
+  void leave();
+  bool finished();
+
+  const std::vector<Introduction>& ranks() const noexcept { return ranks_; }
+
+ private:
+  bool is_root() const noexcept { return rank_ == 0; }
+  void listen();
+  bool look(int rank, Connection& line);
+  void hear(int from, const Frame& frame);
+  void lost(int rank, const std::string& how);
+  void set_failure(const std::string& why);
+  void post(FrameKind kind, std::vector<std::byte> body);
+  void send_posted();
+  void send_to(int rank, const Frame& frame);
+  void pass_on(int from, const Frame& frame);
+  void compare(int rank, const Call& call);
+  void left(int rank);
+  std::string described(int rank) const;
+
+  const int rank_;
+  std::vector<Introduction> ranks_;
+  std::map<int, std::unique_ptr<Connection>> lines_;  // the thread's
+  Descriptor wake_;
+  std::atomic<const std::string*> failure_{nullptr};
+  std::mutex mutex_;  // of the following
+  std::string reason_;
+  std::vector<Frame> posted_;
+  bool finished_ = false, ending_ = false;
+  // The root's; the thread's.
+  std::map<int, Call> waiting_;
+  std::set<int> left_;
+  std::set<int> abandoned_;  // they were waiting for one that had left
+  std::thread thread_;
+};
+
+}  // namespace waywiser

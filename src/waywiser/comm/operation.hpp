@@ -1,0 +1,23 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "waywiser/comm/call.hpp"
+
+namespace waywiser {
+
+// Something under way that needs turns of its owner's thread.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  // Goes on as far as it can without waiting. True: complete.
+  virtual bool advance() = 0;
+  virtual const Call& call() const = 0;
+  // What has arrived so far, for whoever waits too long: "800 of 1600 bytes from rank 2".
+  virtual std::string progress_text() const = 0;
+  // It will not be completed: lets go of the caller's memory.
+  virtual void abandon() noexcept = 0;
+};
+
+}  // namespace waywiser

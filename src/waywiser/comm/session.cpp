@@ -1,0 +1,171 @@
+#include "waywiser/comm/session.hpp"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <exception>
+#include <thread>
+
+#include "waywiser/base/environment.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/base/version.hpp"
+#include "waywiser/comm/plan_fingerprint.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds default_timeout = 60;
+constexpr Seconds longest_timeout = 1e7;
+constexpr Seconds unusual_wait = 0.5;
+constexpr Seconds closing_patience = 5;
+constexpr Seconds news_patience = 2;
+constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
+
+Seconds checked_timeout(Seconds timeout, const std::string& what) {
+  if (!(timeout > 0 && timeout <= longest_timeout))
+    throw Error(ErrorKind::invalid_input, what + " must be a number of seconds above 0");
+  return timeout;
+}
+
+Seconds chosen_timeout(const JoinOptions& options) {
+  if (options.timeout) return checked_timeout(*options.timeout, "the timeout");
+  const auto text = environment("WAYWISER_TIMEOUT");
+  if (!text) return default_timeout;
+  Seconds value = 0;
+  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (problem != std::errc() || end != text->data() + text->size()) value = 0;
+  return checked_timeout(value, "WAYWISER_TIMEOUT='" + text->substr(0, 40) + "'");
+}
+
+JoinOptions with_launch(JoinOptions options) {
+  if (!options.launch) options.launch = read_launch();
+  return options;
+}
+
+std::size_t cores_of_this_process() {
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return std::thread::hardware_concurrency();
+  return static_cast<std::size_t>(CPU_COUNT(&cores));
+}
+
+}  // namespace
+
+Session::Session(const JoinOptions& options)
+    : options_(with_launch(options)),
+      timeout_(chosen_timeout(options)),
+      engine_(static_cast<std::size_t>(options_.launch->size)),
+      rank_(options_.launch->rank) {
+  const Launch& launch = *options_.launch;
+  lifeline_ = std::make_unique<Lifeline>(rank_, meet(launch, introduce(launch), Deadline::in(timeout_)));
+  engine_.introduce(lifeline_->ranks(), static_cast<std::uint32_t>(rank_));
+  engine_.set_explainer([this](const std::string& problem) { explain(problem); });
+  exceptions_ = std::uncaught_exceptions();
+  std::size_t here = 0;
+  for (int other = 0; other < size(); ++other) here += same_machine(other) ? 1 : 0;
+  turns_between_looks_ = here > cores_of_this_process() ? looks_when_crowded : looks_when_alone;
+}
+
+Session::~Session() {
+  // Unwinding: the others must not take this rank for one that has finished.
+  if (std::uncaught_exceptions() > exceptions_)
+    lifeline_->fail("rank " + std::to_string(rank_) + " has ended by an error");
+  if (lifeline_->failure() == nullptr) leave();
+  abandon_all();
+}
+
+Introduction Session::introduce(const Launch& launch) const {
+  Introduction mine;
+  mine.rank = static_cast<std::uint32_t>(launch.rank);
+  mine.size = static_cast<std::uint32_t>(launch.size);
+  mine.version = version();
+  mine.plan = options_.chooser ? plan_fingerprint(*options_.chooser) : "";
+  mine.machine_id = machine_id();
+  mine.host = host_name();
+  mine.process = static_cast<std::uint64_t>(::getpid());
+  mine.address = engine_.address();
+  return mine;
+}
+
+// The others may still need answers of this rank's engine. There is no deadline: a rank may compute for hours while the
+// others have finished, and one that dies is noticed.
+void Session::leave() noexcept {
+  try {
+    current_.set({CallKind::leave});
+    lifeline_->leave();
+    for (unsigned turn = 0; !lifeline_->finished() && lifeline_->failure() == nullptr; ++turn) {
+      engine_.progress();
+      if (turn < looks_when_alone)
+        ::sched_yield();
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    if (lifeline_->failure() == nullptr) engine_.close(Deadline::in(closing_patience));
+  } catch (const Error&) {  // what it would say, the others say
+  }
+}
+
+void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout, "the timeout"); }
+
+bool Session::stop_waiting(Watch& watch, const Call& call) {
+  ::sched_yield();
+  if (const std::string* why = lifeline_->failure()) throw_failure(*why);
+  if (const auto why = engine_.broken()) fail(ErrorKind::io, *why);
+  const Seconds now = now_seconds();
+  if (watch.started == 0) {
+    watch.started = now;
+    watch.tell_at = now + unusual_wait;
+  }
+  if (now > watch.tell_at) {
+    lifeline_->tell_waiting(call);
+    watch.tell_at = now + unusual_wait;
+  }
+  return now - watch.started > timeout_;
+}
+
+std::string Session::waited_too_long(const Call& call, const std::string& progress) const {
+  return "waited " + format_seconds(timeout_) + " in " + text(call) + ": " + progress;
+}
+
+void Session::fail(ErrorKind kind, const std::string& why) {
+  const std::string text = "rank " + std::to_string(rank_) + ": " + why;
+  lifeline_->fail(text);
+  abandon_all();
+  throw Error(kind, text);
+}
+
+// UCX may notice that a rank has died before the life-line tells which and how.
+void Session::explain(const std::string& problem) {
+  for (const Deadline deadline = Deadline::in(news_patience); !deadline.passed(); ::sched_yield())
+    if (const std::string* why = lifeline_->failure()) throw_failure(*why);
+  fail(ErrorKind::io, problem);
+}
+
+void Session::throw_failure(const std::string& why) {
+  abandon_all();
+  throw Error(ErrorKind::io, why);
+}
+
+void Session::start(std::shared_ptr<Operation> operation) {
+  if (!operation->advance()) under_way_.push_back(std::move(operation));
+}
+
+bool Session::is_under_way(const Operation& operation) const {
+  return std::ranges::any_of(under_way_, [&](const auto& known) { return known.get() == &operation; });
+}
+
+void Session::advance_all() {
+  // An operation that fails throws; the list is cleared on the way.
+  const std::vector<std::shared_ptr<Operation>> all = under_way_;
+  for (const auto& operation : all)
+    if (operation->advance()) std::erase(under_way_, operation);
+}
+
+void Session::abandon_all() noexcept {
+  for (const auto& operation : under_way_) operation->abandon();
+  under_way_.clear();
+}
+
+}  // namespace waywiser

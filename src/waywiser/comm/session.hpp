@@ -1,0 +1,109 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/engine.hpp"
+#include "waywiser/comm/lifeline.hpp"
+#include "waywiser/comm/operation.hpp"
+
+namespace waywiser {
+
+class Platform;
+class Chooser;
+
+// How to become a rank of a group.
+struct JoinOptions {
+  // What the launcher said (read_launch()), or made by hand: several ranks can be threads of one process.
+  std::optional<Launch> launch;
+  // Of every wait, in seconds. WAYWISER_TIMEOUT, or 60.
+  std::optional<Seconds> timeout;
+  // Devices of this process; host memory only when there is none.
+  std::shared_ptr<Platform> platform;
+  // Which path messages between GPUs of one machine take; the same plan in all ranks.
+  std::shared_ptr<const Chooser> chooser;
+};
+
+// What all groups of one rank share: the engine, the life-line, and everything under way. Used by one thread at a time.
+class Session {
+ public:
+  explicit Session(const JoinOptions& options);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  // Waits until all ranks have come to theirs, unless the group has failed or an exception is on its way.
+  ~Session();
+
+  int rank() const noexcept { return rank_; }
+  int size() const noexcept { return static_cast<int>(lifeline_->ranks().size()); }
+  Engine& engine() noexcept { return engine_; }
+  const Introduction& introduction(int rank) const { return lifeline_->ranks()[static_cast<std::size_t>(rank)]; }
+  const JoinOptions& options() const noexcept { return options_; }
+  bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
+  Seconds timeout() const noexcept { return timeout_; }
+  void set_timeout(Seconds timeout);
+
+  // Before every call: throws when the group has failed; others can see what this rank is in.
+  void begin(const Call& call) {
+    if (const std::string* why = lifeline_->failure()) throw_failure(*why);
+    current_.set(call);
+  }
+  void end() { current_.set({}); }
+  Call current() const noexcept { return current_.get(); }
+
+  // Until `done()` is true. Throws timeout with what `progress_text()` says, or io when the group has failed.
+  template <typename Done, typename Text>
+  void wait(const Call& call, Done done, Text progress_text) {
+    Watch watch;
+    for (unsigned turn = 1; !done(); ++turn) {
+      progress();
+      if (turn % turns_between_looks_ == 0) look(watch, call, progress_text);
+    }
+  }
+  void wait(Operation& operation) {
+    wait(operation.call(), [&] { return operation.advance(); }, [&] { return operation.progress_text(); });
+  }
+
+  void progress() {
+    engine_.progress();
+    if (!under_way_.empty()) advance_all();
+  }
+  // Gets turns whenever this rank waits for anything.
+  void start(std::shared_ptr<Operation> operation);
+  bool is_under_way(const Operation& operation) const;
+  // All ranks hear of it.
+  [[noreturn]] void fail(ErrorKind kind, const std::string& why);
+
+  // The number of the next group; all its members must agree on the largest of theirs.
+  std::uint32_t next_group = 1;
+
+ private:
+  struct Watch {
+    Seconds started = 0;
+    Seconds tell_at = 0;
+  };
+  template <typename Text>
+  void look(Watch& watch, const Call& call, Text progress_text) {
+    if (stop_waiting(watch, call)) fail(ErrorKind::timeout, waited_too_long(call, progress_text()));
+  }
+  bool stop_waiting(Watch& watch, const Call& call);
+  std::string waited_too_long(const Call& call, const std::string& progress) const;
+  [[noreturn]] void throw_failure(const std::string& why);
+  void explain(const std::string& problem);
+  void advance_all();
+  void abandon_all() noexcept;
+  void leave() noexcept;
+  Introduction introduce(const Launch& launch) const;
+
+  JoinOptions options_;
+  Seconds timeout_;
+  Engine engine_;
+  int rank_;
+  std::unique_ptr<Lifeline> lifeline_;
+  int exceptions_ = 0;
+  unsigned turns_between_looks_ = 1024;
+  CurrentCall current_;
+  std::vector<std::shared_ptr<Operation>> under_way_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,28 @@
+#include "waywiser/comm/tag.hpp"
+
+namespace waywiser {
+namespace {
+
+std::string described(ucp_tag_t tag) {
+  const auto kind = tag >> 15 & 0x1f;
+  const auto type = tag >> 11 & 0xf;
+  const auto op = tag >> 8 & 0x7;
+  if (kind >= call_kinds || type >= data_types || op >= reduce_ops) return "an unknown call";
+  std::string text =
+      std::string(name(static_cast<CallKind>(kind))) + " of " + std::string(name(static_cast<DataType>(type)));
+  if (!is_collective(static_cast<CallKind>(kind))) return text;
+  text += ", " + std::string(name(static_cast<ReduceOp>(op)));
+  return (tag & 0xff) == 0xff ? text : text + ", root " + std::to_string(tag & 0xff);
+}
+
+}  // namespace
+
+std::optional<std::string> unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source) {
+  const std::string who = "rank " + std::to_string(source);
+  if (info.sender_tag != expected) return who + " is in " + described(info.sender_tag);
+  if (info.length != bytes)
+    return who + " sent " + std::to_string(info.length) + " bytes where " + std::to_string(bytes) + " were expected";
+  return {};
+}
+
+}  // namespace waywiser

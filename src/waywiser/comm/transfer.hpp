@@ -1,0 +1,54 @@
+#pragma once
+
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/members.hpp"
+#include "waywiser/comm/session.hpp"
+
+namespace waywiser {
+
+// One message between host memories, sent or received.
+class Transfer : public Operation {
+ public:
+  Transfer(Session& session, const Call& call, int source, std::size_t bytes)
+      : session_(session), call_(call), source_(source), bytes_(bytes) {}
+
+  void send(const Members& members, int to, int tag, const std::byte* data) {
+    session_.engine().send(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data, bytes_,
+                           message_);
+  }
+  void receive(const Members& members, int tag, std::byte* data) {
+    expected_ = members.tag(source_, static_cast<unsigned>(tag), as_send());
+    session_.engine().receive(expected_, matched_bits, data, bytes_, message_);
+  }
+
+  bool advance() override {
+    if (!session_.engine().test(message_)) return false;
+    if (!message_.receiving) return true;
+    if (const auto why = unlike(message_.info, expected_, bytes_, source_))
+      session_.fail(ErrorKind::invalid_input, text(call_) + ": " + *why);
+    return true;
+  }
+  const Call& call() const override { return call_; }
+  std::string progress_text() const override {
+    return message_.receiving ? "0 of " + std::to_string(bytes_) + " bytes arrived"
+                              : std::to_string(bytes_) + " bytes have not been taken";
+  }
+  void abandon() noexcept override { session_.engine().cancel(message_); }
+
+ private:
+  // What the sender's call looks like.
+  Call as_send() const {
+    Call call = call_;
+    call.kind = CallKind::send;
+    return call;
+  }
+
+  Session& session_;
+  const Call call_;
+  const int source_;
+  const std::size_t bytes_;
+  ucp_tag_t expected_ = 0;
+  Message message_;
+};
+
+}  // namespace waywiser

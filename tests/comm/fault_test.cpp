@@ -1,0 +1,163 @@
+// What the others see when a rank dies, comes late, or does something else than they do.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "tests/comm/test_ranks.hpp"
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+using Problems = std::vector<std::string>;
+
+void die() { ::kill(::getpid(), SIGKILL); }
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+void expect_each(const Problems& problems, std::size_t count, const std::string& part) {
+  EXPECT_EQ(problems.size(), count);
+  for (const std::string& problem : problems) EXPECT_TRUE(holds(problem, part)) << problem;
+}
+
+// The errors of those that were not killed.
+Problems survivors(const Problems& problems) {
+  Problems others;
+  for (const std::string& problem : problems)
+    if (!holds(problem, "signal 9")) others.push_back(problem);
+  return others;
+}
+
+void receive_something(Group& group, int from) {
+  std::vector<float> data(1000);
+  group.recv(std::span(data), from);
+}
+
+TEST(Fault, ARankThatIsKilledIsAnErrorAtAllOthersThatWait) {
+  for (const int victim : {0, 2}) {
+    const auto problems = TestRanks(4).in_processes([&](Group& group) {
+      if (group.rank() == victim) die();
+      receive_something(group, (group.rank() + 1) % 4);
+    });
+    expect_each(survivors(problems), 3, "rank " + std::to_string(victim) + " (process ");
+  }
+}
+
+TEST(Fault, KilledInTheMiddleOfALongMessage) {
+  const auto problems = TestRanks(3).in_processes([](Group& group) {
+    std::vector<std::byte> data(64 << 20);
+    if (group.rank() == 0) {
+      Future sent = group.start_send(std::span(data), 1);
+      std::byte go{};
+      group.recv(std::span(&go, 1), 1);
+      die();
+    }
+    if (group.rank() == 2) receive_something(group, 1);
+    const std::byte go{};
+    group.send(std::span(&go, 1), 0);
+    receive_something(group, 0);  // another size than what is on its way, or nothing more
+  });
+  EXPECT_EQ(survivors(problems).size(), 2u);
+}
+
+TEST(Fault, WhoComputesWhileARankDiesHearsOfItAtTheNextCall) {
+  const auto problems = TestRanks(2).in_processes([](Group& group) {
+    if (group.rank() == 1) die();
+    const float value = 1;
+    for (const Deadline deadline = Deadline::in(10); !deadline.passed();) group.send(std::span(&value, 1), 1);
+  });
+  expect_each(survivors(problems), 1, "rank 1 (process ");
+}
+
+TEST(Fault, ARankThatEndsByAnErrorTakesTheOthersWithIt) {
+  const auto problems = TestRanks(3).in_processes([](Group& group) {
+    if (group.rank() == 1) throw Error(ErrorKind::corrupt, "a bug of the user");
+    receive_something(group, 1);
+  });
+  ASSERT_EQ(problems.size(), 3u);
+  EXPECT_TRUE(holds(problems[0], "rank 1 has ended by an error")) << problems[0];
+  EXPECT_TRUE(holds(problems[1], "a bug of the user")) << problems[1];
+}
+
+TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {
+  TestRanks ranks(2);
+  ranks.timeout = 0.3;
+  const auto problems = ranks.in_processes([](Group& group) {
+    if (group.rank() == 1) return receive_something(group, 0);
+    std::byte data{};
+    group.recv(std::span(&data, 1), 1, 7);
+  });
+  ASSERT_EQ(problems.size(), 2u);
+  // Whichever came first; both hear of it.
+  EXPECT_TRUE(holds(problems[1], "waited 300 ms in recv #1 of 1000 float32 from rank 0: 0 of 4000 bytes arrived") ||
+              holds(problems[1], "waited 300 ms in recv #1 of 1 uint8 from rank 1: 0 of 1 bytes arrived"))
+      << problems[1];
+}
+
+TEST(Fault, ARankThatIsLateIsWaitedFor) {
+  EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
+    if (group.rank() == 0) return receive_something(group, 1);
+    ::usleep(900'000);  // longer than what makes a rank report that it waits
+    const std::vector<float> data(1000);
+    group.send(std::span(data), 0);
+  }),
+            Problems());
+}
+
+TEST(Fault, UnlikeMessagesAreNamed) {
+  struct Case {
+    std::size_t sent, expected;
+    bool integers;
+    std::string words;
+  };
+  const Case cases[] = {
+      {10, 12, false, "recv #1 of 12 float32 from rank 0: rank 0 sent 40 bytes where 48 were expected"},
+      {12, 10, false, "recv #1 of 10 float32 from rank 0: rank 0 sent 48 bytes where 40 were expected"},
+      {300000, 10, false, "rank 0 sent 1200000 bytes where 40 were expected"},
+      {10, 10, true, "recv #1 of 10 int32 from rank 0: rank 0 is in send of float32"},
+  };
+  for (const Case& each : cases) {
+    const auto problems = TestRanks(2).in_processes([&](Group& group) {
+      std::vector<float> data(group.rank() == 0 ? each.sent : each.expected);
+      std::vector<std::int32_t> integers(each.expected);
+      if (group.rank() == 0) group.send(std::span(data), 1);
+      if (group.rank() == 1 && each.integers) group.recv(std::span(integers), 0);
+      if (group.rank() == 1) group.recv(std::span(data), 0);
+      group.recv(std::span(data), 1 - group.rank());
+    });
+    expect_each(problems, 2, each.words);
+  }
+}
+
+TEST(Fault, UnlikeCallsOfACollectiveAreNamed) {
+  const Call call{CallKind::all_reduce, DataType::float32, ReduceOp::sum, 0, -1, -1, 12, 100};
+  EXPECT_EQ(difference(0, call, 1, call), "");
+  Call other = call;
+  other.count = 80;
+  EXPECT_EQ(difference(0, call, 1, other),
+            "rank 0 is in all_reduce #12 of 100 float32, sum, but rank 1 is in all_reduce #12 of 80 float32, sum");
+  other = call;
+  other.op = ReduceOp::max;
+  EXPECT_NE(difference(0, call, 1, other), "");
+  other = {CallKind::broadcast, DataType::float32, ReduceOp::sum, 0, 2, -1, 12, 100};
+  EXPECT_TRUE(holds(difference(0, call, 1, other), "but rank 1 is in broadcast #12 of 100 float32, root 2"));
+  other.sequence = 13;  // a later one is no contradiction: this rank has not come to it yet
+  EXPECT_EQ(difference(0, call, 1, other), "");
+  other = call;
+  other.group = 1 << 16;
+  EXPECT_EQ(difference(0, call, 1, other), "");
+}
+
+TEST(Fault, WaitingForARankThatHasLeft) {
+  const auto problems = TestRanks(3).in_processes([](Group& group) {
+    if (group.rank() == 1) receive_something(group, 2);
+  });
+  ASSERT_FALSE(problems.empty());
+  EXPECT_TRUE(holds(problems[0], "rank 1 waits in recv #1 of 1000 float32 from rank 2, which has left the group"))
+      << problems[0];
+}
+
+}  // namespace
+}  // namespace waywiser

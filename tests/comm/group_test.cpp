@@ -1,0 +1,158 @@
+#include "waywiser/comm/group.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/comm/test_ranks.hpp"
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+using Problems = std::vector<std::string>;
+const Problems none;
+
+std::vector<float> made_by(int rank, std::size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), static_cast<float>(1000 * rank));
+  return values;
+}
+
+// Everybody sends to everybody; also to itself, of several sizes.
+void exchange_with_all(Group& group) {
+  for (const std::size_t count : {0, 1, 1000, 300000}) {
+    const std::vector<float> mine = made_by(group.rank(), count);
+    for (int step = 0; step < group.size(); ++step) {
+      const int to = (group.rank() + step) % group.size();
+      const int from = (group.rank() + group.size() - step) % group.size();
+      std::vector<float> theirs(count);
+      group.sendrecv(std::span(mine), to, std::span(theirs), from, step);
+      require_that(theirs == made_by(from, count), "what rank " + std::to_string(from) + " sent");
+    }
+  }
+}
+
+TEST(Group, EveryRankReachesEveryOther) {
+  for (const int size : {1, 2, 8}) EXPECT_EQ(TestRanks(size).in_processes(exchange_with_all), none) << size;
+}
+
+TEST(Group, RanksCanBeThreads) { EXPECT_EQ(TestRanks(3).in_threads(exchange_with_all), none); }
+
+TEST(Group, MessagesOfOneTagComeInOrderAndTagsTellThemApart) {
+  EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
+    if (group.rank() == 0) {
+      for (std::int32_t i = 0; i < 100; ++i) group.send(std::span(&i, 1), 1, 5);
+      const std::int32_t other = -1;
+      group.send(std::span(&other, 1), 1, 6);
+      return;
+    }
+    std::int32_t got = 0;
+    group.recv(std::span(&got, 1), 0, 6);
+    require_that(got == -1, "the message of tag 6 first");
+    for (std::int32_t i = 0; i < 100; ++i) {
+      group.recv(std::span(&got, 1), 0, 5);
+      require_that(got == i, "message " + std::to_string(i));
+    }
+  }),
+            none);
+}
+
+TEST(Group, FuturesOfManyMessagesInAnyOrder) {
+  EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
+    const int other = 1 - group.rank();
+    const std::vector<float> mine = made_by(group.rank(), 50000);
+    std::vector<std::vector<float>> theirs(8, std::vector<float>(50000));
+    std::vector<Future> futures;
+    for (int i = 0; i < 8; ++i)
+      futures.push_back(group.start_recv(std::span(theirs[static_cast<std::size_t>(i)]), other, i));
+    for (int i = 7; i >= 0; --i) futures.push_back(group.start_send(std::span(mine), other, i));
+    while (!futures.back().done()) {
+    }
+    for (Future& future : futures) future.wait();
+    for (const auto& got : theirs) require_that(got == made_by(other, 50000), "all messages");
+  }),
+            none);
+}
+
+TEST(Group, NeighborsOnARing) {
+  EXPECT_EQ(TestRanks(3).in_processes([](Group& group) {
+    const int left = (group.rank() + 2) % 3, right = (group.rank() + 1) % 3;
+    const std::vector<float> mine = made_by(group.rank(), 10);
+    std::vector<float> from_left(10), from_right(10);
+    const Neighbor neighbors[] = {{left, std::span(mine), std::span(from_left)},
+                                  {right, std::span(mine), std::span(from_right)}};
+    group.neighbor_exchange(neighbors);
+    require_that(from_left == made_by(left, 10) && from_right == made_by(right, 10), "both neighbours");
+  }),
+            none);
+}
+
+TEST(Group, SplitMakesGroupsByColorInTheOrderOfTheKeys) {
+  EXPECT_EQ(TestRanks(5).in_processes([](Group& group) {
+    const int color = group.rank() == 4 ? -1 : group.rank() % 2;
+    std::optional<Group> half = group.split(color, -group.rank());
+    require_that(half.has_value() == (color >= 0), "no group for a color below 0");
+    if (!half) return;
+    require_that(half->size() == 2 && half->rank() == (group.rank() < 2 ? 1 : 0), "the larger rank first");
+    float got = -1;
+    const auto mine = static_cast<float>(group.rank());
+    half->sendrecv(std::span(&mine, 1), 1 - half->rank(), std::span(&got, 1), 1 - half->rank());
+    require_that(static_cast<int>(got) == (group.rank() + 2) % 4, "the other of the same color");
+    std::optional<Group> alone = half->split(half->rank());
+    require_that(alone && alone->size() == 1, "a group of one");
+  }),
+            none);
+}
+
+TEST(Group, WrongArgumentsAreRefusedWithoutHarm) {
+  EXPECT_EQ(TestRanks(1).in_threads([](Group& group) {
+    std::vector<float> data(2);
+    EXPECT_THROW(group.send(std::span(data), 1), Error);
+    EXPECT_THROW(group.recv(std::span(data), -1), Error);
+    EXPECT_THROW(group.send(std::span(data), 0, 65536), Error);
+    EXPECT_THROW(group.set_timeout(0), Error);
+    EXPECT_THROW(ConstElements(ConstRegion{nullptr, 3, host(0)}, DataType::float32), Error);
+    Future sent = group.start_send(std::span(data), 0);
+    group.recv(std::span(data), 0);
+    sent.wait();
+  }),
+            none);
+}
+
+// A ring of two: what one gives is added to what the other has, then both have the sum.
+std::shared_ptr<const Schedule> sum_of_two(int rank, std::size_t count) {
+  Schedule schedule{"by hand", rank, 2, count, count, 0, {}};
+  const Block in{Area::input, 0, count}, out{Area::output, 0, count};
+  schedule.steps = {{StepKind::copy, 0, -1, out, in},
+                    {StepKind::send, 1, 1 - rank, {}, in},
+                    {StepKind::receive_reduce, 1, 1 - rank, out, {}}};
+  return std::make_shared<const Schedule>(std::move(schedule));
+}
+
+TEST(Execution, RunsAScheduleOfEveryTypeAndSize) {
+  EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
+    for (const std::size_t count : {1, 7, 4096, 100000}) {
+      const std::vector<float> mine = made_by(group.rank(), count);
+      std::vector<float> sum(count);
+      group.execute(sum_of_two(group.rank(), count), std::span(mine), std::span(sum));
+      const std::vector<float> theirs = made_by(1 - group.rank(), count);
+      for (std::size_t i = 0; i < count; ++i) require_that(sum[i] == mine[i] + theirs[i], "the sum");
+      group.execute(sum_of_two(group.rank(), count), std::span(mine), std::span(sum), ReduceOp::avg);
+      require_that(sum[0] == 500, "the average");
+    }
+    std::vector<std::int8_t> small(3, static_cast<std::int8_t>(group.rank() + 1)), product(3);
+    group.execute(sum_of_two(group.rank(), 3), std::span(small), std::span(product), ReduceOp::prod);
+    require_that(product == std::vector<std::int8_t>(3, 2), "the product");
+    std::vector<float> two(2);
+    try {
+      group.execute(sum_of_two(group.rank(), 3), std::span(two), std::span(two));
+    } catch (const Error& error) {
+      require_that(std::string(error.what()).find("the arrays are shorter") != std::string::npos, error.what());
+    }
+  }),
+            none);
+}
+
+}  // namespace
+}  // namespace waywiser

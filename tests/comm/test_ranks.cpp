@@ -1,0 +1,101 @@
+#include "tests/comm/test_ranks.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+
+TestRanks::TestRanks(int size) : size_(size) {
+  std::string name = (std::filesystem::temp_directory_path() / "waywiser-test-XXXXXX").string();
+  folder_ = ::mkdtemp(name.data());
+  ::setenv("WAYWISER_RUNTIME_DIR", folder_.c_str(), 1);
+  job_ = "test";
+}
+
+TestRanks::~TestRanks() {
+  ::unsetenv("WAYWISER_RUNTIME_DIR");
+  std::filesystem::remove_all(folder_);
+}
+
+JoinOptions TestRanks::options(int rank) const {
+  JoinOptions options;
+  options.launch = Launch{"test", rank, size_, job_, {}, ""};
+  options.timeout = timeout;
+  return options;
+}
+
+TestRanks::Process TestRanks::start(int rank, const std::function<void(int rank)>& body) const {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) throw Error(ErrorKind::io, "pipe: " + last_system_error());
+  const pid_t id = ::fork();
+  if (id != 0) {
+    ::close(ends[1]);
+    return {id, ends[0]};
+  }
+  ::close(ends[0]);
+  try {
+    body(rank);
+  } catch (const std::exception& problem) {
+    const std::string text = problem.what();
+    static_cast<void>(!::write(ends[1], text.data(), text.size()));
+    ::_exit(1);
+  }
+  ::_exit(0);
+}
+
+std::string TestRanks::wait(Process process) {
+  std::string text;
+  std::array<char, 512> part{};
+  for (ssize_t got = 0; (got = ::read(process.output, part.data(), part.size())) > 0;)
+    text.append(part.data(), static_cast<std::size_t>(got));
+  ::close(process.output);
+  int status = 0;
+  ::waitpid(process.id, &status, 0);
+  if (WIFSIGNALED(status)) return "signal " + std::to_string(WTERMSIG(status));
+  return text.empty() && status != 0 ? "exit " + std::to_string(WEXITSTATUS(status)) : text;
+}
+
+std::vector<std::string> TestRanks::in_processes(const Body& body) const {
+  std::vector<Process> processes;
+  for (int rank = 0; rank < size_; ++rank)
+    processes.push_back(start(rank, [&](int self) {
+      Group group = Group::join(options(self));
+      body(group);
+    }));
+  std::vector<std::string> problems;
+  for (const Process& process : processes)
+    if (const std::string problem = wait(process); !problem.empty())
+      problems.push_back("rank " + std::to_string(&process - processes.data()) + ": " + problem);
+  return problems;
+}
+
+std::vector<std::string> TestRanks::in_threads(const Body& body) const {
+  std::vector<std::string> texts(static_cast<std::size_t>(size_)), problems;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size_; ++rank)
+    threads.emplace_back([&, rank] {
+      try {
+        Group group = Group::join(options(rank));
+        body(group);
+      } catch (const std::exception& problem) {
+        texts[static_cast<std::size_t>(rank)] = problem.what();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t rank = 0; rank < texts.size(); ++rank)
+    if (!texts[rank].empty()) problems.push_back("rank " + std::to_string(rank) + ": " + texts[rank]);
+  return problems;
+}
+
+void require_that(bool condition, const std::string& what) {
+  if (!condition) throw Error(ErrorKind::corrupt, "expected: " + what);
+}
+
+}  // namespace waywiser

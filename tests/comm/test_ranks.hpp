@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/comm/group.hpp"
+
+namespace waywiser {
+
+// Ranks for a test, with a job and a runtime folder of their own.
+class TestRanks {
+ public:
+  explicit TestRanks(int size);
+  TestRanks(const TestRanks&) = delete;
+  TestRanks& operator=(const TestRanks&) = delete;
+  ~TestRanks();
+
+  JoinOptions options(int rank) const;
+  Seconds timeout = 20;
+
+  using Body = std::function<void(Group&)>;
+  // Each rank is a process of its own. Empty: each body returned; else what the ranks' errors said, by rank.
+  std::vector<std::string> in_processes(const Body& body) const;
+  // Each rank is a thread of this process.
+  std::vector<std::string> in_threads(const Body& body) const;
+
+  // For tests that do more than that: forks `rank`; it exits with 0 when `body` returns, and writes its error to a
+  // pipe.
+  struct Process {
+    int id = -1;
+    int output = -1;
+  };
+  Process start(int rank, const std::function<void(int rank)>& body) const;
+  // The error of a process, empty if none; "signal 9" when it was killed.
+  static std::string wait(Process process);
+
+ private:
+  int size_;
+  std::string folder_, job_;
+};
+
+// Throws with `what` unless it is true: the expectation of a rank in a process of its own.
+void require_that(bool condition, const std::string& what);
+
+}  // namespace waywiser
