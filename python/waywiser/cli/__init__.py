@@ -27,6 +27,8 @@ VERBS: dict[str, str] = {
     "report": "Write the page and the pictures again.",
     "compare": "What changed between two profiles.",
     "doctor": "What is switched on here and what is not: 44 checks.",
+    "apply": "What to set in UCX, Open MPI, MPICH and NCCL, and why.",
+    "env": "This node's settings for a shell, a module file, Slurm.",
 }
 
 # Verbs that speak to monitoring tools, where 1 and 2 have a meaning: any failure of theirs is "unknown".

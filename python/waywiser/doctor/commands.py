@@ -56,7 +56,7 @@ class Live:
         return answer
 
     def _run(self, command: tuple[str, ...]) -> str:
-        argv, extra = _resolved(command)
+        argv, extra = self.resolved(command)
         given = os.environ if self._environment is None else self._environment
         # What is set for the libraries must not change what they say about themselves.
         kept = {name: value for name, value in given.items() if not name.startswith(("UCX_", "OMPI_", "PMIX_"))}
@@ -82,6 +82,20 @@ class Live:
             raise Unknown(f"'{name}' failed ({code})" + (f": {said[-1][:160]}" if said else ""))
         return text
 
+    @staticmethod
+    def resolved(command: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
+        """What to start, and variables for it. Where the system has no ucx_info, that of the libucx wheel."""
+        extra = {"LC_ALL": "C"}
+        if command[0] == PROBE:
+            extra["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), *sys.path)))
+            return (sys.executable, "-m", "waywiser.doctor.probe", *command[1:]), extra
+        if command[0] == "ucx_info" and not shutil.which("ucx_info"):
+            found = importlib.util.find_spec("libucx")
+            for folder in (found.submodule_search_locations or []) if found else []:
+                extra["LD_LIBRARY_PATH"] = f"{folder}/lib"
+                return (f"{folder}/bin/ucx_info", *command[1:]), extra
+        return command, extra
+
     def _wait(self, process: subprocess.Popen[bytes], name: str) -> int:
         try:
             return process.wait(self._seconds)
@@ -89,20 +103,6 @@ class Live:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(5)
             raise Unknown(f"'{name}' did not end within {self._seconds:.0f} s") from None
-
-
-def _resolved(command: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """What to start, and variables for it. Where the system has no ucx_info, that of the libucx wheel."""
-    extra = {"LC_ALL": "C"}
-    if command[0] == PROBE:
-        extra["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), *sys.path)))
-        return (sys.executable, "-m", "waywiser.doctor.probe", *command[1:]), extra
-    if command[0] == "ucx_info" and not shutil.which("ucx_info"):
-        found = importlib.util.find_spec("libucx")
-        for folder in (found.submodule_search_locations or []) if found else []:
-            extra["LD_LIBRARY_PATH"] = f"{folder}/lib"
-            return (f"{folder}/bin/ucx_info", *command[1:]), extra
-    return command, extra
 
 
 class Replayed:

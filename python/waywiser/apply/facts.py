@@ -1,0 +1,76 @@
+"""What is known about a machine when settings are chosen: its topology, and what was measured on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from waywiser import _core
+from waywiser.profile import Point, Profile, Series
+from waywiser.units import format_rate
+
+_LARGE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A rate in bytes a second, where it comes from, and whether it was measured."""
+
+    rate: float
+    text: str
+    measured: bool
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A topology, and a profile when there is one."""
+
+    topology: _core.Topology
+    profile: Profile | None = None
+
+    @property
+    def label(self) -> str:
+        """What to say before anything else; empty for a measured profile."""
+        if self.profile is None:
+            return "no profile: from the description of the machine alone, not a measurement"
+        return self.profile.warning()
+
+    def rate(self, mechanism: str, source: str, destination: str, **parameters: str) -> Evidence | None:
+        """The best large transfer of a mechanism between kinds of memory ("host", "gpu")."""
+        best: tuple[float, Series, Point] | None = None
+        for one in self.profile.series if self.profile else ():
+            if one.operation not in ("latency", "streaming") or not _fits(
+                one, mechanism, source, destination, parameters
+            ):
+                continue
+            for point in one.points:
+                if point.bytes >= _LARGE and (best is None or point.rate > best[0]):
+                    best = (point.rate, one, point)
+        if best is None:
+            return None
+        rate, one, point = best
+        measured = not (self.profile and self.profile.warning())
+        how = f"{format_rate(rate)} {'measured' if measured else 'simulated'} at {point.bytes >> 20} MiB"
+        return Evidence(rate, f"{one.path.label} {one.path.pair_text}: {how}", measured)
+
+    def curve(self, transports: str) -> dict[int, Point]:
+        """Latency of UCX between two host processes over given transports: size -> point."""
+        for one in self.profile.series if self.profile else ():
+            if one.operation == "latency" and _fits(one, "ucx", "host", "host", {"transports": transports}):
+                return {point.bytes: point for point in one.points}
+        return {}
+
+    def peer_rate(self) -> Evidence | None:
+        """GPU to GPU: measured, else the nominal rate of the slowest pair's links."""
+        found = self.rate("copy_engine", "gpu", "gpu")
+        gpus = self.topology.ids("gpu")
+        if found or len(gpus) < 2:
+            return found
+        slowest = self.topology.place(len(gpus), False).slowest_pair
+        return Evidence(slowest, f"slowest pair: {format_rate(slowest)} by the data sheet of its links", False)
+
+
+def _fits(one: Series, mechanism: str, source: str, destination: str, parameters: dict[str, str]) -> bool:
+    path = one.path
+    own = path.source == path.destination and source == "gpu"
+    kinds = path.source.startswith(source) and path.destination.startswith(destination)
+    return path.mechanism == mechanism and kinds and not own and parameters.items() <= dict(path.parameters).items()

@@ -1,0 +1,46 @@
+"""Settings of MPICH: CVARs for GPU memory, from the crossings of measured curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from waywiser.apply.facts import Machine
+from waywiser.apply.setting import LeftOut, Setting
+from waywiser.apply.ucx import rdma_nics
+from waywiser.profile import Point
+from waywiser.units import format_bytes, format_seconds
+
+
+def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
+    """Everything that may be worth setting on this machine."""
+    for word, source, destination in (("H2D", "host", "gpu"), ("D2H", "gpu", "host")):
+        slow, fast = (
+            _curve(machine, "copy_engine", source, destination),
+            _curve(machine, "bar_copy", source, destination),
+        )
+        sizes = sorted(slow.keys() & fast.keys())
+        wins = [size for size in sizes if fast[size].high < slow[size].low]
+        if wins:
+            size = max(wins)
+            why = (
+                f"{format_bytes(size)}: copies by the CPU {format_seconds(fast[size].seconds)}, "
+                f"by the copy engine {format_seconds(slow[size].seconds)}"
+            )
+            name = f"MPIR_CVAR_GPU_FAST_COPY_MAX_SIZE_{word}"
+            yield Setting("mpich", name, str(size), known.get(name, ""), why, name)
+    if rdma_nics(machine) and machine.topology.ids("gpu"):
+        name = "MPIR_CVAR_CH4_OFI_NIC_GPU_AFFINITY"
+        yield Setting(
+            "mpich", name, "1", known.get(name, ""), "each rank takes the NIC nearest to its GPU", name, False
+        )
+
+
+def _curve(machine: Machine, mechanism: str, source: str, destination: str) -> dict[int, Point]:
+    found: dict[int, Point] = {}
+    for one in machine.profile.series if machine.profile else ():
+        places = one.path.source.startswith(source), one.path.destination.startswith(destination)
+        if one.path.mechanism == mechanism and one.operation == "latency" and all(places):
+            for point in one.points:
+                if point.bytes not in found or point.seconds < found[point.bytes].seconds:
+                    found[point.bytes] = point
+    return found

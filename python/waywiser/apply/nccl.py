@@ -1,0 +1,85 @@
+"""Settings of NCCL: how far peer copies go, which NICs, a topology file where the machine hides its own; tuner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from waywiser.apply.facts import Machine
+from waywiser.apply.setting import LeftOut, Setting
+from waywiser.apply.ucx import near_nics, rdma_nics
+from waywiser.units import format_rate
+
+TOPOLOGY_FILE = "nccl-topology.xml"
+
+
+def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
+    """Everything that may be worth setting on this machine."""
+    if not machine.topology.ids("gpu"):
+        yield LeftOut("nccl", "NCCL_*", "", "this machine has no GPU")
+        return
+    yield from _peers(machine)
+    yield from _nics(machine)
+    yield from _topology(machine)
+
+
+def _peers(machine: Machine) -> Iterator[Setting]:
+    """Peer copies across the CPUs, when they beat staging there; none, when data does not arrive."""
+    direct, staged = machine.rate("copy_engine", "gpu", "gpu"), machine.rate("host_staged", "gpu", "gpu")
+    broken = [one for one in (machine.profile.rejected if machine.profile else ()) if "intact" in one.reason]
+    if any(one.path.source.startswith("gpu") and one.path.destination.startswith("gpu") for one in broken):
+        yield Setting("nccl", "NCCL_P2P_DISABLE", "1", "0", broken[0].reason, "NCCL_P2P_DISABLE")
+        return
+    relations = {word for row in machine.topology.matrix()[1] for word in row}
+    far = {"SYS", "NODE", "PHB"} & relations
+    between = any(_far_pair(machine, word) for word in far)
+    if direct and staged and between and direct.rate > staged.rate:
+        why = f"{direct.text}, staged {format_rate(staged.rate)}: NCCL stages such pairs by itself"
+        yield Setting("nccl", "NCCL_P2P_LEVEL", "SYS", "", why, "NCCL_P2P_LEVEL", direct.measured)
+
+
+def _far_pair(machine: Machine, word: str) -> bool:
+    gpus = machine.topology.ids("gpu")
+    return any(machine.topology.relation(a, b) == word for a in gpus for b in gpus if a < b)
+
+
+def _nics(machine: Machine) -> Iterator[Setting]:
+    """Only the NICs that are nearest to some GPU, where the machine has others as well."""
+    topology = machine.topology
+    wanted = sorted({nic for nics in near_nics(machine).values() for nic in nics})
+    if wanted and len(wanted) < len(rdma_nics(machine)):
+        names = ",".join(topology.device(nic).name for nic in wanted)
+        why = "nearest to a GPU; the other NICs share no bridge with one"
+        yield Setting("nccl", "NCCL_IB_HCA", f"={names}", "", why, "NCCL_IB_HCA", False)
+
+
+def _topology(machine: Machine) -> Iterator[Setting]:
+    """A file, where GPUs and NICs hang side by side below one root, so that NCCL cannot see what is near."""
+    topology = machine.topology
+    switches, nics = topology.ids("switch"), rdma_nics(machine)
+    if nics and not switches and any("flat" in note for note in topology.notes):
+        why = "the PCI tree of this virtual machine is flat"
+        yield Setting("nccl", "NCCL_TOPO_FILE", TOPOLOGY_FILE, "", why, "NCCL_TOPO_FILE", False)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a collective should use for a range of sizes; -1: NCCL decides."""
+
+    collective: str
+    from_bytes: int
+    to_bytes: int
+    algorithm: str
+    protocol: str
+    channels: int
+    nodes: int
+    ranks: int
+
+
+def tuner_table(choices: Sequence[Choice]) -> str:
+    """The CSV that NCCL's example tuner plugin reads (NCCL_TUNER_CONFIG_FILE)."""
+    lines = ["# colltype,minbytes,maxbytes,algorithm,protocol,channels,nNodes,nRanks"]
+    for one in choices:
+        words = (one.collective, one.from_bytes, one.to_bytes, one.algorithm, one.protocol, one.channels, one.nodes)
+        lines.append(",".join(map(str, (*words, one.ranks))))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,75 @@
+"""From a machine to the settings that are worth telling: proposed, known to the library, taken in a dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from waywiser.apply import mpich, nccl, openmpi, ucx
+from waywiser.apply.facts import Machine
+from waywiser.apply.installed import Installed, installed, refused
+from waywiser.apply.setting import TARGETS, LeftOut, Setting, Settings
+from waywiser.doctor.root import Root
+
+_PROPOSERS = {"ucx": ucx.proposed, "openmpi": openmpi.proposed, "mpich": mpich.proposed, "nccl": nccl.proposed}
+_USUAL_OPENMPI = {"component pml ucx": "", "OMPI_MCA_pml": "ucx", "OMPI_MCA_pml_ucx_tls": "any"} | {
+    "OMPI_MCA_pml_ucx_devices": "any"
+}
+DryRun = Callable[[str, Mapping[str, str]], str]
+
+
+def settings_for(
+    machine: Machine,
+    targets: Sequence[str] = TARGETS,
+    libraries: Mapping[str, Installed] | None = None,
+    dry_run: DryRun = refused,
+    unchecked: bool = False,
+) -> Settings:
+    """The settings for a machine. `unchecked` keeps names that no installed library could confirm (another machine)."""
+    kept: list[Setting] = []
+    left: list[LeftOut] = []
+    versions = {}
+    for target in targets:
+        library = (libraries or {}).get(target) or (_elsewhere(target) if unchecked else installed(target, Root()))
+        versions[target] = library.version or f"not installed: {library.why_not}"
+        for one in _PROPOSERS[target](machine, library.known or {}):
+            if isinstance(one, LeftOut):
+                left.append(one)
+            else:
+                why = "" if unchecked else _why_not(one, library)
+                (kept.append(one) if not why else left.append(LeftOut(target, one.name, one.value, why)))
+    if not unchecked:
+        kept, refusals = _tried(kept, dry_run)
+        left += refusals
+    topology = machine.topology
+    fingerprint = machine.profile.fingerprint if machine.profile else topology.fingerprint
+    return Settings(fingerprint, topology.name, machine.label, versions, tuple(kept), tuple(left))
+
+
+def _elsewhere(target: str) -> Installed:
+    """For a machine that is not here: no names can be checked; of UCX and Open MPI some defaults are known."""
+    known = {"ucx": ucx.USUAL, "openmpi": _USUAL_OPENMPI}
+    return Installed("not checked: another machine", known.get(target, {}))
+
+
+def _why_not(one: Setting, library: Installed) -> str:
+    if library.known is None:
+        return library.why_not
+    if one.name not in library.known:
+        return f"{library.version} does not know this variable here"
+    return "this is the default" if library.known[one.name] == one.value else ""
+
+
+def _tried(settings: Iterable[Setting], dry_run: DryRun) -> tuple[list[Setting], list[LeftOut]]:
+    """Each group is tried as a whole; what the library refuses is left out with its words."""
+    groups: dict[tuple[str, str], list[Setting]] = {}
+    for one in settings:
+        groups.setdefault((one.target, one.group), []).append(one)
+    kept: list[Setting] = []
+    left: list[LeftOut] = []
+    for (target, _), members in groups.items():
+        why = dry_run(target, {one.name: one.value for one in members})
+        if why:
+            left += [LeftOut(target, one.name, one.value, f"refused in a dry run: {why}") for one in members]
+        else:
+            kept += members
+    return kept, left

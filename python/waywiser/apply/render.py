@@ -1,0 +1,65 @@
+"""Settings as text: exports for a shell, a module file, a Slurm prolog, and the libraries' own files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from waywiser.apply.setting import Setting, Settings
+
+FORMS = ("shell", "lmod", "slurm", "ucx.conf", "mca-params.conf", "nccl.conf")
+_TARGET_OF = {"ucx.conf": "ucx", "mca-params.conf": "openmpi", "nccl.conf": "nccl"}
+_QUOTES = re.compile(r"[\\\"]")
+
+
+def render(settings: Settings, form: str, targets: Sequence[str]) -> str:
+    """The text of one form; comments say what was measured."""
+    chosen = [one for one in settings.settings if one.target in targets]
+    if form in _TARGET_OF:
+        return _own_file(settings, [one for one in chosen if one.target == _TARGET_OF[form]], form)
+    mark = "--" if form == "lmod" else "#"
+    lines = [f"{mark} {line}" for line in head(settings)]
+    for one in chosen:
+        lines += [f"{mark} {_reason(one)}", _line(one, form)]
+    if not chosen:
+        lines.append(f"{mark} nothing to set: the defaults are best here, as far as it was measured")
+    prefix = ["#!/bin/bash"] if form == "slurm" else []
+    return "\n".join([*prefix, *lines]) + "\n"
+
+
+def head(settings: Settings) -> list[str]:
+    """The first comment lines: for which machine and from what."""
+    lines = [f"waywiser: {settings.machine}, fingerprint {settings.fingerprint}"]
+    if settings.label:
+        lines.append(settings.label)
+    lines.append("each setting won against the default" if settings.proved else "not yet proved: waywiser verify")
+    return lines
+
+
+def _reason(one: Setting) -> str:
+    default = f"; default {one.default}" if one.default else ""
+    return f"{one.why}{'; ' + one.proof if one.proof else ''}{default}"
+
+
+def _line(one: Setting, form: str) -> str:
+    if form == "lmod":
+        return f'setenv("{one.name}", "{_QUOTES.sub(_escaped, one.value)}")'
+    if form == "slurm":  # a task prolog sets variables of the task by printing
+        return f"echo {shlex.quote(f'export {one.name}={one.value}')}"
+    return f"export {one.name}={shlex.quote(one.value)}"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "\\" + found[0]
+
+
+def _own_file(settings: Settings, chosen: Sequence[Setting], form: str) -> str:
+    lines = [f"# {line}" for line in head(settings)]
+    if form == "ucx.conf":
+        # A section is used on machines whose DMI product name fits; see the comment for the stricter fingerprint.
+        lines.append("# put it into a section of your own, [name] with 'Product name = ...', on a mixed cluster")
+    for one in chosen:
+        name = one.name.removeprefix("OMPI_MCA_") if form == "mca-params.conf" else one.name
+        lines += [f"# {_reason(one)}", f"{name} = {one.value}" if form == "mca-params.conf" else f"{name}={one.value}"]
+    return "\n".join(lines) + "\n"

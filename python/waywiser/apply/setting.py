@@ -1,0 +1,109 @@
+"""A setting of another library, with the measurement that justifies it; and what was left out, with the reason."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from waywiser.checked import Node
+from waywiser.errors import InputError
+
+SCHEMA = "waywiser.settings"
+VERSION = 1
+TARGETS = ("ucx", "openmpi", "mpich", "nccl")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A variable as the library reads it from the environment. Settings of one `group` only make sense together.
+
+    `measured` is False where the figure comes from a data sheet or a simulation; `proof` is what `verify` found.
+    """
+
+    target: str
+    name: str
+    value: str
+    default: str
+    why: str
+    group: str
+    measured: bool = True
+    proof: str = ""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A setting that is not told, and why."""
+
+    target: str
+    name: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to set on machines with one fingerprint. `versions` are those that the names were checked against."""
+
+    fingerprint: str
+    machine: str
+    label: str = ""  # empty for a measured profile
+    versions: dict[str, str] = field(default_factory=dict)
+    settings: tuple[Setting, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    proved: bool = False  # whether `verify` has dropped what does not win
+
+    def environment(self, targets: tuple[str, ...] = TARGETS) -> dict[str, str]:
+        """Variables to set for the given libraries."""
+        return {one.name: one.value for one in self.settings if one.target in targets}
+
+    def to_json(self) -> str:
+        """A JSON document."""
+        value = {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "fingerprint": self.fingerprint,
+            "machine": self.machine,
+            "label": self.label,
+            "versions": self.versions,
+            "proved": self.proved,
+            "settings": [vars(one) for one in self.settings],
+            "left_out": [vars(one) for one in self.left_out],
+        }
+        return json.dumps(value, indent=1)
+
+
+def _variable(node: Node) -> Setting:
+    name, value = node.text("name"), node.text("value")
+    if not name.replace("_", "").isalnum() or not name.isascii() or (not name.isupper() and "_" not in name):
+        raise node.child("name").refuse("must be the name of a variable")
+    return Setting(
+        node.word("target", TARGETS),
+        name,
+        value,
+        node.text("default", ""),
+        node.text("why", ""),
+        node.text("group", ""),
+        node.flag("measured"),
+        node.text("proof", ""),
+    )
+
+
+def read_settings(value: Any, what: str) -> Settings:
+    """Settings from their JSON; InputError names the first wrong field."""
+    node = Node(value, what)
+    versions = node.child("versions").value if node.has("versions") else {}
+    if not isinstance(versions, dict) or not all(isinstance(text, str) for text in versions.values()):
+        raise InputError(f"{what}: versions must be texts")
+    return Settings(
+        node.text("fingerprint"),
+        node.text("machine"),
+        node.text("label", ""),
+        versions,
+        tuple(_variable(one) for one in node.items("settings")),
+        tuple(
+            LeftOut(one.text("target"), one.text("name"), one.text("value"), one.text("why"))
+            for one in node.items("left_out")
+        ),
+        node.flag("proved"),
+    )

@@ -1,0 +1,43 @@
+"""Where settings are kept: a file for each fingerprint in the results, so that one folder serves a mixed cluster."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from waywiser.apply.setting import SCHEMA, VERSION, Settings, read_settings
+from waywiser.errors import InputError
+from waywiser.files import read_json, write_text_atomically
+
+_FINGERPRINT = re.compile(r"[A-Za-z0-9]{4,64}")
+
+
+def file_of(results: Path, fingerprint: str) -> Path:
+    """The file of one kind of machine. Raises InputError for a fingerprint that is none."""
+    if not _FINGERPRINT.fullmatch(fingerprint):
+        raise InputError(f"{fingerprint!r} is no fingerprint")
+    return results / "settings" / f"{fingerprint}.json"
+
+
+def keep(results: Path, settings: Settings) -> Path:
+    """Writes the settings under their fingerprint."""
+    file = file_of(results, settings.fingerprint)
+    write_text_atomically(file, settings.to_json())
+    return file
+
+
+def kept(results: Path, fingerprint: str) -> Settings | None:
+    """The settings for a fingerprint; None when there are none."""
+    file = file_of(results, fingerprint)
+    if not file.exists():
+        return None
+    settings = read_settings(read_json(file, SCHEMA, VERSION), str(file))
+    if settings.fingerprint != fingerprint:
+        raise InputError(f"{file}: is for {settings.fingerprint}, not for {fingerprint}")
+    return settings
+
+
+def all_kept(results: Path) -> list[Settings]:
+    """The settings of every kind of machine in the folder."""
+    names = sorted(file.stem for file in (results / "settings").glob("*.json"))
+    return [found for name in names if _FINGERPRINT.fullmatch(name) and (found := kept(results, name))]

@@ -1,0 +1,40 @@
+"""Settings for the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from waywiser.apply.setting import Settings
+from waywiser.report.terminal import add, print_result, table
+
+
+def print_settings(settings: Settings) -> None:
+    """What to set and why, what was left out and why, and against which versions it was checked."""
+    parts: list[RenderableType] = []
+    if settings.label:
+        parts.append(Text(settings.label.upper(), "bold yellow"))
+    parts.append(Text(f"{settings.machine}  fingerprint {settings.fingerprint}", "bold"))
+    parts.append(
+        Text("checked against " + "; ".join(f"{name} {text}" for name, text in settings.versions.items()), "dim")
+    )
+    parts.append(Text())
+    if settings.settings:
+        made = table("set", "why")
+        shown = ""
+        for one in settings.settings:
+            note = "" if one.measured else " (not measured)"
+            why = f"{one.why}{note}{'; ' + one.proof if one.proof else ''}"
+            add(made, f"{one.name}={one.value}", "together with the line above" if why == shown else why)
+            shown = why
+        parts.append(made)
+    else:
+        parts.append(Text("nothing to set: the defaults are best here, as far as it was measured"))
+    if settings.left_out:
+        made = table("left out", "because")
+        for left in settings.left_out:
+            add(made, f"{left.name}={left.value}" if left.value else left.name, left.why)
+        parts += [Text(), made]
+    if settings.settings and not settings.proved:
+        parts += [Text(), Text("not yet proved against the defaults: waywiser verify --with openmpi", "dim")]
+    print_result(Group(*parts))

@@ -1,0 +1,134 @@
+"""Settings of UCX: the constants that it decides from, where they are far from what was measured; NICs and rails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from waywiser.apply.facts import Evidence, Machine
+from waywiser.apply.setting import LeftOut, Setting
+from waywiser.doctor.ucx import rates
+from waywiser.units import format_bytes, format_rate, format_seconds
+
+_TOLERANCE = 1.25
+# What UCX 1.22 assumes when nobody asks it: for machines that are not here.
+USUAL = {
+    "UCX_CUDA_COPY_BW": "h2d:8300MBps,d2h:11660MBps,d2d:320000MBps",
+    "UCX_CUDA_IPC_BW": "auto",
+    "UCX_GDR_COPY_BW": "get:250MBps,put:6911MBps",
+    "UCX_POSIX_BW": "15360MBps",
+    "UCX_SYSV_BW": "15360MBps",
+    "UCX_CMA_BW": "11145MBps",
+    "UCX_TCP_MAX_BW": "2200MBps",
+    "UCX_MAX_RNDV_RAILS": "2",
+    "UCX_TLS": "all",
+}
+# What UCX_CUDA_IPC_BW=auto means, by the model of the GPU (it looks at the compute capability, not at the links).
+_IPC_BY_MODEL = {
+    "P100": 80e9,
+    "V100": 250e9,
+    "T4": 250e9,
+    "A100": 300e9,
+    "A10": 300e9,
+    "A40": 300e9,
+    "L40": 300e9,
+    "H100": 400e9,
+    "H200": 400e9,
+    "B200": 800e9,
+}
+_ORDER = {"PIX": 0, "PXB": 1, "PHB": 2, "NODE": 3, "SYS": 4}
+
+
+def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
+    """Everything that may be worth setting on this machine."""
+    yield from _constants(machine, known)
+    yield from _copies_instead_of_cma(machine)
+    yield from _rails(machine)
+
+
+def _measured_constants(machine: Machine) -> dict[str, dict[str, Evidence | None]]:
+    """Variable -> evidence by word; the word "" for a variable with one rate."""
+    found: dict[str, dict[str, Evidence | None]] = {
+        "UCX_CUDA_COPY_BW": {
+            "h2d": machine.rate("copy_engine", "host", "gpu"),
+            "d2h": machine.rate("copy_engine", "gpu", "host"),
+        },
+        "UCX_CUDA_IPC_BW": {"": machine.peer_rate()},
+        "UCX_GDR_COPY_BW": {
+            "get": machine.rate("bar_copy", "gpu", "host"),
+            "put": machine.rate("bar_copy", "host", "gpu"),
+        },
+    }
+    for name, transports in (("POSIX", "posix"), ("SYSV", "sysv"), ("CMA", "cma"), ("TCP_MAX", "tcp")):
+        found[f"UCX_{name}_BW"] = {"": machine.rate("ucx", "host", "host", transports=transports)}
+    return found
+
+
+def _constants(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
+    for name, words in _measured_constants(machine).items():
+        evidence = {word: one for word, one in words.items() if one}
+        if not evidence:
+            continue
+        default = known.get(name, "")
+        assumed = rates(default) or _by_model(machine, name)
+        if set(assumed) == {""} and "" not in evidence:  # an older UCX: one rate for all directions
+            evidence = {"": min(evidence.values(), key=lambda one: one.rate)}
+        off = {word: one for word, one in evidence.items() if _differs(assumed.get(word), one.rate)}
+        if off:
+            told = default if rates(default) else ", ".join(f"{format_rate(one)} by model" for one in assumed.values())
+            yield _constant(name, told, {**assumed, **{word: one.rate for word, one in off.items()}}, off)
+
+
+def _by_model(machine: Machine, name: str) -> dict[str, float]:
+    """What "auto" means for CUDA IPC here."""
+    gpus = machine.topology.ids("gpu")
+    if name != "UCX_CUDA_IPC_BW" or not gpus:
+        return {}
+    model = machine.topology.device(gpus[0]).name
+    found = max((word for word in _IPC_BY_MODEL if word in model), key=len, default="")
+    return {"": _IPC_BY_MODEL[found]} if found else {}
+
+
+def _differs(assumed: float | None, rate: float) -> bool:
+    return assumed is None or not 1 / _TOLERANCE <= assumed / rate <= _TOLERANCE
+
+
+def _constant(name: str, default: str, values: Mapping[str, float], off: Mapping[str, Evidence]) -> Setting:
+    value = ",".join(f"{word}:{rate / 1e6:.0f}MBs" if word else f"{rate / 1e6:.0f}MBs" for word, rate in values.items())
+    why = "; ".join(one.text for one in off.values())
+    measured = all(one.measured for one in off.values())
+    return Setting("ucx", name, value, default, f"{why}; UCX assumes {default or 'nothing fixed'}", name, measured)
+
+
+def _copies_instead_of_cma(machine: Machine) -> Iterator[Setting]:
+    """Where two copies through shared memory beat the kernel's one copy at every large size, CMA is left out."""
+    shared, cma = machine.curve("posix"), machine.curve("cma")
+    large = [size for size in shared.keys() & cma.keys() if size >= 64 << 10]
+    if len(large) < 3 or not all(shared[size].high < cma[size].low for size in large):
+        return
+    size = max(large)
+    why = f"{format_bytes(size)}: posix {format_seconds(shared[size].seconds)}, cma {format_seconds(cma[size].seconds)}"
+    yield Setting("ucx", "UCX_TLS", "^cma", "all", f"{why}; the same at {len(large)} sizes from 64 KiB", "UCX_TLS")
+
+
+def _rails(machine: Machine) -> Iterator[Setting]:
+    """As many rails as NICs are equally near to a GPU, where that is not UCX's default of 2."""
+    counts = {len(nics) for nics in near_nics(machine).values()}
+    if len(counts) == 1 and (count := counts.pop()) not in (0, 2):
+        why = f"{count} NIC{'s' if count > 1 else ''} equally near to each GPU; a far one shares the path to it"
+        yield Setting("ucx", "UCX_MAX_RNDV_RAILS", str(count), "2", why, "UCX_MAX_RNDV_RAILS", False)
+
+
+def rdma_nics(machine: Machine) -> list[str]:
+    """The NICs with RDMA: those that go by the name of an RDMA device, not of an interface."""
+    devices = (machine.topology.device(nic) for nic in machine.topology.ids("nic"))
+    return [device.id for device in devices if device.attributes.get("interface") != device.name]
+
+
+def near_nics(machine: Machine) -> dict[str, list[str]]:
+    """GPU -> the NICs with the closest relation to it, by id."""
+    topology = machine.topology
+    nics, found = rdma_nics(machine), {}
+    for gpu in topology.ids("gpu"):
+        near = {nic: _ORDER.get(topology.relation(gpu, nic), len(_ORDER)) for nic in nics}
+        found[gpu] = [nic for nic in nics if near[nic] == min(near.values(), default=0)]
+    return found

@@ -1,0 +1,91 @@
+"""`waywiser apply`: what to set in UCX, Open MPI, MPICH and NCCL on this machine, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from waywiser.cli.options import Output, Recorded
+from waywiser.errors import InputError
+from waywiser.results import DEFAULT
+
+if TYPE_CHECKING:
+    from waywiser.apply.facts import Machine
+    from waywiser.apply.setting import Settings
+
+
+def apply(
+    output: Output = DEFAULT,
+    for_: Annotated[str, typer.Option("--for", metavar="LIST", help="Some of ucx,openmpi,mpich,nccl.")] = "",
+    machine: Recorded = None,
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="FILE", help="A description of a machine, without measurements.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the settings as JSON.")] = False,
+    write: Annotated[
+        bool, typer.Option(help="Keep the settings in the results, with the libraries' own files.")
+    ] = True,
+) -> None:
+    """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first."""
+    from waywiser.apply.propose import settings_for
+
+    here = _machine(output, machine, from_)
+    elsewhere = machine is not None or from_ is not None
+    settings = settings_for(here, targets_in(for_), unchecked=elsewhere)
+    if write and not elsewhere:
+        _write(output, settings, here)
+    if as_json:
+        typer.echo(settings.to_json())
+    else:
+        from waywiser.apply.table import print_settings
+
+        print_settings(settings)
+
+
+def targets_in(text: str) -> tuple[str, ...]:
+    """ "ucx,nccl" -> the two; all for an empty text. Raises InputError."""
+    from waywiser.apply.setting import TARGETS
+
+    words = tuple(word.strip() for word in text.split(",") if word.strip())
+    for word in words:
+        if word not in TARGETS:
+            raise InputError(f"--for {word!r}: write some of {', '.join(TARGETS)}")
+    return words or TARGETS
+
+
+def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
+    from waywiser import _core
+    from waywiser.apply.facts import Machine
+    from waywiser.results import Results, recorded, recorded_machines
+    from waywiser.topology.choose import chosen_topology
+
+    if name in recorded_machines():
+        assert name is not None
+        return Machine(chosen_topology(None, name), recorded(name).needed_profile())
+    if name or from_:
+        return Machine(chosen_topology(from_, name))
+    topology = _core.discover()
+    profile = Results(output).needed_profile()
+    if profile.fingerprint != topology.fingerprint:
+        raise InputError(f"{output}: its profile is of {profile.machine} ({profile.fingerprint}), not of this machine")
+    return Machine(topology, profile)
+
+
+def _write(output: Path, settings: Settings, here: Machine) -> None:
+    from waywiser.apply.nccl import TOPOLOGY_FILE
+    from waywiser.apply.render import render
+    from waywiser.apply.store import keep
+    from waywiser.files import write_text_atomically
+    from waywiser.progress import say
+    from waywiser.topology.nccl_writer import write_nccl
+
+    file = keep(output, settings)
+    own = {"ucx.conf": "ucx", "mca-params.conf": "openmpi", "nccl.conf": "nccl"}
+    for name, target in own.items():
+        if any(one.target == target for one in settings.settings):
+            write_text_atomically(file.with_suffix(f".{name}"), render(settings, name, (target,)))
+    if any(one.value == TOPOLOGY_FILE for one in settings.settings):
+        write_text_atomically(file.with_name(TOPOLOGY_FILE), write_nccl(here.topology))
+    say(f"settings kept in {file}")

@@ -1,0 +1,38 @@
+"""`waywiser env`: this node's settings for a shell, a module file or a Slurm prolog."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from waywiser.cli.options import Output
+from waywiser.errors import InputError
+from waywiser.results import DEFAULT
+
+
+def env(
+    output: Output = DEFAULT,
+    for_: Annotated[str, typer.Option("--for", metavar="LIST", help="Some of ucx,openmpi,mpich,nccl.")] = "",
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORM", help="shell, lmod, slurm, ucx.conf, mca-params.conf, nccl.conf.")
+    ] = "shell",
+    fingerprint: Annotated[str, typer.Option(metavar="ID", help="Of another node type, instead of this machine.")] = "",
+) -> None:
+    """Print the settings kept for this kind of machine; nothing but a comment on one that was never tuned."""
+    from waywiser import _core
+    from waywiser.apply.render import FORMS, render
+    from waywiser.apply.store import all_kept, kept
+    from waywiser.cli.apply import targets_in
+
+    if form not in FORMS:
+        raise InputError(f"--format {form!r}: write one of {', '.join(FORMS)}")
+    targets = targets_in(for_)
+    own = fingerprint or _core.discover().fingerprint
+    settings = kept(output, own)
+    if settings is None:
+        mark = "--" if form == "lmod" else "#"
+        known = ", ".join(f"{one.machine} {one.fingerprint}" for one in all_kept(output)) or "none"
+        typer.echo(f"{mark} waywiser: nothing is known about this machine ({own}); known: {known}")
+        return
+    typer.echo(render(settings, form, targets), nl=False)

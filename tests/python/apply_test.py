@@ -1,0 +1,250 @@
+"""From a machine to settings: what is proposed, what is left out, and how it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import made_up
+import pytest
+
+from waywiser.apply import openmpi
+from waywiser.apply.facts import Machine
+from waywiser.apply.installed import Installed, refused
+from waywiser.apply.nccl import Choice, tuner_table
+from waywiser.apply.openmpi import COLLECTIVES, Rule, rules_file
+from waywiser.apply.propose import settings_for
+from waywiser.apply.render import render
+from waywiser.apply.setting import LeftOut, Setting, Settings, read_settings
+from waywiser.apply.store import all_kept, keep, kept
+from waywiser.errors import InputError
+from waywiser.profile import read_profile
+from waywiser.topology.load import read_machine
+
+UCX = {
+    "UCX_POSIX_BW": "15360.00MBps",
+    "UCX_TCP_MAX_BW": "2200.00MBps",
+    "UCX_CMA_BW": "11145.00MBps",
+    "UCX_TLS": "all",
+    "UCX_CUDA_COPY_BW": "h2d:8300MBps,d2h:11660MBps,d2d:320GBps",
+    "UCX_CUDA_IPC_BW": "auto",
+}
+OPENMPI = {
+    "component pml ucx": "",
+    "OMPI_MCA_pml": "^ucx",
+    "OMPI_MCA_pml_ucx_tls": "rc_verbs",
+    "OMPI_MCA_pml_ucx_devices": "mlx*",
+    "OMPI_MCA_btl_vader_eager_limit": "4096",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "cma",
+}
+
+
+def accepts(target: str, settings: Mapping[str, str]) -> str:
+    return ""
+
+
+def libraries(**known: Mapping[str, str]) -> dict[str, Installed]:
+    absent = Installed(why_not="needs it, which is not installed")
+    found = {name: Installed("1.0", values) for name, values in known.items()}
+    return {target: found.get(target, absent) for target in ("ucx", "openmpi", "mpich", "nccl")}
+
+
+def machine(gpus: int = 2, name: str = "dgx-1v", **factors: float) -> Machine:
+    """A machine file with the made-up profile; `factors` multiply the times of UCX by transport."""
+    value: dict[str, Any] = made_up.profile(gpus)
+    for one in value["series"]:
+        factor = factors.get(one["path"]["parameters"].get("transports", ""), 1.0)
+        for point in one["points"]:
+            for key in ("seconds", "low", "high", "p50", "p99"):
+                point[key] *= factor
+    return Machine(read_machine(name), read_profile(value, "made up"))
+
+
+def values(settings: Settings) -> dict[str, str]:
+    return {one.name: one.value for one in settings.settings}
+
+
+def test_constants_that_are_far_off_are_corrected() -> None:
+    found = values(settings_for(machine(), ("ucx",), libraries(ucx=UCX), accepts))
+    copy = dict(part.split(":") for part in found["UCX_CUDA_COPY_BW"].split(","))
+    assert 50_000 < int(copy["h2d"].removesuffix("MBs")) < 60_000
+    assert copy["d2d"] == "320000MBs"  # what was not measured keeps its default
+    assert "UCX_TCP_MAX_BW" in found and 2_700 < int(found["UCX_TCP_MAX_BW"].removesuffix("MBs")) < 3_400
+    assert "UCX_CMA_BW" not in found  # within 25 %
+
+
+def test_a_setting_says_what_was_measured() -> None:
+    settings = settings_for(machine(), ("ucx",), libraries(ucx=UCX), accepts)
+    one = next(one for one in settings.settings if one.name == "UCX_TCP_MAX_BW")
+    assert one.measured and one.default == "2200.00MBps"
+    assert "ucx(transports=tcp) host0>>host0" in one.why and "GB/s measured at" in one.why
+    assert "UCX assumes 2200.00MBps" in one.why
+
+
+def test_simulated_figures_are_labelled() -> None:
+    value = {**made_up.profile(2), "simulated": True}
+    simulated = Machine(read_machine("dgx-1v"), read_profile(value, "x"))
+    settings = settings_for(simulated, ("ucx",), libraries(ucx=UCX), accepts)
+    assert settings.label == "Simulated: not a measurement"
+    assert not any(one.measured for one in settings.settings)
+    assert "simulated at" in settings.settings[0].why
+    assert "# Simulated: not a measurement" in render(settings, "shell", ("ucx",))
+
+
+def test_an_older_ucx_gets_one_rate() -> None:
+    known = {**UCX, "UCX_CUDA_COPY_BW": "10000.00MBps"}
+    assert values(settings_for(machine(), ("ucx",), libraries(ucx=known), accepts))["UCX_CUDA_COPY_BW"].isascii()
+    assert ":" not in values(settings_for(machine(), ("ucx",), libraries(ucx=known), accepts))["UCX_CUDA_COPY_BW"]
+
+
+def test_what_the_library_does_not_know_is_left_out_with_the_reason() -> None:
+    known = {name: value for name, value in UCX.items() if name != "UCX_TCP_MAX_BW"}
+    settings = settings_for(machine(), ("ucx", "mpich"), libraries(ucx=known), accepts)
+    left = {one.name: one.why for one in settings.left_out}
+    assert left["UCX_TCP_MAX_BW"] == "1.0 does not know this variable here"
+    assert settings.versions == {"ucx": "1.0", "mpich": "not installed: needs it, which is not installed"}
+
+
+def test_what_a_dry_run_refuses_is_left_out_with_its_group() -> None:
+    def refuses(target: str, settings: Mapping[str, str]) -> str:
+        return "Invalid value" if "OMPI_MCA_pml" in settings else ""
+
+    settings = settings_for(machine(), ("openmpi",), libraries(openmpi=OPENMPI), refuses)
+    assert {one.name for one in settings.left_out} == {f"OMPI_MCA_pml{end}" for end in ("", "_ucx_tls", "_ucx_devices")}
+    assert all("refused in a dry run: Invalid value" in one.why for one in settings.left_out)
+
+
+def test_cma_goes_only_where_copies_win_at_every_large_size() -> None:
+    assert "UCX_TLS" not in values(settings_for(machine(), ("ucx",), libraries(ucx=UCX), accepts))
+    slow = settings_for(machine(cma=4.0), ("ucx",), libraries(ucx=UCX), accepts)
+    assert values(slow)["UCX_TLS"] == "^cma"
+
+
+def test_open_mpi_messaging_and_limits() -> None:
+    found = values(settings_for(machine(cma=4.0), ("openmpi",), libraries(openmpi=OPENMPI), accepts))
+    assert found["OMPI_MCA_pml"] == "ucx" and found["OMPI_MCA_pml_ucx_tls"] == "any"
+    assert found["OMPI_MCA_btl_vader_single_copy_mechanism"] == "none"
+    assert int(found["OMPI_MCA_btl_vader_eager_limit"]) > 4096
+    fast = values(settings_for(machine(cma=0.1), ("openmpi",), libraries(openmpi=OPENMPI), accepts))
+    assert "OMPI_MCA_btl_vader_single_copy_mechanism" not in fast
+    assert "OMPI_MCA_btl_vader_eager_limit" not in fast
+
+
+def test_open_mpi_without_ucx() -> None:
+    settings = settings_for(machine(), ("openmpi",), libraries(openmpi={"OMPI_MCA_pml": ""}), accepts)
+    assert settings.left_out == (LeftOut("openmpi", "OMPI_MCA_pml", "ucx", "this Open MPI is built without UCX"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("hse-a", {"UCX_CUDA_IPC_BW": "50000MBs"}),  # 2 of 6 NVLinks to each; both NICs alike
+        ("hse-c", {"UCX_CUDA_IPC_BW": "50000MBs", "UCX_MAX_RNDV_RAILS": "1"}),  # a NIC for each CPU
+        ("hse-e", {"UCX_MAX_RNDV_RAILS": "1"}),  # 12 NVLinks: what UCX assumes is right
+    ],
+)
+def test_node_types_get_what_their_hardware_demands(name: str, expected: dict[str, str]) -> None:
+    settings = settings_for(Machine(read_machine(name)), ("ucx",), unchecked=True)
+    assert values(settings) == expected
+    assert settings.label.startswith("no profile") and not any(one.measured for one in settings.settings)
+
+
+def test_damaged_peer_copies_switch_them_off() -> None:
+    value = made_up.profile(2)
+    path = next(s["path"] for s in value["series"] if s["path"]["source"] == "gpu0")
+    value["rejected"] = [
+        {"path": {**path, "destination": "gpu1"}, "operation": "latency", "bytes": 8, "reason": "data not intact"}
+    ]
+    broken = Machine(read_machine("dgx-1v"), read_profile(value, "x"))
+    assert values(settings_for(broken, ("nccl",), unchecked=True))["NCCL_P2P_DISABLE"] == "1"
+    assert "NCCL_P2P_DISABLE" not in values(settings_for(machine(), ("nccl",), unchecked=True))
+
+
+SETTINGS = Settings(
+    "abcd1234",
+    "node",
+    settings=(
+        Setting("ucx", "UCX_TLS", "^cma", "all", "posix is faster", "UCX_TLS"),
+        Setting("openmpi", "OMPI_MCA_pml", 'u"c\\x $(id)', "ob1", "measured", "pml ucx"),
+    ),
+)
+
+
+def test_settings_are_read_back() -> None:
+    assert read_settings(json.loads(SETTINGS.to_json()), "x") == SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"name": "PATH; rm -rf /"}, "must be the name of a variable"),
+        ({"target": "bash"}, "must be one of ucx"),
+        ({"value": 3}, "must be a string"),
+    ],
+)
+def test_settings_from_outside_are_checked(change: dict[str, Any], words: str) -> None:
+    value = json.loads(SETTINGS.to_json())
+    value["settings"][0] |= change
+    with pytest.raises(InputError, match=words):
+        read_settings(value, "settings.json")
+
+
+def test_a_shell_reads_what_is_printed(tmp_path: Path) -> None:
+    import subprocess
+
+    text = render(SETTINGS, "shell", ("ucx", "openmpi"))
+    done = subprocess.run(["sh", "-c", text + 'printf %s "$OMPI_MCA_pml"'], capture_output=True, text=True, timeout=20)
+    assert done.stdout == 'u"c\\x $(id)'
+    prolog = render(SETTINGS, "slurm", ("ucx", "openmpi"))
+    done = subprocess.run(["bash", "-c", prolog], capture_output=True, text=True, timeout=20)
+    assert done.stdout.splitlines() == ["export UCX_TLS=^cma", 'export OMPI_MCA_pml=u"c\\x $(id)']
+
+
+def test_own_files_and_module() -> None:
+    assert 'setenv("OMPI_MCA_pml", "u\\"c\\\\x $(id)")' in render(SETTINGS, "lmod", ("openmpi",))
+    assert "\nUCX_TLS=^cma\n" in render(SETTINGS, "ucx.conf", ("ucx", "openmpi"))
+    assert "OMPI_MCA" not in render(SETTINGS, "mca-params.conf", ("openmpi",)).split("\n", 3)[3]
+    assert "the defaults are best here" in render(Settings("abcd", "n"), "shell", ("ucx",))
+
+
+def test_the_store_is_keyed_by_fingerprint(tmp_path: Path) -> None:
+    keep(tmp_path, SETTINGS)
+    assert kept(tmp_path, "abcd1234") == SETTINGS and all_kept(tmp_path) == [SETTINGS]
+    assert kept(tmp_path, "ffff0000") is None
+    with pytest.raises(InputError, match="is no fingerprint"):
+        kept(tmp_path, "../../etc/passwd")
+    (tmp_path / "settings/ffff0000.json").write_text(SETTINGS.to_json())
+    with pytest.raises(InputError, match="is for abcd1234"):
+        kept(tmp_path, "ffff0000")
+
+
+def test_rules_of_collectives() -> None:
+    allreduce = COLLECTIVES["allreduce"]
+    rules = [Rule(allreduce, 2, 65536, 4), Rule(allreduce, 2, 0, 3), Rule(COLLECTIVES["bcast"], 4, 0, 6)]
+    numbers = [line.split("#")[0].split() for line in rules_file(rules).splitlines()]
+    assert numbers == [
+        ["2"],
+        *[["2"], ["1"], ["2"], ["2"], ["0", "3", "0", "0"], ["65536", "4", "0", "0"]],
+        *[["7"], ["1"], ["4"], ["1"], ["0", "6", "0", "0"]],
+    ]
+
+
+def test_tuner_table_of_nccl() -> None:
+    text = tuner_table([Choice("allreduce", 0, 65536, "tree", "ll", -1, 1, 4)])
+    assert text.splitlines()[1:] == ["allreduce,0,65536,tree,ll,-1,1,4"]
+
+
+def test_dry_run_of_the_installed_ucx() -> None:
+    """With the system's UCX or the wheel's: a good value passes, a bad one and an unknown name do not."""
+    assert refused("ucx", {"UCX_RNDV_THRESH": "64K"}) == ""
+    assert "UCX_NO_SUCH" in refused("ucx", {"UCX_NO_SUCH": "1"})
+    assert refused("ucx", {"UCX_RNDV_THRESH": "nonsense"}) != ""
+
+
+def test_open_mpi_names_of_both_generations() -> None:
+    known = {**OPENMPI, "OMPI_MCA_btl_sm_eager_limit": "4096"}
+    del known["OMPI_MCA_btl_vader_eager_limit"]
+    names = [one.name for one in openmpi.proposed(machine(cma=4.0), known) if isinstance(one, Setting)]
+    assert "OMPI_MCA_btl_sm_eager_limit" in names and "OMPI_MCA_btl_vader_eager_limit" not in names
