@@ -9,4 +9,5 @@ NB_MODULE(_core, m) {
   bind_measure(m);
   bind_policy(m);
   bind_peer_report(m);
+  bind_sim(m);
 }

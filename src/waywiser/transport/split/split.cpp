@@ -22,21 +22,6 @@ std::vector<std::string> parts_of(std::string_view text) {
   return parts;
 }
 
-std::vector<int> percents_of(const Path& path, std::size_t ways) {
-  std::vector<int> percents;
-  for (const std::string& part : parts_of(path.parameter("share"))) {
-    int percent = 0;
-    const auto [rest, problem] = std::from_chars(part.data(), part.data() + part.size(), percent);
-    if (problem != std::errc{} || rest != part.data() + part.size() || percent < 1 || percent > 99) percent = 0;
-    percents.push_back(percent);
-  }
-  const bool positive = std::ranges::find(percents, 0) == percents.end();
-  if (!positive || percents.size() != ways || std::reduce(percents.begin(), percents.end()) != 100)
-    throw Error(ErrorKind::invalid_input, label(path) + ": parameter 'share' must have a percentage for each of " +
-                                              std::to_string(ways) + " ways, 100 together, such as 75+25");
-  return percents;
-}
-
 class Split : public Transport {
  public:
   Split(const Path& path, const TransportContext& context) {
@@ -47,7 +32,7 @@ class Split : public Transport {
       ways_.push_back({open_transport(way, context), first ? nullptr : context.platform.open_stream(place),
                        first ? nullptr : context.platform.create_event(place)});
     }
-    percents_ = percents_of(path, ways_.size());
+    percents_ = split_percents(path, ways_.size());
   }
 
   void put(Region destination, ConstRegion source, Stream& stream) override {
@@ -88,7 +73,7 @@ Place works_on(const Path& path) {
 
 std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
   const std::vector<Path> ways = split_ways(path);
-  percents_of(path, ways.size());
+  split_percents(path, ways.size());
   for (const Path& way : ways) {
     const Mechanism& mechanism = *find_mechanism(way.mechanism);
     if (auto why = mechanism.why_unavailable(way, context)) return way.mechanism + ": " + *why;
@@ -135,6 +120,21 @@ std::vector<Bytes> split_bytes(const std::vector<int>& percents, Bytes bytes) {
   }
   shares.front() += bytes - given;
   return shares;
+}
+
+std::vector<int> split_percents(const Path& path, std::size_t ways) {
+  std::vector<int> percents;
+  for (const std::string& part : parts_of(path.parameter("share"))) {
+    int percent = 0;
+    const auto [rest, problem] = std::from_chars(part.data(), part.data() + part.size(), percent);
+    if (problem != std::errc{} || rest != part.data() + part.size() || percent < 1 || percent > 99) percent = 0;
+    percents.push_back(percent);
+  }
+  const bool positive = std::ranges::find(percents, 0) == percents.end();
+  if (!positive || percents.size() != ways || std::reduce(percents.begin(), percents.end()) != 100)
+    throw Error(ErrorKind::invalid_input, label(path) + ": parameter 'share' must have a percentage for each of " +
+                                              std::to_string(ways) + " ways, 100 together, such as 75+25");
+  return percents;
 }
 
 }  // namespace waywiser

@@ -13,6 +13,9 @@ Mechanism split_mechanism();
 // The ways as paths of their own. Throws invalid_input.
 std::vector<Path> split_ways(const Path& path);
 
+// Parameter 'share' as percentages, one for each of `ways`. Throws invalid_input.
+std::vector<int> split_percents(const Path& path, std::size_t ways);
+
 // How many bytes each way gets: whole multiples of 4 KiB but for the rest, which the first way takes.
 std::vector<Bytes> split_bytes(const std::vector<int>& percents, Bytes bytes);
 

@@ -1,0 +1,56 @@
+"""The simulator's numbers beyond the topology: the package's file of parts, calibrated ones, and those of `--set`."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Any
+
+from waywiser.errors import InputError
+
+# Rates of a port and direction in bytes per second, as sold.
+PORTS = {"edr100": 12.5e9, "hdr200": 25e9, "ndr400": 50e9, "xdr800": 100e9}
+# Headers of 4 KB packets, as in the machine files.
+PORT_SHARE = 0.97
+
+
+def parts() -> dict[str, Any]:
+    """The file of parts of the package."""
+    text = resources.files("waywiser").joinpath("simulator").joinpath("parts.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def calibrated(machine: str) -> dict[str, Any]:
+    """What was fitted to the recorded profile of a machine of the package; empty when there is none."""
+    file = resources.files("waywiser").joinpath("simulator").joinpath("calibrated").joinpath(f"{machine}.json")
+    if not file.is_file():
+        return {}
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def costs_json(values: dict[str, Any], machine: str = "") -> str:
+    """What the core wants: the parts, then what was calibrated for the machine, then `values`."""
+    fitted = {name: entry["value"] for name, entry in calibrated(machine).get("values", {}).items()}
+    return json.dumps({"parts": parts(), "values": {**fitted, **values}})
+
+
+def settings_in(texts: list[str]) -> tuple[dict[str, float], float | None]:
+    """["nic=ndr400", "ucx.copy=8e-6"] -> costs, and the rate of a port (None: the machine's own)."""
+    values: dict[str, float] = {}
+    port: float | None = None
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--set {text!r}: write NAME=VALUE, such as nic=ndr400 or ucx.copy=8e-6")
+        if name == "nic":
+            if value not in PORTS:
+                raise InputError(f"--set nic={value}: write one of {', '.join(PORTS)}")
+            port = PORTS[value] * PORT_SHARE
+            continue
+        try:
+            values[name] = float(value)
+        except ValueError:
+            raise InputError(f"--set {text!r}: {value!r} is not a number") from None
+    return values, port

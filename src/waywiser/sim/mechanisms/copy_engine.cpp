@@ -1,0 +1,34 @@
+#include "waywiser/sim/models.hpp"
+
+// T(n) = copy.issue + copy.hold + latency of the road + n / rate + copy.finish (+ copy.finish_d2h from a GPU to a
+// host). In a window the engine serves one copy after the other, so a copy takes max(copy.issue, copy.hold + n / rate).
+// Start-up and rate as in Hockney, Parallel Computing 20 (1994) 389; each leg's rate is shared as flow_network.hpp
+// says.
+
+namespace waywiser::sim {
+
+Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links links) {
+  const bool out = from.device.starts_with("gpu"), in = to.device.starts_with("gpu");
+  Leg leg;
+  leg.unit = transfer.unit(out ? from : to, out && in ? (from == to ? "local" : "out") : out ? "d2h" : "h2d");
+  leg.hold = transfer.cost(out && in ? "copy.hold_peer" : "copy.hold");
+  const Road road = from == to ? transfer.world.within(from.node, from.device)
+                               : transfer.world.road(from.node, from.device, to.device, links);
+  leg.uses = road.uses;
+  leg.latency = road.latency;
+  if (out && in && from.device != to.device && transfer.cost("copy.peer_rate") > 0)
+    leg.cap = transfer.cost("copy.peer_rate");
+  return leg;
+}
+
+Program copy_engine_program(const Transfer& transfer) {
+  const bool out = transfer.from.device.starts_with("gpu"), in = transfer.to.device.starts_with("gpu");
+  Program program;
+  program.cpu = transfer.cpu();
+  program.issue = transfer.cost(out && in ? "copy.issue_peer" : "copy.issue");
+  program.legs.push_back(engine_leg(transfer, transfer.from, transfer.to));
+  program.finish = transfer.cost("copy.finish") + (out && !in ? transfer.cost("copy.finish_d2h") : 0);
+  return program;
+}
+
+}  // namespace waywiser::sim

@@ -1,0 +1,34 @@
+#include <algorithm>
+
+#include "waywiser/sim/models.hpp"
+
+// T(n) = kernel.issue + kernel.hold + latency + n / min(blocks sm.block_rate, sm.share x rate of the road) +
+// kernel.finish. A block keeps a fixed number of bytes in flight, so its rate is that over the latency of the road
+// (Little's law); more blocks than multiprocessors add nothing. sm.share: loads and stores carry smaller packets than a
+// copy engine.
+
+namespace waywiser::sim {
+
+Program sm_copy_program(const Transfer& transfer) {
+  const bool push = transfer.path.parameter("direction") == "push";
+  const Spot& worker = push ? transfer.from : transfer.to;
+  const auto blocks = static_cast<double>(transfer.path.integer("blocks", 1, 65535));
+  Program program;
+  program.cpu = transfer.cpu();
+  program.issue = transfer.cost("kernel.issue");
+  Leg leg;
+  leg.unit = transfer.unit(worker, "sm");
+  leg.hold = transfer.cost("kernel.hold");
+  const Road road = transfer.from == transfer.to
+                        ? transfer.world.within(transfer.from.node, transfer.from.device)
+                        : transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
+  leg.uses = road.uses;
+  for (Use& use : leg.uses) use.weight /= transfer.cost("sm.share");
+  leg.latency = road.latency;
+  leg.cap = std::min(blocks, transfer.cost("sm.multiprocessors")) * transfer.cost("sm.block_rate");
+  program.legs.push_back(std::move(leg));
+  program.finish = transfer.cost("kernel.finish");
+  return program;
+}
+
+}  // namespace waywiser::sim

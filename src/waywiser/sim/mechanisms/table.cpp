@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <array>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/sim/models.hpp"
+#include "waywiser/topology/route.hpp"
+#include "waywiser/transport/split/split.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+using Reason = std::optional<std::string>;
+
+bool is_gpu(const Spot& spot) { return spot.device.starts_with("gpu"); }
+
+Reason one_node(const Transfer& transfer) {
+  if (transfer.remote()) return "works within one machine only";
+  return std::nullopt;
+}
+
+Reason peer(const Transfer& transfer, const std::string& a, const std::string& b) {
+  if (!a.starts_with("gpu") || !b.starts_with("gpu") || a == b) return std::nullopt;
+  return why_no_peer_access(transfer.topology(), a, b);
+}
+
+Reason needs_gpu(const Transfer& transfer) {
+  if (auto why = one_node(transfer)) return why;
+  if (!is_gpu(transfer.from) && !is_gpu(transfer.to)) return "no GPU takes part";
+  return std::nullopt;
+}
+
+Reason direct(const Transfer& transfer) {
+  if (auto why = needs_gpu(transfer)) return why;
+  return peer(transfer, transfer.from.device, transfer.to.device);
+}
+
+Reason between_hosts(const Transfer& transfer) {
+  if (is_gpu(transfer.from) || is_gpu(transfer.to)) return "a GPU takes part";
+  return one_node(transfer);
+}
+
+Reason host_and_gpu(const Transfer& transfer) {
+  if (is_gpu(transfer.from) == is_gpu(transfer.to)) return "not between host memory and a GPU";
+  return one_node(transfer);
+}
+
+Reason bar(const Transfer& transfer) {
+  if (transfer.path.processes == 2) return "memory of another process cannot be mapped";
+  if (transfer.cost("bar.write_rate") <= 0) return "this machine has no GDRCopy";
+  return host_and_gpu(transfer);
+}
+
+Reason relayed(const Transfer& transfer) {
+  const std::string via(transfer.path.parameter("via"));
+  if (!is_gpu(transfer.from) || !is_gpu(transfer.to)) return "not between two GPUs";
+  if (transfer.topology().find(via) == nullptr) return via + " is no GPU of this machine";
+  if (auto why = peer(transfer, transfer.from.device, via)) return why;
+  if (auto why = peer(transfer, via, transfer.to.device)) return why;
+  return one_node(transfer);
+}
+
+Reason with_ucx(const Transfer& transfer) {
+  const std::string_view transports = transfer.path.parameter("transports");
+  const bool network = transports == "ib" || transports == "roce" || transports == "network-tcp";
+  if (transfer.remote() != network)
+    return std::string(transports) + (network ? " is between machines" : " is within one machine");
+  if (!network && transfer.path.processes != 2) return "between two processes only";
+  if (network && transfer.world.node().nics(transfer.from.device, true).empty()) return "the node has no NIC";
+  if (transports == "cuda_ipc") return direct(transfer);
+  return std::nullopt;
+}
+
+Reason all_ways(const Transfer& transfer) {
+  if (auto why = needs_gpu(transfer)) return why;
+  for (const Path& way : split_ways(transfer.path))
+    if (auto why = why_unavailable({transfer.world, way, transfer.from, transfer.to, transfer.bytes}))
+      return way.mechanism + ": " + *why;
+  return std::nullopt;
+}
+
+Program ucx(const Transfer& transfer) {
+  return transfer.remote() ? ucx_remote_program(transfer) : ucx_local_program(transfer);
+}
+
+constexpr std::array<Model, 9> all{{{"copy_engine", direct, copy_engine_program},
+                                    {"sm_copy", direct, sm_copy_program},
+                                    {"host_copy", between_hosts, host_copy_program},
+                                    {"host_staged", needs_gpu, host_staged_program},
+                                    {"bar_copy", bar, bar_copy_program},
+                                    {"courier", host_and_gpu, courier_program},
+                                    {"relay", relayed, relay_program},
+                                    {"split", all_ways, split_program},
+                                    {"ucx", with_ucx, ucx}}};
+
+const Model* find(std::string_view mechanism) {
+  const auto found = std::ranges::find(all, mechanism, &Model::mechanism);
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string Transfer::unit(const Spot& spot, const std::string& what) const {
+  return std::to_string(spot.node) + ":" + spot.device + "." + what;
+}
+
+std::string Transfer::cpu() const {
+  const Spot& who = is_gpu(from) || !is_gpu(to) ? from : to;
+  return std::to_string(who.node) + ":cpu of " + who.device + ">" + (who == from ? to : from).device;
+}
+
+std::span<const Model> models() { return all; }
+
+std::optional<std::string> why_unavailable(const Transfer& transfer) {
+  const Model* model = find(transfer.path.mechanism);
+  if (model == nullptr) return "the simulator has no model of " + transfer.path.mechanism;
+  return model->why_not(transfer);
+}
+
+Program program(const Transfer& transfer) {
+  if (const auto why = why_unavailable(transfer))
+    throw Error(ErrorKind::unavailable, label(transfer.path) + ": " + *why);
+  return find(transfer.path.mechanism)->program(transfer);
+}
+
+}  // namespace waywiser::sim

@@ -1,0 +1,79 @@
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/sim/models.hpp"
+
+// UCX between two processes of one machine.
+//   posix, sysv: copied into a shared segment and out again, overlapped:  T(n) = ucx.overhead + n / ucx.shm_rate
+//   cma: below ucx.rndv_threshold as posix, then one copy by the kernel:  T(n) = ucx.overhead + ucx.rendezvous + n /
+//   ucx.cma_rate tcp: the loopback device:                                             T(n) = tcp.loopback + n /
+//   tcp.rate cuda_ipc: a copy engine's transfer that UCX starts and polls:         T(n) = ucx.ipc_small or
+//   ucx.ipc_large + n / ucx.ipc_rate cuda_copy: into host memory, across, and out again: two such copies.
+
+namespace waywiser::sim {
+namespace {
+
+Program base(const Transfer& transfer) {
+  Program program;
+  program.cpu = transfer.cpu();
+  program.issue = transfer.cost("ucx.issue");
+  program.finish = transfer.cost("ucx.overhead");
+  return program;
+}
+
+Leg cpu_leg(const Transfer& transfer, BytesPerSecond rate, Seconds hold) {
+  Leg leg;
+  leg.unit = transfer.unit(transfer.from, "ucx of " + transfer.cpu());
+  leg.hold = hold;
+  leg.cap = rate;
+  if (!transfer.from.device.starts_with("gpu") && !transfer.to.device.starts_with("gpu"))
+    leg.uses = transfer.world.within(transfer.from.node, transfer.from.device).uses;
+  return leg;
+}
+
+Program between_hosts(const Transfer& transfer, std::string_view transports) {
+  Program program = base(transfer);
+  const bool large = static_cast<double>(transfer.bytes) >= transfer.cost("ucx.rndv_threshold");
+  if (transports == "tcp") {
+    program.finish = transfer.cost("tcp.loopback");
+    program.legs.push_back(cpu_leg(transfer, transfer.cost("tcp.rate"), 0));
+  } else {
+    const bool kernel = transports == "cma" && large;
+    if (large) program.finish += transfer.cost("ucx.rendezvous");
+    program.legs.push_back(cpu_leg(transfer, transfer.cost(kernel ? "ucx.cma_rate" : "ucx.shm_rate"), 0));
+  }
+  return program;
+}
+
+}  // namespace
+
+Program ucx_local_program(const Transfer& transfer) {
+  const std::string_view transports = transfer.path.parameter("transports");
+  if (transports != "cuda_ipc" && transports != "cuda_copy") return between_hosts(transfer, transports);
+  const bool small = static_cast<double>(transfer.bytes) < transfer.cost("ucx.ipc_threshold");
+  Program program = base(transfer);
+  if (transports == "cuda_ipc") {
+    Leg leg = engine_leg(transfer, transfer.from, transfer.to);
+    leg.unit = transfer.unit(transfer.from, "ucx of " + transfer.cpu());
+    leg.hold = transfer.cost("ucx.ipc_hold");
+    leg.latency += transfer.cost(small ? "ucx.ipc_small" : "ucx.ipc_large");
+    leg.cap = transfer.cost("ucx.ipc_rate");
+    program.legs.push_back(std::move(leg));
+    return program;
+  }
+  const Spot host{transfer.from.node, transfer.world.node().host_beside(transfer.from.device)};
+  program.chunk = static_cast<Bytes>(transfer.cost("ucx.fragment"));
+  program.depth = 4;
+  if (transfer.from.device.starts_with("gpu")) {
+    program.legs.push_back(engine_leg(transfer, transfer.from, host, Links::no_gpu_fabric));
+    program.legs.back().latency += transfer.cost("ucx.copy");
+  }
+  program.legs.push_back(cpu_leg(transfer, transfer.cost("ucx.shm_rate"), 0));
+  if (transfer.to.device.starts_with("gpu")) {
+    program.legs.push_back(engine_leg(transfer, host, transfer.to, Links::no_gpu_fabric));
+    program.legs.back().latency += transfer.cost("ucx.copy");
+  }
+  return program;
+}
+
+}  // namespace waywiser::sim

@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/sim/models.hpp"
+
+// UCX between two machines, as its protocols go (docs of OpenUCX, "Protocols"; UCX-Py docs for the threshold):
+//   eager, below ucx.rndv_threshold where it is faster: a copy of GPU memory into a host buffer by the cheapest that is
+//   on (BAR loads, or the
+//     copy engine; or none: the NIC reads GPU memory), the wire, at the other end a copy out of the host buffer.
+//   rendezvous: a handshake of one round trip, then
+//     with GPUDirect RDMA (gdr=on): the NICs read and write GPU memory, over as many rails as nics says and no rail
+//     that
+//       is over 4 times slower than the best (UCX_MAX_RNDV_RAILS, UCX_MULTI_LANE_MAX_RATIO), each with a share of the
+//       bytes that goes with its slowest hop;
+//     without: fragments of ucx.fragment bytes through host memory, copies and wire overlapped.
+//   T(n) = ucx.issue + sum of legs + ucx.overhead, and for memory of a GPU half of ucx.gpu_overhead at each end; wire:
+//   nic.hold + nic.latency + switches + n / slowest hop.
+// network-tcp: the kernel's TCP: tcp.latency and tcp.rate instead of the NIC's own, never from GPU memory.
+
+namespace waywiser::sim {
+namespace {
+
+constexpr double most_lane_ratio = 4;
+
+struct Sides {
+  bool gdr = false, gdrcopy = false, tcp = false;
+  bool from_gpu = false, to_gpu = false;
+};
+
+bool on(const Path& path, const std::string& name) { return path.has(name) && path.parameter(name) == "on"; }
+
+Sides sides_of(const Transfer& transfer) {
+  Sides sides;
+  sides.tcp = transfer.path.parameter("transports") == "network-tcp";
+  sides.gdr = on(transfer.path, "gdr") && !sides.tcp;
+  sides.gdrcopy = on(transfer.path, "gdrcopy");
+  sides.from_gpu = transfer.from.device.starts_with("gpu");
+  sides.to_gpu = transfer.to.device.starts_with("gpu");
+  return sides;
+}
+
+Spot host_of(const Transfer& transfer, const Spot& spot) {
+  return {spot.node, transfer.world.node().host_beside(spot.device)};
+}
+
+// The CPU thread of a node that drives UCX: copies that it waits for keep it busy.
+std::string progress(const Transfer& transfer, const Spot& spot) {
+  return transfer.unit(spot.node == transfer.from.node ? transfer.from : transfer.to, "ucx");
+}
+
+Leg wire(const Transfer& transfer, const Spot& from, const Spot& to, const std::string& out, const std::string& in,
+         const Sides& sides) {
+  Leg leg;
+  Road road = transfer.world.road(from.node, from.device, out);
+  extend(road, transfer.world.cross(from.node, out, to.node, in));
+  extend(road, transfer.world.road(to.node, in, to.device));
+  leg.unit = transfer.unit({from.node, out}, "send");
+  leg.hold = transfer.cost("nic.hold");
+  leg.uses = road.uses;
+  leg.latency = road.latency;
+  if (from.device.starts_with("gpu")) leg.latency += transfer.cost("nic.gpu_read");
+  if (to.device.starts_with("gpu")) leg.latency += transfer.cost("nic.gpu_write");
+  if (sides.tcp) {
+    leg.latency += transfer.cost("tcp.latency");
+    leg.cap = transfer.cost("tcp.rate");
+  }
+  return leg;
+}
+
+// By the CPU, which waits for it: BAR stores or loads, or a copy engine with all that UCX does around it.
+Leg small_copy(const Transfer& transfer, const Spot& from, const Spot& to, bool gdrcopy) {
+  const bool read = from.device.starts_with("gpu");
+  const auto bytes = static_cast<double>(transfer.bytes);
+  const Seconds bar_start = transfer.cost(read ? "bar.read_start" : "bar.write_start");
+  const BytesPerSecond bar_rate = transfer.cost(read ? "bar.read_rate" : "bar.write_rate");
+  Leg leg;
+  leg.unit = progress(transfer, read ? from : to);
+  leg.uses = transfer.world.road(from.node, from.device, to.device, Links::no_gpu_fabric).uses;
+  const bool bar = gdrcopy && bar_rate > 0 && bar_start + bytes / bar_rate < transfer.cost("ucx.copy");
+  leg.hold = bar ? bar_start : transfer.cost("ucx.copy");
+  if (!read) leg.hold += transfer.cost("ucx.gpu_overhead") / 2;
+  if (bar) leg.cap = bar_rate;
+  return leg;
+}
+
+BytesPerSecond slowest(const Transfer& transfer, const Leg& leg) {
+  BytesPerSecond rate = leg.cap;
+  for (const Use& use : leg.uses) rate = std::min(rate, transfer.world.capacity(use.link) / use.weight);
+  return rate;
+}
+
+Seconds estimate(const Transfer& transfer, const Leg& leg, Bytes bytes) {
+  return leg.hold + leg.latency + static_cast<double>(bytes) / slowest(transfer, leg);
+}
+
+// What one message takes on idle hops, which is exact for a message of one chunk.
+Seconds estimate(const Transfer& transfer, const Program& program) {
+  Seconds sum = 0, longest = 0;
+  for (const Leg& leg : program.legs) sum += estimate(transfer, leg, transfer.bytes);
+  for (const Program& part : program.parts) {
+    Seconds one = part.first ? part.first->hold + part.first->latency : 0;
+    for (const Leg& leg : part.legs) one += estimate(transfer, leg, part.share);
+    longest = std::max(longest, one);
+  }
+  return std::max(sum, longest);
+}
+
+Program eager(const Transfer& transfer, const Sides& sides, const std::string& out, const std::string& in) {
+  const Spot near = host_of(transfer, transfer.from), far = host_of(transfer, transfer.to);
+  Program program;
+  const Leg staged = wire(transfer, near, far, out, in, sides);
+  if (!sides.from_gpu) {
+    program.legs.push_back(staged);
+  } else {
+    const Leg copy = small_copy(transfer, transfer.from, near, sides.gdrcopy);
+    const Leg direct = wire(transfer, transfer.from, far, out, in, sides);
+    const Seconds copied = estimate(transfer, copy, transfer.bytes) + estimate(transfer, staged, transfer.bytes);
+    const bool reads = sides.gdr && estimate(transfer, direct, transfer.bytes) < copied;
+    if (!reads) program.legs.push_back(copy);
+    program.legs.push_back(reads ? direct : staged);
+  }
+  if (sides.to_gpu) program.legs.push_back(small_copy(transfer, far, transfer.to, sides.gdrcopy));
+  return program;
+}
+
+Leg staging(const Transfer& transfer, const Spot& from, const Spot& to) {
+  Leg leg = engine_leg(transfer, from, to, Links::no_gpu_fabric);
+  leg.latency += transfer.cost("ucx.copy");
+  return leg;
+}
+
+// One rail of a rendezvous.
+Program rail(const Transfer& transfer, const Sides& sides, const std::string& out, const std::string& in) {
+  Program program;
+  const bool direct_from = !sides.from_gpu || sides.gdr, direct_to = !sides.to_gpu || sides.gdr;
+  const Spot near = direct_from ? transfer.from : host_of(transfer, transfer.from);
+  const Spot far = direct_to ? transfer.to : host_of(transfer, transfer.to);
+  if (!direct_from) program.legs.push_back(staging(transfer, transfer.from, near));
+  program.legs.push_back(wire(transfer, near, far, out, in, sides));
+  if (!direct_to) program.legs.push_back(staging(transfer, far, transfer.to));
+  if (program.legs.size() > 1) {
+    program.chunk = static_cast<Bytes>(transfer.cost("ucx.fragment"));
+    program.depth = static_cast<int>(transfer.cost("ucx.fragments"));
+  }
+  const Leg& net = program.legs[direct_from ? 0 : 1];
+  Leg handshake;
+  handshake.unit = progress(transfer, transfer.to);
+  handshake.hold = transfer.cost("ucx.rendezvous") + (sides.to_gpu ? transfer.cost("ucx.gpu_overhead") / 2 : 0);
+  handshake.latency = 2 * net.latency;
+  // Once for the message, not for each fragment.
+  program.first = std::move(handshake);
+  return program;
+}
+
+Program rendezvous(const Transfer& transfer, const Sides& sides, const std::vector<std::string>& out,
+                   const std::vector<std::string>& in) {
+  std::vector<std::pair<BytesPerSecond, Program>> rails;
+  BytesPerSecond best = 0;
+  for (std::size_t i = 0; i < std::min(out.size(), in.size()); ++i) {
+    Program one = rail(transfer, sides, out[i], in[i]);
+    BytesPerSecond rate = no_cap;
+    for (const Leg& leg : one.legs) rate = std::min(rate, slowest(transfer, leg));
+    best = std::max(best, rate);
+    rails.emplace_back(rate, std::move(one));
+  }
+  BytesPerSecond sum = 0;
+  for (const auto& [rate, unused] : rails) sum += rate * most_lane_ratio >= best ? rate : 0;
+  Program program;
+  Bytes left = transfer.bytes;
+  for (auto& [rate, one] : rails) {
+    if (rate * most_lane_ratio < best || left == 0) continue;
+    const Bytes share =
+        &one == &rails.back().second
+            ? left
+            : std::min(left, static_cast<Bytes>(std::ceil(static_cast<double>(transfer.bytes) * rate / sum)));
+    left -= share;
+    one.share = share;
+    program.parts.push_back(std::move(one));
+  }
+  if (left > 0) program.parts.front().share += left;
+  return program;
+}
+
+}  // namespace
+
+Program ucx_remote_program(const Transfer& transfer) {
+  const Sides sides = sides_of(transfer);
+  const auto wanted = transfer.path.has("nics") ? transfer.path.integer("nics", 1, 16) : 1;
+  auto nearest = [&](const Spot& spot) {
+    std::vector<std::string> nics = transfer.world.node().nics(spot.device, transfer.world.spec().rdma_only);
+    nics.resize(std::min(nics.size(), static_cast<std::size_t>(wanted)));
+    return nics;
+  };
+  const std::vector<std::string> out = nearest(transfer.from), in = nearest(transfer.to);
+  Program program = rendezvous(transfer, sides, out, in);
+  bool small = static_cast<double>(transfer.bytes) < transfer.cost("ucx.rndv_threshold");
+  if (small) {
+    Program other = eager(transfer, sides, out[0], in[0]);
+    small = estimate(transfer, other) <= estimate(transfer, program);
+    if (small) program = std::move(other);
+  }
+  const Seconds gpu = transfer.cost("ucx.gpu_overhead") / 2;
+  const auto dress = [&](Program& part) {
+    part.cpu = progress(transfer, transfer.from);
+    part.issue = transfer.cost("ucx.issue") + (sides.from_gpu ? gpu : 0);
+    part.finish = transfer.cost("ucx.overhead");
+  };
+  dress(program);
+  for (Program& part : program.parts) dress(part);
+  return program;
+}
+
+}  // namespace waywiser::sim

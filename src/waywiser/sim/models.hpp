@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "waywiser/path/path.hpp"
+#include "waywiser/sim/program.hpp"
+
+namespace waywiser::sim {
+
+// One transfer along a path in a world: what a model is asked for. The path's places are `from.device`, `to.device`.
+struct Transfer {
+  const World& world;
+  const Path& path;
+  Spot from, to;
+  Bytes bytes = 0;
+
+  double cost(std::string_view name) const { return world.node().costs()[name]; }
+  const Topology& topology() const { return world.node().topology(); }
+  bool remote() const { return from.node != to.node; }
+  std::string unit(const Spot& spot, const std::string& what) const;
+  // The CPU thread that issues: that of the source, unless only the destination is a GPU.
+  std::string cpu() const;
+};
+
+// How a mechanism spends its time: the model beside the transport of the same name.
+struct Model {
+  std::string_view mechanism;
+  std::optional<std::string> (*why_not)(const Transfer&);
+  Program (*program)(const Transfer&);
+};
+std::span<const Model> models();
+// Nothing when the path can be simulated, else why not, in words.
+std::optional<std::string> why_unavailable(const Transfer& transfer);
+// Throws unavailable with that reason.
+Program program(const Transfer& transfer);
+
+Program copy_engine_program(const Transfer& transfer);
+Program sm_copy_program(const Transfer& transfer);
+Program host_copy_program(const Transfer& transfer);
+Program host_staged_program(const Transfer& transfer);
+Program bar_copy_program(const Transfer& transfer);
+Program courier_program(const Transfer& transfer);
+Program relay_program(const Transfer& transfer);
+Program split_program(const Transfer& transfer);
+Program ucx_local_program(const Transfer& transfer);
+Program ucx_remote_program(const Transfer& transfer);
+
+// A leg that a copy engine of a GPU carries: gpu.h2d, gpu.d2h, gpu.out or gpu.local.
+Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links links = Links::all);
+
+}  // namespace waywiser::sim

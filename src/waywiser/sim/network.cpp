@@ -1,0 +1,80 @@
+#include "waywiser/sim/network.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/sim/network_parts.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+constexpr double dead = 1e-6;  // what stands for the rate of a failed hop, which no way takes
+
+class OneSwitch : public SwitchedNetwork {
+ public:
+  using SwitchedNetwork::SwitchedNetwork;
+  Crossing cross(Port from, Port to) const override { return {{out(from), into(to)}, 1}; }
+};
+
+}  // namespace
+
+SwitchedNetwork::SwitchedNetwork(NetworkSpec spec, FlowNetwork& links) : spec_(std::move(spec)), links_(links) {
+  first_ = static_cast<LinkId>(links.links());
+  for (int port = 0; port < spec_.nodes * spec_.rails; ++port)
+    for (int direction = 0; direction < 2; ++direction) links.add_link(spec_.port_rate);
+}
+
+LinkId SwitchedNetwork::add_cable(double port_rates) {
+  double share = 1;
+  for (const SickLink& sick : spec_.sick)
+    if (sick.index == cables_) share = sick.share;
+  ++cables_;
+  last_failed_ = share <= 0;
+  last_rate_ = spec_.port_rate * port_rates * std::max(share, dead);
+  return add_direction();
+}
+
+LinkId SwitchedNetwork::add_direction() {
+  const LinkId link = links_.add_link(last_rate_);
+  if (last_failed_) failed_[link] = true;
+  return link;
+}
+
+LinkId SwitchedNetwork::pick(LinkId first, LinkId stride, int count, std::size_t key) const {
+  for (int tried = 0; tried < count; ++tried) {
+    const auto chosen = static_cast<LinkId>((key + static_cast<std::size_t>(tried)) % static_cast<std::size_t>(count));
+    if (!failed(first + stride * chosen)) return first + stride * chosen;
+  }
+  throw Error(ErrorKind::unavailable, "all links between two switches of the network have failed");
+}
+
+// Up to the switch above the first port and down again: the union of the ways between it and every other.
+Crossing SwitchedNetwork::tree_over(const std::vector<Port>& ports) const {
+  std::set<LinkId> seen;
+  Crossing tree;
+  for (const Port& port : ports) {
+    if (port.node == ports.front().node) continue;
+    const Crossing up = cross(port, ports.front()), down = cross(ports.front(), port);
+    seen.insert(up.links.begin(), up.links.end());
+    seen.insert(down.links.begin(), down.links.end());
+    tree.switches = std::max(tree.switches, up.switches);
+  }
+  tree.links.assign(seen.begin(), seen.end());
+  return tree;
+}
+
+std::unique_ptr<Network> make_network(const NetworkSpec& spec, FlowNetwork& links) {
+  if (spec.nodes < 1 || spec.nodes > most_nodes || spec.rails < 1 || spec.rails > 64)
+    throw Error(ErrorKind::invalid_input, "a cluster has 1 to " + std::to_string(most_nodes) + " nodes");
+  if (!(spec.port_rate > 0)) throw Error(ErrorKind::invalid_input, "the nodes have no NIC with a known rate");
+  if (spec.kind == "fat-tree" || spec.kind == "rail-optimised") return make_fat_tree(spec, links);
+  if (spec.kind == "dragonfly") return make_dragonfly(spec, links);
+  if (spec.kind == "torus") return make_torus(spec, links);
+  if (spec.kind == "switch") return std::make_unique<OneSwitch>(spec, links);
+  throw Error(ErrorKind::invalid_input, "'" + spec.kind.substr(0, 40) +
+                                            "' is no network: write switch, fat-tree, dragonfly, torus or "
+                                            "rail-optimised");
+}
+
+}  // namespace waywiser::sim

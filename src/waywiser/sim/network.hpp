@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/base/json.hpp"
+#include "waywiser/sim/flow_network.hpp"
+
+namespace waywiser::sim {
+
+// A NIC of a node.
+struct Port {
+  int node = 0;
+  int rail = 0;  // which NIC of its node
+};
+
+struct Crossing {
+  std::vector<LinkId> links;
+  int switches = 0;
+};
+
+// What lies between the NICs of a cluster. Ways are fixed by source and destination (as static routing does), so that
+// the same cluster gives the same times. Every NIC has a hop out of the node and one into it, at the port's rate.
+class Network {
+ public:
+  virtual ~Network() = default;
+  virtual Crossing cross(Port from, Port to) const = 0;
+  // Hops and switches of the tree that in-network reduction uses for one rail: every hop once.
+  virtual Crossing tree_over(const std::vector<Port>& ports) const = 0;
+};
+
+// A sick link: the n-th hop between switches, with the share of its rate that is left.
+struct SickLink {
+  std::size_t index = 0;
+  double share = 1;  // 0: failed; ways avoid it
+};
+
+struct NetworkSpec {
+  std::string kind = "switch";  // switch, fat-tree, dragonfly, torus, rail-optimised
+  int nodes = 1;
+  int rails = 1;
+  BytesPerSecond port_rate = 0;
+  double taper = 1;        // fat tree: hosts to up-links, 2 for 2:1
+  int radix = 36;          // ports of a switch
+  std::vector<int> shape;  // torus: sizes; dragonfly: groups, routers a group, nodes a router
+  std::vector<SickLink> sick;
+};
+
+inline constexpr int most_nodes = 100000;
+
+// Adds the hops to `links`. Throws invalid_input: a shape that does not hold the nodes, ...
+std::unique_ptr<Network> make_network(const NetworkSpec& spec, FlowNetwork& links);
+
+}  // namespace waywiser::sim

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "waywiser/sim/network.hpp"
+
+namespace waywiser::sim {
+
+// What all kinds of network share: the ports' hops, and hops between switches that can be sick.
+class SwitchedNetwork : public Network {
+ public:
+  SwitchedNetwork(NetworkSpec spec, FlowNetwork& links);
+  Crossing tree_over(const std::vector<Port>& ports) const override;
+
+ protected:
+  LinkId out(Port port) const { return first_ + 2 * number(port); }
+  LinkId into(Port port) const { return first_ + 2 * number(port) + 1; }
+  // A hop between switches, in one direction. Sick ones are counted over both directions as one.
+  LinkId add_cable(double port_rates);
+  LinkId add_direction();
+  bool failed(LinkId link) const { return failed_.contains(link); }
+  // Of `count` parallel hops from `first` on, `stride` apart, the one that `key` chooses among those that work.
+  LinkId pick(LinkId first, LinkId stride, int count, std::size_t key) const;
+  const NetworkSpec& spec() const noexcept { return spec_; }
+
+ private:
+  std::uint32_t number(Port port) const { return static_cast<std::uint32_t>(port.node * spec_.rails + port.rail); }
+  NetworkSpec spec_;
+  FlowNetwork& links_;
+  LinkId first_ = 0;
+  std::size_t cables_ = 0;
+  double last_rate_ = 0;
+  bool last_failed_ = false;
+  std::map<LinkId, bool> failed_;
+};
+
+std::unique_ptr<Network> make_fat_tree(const NetworkSpec& spec, FlowNetwork& links);
+std::unique_ptr<Network> make_dragonfly(const NetworkSpec& spec, FlowNetwork& links);
+std::unique_ptr<Network> make_torus(const NetworkSpec& spec, FlowNetwork& links);
+
+}  // namespace waywiser::sim

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "waywiser/sim/costs.hpp"
+#include "waywiser/sim/flow_network.hpp"
+#include "waywiser/topology/graph.hpp"
+
+namespace waywiser::sim {
+
+// What bytes cross between two devices of a node, and how long the first one takes.
+struct Road {
+  std::vector<Use> uses;
+  Seconds latency = 0;
+};
+
+// The hops of one kind of node as links of a flow network, numbered from 0.
+//
+// A PCIe link, NVLink or socket link is two hops, one a direction; a memory is one that reads and writes share. Where
+// two devices that are not memory exchange data through a root complex, that root complex is a hop too, with the
+// capacity of its CPU generation (costs cpu.p2p_read, cpu.p2p_write, cpu.p2p_socket; nothing when they are 0).
+class NodeModel {
+ public:
+  // Keeps a copy of both.
+  NodeModel(Topology topology, Costs costs);
+  NodeModel(const NodeModel&) = delete;
+  NodeModel& operator=(const NodeModel&) = delete;
+
+  const std::vector<BytesPerSecond>& capacities() const noexcept { return capacities_; }
+  const std::vector<std::string>& names() const noexcept { return names_; }
+  // Throws invalid_input when nothing connects the two.
+  const Road& road(const std::string& from, const std::string& to, Links links = Links::all) const;
+  // A copy within one memory reads and writes it.
+  Road within(const std::string& memory) const;
+  // The NICs of the node with a rate, closest to `device` first.
+  std::vector<std::string> nics(const std::string& device, bool rdma) const;
+  std::string host_beside(const std::string& device) const;
+  // Of the hop between a NIC and its network.
+  BytesPerSecond port_rate(const std::string& nic) const;
+
+  const Topology& topology() const noexcept { return topology_; }
+  const Graph& graph() const noexcept { return graph_; }
+  const Costs& costs() const noexcept { return costs_; }
+
+ private:
+  void add(const std::string& name, BytesPerSecond capacity);
+  void add_link(const Link& link);
+  Road find(const std::string& from, const std::string& to, Links links) const;
+  void add_peer_limits(Road& road, const std::vector<Hop>& hops) const;
+  void use(Road& road, const std::string& name) const;
+
+  Topology topology_;
+  Costs costs_;
+  Graph graph_;
+  std::vector<BytesPerSecond> capacities_;
+  std::vector<std::string> names_;
+  std::map<std::string, LinkId> ids_;
+  mutable std::map<std::tuple<std::string, std::string, Links>, Road> roads_;
+};
+
+}  // namespace waywiser::sim

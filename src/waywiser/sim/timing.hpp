@@ -1,0 +1,32 @@
+#pragma once
+
+#include <vector>
+
+#include "waywiser/measure/profile.hpp"
+#include "waywiser/sim/models.hpp"
+#include "waywiser/sim/trace.hpp"
+
+namespace waywiser::sim {
+
+// What is timed: a path from one spot to another, with the meaning of each operation that measure/ gives it.
+struct Trial {
+  Path path;
+  Spot from, to;
+  Operation operation = Operation::latency;
+  Bytes bytes = 0;
+  // Of `loaded`: all that move at once; the first is the one whose time is told.
+  std::vector<std::pair<Spot, Spot>> pairs;
+};
+
+struct Timed {
+  Seconds seconds = 0;      // per transfer
+  Seconds cpu_seconds = 0;  // of the issuing CPU, per transfer
+  double bytes_moved = 0;   // over all flows of the run
+};
+
+// In a fresh world. Streams are as long as it takes for a steady rate: the time of a transfer is the slope between a
+// short and a long run of the same window, so that filling and draining the pipeline does not count.
+// Throws unavailable with the model's reason.
+Timed simulate(const NodeModel& node, const ClusterSpec& cluster, const Trial& trial, Trace* trace = nullptr);
+
+}  // namespace waywiser::sim

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/sim/engine.hpp"
+#include "waywiser/sim/network.hpp"
+#include "waywiser/sim/node_model.hpp"
+
+namespace waywiser::sim {
+
+// A device of a node of the cluster.
+struct Spot {
+  int node = 0;
+  std::string device;
+  bool operator==(const Spot&) const = default;
+};
+
+struct ClusterSpec {
+  NetworkSpec network;    // kind, shape; the nodes; rails and port rate come from the node
+  bool rdma_only = true;  // slow Ethernet ports beside are no rails
+  int nvlink_domain = 0;  // GPUs that one NVSwitch fabric joins across nodes; 0: only those of a node
+  bool in_network_reduction = false;
+};
+
+// The hops of all nodes and of the network in one engine. Node i has its hops at i * hops of a node.
+class World {
+ public:
+  World(const NodeModel& node, ClusterSpec spec);
+
+  Engine& engine() noexcept { return engine_; }
+  BytesPerSecond capacity(LinkId link) const { return engine_.network().capacity(link); }
+  const NodeModel& node() const noexcept { return node_; }
+  const ClusterSpec& spec() const noexcept { return spec_; }
+  int nodes() const noexcept { return spec_.network.nodes; }
+  const std::vector<std::string>& rails() const noexcept { return rails_; }  // NICs that lead into the network
+
+  // Within a node.
+  Road road(int node, const std::string& from, const std::string& to, Links links = Links::all) const;
+  Road within(int node, const std::string& memory) const;
+  // From a NIC to a NIC of another node.
+  Road cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
+  // True when both GPUs are in one NVLink domain that spans nodes.
+  bool share_domain(int a, int b) const;
+  // Over that domain's NVSwitches.
+  Road over_domain(int from, const std::string& from_gpu, int to, const std::string& to_gpu) const;
+  const Network& network() const noexcept { return *network_; }
+
+ private:
+  void add_domain();
+  int rail(const std::string& nic) const;
+  Road shifted(const Road& road, int node) const;
+
+  const NodeModel& node_;
+  ClusterSpec spec_;
+  Engine engine_;
+  std::vector<std::string> rails_;
+  std::unique_ptr<Network> network_;
+  LinkId domain_ = 0;
+  std::vector<std::string> gpus_;
+};
+
+// Adds the hops and the latency of `more` at the end of `road`.
+void extend(Road& road, const Road& more);
+
+}  // namespace waywiser::sim

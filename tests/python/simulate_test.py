@@ -1,0 +1,84 @@
+"""`waywiser simulate` and the example on the settings of three node types."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from waywiser.cli import run
+
+ROOT = Path(__file__).parents[2]
+
+
+def simulated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert run(["simulate", *arguments, "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert answer["simulated"] is True
+    return answer
+
+
+def times(curve: dict[str, Any]) -> dict[int, float]:
+    return {point["bytes"]: point["seconds"] for point in curve["points"]}
+
+
+def test_four_settings_of_three_node_types() -> None:
+    example = ROOT / "examples" / "05_rdma_settings.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, timeout=60, check=True)
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[0][0] == "Simulated:"
+    large = {line[0]: " ".join(line) for line in lines[1:] if line[1] == "bidirectional"}  # the last range of each
+    assert "gdr off, gdrcopy on" in large["hse-a"] and "gdr off, gdrcopy on" in large["hse-c"]
+    assert "gdr on, gdrcopy on" in large["hse-e"]
+    small = [" ".join(line) for line in lines[1:] if line[1] == "latency" and line[2] == "8"]
+    assert len(small) == 3 and all("gdr on, gdrcopy on" in line for line in small)
+
+
+def test_same_input_same_output(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("latency", "--machine", "hse-e", "--sizes", "8,1K,1M", "--vary", "gdr,gdrcopy,nics")
+    assert simulated(capsys, *arguments) == simulated(capsys, *arguments)
+
+
+def test_a_faster_port_is_faster(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("bandwidth", "--machine", "dgx-a100", "--sizes", "64M")
+    now = simulated(capsys, *arguments)["curves"][0]
+    then = simulated(capsys, *arguments, "--set", "nic=hdr200")["curves"][0]
+    slower = simulated(capsys, *arguments, "--set", "nic=edr100")["curves"][0]
+    assert times(now) == times(then)
+    assert times(slower)[64 << 20] > 1.5 * times(now)[64 << 20]
+
+
+def test_trace_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace, plot = tmp_path / "t.json", tmp_path / "p.svg"
+    arguments = ["latency", "--machine", "hse-a", "--sizes", "8,4M", "--set", "gdr=off"]
+    assert run(["simulate", *arguments, "--trace", str(trace), "--plot", str(plot)]) == 0
+    assert "SIMULATED" in capsys.readouterr().out
+    told = json.loads(trace.read_text())
+    assert told["otherData"]["simulated"] is True
+    rows = {event["args"]["name"] for event in told["traceEvents"] if event["ph"] == "M"}
+    assert {"0:gpu0.d2h", "0:nic0.send", "1:gpu0.h2d"} <= rows
+    assert "Simulated".upper() in plot.read_text().upper()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["speed", "--machine", "hse-a"], "write one of latency"),
+        (["latency"], "which machine"),
+        (["latency", "--machine", "nowhere"], "neither a file nor a machine"),
+        (["latency", "--machine", "hse-a", "--vary", "colour"], "write some of gdr"),
+        (["latency", "--machine", "hse-a", "--set", "nic=fast"], "edr100"),
+        (["latency", "--machine", "hse-a", "--set", "ucx.coppy=1"], "not a cost"),
+        (["latency", "--machine", "hse-a", "--sizes", "64K..8"], "below the first"),
+        (["latency", "--machine", "hse-a", "--pair", "gpu0>gpu9"], "is not in hse-a"),
+        (["latency", "--machine", "recorded-4xh200"], "no NIC"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    assert run(["simulate", *arguments]) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert words in said[-1]
