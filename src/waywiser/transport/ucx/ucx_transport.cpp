@@ -73,10 +73,7 @@ class UcxTransport : public Transport {
   void accept(Region destination, Stream& stream) override {
     prepare(destination.place, stream);
     const auto gpu = current_gpu();
-    ucp_tag_recv_info_t info{};
-    const UcxRequest request = worker_.receive(destination, tag, info);
-    if (request == nullptr) check_length(info, destination.bytes);
-    remember(receives_, request, destination.bytes);
+    remember(receives_, worker_.receive(destination, tag), destination.bytes);
   }
 
   void finish(Stream&, Deadline deadline) override {

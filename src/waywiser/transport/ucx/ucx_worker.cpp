@@ -136,10 +136,10 @@ UcxRequest UcxWorker::send(ConstRegion source, ucp_tag_t tag) {
                  "send");
 }
 
-UcxRequest UcxWorker::receive(Region destination, ucp_tag_t tag, ucp_tag_recv_info_t& info) {
+UcxRequest UcxWorker::receive(Region destination, ucp_tag_t tag) {
   ucp_request_param_t parameters = parameters_for(destination.place);
-  parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
-  parameters.recv_info.tag_info = &info;
+  // A request even when the message is there already: UCX before 1.16 tells its length in no other way.
+  parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   return checked(ucx_library().functions().tag_recv_nbx(worker_, destination.data, destination.bytes, tag, ~ucp_tag_t{},
                                                         &parameters),
                  "receive");

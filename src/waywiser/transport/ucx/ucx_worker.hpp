@@ -54,8 +54,8 @@ class UcxWorker {
 
   unsigned progress() { return ucx_library().functions().worker_progress(worker_); }
   UcxRequest send(ConstRegion source, ucp_tag_t tag);
-  // `info` is filled only when the receive has completed at once (the request is nullptr).
-  UcxRequest receive(Region destination, ucp_tag_t tag, ucp_tag_recv_info_t& info);
+  // Never nullptr: the request tells the length.
+  UcxRequest receive(Region destination, ucp_tag_t tag);
   UcxRequest flush();
   void cancel(UcxRequest request) { ucx_library().functions().request_cancel(worker_, request); }
   // The peer is gone: do not wait for it when closing.
