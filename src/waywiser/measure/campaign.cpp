@@ -1,35 +1,31 @@
 #include "waywiser/measure/campaign.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <set>
+#include <map>
 #include <tuple>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/measure/comparison.hpp"
-#include "waywiser/measure/search.hpp"
+#include "waywiser/measure/admission.hpp"
+#include "waywiser/measure/contention.hpp"
 #include "waywiser/measure/size_grid.hpp"
 #include "waywiser/measure/switches.hpp"
-#include "waywiser/measure/watch.hpp"
 
 namespace waywiser {
 namespace {
 
-// Of the budget, from the start; sizes around switches take the rest.
-constexpr double search_share = 0.2, grid_share = 0.8, look_again_share = 0.9;
-constexpr int most_passes = 8;
+// Of the budget, from the start: parameters, the grid, a second look at it, sizes around switches; further looks take
+// the rest.
+constexpr double search_share = 0.2, grid_share = 0.6, second_share = 0.75, refine_share = 0.9;
+constexpr int most_passes = 8, most_looks = 4;
+constexpr double close = 1.5, any = 1e9;  // times the fastest: paths that another look is for
 
-// A class of pairs with the paths that are measured for it.
-struct Work {
-  const Subject* subject;
-  std::vector<Path> paths;     // survivors, in the order of enumeration
-  std::vector<Path> searched;  // lost the search
-  std::vector<Operation> operations;
+// Paths that are compared at one size.
+struct Group {
+  std::size_t work;
+  Operation operation;
+  Bytes bytes;
+  auto operator<=>(const Group&) const = default;
 };
-
-bool contains(const std::vector<Path>& paths, const Path& path) {
-  return std::find(paths.begin(), paths.end(), path) != paths.end();
-}
 
 class Campaign {
  public:
@@ -38,51 +34,46 @@ class Campaign {
       : meter_(meter),
         options_(options),
         previous_(previous),
-        watch_(meter, options.budget_seconds, progress, [this] { return assemble(); }),
-        comparer_(meter, store_, options.seed, [this] { return watch_.keep_on(); }) {
+        watch_(meter, options.budget_seconds, progress, [this] { return result(); }),
+        comparer_(meter, found_.points, options.seed, [this] { return watch_.keep_on(); }),
+        admission_(meter, options, previous, found_, comparer_, watch_) {
     if (previous != nullptr) {
-      store_.add(previous->series);
-      searched_.add(previous->searched);
+      found_.points.add(previous->series);
+      found_.searched.add(previous->searched);
       for (const Rejected& entry : previous->rejected)
-        store_.reject(entry.path, entry.operation, entry.bytes, entry.reason);
+        found_.points.reject(entry.path, entry.operation, entry.bytes, entry.reason);
     }
-    for (const Subject& subject : subjects) work_.push_back({&subject, {}, {}, operations_of(subject.pair_class)});
+    for (const Subject& subject : subjects)
+      found_.work.push_back({&subject, {}, {}, operations_of(subject.pair_class)});
   }
 
   Profile run() {
     try {
-      search_all();
-      measure_grid();
-      look_again(look_again_share);
+      const std::vector<Group> grid = grid_groups();
+      for (const Work& work : found_.work) watch_.expect(admission_.steps(work));
+      watch_.expect(static_cast<int>(2 * grid.size()));
+      for (Work& work : found_.work) admission_.admit(work, search_share);
+      measure_grid(grid);
+      for (const Group& group : grid) {
+        look_again(group, second_share, close);
+        watch_.finish_step();
+      }
       refine();
-      look_again(1);
+      while (look_at_doubtful()) {
+      }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::interrupted) throw;
       watch_.stop();
     }
-    return assemble();
+    return result();
   }
 
  private:
-  struct Group {
-    const Work* work;
-    Operation operation;
-    Bytes bytes;
+  // What this run measured: how often, and whether the last two looks said the same.
+  struct Looks {
+    int count = 1;
+    bool agreed = false;
   };
-
-  bool begin(const PairClass& pair_class, Operation operation, Bytes bytes) {
-    const auto& [source, destination] = pair_class.members.front();
-    Path pair{{}, source, destination, pair_class.processes, {}};
-    return watch_.begin(pair_text(pair) + " " + std::string(name(operation)) + " " + format_bytes(bytes));
-  }
-
-  Effort effort(Bytes bytes, Seconds share) const {
-    Effort effort;
-    effort.most = options_.quick ? 15 : 41;
-    if (bytes >= (64u << 20)) effort.least = 3;
-    effort.share = share;
-    return effort;
-  }
 
   // `loaded` with one pair is `streaming`; a peer process serves one pair only.
   std::vector<Operation> operations_of(const PairClass& pair_class) const {
@@ -94,228 +85,118 @@ class Campaign {
     return chosen;
   }
 
-  // ---- which parameters ----
-  void search_all() {
-    for (const Work& work : work_)
-      for (const Family& family : work.subject->families)
-        watch_.expect(
-            static_cast<int>(expand(family).size() > 1 ? probes().size() * search_operations(work).size() : 0));
-    for (Work& work : work_) watch_.expect(static_cast<int>(grid_sizes(options_).size() * work.operations.size()));
-    for (Work& work : work_)
-      for (const Family& family : work.subject->families) admit(work, family);
-  }
-
-  std::vector<Bytes> probes() const { return probe_sizes(options_); }
-
-  static std::vector<Operation> search_operations(const Work& work) {
-    std::vector<Operation> chosen;
-    for (const Operation operation : {Operation::latency, Operation::streaming})
-      if (std::count(work.operations.begin(), work.operations.end(), operation)) chosen.push_back(operation);
-    if (chosen.empty() && !work.operations.empty()) chosen.push_back(work.operations.front());
-    return chosen;
-  }
-
-  // The paths of a family that can be used; the reason of the others once for the family.
-  std::vector<Path> usable(const Family& family) {
-    std::vector<Path> paths;
-    std::optional<std::string> reason;
-    for (const Path& path : expand(family)) {
-      auto why = meter_.why_unavailable(path);
-      if (!why) paths.push_back(path);
-      if (why && !reason) reason = std::move(why);
-    }
-    if (paths.empty() && reason) unavailable_.push_back({family.base, *reason});
-    return paths;
-  }
-
-  void admit(Work& work, const Family& family) {
-    const std::vector<Path> paths = usable(family);
-    std::vector<Path> survivors;
-    for (const Path& path : paths)
-      if (!store_.empty(path)) survivors.push_back(path);
-    if (survivors.empty()) survivors = paths.size() > 1 ? search(work, paths) : paths;
-    for (const Path& path : paths) {
-      if (!contains(survivors, path))
-        work.searched.push_back(path);
-      else if (open(path))
-        work.paths.push_back(path);
-    }
-  }
-
-  std::vector<Path> search(const Work& work, const std::vector<Path>& paths) {
-    std::vector<std::vector<Seconds>> times(paths.size());
-    for (const Operation operation : search_operations(work))
-      for (const Bytes bytes : probes()) {
-        search_at(work, paths, operation, bytes);
-        for (std::size_t i = 0; i < paths.size(); ++i) {
-          const Point* point = searched_.find(paths[i], operation, bytes);
-          times[i].push_back(point != nullptr && store_.rejection(paths[i], operation, bytes) == nullptr
-                                 ? point->seconds
-                                 : std::numeric_limits<Seconds>::infinity());
-        }
-        watch_.finish_step();
-      }
-    std::vector<Path> survivors;
-    for (const std::size_t i : cover(times, options_.quick ? 2 : 4)) survivors.push_back(paths[i]);
-    if (survivors.empty()) survivors.push_back(paths[paths.size() / 2]);
-    return survivors;
-  }
-
-  void search_at(const Work& work, const std::vector<Path>& paths, Operation operation, Bytes bytes) {
-    const bool known = std::any_of(paths.begin(), paths.end(),
-                                   [&](const Path& path) { return searched_.find(path, operation, bytes) != nullptr; });
-    if (known || watch_.left(search_share) <= 0 || !begin(work.subject->pair_class, operation, bytes)) return;
-    comparer_.search(paths, operation, bytes, searched_);
-  }
-
-  // First use, unless it is known.
-  bool open(const Path& path) {
-    if (!watch_.keep_on()) return true;
-    if (previous_ != nullptr)
-      for (const FirstUse& entry : previous_->first_use)
-        if (entry.path == path) {
-          first_use_.push_back(entry);
-          return true;
-        }
-    try {
-      first_use_.push_back({path, std::max(0.0, meter_.first_use(path))});
-      return true;
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::interrupted) throw;
-      unavailable_.push_back({path, error.what()});
-      return false;
-    }
-  }
-
-  // ---- the grid of sizes ----
-  bool anything_missing(const Group& group) const {
-    return std::any_of(group.work->paths.begin(), group.work->paths.end(),
-                       [&](const Path& path) { return comparer_.missing(path, group.operation, group.bytes); });
-  }
-
-  void measure_grid() {
+  std::vector<Group> grid_groups() const {
     std::vector<Group> groups;
     for (const Bytes bytes : grid_sizes(options_))
       for (const Operation operation : operations)
-        for (const Work& work : work_)
-          if (std::count(work.operations.begin(), work.operations.end(), operation))
-            groups.push_back({&work, operation, bytes});
+        for (std::size_t i = 0; i < found_.work.size(); ++i)
+          if (std::ranges::count(found_.work[i].operations, operation)) groups.push_back({i, operation, bytes});
+    return groups;
+  }
+
+  Effort effort(Bytes bytes, Seconds share) const {
+    Effort effort;
+    effort.most = options_.quick ? 11 : 31;
+    if (bytes >= (64u << 20)) effort.least = 3;
+    effort.share = share;
+    return effort;
+  }
+
+  void measure_grid(const std::vector<Group>& groups) {
     for (std::size_t i = 0; i < groups.size() && !watch_.stopped(); ++i) {
-      if (anything_missing(groups[i])) {
-        const auto left = static_cast<double>(groups.size() - i);
-        measure(groups[i], grid_share, 2 * watch_.left(grid_share) / left);
-      }
+      const auto left = static_cast<double>(groups.size() - i);
+      const std::vector<Path>& paths = found_.work[groups[i].work].paths;
+      const bool all = !options_.quick && groups[i].bytes < (64u << 20);
+      measure(groups[i], all ? paths : promising(groups[i]), grid_share, 2 * watch_.left(grid_share) / left);
       watch_.finish_step();
     }
   }
 
-  void measure(const Group& group, double budget_share, Seconds share) {
-    const Effort wanted = effort(group.bytes, share);
-    const Seconds least = comparer_.least_seconds(group.work->paths, group.operation, group.bytes, wanted);
-    if (watch_.left(budget_share) <= least) {
+  std::vector<Path> promising(const Group& group) const {
+    return promising_at(found_.points, found_.work[group.work].paths, group.operation, group.bytes);
+  }
+
+  void measure(const Group& group, const std::vector<Path>& paths, double until, Seconds share) {
+    const auto& [number, operation, bytes] = group;
+    if (std::ranges::none_of(paths, [&](const Path& path) { return comparer_.missing(path, operation, bytes); }))
+      return;
+    const Effort wanted = effort(bytes, share);
+    if (watch_.left(until) <= comparer_.least_seconds(paths, operation, bytes, wanted)) {
       ++left_out_;
       return;
     }
-    if (!begin(group.work->subject->pair_class, group.operation, group.bytes)) return;
-    comparer_.compare(group.work->paths, group.operation, group.bytes, wanted);
-    measured_.insert({group.work, group.operation, group.bytes});
+    if (!watch_.begin(found_.work[number].subject->pair_class, operation, bytes)) return;
+    comparer_.compare(paths, operation, bytes, wanted);
+    looks_.try_emplace(group);
   }
 
-  // What earlier runs measured stays as it is.
-  void look_again(double budget_share) {
-    for (const Work& work : work_)
-      for (const Operation operation : work.operations)
-        for (const Bytes bytes : doubtful_sizes(store_, work.paths, operation)) {
-          const auto found = measured_.find({&work, operation, bytes});
-          if (found == measured_.end() || watch_.stopped()) continue;
-          const Effort wanted = effort(bytes, watch_.left(budget_share) / 20);
-          const Seconds least = comparer_.again_seconds(work.paths, operation, bytes, wanted);
-          if (watch_.left(budget_share) <= least || !begin(work.subject->pair_class, operation, bytes)) continue;
-          comparer_.compare_again(work.paths, operation, bytes, wanted);
-        }
+  // Some time later, for a disturbance may last longer than a comparison. What earlier runs measured stays as it is.
+  bool look_again(const Group& group, double until, double within) {
+    const auto& [number, operation, bytes] = group;
+    const auto looks = looks_.find(group);
+    if (looks == looks_.end() || watch_.stopped()) return false;
+    const std::vector<Path> paths = close_at(found_.points, found_.work[number].paths, operation, bytes, within);
+    const Effort wanted = effort(bytes, watch_.left(until) / 20);
+    if (paths.size() < 2 || watch_.left(until) <= comparer_.again_seconds(paths, operation, bytes, wanted))
+      return false;
+    if (!watch_.begin(found_.work[number].subject->pair_class, operation, bytes)) return false;
+    looks->second = {looks->second.count + 1, comparer_.compare_again(paths, operation, bytes, wanted)};
+    return true;
   }
 
-  // ---- around the switches ----
   void refine() {
     for (int pass = 0; pass < most_passes && !watch_.stopped(); ++pass)
-      for (const Work& work : work_)
-        for (const Operation operation : work.operations)
-          for (const Bytes bytes : switch_sizes(store_, work.paths, operation)) refine_at(work, operation, bytes);
+      for (std::size_t i = 0; i < found_.work.size(); ++i)
+        for (const Operation operation : found_.work[i].operations)
+          for (const Bytes bytes : switch_sizes(found_.points, found_.work[i].paths, operation))
+            refine_at({i, operation, bytes});
   }
 
-  void refine_at(const Work& work, Operation operation, Bytes bytes) {
+  void refine_at(const Group& group) {
     watch_.expect(1);
-    measure({&work, operation, bytes}, 1, watch_.left(1) / 4);
+    measure(group, promising(group), refine_share, watch_.left(refine_share) / 4);
     watch_.finish_step();
   }
 
-  // ---- the result ----
-  Profile assemble() {
-    Profile profile;
-    for (const Work& work : work_) {
-      profile.classes.push_back(work.subject->pair_class);
-      for (const Path& path : work.paths) add_series(profile.series, store_, path);
-      for (const Path& path : work.searched) add_series(profile.searched, searched_, path);
+  // One more look wherever looks did not agree; at all paths where a larger message took less. False when there is
+  // nothing left to do.
+  bool look_at_doubtful() {
+    std::vector<std::pair<Group, double>> again;
+    for (const auto& [group, looks] : looks_)
+      if (looks.count < most_looks && !looks.agreed) again.emplace_back(group, close);
+    for (const auto& [group, looks] : looks_)
+      if (looks.count < most_looks && doubtful(group)) again.emplace_back(group, any);
+    watch_.expect(static_cast<int>(again.size()));
+    int looked = 0;
+    for (const auto& [group, within] : again) {
+      looked += look_again(group, 1, within);
+      watch_.finish_step();
     }
-    profile.first_use = first_use_;
-    profile.unavailable = unavailable_;
-    profile.rejected = store_.rejected();
-    profile.simulated = meter_.simulated();
+    return looked > 0;
+  }
+
+  bool doubtful(const Group& group) const {
+    const std::vector<Bytes> sizes = doubtful_sizes(found_.points, found_.work[group.work].paths, group.operation);
+    return std::ranges::count(sizes, group.bytes) != 0;
+  }
+
+  Profile result() const {
+    Profile profile = assemble(found_, meter_, previous_);
     profile.state = {{"interrupted", watch_.stopped()},           {"quick", options_.quick},
                      {"budget_seconds", options_.budget_seconds}, {"seconds", watch_.elapsed()},
                      {"comparisons_left_out", left_out_},         {"notes", comparer_.notes()}};
-    carry_over(profile);
     return profile;
-  }
-
-  void add_series(std::vector<Series>& list, const PointStore& from, const Path& path) const {
-    for (const Operation operation : operations) {
-      Series series{path, operation, from.points(path, operation), 0, {}};
-      if (series.points.empty()) continue;
-      const Limit limit = meter_.limit(path, operation);
-      series.limit = limit.rate;
-      series.limit_source = limit.source;
-      list.push_back(std::move(series));
-    }
-  }
-
-  // What an earlier run measured for pairs that this one was not asked for.
-  void carry_over(Profile& profile) const {
-    if (previous_ == nullptr) return;
-    for (const PairClass& old : previous_->classes) {
-      const auto same = [&](const Path& path) {
-        return path.processes == old.processes && path.source == old.members.front().first &&
-               path.destination == old.members.front().second;
-      };
-      if (std::any_of(work_.begin(), work_.end(), [&](const Work& work) {
-            const PairClass& mine = work.subject->pair_class;
-            return mine.processes == old.processes && mine.members.front() == old.members.front();
-          }))
-        continue;
-      profile.classes.push_back(old);
-      const auto carry = [&](auto& into, const auto& from) {
-        std::copy_if(from.begin(), from.end(), std::back_inserter(into),
-                     [&](const auto& entry) { return same(entry.path); });
-      };
-      carry(profile.series, previous_->series);
-      carry(profile.searched, previous_->searched);
-      carry(profile.first_use, previous_->first_use);
-      carry(profile.unavailable, previous_->unavailable);
-      carry(profile.rejected, previous_->rejected);
-    }
   }
 
   Meter& meter_;
   const CampaignOptions& options_;
   const Profile* previous_;
+  Findings found_;
   Watch watch_;
-  int left_out_ = 0;
-  PointStore store_, searched_;
-  std::set<std::tuple<const Work*, Operation, Bytes>> measured_;  // by this run
   Comparer comparer_;
-  std::vector<Work> work_;
-  std::vector<FirstUse> first_use_;
-  std::vector<Unavailable> unavailable_;
+  Admission admission_;
+  std::map<Group, Looks> looks_;
+  int left_out_ = 0;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ constexpr Bytes largest_verified_for_each_operation = 4 << 20;
 constexpr int rounds_of_slow = 3;  // a path this much slower than the best gets no further rounds
 constexpr double slow = 2.0;
 constexpr double contending = 1.3;  // paths that must be known precisely
+constexpr double alike = 1.04;      // two looks at one path
 constexpr std::size_t most_notes = 64;
 
 std::string text_of(const Path& path) { return pair_text(path) + " " + label(path); }
@@ -104,16 +105,22 @@ void Comparer::compare(const std::vector<Path>& paths, Operation operation, Byte
   if (rounds >= std::min(effort.least, rounds_of_slow)) settle(contest, operation, bytes, store_);
 }
 
-void Comparer::compare_again(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) {
+bool Comparer::compare_again(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) {
   Contest contest = enter_all(paths, operation, bytes, true);
-  if (run_rounds(contest, effort) < std::min(effort.least, rounds_of_slow)) return;
+  if (run_rounds(contest, effort) < std::min(effort.least, rounds_of_slow)) return true;
+  const Seconds best = fastest(contest);
   PointStore fresh;
   settle(contest, operation, bytes, fresh);
+  bool agreed = true;
   for (const Path& path : paths) {
     const Point* now = fresh.find(path, operation, bytes);
     const Point* before = store_.find(path, operation, bytes);
-    if (now != nullptr && before != nullptr && now->seconds < before->seconds) store_.add(path, operation, *now);
+    if (now == nullptr || before == nullptr) continue;
+    const Seconds low = std::min(now->seconds, before->seconds), high = std::max(now->seconds, before->seconds);
+    if (low < contending * best && high > alike * low) agreed = false;
+    if (now->seconds < before->seconds) store_.add(path, operation, *now);
   }
+  return agreed;
 }
 
 void Comparer::search(const std::vector<Path>& paths, Operation operation, Bytes bytes, PointStore& searched) {

@@ -27,7 +27,8 @@ class Comparer {
   // Leaves out what the store has already, what was rejected, and what memory does not allow.
   void compare(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort);
   // Measures again what is there; of each path the lower median stays, for what disturbs a sample only ever adds to it.
-  void compare_again(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort);
+  // Whether the times of those that contend were about the same as before.
+  bool compare_again(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort);
   // Successive halving among the paths. Their times go to `searched`, not to the store; failures to the store.
   void search(const std::vector<Path>& paths, Operation operation, Bytes bytes, PointStore& searched);
 

@@ -10,11 +10,12 @@ namespace {
 constexpr Bytes largest_quick = 64u << 20;
 constexpr int last_cheap_power = 26;  // larger sizes take long: they come late
 
-int lateness(int power) {
-  if (power > last_cheap_power) return power % 2 == 0 ? 3 : 4;
+int lateness(int power, int largest) {
+  if (power == largest) return 2;
+  if (power > last_cheap_power) return power % 2 == 0 ? 4 : 5;
   if (power % 8 == 0) return 0;
   if (power % 4 == 0) return 1;
-  return power % 2 == 0 ? 2 : 4;
+  return power % 2 == 0 ? 3 : 5;
 }
 
 Bytes largest_size_of(const CampaignOptions& options) {
@@ -28,7 +29,9 @@ std::vector<Bytes> grid_sizes(const CampaignOptions& options) {
   for (int power = 0; power < 62; ++power)
     if (Bytes{1} << power >= options.min_bytes && Bytes{1} << power <= largest_size_of(options))
       powers.push_back(power);
-  std::stable_sort(powers.begin(), powers.end(), [](int a, int b) { return lateness(a) < lateness(b); });
+  const int largest = powers.empty() ? 0 : powers.back();
+  std::stable_sort(powers.begin(), powers.end(),
+                   [&](int a, int b) { return lateness(a, largest) < lateness(b, largest); });
   std::vector<Bytes> sizes;
   for (const int power : powers) sizes.push_back(Bytes{1} << power);
   if (sizes.empty()) sizes.push_back(options.min_bytes);

@@ -23,6 +23,12 @@ bool Watch::begin(std::string label) {
   return keep_on();
 }
 
+bool Watch::begin(const PairClass& pair_class, Operation operation, Bytes bytes) {
+  const auto& [source, destination] = pair_class.members.front();
+  const Path pair{{}, source, destination, pair_class.processes, {}};
+  return begin(pair_text(pair) + " " + std::string(name(operation)) + " " + format_bytes(bytes));
+}
+
 bool Watch::keep_on() {
   if (stopped_ || !progress_ || meter_.now() - reported_ < report_interval) return !stopped_;
   reported_ = meter_.now();

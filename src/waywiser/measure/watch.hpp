@@ -23,6 +23,7 @@ class Watch {
   void finish_step() { ++done_; }
   // Names what is going on; false when it is to stop.
   bool begin(std::string label);
+  bool begin(const PairClass& pair_class, Operation operation, Bytes bytes);
   // Reports now and then; false when the user has asked to stop.
   bool keep_on();
   void stop() { stopped_ = true; }

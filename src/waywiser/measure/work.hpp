@@ -1,0 +1,29 @@
+#pragma once
+
+#include <vector>
+
+#include "waywiser/measure/campaign.hpp"
+#include "waywiser/measure/point_store.hpp"
+
+namespace waywiser {
+
+// A class of pairs with the paths that are measured for it.
+struct Work {
+  const Subject* subject;
+  std::vector<Path> paths;     // survivors, in the order of enumeration
+  std::vector<Path> searched;  // lost the search
+  std::vector<Operation> operations;
+};
+
+// What a campaign has found so far.
+struct Findings {
+  std::vector<Work> work;
+  PointStore points, searched;
+  std::vector<FirstUse> first_use;
+  std::vector<Unavailable> unavailable;
+};
+
+// The findings as a profile, and what an earlier run measured for pairs that this one was not asked for.
+Profile assemble(const Findings& findings, const Meter& meter, const Profile* previous);
+
+}  // namespace waywiser
