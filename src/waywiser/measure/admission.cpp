@@ -10,6 +10,8 @@
 namespace waywiser {
 namespace {
 
+constexpr std::size_t worth_a_search = 3;  // paths of one family
+
 bool contains(const std::vector<Path>& paths, const Path& path) {
   return std::find(paths.begin(), paths.end(), path) != paths.end();
 }
@@ -27,7 +29,7 @@ std::vector<Operation> search_operations(const Work& work) {
 int Admission::steps(const Work& work) const {
   std::size_t steps = 0;
   for (const Family& family : work.subject->families)
-    if (expand(family).size() > 1) steps += probe_sizes(options_).size() * search_operations(work).size();
+    if (expand(family).size() >= worth_a_search) steps += probe_sizes(options_).size() * search_operations(work).size();
   return static_cast<int>(steps);
 }
 
@@ -53,7 +55,7 @@ void Admission::admit(Work& work, const Family& family, double until) {
   std::vector<Path> survivors;
   for (const Path& path : paths)
     if (!findings_.points.empty(path)) survivors.push_back(path);
-  if (survivors.empty()) survivors = paths.size() > 1 ? search(work, paths, until) : paths;
+  if (survivors.empty()) survivors = paths.size() >= worth_a_search ? search(work, paths, until) : paths;
   for (const Path& path : paths) {
     if (!contains(survivors, path))
       work.searched.push_back(path);

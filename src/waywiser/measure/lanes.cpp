@@ -9,7 +9,7 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds longest_wait = 60;
-constexpr Bytes alignment = 256;
+constexpr Bytes alignment = 64;  // a larger power of two would put all small slots into a few sets of the cache
 constexpr Bytes smallest_buffer = 1 << 20;
 
 Bytes needed(Bytes bytes, int slots) {

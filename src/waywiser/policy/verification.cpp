@@ -1,212 +1,116 @@
 #include "waywiser/policy/verification.hpp"
 
 #include <algorithm>
-#include <set>
+#include <random>
+#include <tuple>
 
-#include "waywiser/base/error.hpp"
-#include "waywiser/measure/contest.hpp"
 #include "waywiser/measure/watch.hpp"
-#include "waywiser/policy/chooser.hpp"
+#include "waywiser/policy/trial.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr double hopeless = 1.5;  // a path this much slower than the best so far needs no further rounds
-constexpr double limit_of_loss = 1.05;
-constexpr Bytes large = 16 << 20;  // every transfer of this size takes long: fewer rounds
-
-struct Case {
-  const PairClass* pair_class;
-  Operation operation;
-  Bytes bytes;
-  Path chosen;
-  std::vector<Path> others;
-  Seconds expected;  // of one round, from the profile
-};
-
-// 3, 5, 12, 20, 48, ...: between the powers of two. Most are whole words, as most messages are; every sixth is odd.
-std::vector<Bytes> sizes_between(Bytes least, Bytes most, bool quick) {
-  std::vector<Bytes> sizes;
-  for (int power = 0; power < 60; ++power) {
-    if (quick && power % 2 == 1) continue;
-    const Bytes unit = Bytes{1} << power;
-    const Bytes size = (power / (quick ? 2 : 1)) % 2 == 0 ? 3 * unit : 2 * unit + unit / 2 + (power % 6 == 5 ? 1 : 0);
-    if (size > least && size < most) sizes.push_back(size);
-  }
-  return sizes;
-}
+constexpr int least_sittings = 2;     // of every duel, some time apart: a disturbance may last longer than one
+constexpr double first_share = 0.55;  // of the budget, for finding rivals
 
 class Verifier {
  public:
   Verifier(const Profile& profile, const Plan& plan, Meter& meter, const CampaignOptions& options,
            const ProgressCallback& progress)
-      : profile_(profile),
-        chooser_(plan),
-        meter_(meter),
-        options_(options),
-        watch_(meter, options.budget_seconds, progress),
-        order_(mechanism_names(profile)) {}
+      : options_(options), watch_(meter, options.budget_seconds, progress), random_(options.seed + 17) {
+    const auto keep_on = [this] { return watch_.keep_on(); };
+    std::uint64_t seed = options.seed + 1000;
+    for (VerificationCase& entry : verification_cases(profile, Chooser(plan), options))
+      trials_.emplace_back(std::move(entry), meter, ++seed, keep_on);
+    for (Trial& trial : trials_) order_.push_back(&trial);
+  }
 
   Verification run() {
-    std::vector<Case> cases = all_cases();
-    // In random order, so that a budget that ends early leaves a fair sample; what takes far more than its share last.
-    std::mt19937_64 random(options_.seed + 17);
-    for (std::size_t i = cases.size(); i > 1; --i) std::swap(cases[i - 1], cases[random() % i]);
-    watch_.expect(static_cast<int>(cases.size()));
-    std::vector<const Case*> late;
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      const Seconds fair = watch_.left() / static_cast<double>(cases.size() - i);
-      if (cases[i].expected * rounds(cases[i].bytes) > 4 * fair)
-        late.push_back(&cases[i]);
-      else
-        visit(cases[i]);
+    watch_.expect(static_cast<int>(order_.size()) * (1 + least_sittings));
+    find_rivals();
+    for (int sitting = 0; sitting < least_sittings; ++sitting) sit(false);
+    while (sit(true)) {
     }
-    for (const Case* entry : late) visit(*entry);
-    std::sort(result_.cases.begin(), result_.cases.end(), [](const VerifiedCase& a, const VerifiedCase& b) {
-      return std::tuple(a.chosen.processes, a.chosen.source, a.chosen.destination, a.operation, a.bytes) <
-             std::tuple(b.chosen.processes, b.chosen.source, b.chosen.destination, b.operation, b.bytes);
-    });
-    result_.interrupted = watch_.stopped();
-    return std::move(result_);
+    return result();
   }
 
  private:
-  // Here the order of mechanisms does not matter: all take part.
-  static MechanismOrder mechanism_names(const Profile& profile) {
-    MechanismOrder order;
-    for (const Series& series : profile.series) order.push_back(series.path.mechanism);
-    return order;
+  void shuffle() {
+    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random_() % i]);
   }
 
-  void visit(const Case& entry) {
-    if (watch_.left() <= entry.expected * (rounds(entry.bytes) + 1)) {
-      ++result_.skipped;
-      return;
+  // In random order, so that a budget that ends early leaves a fair sample; what takes far more than its share last.
+  void find_rivals() {
+    shuffle();
+    std::vector<Trial*> late;
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const Seconds fair = watch_.left(first_share) / static_cast<double>(order_.size() - i);
+      if (4 * fair < cost(*order_[i]))
+        late.push_back(order_[i]);
+      else
+        find_rival(*order_[i], first_share);
     }
-    if (watch_.begin("verify " + pair_text(entry.chosen) + " " + std::string(name(entry.operation)) + " " +
-                     format_bytes(entry.bytes)))
-      verify(entry);
+    for (Trial* trial : late) find_rival(*trial, 1);
+  }
+
+  // Warm-up and the rounds that even a slow path takes part in.
+  static Seconds cost(const Trial& trial) { return 4 * trial.entry().expected; }
+
+  void find_rival(Trial& trial, double until) {
+    if (watch_.left(until) > cost(trial) && watch_.begin(label_of(trial))) trial.find_rival();
     watch_.finish_step();
   }
 
-  std::vector<Case> all_cases() const {
-    std::vector<Case> cases;
-    for (const PairClass& pair_class : profile_.classes)
-      for (const Operation operation : operations) {
-        const Candidates all = candidates(profile_, pair_class, operation, order_);
-        if (!all.series.empty() && all.measured_as == operation) add_cases(cases, pair_class, operation, all);
+  static std::string label_of(const Trial& trial) {
+    return "verify " + pair_text(trial.entry().chosen) + " " + std::string(name(trial.entry().operation)) + " " +
+           format_bytes(trial.entry().bytes);
+  }
+
+  // One sitting of each duel, or of those that are not decided. False when there was none.
+  bool sit(bool undecided_only) {
+    shuffle();
+    int sat = 0;
+    const int rounds = options_.quick ? 7 : 9;
+    for (Trial* trial : order_) {
+      const bool wanted = trial->has_rival() && trial->pairs() < most_pairs() && !(undecided_only && trial->decided());
+      const Seconds seconds = wanted ? 2 * (rounds + 2) * seconds_of(*trial) : 0;
+      if (wanted && watch_.left() > seconds && watch_.begin(label_of(*trial))) {
+        trial->duel(rounds);
+        ++sat;
       }
-    return cases;
-  }
-
-  void add_cases(std::vector<Case>& cases, const PairClass& pair_class, Operation operation,
-                 const Candidates& all) const {
-    const auto& [source, destination] = pair_class.members.front();
-    Bytes least = ~Bytes{0}, most = 0;
-    std::set<Bytes> used;
-    for (const Cost& cost : all.costs)
-      for (const Point& point : cost.points()) {
-        used.insert(point.bytes);
-        least = std::min(least, point.bytes);
-        most = std::max(most, point.bytes);
-      }
-    for (const Bytes bytes : sizes_between(least, most, options_.quick)) {
-      const PlanRow* row = chooser_.choose(source, destination, pair_class.processes, operation, bytes);
-      if (row == nullptr || used.contains(bytes)) continue;
-      Case entry{&pair_class, operation, bytes, row->path, {}, 0};
-      for (std::size_t i = 0; i < all.series.size(); ++i) {
-        if (!all.costs[i].known(static_cast<double>(bytes))) continue;
-        entry.expected += std::max(sample_aim(operation), all.costs[i].seconds(static_cast<double>(bytes)));
-        if (!(all.series[i]->path == row->path)) entry.others.push_back(all.series[i]->path);
-      }
-      cases.push_back(std::move(entry));
+      if (!undecided_only) watch_.finish_step();
     }
+    return sat > 0 && !watch_.stopped();
   }
 
-  static int rounds(Bytes bytes) { return bytes < large ? 7 : 5; }
+  int most_pairs() const { return options_.quick ? 60 : 120; }
 
-  void verify(const Case& entry) {
-    Contest contest(meter_, entry.operation, entry.bytes, options_.seed + 1000 + result_.cases.size());
-    contest.enter(entry.chosen);
-    for (const Path& path : entry.others)
-      if (watch_.keep_on()) contest.enter(path);
-    for (int round = 0; round < rounds(entry.bytes) && watch_.keep_on(); ++round) {
-      contest.round();
-      if (round >= 2 || entry.bytes >= large) drop_hopeless(contest);
+  static Seconds seconds_of(const Trial& trial) {
+    const auto so_far = trial.result();
+    return std::max(sample_aim(trial.entry().operation), so_far ? so_far->chosen_seconds : 0);
+  }
+
+  Verification result() const {
+    Verification found;
+    for (const Trial& trial : trials_) {
+      if (auto entry = trial.result())
+        found.cases.push_back(std::move(*entry));
+      else
+        ++found.skipped;
     }
-    const Contender& chosen = contest.contenders().front();
-    if (watch_.stopped()) return;
-    if (chosen.samples.size() < 3) return add_failure(entry, chosen);
-    const Contender* best = &chosen;
-    for (const Contender& contender : contest.contenders())
-      if (!contender.failed && contender.samples.size() >= 3 && contender.typical() < best->typical())
-        best = &contender;
-    VerifiedCase result;
-    result.operation = entry.operation;
-    result.bytes = entry.bytes;
-    result.chosen = result.best = entry.chosen;
-    result.chosen_seconds = result.best_seconds = chosen.typical();
-    result.equal = true;
-    if (best != &chosen && !duel(entry, best->path, result)) return;
-    result_.cases.push_back(std::move(result));
+    std::sort(found.cases.begin(), found.cases.end(), [](const VerifiedCase& a, const VerifiedCase& b) {
+      return std::tuple(a.chosen.processes, a.chosen.source, a.chosen.destination, a.operation, a.bytes) <
+             std::tuple(b.chosen.processes, b.chosen.source, b.chosen.destination, b.operation, b.bytes);
+    });
+    found.interrupted = watch_.stopped();
+    return found;
   }
 
-  static void drop_hopeless(Contest& contest) {
-    Seconds best = contest.contenders().front().typical();
-    for (const Contender& contender : contest.contenders())
-      if (contender.active) best = std::min(best, contender.typical());
-    for (std::size_t i = 1; i < contest.contenders().size(); ++i)
-      if (Contender& contender = contest.contenders()[i]; contender.least() > hopeless * best) contender.active = false;
-  }
-
-  void add_failure(const Case& entry, const Contender& chosen) {
-    VerifiedCase result;
-    result.operation = entry.operation;
-    result.bytes = entry.bytes;
-    result.chosen = result.best = entry.chosen;
-    result.ratio = 1000;
-    result.ratio_interval = {1000, 1000};
-    result.failed = chosen.failed.value_or("no time could be measured");
-    result_.cases.push_back(std::move(result));
-  }
-
-  // Fresh pairs of rounds until it is clear on which side of 5 % the ratio lies. False when stopped.
-  bool duel(const Case& entry, const Path& rival, VerifiedCase& result) {
-    const int most = options_.quick ? 25 : 41;
-    Contest contest(meter_, entry.operation, entry.bytes, options_.seed + 5000 + result_.cases.size());
-    contest.enter(entry.chosen);
-    contest.enter(rival);
-    Summary ratio;
-    for (int round = 1; round <= most; ++round) {
-      if (!watch_.keep_on()) return false;
-      contest.round();
-      const auto& chosen = contest.contenders()[0].samples;
-      const auto& other = contest.contenders()[1].samples;
-      if (chosen.size() != other.size() || chosen.empty()) return true;  // the rival failed: it is no rival
-      if (round < 9) continue;
-      ratio = paired_ratio(chosen, other);
-      if (ratio.interval.high < limit_of_loss || ratio.interval.low > limit_of_loss) break;
-    }
-    result.chosen_seconds = contest.contenders()[0].typical();
-    result.best_seconds = contest.contenders()[1].typical();
-    result.ratio_interval = ratio.interval;
-    result.equal = ratio.interval.low <= 1 && ratio.interval.high >= 1;
-    if (ratio.median <= 1) {  // it only looked faster
-      result.best_seconds = result.chosen_seconds;
-      return true;
-    }
-    result.best = rival;
-    result.ratio = ratio.median;
-    return true;
-  }
-
-  const Profile& profile_;
-  Chooser chooser_;
-  Meter& meter_;
   const CampaignOptions& options_;
   Watch watch_;
-  MechanismOrder order_;
-  Verification result_;
+  std::mt19937_64 random_;
+  std::vector<Trial> trials_;
+  std::vector<Trial*> order_;
 };
 
 Json to_json(const VerifiedCase& entry) {
@@ -222,6 +126,7 @@ Json to_json(const VerifiedCase& entry) {
           {"ratio", entry.ratio},
           {"ratio_low", entry.ratio_interval.low},
           {"ratio_high", entry.ratio_interval.high},
+          {"pairs", entry.pairs},
           {"within_5_percent", entry.within()},
           {"equal", entry.equal},
           {"failed", entry.failed}};
@@ -236,16 +141,19 @@ Verification verify_plan(const Profile& profile, const Plan& plan, Meter& meter,
 
 Json to_json(const Verification& verification) {
   int within = 0;
-  double worst = 1;
+  std::vector<double> ratios;
   Json rows = Json::array();
   for (const VerifiedCase& entry : verification.cases) {
     within += entry.within();
-    worst = std::max(worst, entry.ratio);
+    ratios.push_back(entry.ratio);
     rows.push_back(to_json(entry));
   }
+  std::sort(ratios.begin(), ratios.end());
   return {{"cases", verification.cases.size()},
           {"within_5_percent", within},
-          {"worst_ratio", worst},
+          {"median_ratio", ratios.empty() ? 1 : quantile(ratios, 0.5)},
+          {"ratio_95", ratios.empty() ? 1 : quantile(ratios, 0.95)},
+          {"worst_ratio", ratios.empty() ? 1 : ratios.back()},
           {"skipped", verification.skipped},
           {"interrupted", verification.interrupted},
           {"rows", rows}};

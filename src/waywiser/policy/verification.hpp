@@ -3,10 +3,11 @@
 #include "waywiser/measure/campaign_options.hpp"
 #include "waywiser/measure/meter.hpp"
 #include "waywiser/measure/statistics.hpp"
-#include "waywiser/policy/candidates.hpp"
 #include "waywiser/policy/plan.hpp"
 
 namespace waywiser {
+
+inline constexpr double limit_of_loss = 1.05;
 
 // One case: a class of pairs, an operation and a size that was not used for choosing.
 struct VerifiedCase {
@@ -17,8 +18,9 @@ struct VerifiedCase {
   double ratio = 1;  // median over rounds of chosen / best, measured next to each other; 1 when chosen is best
   Interval ratio_interval{1, 1};
   bool equal = false;  // the interval of the ratio includes 1
+  int pairs = 0;       // of samples in the ratio; 0: no other path came near
   std::string failed;  // why the chosen path did not work here: the worst outcome, with a ratio of 1000
-  bool within() const { return failed.empty() && ratio <= 1.05; }
+  bool within() const { return failed.empty() && ratio <= limit_of_loss; }
 };
 
 struct Verification {
@@ -27,9 +29,9 @@ struct Verification {
   bool interrupted = false;
 };
 
-// Measures the chosen path against every other one in interleaved rounds. When another one looks faster, the two are
-// measured again in fresh pairs of rounds, and only those count: the least of several noisy medians is too small by
-// nature. A case is within 5 % when the median of these paired ratios is at most 1.05; "equal" alone does not count.
+// Measures the chosen path against every other one in interleaved rounds, to find the one that looks fastest; then
+// these two in fresh pairs of rounds, at several times, until it is clear on which side of 5 % their ratio lies. A case
+// is within 5 % when the median of these paired ratios is at most 1.05; "equal" alone does not count.
 Verification verify_plan(const Profile& profile, const Plan& plan, Meter& meter, const CampaignOptions& options,
                          const ProgressCallback& progress);
 

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "waywiser/measure/contest.hpp"
+#include "waywiser/policy/verification.hpp"
+#include "waywiser/policy/verification_cases.hpp"
+
+namespace waywiser {
+
+// One case under test. First all paths run, to find out which other looks fastest; those samples serve for nothing
+// else, for the least of several noisy medians is too small by nature. Then that rival and the chosen path run in fresh
+// pairs of rounds, in several sittings.
+class Trial {
+ public:
+  Trial(VerificationCase entry, Meter& meter, std::uint64_t seed, std::function<bool()> keep_on)
+      : case_(std::move(entry)), meter_(meter), seed_(seed), keep_on_(std::move(keep_on)) {}
+
+  const VerificationCase& entry() const noexcept { return case_; }
+  void find_rival();
+  // One sitting. Nothing happens when there is no rival.
+  void duel(int rounds);
+  bool has_rival() const noexcept { return rival_.has_value(); }
+  int sittings() const noexcept { return sittings_; }
+  int pairs() const noexcept { return static_cast<int>(chosen_.size()); }
+  // On one side of 5 %, by the interval of the ratio.
+  bool decided() const;
+  // From the duels; from the first samples where there was no time for one. Nothing before find_rival() has ended.
+  std::optional<VerifiedCase> result() const;
+
+ private:
+  void keep_first_samples(const Contender& chosen, const Contender& best);
+
+  VerificationCase case_;
+  Meter& meter_;
+  std::uint64_t seed_;
+  std::function<bool()> keep_on_;
+  bool begun_ = false;
+  std::string failed_;
+  Seconds first_seconds_ = 0;  // of the chosen path
+  std::optional<Path> rival_;
+  std::vector<Seconds> chosen_, other_;              // of the duels
+  std::vector<Seconds> first_chosen_, first_other_;  // of the search for a rival
+  int sittings_ = 0;
+};
+
+}  // namespace waywiser
