@@ -1,8 +1,9 @@
-"""The progress bar of a stage, on standard error, with the time left; lines where there is no terminal."""
+"""The progress bar of a stage, on standard error, with the time left at most; lines where there is no terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -11,6 +12,8 @@ from rich.text import Text
 
 from waywiser.checked import clean
 from waywiser.stages import Show
+
+_LONGEST_SILENCE = 10.0
 
 
 def error_console() -> Console:
@@ -28,7 +31,7 @@ def bar(title: str) -> Iterator[Show]:
     """A progress bar; yields what a stage calls to move it."""
     console = error_console()
     if not console.is_terminal:
-        yield _lines(title)
+        yield lines(title)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -40,7 +43,7 @@ def bar(title: str) -> Iterator[Show]:
         task = progress.add_task(title, total=None, left="")
 
         def show(done: int, total: int, seconds_left: float, label: str) -> None:
-            left = Text(f"{_left(seconds_left)} left  {clean(label)}").plain.replace("[", r"\[")
+            left = Text(f"{_left(seconds_left)}  {clean(label)}").plain.replace("[", r"\[")
             progress.update(task, completed=done, total=total or None, left=left[: max(10, console.width - 60)])
 
         yield show
@@ -48,17 +51,19 @@ def bar(title: str) -> Iterator[Show]:
 
 def _left(seconds: float) -> str:
     whole = max(0, round(seconds))
-    return f"{whole // 60}:{whole % 60:02d}"
+    return f"at most {whole // 60}:{whole % 60:02d} left"
 
 
-def _lines(title: str) -> Show:
-    tenth = -1
+def lines(title: str, clock: Callable[[], float] = time.monotonic) -> Show:
+    """A line for each tenth of the steps, and after ten seconds without one."""
+    tenth, said = -1, clock()
 
     def show(done: int, total: int, seconds_left: float, label: str) -> None:
-        nonlocal tenth
+        nonlocal tenth, said
         now = 10 * done // total if total else 0
-        if now != tenth:
-            tenth = now
-            say(f"{title}: {10 * now} % ({done} of {total}), {_left(seconds_left)} left")
+        if now == tenth and clock() - said < _LONGEST_SILENCE:
+            return
+        tenth, said = now, clock()
+        say(f"{title}: step {done} of {total}, {_left(seconds_left)}  {clean(label)}")
 
     return show

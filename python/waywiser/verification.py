@@ -43,6 +43,7 @@ class Verification:
     worst_ratio: float | None
     rows: tuple[Case, ...]
     skipped: int = 0
+    median_ratio: float | None = None
 
     @property
     def fraction(self) -> float | None:
@@ -84,4 +85,5 @@ def read_verification(value: Any, what: str) -> Verification:
     within = node.integer("within_5_percent", most=cases)
     worst = node.number("worst_ratio", above_zero=True) if cases and node.has("worst_ratio") else None
     rows = sorted((_read_case(row) for row in node.items("rows")), key=lambda row: -row.ratio)
-    return Verification(cases, within, worst, tuple(rows), node.integer("skipped", 0))
+    middle = node.number("median_ratio", above_zero=True) if cases and node.has("median_ratio") else None
+    return Verification(cases, within, worst, tuple(rows), node.integer("skipped", 0), middle)

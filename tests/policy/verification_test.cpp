@@ -55,6 +55,69 @@ TEST(Verification, NoiseOfFivePercentDoesNotMakeAGoodPlanLose) {
   }
 }
 
+// Twelve paths of one true time, and the first of them, which is chosen everywhere, `factor` times as slow afterwards.
+Verification with_equal_rivals(double factor, std::uint64_t seed) {
+  MadeUpMeter meter(0.05, seed);
+  std::vector<Family> families;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "path" + std::to_string(i);
+    meter.links[name] = {line(1e-6, 1e10)};
+    families.push_back({gpu_path(name), {}});
+  }
+  const Profile profile = run_campaign({testing::subject_of(families)}, meter, short_options(), nullptr, {});
+  Plan plan = choose(profile, {});
+  plan.rows.resize(1);
+  plan.rows[0].path = gpu_path("path0");
+  plan.rows[0].from_bytes = 0;
+  plan.rows[0].to_bytes = Bytes{1} << 40;
+  meter.links["path0"] = {[=](double bytes) { return factor * line(1e-6, 1e10)(bytes); }};
+  return verify_plan(profile, plan, meter, short_options(), {});
+}
+
+int within(const Verification& result) {
+  return static_cast<int>(std::ranges::count_if(result.cases, [](const VerifiedCase& entry) { return entry.within(); }));
+}
+
+TEST(Verification, ManyNoisyRivalsDoNotMakeAnEqualPathLose) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    const Verification result = with_equal_rivals(1.0, seed);
+    ASSERT_GE(result.cases.size(), 20u);
+    EXPECT_EQ(within(result), static_cast<int>(result.cases.size()));
+    EXPECT_LT(to_json(result)["median_ratio"].get<double>(), 1.02);
+  }
+}
+
+TEST(Verification, APlantedLoserIsCaught) {
+  for (const double factor : {1.07, 1.10})
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const Verification result = with_equal_rivals(factor, seed);
+      ASSERT_GE(result.cases.size(), 20u);
+      EXPECT_EQ(within(result), 0) << factor;
+      EXPECT_NEAR(to_json(result)["median_ratio"].get<double>(), factor, 0.015);
+    }
+}
+
+TEST(Verification, APathThreePercentSlowerIsWithinFive) {
+  const Verification result = with_equal_rivals(1.03, 1);
+  EXPECT_GE(within(result), static_cast<int>(0.95 * static_cast<double>(result.cases.size())));
+  EXPECT_NEAR(to_json(result)["median_ratio"].get<double>(), 1.03, 0.015);
+}
+
+// Of two sittings one falls into a disturbance of the chosen path: the case stays undecided and gets more.
+TEST(Verification, ADisturbanceThatLastsForOneSittingDoesNotDecide) {
+  MadeUpMeter meter = machine(0.02, 1);
+  const Tuned tuned = tune(meter);
+  const Seconds from = meter.now(), until = from + 0.02;
+  for (const char* name : {"a", "b", "c"}) {
+    const auto calm = meter.links[name].seconds;
+    meter.links[name].seconds = [&meter, calm, until](double bytes) {
+      return (meter.now() < until ? 2 : 1) * calm(bytes);
+    };
+  }
+  const Verification result = verify_plan(tuned.profile, tuned.plan, meter, short_options(), {});
+  EXPECT_GE(within(result), static_cast<int>(0.95 * static_cast<double>(result.cases.size())));
+}
+
 TEST(Verification, SizesAreNotThoseThatWereMeasured) {
   MadeUpMeter meter = machine(0, 1);
   const Tuned tuned = tune(meter);

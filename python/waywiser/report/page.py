@@ -48,10 +48,11 @@ def _verdict(results: Results) -> Markup:
     state = "good" if checked.fraction >= 0.95 else "bad"
     worst = checked.worst_ratio or 1.0
     lost = f"The worst case took {100 * (worst - 1):.0f} % longer." if worst > 1.005 else "No case was slower."
+    middle = f"The median is {checked.median_ratio:.3f} times the fastest. " if checked.median_ratio else ""
     figure = el("strong", f"{checked.within_5_percent} of {checked.cases}", class_=f"figure {state}")
     text = join(
         f"cases ({100 * checked.fraction:.1f} %) have the chosen road within 5 % of the fastest, ",
-        f"at sizes that were not used for choosing. {lost}",
+        f"at sizes that were not used for choosing. {middle}{lost}",
         f" For {checked.skipped} more cases no time was left." if checked.skipped else "",
     )
     bar = el("span", class_=f"bar {state}", style=f"--share:{checked.fraction:.4f}")

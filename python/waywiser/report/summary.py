@@ -87,7 +87,10 @@ def _verdict(results: Results) -> Text:
     if checked is None or checked.fraction is None:
         return Text("not verified", "yellow")
     text = f"chosen within 5 % of the fastest in {checked.within_5_percent} of {checked.cases} cases"
+    middle = f", median {checked.median_ratio:.2f} x" if checked.median_ratio else ""
     worst = f", worst {checked.worst_ratio:.2f} x" if checked.worst_ratio else ""
+    skipped = f"; {checked.skipped} more not run" if checked.skipped else ""
     return Text(
-        f"{text} ({format_percent(checked.fraction)}){worst}", "green" if checked.fraction >= 0.95 else "yellow"
+        f"{text} ({format_percent(checked.fraction)}){middle}{worst}{skipped}",
+        "green" if checked.fraction >= 0.95 else "yellow",
     )

@@ -31,7 +31,7 @@ CampaignOptions campaign_options_from_json(const Json& value, std::string_view w
 
 struct Progress {
   int done = 0, total = 0;
-  Seconds seconds_left = 0;
+  Seconds seconds_left = 0;  // at most: until the budget is used
   std::string label;
   std::optional<Profile> so_far = std::nullopt;  // from time to time: what a stop would leave
 };

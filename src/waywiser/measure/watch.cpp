@@ -32,8 +32,8 @@ bool Watch::begin(const PairClass& pair_class, Operation operation, Bytes bytes)
 bool Watch::keep_on() {
   if (stopped_ || !progress_ || meter_.now() - reported_ < report_interval) return !stopped_;
   reported_ = meter_.now();
-  const Seconds pace = done_ > 0 ? elapsed() / done_ * (total_ - done_) : left();
-  Progress progress{done_, total_, std::clamp(std::min(pace, left()), 0.0, budget_), label_, std::nullopt};
+  // The steps differ a thousandfold and the last ones take what time there is: only the budget is sure.
+  Progress progress{done_, total_, std::clamp(left(), 0.0, budget_), label_, std::nullopt};
   if (so_far_ && meter_.now() - saved_ >= save_interval) {
     saved_ = meter_.now();
     progress.so_far = so_far_();

@@ -11,6 +11,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double order_bias = 1e-4;  // per place in the order: decides between equals only
 constexpr double most_of_uncertain = 0.5;
+constexpr double ordinary_noise = 0.035;  // of a ratio of two medians that are known as well as was wanted
 constexpr double forced = 1e3;  // a switch outside the tolerance, should the rounding of sizes forbid all others
 
 std::size_t fastest(std::span<const Cost> costs, double bytes) {
@@ -98,7 +99,7 @@ class Selection {
     const double excess = costs_[i].seconds(bytes) / costs_[winner].seconds(bytes) - 1;
     if (excess == infinity) return infinity;
     const double noise = std::hypot(uncertainty(i, bytes), uncertainty(winner, bytes));
-    if (excess - noise > hysteresis_.tolerance) return infinity;
+    if (excess - std::max(0.0, noise - ordinary_noise) > hysteresis_.tolerance) return infinity;
     if (excess <= hysteresis_.equal && overlap(costs_[i].interval(bytes), costs_[winner].interval(bytes))) return 0;
     const double certain = std::max(0.0, excess - noise);
     const double belief = noise > 0 ? std::min(1.0, excess / (2 * noise)) : 1;

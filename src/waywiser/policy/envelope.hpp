@@ -14,7 +14,7 @@ struct Segment {
 };
 
 struct Hysteresis {
-  double tolerance = 0.04;  // nowhere worse than the fastest by more than this plus what the intervals leave open
+  double tolerance = 0.04;  // nowhere worse than the fastest by more than this, unless the intervals are unusually wide
   double equal = 0.03;      // overlapping intervals count as equal up to this difference of the medians
   double switching = 0.03;  // a switch must win more than this, summed over the measured sizes
 };

@@ -1,0 +1,18 @@
+"""Lines of progress where there is no terminal."""
+
+import pytest
+
+from waywiser.progress import lines
+
+
+def test_a_line_for_each_tenth_and_after_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    show = lines("measuring", lambda: now)
+    for second in range(100):
+        now = float(second)
+        show(min(second, 42), 100, 240.0 - second, "gpu0>gpu1 [red]latency[/] 4K")
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "measuring: step 0 of 100, at most 4:00 left  gpu0>gpu1 [red]latency[/] 4K"
+    assert "at most 3:20 left" in said[4]
+    steps = [int(line.split()[2]) for line in said]
+    assert steps == [0, 10, 20, 30, 40, 42, 42, 42, 42, 42]
