@@ -75,7 +75,8 @@ Verification with_equal_rivals(double factor, std::uint64_t seed) {
 }
 
 int within(const Verification& result) {
-  return static_cast<int>(std::ranges::count_if(result.cases, [](const VerifiedCase& entry) { return entry.within(); }));
+  return static_cast<int>(
+      std::ranges::count_if(result.cases, [](const VerifiedCase& entry) { return entry.within(); }));
 }
 
 TEST(Verification, ManyNoisyRivalsDoNotMakeAnEqualPathLose) {
