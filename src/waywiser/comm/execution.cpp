@@ -95,9 +95,10 @@ void Execution::start_send(const Step& step) {
 }
 
 void Execution::work_locally(const Step& step) {
-  if (step.kind == StepKind::copy)
+  const bool in_place = write(step.destination) == read(step.source);
+  if (step.kind == StepKind::copy && !in_place)
     std::memmove(write(step.destination), read(step.source), bytes(step.source));
-  else
+  if (step.kind == StepKind::reduce)
     reduce(call_.type, call_.op, write(step.destination), read(step.source), step.source.count);
 }
 

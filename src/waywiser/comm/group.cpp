@@ -9,9 +9,14 @@
 namespace waywiser {
 namespace {
 
+constexpr int largest_tag = 0x7fff;
+// Labels of neighbor_exchange; the very last one is of split.
+constexpr int exchange_labels = 0x8000;
+constexpr int exchange_tags = 0x7fff;
+
 void check_tag(int tag) {
-  if (tag < 0 || tag > largest_label)
-    throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " is not in 0 to 65535");
+  if (tag < 0 || tag > largest_tag)
+    throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " is not in 0 to 32767");
 }
 
 void check_host(Place place) {
@@ -45,25 +50,33 @@ Call Group::next_call(CallKind kind, ConstElements data, int peer, ReduceOp op, 
 }
 
 void Group::send(ConstElements data, int to, int tag) {
-  check_peer(to, "send to");
   check_tag(tag);
+  send_labelled(data, to, tag);
+}
+
+void Group::recv(Elements data, int from, int tag) {
+  check_tag(tag);
+  recv_labelled(data, from, tag);
+}
+
+void Group::send_labelled(ConstElements data, int to, int label) {
+  check_peer(to, "send to");
   check_host(data.region.place);
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
   Transfer transfer(*session_, call, rank(), data.region.bytes);
-  transfer.send(*members_, to, tag, data.region.data);
+  transfer.send(*members_, to, label, data.region.data);
   session_->wait(transfer);
   session_->end();
 }
 
-void Group::recv(Elements data, int from, int tag) {
+void Group::recv_labelled(Elements data, int from, int label) {
   check_peer(from, "recv from");
-  check_tag(tag);
   check_host(data.region.place);
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
   Transfer transfer(*session_, call, from, data.region.bytes);
-  transfer.receive(*members_, tag, data.region.data);
+  transfer.receive(*members_, label, data.region.data);
   session_->wait(transfer);
   session_->end();
 }
@@ -75,29 +88,51 @@ void Group::sendrecv(ConstElements data, int to, Elements into, int from, int ta
 }
 
 Future Group::start_send(ConstElements data, int to, int tag) {
-  check_peer(to, "send to");
   check_tag(tag);
+  return start_send_labelled(data, to, tag);
+}
+
+Future Group::start_recv(Elements data, int from, int tag) {
+  check_tag(tag);
+  return start_recv_labelled(data, from, tag);
+}
+
+Future Group::start_send_labelled(ConstElements data, int to, int label) {
+  check_peer(to, "send to");
   check_host(data.region.place);
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
   auto transfer = std::make_shared<Transfer>(*session_, call, rank(), data.region.bytes);
-  transfer->send(*members_, to, tag, data.region.data);
+  transfer->send(*members_, to, label, data.region.data);
   session_->start(transfer);
   session_->end();
   return {session_, transfer};
 }
 
-Future Group::start_recv(Elements data, int from, int tag) {
+Future Group::start_recv_labelled(Elements data, int from, int label) {
   check_peer(from, "recv from");
-  check_tag(tag);
   check_host(data.region.place);
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
   auto transfer = std::make_shared<Transfer>(*session_, call, from, data.region.bytes);
-  transfer->receive(*members_, tag, data.region.data);
+  transfer->receive(*members_, label, data.region.data);
   session_->start(transfer);
   session_->end();
   return {session_, transfer};
+}
+
+void Group::neighbor_exchange(std::span<const Exchange> neighbors) {
+  for (const Exchange& each : neighbors)
+    for (const int tag : {each.give_tag, each.take_tag})
+      if (tag < 0 || tag >= exchange_tags)
+        throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " of a neighbour is not in 0 to 32766");
+  std::vector<Future> under_way;
+  under_way.reserve(2 * neighbors.size());
+  for (const Exchange& each : neighbors)
+    under_way.push_back(start_recv_labelled(each.take, each.rank, exchange_labels + each.take_tag));
+  for (const Exchange& each : neighbors)
+    under_way.push_back(start_send_labelled(each.give, each.rank, exchange_labels + each.give_tag));
+  for (Future& future : under_way) future.wait();
 }
 
 void Group::run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
@@ -122,15 +157,6 @@ Future Group::start(const Call& call, std::shared_ptr<const Schedule> schedule, 
 
 void Group::execute(std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output, ReduceOp op) {
   run(next_call(CallKind::neighbor_exchange, input, -1, op), std::move(schedule), input, output);
-}
-
-void Group::neighbor_exchange(std::span<const Neighbor> neighbors) {
-  std::vector<Future> under_way;
-  for (const Neighbor& neighbor : neighbors)
-    under_way.push_back(start_recv(neighbor.take, neighbor.rank, largest_label));
-  for (const Neighbor& neighbor : neighbors)
-    under_way.push_back(start_send(neighbor.give, neighbor.rank, largest_label));
-  for (Future& future : under_way) future.wait();
 }
 
 }  // namespace waywiser

@@ -1,25 +1,27 @@
 #pragma once
 
-#include <map>
 #include <optional>
 #include <span>
 
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/future.hpp"
 #include "waywiser/comm/members.hpp"
-#include "waywiser/comm/schedule.hpp"
+#include "waywiser/comm/schedule_cache.hpp"
 #include "waywiser/comm/session.hpp"
 
 namespace waywiser {
 
 class Execution;
 class Window;
+struct CollectiveCall;
 
-// What one rank gives to another in a neighbor_exchange, and what it gets.
-struct Neighbor {
+// What one rank gives to another in a neighbor_exchange, and what it takes from it. Where two ranks are neighbours in
+// several ways, what is given with a tag (0 to 32766) is taken with the same.
+struct Exchange {
   int rank = 0;
   ConstElements give;
   Elements take;
+  int give_tag = 0, take_tag = 0;
 };
 
 // Ranks that talk to each other. All calls wait at most timeout() and name what they wait for; once one rank has
@@ -35,7 +37,7 @@ class Group {
   Seconds timeout() const noexcept { return session_->timeout(); }
   void set_timeout(Seconds timeout) { session_->set_timeout(timeout); }
 
-  // Messages between two ranks arrive in order; `tag` (0 to 65535) tells them apart. Sizes and types must agree.
+  // Messages between two ranks arrive in order; `tag` (0 to 32767) tells them apart. Sizes and types must agree.
   void send(ConstElements data, int to, int tag = 0);
   void recv(Elements data, int from, int tag = 0);
   void sendrecv(ConstElements data, int to, Elements into, int from, int tag = 0);
@@ -65,7 +67,7 @@ class Group {
   void gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root);
   void scatter(ConstElements input, Elements output, int root);
   void scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root);
-  void neighbor_exchange(std::span<const Neighbor> neighbors);
+  void neighbor_exchange(std::span<const Exchange> neighbors);
   Future start_all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum);
 
   // Runs a schedule that the caller has made: every rank its own.
@@ -78,13 +80,20 @@ class Group {
   Group(std::shared_ptr<Session> session, Members members);
 
   Call next_call(CallKind kind, ConstElements data, int peer, ReduceOp op = ReduceOp::sum, int root = -1);
+  void send_labelled(ConstElements data, int to, int label);
+  void recv_labelled(Elements data, int from, int label);
+  Future start_send_labelled(ConstElements data, int to, int label);
+  Future start_recv_labelled(Elements data, int from, int label);
   void check_peer(int rank, const char* what) const;
+  std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& call, DataType type);
   void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
+  void run_apart(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
   Future start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
 
   std::shared_ptr<Session> session_;
   std::shared_ptr<const Members> members_;
   std::uint64_t messages_ = 0, collectives_ = 0;
+  ScheduleCache schedules_;
   std::shared_ptr<Execution> execution_;  // of the collectives that wait
 };
 

@@ -22,11 +22,11 @@ std::optional<Group> Group::split(int color, int key) {
   };
   std::ranges::copy(std::array<std::int64_t, numbers>{color, key, session_->next_group}, of(rank()).begin());
   if (rank() == 0) {
-    for (int other = 1; other < size(); ++other) recv(of(other), other, split_tag);
-    for (int other = 1; other < size(); ++other) send(std::span(choices), other, split_tag);
+    for (int other = 1; other < size(); ++other) recv_labelled(of(other), other, split_tag);
+    for (int other = 1; other < size(); ++other) send_labelled(std::span(choices), other, split_tag);
   } else {
-    send(of(rank()), 0, split_tag);
-    recv(std::span(choices), 0, split_tag);
+    send_labelled(of(rank()), 0, split_tag);
+    recv_labelled(std::span(choices), 0, split_tag);
   }
   std::int64_t number = 0;
   for (int other = 0; other < size(); ++other) number = std::max(number, of(other)[2]);
