@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from waywiser.apply.setting import Setting, Settings
 
 FORMS = ("shell", "lmod", "slurm", "ucx.conf", "mca-params.conf", "nccl.conf")
-_TARGET_OF = {"ucx.conf": "ucx", "mca-params.conf": "openmpi", "nccl.conf": "nccl"}
+OWN_FILES = {"ucx.conf": "ucx", "mca-params.conf": "openmpi", "nccl.conf": "nccl"}
 _QUOTES = re.compile(r"[\\\"]")
 
 
 def render(settings: Settings, form: str, targets: Sequence[str]) -> str:
     """The text of one form; comments say what was measured."""
     chosen = [one for one in settings.settings if one.target in targets]
-    if form in _TARGET_OF:
-        return _own_file(settings, [one for one in chosen if one.target == _TARGET_OF[form]], form)
+    if form in OWN_FILES:
+        return _own_file(settings, [one for one in chosen if one.target == OWN_FILES[form]], form)
     mark = "--" if form == "lmod" else "#"
     lines = [f"{mark} {line}" for line in head(settings)]
     for one in chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from waywiser.apply.render import OWN_FILES, render
 from waywiser.apply.setting import SCHEMA, VERSION, Settings, read_settings
 from waywiser.errors import InputError
 from waywiser.files import read_json, write_text_atomically
@@ -20,9 +21,15 @@ def file_of(results: Path, fingerprint: str) -> Path:
 
 
 def keep(results: Path, settings: Settings) -> Path:
-    """Writes the settings under their fingerprint."""
+    """Writes the settings under their fingerprint, and beside them the libraries' own files."""
     file = file_of(results, settings.fingerprint)
     write_text_atomically(file, settings.to_json())
+    for form, target in OWN_FILES.items():
+        own = file.with_suffix(f".{form}")
+        if any(one.target == target for one in settings.settings):
+            write_text_atomically(own, render(settings, form, (target,)))
+        else:
+            own.unlink(missing_ok=True)
     return file
 
 

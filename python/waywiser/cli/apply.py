@@ -75,17 +75,12 @@ def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
 
 def _write(output: Path, settings: Settings, here: Machine) -> None:
     from waywiser.apply.nccl import TOPOLOGY_FILE
-    from waywiser.apply.render import render
     from waywiser.apply.store import keep
     from waywiser.files import write_text_atomically
     from waywiser.progress import say
     from waywiser.topology.nccl_writer import write_nccl
 
     file = keep(output, settings)
-    own = {"ucx.conf": "ucx", "mca-params.conf": "openmpi", "nccl.conf": "nccl"}
-    for name, target in own.items():
-        if any(one.target == target for one in settings.settings):
-            write_text_atomically(file.with_suffix(f".{name}"), render(settings, name, (target,)))
     if any(one.value == TOPOLOGY_FILE for one in settings.settings):
         write_text_atomically(file.with_name(TOPOLOGY_FILE), write_nccl(here.topology))
     say(f"settings kept in {file}")

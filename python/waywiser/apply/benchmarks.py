@@ -1,0 +1,142 @@
+"""The peers' own benchmarks: run once with given variables, answered as (test, size) -> seconds."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from waywiser.apply.setting import Setting
+from waywiser.errors import InputError
+
+Times = dict[tuple[str, int], float]
+Benchmark = Callable[[Mapping[str, str]], Times]
+# Three times a power of two: profiles are measured at powers of two.
+SIZES = (24, 1536, 12288, 98304, 786432, 6291456)
+_SECONDS = 180.0
+_OSU = {"ping-pong": "osu_latency", "one way": "osu_bw", "all-reduce": "osu_allreduce"}
+STEERING = ("UCX_", "OMPI_MCA_", "NCCL_", "MPIR_CVAR_")
+
+
+def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without variables that steer the libraries, or that tell of a job around this program."""
+    drop = (*STEERING, "OMPI_COMM_", "PMIX_", "PMI_", "ORTE_")
+    return {name: value for name, value in environment.items() if not name.startswith(drop)}
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], what: str) -> str:
+    """Standard output. Raises InputError when it fails or does not end; nothing it started is left running then."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True,
+            errors="replace", start_new_session=True,
+        )  # fmt: skip
+        try:
+            out, _ = process.communicate(timeout=_SECONDS)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(10)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise InputError(f"{what} did not end within {_SECONDS:.0f} s") from error
+            raise
+        said.seek(0)
+        lines = [line.strip() for line in (out + said.read(10_000)).splitlines() if line.strip(" -")]
+    if process.returncode != 0:
+        raise InputError(f"{what} failed ({process.returncode}): {' '.join(lines[:3])[:300]}")
+    return out
+
+
+def openmpi(ranks: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ) -> Benchmark:
+    """Through mpi4py, else the OSU Micro-Benchmarks. Raises InputError that says what is missing."""
+    beside = Path(sys.executable).with_name("mpirun")  # of the Open MPI that mpi4py finds
+    mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
+    if not mpirun:
+        raise InputError("verify --with openmpi needs mpirun, which is not in PATH")
+    osu = not importlib.util.find_spec("mpi4py")
+    if osu and not all(shutil.which(name) for name in _OSU.values()):
+        raise InputError("verify --with openmpi needs mpi4py (pip install mpi4py) or the OSU Micro-Benchmarks in PATH")
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+
+    def launched(variables: Mapping[str, str], *program: str) -> str:
+        told = [word for name in variables if not name.startswith("OMPI_") for word in ("-x", name)]
+        command = [mpirun, "-n", str(ranks), *told, *program]
+        return _run(command, {**environment, **root, **variables}, f"mpirun {Path(program[0]).name}")
+
+    def by_mpi4py(variables: Mapping[str, str]) -> Times:
+        script = str(Path(__file__).with_name("mpi_benchmark.py"))
+        return read_mpi4py(launched(variables, sys.executable, script, ",".join(map(str, sizes))))
+
+    def by_osu(variables: Mapping[str, str]) -> Times:
+        found: Times = {}
+        for test, program in _OSU.items():
+            found |= read_osu(test, launched(variables, program, "-m", f"{min(sizes)}:{max(sizes)}"), ranks, sizes)
+        return found
+
+    return by_osu if osu else by_mpi4py
+
+
+def read_mpi4py(text: str) -> Times:
+    """The last line of `mpi_benchmark.py`."""
+    try:
+        tests = json.loads(text.strip().splitlines()[-1])["tests"]
+        return {(test, int(size)): float(s) for test, times in tests.items() for size, s in times.items()}
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(f"the MPI benchmark printed no figures: {text[-200:]!r}") from error
+
+
+def read_osu(test: str, text: str, ranks: int, sizes: Sequence[int]) -> Times:
+    """Lines "size value": microseconds, or MB/s for the bandwidth."""
+    found: Times = {}
+    for size, value in re.findall(r"^(\d{1,12})\s+(\d{1,12}\.\d{1,6})", text, re.MULTILINE):
+        if int(size) in sizes and float(value) > 0:
+            found[test, int(size)] = int(size) / (float(value) * 1e6) if test == "one way" else float(value) * 1e-6
+    if not found:
+        raise InputError(f"{_OSU[test]} printed no figures")
+    return found
+
+
+def nccl(gpus: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ) -> Benchmark:
+    """Through nccl-tests. Raises InputError when they are missing."""
+    program = shutil.which("all_reduce_perf")
+    if not program:
+        raise InputError("verify --with nccl needs all_reduce_perf of nccl-tests in PATH")
+    if gpus < 2:
+        raise InputError("verify --with nccl needs two GPUs or more")
+
+    def run(variables: Mapping[str, str]) -> Times:
+        least, most = str(min(sizes)), str(max(sizes))
+        command = [program, "-b", least, "-e", most, "-f", "8", "-g", str(gpus), "-n", "50", "-w", "10"]
+        return read_nccl(_run(command, {**environment, **variables}, "all_reduce_perf"))
+
+    return run
+
+
+def read_nccl(text: str) -> Times:
+    """The table of all_reduce_perf: out-of-place time in microseconds; a wrong result is an error."""
+    found: Times = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 9 and words[0].isdecimal() and words[2] == "float":
+            if words[8] not in ("0", "N/A"):
+                raise InputError(f"all_reduce_perf: {words[8]} wrong results at {words[0]} bytes")
+            found["all-reduce", int(words[0])] = float(words[5]) * 1e-6
+    if not found:
+        raise InputError("all_reduce_perf printed no figures")
+    return found
+
+
+def groups_of(settings: Sequence[Setting], target: str) -> list[list[Setting]]:
+    """The settings of one library by group."""
+    groups: dict[str, list[Setting]] = {}
+    for one in settings:
+        if one.target == target:
+            groups.setdefault(one.group, []).append(one)
+    return list(groups.values())

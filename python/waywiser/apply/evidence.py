@@ -1,0 +1,47 @@
+"""What `verify` measured, kept beside the settings: every round of every variant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from waywiser.apply.prove import Proof
+from waywiser.apply.setting import Settings
+from waywiser.apply.store import file_of
+from waywiser.files import write_text_atomically
+from waywiser.stages import now
+
+SCHEMA = "waywiser.evidence"
+VERSION = 1
+
+
+def evidence_json(settings: Settings, library: str, proofs: Sequence[Proof], state: dict[str, str]) -> str:
+    """All times in seconds by variant, test and size, in the order of the rounds; a step for each proof."""
+    steps = []
+    for proof in proofs:
+        variants = [
+            {
+                "name": one.name,
+                "variables": dict(one.variables),
+                "seconds": [
+                    {"test": test, "bytes": size, "rounds": one.times((test, size))} for test, size in proof.cases
+                ],
+            }
+            for one in proof.variants
+        ]
+        verdicts = {name: {**vars(one), "wins": one.wins} for name, one in proof.verdicts.items()}
+        steps.append({"kept": proof.kept, "verdicts": verdicts, "variants": variants})
+    head = {"schema": SCHEMA, "version": VERSION, "created": now(), "fingerprint": settings.fingerprint}
+    body = {"machine": settings.machine, "library": library, "versions": settings.versions, "state": state}
+    return json.dumps({**head, **body, "steps": steps}, indent=1)
+
+
+def keep_evidence(
+    results: Path, settings: Settings, library: str, proofs: Sequence[Proof], state: dict[str, str]
+) -> Path:
+    """Writes it to evidence/FINGERPRINT-LIBRARY.json."""
+    name = file_of(results, settings.fingerprint).stem
+    file = results / "evidence" / f"{name}-{library}.json"
+    write_text_atomically(file, evidence_json(settings, library, proofs, state))
+    return file

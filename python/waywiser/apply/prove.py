@@ -1,0 +1,175 @@
+"""Settings against the default: interleaved rounds of the peer's own benchmark; what does not win is dropped.
+
+The base line runs twice in each round. What its two halves differ by is the noise that a setting has to beat.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from statistics import median
+
+from waywiser.apply.benchmarks import Benchmark, Times
+from waywiser.apply.setting import LeftOut, Setting, Settings
+
+AGAIN = "the same again"
+_WORTH = 1.03  # a smaller gain on average is not worth a setting
+_CHANCE = 0.05  # of calling any case faster by accident, over all cases together
+Case = tuple[str, int]
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Variables that were tried, under a name, with the times of every round."""
+
+    name: str
+    variables: Mapping[str, str]
+    rounds: tuple[Times, ...] = ()
+
+    def times(self, case: Case) -> list[float]:
+        """Seconds of one case, one for each round."""
+        return [one[case] for one in self.rounds]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A variant against the base line. `gain` is the geometric mean of the ratios of medians, above 1: faster.
+
+    `noise` is the same ratio, as a factor of at least 1, between the two runs of the base line.
+    """
+
+    gain: float
+    better: int
+    worse: int
+    cases: int
+    noise: float
+
+    @property
+    def wins(self) -> bool:
+        """Faster beyond chance in some cases, slower in fewer, and on average by more than the noise."""
+        return self.better > self.worse and self.gain >= max(_WORTH, self.noise**2)
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        counts = f"faster in {self.better} of {self.cases} cases, slower in {self.worse}"
+        return f"{self.gain:.2f} x the speed (noise {self.noise:.2f} x), {counts}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """All variants, the first being the base line; `kept` is the name of the one that won, else that of the base."""
+
+    variants: tuple[Variant, ...]
+    kept: str
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def base(self) -> str:
+        """The name of the base line."""
+        return self.variants[0].name
+
+    @property
+    def cases(self) -> list[Case]:
+        """Tests and sizes that every round of every variant has."""
+        common = set.intersection(*(set(one) for variant in self.variants for one in variant.rounds))
+        return [case for case in self.variants[0].rounds[0] if case in common]
+
+
+def measured(variants: Sequence[Variant], benchmark: Benchmark, rounds: int, tell: Tell) -> list[Variant]:
+    """Every variant once in each round, so that drift of the machine hits all alike; every other round backwards."""
+    found: list[list[Times]] = [[] for _ in variants]
+    for number in range(rounds):
+        order = list(range(len(variants)))
+        for index in order if number % 2 == 0 else reversed(order):
+            tell(f"round {number + 1} of {rounds}: {variants[index].name}")
+            found[index].append(benchmark(variants[index].variables))
+    return [replace(one, rounds=tuple(times)) for one, times in zip(variants, found, strict=True)]
+
+
+@cache
+def _arrangements(ones: int, others: int, inversions: int) -> int:
+    """In how many orders of two groups exactly so many pairs are the wrong way round."""
+    if inversions < 0:
+        return 0
+    if ones == 0 or others == 0:
+        return int(inversions == 0)
+    return _arrangements(ones - 1, others, inversions - others) + _arrangements(ones, others - 1, inversions)
+
+
+def chance_faster(base: Sequence[float], other: Sequence[float]) -> float:
+    """How probable it is that times without any difference look as if `other` were so much faster (Mann-Whitney)."""
+    inversions = sum((b < o) + (b == o) for b in base for o in other)
+    total = math.comb(len(base) + len(other), len(base))
+    return sum(_arrangements(len(base), len(other), count) for count in range(inversions + 1)) / total
+
+
+def verdict(base: Variant, again: Variant, other: Variant, cases: Sequence[Case]) -> Verdict:
+    """How a variant did, with both runs of the base line as its opponent."""
+
+    def gain(one: Variant, two: Variant) -> float:
+        ratios = (math.log(median(one.times(case)) / median(two.times(case))) for case in cases)
+        return math.exp(sum(ratios) / len(cases))
+
+    both = replace(base, rounds=(*base.rounds, *again.rounds))
+    noise = gain(base, again)
+    least = _CHANCE / len(cases)
+    better = sum(chance_faster(both.times(case), other.times(case)) < least for case in cases)
+    worse = sum(chance_faster(other.times(case), both.times(case)) < least for case in cases)
+    return Verdict(gain(both, other), better, worse, len(cases), max(noise, 1 / noise))
+
+
+def prove(groups: Sequence[Sequence[Setting]], benchmark: Benchmark, rounds: int, base: Variant, tell: Tell) -> Proof:
+    """Each group alone against the base line, then all that won together; the best of them is kept."""
+    singles = [_with(base, [group]) for group in groups]
+    proof = _judged(measured(_opponents(base, singles), benchmark, rounds, tell))
+    winners = [group for group in groups if proof.verdicts[group[0].group].wins]
+    if len(winners) < 2:
+        return proof
+    alone = [_with(base, [group]) for group in winners]
+    second = _judged(measured(_opponents(base, [*alone, _with(base, winners)]), benchmark, rounds, tell))
+    return Proof(second.variants, second.kept, {**proof.verdicts, **second.verdicts})
+
+
+def _with(base: Variant, groups: Sequence[Sequence[Setting]]) -> Variant:
+    added = {one.name: one.value for group in groups for one in group}
+    return Variant(" + ".join(group[0].group for group in groups), {**base.variables, **added})
+
+
+def _opponents(base: Variant, others: Sequence[Variant]) -> list[Variant]:
+    return [base, *others, Variant(AGAIN, base.variables)]
+
+
+def _judged(variants: Sequence[Variant]) -> Proof:
+    base, *others, again = variants
+    cases = Proof(tuple(variants), "", {}).cases
+    verdicts = {one.name: verdict(base, again, one, cases) for one in others}
+    winners = [name for name, one in verdicts.items() if one.wins]
+    kept = max(winners, key=lambda name: verdicts[name].gain, default=base.name)
+    return Proof(tuple(variants), kept, verdicts)
+
+
+def proved(settings: Settings, groups: Sequence[Sequence[Setting]], proof: Proof) -> Settings:
+    """The settings without those that were tried and did not win."""
+    winners = set(proof.kept.split(" + ")) if proof.kept in proof.verdicts else set()
+    tried = {one.name for group in groups for one in group}
+    kept: list[Setting] = []
+    left = list(settings.left_out)
+    for one in settings.settings:
+        if one.name not in tried:
+            kept.append(one)
+        elif one.group in winners:
+            kept.append(replace(one, proof=proof.verdicts[proof.kept].text))
+        else:
+            found = proof.verdicts[one.group]
+            reason = "beaten by what is kept" if found.wins else "does not win beyond the noise"
+            left.append(LeftOut(one.target, one.name, one.value, f"{reason}: {found.text}"))
+    return replace(settings, settings=tuple(kept), left_out=tuple(left), proved=all(one.proof for one in kept))
+
+
+def against(base: Variant, other: Variant, benchmark: Benchmark, rounds: int, tell: Tell) -> Proof:
+    """One variant against a base line."""
+    return _judged(measured(_opponents(base, [other]), benchmark, rounds, tell))

@@ -1,0 +1,202 @@
+"""Settings against the defaults: statistics, what is dropped, the benchmarks' output, one real run."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from waywiser import _core, cli
+from waywiser.apply import benchmarks
+from waywiser.apply.evidence import keep_evidence
+from waywiser.apply.prove import AGAIN, Variant, against, chance_faster, prove, proved
+from waywiser.apply.setting import Setting, Settings
+from waywiser.apply.store import keep, kept
+from waywiser.errors import InputError
+
+FAST = Setting("openmpi", "OMPI_MCA_fast", "1", "", "measured", "fast")
+SLOW = Setting("openmpi", "OMPI_MCA_slow", "1", "", "measured", "slow")
+SAME = Setting("openmpi", "OMPI_MCA_same", "1", "", "measured", "same")
+SETTINGS = Settings("abcd1234", "node", settings=(FAST, SLOW, SAME))
+BASE = Variant("default", {})
+
+
+class Made:
+    """A benchmark with known factors and a noise of some percent that is the same in every run of the test."""
+
+    def __init__(self, noise: float = 0.02, drift: float = 0.0) -> None:
+        self.runs: list[dict[str, str]] = []
+        self._noise = noise
+        self._drift = drift
+
+    def __call__(self, variables: Mapping[str, str]) -> benchmarks.Times:
+        self.runs.append(dict(variables))
+        factor = (0.6 if "OMPI_MCA_fast" in variables else 1.0) * (1.7 if "OMPI_MCA_slow" in variables else 1.0)
+        number = len(self.runs)
+        found = {}
+        for index, size in enumerate((24, 1536, 98304)):
+            wobble = 1 + self._noise * math.sin(12.9 * number + 7.3 * index) + self._drift * number
+            found["ping-pong", size] = 1e-6 * (index + 1) * factor * wobble
+        return found
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+def test_chance_of_ranks() -> None:
+    assert chance_faster([2, 2.1, 2.2], [1, 1.1, 1.2]) == pytest.approx(1 / 20)
+    assert chance_faster([5, 6, 7, 8, 9], [1, 2, 3, 4, 4.5]) == pytest.approx(1 / 252)
+    assert chance_faster([1, 2, 3], [1, 2, 3]) > 0.5
+    assert chance_faster([1, 2], [3, 4]) == 1
+
+
+def test_what_wins_is_kept_and_the_rest_dropped_with_figures() -> None:
+    proof = prove([[FAST], [SLOW], [SAME]], Made(), 7, BASE, quiet)
+    assert proof.kept == "fast"
+    assert proof.verdicts["fast"].gain == pytest.approx(1 / 0.6, rel=0.1)
+    result = proved(SETTINGS, [[FAST], [SLOW], [SAME]], proof)
+    assert [one.name for one in result.settings] == ["OMPI_MCA_fast"] and result.proved
+    assert "x the speed" in result.settings[0].proof
+    assert {one.name for one in result.left_out} == {"OMPI_MCA_slow", "OMPI_MCA_same"}
+    assert all("does not win beyond the noise" in one.why for one in result.left_out)
+
+
+def test_rounds_are_interleaved_and_the_base_runs_twice() -> None:
+    made = Made()
+    proof = prove([[FAST], [SLOW]], made, 4, BASE, quiet)
+    assert [one.name for one in proof.variants] == ["default", "fast", "slow", AGAIN]
+    first = [sorted(one) for one in made.runs[:4]]
+    assert first == [[], ["OMPI_MCA_fast"], ["OMPI_MCA_slow"], []]
+    assert [sorted(one) for one in made.runs[4:8]] == first[::-1]
+
+
+def test_noise_never_wins() -> None:
+    """Nothing differs, the machine is noisy and slows down while it is measured."""
+    for noise, drift in ((0.02, 0.0), (0.3, 0.0), (0.1, 0.05)):
+        proof = prove([[SAME]], Made(noise, drift), 7, BASE, quiet)
+        assert proof.kept == "default", (noise, drift, proof.verdicts)
+
+
+def test_few_rounds_prove_nothing() -> None:
+    assert prove([[FAST]], Made(), 2, BASE, quiet).kept == "default"
+
+
+def test_winners_are_tried_together() -> None:
+    other = Setting("openmpi", "OMPI_MCA_other", "1", "", "measured", "other")
+
+    def benchmark(variables: Mapping[str, str]) -> benchmarks.Times:
+        times = made({name: value for name, value in variables.items() if name != "OMPI_MCA_other"})
+        return {case: seconds * (0.7 if "OMPI_MCA_other" in variables else 1) for case, seconds in times.items()}
+
+    made = Made()
+    proof = prove([[FAST], [other]], benchmark, 7, BASE, quiet)
+    assert proof.kept == "fast + other"
+    result = proved(Settings("abcd", "n", settings=(FAST, other)), [[FAST], [other]], proof)
+    assert len(result.settings) == 2
+
+
+def test_evidence_keeps_every_round(tmp_path: Path) -> None:
+    proof = against(BASE, Variant("fast", {"OMPI_MCA_fast": "1"}), Made(), 5, quiet)
+    file = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], {"load": "0"})
+    value = json.loads(file.read_text())
+    (step,) = value["steps"]
+    assert step["verdicts"]["fast"]["wins"] is True
+    assert all(len(row["rounds"]) == 5 for one in step["variants"] for row in one["seconds"])
+
+
+def test_output_of_the_benchmarks() -> None:
+    text = 'noise\n{"library": "x", "tests": {"ping-pong": {"24": 1e-6}, "one way": {"24": 2e-6}}}\n'
+    assert benchmarks.read_mpi4py(text) == {("ping-pong", 24): 1e-6, ("one way", 24): 2e-6}
+    osu = "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n24                      0.53\n48      0.60\n"
+    assert benchmarks.read_osu("ping-pong", osu, 2, (24,)) == {("ping-pong", 24): pytest.approx(0.53e-6)}
+    assert benchmarks.read_osu("one way", "1536   3072.00\n", 2, (1536,)) == {("one way", 1536): pytest.approx(0.5e-6)}
+    nccl = "# size count type redop root time\n 1048576 262144 float sum -1 28.7 36.5 54.8 0 27.9 37.5 56.3 0\n"
+    assert benchmarks.read_nccl(nccl) == {("all-reduce", 1048576): pytest.approx(28.7e-6)}
+    with pytest.raises(InputError, match="wrong results"):
+        benchmarks.read_nccl(nccl.replace("54.8 0", "54.8 17"))
+    for read in (
+        benchmarks.read_mpi4py,
+        benchmarks.read_nccl,
+        lambda text: benchmarks.read_osu("one way", text, 2, ()),
+    ):
+        with pytest.raises(InputError, match="no figures"):
+            read("mpirun: something went wrong")
+
+
+def test_benchmarks_say_what_they_need(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(InputError, match="needs mpirun"):
+        benchmarks.openmpi(2, (24,))
+    with pytest.raises(InputError, match="needs all_reduce_perf"):
+        benchmarks.nccl(2, (24,))
+    (tmp_path / "mpirun").touch(0o755)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"needs mpi4py \(pip install mpi4py\) or the OSU"):
+        benchmarks.openmpi(2, (24,))
+
+
+def test_variables_around_the_program_do_not_count() -> None:
+    told = {"PATH": "/bin", "UCX_TLS": "tcp", "OMPI_MCA_pml": "ob1", "PMIX_RANK": "0", "NCCL_DEBUG": "INFO"}
+    assert benchmarks.clean_environment(told) == {"PATH": "/bin"}
+
+
+def test_verify_keeps_what_won(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fingerprint = _core.discover().fingerprint
+    assert cli.run(["verify", "--with", "openmpi", "--output", str(tmp_path)]) == 2
+    assert "waywiser apply" in capsys.readouterr().err
+    keep(tmp_path, Settings(fingerprint, "node", settings=(FAST, SAME)))
+    monkeypatch.setattr(benchmarks, "openmpi", lambda ranks, sizes, environment: Made())
+    assert cli.run(["verify", "--with", "openmpi", "--output", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "kept     fast" in out and "dropped  same" in out and AGAIN in out
+    found = kept(tmp_path, fingerprint)
+    assert found and found.proved and [one.name for one in found.settings] == ["OMPI_MCA_fast"]
+    assert (tmp_path / "evidence" / f"{fingerprint}-openmpi.json").exists()
+    own = tmp_path / "settings" / f"{fingerprint}.mca-params.conf"
+    assert "fast = 1" in own.read_text() and "same" not in own.read_text()
+
+
+def test_what_is_set_now_against_what_run_would_set(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, Settings(_core.discover().fingerprint, "node", settings=(FAST,)))
+    monkeypatch.setattr(benchmarks, "openmpi", lambda ranks, sizes, environment: Made())
+    monkeypatch.setenv("OMPI_MCA_slow", "1")
+    arguments = ["verify", "--with", "openmpi", "--baseline", "environment", "--output", str(tmp_path)]
+    assert cli.run(arguments) == 0
+    out = capsys.readouterr().out
+    assert "OMPI_MCA_slow=1" in out and "waywiser run" in out
+    assert not (tmp_path / "evidence").exists()
+
+
+def test_an_mpi_of_this_machine_is_timed_and_steered() -> None:
+    """A short form of the real thing: two ranks, three tests, two sizes."""
+    if importlib.util.find_spec("mpi4py") is None:
+        pytest.skip("mpi4py is not installed")
+    environment = {**benchmarks.clean_environment(os.environ), "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
+    run = benchmarks.openmpi(2, (24, 12288), environment)
+    times = run({"OMPI_MCA_mpi_yield_when_idle": "1"})  # other tests want the CPUs, too
+    assert set(times) == {(test, size) for test in ("ping-pong", "one way", "all-reduce") for size in (24, 12288)}
+    assert all(1e-9 < seconds < 1 for seconds in times.values())
+
+
+def test_a_benchmark_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "mpirun"
+    program.write_text("#!/bin/sh\necho ------\necho There are not enough slots >&2\nexit 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    with pytest.raises(InputError, match=r"mpirun python failed \(3\): There are not enough slots"):
+        benchmarks.openmpi(2, (24,))({})
