@@ -7,6 +7,7 @@
 #include "bindings/progress.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/policy/verification.hpp"
+#include "waywiser/sim/collective_request.hpp"
 #include "waywiser/sim/request.hpp"
 #include "waywiser/sim/simulated_meter.hpp"
 
@@ -24,6 +25,9 @@ sim::NodeModel node_model(const Topology& topology, const std::string& costs_jso
   return {topology, std::move(found)};
 }
 
+using Simulation = Json (*)(const sim::NodeModel&, const Json&, const ProgressCallback&);
+
+template <Simulation simulation>
 std::string simulate_json(const Topology& topology, const std::string& costs_json, const std::string& request_json,
                           const nb::object& callback) {
   const sim::NodeModel node = node_model(topology, costs_json);
@@ -32,7 +36,7 @@ std::string simulate_json(const Topology& topology, const std::string& costs_jso
   Json answer;
   {
     const nb::gil_scoped_release released;
-    answer = sim::simulate_paths(node, request, progress.callback());
+    answer = simulation(node, request, progress.callback());
   }
   progress.rethrow();
   return answer.dump();
@@ -82,7 +86,11 @@ void bind_sim(nb::module_& m) {
         return Json(node_model(topology, costs_json).costs().values()).dump();
       },
       "topology"_a, "costs_json"_a, "The costs that hold for a machine, by name, as JSON.");
-  m.def("simulate", simulate_json, "topology"_a, "costs_json"_a, "request_json"_a, "progress"_a.none() = nb::none(),
+  m.def("simulate_collectives", simulate_json<sim::simulate_collectives>, "topology"_a, "costs_json"_a,
+        "request_json"_a, "progress"_a.none() = nb::none(),
+        "Times collectives on clusters that are not here; request and answer as in sim/collective_request.hpp.");
+  m.def("simulate", simulate_json<sim::simulate_paths>, "topology"_a, "costs_json"_a, "request_json"_a,
+        "progress"_a.none() = nb::none(),
         "Times paths on nodes that are not here; request and answer as in sim/request.hpp. Raises Error.");
   m.def("measure_simulated", measure_json, "topology"_a, "costs_json"_a, "options_json"_a,
         "previous_profile_json"_a.none() = nb::none(), "progress"_a.none() = nb::none(),

@@ -68,7 +68,7 @@ def test_trace_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     ("arguments", "words"),
     [
         (["speed", "--machine", "hse-a"], "write one of latency"),
-        (["latency"], "which machine"),
+        (["latency"], "which cluster"),
         (["latency", "--machine", "nowhere"], "neither a file nor a machine"),
         (["latency", "--machine", "hse-a", "--vary", "colour"], "write some of gdr"),
         (["latency", "--machine", "hse-a", "--set", "nic=fast"], "edr100"),

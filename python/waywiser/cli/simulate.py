@@ -11,41 +11,93 @@ import typer
 
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
+from waywiser.simulator.cluster import Cluster, read_cluster
+from waywiser.simulator.collectives import COMPARED
+from waywiser.simulator.costs import settings_in
+from waywiser.simulator.sweep import OPERATIONS, VARIED, Sweep, best_settings
 from waywiser.units import parse_bytes
 
 MOST_SIZES = 256
 
 
 def simulate(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="latency, bandwidth or bidirectional.")],
+    what: Annotated[str, typer.Argument(metavar="WHAT", help="latency, bandwidth, bidirectional, all_reduce, ...")],
     machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Two nodes of this machine.")] = None,
-    sizes: Annotated[str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between.")] = "8..64M",
-    vary: Annotated[str, typer.Option(metavar="LIST", help="Some of gdr,gdrcopy,nics: all their settings.")] = "",
+    cluster: Annotated[Path | None, typer.Option(metavar="FILE", help="A cluster file (YAML).")] = None,
+    sizes: Annotated[str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between.")] = "",
+    vary: Annotated[str, typer.Option(metavar="LIST", help="Some of gdr,gdrcopy,nics,nodes: all their settings.")] = "",
+    algorithms: Annotated[str, typer.Option(metavar="LIST", help="Of a collective: ring,double_tree,...")] = "",
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="What if: nic=ndr400, gdr=off."),
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="What if: nic=ndr400, gdr=off.")
     ] = None,
     pair: Annotated[str, typer.Option(metavar="SRC>DST", help="Places on the first and last node.")] = "gpu0>gpu0",
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curves into a .png or .svg.")] = None,
     trace: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Timeline of the largest size, for Perfetto or Chrome.")
+        Path | None, typer.Option(metavar="FILE", help="Timeline of the last run, .json for Perfetto, .png or .svg.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Predict a transfer on a machine or a cluster that is not here."""
+    """Predict a transfer or a collective on a machine or a cluster that is not here."""
+    if what == "published":
+        return _published(as_json)
+    known = [*OPERATIONS, *COMPARED, "published"]
+    if what not in known:
+        raise InputError(f"{what!r}: write one of {', '.join(known)}")
+    spec = _cluster(machine, cluster)
+    fixed = _settings(spec, set_ or [])
+    if what in OPERATIONS:
+        return _transfer(_sweep(spec, what, sizes or "8..64M", _words(vary), fixed, pair), pair, plot, trace, as_json)
+    return _collective(spec, what, sizes or "8..256M", _words(vary), _words(algorithms), fixed, plot, trace, as_json)
+
+
+def _cluster(machine: str | None, file: Path | None) -> Cluster:
+    if (machine is None) == (file is None):
+        raise InputError("which cluster? write --machine NAME, such as hse-e, for two nodes of it, or --cluster FILE")
+    return read_cluster(file) if file is not None else Cluster(str(machine), {"nodes": 2})
+
+
+def _settings(spec: Cluster, texts: list[str]) -> dict[str, str]:
+    """Puts costs and ports of `--set` into `spec`; returns the settings of the path."""
+    fixed = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if name in VARIED and equals:
+            if value not in VARIED[name] and not (name == "nics" and re.fullmatch(r"[1-9]\d?", value)):
+                raise InputError(f"--set {text!r}: {name} is one of {', '.join(VARIED[name])}")
+            fixed[name] = value
+    values, port = settings_in([text for text in texts if text.split("=")[0] not in VARIED])
+    spec.costs.update(values)
+    if port is not None:
+        spec.network["port_rate"] = port
+    return fixed
+
+
+def _sweep(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[str, str], pair: str) -> Sweep:
+    from waywiser.topology import load_topology
+
+    source, arrow, destination = pair.partition(">")
+    if not arrow:
+        raise InputError(f"--pair {pair!r}: write two places, such as gpu0>gpu0")
+    topology = load_topology(spec.machine)
+    for place in (source, destination):
+        if place not in topology.places():
+            raise InputError(f"--pair {pair!r}: {place!r} is not in {topology.name}: {', '.join(topology.places())}")
+    if "nodes" in vary:
+        raise InputError("--vary nodes is for collectives: a transfer is between the first and the last node")
+    network = {**spec.network, "nodes": max(2, spec.nodes)}
+    return Sweep(topology, network, what, sizes_in(sizes), vary, fixed, source, destination, spec.costs)
+
+
+def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as_json: bool) -> None:
     from waywiser.progress import bar
     from waywiser.report import simulated, terminal
-    from waywiser.simulator.sweep import OPERATIONS, best_settings
 
-    if what not in OPERATIONS:
-        raise InputError(f"{what!r}: write one of {', '.join(OPERATIONS)}")
-    sweep = _sweep(what, machine, sizes, _words(vary), set_ or [], pair)
     sweep.trace = trace is not None
     with bar("simulating") as show:
         curves = sweep.run(show)
-    title = f"{what} {pair} between two {sweep.topology.name}"
+    title = f"{sweep.operation} {pair} between two {sweep.topology.name}"
     if trace is not None:
-        write_text_atomically(trace, json.dumps(curves[-1].trace))
+        _write_trace(trace, curves[-1].trace or {})
     if plot is not None:
         simulated.plot_curves(curves, sweep.sizes, title, plot)
     if as_json:
@@ -57,26 +109,66 @@ def simulate(
         terminal.print_result(simulated.best_table(curves, sweep.sizes, "Best setting by size"))
 
 
-def _sweep(what: str, machine: str | None, sizes: str, vary: list[str], settings: list[str], pair: str) -> Any:
-    from waywiser.simulator.costs import settings_in
-    from waywiser.simulator.sweep import VARIED, Sweep
+def _collective(
+    spec: Cluster,
+    what: str,
+    sizes: str,
+    vary: list[str],
+    algorithms: list[str],
+    fixed: dict[str, str],
+    plot: Path | None,
+    trace: Path | None,
+    as_json: bool,
+) -> None:
+    from waywiser.progress import bar
+    from waywiser.report import simulated, terminal
+    from waywiser.simulator.collectives import Collective
     from waywiser.topology import load_topology
 
-    if machine is None:
-        raise InputError("which machine? write --machine NAME, such as hse-e")
-    fixed = dict(text.split("=", 1) for text in settings if text.split("=")[0] in VARIED and "=" in text)
-    values, port = settings_in([text for text in settings if text.split("=")[0] not in VARIED])
-    cluster: dict[str, Any] = {"nodes": 2}
-    if port is not None:
-        cluster["port_rate"] = port
-    source, arrow, destination = pair.partition(">")
-    if not arrow:
-        raise InputError(f"--pair {pair!r}: write two places, such as gpu0>gpu0")
-    topology = load_topology(machine)
-    for place in (source, destination):
-        if place not in topology.places():
-            raise InputError(f"--pair {pair!r}: {place!r} is not in {topology.name}: {', '.join(topology.places())}")
-    return Sweep(topology, cluster, what, sizes_in(sizes), vary, fixed, source, destination, values)
+    for name in [*vary, *fixed]:
+        if name not in ("gdr", "nodes"):
+            raise InputError(f"{name!r} does not vary for {what}: write some of gdr,nodes")
+    chosen = algorithms or [
+        name for name in COMPARED[what] if name != "in_network" or spec.network.get("in_network_reduction")
+    ]
+    counts = [1 << power for power in range(1, 18) if 1 << power < spec.nodes]
+    nodes = [*counts, spec.nodes] if "nodes" in vary else [spec.nodes]
+    direct = ("off", "on") if "gdr" in vary else (fixed.get("gdr", "best"),)
+    run = Collective(load_topology(spec.machine), spec, what, sizes_in(sizes), chosen, nodes, direct)
+    run.trace = trace is not None
+    with bar("simulating") as show:
+        cases = run.run(show)
+    title = f"{what} on {spec.nodes} x {run.topology.name}"
+    if trace is not None:
+        _write_trace(trace, run.last_trace)
+    if plot is not None:
+        simulated.plot_cases(cases, title, plot)
+    if as_json:
+        typer.echo(json.dumps({"simulated": True, "cases": [vars(case) for case in cases]}, indent=1))
+    else:
+        terminal.print_result(simulated.cases_table(cases, title))
+
+
+def _write_trace(file: Path, trace: dict[str, Any]) -> None:
+    if not trace:
+        raise InputError(f"--trace {file}: the last run has no timeline, because it is not available")
+    if file.suffix == ".json":
+        write_text_atomically(file, json.dumps(trace))
+    else:
+        from waywiser.report.simulated import plot_trace
+
+        plot_trace(trace, file)
+
+
+def _published(as_json: bool) -> None:
+    from waywiser.report import simulated, terminal
+    from waywiser.simulator.published import compare
+
+    rows = compare()
+    if as_json:
+        typer.echo(json.dumps({"simulated": True, "rows": [row.as_json() for row in rows]}, indent=1))
+    else:
+        terminal.print_result(simulated.published_table(rows))
 
 
 def sizes_in(text: str) -> list[int]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from waywiser.report.terminal import table
+from waywiser.simulator.collectives import Case
 from waywiser.simulator.sweep import Curve, best_settings
 from waywiser.units import format_bytes, format_range, format_rate, format_seconds
 
@@ -86,4 +87,76 @@ def save_plot(draw: object, title: str, file: Path, log_base: int = 2) -> None:
     axes.set_title(f"{title}\n{LABEL}", fontsize=10)
     if file.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"--plot {file}: write a name that ends with .png, .svg or .pdf")
+    figure.savefig(file)
+
+
+def cases_table(cases: Sequence[Case], title: str) -> Table:
+    """A row for each size and number of ranks, a column for each algorithm; the fastest is marked."""
+    labels = list(dict.fromkeys(case.label() for case in cases))
+    shown = table("!>GPUs", "!>size", *(f">{label}" for label in labels), "fastest", title=f"{title}. {LABEL}")
+    rows = {(case.ranks, case.size): {} for case in cases}  # type: dict[tuple[int, int], dict[str, Case]]
+    for case in cases:
+        rows[case.ranks, case.size][case.label()] = case
+    reasons = []
+    for (ranks, size), row in sorted(rows.items()):
+        usable = [case for case in row.values() if not case.unavailable]
+        fastest = min(usable, key=lambda case: case.seconds).label() if usable else "-"
+        cells = [format_seconds(row[name].seconds) if not row[name].unavailable else "-" for name in labels]
+        reasons += [case.unavailable for case in row.values() if case.unavailable]
+        shown.add_row(str(ranks), format_bytes(size), *cells, fastest)
+    shown.caption = "; ".join(dict.fromkeys(reasons)) or None
+    return shown
+
+
+def plot_cases(cases: Sequence[Case], title: str, file: Path) -> None:
+    """Time over size, a line for each algorithm and number of ranks."""
+
+    def draw(axes: Axes) -> None:
+        lines: dict[tuple[str, int], list[Case]] = {}
+        for case in cases:
+            if not case.unavailable:
+                lines.setdefault((case.label(), case.ranks), []).append(case)
+        labels = list(dict.fromkeys(label for label, _ in lines))
+        for number, ((label, ranks), points) in enumerate(sorted(lines.items(), key=lambda entry: entry[0][1])):
+            style, colour = _styles()[labels.index(label)], f"C{number // max(1, len(labels))}"
+            times = [case.seconds * 1e6 for case in points]
+            sizes = [case.size for case in points]
+            axes.plot(sizes, times, style, color=colour, label=f"{label}, {ranks} GPUs", linewidth=1.3, markersize=3)
+        axes.set_xlabel("size of the buffer")
+        axes.set_ylabel("time, µs")
+        axes.set_yscale("log")
+
+    save_plot(draw, title, file)
+
+
+def plot_trace(trace: dict[str, Any], file: Path) -> None:
+    """A timeline: a row for each rank or unit, a bar for each step."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from waywiser.errors import InputError
+
+    if file.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError(f"--trace {file}: write a name that ends with .json, .png, .svg or .pdf")
+    rows = {event["tid"]: event["args"]["name"] for event in trace["traceEvents"] if event["ph"] == "M"}
+    shown = dict(sorted(rows.items())[:64])
+    figure = Figure(figsize=(10, 1.6 + 0.25 * len(shown)), dpi=120, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    colours: dict[str, str] = {}
+    for event in trace["traceEvents"]:
+        if event["ph"] != "X" or event["tid"] not in shown:
+            continue
+        kind = event["name"].rstrip("0123456789 ")
+        colour = colours.setdefault(kind, f"C{len(colours) % 10}")
+        axes.barh(
+            event["tid"], event["dur"], left=event["ts"], height=0.7, color=colour, edgecolor="white", linewidth=0.3
+        )
+    axes.set_yticks(list(shown), list(shown.values()), fontsize=7)
+    axes.invert_yaxis()
+    axes.set_xlabel("time, µs")
+    for kind, colour in colours.items():
+        axes.barh(0, 0, color=colour, label=kind)
+    axes.legend(fontsize=8, loc="upper right")
+    axes.set_title(f"{trace['otherData']['title']}\n{LABEL}", fontsize=10)
     figure.savefig(file)

@@ -1,0 +1,212 @@
+"""Cluster files: short YAML that says which nodes there are and what connects them. docs/simulator.md has the keys."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from waywiser.errors import InputError
+from waywiser.files import read_bytes
+from waywiser.simulator.costs import PORT_SHARE, PORTS
+from waywiser.units import parse_bytes
+
+MOST_NODES = 100000
+MOST_BYTES = 1 << 20
+NETWORKS = "switch, fat-tree(2:1), rail-optimised(1:1), dragonfly(GROUPS, ROUTERS, NODES), torus(8, 8, 16)"
+_SHAPES = {"dragonfly": (3, 3), "torus": (1, 6)}
+
+
+@dataclass
+class Cluster:
+    """What the core's simulator needs besides the machine: `network` has the core's keys."""
+
+    machine: str
+    network: dict[str, Any]
+    job_bytes: int = 0
+    costs: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> int:
+        return int(self.network["nodes"])
+
+
+class _Reader:
+    """The values of a cluster file, with the line of each for messages."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.folder = Path()
+        self.cluster = Cluster("", {"nodes": 0})
+
+    def refuse(self, node: Any, why: str) -> InputError:
+        return InputError(f"{self.what}, line {node.start_mark.line + 1}: {why}")
+
+    def text(self, node: Any, key: str, allowed: str) -> str:
+        if not isinstance(node, yaml.ScalarNode):
+            raise self.refuse(node, f"'{key}' must be {allowed}")
+        return str(node.value).strip()
+
+    def number(self, node: Any, key: str, least: float, most: float, whole: bool = False) -> float:
+        allowed = f"a {'whole ' if whole else ''}number from {least:g} to {most:g}"
+        try:
+            value = float(self.text(node, key, allowed))
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most or (whole and value != int(value)):
+            raise self.refuse(node, f"'{key}' must be {allowed}, not {str(node.value)[:40]!r}")
+        return value
+
+    def flag(self, node: Any, key: str) -> bool:
+        words = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
+        value = words.get(self.text(node, key, "yes or no").lower())
+        if value is None:
+            raise self.refuse(node, f"'{key}' must be yes or no, not {node.value[:40]!r}")
+        return value
+
+    def pairs(self, node: Any, key: str) -> Iterator[tuple[str, Any]]:
+        if not isinstance(node, yaml.MappingNode):
+            raise self.refuse(node, f"{key} must be a list of NAME: VALUE")
+        seen = set()
+        for name, value in node.value:
+            text = self.text(name, key, "a list of NAME: VALUE")
+            if text in seen:
+                raise self.refuse(name, f"'{text[:40]}' is given twice")
+            seen.add(text)
+            yield text, value
+
+    def items(self, node: Any, key: str) -> list[Any]:
+        if not isinstance(node, yaml.SequenceNode) or len(node.value) > MOST_NODES:
+            raise self.refuse(node, f"'{key}' must be a list, such as [3, 17]")
+        return list(node.value)
+
+    # ---- the keys ----
+    def nodes(self, node: Any) -> None:
+        allowed = "COUNT x MACHINE, such as 1024 x hse-e"
+        found = re.fullmatch(r"(\d{1,6})\s*[x*]\s*(\S.*)", self.text(node, "nodes", allowed))
+        if not found:
+            raise self.refuse(node, f"'nodes' must be {allowed}, not {str(node.value)[:40]!r}")
+        if not 1 <= int(found[1]) <= MOST_NODES:
+            raise self.refuse(node, f"a cluster has 1 to {MOST_NODES} nodes, not {found[1]}")
+        self.cluster.network["nodes"] = int(found[1])
+        self.cluster.machine = self.known_machine(node, found[2].strip())
+
+    def known_machine(self, node: Any, name: str) -> str:
+        from waywiser.topology.load import machine_names
+
+        if name in machine_names():
+            return name
+        file = self.folder / name
+        if "\0" not in name and len(name) < 1024 and file.is_file():
+            return str(file)
+        raise self.refuse(
+            node, f"{name[:60]!r} is neither a file nor a machine; machines are {', '.join(machine_names())}"
+        )
+
+    def network(self, node: Any) -> None:
+        text = self.text(node, "network", NETWORKS)
+        found = re.fullmatch(r"([a-z-]+)\s*(?:\(([^()]*)\))?", text)
+        kind, inside = (found[1], found[2]) if found else ("", None)
+        words = [word.strip() for word in inside.split(",")] if inside else []
+        network = self.cluster.network
+        network["kind"] = kind
+        fits = kind == "switch" and not words
+        if kind in ("fat-tree", "rail-optimised") and len(words) <= 1:
+            taper = re.fullmatch(r"(\d{1,2}):(\d{1,2})", words[0] if words else "1:1")
+            if taper and 1 <= int(taper[1]) <= 64 and 1 <= int(taper[2]) <= int(taper[1]):
+                network["taper"], fits = int(taper[1]) / int(taper[2]), True
+        if kind in _SHAPES and all(re.fullmatch(r"[1-9]\d{0,4}", word) for word in words):
+            network["shape"] = [int(word) for word in words]
+            fits = _SHAPES[kind][0] <= len(words) <= _SHAPES[kind][1]
+        if not fits:
+            raise self.refuse(node, f"'network' must be one of {NETWORKS}, not {text[:60]!r}")
+
+    def radix(self, node: Any) -> None:
+        self.cluster.network["radix"] = int(self.number(node, "radix", 4, 1024, whole=True))
+
+    def nic(self, node: Any) -> None:
+        name = self.text(node, "nic", f"one of {', '.join(PORTS)}")
+        if name not in PORTS:
+            raise self.refuse(node, f"'nic' must be one of {', '.join(PORTS)}, not {name[:40]!r}")
+        self.cluster.network["port_rate"] = PORTS[name] * PORT_SHARE
+
+    def nvlink_domain(self, node: Any) -> None:
+        self.cluster.network["nvlink_domain"] = int(self.number(node, "nvlink_domain", 2, 576, whole=True))
+
+    def in_network_reduction(self, node: Any) -> None:
+        self.cluster.network["in_network_reduction"] = self.flag(node, "in_network_reduction")
+
+    def failed_links(self, node: Any) -> None:
+        for entry in self.items(node, "failed_links"):
+            index = int(self.number(entry, "failed_links", 0, 1 << 30, whole=True))
+            self.cluster.network.setdefault("sick", []).append({"index": index, "share": 0})
+
+    def slow_links(self, node: Any) -> None:
+        for name, value in self.pairs(node, "slow_links"):
+            if not re.fullmatch(r"\d{1,9}", name):
+                raise self.refuse(value, f"'slow_links' must be a list of NUMBER: SHARE, not {name[:40]!r}")
+            share = self.number(value, "slow_links", 0.001, 1)
+            self.cluster.network.setdefault("sick", []).append({"index": int(name), "share": share})
+
+    def second_job(self, node: Any) -> None:
+        try:
+            self.cluster.job_bytes = parse_bytes(self.text(node, "second_job", "a size, such as 64M"))
+        except InputError as error:
+            raise self.refuse(node, f"'second_job': {error}") from None
+
+    def costs(self, node: Any) -> None:
+        for name, value in self.pairs(node, "costs"):
+            self.cluster.costs[name] = self.number(value, name, 0, 1e15)
+
+
+_KEYS: dict[str, Callable[[_Reader, Any], None]] = {
+    "nodes": _Reader.nodes,
+    "network": _Reader.network,
+    "radix": _Reader.radix,
+    "nic": _Reader.nic,
+    "nvlink_domain": _Reader.nvlink_domain,
+    "in_network_reduction": _Reader.in_network_reduction,
+    "failed_links": _Reader.failed_links,
+    "slow_links": _Reader.slow_links,
+    "second_job": _Reader.second_job,
+    "costs": _Reader.costs,
+}
+
+
+def parse_cluster(text: str, what: str, folder: Path | None = None) -> Cluster:
+    """The cluster in `text`; machine files are relative to `folder`. Raises InputError: one line with file and line."""
+    reader = _Reader(what)
+    reader.folder = folder or Path()
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{what}{line}: not YAML: {error.problem or error.context}") from None
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise InputError(f"{what}: not YAML: {' '.join(str(error).split())[:200]}") from None
+    if not isinstance(root, yaml.MappingNode):
+        raise InputError(f"{what}, line 1: a cluster file is a list of KEY: VALUE; keys are {', '.join(_KEYS)}")
+    for key, value in reader.pairs(root, "a cluster file"):
+        if key not in _KEYS:
+            raise reader.refuse(value, f"{key[:40]!r} is not a key; keys are {', '.join(_KEYS)}")
+        _KEYS[key](reader, value)
+    if not reader.cluster.machine:
+        raise InputError(f"{what}, line 1: 'nodes' is missing: write nodes: 1024 x hse-e")
+    return reader.cluster
+
+
+def read_cluster(file: Path) -> Cluster:
+    """The cluster in a file. Raises InputError."""
+    data = read_bytes(file)
+    if len(data) > MOST_BYTES:
+        raise InputError(f"{file}: more than 1 MiB")
+    try:
+        return parse_cluster(data.decode("utf-8"), str(file), file.parent)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not text in UTF-8 (byte {error.start})") from None

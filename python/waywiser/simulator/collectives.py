@@ -1,0 +1,117 @@
+"""Collectives on a simulated cluster over sizes, algorithms and numbers of nodes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from waywiser import _core
+from waywiser.simulator.cluster import Cluster
+from waywiser.simulator.costs import costs_json
+
+# Operation -> algorithms that are compared when none is named.
+COMPARED = {
+    "all_reduce": ("ring", "double_tree", "hierarchical", "in_network"),
+    "reduce": ("direct", "binomial_tree"),
+    "reduce_scatter": ("ring", "recursive_halving"),
+    "broadcast": ("binomial_tree", "scatter_all_gather", "chain", "double_tree"),
+    "all_gather": ("ring", "bruck"),
+    "gather": ("direct", "binomial_tree"),
+    "scatter": ("direct", "binomial_tree"),
+    "all_to_all": ("direct", "pairwise", "bruck"),
+    "barrier": ("dissemination",),
+}
+Show = Callable[[int, int, float, str], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: `seconds` is 0 when `unavailable` says why there is none."""
+
+    algorithm: str
+    direct: str
+    nodes: int
+    ranks: int
+    size: int
+    seconds: float
+    messages: int = 0
+    rounds: int = 0
+    rounds_run: int = 0
+    unavailable: str = ""
+
+    def label(self) -> str:
+        return self.algorithm + ("" if self.direct == "best" else f", gdr {self.direct}")
+
+
+@dataclass
+class Collective:
+    """Which collective, on which cluster, over what."""
+
+    topology: Any
+    cluster: Cluster
+    operation: str
+    sizes: Sequence[int]
+    algorithms: Sequence[str]
+    nodes: Sequence[int] = ()  # empty: the cluster's
+    direct: Sequence[str] = ("best",)
+    ranks: int = 0
+    trace: bool = False
+    last_trace: dict[str, Any] = field(default_factory=dict)
+
+    def run(self, show: Show) -> list[Case]:
+        wanted = [
+            (algorithm, direct, nodes, size)
+            for nodes in self.nodes or (self.cluster.nodes,)
+            for algorithm in self.algorithms
+            for direct in self.direct
+            for size in self.sizes
+        ]
+
+        def progress(text: str) -> bool:
+            told = json.loads(text)
+            show(int(told["done"]), int(told["total"]), 0.0, str(told["label"]))
+            return True
+
+        request = {"trials": [self._trial(*case) for case in wanted], "trace": self.trace}
+        costs = costs_json(self.cluster.costs, self.topology.name)
+        answer = json.loads(_core.simulate_collectives(self.topology, costs, json.dumps(request), progress))
+        gpus = max(1, len(self.topology.ids("gpu")))
+        cases = []
+        for (algorithm, direct, nodes, size), result in zip(wanted, answer["results"], strict=True):
+            self.last_trace = result.get("trace") or self.last_trace
+            ranks = self.ranks or nodes * gpus
+            if "unavailable" in result:
+                cases.append(Case(algorithm, direct, nodes, ranks, size, 0.0, unavailable=str(result["unavailable"])))
+                continue
+            seconds, messages = float(result["seconds"]), int(result["messages"])
+            rounds, rounds_run = int(result["rounds"]), int(result["rounds_run"])
+            cases.append(Case(algorithm, direct, nodes, ranks, size, seconds, messages, rounds, rounds_run))
+        return cases
+
+    def _trial(self, algorithm: str, direct: str, nodes: int, size: int) -> dict[str, Any]:
+        return {
+            "cluster": {**self.cluster.network, "nodes": nodes},
+            "operation": self.operation,
+            "algorithm": algorithm,
+            "ranks": self.ranks,
+            "bytes": size,
+            "direct": direct,
+            "job_bytes": self.cluster.job_bytes,
+        }
+
+
+def crossovers(cases: Sequence[Case], one: str, other: str) -> dict[int, int | None]:
+    """Number of ranks -> the smallest size from which on `one` is faster than `other`; None: never."""
+    found: dict[int, int | None] = {}
+    times = {(case.ranks, case.algorithm, case.size): case.seconds for case in cases if not case.unavailable}
+    for ranks in sorted({case.ranks for case in cases}):
+        sizes = sorted(size for r, a, size in times if r == ranks and a == one and (r, other, size) in times)
+        from_here: int | None = None
+        for size in reversed(sizes):
+            if times[ranks, one, size] >= times[ranks, other, size]:
+                break
+            from_here = size
+        found[ranks] = from_here
+    return found

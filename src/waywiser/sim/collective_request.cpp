@@ -1,0 +1,73 @@
+#include "waywiser/sim/collective_request.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/sim/collective_run.hpp"
+#include "waywiser/sim/request.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+constexpr std::int64_t most_bytes = std::int64_t{1} << 44, most_ranks = 1 << 20;
+
+DirectRdma parse_direct(const std::string& text) {
+  if (text == "off") return DirectRdma::off;
+  if (text == "on") return DirectRdma::on;
+  if (text == "best") return DirectRdma::best;
+  throw Error(ErrorKind::invalid_input, "request: 'direct' must be off, on or best");
+}
+
+Bytes bytes_or_none(const Json& value, std::string_view key) {
+  return value.contains(key) ? static_cast<Bytes>(require_integer(value, key, "request", 0, most_bytes)) : 0;
+}
+
+CollectiveTrial trial_of(const Json& value) {
+  CollectiveTrial trial;
+  trial.operation = parse_collective(require_string(value, "operation", "request"));
+  trial.algorithm = require_string(value, "algorithm", "request");
+  if (value.contains("ranks"))
+    trial.ranks = static_cast<int>(require_integer(value, "ranks", "request", 0, most_ranks));
+  trial.bytes = bytes_or_none(value, "bytes");
+  trial.chunk = bytes_or_none(value, "chunk");
+  trial.job_bytes = bytes_or_none(value, "job_bytes");
+  if (value.contains("direct")) trial.direct = parse_direct(require_string(value, "direct", "request"));
+  return trial;
+}
+
+Json one(const NodeModel& node, const Json& entry, bool traced) {
+  const CollectiveTrial trial = trial_of(entry);
+  Trace trace;
+  trace.title = std::string(name(trial.operation)) + " " + trial.algorithm + " " + format_bytes(trial.bytes);
+  try {
+    const Ran ran = simulate(node, cluster_from_json(require(entry, "cluster", "request"), "cluster"), trial,
+                             traced ? &trace : nullptr);
+    Json result{{"seconds", ran.seconds},
+                {"messages", ran.messages},
+                {"rounds", ran.rounds},
+                {"rounds_run", ran.rounds_run},
+                {"bytes", ran.bytes}};
+    if (traced) result["trace"] = chrome_trace(trace);
+    return result;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unavailable) throw;
+    return {{"unavailable", error.what()}};
+  }
+}
+
+}  // namespace
+
+Json simulate_collectives(const NodeModel& node, const Json& request, const ProgressCallback& progress) {
+  const Json& trials = require_array(request, "trials", "request");
+  const bool traced = request.contains("trace") && request.at("trace") == true;
+  Json results = Json::array();
+  for (const Json& entry : trials) {
+    Progress told;
+    told.done = static_cast<int>(results.size());
+    told.total = static_cast<int>(trials.size());
+    told.label = require_string(entry, "algorithm", "request");
+    if (progress && !progress(told)) break;
+    results.push_back(one(node, entry, traced && &entry == &trials.back()));
+  }
+  return {{"simulated", true}, {"machine", node.topology().name}, {"results", std::move(results)}};
+}
+
+}  // namespace waywiser::sim

@@ -1,0 +1,118 @@
+#include "waywiser/sim/collective_run.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/collective_algorithm.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+constexpr Bytes element = 4;
+constexpr int few_ranks = 256;  // below, every rank's schedule is made
+
+class Nobody : public Listener {
+ public:
+  void wake(std::uint64_t) override {}
+};
+
+bool of_whole(Collective operation) {
+  return operation == Collective::all_reduce || operation == Collective::reduce || operation == Collective::broadcast;
+}
+
+CollectiveCall call_of(const CollectiveTrial& trial, int ranks, int rank, int ranks_of_node) {
+  CollectiveCall call;
+  call.operation = trial.operation;
+  call.rank = rank;
+  call.ranks = ranks;
+  call.chunk = static_cast<std::size_t>(trial.chunk / element);
+  const Bytes elements = std::max<Bytes>(1, trial.bytes / element);
+  call.count = static_cast<std::size_t>(
+      of_whole(trial.operation) ? elements : std::max<Bytes>(1, elements / static_cast<Bytes>(ranks)));
+  if (trial.operation == Collective::barrier) call.count = 0;
+  if (trial.algorithm == "hierarchical")
+    for (int i = 0; i < ranks; ++i) call.machine_of.push_back(i / ranks_of_node);
+  return call;
+}
+
+bool same_but_shifted(const Schedule& first, const Schedule& other, int shift, int ranks) {
+  if (first.steps.size() != other.steps.size()) return false;
+  for (std::size_t i = 0; i < first.steps.size(); ++i) {
+    const Step &a = first.steps[i], &b = other.steps[i];
+    if (a.kind != b.kind || a.round != b.round || (a.peer < 0) != (b.peer < 0)) return false;
+    if (a.peer >= 0 && (a.peer + shift) % ranks != b.peer) return false;
+    const auto apart = [](std::size_t x, std::size_t y) { return x > y ? x - y : y - x; };
+    if (apart(a.source.count, b.source.count) > 1 || apart(a.destination.count, b.destination.count) > 1) return false;
+  }
+  return true;
+}
+
+struct Maker {
+  std::function<Schedule(int)> make;
+  std::vector<Cut> cuts;
+};
+
+Schedule shifted(Schedule schedule, int rank, int ranks) {
+  schedule.rank = rank;
+  for (Step& step : schedule.steps)
+    if (step.peer >= 0) step.peer = (step.peer + rank) % ranks;
+  return schedule;
+}
+
+// Where some ranks far apart do the same with shifted peers, all do: one schedule is made instead of thousands.
+Maker maker_of(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
+  const CollectiveAlgorithm& algorithm = find_algorithm(trial.operation, trial.algorithm);
+  if (const auto why = algorithm.why_unavailable(call_of(trial, ranks, 0, ranks_of_node)))
+    throw Error(ErrorKind::unavailable, std::string(algorithm.name) + ": " + *why);
+  const auto make = [=, &algorithm](int rank) { return algorithm.make(call_of(trial, ranks, rank, ranks_of_node)); };
+  if (ranks <= few_ranks) return {make, {}};
+  Schedule first = make(0);
+  for (const int other : {1, 2, 3, ranks / 3, ranks / 2, ranks - 1})
+    if (!same_but_shifted(first, make(other), other, ranks)) return {make, {}};
+  std::vector<Cut> cuts;
+  if (trial.most_rounds != 0) cuts = cut_repetition(first, trial.most_rounds);
+  const auto by_shift = [first = std::move(first), ranks](int rank) { return shifted(first, rank, ranks); };
+  return {by_shift, std::move(cuts)};
+}
+
+void add_other_job(World& world, const RankRoads& roads, Bytes bytes, Nobody& nobody) {
+  if (bytes == 0 || world.nodes() < 2) return;
+  for (int node = 0; node < world.nodes(); ++node) {
+    const int other = (node + world.nodes() / 2) % world.nodes();
+    const Road road = roads.road(node * roads.ranks_of_node(), other * roads.ranks_of_node());
+    world.engine().transfer(road.uses, no_cap, static_cast<double>(bytes), road.latency, nobody, 0);
+  }
+}
+
+}  // namespace
+
+Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace) {
+  World world(node, cluster);
+  const RankRoads roads(world, trial.direct);
+  const int all = world.nodes() * roads.ranks_of_node();
+  const int ranks = trial.ranks == 0 ? all : trial.ranks;
+  if (ranks < 1 || ranks > all)
+    throw Error(ErrorKind::invalid_input,
+                std::to_string(ranks) + " ranks: the cluster has 1 to " + std::to_string(all));
+  Nobody nobody;
+  if (trial.algorithm == "in_network") {
+    if (!cluster.in_network_reduction || trial.operation != Collective::all_reduce)
+      throw Error(ErrorKind::unavailable,
+                  "in_network: the switches of the cluster do not reduce; write in_network_reduction: yes");
+    add_other_job(world, roads, trial.job_bytes, nobody);
+    return in_network_all_reduce(world, roads, ranks, trial.bytes, trace);
+  }
+  StepCosts costs;
+  costs.element = element;
+  costs.reduce_rate = node.costs()["reduce.rate"];
+  costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
+  const Maker maker = maker_of(trial, ranks, roads.ranks_of_node());
+  costs.cuts = maker.cuts;
+  ScheduleRun run(world, roads, ranks, maker.make, costs, trace);
+  add_other_job(world, roads, trial.job_bytes, nobody);
+  Ran ran = run.run();
+  ran.seconds += node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
+  return ran;
+}
+
+}  // namespace waywiser::sim

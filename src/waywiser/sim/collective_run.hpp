@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "waywiser/collective/call.hpp"
+#include "waywiser/sim/schedule_run.hpp"
+
+namespace waywiser::sim {
+
+// A collective on the GPUs of a cluster.
+struct CollectiveTrial {
+  Collective operation = Collective::all_reduce;
+  std::string algorithm;  // a row of algorithms(), or "in_network"
+  int ranks = 0;          // 0: all GPUs of the cluster
+  Bytes bytes = 0;        // of the whole buffer; of what each rank gives where blocks differ by rank
+  Bytes chunk = 0;        // of pipelined algorithms; 0: their default
+  DirectRdma direct = DirectRdma::best;
+  Bytes job_bytes = 0;             // a second job: each node also sends so many bytes to the node half a cluster away
+  std::uint32_t most_rounds = 64;  // of each run of rounds that are alike, where one schedule stands for all; 0: all
+};
+
+// Elements are of 4 bytes. Schedules in which every rank does as rank 0 does, with peers shifted, are made once.
+// Throws invalid_input or unavailable.
+Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace = nullptr);
+
+// All-reduce by the switches: the GPUs of a node reduce among themselves over their own hops, each NIC sends its share
+// up a tree of switches, which add, and gets the sum. Equations in in_network.cpp.
+Ran in_network_all_reduce(World& world, const RankRoads& roads, int ranks, Bytes bytes, Trace* trace);
+
+}  // namespace waywiser::sim

@@ -1,0 +1,104 @@
+#include "waywiser/sim/rank_roads.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "waywiser/topology/relation.hpp"
+#include "waywiser/topology/route.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+// The closest NIC of each device; where several are as close, the devices that share them take turns.
+std::vector<std::string> closest_nics(const World& world, const std::vector<std::string>& devices) {
+  std::vector<std::string> chosen;
+  std::map<std::vector<std::string>, std::size_t> turns;
+  for (const std::string& device : devices) {
+    std::vector<std::string> closest;
+    int least = -1;
+    for (const std::string& nic : world.rails()) {
+      const int far = distance(relation(world.node().graph(), device, nic));
+      if (least < 0 || far < least) {
+        closest.clear();
+        least = far;
+      }
+      if (far == least) closest.push_back(nic);
+    }
+    chosen.push_back(closest.empty() ? "" : closest[turns[closest]++ % closest.size()]);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+RankRoads::RankRoads(World& world, DirectRdma direct) : world_(world), direct_(direct) {
+  devices_ = world.node().topology().ids("gpu");
+  if (devices_.empty()) devices_ = {world.node().topology().ids("host").at(0)};
+  nics_ = closest_nics(world, devices_);
+}
+
+BytesPerSecond RankRoads::slowest(const Road& road) const {
+  BytesPerSecond rate = no_cap;
+  for (const Use& use : road.uses) rate = std::min(rate, world_.capacity(use.link) / use.weight);
+  return rate;
+}
+
+Road RankRoads::staged(int node, const std::string& from, const std::string& to) const {
+  const bool into = from.starts_with("nic");
+  const std::string host = world_.node().host_beside(into ? to : from);
+  Road road = world_.road(node, from, host, Links::no_gpu_fabric);
+  extend(road, world_.road(node, host, to, Links::no_gpu_fabric));
+  road.latency += world_.node().costs()["ucx.copy"];
+  return road;
+}
+
+Road RankRoads::better(const Road& direct, const Road& other) const {
+  if (direct_ == DirectRdma::on) return direct;
+  if (direct_ == DirectRdma::off) return other;
+  return slowest(direct) >= slowest(other) ? direct : other;
+}
+
+Road RankRoads::to_nic(int rank) const {
+  const Road direct = world_.road(node_of(rank), device(rank), nic(rank));
+  return device(rank).starts_with("gpu") ? better(direct, staged(node_of(rank), device(rank), nic(rank))) : direct;
+}
+
+Road RankRoads::from_nic(int rank) const {
+  const Road direct = world_.road(node_of(rank), nic(rank), device(rank));
+  return device(rank).starts_with("gpu") ? better(direct, staged(node_of(rank), nic(rank), device(rank))) : direct;
+}
+
+Road RankRoads::within(int node, const std::string& from, const std::string& to) const {
+  const Costs& costs = world_.node().costs();
+  Road road;
+  if (from == to) {
+    road = world_.within(node, from);
+  } else if (!from.starts_with("gpu") || !why_no_peer_access(world_.node().topology(), from, to)) {
+    road = world_.road(node, from, to);
+  } else {
+    const std::string host = world_.node().host_beside(from);
+    road = world_.road(node, from, host, Links::no_gpu_fabric);
+    extend(road, world_.road(node, host, to, Links::no_gpu_fabric));
+    road.latency += 2 * costs["copy.hold"];
+  }
+  road.latency += costs["step.start"];
+  return road;
+}
+
+Road RankRoads::road(int from, int to) const {
+  const int a = node_of(from), b = node_of(to);
+  if (a == b) return within(a, device(from), device(to));
+  const Costs& costs = world_.node().costs();
+  if (world_.share_domain(a, b)) {
+    Road road = world_.over_domain(a, device(from), b, device(to));
+    road.latency += costs["step.start"];
+    return road;
+  }
+  Road road = to_nic(from);
+  extend(road, world_.cross(a, nic(from), b, nic(to)));
+  extend(road, from_nic(to));
+  road.latency += costs["step.start"] + costs["step.network"];
+  return road;
+}
+
+}  // namespace waywiser::sim

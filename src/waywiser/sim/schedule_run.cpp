@@ -1,0 +1,174 @@
+#include "waywiser/sim/schedule_run.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+constexpr std::uint64_t local_step = std::uint64_t{1} << 63;
+constexpr std::size_t most_channels = std::size_t{1} << 23;
+
+bool receives(StepKind kind) { return kind == StepKind::receive || kind == StepKind::receive_reduce; }
+
+struct Shape {
+  int sends = 0, plain = 0, reducing = 0, local = 0;
+  std::size_t count = 0;
+
+  void add(const Step& step) {
+    sends += step.kind == StepKind::send;
+    plain += step.kind == StepKind::receive;
+    reducing += step.kind == StepKind::receive_reduce;
+    local += step.peer < 0;
+    count = std::max(count, receives(step.kind) ? step.destination.count : step.source.count);
+  }
+  bool like(const Shape& other) const {
+    const std::size_t apart = count > other.count ? count - other.count : other.count - count;
+    return sends == other.sends && plain == other.plain && reducing == other.reducing && local == other.local &&
+           apart <= 1;
+  }
+};
+
+}  // namespace
+
+std::vector<Cut> cut_repetition(Schedule& schedule, std::uint32_t most) {
+  std::vector<Shape> rounds;
+  for (const Step& step : schedule.steps) {
+    rounds.resize(std::max<std::size_t>(rounds.size(), step.round + 1));
+    rounds[step.round].add(step);
+  }
+  std::vector<Cut> cuts;
+  std::vector<bool> dropped(rounds.size());
+  const auto end = static_cast<std::uint32_t>(rounds.size());
+  for (std::uint32_t first = 0, next = 0; first < end; first = next) {
+    for (next = first + 1; next < end && rounds[next].like(rounds[first]); ++next) dropped[next] = next - first >= most;
+    if (next - first > most) cuts.push_back({first + most - 1, most, next - first - most});
+  }
+  std::erase_if(schedule.steps, [&](const Step& step) { return dropped[step.round]; });
+  return cuts;
+}
+
+ScheduleRun::ScheduleRun(World& world, const RankRoads& roads, int ranks,
+                         const std::function<Schedule(int)>& schedule_of, const StepCosts& costs, Trace* trace)
+    : world_(world), roads_(roads), costs_(costs), trace_(trace), ranks_(static_cast<std::size_t>(ranks)) {
+  for (int rank = 0; rank < ranks; ++rank) keep(rank, schedule_of(rank));
+}
+
+void ScheduleRun::keep(int rank, const Schedule& schedule) {
+  Rank& mine = ranks_[static_cast<std::size_t>(rank)];
+  mine.ops.reserve(schedule.steps.size());
+  for (const Step& step : schedule.steps) {
+    ran_.rounds = std::max(ran_.rounds, step.round + 1);
+    const std::size_t count = receives(step.kind) ? step.destination.count : step.source.count;
+    Op op{step.kind, step.peer, step.round, 0, count * costs_.element};
+    if (step.kind == StepKind::send) op.channel = channel(rank, step.peer);
+    if (receives(step.kind)) op.channel = channel(step.peer, rank);
+    mine.ops.push_back(op);
+  }
+}
+
+std::uint32_t ScheduleRun::channel(std::int32_t from, std::int32_t to) {
+  const auto key = static_cast<std::uint64_t>(static_cast<std::uint32_t>(from)) << 32 | static_cast<std::uint32_t>(to);
+  const auto [known, fresh] = channel_of_.emplace(key, static_cast<std::uint32_t>(channels_.size()));
+  if (!fresh) return known->second;
+  if (channels_.size() >= most_channels)
+    throw Error(ErrorKind::invalid_input,
+                "the schedule has more than 8 million pairs of ranks that talk to each other");
+  channels_.push_back({from, to, roads_.road(from, to), {}, 0, false, {}});
+  return known->second;
+}
+
+Ran ScheduleRun::run() {
+  round_over_.assign(ran_.rounds, 0);
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) enter(rank);
+  world_.engine().run();
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+    if (ranks_[rank].next < ranks_[rank].ops.size() || ranks_[rank].running != 0)
+      throw Error(ErrorKind::invalid_input, "the schedule never ends: rank " + std::to_string(rank) +
+                                                " waits in round " + std::to_string(ranks_[rank].round));
+  ran_.seconds = world_.engine().now();
+  std::uint32_t dropped = 0;
+  for (const Cut& cut : costs_.cuts) {
+    const std::uint32_t half = cut.kept / 2;
+    ran_.seconds += (round_over_[cut.last] - round_over_[cut.last - half]) / half * cut.dropped;
+    ran_.rounds = std::max(ran_.rounds, cut.last + cut.dropped + 1);
+    dropped += cut.dropped;
+  }
+  ran_.rounds_run = ran_.rounds - dropped;
+  return ran_;
+}
+
+void ScheduleRun::enter(std::size_t number) {
+  Rank& rank = ranks_[number];
+  if (rank.next >= rank.ops.size()) return;
+  const std::size_t first = rank.next;
+  rank.round = rank.ops[first].round;
+  rank.round_began = world_.engine().now();
+  while (rank.next < rank.ops.size() && rank.ops[rank.next].round == rank.round) {
+    ++rank.next;
+    ++rank.running;
+  }
+  const std::size_t last = rank.next;
+  for (std::size_t i = first; i < last; ++i) post(number, rank.ops[i]);
+}
+
+void ScheduleRun::post(std::size_t number, const Op& op) {
+  const auto bytes = static_cast<double>(op.bytes);
+  if (op.kind == StepKind::copy) return local(number, costs_.copy_rate > 0 ? bytes / costs_.copy_rate : 0);
+  if (op.kind == StepKind::reduce) return local(number, costs_.reduce_rate > 0 ? bytes / costs_.reduce_rate : 0);
+  Channel& pair = channels_[op.channel];
+  if (op.kind == StepKind::send) {
+    pair.sends.push_back(op.bytes);
+  } else {
+    ++pair.receives;
+    pair.reduces = op.kind == StepKind::receive_reduce;
+  }
+  meet(op.channel);
+}
+
+void ScheduleRun::meet(std::uint32_t number) {
+  Channel& pair = channels_[number];
+  while (pair.receives > 0 && !pair.sends.empty()) {
+    const Bytes bytes = pair.sends.front();
+    pair.sends.pop_front();
+    --pair.receives;
+    pair.moving.emplace_back(bytes, world_.engine().now());
+    ++ran_.messages;
+    ran_.bytes += static_cast<double>(bytes);
+    Seconds latency = pair.road.latency;
+    if (pair.reduces && costs_.reduce_rate > 0) latency += static_cast<double>(bytes) / costs_.reduce_rate;
+    world_.engine().transfer(pair.road.uses, no_cap, static_cast<double>(bytes), latency, *this, number);
+  }
+}
+
+void ScheduleRun::local(std::size_t rank, Seconds seconds) { world_.engine().after(seconds, *this, local_step | rank); }
+
+void ScheduleRun::wake(std::uint64_t token) {
+  if ((token & local_step) != 0) {
+    const auto rank = static_cast<std::size_t>(token & ~local_step);
+    if (trace_ != nullptr) note(rank, "local", ranks_[rank].round_began, 0);
+    return finish(rank);
+  }
+  Channel& pair = channels_[token];
+  const auto [bytes, began] = pair.moving.front();
+  pair.moving.pop_front();
+  const auto from = static_cast<std::size_t>(pair.from), to = static_cast<std::size_t>(pair.to);
+  if (trace_ != nullptr) note(from, "to rank " + std::to_string(pair.to), began, bytes);
+  finish(from);
+  finish(to);
+}
+
+void ScheduleRun::finish(std::size_t number) {
+  Rank& rank = ranks_[number];
+  if (--rank.running != 0) return;
+  round_over_[rank.round] = std::max(round_over_[rank.round], world_.engine().now());
+  enter(number);
+}
+
+void ScheduleRun::note(std::size_t rank, const std::string& what, Seconds begin, Bytes bytes) {
+  if (trace_->spans.size() >= most_spans) return;
+  trace_->spans.push_back({"rank " + std::to_string(rank), what, begin, world_.engine().now(), bytes});
+}
+
+}  // namespace waywiser::sim

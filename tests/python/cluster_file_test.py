@@ -1,0 +1,128 @@
+"""Cluster files: what they mean, and one line for each way to get them wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from waywiser.cli import run
+from waywiser.errors import InputError
+from waywiser.simulator.cluster import parse_cluster
+from waywiser.simulator.collectives import Case, crossovers
+
+GOOD = """\
+nodes: 1024 x hse-e
+network: fat-tree(2:1)
+radix: 40
+nic: ndr400
+in_network_reduction: yes
+failed_links: [3, 17]
+slow_links: {5: 0.25}
+second_job: 64M
+costs: {ucx.copy: 8e-6}
+"""
+
+
+def test_every_key() -> None:
+    cluster = parse_cluster(GOOD, "c.yaml")
+    assert (cluster.machine, cluster.nodes, cluster.job_bytes) == ("hse-e", 1024, 64 << 20)
+    assert cluster.costs == {"ucx.copy": 8e-6}
+    assert cluster.network["kind"] == "fat-tree" and cluster.network["taper"] == 2
+    assert cluster.network["sick"] == [{"index": 3, "share": 0}, {"index": 17, "share": 0}, {"index": 5, "share": 0.25}]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("nodes: many x hse-e", "line 1: 'nodes' must be COUNT x MACHINE"),
+        ("nodes: 4 x hse-z", "line 1: 'hse-z' is neither a file nor a machine; machines are dgx-1v"),
+        ("nodes: 999999 x hse-e", "line 1: a cluster has 1 to 100000 nodes"),
+        ("nodes: 4 x hse-e\n\nnetwork: fat-bush", "line 3: 'network' must be one of switch, fat-tree(2:1)"),
+        ("nodes: 4 x hse-e\nnetwork: torus(4, x)", "line 2: 'network' must be one of"),
+        ("nodes: 4 x hse-e\nnetwork: fat-tree(1:2)", "line 2: 'network' must be one of"),
+        ("nodes: 4 x hse-e\nradix: 3", "line 2: 'radix' must be a whole number from 4 to 1024, not '3'"),
+        ("nodes: 4 x hse-e\nnic: edr", "line 2: 'nic' must be one of edr100"),
+        ("nodes: 4 x hse-e\ncolour: red", "line 2: 'colour' is not a key; keys are nodes"),
+        ("nodes: 4 x hse-e\nnodes: 5 x hse-e", "line 2: 'nodes' is given twice"),
+        ("nodes: 4 x hse-e\nin_network_reduction: perhaps", "line 2: 'in_network_reduction' must be yes or no"),
+        ("nodes: 4 x hse-e\nfailed_links: 3", "line 2: 'failed_links' must be a list"),
+        ("nodes: 4 x hse-e\nslow_links: {3: 2}", "line 2: 'slow_links' must be a number from 0.001 to 1"),
+        ("nodes: 4 x hse-e\nsecond_job: much", "line 2: 'second_job'"),
+        ("nodes: [", "line 1: not YAML"),
+        ("network: switch", "line 1: 'nodes' is missing"),
+        ("- 1", "line 1: a cluster file is a list of KEY: VALUE"),
+        ("", "line 1: a cluster file is a list of KEY: VALUE"),
+    ],
+)
+def test_one_line_with_the_line_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(text)
+    assert run(["simulate", "all_reduce", "--cluster", str(file)]) == 2
+    said = capsys.readouterr().err.strip().splitlines()
+    assert len(said) == 1
+    assert words in said[0] and "cluster.yaml" in said[0]
+
+
+KEYS = ["nodes", "network", "radix", "nic", "nvlink_domain", "failed_links", "slow_links", "second_job", "costs", "x"]
+VALUES = st.one_of(
+    st.text(max_size=30),
+    st.integers(),
+    st.floats(),
+    st.lists(st.integers(), max_size=4),
+    st.dictionaries(st.text(max_size=5), st.integers(), max_size=3),
+    st.sampled_from(["4 x hse-e", "fat-tree(3:1)", "torus(2, 2)", "edr100", "yes", "64M", None]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=5))
+def test_any_values_are_read_or_refused_in_one_line(values: dict[str, object]) -> None:
+    _read_or_refuse(json.dumps(values))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.one_of(st.text(max_size=200), st.binary(max_size=80).map(lambda data: data.decode("latin-1"))))
+def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
+    _read_or_refuse(text)
+    cut = len(text) % len(GOOD)
+    _read_or_refuse(GOOD[:cut] + text + GOOD[cut:])
+
+
+def _read_or_refuse(text: str) -> None:
+    try:
+        assert parse_cluster(text, "c.yaml").nodes > 0
+    except InputError as error:
+        assert str(error).startswith("c.yaml") and "\n" not in str(error)
+
+
+def test_deep_nesting_is_refused() -> None:
+    with pytest.raises(InputError):
+        parse_cluster("[" * 5000, "c.yaml")
+
+
+def test_crossovers() -> None:
+    def case(algorithm: str, size: int, seconds: float) -> Case:
+        return Case(algorithm, "best", 2, 16, size, seconds)
+
+    ring = [case("ring", 1, 9.0), case("ring", 2, 5.0), case("ring", 4, 1.0)]
+    tree = [case("tree", 1, 1.0), case("tree", 2, 4.0), case("tree", 4, 6.0)]
+    assert crossovers([*ring, *tree], "ring", "tree") == {16: 4}
+    assert crossovers([*ring, *tree], "tree", "ring") == {16: None}
+
+
+def test_all_reduce_of_a_cluster_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, plot, trace = tmp_path / "cluster.yaml", tmp_path / "a.svg", tmp_path / "t.png"
+    file.write_text("nodes: 4 x dgx-a100\nnetwork: rail-optimised(1:1)\nin_network_reduction: yes\n")
+    arguments = ["all_reduce", "--cluster", str(file), "--sizes", "1K,1M", "--vary", "nodes"]
+    assert run(["simulate", *arguments, "--plot", str(plot), "--trace", str(trace), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["simulated"] is True and plot.stat().st_size > 0 and trace.stat().st_size > 0
+    assert {case["ranks"] for case in answer["cases"]} == {16, 32}
+    assert {case["algorithm"] for case in answer["cases"]} == {"ring", "double_tree", "hierarchical", "in_network"}
+    assert all(case["seconds"] > 0 for case in answer["cases"])

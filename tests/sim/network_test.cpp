@@ -1,0 +1,86 @@
+#include "waywiser/sim/network.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+NetworkSpec spec_of(const std::string& kind, int nodes, std::vector<int> shape = {}) {
+  NetworkSpec spec;
+  spec.kind = kind;
+  spec.nodes = nodes;
+  spec.rails = 2;
+  spec.port_rate = 10;
+  spec.shape = std::move(shape);
+  return spec;
+}
+
+const std::vector<NetworkSpec> kinds{spec_of("switch", 12),
+                                     spec_of("fat-tree", 200),
+                                     spec_of("fat-tree", 1000),
+                                     spec_of("rail-optimised", 100),
+                                     spec_of("dragonfly", 48, {6, 4, 2}),
+                                     spec_of("torus", 60, {3, 4, 5})};
+
+// From every port to every other: out of the first, into the last, no hop twice, at least one switch.
+TEST(Network, ConnectsEveryPort) {
+  for (const NetworkSpec& spec : kinds) {
+    FlowNetwork links;
+    const auto network = make_network(spec, links);
+    std::set<LinkId> first, last;
+    for (int a = 0; a < spec.nodes; a += 1 + spec.nodes / 40)
+      for (int b = 0; b < spec.nodes; b += 1 + spec.nodes / 37) {
+        if (a == b) continue;
+        const Crossing way = network->cross({a, 0}, {b, 1});
+        ASSERT_GE(way.links.size(), 2u);
+        ASSERT_GE(way.switches, 1);
+        EXPECT_EQ(std::set<LinkId>(way.links.begin(), way.links.end()).size(), way.links.size()) << spec.kind;
+        for (const LinkId link : way.links) ASSERT_LT(link, links.links());
+        first.insert(way.links.front());
+        last.insert(way.links.back());
+      }
+    for (const LinkId link : first) EXPECT_FALSE(last.contains(link));
+  }
+}
+
+TEST(Network, ATorusTakesTheShortWayRound) {
+  FlowNetwork links;
+  const auto network = make_network(spec_of("torus", 10, {10}), links);
+  EXPECT_EQ(network->cross({0, 0}, {3, 0}).links.size(), 2u + 3);
+  EXPECT_EQ(network->cross({0, 0}, {9, 0}).links.size(), 2u + 1);
+}
+
+TEST(Network, RailsMeetBelowOneLeaf) {
+  FlowNetwork links;
+  const auto network = make_network(spec_of("rail-optimised", 18), links);
+  EXPECT_EQ(network->cross({0, 0}, {17, 0}).switches, 1);
+  EXPECT_EQ(network->cross({0, 0}, {17, 1}).switches, 3);
+}
+
+TEST(Network, WaysAvoidAFailedLink) {
+  NetworkSpec spec = spec_of("fat-tree", 40);
+  FlowNetwork before;
+  const Crossing way = make_network(spec, before)->cross({0, 0}, {39, 0});
+  const LinkId up = way.links[1];
+  const auto first = static_cast<LinkId>(2 * spec.nodes * spec.rails);
+  spec.sick = {{(up - first) / 2, 0}};
+  FlowNetwork after;
+  const Crossing other = make_network(spec, after)->cross({0, 0}, {39, 0});
+  EXPECT_NE(other.links[1], up);
+  EXPECT_EQ(other.links.size(), way.links.size());
+}
+
+TEST(Network, RefusesShapesThatDoNotFit) {
+  FlowNetwork links;
+  EXPECT_THROW(make_network(spec_of("torus", 10, {3, 3}), links), Error);
+  EXPECT_THROW(make_network(spec_of("dragonfly", 100, {2, 2, 2}), links), Error);
+  EXPECT_THROW(make_network(spec_of("string", 2), links), Error);
+  EXPECT_THROW(make_network(spec_of("switch", 0), links), Error);
+}
+
+}  // namespace
+}  // namespace waywiser::sim

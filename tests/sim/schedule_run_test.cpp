@@ -1,0 +1,144 @@
+#include "waywiser/sim/schedule_run.hpp"
+
+#include <gtest/gtest.h>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/collective_algorithm.hpp"
+#include "waywiser/sim/collective_run.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+NodeModel node_of(const std::string& name) {
+  const Topology machine =
+      topology_from_json(read_json(WAYWISER_SOURCE_DIR "/python/waywiser/machines/" + name + ".json"), name);
+  const Json parts = read_json(WAYWISER_SOURCE_DIR "/python/waywiser/simulator/parts.json");
+  return {machine, costs_of(machine, parts, "parts")};
+}
+
+ClusterSpec cluster(int nodes, const std::string& kind = "fat-tree") {
+  ClusterSpec spec;
+  spec.network.nodes = nodes;
+  spec.network.kind = kind;
+  return spec;
+}
+
+CollectiveTrial all_reduce(const std::string& algorithm, Bytes bytes) {
+  CollectiveTrial trial;
+  trial.algorithm = algorithm;
+  trial.bytes = bytes;
+  return trial;
+}
+
+Step step(StepKind kind, std::uint32_t round, int peer) {
+  return {kind, round, peer, {Area::output, 0, 8}, {Area::input, 0, 8}};
+}
+
+TEST(ScheduleRun, AMessageTakesItsRoad) {
+  const NodeModel node = node_of("hse-e");
+  World world(node, cluster(2, "switch"));
+  const RankRoads roads(world, DirectRdma::on);
+  const Road road = roads.road(0, 8);
+  const auto make = [](int rank) {
+    Schedule schedule{"by hand", rank, 16, 8, 8, 0, {}};
+    if (rank == 0) schedule.steps = {step(StepKind::send, 0, 8)};
+    if (rank == 8) schedule.steps = {step(StepKind::receive, 0, 0)};
+    return schedule;
+  };
+  const Ran ran = ScheduleRun(world, roads, 16, make, {}).run();
+  EXPECT_EQ(ran.messages, 1u);
+  EXPECT_DOUBLE_EQ(ran.seconds, road.latency + 32 / roads.slowest(road));
+}
+
+TEST(ScheduleRun, SaysThatAScheduleNeverEnds) {
+  const NodeModel node = node_of("hse-e");
+  World world(node, cluster(2, "switch"));
+  const RankRoads roads(world, DirectRdma::on);
+  const auto make = [](int rank) {
+    Schedule schedule{"by hand", rank, 2, 8, 8, 0, {}};
+    if (rank == 1) schedule.steps = {step(StepKind::receive, 0, 0)};
+    return schedule;
+  };
+  EXPECT_THROW(ScheduleRun(world, roads, 2, make, {}).run(), Error);
+}
+
+// Every row of the table of algorithms runs unchanged, moves what its cost formula says at most, and takes longer for
+// more bytes.
+TEST(ScheduleRun, RunsEveryAlgorithm) {
+  const NodeModel node = node_of("hse-a");
+  for (const CollectiveAlgorithm& algorithm : algorithms()) {
+    if (algorithm.operation == Collective::neighbor_exchange) continue;
+    CollectiveTrial trial = all_reduce(std::string(algorithm.name), 1 << 12);
+    trial.operation = algorithm.operation;
+    try {
+      const Ran small = simulate(node, cluster(4), trial);
+      trial.bytes = 1 << 22;
+      const Ran large = simulate(node, cluster(4), trial);
+      EXPECT_GT(small.seconds, 0) << algorithm.name;
+      EXPECT_GE(large.seconds, small.seconds) << algorithm.name;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unavailable) << error.what();
+    }
+  }
+}
+
+// Each of n ranks sends and gets 2 (n - 1) / n of the buffer, through its port or less.
+TEST(ScheduleRun, ARingIsNotFasterThanItsPort) {
+  const NodeModel node = node_of("dgx-a100");
+  constexpr Bytes bytes = 64 << 20;
+  for (const char* network : {"switch", "fat-tree", "rail-optimised"}) {
+    const Ran ran = simulate(node, cluster(8, network), all_reduce("ring", bytes));
+    EXPECT_GE(ran.seconds, 2.0 * 63 / 64 * static_cast<double>(bytes) / 25e9) << network;
+    EXPECT_DOUBLE_EQ(ran.bytes, 2.0 * 63 * static_cast<double>(bytes)) << network;
+  }
+}
+
+TEST(ScheduleRun, CutRoundsGiveTheTimeOfAllRounds) {
+  const NodeModel node = node_of("hse-e");
+  CollectiveTrial trial = all_reduce("ring", 64 << 20);
+  const Ran cut = simulate(node, cluster(40), trial);
+  trial.most_rounds = 0;
+  const Ran all = simulate(node, cluster(40), trial);
+  EXPECT_LT(cut.rounds_run, 200u);
+  EXPECT_EQ(all.rounds_run, all.rounds);
+  EXPECT_EQ(cut.rounds, all.rounds);
+  EXPECT_NEAR(cut.seconds, all.seconds, 0.005 * all.seconds);
+}
+
+TEST(ScheduleRun, TreesWinForSmallRingsForLargeSwitchesForAll) {
+  const NodeModel node = node_of("hse-e");
+  ClusterSpec spec = cluster(16);
+  spec.in_network_reduction = true;
+  const auto seconds = [&](const std::string& algorithm, Bytes bytes) {
+    return simulate(node, spec, all_reduce(algorithm, bytes)).seconds;
+  };
+  EXPECT_LT(seconds("double_tree", 1 << 10), seconds("ring", 1 << 10));
+  EXPECT_LT(seconds("ring", Bytes{1} << 30), seconds("double_tree", Bytes{1} << 30));
+  EXPECT_LT(seconds("in_network", 1 << 20), seconds("double_tree", 1 << 20));
+}
+
+TEST(ScheduleRun, FailedAndSlowLinksAndAnotherJobCostTime) {
+  const NodeModel node = node_of("hse-e");
+  const CollectiveTrial trial = all_reduce("ring", 64 << 20);
+  const Seconds well = simulate(node, cluster(32), trial).seconds;
+  ClusterSpec slow = cluster(32);
+  for (std::size_t i = 0; i < 18; ++i) slow.network.sick.push_back({i, 0.1});
+  EXPECT_GT(simulate(node, slow, trial).seconds, 1.5 * well);
+  ClusterSpec failed = cluster(32);
+  failed.network.sick = {{0, 0}};
+  EXPECT_GE(simulate(node, failed, trial).seconds, well);
+  CollectiveTrial beside = trial;
+  beside.job_bytes = 256 << 20;
+  EXPECT_GT(simulate(node, cluster(32), beside).seconds, 1.1 * well);
+}
+
+TEST(ScheduleRun, AnNvlinkDomainOverNodesIsFaster) {
+  const NodeModel node = node_of("dgx-a100");
+  ClusterSpec domain = cluster(9);
+  domain.nvlink_domain = 72;
+  const CollectiveTrial trial = all_reduce("ring", 64 << 20);
+  EXPECT_LT(3 * simulate(node, domain, trial).seconds, simulate(node, cluster(9), trial).seconds);
+}
+
+}  // namespace
+}  // namespace waywiser::sim
