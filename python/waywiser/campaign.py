@@ -13,14 +13,16 @@ from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
 from waywiser.profile import OPERATIONS, Profile, read_profile
 from waywiser.progress import bar, say
-from waywiser.results import Results, recorded_machines
+from waywiser.results import Results
 
+_SIMULATED_BUDGET = 1000.0  # seconds of the simulated clock: more than a campaign takes
 BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
 
 
 @dataclass
 class Request:
-    """What to measure. `budget` in seconds, None for the core's own; `machine` is for virtual GPUs only."""
+    """What to measure. `budget` in seconds, None for the core's own. With `machine` (a name or a file) all times are
+    simulated, unless the back end is virtual_gpu."""
 
     quick: bool = False
     budget: float | None = None
@@ -37,12 +39,27 @@ class Request:
         for operation in self.operations:
             if operation not in OPERATIONS:
                 raise InputError(f"--operations {operation!r}: write some of {','.join(OPERATIONS)}")
-        if self.machine is not None and self.backend != "virtual_gpu":
-            raise InputError(_not_here(self.machine))
+        if self.machine is not None and self.backend not in ("auto", "virtual_gpu"):
+            raise InputError(f"--backend {self.backend} is this machine's: it cannot measure --machine {self.machine}")
+
+    @property
+    def kind(self) -> str:
+        """Where the times come from: "real", "virtual" (virtual GPUs) or "simulated"."""
+        if self.backend == "virtual_gpu":
+            return "virtual"
+        return "real" if self.machine is None else "simulated"
+
+    def costs(self, topology: Any) -> str | None:
+        """What the simulator needs besides the topology; None where times are not simulated."""
+        from waywiser.simulator.costs import costs_json
+
+        return costs_json({}, topology.name) if self.kind == "simulated" else None
 
     def options(self) -> dict[str, Any]:
         """For the core."""
         found: dict[str, Any] = {"backend": self.backend, "quick": self.quick, "all_pairs": self.all_pairs}
+        if self.kind == "simulated":
+            found["budget_seconds"] = _SIMULATED_BUDGET
         if self.budget is not None:
             found["budget_seconds"] = self.budget
         if self.operations:
@@ -58,29 +75,27 @@ class Request:
         return load_topology(self.machine)
 
 
-def _not_here(machine: str) -> str:
-    verbs = "topology|place|plan|explain|report" if machine in recorded_machines() else "topology|place"
-    return (
-        f"--machine {machine}: that machine is not here and this version has no simulator, so it cannot be measured; "
-        f"replay it with: waywiser {verbs} --machine {machine}"
-    )
-
-
 def operations_in(text: str) -> list[str]:
     """ "latency,streaming" -> the two words."""
     return [word for word in re.split(r"[,\s]+", text) if word]
 
 
+def kind_of(profile: Profile) -> str:
+    """As `Request.kind`."""
+    if profile.backend == "virtual_gpu":
+        return "virtual"
+    return "simulated" if profile.simulated else "real"
+
+
 def _previous(results: Results, request: Request) -> str | None:
-    """The profile to go on from. Raises InputError rather than mixing virtual GPUs with measurements."""
+    """The profile to go on from. Raises InputError rather than mixing measurements with what is none."""
     if request.fresh or results.file("profile") is None:
         return None
     try:
         profile = results.needed_profile()
     except InputError as error:
         raise InputError(f"{error}; --fresh measures everything again") from error
-    virtual = request.backend == "virtual_gpu"
-    if virtual != (profile.backend == "virtual_gpu") or (profile.simulated and not virtual):
+    if request.kind != kind_of(profile):
         held = profile.warning() or "measurements of a real machine"
         raise InputError(f"{results.folder}: holds {held}: choose another folder with --output")
     return results.text("profile")
@@ -111,7 +126,7 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
 
     with bar("measuring") as show:
         watch = stages.Watch(show, keep)
-        text = stages.measure(topology, request.options(), previous, watch)
+        text = stages.measure(topology, request.options(), previous, watch, request.costs(topology))
     profile = read_profile(json.loads(text), "the core's profile")
     if previous and old:
         _set_aside(results, previous, old, profile)

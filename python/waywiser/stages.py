@@ -67,10 +67,17 @@ def _peer_program() -> str:
     return str(PEER_PROGRAM) if PEER_PROGRAM.is_file() else ""
 
 
-def measure(topology: Any, options: dict[str, Any], previous: str | None, watch: Watch) -> str:
-    """Measures what is missing in `previous` (a profile as JSON) and returns the whole profile as JSON."""
+def measure(
+    topology: Any, options: dict[str, Any], previous: str | None, watch: Watch, costs: str | None = None
+) -> str:
+    """Measures what is missing in `previous` (a profile as JSON) and returns the whole profile as JSON.
+
+    With `costs` of the simulator nothing is measured: the times are simulated, and the profile says so.
+    """
     text = json.dumps({"peer_program": _peer_program(), **options})
     with stopping_on_interrupt(watch):
+        if costs is not None:
+            return str(_core.measure_simulated(topology, costs, text, previous, watch.progress))
         return str(_core.measure(topology, text, previous, watch.progress))
 
 
@@ -87,11 +94,16 @@ def explain(
     return answer
 
 
-def verify(topology: Any, profile: str, plan: str, options: dict[str, Any], watch: Watch) -> str:
-    """Runs the chosen path against every other at other sizes; the verification as JSON."""
+def verify(
+    topology: Any, profile: str, plan: str, options: dict[str, Any], watch: Watch, costs: str | None = None
+) -> str:
+    """Runs the chosen path against every other at other sizes, simulated where `costs` are given; as JSON."""
     text = json.dumps({"peer_program": _peer_program(), **options})
     with stopping_on_interrupt(watch):
-        answer = json.loads(_core.verify_plan(topology, profile, plan, text, watch.progress))
+        if costs is not None:
+            answer = json.loads(_core.verify_simulated(topology, costs, profile, plan, text, watch.progress))
+        else:
+            answer = json.loads(_core.verify_plan(topology, profile, plan, text, watch.progress))
     head = {
         "schema": VERIFICATION_SCHEMA,
         "version": VERIFICATION_VERSION,

@@ -82,3 +82,47 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: li
     assert run(["simulate", *arguments]) == 2
     said = capsys.readouterr().err.strip().splitlines()
     assert words in said[-1]
+
+
+def test_measure_plan_explain_and_report_of_a_machine_that_is_not_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "r"
+    machine = ROOT / "python" / "waywiser" / "machines" / "remote-a10.json"
+    arguments = ["--machine", str(machine), "--output", str(folder), "--operations", "latency"]
+    assert run(["measure", *arguments, "--quick"]) == 0
+    profile = json.loads((folder / "profile.json").read_text())
+    assert (profile["simulated"], profile["backend"]) == (True, "simulator")
+    assert run(["plan", "--output", str(folder)]) == 0
+    assert json.loads((folder / "plan.json").read_text())["simulated"] is True
+    assert run(["explain", "host0", "gpu0", "64K", "--output", str(folder)]) == 0
+    assert run(["report", "--results", str(folder), "--no-pictures"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("SIMULATED: NOT A MEASUREMENT") == 3
+    assert "simulated" in (folder / "report.html").read_text().lower()
+    assert run(["measure", "--output", str(folder), "--quick"]) == 2
+    assert "holds Simulated: not a measurement" in capsys.readouterr().err
+
+
+def test_two_simulated_measurements_are_the_same(tmp_path: Path) -> None:
+    texts = []
+    for name in ("a", "b"):
+        arguments = ["--machine", "remote-t4", "--operations", "streaming", "--output", str(tmp_path / name)]
+        assert run(["measure", *arguments, "--quick"]) == 0
+        texts.append((tmp_path / name / "profile.json").read_text())
+    assert texts[0] == texts[1]
+
+
+# What the model gets wrong, and why, is in docs/simulator.md.
+KNOWN_MISSES = {
+    ("hse-e", "bandwidth with both against neither, small messages, up to"),
+    ("remote-t4", "remote with RDMA into GPU memory against local, pageable"),
+}
+
+
+def test_published_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "published", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) >= 24
+    far = {(row["machine"], row["finding"]) for row in rows if abs(row["error"]) > 0.3}
+    assert far == KNOWN_MISSES

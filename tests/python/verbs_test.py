@@ -85,15 +85,12 @@ def test_without_gpu_it_says_how_to_see_one(core: FakeCore, tmp_path: Path, caps
 
 
 @pytest.mark.parametrize("verb", ["tune", "measure"])
-def test_other_machine_is_refused(
+def test_other_machine_with_a_back_end_of_this_one_is_refused(
     verb: str, core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([verb, "--machine", "dgx-1v", "--output", str(tmp_path / "out")]) == 2
-    error = capsys.readouterr().err
-    assert "no simulator" in error
-    assert len(error.splitlines()) == 1
+    assert run([verb, "--machine", "dgx-1v", "--backend", "cuda", "--output", str(tmp_path / "out")]) == 2
+    assert "it cannot measure --machine dgx-1v" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-    assert not core.calls
 
 
 def test_measure_goes_on_from_what_is_there(core: FakeCore, tmp_path: Path) -> None:

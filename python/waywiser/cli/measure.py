@@ -24,7 +24,8 @@ def measure(
     ] = "",
     backend: Backend = "auto",
     machine: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="With --backend virtual_gpu: take its peer matrix.")
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Simulate this machine; with virtual GPUs: its peers."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
     form: Annotated[str | None, typer.Option("--format", metavar="table|json|csv", help="Print every figure.")] = None,
@@ -66,6 +67,8 @@ def _peers(results: Results, request: Request, form: str | None) -> None:
     from waywiser.report import terminal
     from waywiser.report.peers import peers_table
 
+    if request.kind == "simulated":
+        raise InputError("--peers measures GPUs: with --machine it needs --backend virtual_gpu")
     if form == "csv":
         raise InputError("--peers has no CSV form: write --format table or json")
     with bar("peer report") as show:

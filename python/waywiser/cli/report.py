@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.options import Recorded
-from waywiser.results import DEFAULT, Results, recorded
+from waywiser.cli.options import Recorded, results_of
+from waywiser.results import DEFAULT
 
 
 def report(
@@ -24,6 +24,6 @@ def report(
     """Write report.html and plots/*.png from results that are there already."""
     from waywiser.report.write import write_report
 
-    found = Results(results) if machine is None else recorded(machine)
-    target = output or (results if machine is None else Path(f"{machine}-report"))
+    found = results_of(results, machine)
+    target = output or (results if machine is None else Path(f"{Path(machine).stem}-report"))
     typer.echo(str(write_report(found, target, pictures)))

@@ -24,7 +24,8 @@ def tune(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
     backend: Backend = "auto",
     machine: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="With --backend virtual_gpu: take its peer matrix.")
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Simulate this machine; with virtual GPUs: its peers."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
 ) -> None:
@@ -60,9 +61,12 @@ def _choose_and_verify(results: Results, topology: Any, request: Request, budget
     plan = stages.choose(profile)
     results.write("plan", plan)
     spend = budget * (1 - _MEASURING) if budget else (_VERIFY_QUICK_SECONDS if request.quick else _VERIFY_SECONDS)
+    if request.kind == "simulated" and not budget:
+        spend = float(request.options()["budget_seconds"])
+    options = {**request.options(), "budget_seconds": spend}
     with bar("verifying") as show:
         watch = stages.Watch(show)
-        text = stages.verify(topology, profile, plan, {**request.options(), "budget_seconds": spend}, watch)
+        text = stages.verify(topology, profile, plan, options, watch, request.costs(topology))
     if watch.stop:
         raise stages.Stopped(f"interrupted: profile and plan are kept in {results.folder}; the same command goes on")
     results.write("verification", text)
@@ -72,7 +76,7 @@ def _report(results: Results, topology: Any, request: Request) -> Path:
     from waywiser.progress import say
     from waywiser.report.write import write_report
 
-    if request.backend != "virtual_gpu" and len(topology.ids("gpu")) > 1:
+    if request.kind == "real" and len(topology.ids("gpu")) > 1:
         _peer_report(results, topology, request)
     say("writing the report")
     return write_report(results, results.folder)

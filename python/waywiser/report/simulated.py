@@ -10,6 +10,7 @@ from rich.table import Table
 
 from waywiser.report.terminal import table
 from waywiser.simulator.collectives import Case
+from waywiser.simulator.published import Row
 from waywiser.simulator.sweep import Curve, best_settings
 from waywiser.units import format_bytes, format_range, format_rate, format_seconds
 
@@ -160,3 +161,24 @@ def plot_trace(trace: dict[str, Any], file: Path) -> None:
     axes.legend(fontsize=8, loc="upper right")
     axes.set_title(f"{trace['otherData']['title']}\n{LABEL}", fontsize=10)
     figure.savefig(file)
+
+
+def published_table(rows: Sequence[Row]) -> Table:
+    """Published beside predicted."""
+    shown = table("machine", "finding", ">published", ">predicted", "unit", ">error", title=f"Predictions. {LABEL}")
+    for row in rows:
+        published = f"{row.low:g}" if row.low == row.high else f"{row.low:g} to {row.high:g}"
+        shown.add_row(
+            row.machine, row.finding, published, f"{row.predicted:.3g}", row.unit, f"{100 * row.error:+.0f} %"
+        )
+    return shown
+
+
+def published_markdown(rows: Sequence[Row]) -> str:
+    """The same as a table in Markdown, for docs/simulator.md."""
+    lines = ["| Machine | Finding | Published | Predicted | Unit | Error |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        published = f"{row.low:g}" if row.low == row.high else f"{row.low:g} to {row.high:g}"
+        cells = [row.machine, row.finding, published, f"{row.predicted:.3g}", row.unit, f"{100 * row.error:+.0f} %"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)

@@ -1,0 +1,207 @@
+"""Predicted beside published: every finding on the published machines that the simulator can speak to.
+
+Published values are facts about those machines; none of them is an input of the model. docs/simulator.md says where the
+inputs come from, and which findings are left out and why.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from waywiser import _core
+from waywiser.simulator.costs import PORT_SHARE, costs_json
+from waywiser.topology import load_topology
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = [1 << power for power in range(3, 27)]
+Setting = tuple[str, str, str]  # gdr, gdrcopy, nics
+NEITHER, BOTH = ("off", "off", "1"), ("on", "on", "1")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One finding: published from `low` to `high` in `unit`."""
+
+    machine: str
+    finding: str
+    low: float
+    high: float
+    predicted: float
+    unit: str
+
+    @property
+    def error(self) -> float:
+        """Of the prediction against the nearest published value; 0 within the range."""
+        nearest = min(max(self.predicted, self.low), self.high)
+        return self.predicted / nearest - 1
+
+    def as_json(self) -> dict[str, Any]:
+        return {**vars(self), "error": self.error}
+
+
+@cache
+def seconds(
+    machine: str, operation: str, path: str, size: int, remote: bool, port_rate: float = 0.0, pair: str = "gpu0>gpu0"
+) -> float:
+    """Per transfer; `path` is "mechanism name=value ..."."""
+    mechanism, *words = path.split()
+    source, destination = pair.split(">")
+    parameters = dict(word.split("=", 1) for word in words)
+    value = {
+        "mechanism": mechanism,
+        "source": source,
+        "destination": destination,
+        "processes": 1,
+        "parameters": parameters,
+    }
+    cluster: dict[str, Any] = {"nodes": 2 if remote else 1}
+    if port_rate:
+        cluster["port_rate"] = port_rate
+    request = {
+        "cluster": cluster,
+        "paths": [{"path": value, "from_node": 0, "to_node": 1 if remote else 0}],
+        "operations": [operation],
+        "sizes": [size],
+    }
+    topology = load_topology(machine)
+    answer = json.loads(_core.simulate(topology, costs_json({}, machine), json.dumps(request)))
+    return float(answer["results"][0]["points"][0]["seconds"])
+
+
+def _ib(setting: Setting) -> str:
+    return "ucx transports=ib gdr={} gdrcopy={} nics={}".format(*setting)
+
+
+def _latency(machine: str, setting: Setting, size: int = 8, port_rate: float = 0.0) -> float:
+    return seconds(machine, "latency", _ib(setting), size, True, port_rate)
+
+
+def _both_ways(machine: str, setting: Setting, size: int, port_rate: float = 0.0) -> float:
+    return 2 * size / seconds(machine, "bidirectional", _ib(setting), size, True, port_rate)
+
+
+def _largest(wins: Callable[[int], bool]) -> float:
+    """The largest size below the first at which it no longer wins."""
+    largest = 0
+    for size in SIZES:
+        if not wins(size):
+            break
+        largest = size
+    return float(largest)
+
+
+def _gain(machine: str, size: int, nics: str = "1") -> float:
+    return _both_ways(machine, ("on", "on", nics), size) / _both_ways(machine, ("off", "off", nics), size)
+
+
+def _two_nodes() -> list[Row]:
+    rows = []
+    for machine, factor in (("hse-a", 7.0), ("hse-e", 7.8)):
+        both = max(_latency(machine, NEITHER, size) / _latency(machine, BOTH, size) for size in (8, 16, 32))
+        rows.append(Row(machine, "latency falls with GDR and GDRCopy, up to 32 B", factor, factor, both, "times"))
+    raised = _largest(
+        lambda size: _both_ways("hse-a", BOTH, size) > 1.02 * _both_ways("hse-a", ("off", "on", "1"), size)
+    )
+    rows.append(Row("hse-a", "GDR raises bandwidth up to", 16, 16, raised / KIB, "KiB"))
+    for machine in ("hse-a", "hse-c", "hse-e"):
+        helped = _largest(
+            lambda size, m=machine: (  # type: ignore[misc]
+                _both_ways(m, ("off", "on", "1"), size) > 1.02 * _both_ways(m, NEITHER, size)
+            )
+        )
+        rows.append(Row(machine, "GDRCopy helps up to", 4, 8, helped / KIB, "KiB"))
+    small = max(_gain("hse-e", size, "2") for size in SIZES if size < 64 * KIB)
+    large = max(_gain("hse-e", size, "2") for size in SIZES if size > 64 * KIB)
+    rows.append(Row("hse-e", "bandwidth with both against neither, small messages, up to", 3.86, 3.86, small, "times"))
+    rows.append(Row("hse-e", "bandwidth with both against neither, above 64 KiB, up to", 2, 2, large, "times"))
+    peak = max(_both_ways("hse-e", ("on", "on", "2"), size) for size in SIZES) / 1e9
+    rows.append(Row("hse-e", "peak, both directions together", 30.4, 30.4, peak, "GB/s"))
+    rows.append(Row("dgx-a100", "latency with neither", 26.6, 26.6, _latency("dgx-a100", NEITHER) * 1e6, "us"))
+    rows.append(Row("dgx-a100", "latency with GDR and GDRCopy", 3.4, 3.4, _latency("dgx-a100", BOTH) * 1e6, "us"))
+    one = 64 * MIB / seconds("dgx-a100", "streaming", _ib(BOTH), 64 * MIB, True) / 1e9
+    rows.append(Row("dgx-a100", "one NIC with GDR", 24, 24, one, "GB/s"))
+    return rows
+
+
+def _roce() -> list[Row]:
+    port = 5e9 * PORT_SHARE  # 40 Gb/s
+    off, on = ("off", "off", "1"), ("on", "off", "1")
+    machine = "dgx-1v"  # a NIC below the GPU's PCIe switch; the published machine is not described
+    gain = _both_ways(machine, on, 8 * KIB, port) / _both_ways(machine, off, 8 * KIB, port)
+    return [
+        Row("40 Gb/s RoCE", "latency without GDR", 20, 20, _latency(machine, off, 8, port) * 1e6, "us"),
+        Row("40 Gb/s RoCE", "latency with GDR", 10, 10, _latency(machine, on, 8, port) * 1e6, "us"),
+        Row("40 Gb/s RoCE", "throughput at 8 KiB with GDR", 4, 4, gain, "times"),
+    ]
+
+
+def _one_machine() -> list[Row]:
+    size = 256 * MIB
+
+    def rate(path: str, pair: str) -> float:
+        return size / seconds("dgx-1v", "streaming", path, size, False, 0.0, pair) / 1e9
+
+    staged = rate("host_staged variant=pipelined chunk=4M depth=4", "gpu0>gpu5")
+    ring = min(
+        rate("sm_copy direction=push blocks=64", pair)
+        for pair in (
+            "gpu0>gpu3",
+            "gpu3>gpu2",
+            "gpu2>gpu1",
+            "gpu1>gpu5",
+            "gpu5>gpu6",
+            "gpu6>gpu7",
+            "gpu7>gpu4",
+            "gpu4>gpu0",
+        )
+    )
+    return [
+        Row("dgx-1v", "peer copy over one NVLink", 24, 24, rate("copy_engine", "gpu0>gpu1"), "GB/s"),
+        Row("dgx-1v", "peer copy over PCIe", 11, 11, staged, "GB/s"),
+        Row("dgx-1v", "all-reduce, ring over pairs of NVLinks, bus bandwidth", 48, 48, ring, "GB/s"),
+    ]
+
+
+def _data_frame() -> list[Row]:
+    size = 256 * MIB
+    tcp = size / seconds("dgx-1v", "streaming", "ucx transports=network-tcp", size, True) / 1e9
+    native = size / seconds("dgx-1v", "streaming", _ib(BOTH), size, True) / 1e9
+    return [
+        Row("dgx-1v", "data-frame merge over TCP", 1.9, 1.9, tcp, "GB/s"),
+        Row("dgx-1v", "data-frame merge over InfiniBand", 11.7, 11.7, native, "GB/s"),
+    ]
+
+
+def _remote_gpu() -> list[Row]:
+    """Two arrays to the GPU and one back, 100 million float32 each; times of transfers only."""
+    rows = []
+    size = 400_000_000
+    for machine in ("remote-t4", "remote-a10"):
+
+        def there_and_back(path: str, remote: bool, m: str = machine) -> float:
+            there = seconds(m, "streaming", path, size, remote, 0.0, "host0>gpu0")
+            return 2 * there + seconds(m, "streaming", path, size, remote, 0.0, "gpu0>host0")
+
+        def through_host(transports: str, m: str = machine) -> float:
+            wire = seconds(m, "streaming", f"ucx transports={transports}", size, True, 0.0, "host0>host0")
+            return 3 * wire + there_and_back("host_staged variant=pageable", False, m)
+
+        native, tcp = through_host("ib"), through_host("network-tcp")
+        rows.append(
+            Row(machine, "InfiniBand against TCP over it, staged in pageable memory", 2, 3, tcp / native, "times")
+        )
+        local = there_and_back("host_staged variant=pageable", False)
+        direct = there_and_back(_ib(BOTH), True)
+        rows.append(
+            Row(machine, "remote with RDMA into GPU memory against local, pageable", 0.5, 1, direct / local, "times")
+        )
+    return rows
+
+
+def compare() -> list[Row]:
+    """All rows."""
+    return [*_two_nodes(), *_roce(), *_one_machine(), *_data_frame(), *_remote_gpu()]
