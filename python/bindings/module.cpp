@@ -9,5 +9,6 @@ NB_MODULE(_core, m) {
   bind_measure(m);
   bind_policy(m);
   bind_peer_report(m);
+  bind_comm(m);
   bind_sim(m);
 }

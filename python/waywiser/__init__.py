@@ -6,3 +6,7 @@ __version__ = "0.1.0"
 
 # Before the core is loaded: it opens libucp on first use, by the path that this leaves in WAYWISER_LIBUCP.
 libucp = select_libucp()
+
+from waywiser.group import Exchange, Future, Group, join  # noqa: E402
+
+__all__ = ["Exchange", "Future", "Group", "join", "libucp"]

@@ -77,7 +77,7 @@ TEST(Fault, ARankThatEndsByAnErrorTakesTheOthersWithIt) {
     receive_something(group, 1);
   });
   ASSERT_EQ(problems.size(), 3u);
-  EXPECT_TRUE(holds(problems[0], "rank 1 has ended by an error")) << problems[0];
+  EXPECT_TRUE(holds(problems[0], "rank 1: it has ended by an error")) << problems[0];
   EXPECT_TRUE(holds(problems[1], "a bug of the user")) << problems[1];
 }
 

@@ -27,6 +27,8 @@ VERBS: dict[str, str] = {
     "explain": "Why this road and not another.",
     "report": "Write the page and the pictures again.",
     "compare": "What changed between two profiles.",
+    "run": "Start the ranks of a program, here or by ssh.",
+    "status": "What the ranks of a running job are doing.",
     "doctor": "What is switched on here and what is not: 44 checks.",
     "apply": "What to set in UCX, Open MPI, MPICH and NCCL, and why.",
     "verify": "The settings against the defaults, by the library's own benchmark.",
@@ -65,10 +67,11 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(_options)
     for verb, line in VERBS.items():
-        function = _not_asked_for
+        function, context = _not_asked_for, None
         if verb in arguments:
-            function = getattr(importlib.import_module(f"waywiser.cli.{verb}"), verb)
-        app.command(verb, short_help=line)(function)
+            module = importlib.import_module(f"waywiser.cli.{verb}")
+            function, context = getattr(module, verb), getattr(module, "CONTEXT", None)
+        app.command(verb, short_help=line, context_settings=context)(function)
     return app
 
 
@@ -89,10 +92,16 @@ def _is_usage_error(error: BaseException) -> bool:
     return any(base.__name__ == "ClickException" for base in type(error).__mro__)
 
 
+def _take_verbose(arguments: Sequence[str]) -> tuple[bool, list[str]]:
+    """Whether --verbose is among the arguments, and the others; those after `run` belong to its program too."""
+    own = list(arguments[: arguments.index("run")]) if "run" in arguments else list(arguments)
+    rest = [argument for argument in own if argument != _VERBOSE] + list(arguments[len(own) :])
+    return _VERBOSE in own, rest or ["--help"]
+
+
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. Results go to stdout, one line per failure to stderr."""
-    verbose = _VERBOSE in arguments
-    rest = [argument for argument in arguments if argument != _VERBOSE] or ["--help"]
+    verbose, rest = _take_verbose(arguments)
     try:
         result = build_app(rest)(args=rest, prog_name="waywiser", standalone_mode=False)
         if result != INTERRUPTED:

@@ -14,6 +14,13 @@ ucp_request_param_t host_memory() {
   return parameters;
 }
 
+// Old versions (1.13) do not tell what came when a receive completes at once.
+ucp_request_param_t always_a_request() {
+  ucp_request_param_t parameters = host_memory();
+  parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+  return parameters;
+}
+
 std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
@@ -90,9 +97,7 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
 }
 
 void Engine::receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message) {
-  ucp_request_param_t parameters = host_memory();
-  parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_RECV_INFO;
-  parameters.recv_info.tag_info = &message.info;
+  static const ucp_request_param_t parameters = always_a_request();
   message.receiving = true;
   message.request = functions_.tag_recv_nbx(worker_, data, bytes, tag, mask, &parameters);
   if (!UCS_PTR_IS_ERR(message.request)) return;

@@ -37,6 +37,11 @@ class Group {
   Seconds timeout() const noexcept { return session_->timeout(); }
   void set_timeout(Seconds timeout) { session_->set_timeout(timeout); }
 
+  // Waits until all ranks have closed, as the end of the last Group of a rank does. No call is possible afterwards.
+  void close() noexcept { session_->close(); }
+  // This rank cannot go on: the calls of all others throw with `why`.
+  void abort(const std::string& why) noexcept { session_->abort(why); }
+
   // Messages between two ranks arrive in order; `tag` (0 to 32767) tells them apart. Sizes and types must agree.
   void send(ConstElements data, int to, int tag = 0);
   void recv(Elements data, int from, int tag = 0);

@@ -15,8 +15,11 @@ std::vector<std::byte> text_bytes(const std::string& text) { return refused_fram
 
 }  // namespace
 
-Lifeline::Lifeline(int rank, Muster muster)
-    : rank_(rank), ranks_(std::move(muster.ranks)), lines_(std::move(muster.lines)) {
+Lifeline::Lifeline(int rank, Muster muster, std::function<std::string()> describe)
+    : rank_(rank),
+      ranks_(std::move(muster.ranks)),
+      lines_(std::move(muster.lines)),
+      status_(rank, std::move(describe)) {
   if (lines_.empty()) return;
   wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.open()) throw Error(ErrorKind::io, "no eventfd: " + last_system_error());
@@ -73,6 +76,10 @@ void Lifeline::listen() {
   for (;;) {
     std::vector<pollfd> entries{{wake_.number(), POLLIN, 0}};
     std::vector<int> ranks{-1};
+    if (status_.number() >= 0) {
+      entries.push_back({status_.number(), POLLIN, 0});
+      ranks.push_back(-1);
+    }
     for (const auto& [rank, line] : lines_) {
       entries.push_back({line->number(), POLLIN, 0});
       ranks.push_back(rank);
@@ -81,6 +88,7 @@ void Lifeline::listen() {
     eventfd_t count = 0;
     static_cast<void>(::eventfd_read(wake_.number(), &count));
     send_posted();
+    if (status_.number() >= 0) status_.answer();
     for (std::size_t i = 1; i < entries.size(); ++i) {
       const auto line = lines_.find(ranks[i]);
       if (entries[i].revents != 0 && line != lines_.end() && !look(ranks[i], *line->second)) lines_.erase(ranks[i]);

@@ -9,6 +9,7 @@
 
 #include "waywiser/comm/call.hpp"
 #include "waywiser/comm/rendezvous.hpp"
+#include "waywiser/comm/status_socket.hpp"
 
 namespace waywiser {
 
@@ -16,7 +17,8 @@ namespace waywiser {
 // the root, whatever they are doing. A thread of its own listens; it sleeps unless something happens.
 class Lifeline {
  public:
-  Lifeline(int rank, Muster muster);
+  // `describe` says what this rank is doing; it is called by the life-line's thread.
+  Lifeline(int rank, Muster muster, std::function<std::string()> describe);
   Lifeline(const Lifeline&) = delete;
   Lifeline& operator=(const Lifeline&) = delete;
   // Ends the connections: without leave() before, the others take this rank for dead.
@@ -52,6 +54,7 @@ class Lifeline {
   const int rank_;
   std::vector<Introduction> ranks_;
   std::map<int, std::unique_ptr<Connection>> lines_;  // the thread's
+  StatusSocket status_;
   Descriptor wake_;
   std::atomic<const std::string*> failure_{nullptr};
   std::mutex mutex_;  // of the following

@@ -8,11 +8,13 @@
 #include <cmath>
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/version.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
+#include "waywiser/comm/rank_status.hpp"
 
 namespace waywiser {
 namespace {
@@ -21,6 +23,7 @@ constexpr Seconds default_timeout = 60;
 constexpr Seconds longest_timeout = 1e7;
 constexpr Seconds unusual_wait = 0.5;
 constexpr Seconds closing_patience = 5;
+constexpr Seconds between_questions = 0.05;
 constexpr Seconds news_patience = 2;
 constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
 
@@ -59,7 +62,9 @@ Session::Session(const JoinOptions& options)
       engine_(static_cast<std::size_t>(options_.launch->size)),
       rank_(options_.launch->rank) {
   const Launch& launch = *options_.launch;
-  lifeline_ = std::make_unique<Lifeline>(rank_, meet(launch, introduce(launch), Deadline::in(timeout_)));
+  const Introduction mine = introduce(launch);
+  lifeline_ =
+      std::make_unique<Lifeline>(rank_, meet(launch, mine, Deadline::in(timeout_)), describer(mine, launch.job));
   engine_.introduce(lifeline_->ranks(), static_cast<std::uint32_t>(rank_));
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });
   exceptions_ = std::uncaught_exceptions();
@@ -70,10 +75,12 @@ Session::Session(const JoinOptions& options)
 
 Session::~Session() {
   // Unwinding: the others must not take this rank for one that has finished.
-  if (std::uncaught_exceptions() > exceptions_)
-    lifeline_->fail("rank " + std::to_string(rank_) + " has ended by an error");
-  if (lifeline_->failure() == nullptr) leave();
-  abandon_all();
+  if (std::uncaught_exceptions() > exceptions_) abort("it has ended by an error");
+  close();
+}
+
+void Session::abort(const std::string& why) noexcept {
+  if (!closed_) lifeline_->fail("rank " + std::to_string(rank_) + ": " + why);
 }
 
 Introduction Session::introduce(const Launch& launch) const {
@@ -91,10 +98,11 @@ Introduction Session::introduce(const Launch& launch) const {
 
 // The others may still need answers of this rank's engine. There is no deadline: a rank may compute for hours while the
 // others have finished, and one that dies is noticed.
-void Session::leave() noexcept {
+void Session::close() noexcept {
+  if (std::exchange(closed_, true)) return;
   try {
     current_.set({CallKind::leave});
-    lifeline_->leave();
+    if (lifeline_->failure() == nullptr) lifeline_->leave();
     for (unsigned turn = 0; !lifeline_->finished() && lifeline_->failure() == nullptr; ++turn) {
       engine_.progress();
       if (turn < looks_when_alone)
@@ -105,6 +113,14 @@ void Session::leave() noexcept {
     if (lifeline_->failure() == nullptr) engine_.close(Deadline::in(closing_patience));
   } catch (const Error&) {  // what it would say, the others say
   }
+  abandon_all();
+}
+
+std::function<std::string()> Session::describer(const Introduction& mine, const std::string& job) const {
+  return [this, mine, job] {
+    const Seconds since = waiting_since_.load(std::memory_order_relaxed);
+    return rank_status(mine, job, current_.get(), since == 0 ? 0 : now_seconds() - since);
+  };
 }
 
 void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout, "the timeout"); }
@@ -120,7 +136,12 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
   }
   if (now > watch.tell_at) {
     lifeline_->tell_waiting(call);
+    waiting_since_.store(watch.started, std::memory_order_relaxed);
     watch.tell_at = now + unusual_wait;
+  }
+  if (options_.interrupted && now > watch.ask_at) {
+    watch.ask_at = now + between_questions;
+    if (options_.interrupted()) fail(ErrorKind::interrupted, "interrupted in " + text(call));
   }
   return now - watch.started > timeout_;
 }
@@ -142,6 +163,8 @@ void Session::explain(const std::string& problem) {
     if (const std::string* why = lifeline_->failure()) throw_failure(*why);
   fail(ErrorKind::io, problem);
 }
+
+void Session::throw_closed() { throw Error(ErrorKind::invalid_input, "the group is closed"); }
 
 void Session::throw_failure(const std::string& why) {
   abandon_all();

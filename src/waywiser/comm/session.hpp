@@ -21,6 +21,8 @@ struct JoinOptions {
   std::optional<Seconds> timeout;
   // Devices of this process; host memory only when there is none.
   std::shared_ptr<Platform> platform;
+  // Asked now and then in long waits: true ends them with `interrupted`.
+  std::function<bool()> interrupted;
   // Which path messages between GPUs of one machine take; the same plan in all ranks.
   std::shared_ptr<const Chooser> chooser;
 };
@@ -31,8 +33,12 @@ class Session {
   explicit Session(const JoinOptions& options);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // Waits until all ranks have come to theirs, unless the group has failed or an exception is on its way.
+  // Closes; but when an exception is on its way, the others hear that this rank has failed.
   ~Session();
+  // Waits until all ranks have closed, unless the group has failed. No call is possible afterwards.
+  void close() noexcept;
+  // This rank cannot go on: all others hear why.
+  void abort(const std::string& why) noexcept;
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(lifeline_->ranks().size()); }
@@ -46,9 +52,13 @@ class Session {
   // Before every call: throws when the group has failed; others can see what this rank is in.
   void begin(const Call& call) {
     if (const std::string* why = lifeline_->failure()) throw_failure(*why);
+    if (closed_) throw_closed();
     current_.set(call);
   }
-  void end() { current_.set({}); }
+  void end() {
+    current_.set({});
+    waiting_since_.store(0, std::memory_order_relaxed);
+  }
   Call current() const noexcept { return current_.get(); }
 
   // Until `done()` is true. Throws timeout with what `progress_text()` says, or io when the group has failed.
@@ -81,6 +91,7 @@ class Session {
   struct Watch {
     Seconds started = 0;
     Seconds tell_at = 0;
+    Seconds ask_at = 0;
   };
   template <typename Text>
   void look(Watch& watch, const Call& call, Text progress_text) {
@@ -89,20 +100,23 @@ class Session {
   bool stop_waiting(Watch& watch, const Call& call);
   std::string waited_too_long(const Call& call, const std::string& progress) const;
   [[noreturn]] void throw_failure(const std::string& why);
+  [[noreturn]] static void throw_closed();
   void explain(const std::string& problem);
   void advance_all();
   void abandon_all() noexcept;
-  void leave() noexcept;
   Introduction introduce(const Launch& launch) const;
+  std::function<std::string()> describer(const Introduction& mine, const std::string& job) const;
 
   JoinOptions options_;
   Seconds timeout_;
   Engine engine_;
   int rank_;
+  CurrentCall current_;
+  std::atomic<Seconds> waiting_since_{0};  // 0: not unusually long
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
-  CurrentCall current_;
+  bool closed_ = false;
   std::vector<std::shared_ptr<Operation>> under_way_;
 };
 

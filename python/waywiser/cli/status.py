@@ -1,0 +1,49 @@
+"""`waywiser status`: what the ranks of a running job are doing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from waywiser.checked import clean
+from waywiser.errors import InputError
+from waywiser.running import RankStatus, job_of
+
+
+def status(
+    process: Annotated[int, typer.Argument(metavar="PID", min=1, help="Of a rank, or of `waywiser run`.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Shows the call that each rank of a job is in, on this machine."""
+    from waywiser import _core
+
+    ranks = job_of(process, Path(_core.runtime_folder()))
+    if not ranks:
+        raise InputError(f"process {process} belongs to no running group of yours on this machine")
+    if as_json:
+        print(json.dumps([_as_dict(rank) for rank in ranks], indent=1))
+        return
+    _print(ranks)
+
+
+def _as_dict(rank: RankStatus) -> dict[str, Any]:
+    return {"rank": rank.rank, "process": rank.process, "host": rank.host, "call": rank.call, "waited": rank.waited}
+
+
+def _print(ranks: list[RankStatus]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for head in ("rank", "process", "is in", "waiting for"):
+        table.add_column(head, justify="right" if head != "is in" else "left")
+    for rank in ranks:
+        waited = f"{rank.waited:.0f} s" if rank.waited else ""
+        table.add_row(str(rank.rank), str(rank.process), clean(rank.call or "the program itself"), waited)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(table)
+    if len(ranks) < ranks[0].size:
+        console.print(f"\n{len(ranks)} of {ranks[0].size} ranks answered on this machine.", markup=False)

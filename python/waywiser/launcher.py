@@ -1,0 +1,223 @@
+"""Starts the ranks of a job, here or by ssh, and looks after them until the last one has ended."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from waywiser.errors import InputError
+
+GRACE = 3.0  # seconds for the others to say what they saw when one has failed
+_PATIENCE_AFTER_TERM = 2.0
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_MOST_RANKS = 32767
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine and how many ranks it takes."""
+
+    name: str
+    slots: int = 1
+
+
+def read_hosts(file: Path) -> list[Host]:
+    """Hosts of a file: `NAME [slots=N]` on each line, `#` begins a comment. Raises InputError."""
+    hosts = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        slots = words[1].removeprefix("slots=") if len(words) > 1 else "1"
+        if len(words) > 2 or words[0].startswith("-") or not slots.isdecimal() or not 0 < int(slots) <= _MOST_RANKS:
+            raise InputError(f"{file}:{number}: write NAME or NAME slots=N, not '{line.strip()[:80]}'")
+        hosts.append(Host(words[0], int(slots)))
+    if not hosts:
+        raise InputError(f"{file}: no host in it")
+    return hosts
+
+
+def place_ranks(count: int, hosts: Sequence[Host]) -> list[str]:
+    """The host of each rank: hosts are filled in their order. Raises InputError when there are too few slots."""
+    places = [host.name for host in hosts for _ in range(host.slots)]
+    if count > len(places):
+        raise InputError(f"{count} ranks for {len(places)} slots of {len(hosts)} hosts")
+    return places[:count]
+
+
+@dataclass
+class Job:
+    """What the ranks of one job are told. `places`: the host of each; None: all are here."""
+
+    command: Sequence[str]
+    count: int
+    places: Sequence[str] | None = None
+    port: int | None = None
+    ssh: Sequence[str] = ("ssh", "-o", "BatchMode=yes")
+    secret: str = field(default_factory=lambda: secrets.token_hex(32))
+    name: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def variables(self, rank: int) -> dict[str, str]:
+        """The environment of a rank, the secret left out."""
+        places = self.places or [""] * self.count
+        here = [other for other in range(self.count) if places[other] == places[rank]]
+        values = {
+            "WAYWISER_RANK": str(rank),
+            "WAYWISER_SIZE": str(self.count),
+            "WAYWISER_LOCAL_RANK": str(here.index(rank)),
+            "WAYWISER_LOCAL_SIZE": str(len(here)),
+            "WAYWISER_JOB": self.name,
+        }
+        if len(set(places)) > 1:
+            if self.port is None:
+                self.port = 20000 + secrets.randbelow(12000)
+            values["WAYWISER_ROOT"] = f"{_bracketed(places[0])}:{self.port}"
+        return values
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+class Launcher:
+    """The running ranks of a job."""
+
+    def __init__(self, job: Job, prefix: bool = False) -> None:
+        self._job = job
+        self._prefix = prefix
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._printers: list[threading.Thread] = []
+        self._interrupts = 0
+        self._failed: tuple[int, int] | None = None
+
+    def run(self) -> int:
+        """Starts all, waits for all; returns 0 or the exit code of the first that failed."""
+        if shutil.which(self._job.command[0]) is None and self._job.places is None:
+            raise InputError(f"there is no program '{self._job.command[0]}'")
+        before = {number: signal.signal(number, self._forward) for number in _FORWARDED}
+        try:
+            for rank in range(self._job.count):
+                self._start(rank)
+            self._wait()
+        finally:
+            self._end_all()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            for printer in self._printers:
+                printer.join()
+        if self._failed is None:
+            return 130 if self._interrupts else 0
+        return self._failed[1]
+
+    def _start(self, rank: int) -> None:
+        host = self._job.places[rank] if self._job.places else "localhost"
+        output = subprocess.PIPE if self._prefix else None
+        variables = self._job.variables(rank)
+        if host in _LOCAL:
+            environment = os.environ | variables | {"WAYWISER_SECRET": self._job.secret}
+            stdin = None if rank == 0 else subprocess.DEVNULL
+            process = subprocess.Popen(
+                self._job.command, env=environment, stdin=stdin, stdout=output, stderr=output, start_new_session=True
+            )
+        else:
+            process = self._start_by_ssh(host, variables, output)
+        self._processes.append(process)
+        if self._prefix:
+            for source, target in ((process.stdout, sys.stdout.buffer), (process.stderr, sys.stderr.buffer)):
+                if source is not None:
+                    printer = threading.Thread(target=_print_lines, args=(rank, source, target))
+                    printer.start()
+                    self._printers.append(printer)
+
+    def _start_by_ssh(self, host: str, variables: dict[str, str], output: int | None) -> subprocess.Popen[bytes]:
+        """The secret goes through standard input: a command line can be seen by all users."""
+        settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+        program = f"exec env {settings} {shlex.join(self._job.command)} </dev/null"
+        script = f"cd {shlex.quote(os.getcwd())} && IFS= read -r WAYWISER_SECRET && export WAYWISER_SECRET && {program}"
+        process = subprocess.Popen(
+            [*self._job.ssh, host, script],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        try:
+            process.stdin.write(f"{self._job.secret}\n".encode())
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # ssh has ended; its exit code is seen
+        return process
+
+    def _wait(self) -> None:
+        end_by: float | None = None
+        while running := [process for process in self._processes if process.poll() is None]:
+            self._note_failures()
+            if self._failed and end_by is None:
+                end_by = time.monotonic() + GRACE
+            if end_by is not None and time.monotonic() > end_by:
+                return
+            try:
+                running[0].wait(0.02)
+            except subprocess.TimeoutExpired:
+                continue
+        self._note_failures()
+
+    def _note_failures(self) -> None:
+        for rank, process in enumerate(self._processes):
+            if self._failed is None and process.returncode:
+                self._failed = (rank, _exit_code(process.returncode))
+                if not self._interrupts:
+                    print(f"waywiser: {_obituary(rank, process)}", file=sys.stderr, flush=True)
+
+    def _forward(self, number: int, _frame: object) -> None:
+        """Ctrl-C goes to all ranks; a second one ends them."""
+        self._interrupts += number in (signal.SIGINT, signal.SIGTERM)
+        self._signal_all(signal.SIGKILL if self._interrupts > 1 else number)
+
+    def _signal_all(self, number: int) -> None:
+        for process in self._processes:
+            if process.poll() is None:
+                try:
+                    os.killpg(process.pid, number)
+                except ProcessLookupError:
+                    continue
+
+    def _end_all(self) -> None:
+        self._signal_all(signal.SIGTERM)
+        end_by = time.monotonic() + _PATIENCE_AFTER_TERM
+        for process in self._processes:
+            try:
+                process.wait(max(0.0, end_by - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self._signal_all(signal.SIGKILL)
+                process.wait()
+
+
+def _exit_code(returncode: int) -> int:
+    return 128 - returncode if returncode < 0 else returncode
+
+
+def _obituary(rank: int, process: subprocess.Popen[bytes]) -> str:
+    who = f"rank {rank} (process {process.pid})"
+    if process.returncode < 0:
+        return f"{who} was killed by signal {-process.returncode} ({signal.Signals(-process.returncode).name})"
+    return f"{who} ended with exit code {process.returncode}"
+
+
+def _print_lines(rank: int, source: IO[bytes], target: IO[bytes]) -> None:
+    for line in source:
+        target.write(f"[{rank}] ".encode() + line.rstrip(b"\n") + b"\n")
+        target.flush()

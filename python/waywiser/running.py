@@ -1,0 +1,69 @@
+"""Asks the ranks that run on this machine what they are doing."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_PATIENCE = 2.0  # seconds
+_LONGEST_ANSWER = 65536
+
+
+@dataclass(frozen=True)
+class RankStatus:
+    """What a rank says of itself. `call`: None outside the group's calls; `waited`: seconds, 0 for a short wait."""
+
+    job: str
+    rank: int
+    size: int
+    host: str
+    process: int
+    parent: int
+    call: str | None
+    waited: float
+
+
+def ask(path: Path) -> RankStatus | None:
+    """The answer at one socket; None when nobody answers there, or not in these words."""
+    try:
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(_PATIENCE)
+            line.connect(str(path))
+            answer = b""
+            while part := line.recv(4096):
+                answer += part
+                if len(answer) > _LONGEST_ANSWER:
+                    return None
+        return _read(json.loads(answer))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _read(value: Any) -> RankStatus:
+    call = value["call"]
+    return RankStatus(
+        str(value["job"]),
+        int(value["rank"]),
+        int(value["size"]),
+        str(value["host"]),
+        int(value["process"]),
+        int(value["parent"]),
+        None if call is None else str(call),
+        float(value["waited"]),
+    )
+
+
+def job_of(process: int, folder: Path) -> list[RankStatus]:
+    """The ranks of the job that `process` is a rank of, or has started, in order. Removes sockets of dead ranks."""
+    answers = []
+    for path in sorted(folder.glob("rank-*.sock")):
+        answer = ask(path)
+        if answer is not None:
+            answers.append(answer)
+        elif not Path("/proc", path.name.split("-")[1]).exists():
+            path.unlink(missing_ok=True)
+    jobs = {answer.job for answer in answers if process in (answer.process, answer.parent)}
+    return sorted((answer for answer in answers if answer.job in jobs), key=lambda answer: answer.rank)

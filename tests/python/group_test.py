@@ -1,0 +1,271 @@
+"""Groups of Python programs: `waywiser run`, `waywiser status`, waywiser.join()."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from waywiser.errors import InputError
+from waywiser.launcher import Host, place_ranks, read_hosts
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+COMMAND = [sys.executable, "-c", "from waywiser.cli import main; main()"]
+PROGRAM = "import os, signal, sys, numpy as np, waywiser as ww\ngroup = ww.join()\n"
+
+
+@pytest.fixture(autouse=True)
+def runtime_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "runtime"
+    monkeypatch.setenv("WAYWISER_RUNTIME_DIR", str(folder))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # it tears lines of several ranks apart
+    return folder
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, list[str], str]:
+    """Exit code, sorted lines of output, errors."""
+    out, err = process.communicate(timeout=100)
+    return process.returncode, sorted(out.splitlines()), err
+
+
+def run(ranks: int, code: str, *options: str) -> tuple[int, list[str], str]:
+    """The ranks run `code`, after having joined."""
+    program = PROGRAM + textwrap.dedent(code)
+    return finish(start("run", "-n", str(ranks), *options, sys.executable, "-c", program))
+
+
+def example(ranks: int, name: str) -> tuple[int, list[str], str]:
+    return finish(start("run", "-n", str(ranks), sys.executable, EXAMPLES / name))
+
+
+def test_example_hello() -> None:
+    lines = [f"rank {rank} of 3: hello from rank {(rank + 2) % 3}" for rank in range(3)]
+    assert example(3, "02_hello.py") == (0, lines, "")
+
+
+def test_example_send_arrays() -> None:
+    lines = [
+        "rank 0 got [1.0, 2.0, 3.0]",
+        "rank 0 heard from rank 1",
+        "rank 1 got [0.0, 1.0, 2.0]",
+        "rank 1 got a matrix of sum 15",
+        "rank 1 heard from rank 0",
+    ]
+    assert example(2, "03_send_arrays.py") == (0, lines, "")
+
+
+def test_example_all_reduce() -> None:
+    assert example(4, "04_all_reduce.py") == (0, ["y = 3.000 x -1.000; equal on all ranks: True"], "")
+
+
+def test_every_call() -> None:
+    code = """
+    rank, size = group.rank, group.size
+    mine = np.array([rank, 10 + rank], dtype=np.int64)
+    blocks = np.arange(size) * 10 + rank
+    group.barrier()
+    assert (group.all_reduce(mine) == [3, 33]).all()
+    assert (group.all_reduce(mine, out=np.empty_like(mine), op="max") == [2, 12]).all()
+    assert (group.start_all_reduce(mine, op="min").wait() == [0, 10]).all()
+    reduced = group.reduce(mine, op="prod", root=1)
+    assert (reduced == [0, 1320]).all() if rank == 1 else reduced is None
+    assert (group.broadcast(mine.copy(), root=2) == [2, 12]).all()
+    assert group.all_gather(mine).tolist() == [[0, 10], [1, 11], [2, 12]]
+    parts = np.full(rank, rank)
+    assert group.all_gather(parts, counts=[0, 1, 2]).tolist() == [1, 2, 2]
+    gathered = group.gather(mine, root=0)
+    assert gathered.tolist() == [[0, 10], [1, 11], [2, 12]] if rank == 0 else gathered is None
+    assert group.scatter(gathered, np.empty(2, np.int64)).tolist() == [rank, 10 + rank]
+    assert group.all_to_all(blocks).tolist() == [10 * rank, 10 * rank + 1, 10 * rank + 2]
+    taken = group.all_to_all_v(np.arange(3), [0, 1, 2], np.empty(3 * rank, np.int64), [rank] * 3)
+    assert taken.tolist() == {0: [], 1: [0, 0, 0], 2: [1, 2, 1, 2, 1, 2]}[rank]
+    assert group.reduce_scatter(blocks, np.empty(1, np.int64)).tolist() == [30 * rank + 3]
+    right, left = (rank + 1) % 3, (rank + 2) % 3
+    from_left, from_right = np.empty(1, np.int64), np.empty(1, np.int64)
+    on_the_left = ww.Exchange(left, mine[:1], from_left, give_tag=1, take_tag=2)
+    group.neighbor_exchange([on_the_left, ww.Exchange(right, mine[1:], from_right, 2, 1)])
+    assert (from_left[0], from_right[0]) == (10 + left, right)
+    part = group.split(rank % 2)
+    assert part.all_reduce(np.array([1.0]))[0] == (2 if rank != 1 else 1)
+    assert group.split(-1) is None
+    text = bytearray(5)
+    if rank == 0: group.send(b"hello", 1)
+    if rank == 1: assert group.recv(text, 0) == b"hello"
+    halves = np.full(7, 0.5, np.float16)
+    assert (group.all_reduce(halves) == 1.5).all()
+    group.timeout = 30
+    assert (group.timeout, repr(group)) == (30, f"<waywiser.Group: rank {rank} of 3>")
+    group.close()
+    try: group.barrier()
+    except Exception as error: print(error)
+    """
+    assert run(3, code) == (0, ["the group is closed"] * 3, "")
+
+
+def test_arrays_that_cannot_be_sent_are_refused_in_words() -> None:
+    code = """
+    frozen = np.zeros(3); frozen.flags.writeable = False
+    for call in (lambda: group.send([1, 2], 0), lambda: group.send(np.zeros((4, 4)).T, 0),
+                 lambda: group.send(np.zeros(2, complex), 0), lambda: group.recv(frozen, 0),
+                 lambda: group.all_reduce(np.zeros(2), np.zeros(3)), lambda: group.all_reduce(np.zeros(1), op="mean")):
+        try: call()
+        except Exception as error: print(error.kind, "|", error)
+    try: group.all_reduce(bytearray(3))
+    except TypeError as error: print(error)
+    """
+    code, lines, errors = run(1, code)
+    assert (code, errors) == (0, "")
+    assert len(lines) == 7
+    words = "'list' is none", "not contiguous", "type that cannot be sent", "written to", "3 elements", "'mean' is no"
+    for part in words:
+        assert any(line.startswith("invalid input | ") and part in line for line in lines), part
+
+
+def test_without_a_launcher_there_is_one_rank() -> None:
+    done = subprocess.run([sys.executable, EXAMPLES / "02_hello.py"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "rank 0 of 1: hello from rank 0\n")
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun here")
+def test_under_mpirun() -> None:
+    mpirun = ["mpirun", "-n", "2", "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+    if "Open MPI" not in subprocess.run(["mpirun", "--version"], capture_output=True, text=True, check=False).stdout:
+        mpirun = ["mpirun", "-n", "2"]
+    done = subprocess.run(
+        [*mpirun, sys.executable, EXAMPLES / "02_hello.py"], capture_output=True, text=True, check=False, timeout=100
+    )
+    assert sorted(done.stdout.splitlines()) == [
+        "rank 0 of 2: hello from rank 1",
+        "rank 1 of 2: hello from rank 0",
+    ], done.stderr
+
+
+def test_as_torchrun_sets_the_variables() -> None:
+    variables = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29400"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, EXAMPLES / "02_hello.py"],
+            env=os.environ | variables | {"RANK": str(rank), "TORCHELASTIC_RUN_ID": "test"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for rank, process in enumerate(ranks):
+        assert finish(process) == (0, [f"rank {rank} of 2: hello from rank {1 - rank}"], "")
+
+
+def test_a_rank_that_raises_ends_the_job_with_its_words() -> None:
+    code, _, errors = run(3, "if group.rank == 1: raise ValueError('a bug')\ngroup.barrier()")
+    assert code == 1
+    assert errors.count("waywiser._core.Error: rank 1: ValueError: a bug") == 2
+    assert "ended with exit code 1" in errors
+
+
+def test_a_rank_that_is_killed_ends_the_job() -> None:
+    code, _, errors = run(3, "if group.rank == 2: os.kill(os.getpid(), signal.SIGKILL)\ngroup.barrier()")
+    assert code in (1, 137)  # whichever was seen first
+    assert len(re.findall(r"Error: rank 2 \(process \d+ on .*\) is gone", errors)) == 2
+
+
+def test_ranks_that_do_not_listen_are_ended() -> None:
+    program = "import os, time\nif os.environ['WAYWISER_RANK'] == '1': raise SystemExit(7)\nwhile True: time.sleep(1)"
+    code, _, errors = finish(start("run", "-n", "2", sys.executable, "-c", program))
+    assert (code, errors.count("\n")) == (7, 1)
+    assert re.fullmatch(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)
+
+
+def test_output_is_prefixed_and_arguments_belong_to_the_program() -> None:
+    program = "import sys; print(sys.argv[1:])"
+    process = start("run", "-n", "2", "--prefix", sys.executable, "-c", program, "--verbose", "-n", "plan")
+    assert finish(process) == (0, [f"[{rank}] ['--verbose', '-n', 'plan']" for rank in range(2)], "")
+
+
+def test_what_cannot_be_run_is_bad_input(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    for text, words in (
+        ("node1 slots=x\n", "hosts:1: write NAME"),
+        ("# none\n", "no host"),
+        ("a\nb\n", "3 ranks for 2"),
+    ):
+        hosts.write_text(text)
+        code, _, errors = finish(start("run", "-n", "3", "--hosts", hosts, "true"))
+        assert code == 2 and words in errors and errors.count("\n") == 1
+    code, _, errors = finish(start("run", "no-such-program"))
+    assert (code, errors) == (2, "waywiser: there is no program 'no-such-program'\n")
+
+
+def test_hosts_are_filled_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "hosts"
+    file.write_text("# our machines\nnode1 slots=2\n\nnode2  # one\n")
+    assert read_hosts(file) == [Host("node1", 2), Host("node2", 1)]
+    assert place_ranks(3, read_hosts(file)) == ["node1", "node1", "node2"]
+    with pytest.raises(InputError):
+        place_ranks(4, read_hosts(file))
+
+
+def test_ranks_by_ssh(tmp_path: Path) -> None:
+    """A stand-in for ssh: runs the words here, through a shell as ssh does, and keeps what could be seen of them."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/seen\nshift\nexec sh -c "$*"\n')
+    ssh.chmod(0o700)
+    hosts = tmp_path / "hosts"
+    hosts.write_text("localhost\nnode2\n")
+    program = (
+        "print(group.all_reduce(np.ones(1))[0], os.environ['WAYWISER_LOCAL_SIZE'], len(os.environ['WAYWISER_SECRET']))"
+    )
+    code, lines, errors = run(2, program, "--hosts", str(hosts), "--ssh", str(ssh))
+    assert (code, lines, errors) == (0, ["2.0 1 64"] * 2, "")
+    seen = (tmp_path / "seen").read_text()
+    assert seen.startswith("node2 cd ")
+    assert "WAYWISER_ROOT=localhost:" in seen
+    assert not re.search(r"[0-9a-f]{64}", seen)
+
+
+def wait_for_status(process: int, words: str) -> list[dict[str, object]]:
+    """The ranks of a job, as soon as one is in a call with these words."""
+    end_by = time.monotonic() + 60
+    command = [*COMMAND, "status", str(process), "--json"]
+    while time.monotonic() < end_by:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode == 0 and words in done.stdout:
+            ranks: list[dict[str, object]] = json.loads(done.stdout)
+            return ranks
+    raise AssertionError(f"no rank was in {words}")
+
+
+def test_status_shows_what_ranks_wait_for_and_ctrl_c_ends_them() -> None:
+    program = PROGRAM + "if group.rank == 1: group.recv(np.empty(3), 0, tag=4)\nsignal.pause()"
+    job = start("run", "-n", "2", sys.executable, "-c", program)
+    ranks = wait_for_status(job.pid, "recv #1")
+    assert [rank["call"] for rank in ranks] == [None, "recv #1 of 3 float64 from rank 0"]
+    code, lines, _ = finish(start("status", str(ranks[0]["process"])))
+    assert code == 0 and len(lines) == 3 and any("recv #1 of 3 float64 from rank 0" in line for line in lines)
+    job.send_signal(signal.SIGINT)
+    code, _, errors = finish(job)
+    assert code in (1, 130)
+    assert "KeyboardInterrupt" in errors
+
+
+def test_status_of_no_job() -> None:
+    code, _, errors = finish(start("status", str(os.getpid())))
+    assert (code, errors) == (
+        2,
+        f"waywiser: process {os.getpid()} belongs to no running group of yours on this machine\n",
+    )
