@@ -137,13 +137,13 @@ void bind_messages(nb::class_<Group>& type) {
       "data"_a, "to"_a, "into"_a, "source"_a, "tag"_a = 0);
   type.def(
       "start_send",
-      [](Group& self, nb::object data, int to, int tag) {
+      [](Group& self, const nb::object& data, int to, int tag) {
         return PyFuture(self.start_send(input(data), to, tag), data);
       },
       "data"_a, "to"_a, "tag"_a = 0);
   type.def(
       "start_recv",
-      [](Group& self, nb::object data, int from, int tag) {
+      [](Group& self, const nb::object& data, int from, int tag) {
         return PyFuture(self.start_recv(output(data), from, tag), data);
       },
       "data"_a, "source"_a, "tag"_a = 0);
@@ -168,7 +168,7 @@ void bind_reductions(nb::class_<Group>& type) {
       "data"_a, "out"_a, "op"_a);
   type.def(
       "start_all_reduce",
-      [](Group& self, nb::object data, nb::object out, const std::string& op) {
+      [](Group& self, const nb::object& data, const nb::object& out, const std::string& op) {
         return PyFuture(self.start_all_reduce(input(data), output(out), parse_reduce_op(op)),
                         nb::make_tuple(data, out));
       },
