@@ -187,3 +187,6 @@ def build(
         else:
             place.write_text(value)
     return Root(folder, environment or {}, Replayed(commands or {}, spaces), user, results)
+
+
+TWO_GPUS = gpu() | gpu(GPU1, BRIDGE1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from waywiser.apply import mpich, nccl, openmpi, ucx
 from waywiser.apply.facts import Machine
@@ -35,6 +36,7 @@ def settings_for(
             if isinstance(one, LeftOut):
                 left.append(one)
             else:
+                one = replace(one, measured=one.measured and not machine.label)
                 why = "" if unchecked else _why_not(one, library)
                 (kept.append(one) if not why else left.append(LeftOut(target, one.name, one.value, why)))
     if not unchecked:

@@ -33,7 +33,12 @@ def head(settings: Settings) -> list[str]:
     lines = [f"waywiser: {settings.machine}, fingerprint {settings.fingerprint}"]
     if settings.label:
         lines.append(settings.label)
-    lines.append("each setting won against the default" if settings.proved else "not yet proved: waywiser verify")
+    if settings.proved:
+        lines.append(
+            "each setting won against the default" if settings.settings else "no setting won against the default"
+        )
+    else:
+        lines.append("not yet proved: waywiser verify")
     return lines
 
 

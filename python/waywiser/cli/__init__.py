@@ -32,6 +32,7 @@ VERBS: dict[str, str] = {
     "doctor": "What is switched on here and what is not: 44 checks.",
     "apply": "What to set in UCX, Open MPI, MPICH and NCCL, and why.",
     "verify": "The settings against the defaults, by the library's own benchmark.",
+    "monitor": "What moves on each road now; metrics for Prometheus.",
     "env": "This node's settings for a shell, a module file, Slurm.",
 }
 

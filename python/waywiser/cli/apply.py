@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.options import Output, Recorded
+from waywiser.cli.options import Output, Recorded, results_of
 from waywiser.errors import InputError
-from waywiser.results import DEFAULT
+from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
     from waywiser.apply.facts import Machine
@@ -58,14 +58,13 @@ def targets_in(text: str) -> tuple[str, ...]:
 def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
     from waywiser import _core
     from waywiser.apply.facts import Machine
-    from waywiser.results import Results, recorded, recorded_machines
     from waywiser.topology.choose import chosen_topology
+    from waywiser.topology.load import load_topology
 
-    if name in recorded_machines():
-        assert name is not None
-        return Machine(chosen_topology(None, name), recorded(name).needed_profile())
-    if name or from_:
-        return Machine(chosen_topology(from_, name))
+    if name:
+        return Machine(load_topology(name), results_of(output, name).needed_profile())
+    if from_:
+        return Machine(chosen_topology(from_, None))
     topology = _core.discover()
     profile = Results(output).needed_profile()
     if profile.fingerprint != topology.fingerprint:

@@ -68,6 +68,13 @@ def traps(root: Root) -> Finding:
     return ok(f"known and harmless: {machine.named(told)}" if told else "no UCX_*, NCCL_* or OMPI_MCA_* is set")
 
 
+def harmful(root: Root) -> dict[str, str]:
+    """Variables of the environment that make this machine slow or break it, with the reason."""
+    found = {name: (value, origin) for name, (value, origin) in assignments(root).items() if origin == "environment"}
+    told = {"UCX_TLS": _transports(root, found), "UCX_RNDV_THRESH": _threshold(root, found)}
+    return {name: finding.text for name, finding in told.items() if finding}
+
+
 def _left_in_files(found: dict[str, tuple[str, str]]) -> list[str]:
     """For each configuration file what it sets."""
     lines: dict[str, list[str]] = {}

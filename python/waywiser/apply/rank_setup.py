@@ -1,0 +1,109 @@
+"""What a rank of a program needs on this node: variables, and the CPUs, GPU and NIC that belong together.
+
+`waywiser run` calls `setup_for` for each rank, then sets what it says and starts the program unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from waywiser import _core
+from waywiser.apply.facts import Machine
+from waywiser.apply.setting import TARGETS, Settings
+from waywiser.apply.ucx import rdma_nics
+from waywiser.doctor.machine import cpus
+from waywiser.doctor.root import Root
+from waywiser.doctor.variables import harmful
+
+
+@dataclass(frozen=True)
+class RankSetup:
+    """`variables` to set, `removed` ones with the reason, CPUs to be bound to; `gpu` and `nic` by id, "" for none.
+
+    `why` says each decision in a line.
+    """
+
+    variables: Mapping[str, str]
+    removed: Mapping[str, str]
+    cpus: tuple[int, ...]
+    gpu: str
+    nic: str
+    why: tuple[str, ...]
+
+    def environment(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The environment for the program."""
+        kept = {name: value for name, value in given.items() if name not in self.removed}
+        return {**kept, **self.variables}
+
+
+def setup_for(
+    topology: _core.Topology,
+    settings: Settings | None,
+    local_rank: int,
+    local_size: int,
+    environment: Mapping[str, str],
+    allowed: set[int],
+    targets: tuple[str, ...] = TARGETS,
+) -> RankSetup:
+    """The set-up of one of `local_size` ranks of this node. What the user has set stays, unless it is harmful.
+
+    Without settings (a machine that was never tuned) there is binding and nothing else.
+    """
+    why: list[str] = []
+    removed = harmful(Root(environment=environment)) if settings else {}
+    why += [f"{name} is removed: {reason}" for name, reason in removed.items()]
+    variables: dict[str, str] = {}
+    if settings is None:
+        why.append(f"nothing is known about this machine ({topology.fingerprint}): binding only")
+    for name, value in (settings.environment(targets) if settings else {}).items():
+        if name in environment and name not in removed:
+            why.append(f"{name}={environment[name]} stays as you set it")
+        else:
+            variables[name] = value
+    gpu, nic, near = _place(topology, local_rank, why)
+    if gpu and "CUDA_DEVICE_ORDER" not in environment:
+        variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    if nic and settings and "UCX_NET_DEVICES" not in environment:
+        variables.setdefault("UCX_NET_DEVICES", f"{topology.device(nic).name}:1")
+    bound = _share(topology, near & allowed or allowed, local_rank, local_size, gpu)
+    return RankSetup(variables, removed, bound, gpu, nic, tuple(why))
+
+
+def _place(topology: _core.Topology, local_rank: int, why: list[str]) -> tuple[str, str, set[int]]:
+    """GPU number `local_rank`, as programs choose it, its nearest NIC, and the CPUs near to it."""
+    gpus = topology.ids("gpu")
+    if not gpus:
+        return "", "", set()
+    gpu = gpus[local_rank % len(gpus)]
+    placed = next((one for one in topology.place(len(gpus), True).gpus if one.gpu == gpu), None)
+    rdma = rdma_nics(Machine(topology))
+    nic = placed.nic if placed and placed.nic in rdma and len(rdma) > 1 else ""
+    near = cpus(placed.cores) if placed else set()
+    if not near:
+        why.append(f"the CPUs near to {gpu} are not known")
+    return gpu, nic, near
+
+
+def _share(topology: _core.Topology, near: set[int], local_rank: int, local_size: int, gpu: str) -> tuple[int, ...]:
+    """This rank's part of the CPUs, as even as possible; all of them when there are fewer CPUs than ranks."""
+    mates = list(range(local_size))
+    if gpu:
+        gpus = topology.ids("gpu")
+        cores = {one.gpu: one.cores for one in topology.place(len(gpus), False).gpus}
+        mates = [rank for rank in mates if cores.get(gpus[rank % len(gpus)]) == cores.get(gpu)]
+    ordered = _by_core(sorted(near))
+    index, count = mates.index(local_rank), len(mates)
+    if len(ordered) < count:
+        return tuple(sorted(ordered))
+    return tuple(sorted(ordered[index * len(ordered) // count : (index + 1) * len(ordered) // count]))
+
+
+def _by_core(numbers: list[int]) -> list[int]:
+    """CPUs ordered so that both threads of a core stand together: kernels number second threads in a second range."""
+    half = len(numbers) // 2
+    first, second = numbers[:half], numbers[half:]
+    ranges = all(part and part[-1] - part[0] == len(part) - 1 for part in (first, second))
+    if len(numbers) % 2 or not ranges or second[0] == first[-1] + 1:
+        return numbers
+    return [cpu for pair in zip(first, second, strict=True) for cpu in pair]

@@ -1,0 +1,62 @@
+"""`--watch`: which roads the bytes of a run really took, from counters before and after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from waywiser.files import write_text_atomically
+from waywiser.monitor.counters import NETWORK, NVLINK, RDMA, Sample, moved_between
+from waywiser.units import format_bytes
+
+FILE = "watch.json"
+_NOTICED = 1 << 20  # bytes: less is background traffic
+# Road that a run insisted on -> kind of counter that must have moved.
+_SHOWN_BY = {"nvlink": NVLINK, "fabric": NVLINK, "gdr": RDMA, "rdma": RDMA, "roce": RDMA}
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Bytes by kind of road, and the wanted roads that carried nothing."""
+
+    seconds: float
+    nodes: int
+    moved: dict[str, int]
+    fell_back: tuple[str, ...]
+    not_counted: tuple[str, ...]
+
+    @property
+    def roads(self) -> list[str]:
+        """The roads that carried more than background traffic."""
+        return [kind for kind, count in self.moved.items() if count >= _NOTICED]
+
+    def lines(self) -> list[str]:
+        """For people."""
+        told = [f"{kind}: {format_bytes(count)}" for kind, count in self.moved.items() if count]
+        lines = [f"watched for {self.seconds:.1f} s: {', '.join(told) or 'no counter moved'}"]
+        if NETWORK in self.roads and {"nvlink", "gdr", "rdma"} & set(self.fell_back):
+            lines.append("bytes went through the kernel's network instead")
+        lines += [f"{road} was wanted and carried nothing: it fell back" for road in self.fell_back]
+        return lines + [f"{road} cannot be seen in counters" for road in self.not_counted]
+
+    def to_json(self) -> str:
+        """For `waywiser doctor` (D37, D43)."""
+        body = {"seconds": self.seconds, "nodes": self.nodes, "moved": self.moved, "roads": self.roads}
+        nic = {"nic_bytes": self.moved.get(RDMA, 0), "fell_back": list(self.fell_back)}
+        return json.dumps({"schema": "waywiser.watch", "version": 1, **body, **nic}, indent=1)
+
+
+def watched(before: Sample, after: Sample, seconds: float, wanted: Sequence[str], nodes: int = 1) -> Watched:
+    """What happened between two samples."""
+    moved = moved_between(before, after)
+    fell = tuple(road for road in wanted if road in _SHOWN_BY and moved.get(_SHOWN_BY[road], 0) < _NOTICED)
+    return Watched(seconds, nodes, moved, fell, tuple(road for road in wanted if road not in _SHOWN_BY))
+
+
+def keep_watched(results: Path, found: Watched) -> Path:
+    """Writes watch.json."""
+    file = results / FILE
+    write_text_atomically(file, found.to_json())
+    return file

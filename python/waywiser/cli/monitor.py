@@ -1,0 +1,88 @@
+"""`waywiser monitor`: what moves on each road now, for people and for Prometheus."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from waywiser.cli.options import Output
+from waywiser.errors import InputError
+from waywiser.results import DEFAULT, Results
+
+if TYPE_CHECKING:
+    from waywiser.monitor.watcher import Watcher
+    from waywiser.profile import Profile
+
+
+def monitor(
+    output: Output = DEFAULT,
+    seconds: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Time between two looks.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Look twice, print once.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="With --once: the text that Prometheus reads.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Serve metrics at this port; 0: none.")] = 0,
+    address: Annotated[str, typer.Option(help="Serve at this address.")] = "127.0.0.1",
+    job: Annotated[str, typer.Option(help="Name of the job. Default: Slurm's number.")] = "",
+) -> None:
+    """Throughput, errors and retransmissions of NICs, NVLinks and PCIe; warns when a road under load is slow."""
+    from waywiser.monitor.watcher import Watcher
+
+    watcher = Watcher(_profile(output), job or os.environ.get("SLURM_JOB_ID", ""))
+    if once:
+        time.sleep(seconds)
+        _once(watcher, text)
+    elif port:
+        _serve(watcher, address, port)
+    else:
+        _live(watcher, seconds)
+
+
+def _profile(output: Path) -> Profile | None:
+    from waywiser import _core
+
+    profile = Results(output).profile
+    return profile if profile and profile.fingerprint == _core.discover().fingerprint else None
+
+
+def _once(watcher: Watcher, text: bool) -> None:
+    view = watcher.view()
+    if text:
+        from waywiser.monitor.exporter import text_of
+
+        typer.echo(text_of(view), nl=False)
+    else:
+        from waywiser.monitor.screen import screen
+        from waywiser.report.terminal import print_result
+
+        print_result(screen(view))
+
+
+def _serve(watcher: Watcher, address: str, port: int) -> None:
+    from waywiser.monitor.exporter import serve
+    from waywiser.progress import say
+
+    try:
+        server = serve(watcher.view, address, port)
+    except OSError as error:
+        raise InputError(f"--port {port}: cannot serve at {address}: {error.strerror or error}") from error
+    say(f"metrics at http://{address}:{server.server_port}/metrics; Ctrl-C ends")
+    try:
+        threading.Event().wait()
+    finally:
+        server.shutdown()
+
+
+def _live(watcher: Watcher, seconds: float) -> None:
+    from rich.live import Live
+
+    from waywiser.monitor.screen import screen
+    from waywiser.report.terminal import console
+
+    with Live(console=console(), auto_refresh=False) as live:
+        while True:
+            live.update(screen(watcher.view()), refresh=True)
+            time.sleep(seconds)

@@ -1,0 +1,132 @@
+"""Counters of this machine at one moment, from sysfs, /proc and the NVIDIA driver. What is not there is not counted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from waywiser.doctor import nvidia, rdma
+from waywiser.doctor.commands import Live
+from waywiser.doctor.finding import Unknown
+from waywiser.doctor.root import Root
+
+NETWORK, RDMA, NVLINK, PCIE = "network", "rdma", "nvlink", "pcie"
+_ERRORS = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
+_RDMA_ERRORS = ("symbol_error", "port_rcv_errors", "port_xmit_discards", "link_downed")
+_RDMA_AGAIN = ("packet_seq_err", "local_ack_timeout_err", "out_of_sequence", "rnr_nak_retry_err")
+_KIB = re.compile(r"(\d{1,18}) KiB")
+_LANE_WORD = 4  # RDMA ports count words of 4 bytes
+
+
+@dataclass
+class Sample:
+    """Counters by (kind of road, device, direction or what); all only grow, except `rates` in bytes a second."""
+
+    bytes: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    errors: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    rates: dict[tuple[str, str, str], float] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+
+    def moved(self, kind: str) -> int:
+        """Bytes of all devices of a kind, both directions."""
+        return sum(count for (one, _, _), count in self.bytes.items() if one == kind)
+
+
+def read_counters(root: Root) -> Sample:
+    """All counters now. Commands are asked again each time."""
+    sample = Sample()
+    for read in (_interfaces, _retransmissions, _rdma_ports, _nvlinks, _gpus):
+        try:
+            read(root, sample)
+        except Unknown as error:
+            sample.missing.append(str(error))
+    return sample
+
+
+def fresh() -> Root:
+    """This machine, with no answer remembered."""
+    return Root(commands=Live(seconds=5.0))
+
+
+def _interfaces(root: Root, sample: Sample) -> None:
+    for name in root.names("/sys/class/net"):
+        folder = f"/sys/class/net/{name}/statistics"
+        for word, file in (("received", "rx_bytes"), ("sent", "tx_bytes")):
+            count = root.number(f"{folder}/{file}")
+            if count is not None and name != "lo":
+                sample.bytes[NETWORK, name, word] = count
+        _add_errors(root, sample, NETWORK, name, folder, _ERRORS)
+
+
+def _add_errors(root: Root, sample: Sample, kind: str, name: str, folder: str, files: tuple[str, ...]) -> None:
+    for file in files:
+        count = root.number(f"{folder}/{file}")
+        if count is not None:
+            sample.errors[kind, name, file] = count
+
+
+def _retransmissions(root: Root, sample: Sample) -> None:
+    lines = [line.split() for line in (root.text("/proc/net/snmp") or "").splitlines() if line.startswith("Tcp:")]
+    if len(lines) == 2 and "RetransSegs" in lines[0]:
+        sample.errors[NETWORK, "tcp", "retransmitted"] = int(lines[1][lines[0].index("RetransSegs")])
+
+
+def _rdma_ports(root: Root, sample: Sample) -> None:
+    for port in rdma.ports(root):
+        for word, file in (("received", "port_rcv_data"), ("sent", "port_xmit_data")):
+            count = root.number(f"{port.folder}/counters/{file}")
+            if count is not None:
+                sample.bytes[RDMA, port.name, word] = count * _LANE_WORD
+        _add_errors(root, sample, RDMA, port.name, f"{port.folder}/counters", _RDMA_ERRORS)
+        _add_errors(root, sample, RDMA, port.name, f"{port.folder}/hw_counters", _RDMA_AGAIN)
+
+
+def _nvlinks(root: Root, sample: Sample) -> None:
+    if not root.names("/proc/driver/nvidia/gpus"):
+        sample.missing.append("no NVIDIA GPU: no NVLink and PCIe counters")
+        return
+    gpu = -1
+    for line in root.run("nvidia-smi", "nvlink", "-gt", "d").splitlines()[:20_000]:
+        gpu += line.startswith("GPU ")
+        found = re.match(r"\s+Link \d{1,2}: Data (Tx|Rx): (.{0,30})", line)
+        amount = _KIB.match(found[2]) if found else None
+        if found and amount and gpu >= 0:
+            key = NVLINK, f"gpu{gpu}", "sent" if found[1] == "Tx" else "received"
+            sample.bytes[key] = sample.bytes.get(key, 0) + int(amount[1]) * 1024
+
+
+def _gpus(root: Root, sample: Sample) -> None:
+    if not root.names("/proc/driver/nvidia/gpus"):
+        return
+    _, gpus = nvidia.query(root)
+    for index, gpu in enumerate(gpus.values()):
+        for word, name in (("sent", "Tx Throughput"), ("received", "Rx Throughput")):
+            found = re.fullmatch(r"(\d{1,12}) KB/s", nvidia.value(gpu, "PCI", name))
+            if found:
+                sample.rates[PCIE, f"gpu{index}", word] = int(found[1]) * 1e3
+        replays = nvidia.value(gpu, "PCI", "Replays Since Reset")
+        if replays.isdecimal():
+            sample.errors[PCIE, f"gpu{index}", "replays"] = int(replays)
+
+
+def rates_between(before: Sample, after: Sample, seconds: float) -> dict[tuple[str, str, str], float]:
+    """Bytes a second of everything that both samples count; a counter that went back was reset and is left out."""
+    grown = _grown(before.bytes, after.bytes)
+    return {**{key: count / seconds for key, count in grown}, **after.rates}
+
+
+def _grown(
+    before: dict[tuple[str, str, str], int], after: dict[tuple[str, str, str], int]
+) -> Iterator[tuple[tuple[str, str, str], int]]:
+    for key, count in after.items():
+        if key in before and count >= before[key]:
+            yield key, count - before[key]
+
+
+def moved_between(before: Sample, after: Sample) -> dict[str, int]:
+    """Bytes by kind of road."""
+    found: dict[str, int] = {}
+    for (kind, _, _), count in _grown(before.bytes, after.bytes):
+        found[kind] = found.get(kind, 0) + count
+    return found

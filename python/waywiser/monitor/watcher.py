@@ -1,0 +1,57 @@
+"""Samples in a row: counters, rates and warnings of one moment after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from waywiser.doctor import rdma
+from waywiser.doctor.finding import Unknown
+from waywiser.doctor.root import Root
+from waywiser.monitor.counters import Sample, fresh, moved_between, rates_between, read_counters
+from waywiser.monitor.load import Key, LoadWatch, expected_rates
+from waywiser.profile import Profile
+
+
+@dataclass
+class View:
+    """What is known now. `job_seconds` and `job_bytes` count from the first sample."""
+
+    sample: Sample
+    rates: dict[Key, float] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    job: str = ""
+    job_seconds: float = 0.0
+    job_bytes: dict[str, int] = field(default_factory=dict)
+
+
+class Watcher:
+    """Takes a sample when asked; `look` gives the machine, `clock` the time in seconds."""
+
+    def __init__(
+        self,
+        profile: Profile | None = None,
+        job: str = "",
+        look: Callable[[], Root] = fresh,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._look, self._clock, self._job = look, clock, job
+        self._first = self._last = read_counters(look())
+        self._start = self._then = clock()
+        self._loads = LoadWatch(expected_rates(profile, _port_rates(look())))
+
+    def view(self) -> View:
+        """The state now, with rates since the last call."""
+        sample, now = read_counters(self._look()), self._clock()
+        rates = rates_between(self._last, sample, max(now - self._then, 1e-9))
+        self._last, self._then = sample, now
+        moved = moved_between(self._first, sample)
+        return View(sample, rates, self._loads.add(rates), self._job, now - self._start, moved)
+
+
+def _port_rates(root: Root) -> dict[str, float]:
+    try:
+        return {port.name: port.rate for port in rdma.ports(root) if port.state == "ACTIVE" and port.rate}
+    except Unknown:
+        return {}

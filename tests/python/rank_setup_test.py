@@ -1,0 +1,96 @@
+"""What a rank gets before its program starts, what a run insists on, and what was watched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from doctor_machines import OPEN, TWO_GPUS, build, cma, gpu, nic, nvlinks
+
+from waywiser import _core
+from waywiser.apply.rank_setup import setup_for
+from waywiser.apply.require import ROADS, missing, required
+from waywiser.apply.setting import Setting, Settings
+from waywiser.apply.watch import keep_watched, watched
+from waywiser.doctor.checks import CHECKS
+from waywiser.errors import InputError
+from waywiser.monitor.counters import Sample
+from waywiser.topology.load import read_machine
+
+SETTINGS = Settings("abcd", "node", settings=(Setting("ucx", "UCX_CMA_BW", "9000MBs", "", "measured", "x"),))
+EVERY = set(range(1024))
+
+
+def test_each_rank_gets_its_gpu_nic_and_cores() -> None:
+    topology = read_machine("hse-c")  # two CPUs with 24 cores of two threads, two GPUs and a NIC each
+    setups = [setup_for(topology, SETTINGS, rank, 4, {}, EVERY) for rank in range(4)]
+    assert [one.gpu for one in setups] == ["gpu0", "gpu1", "gpu2", "gpu3"]
+    assert [one.variables["UCX_NET_DEVICES"] for one in setups] == ["mlx5_0:1"] * 2 + ["mlx5_1:1"] * 2
+    assert all(len(one.cpus) == 24 for one in setups)
+    assert len(set().union(*(one.cpus for one in setups))) == 96
+    assert set(setups[0].cpus) == {*range(12), *range(48, 60)}  # whole cores: both threads of each
+    assert set(setups[2].cpus) <= {*range(24, 48), *range(72, 96)}
+    assert setups[0].variables["UCX_CMA_BW"] == "9000MBs"
+
+
+def test_more_ranks_than_gpus_share() -> None:
+    topology = read_machine("hse-c")
+    setups = [setup_for(topology, SETTINGS, rank, 8, {}, EVERY) for rank in range(8)]
+    assert setups[4].gpu == "gpu0" and not set(setups[4].cpus) & set(setups[0].cpus)
+    crowded = setup_for(topology, SETTINGS, 3, 4, {}, {30})
+    assert crowded.cpus == (30,)
+
+
+def test_an_unknown_machine_gets_binding_only_and_says_so() -> None:
+    setup = setup_for(read_machine("hse-c"), None, 1, 2, {"UCX_TLS": "tcp"}, EVERY)
+    assert setup.variables == {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} and setup.removed == {}
+    assert setup.cpus and "binding only" in setup.why[0]
+
+
+def test_harmful_variables_go_and_others_stay() -> None:
+    given = {"UCX_TLS": "tcp", "UCX_RNDV_THRESH": "inf", "UCX_CMA_BW": "5000MBs", "PATH": "/bin"}
+    setup = setup_for(_core.discover(), SETTINGS, 0, 1, given, {0, 1})
+    assert set(setup.removed) == {"UCX_TLS", "UCX_RNDV_THRESH"}
+    assert setup.environment(given) == {"UCX_CMA_BW": "5000MBs", "PATH": "/bin"} | dict(setup.variables)
+    assert any("stays as you set it" in line for line in setup.why)
+    assert any("leaves out" in line for line in setup.why)
+
+
+def test_a_machine_without_gpu_shares_its_cores() -> None:
+    here = _core.discover()
+    if here.ids("gpu"):
+        pytest.skip("this machine has a GPU")
+    halves = [set(setup_for(here, None, rank, 2, {}, {0, 1, 2, 3}).cpus) for rank in range(2)]
+    assert halves[0] | halves[1] == {0, 1, 2, 3} and not halves[0] & halves[1]
+
+
+def test_required_roads(tmp_path: Path) -> None:
+    links = "|".join(["26 GB/s"] * 12)
+    root = build(tmp_path / "good", {**gpu(), "/proc/driver/nvidia/version": OPEN}, {**nvlinks(links), **cma()})
+    assert missing(required("nvlink,cma"), root) == []
+    down = build(tmp_path / "bad", TWO_GPUS, {**nvlinks(links, "26 GB/s|<inactive>"), **cma("EPERM")})
+    lines = missing(required("nvlink, cma"), down)
+    assert "nvlink cannot be taken: D13: NVLinks are down" in lines[0] and "cma cannot be taken" in lines[1]
+
+
+def test_a_road_that_nobody_could_look_at_is_refused(tmp_path: Path) -> None:
+    (line,) = missing(["gdr"], build(tmp_path, {**gpu(), **nic(), "/proc/sys/kernel/osrelease": "6.1"}))
+    assert "D01" in line and "or D03: needs the command waywiser-probe" in line
+
+
+def test_unknown_roads_are_bad_input() -> None:
+    with pytest.raises(InputError, match="write some of gdr, nvlink"):
+        required("warp")
+    assert {id_ for road in ROADS.values() for way in road for id_ in way} <= {check.id for check in CHECKS}
+
+
+def test_roads_that_bytes_took(tmp_path: Path) -> None:
+    before = Sample({("nvlink", "gpu0", "sent"): 0, ("network", "eth0", "sent"): 0})
+    after = Sample({("nvlink", "gpu0", "sent"): 10, ("network", "eth0", "sent"): 5 << 20})
+    found = watched(before, after, 2.0, ["nvlink", "cma"])
+    assert found.roads == ["network"] and found.fell_back == ("nvlink",) and found.not_counted == ("cma",)
+    assert "bytes went through the kernel's network instead" in found.lines()
+    value = json.loads(keep_watched(tmp_path, found).read_text())
+    assert (value["nodes"], value["nic_bytes"], value["fell_back"]) == (1, 0, ["nvlink"])
+    assert watched(before, Sample({("nvlink", "gpu0", "sent"): 1 << 30}), 1, ["nvlink"]).fell_back == ()
