@@ -8,11 +8,11 @@
 #include "waywiser/comm/members.hpp"
 #include "waywiser/comm/schedule_cache.hpp"
 #include "waywiser/comm/session.hpp"
+#include "waywiser/comm/window.hpp"
 
 namespace waywiser {
 
 class Execution;
-class Window;
 struct CollectiveCall;
 
 // What one rank gives to another in a neighbor_exchange, and what it takes from it. Where two ranks are neighbours in
@@ -89,6 +89,7 @@ class Group {
   void recv_labelled(Elements data, int from, int label);
   Future start_send_labelled(ConstElements data, int to, int label);
   Future start_recv_labelled(Elements data, int from, int label);
+  void finish(void* request, const Call& call);
   void check_peer(int rank, const char* what) const;
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& call, DataType type);
   void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
