@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,8 @@ from waywiser import _core
 from waywiser.apply.rank_setup import setup_for
 from waywiser.apply.require import ROADS, missing, required
 from waywiser.apply.setting import Setting, Settings
+from waywiser.apply.start_rank import local_rank
+from waywiser.apply.store import keep
 from waywiser.apply.watch import keep_watched, watched
 from waywiser.doctor.checks import CHECKS
 from waywiser.errors import InputError
@@ -94,3 +100,67 @@ def test_roads_that_bytes_took(tmp_path: Path) -> None:
     value = json.loads(keep_watched(tmp_path, found).read_text())
     assert (value["nodes"], value["nic_bytes"], value["fell_back"]) == (1, 0, ["nvlink"])
     assert watched(before, Sample({("nvlink", "gpu0", "sent"): 1 << 30}), 1, ["nvlink"]).fell_back == ()
+
+
+def run_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    script = "from waywiser.cli import main; main()"
+    drop = ("OMPI_", "SLURM_", "PMI", "WAYWISER_RANK", "WAYWISER_LOCAL")
+    kept_variables = {name: value for name, value in os.environ.items() if not name.startswith(drop)}
+    return subprocess.run(
+        [sys.executable, "-c", script, "run", *arguments],
+        env={**kept_variables, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+SHOW = "import os; print(os.environ.get('UCX_TLS'), os.environ.get('UCX_CMA_BW'), len(os.sched_getaffinity(0)))"
+
+
+def test_run_repairs_the_environment_and_binds(tmp_path: Path) -> None:
+    settings = replace(SETTINGS, fingerprint=_core.discover().fingerprint)
+    keep(tmp_path, settings)
+    arguments = ["-n", "2", "--output", str(tmp_path), sys.executable, "-c", SHOW]
+    done = run_cli(*arguments, UCX_TLS="tcp")
+    cpus = max(1, len(os.sched_getaffinity(0)) // 2)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert [line[:2] for line in lines] == [["None", "9000MBs"]] * 2
+    assert _core.discover().ids("gpu") or all(cpus <= int(line[2]) <= cpus + 1 for line in lines)
+    plain = run_cli("--plain", *arguments[2:], UCX_TLS="tcp")
+    assert plain.stdout.split()[:2] == ["tcp", "None"]
+
+
+def test_run_inside_a_job_is_for_its_own_rank(tmp_path: Path) -> None:
+    told = {"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8"}
+    told |= {"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}
+    show = "import os; print(os.environ.get('WAYWISER_RANK'), os.environ['OMPI_COMM_WORLD_RANK'])"
+    done = run_cli("--output", str(tmp_path), sys.executable, "-c", show, **told)
+    assert (done.returncode, done.stdout) == (0, "None 5\n"), done.stderr
+    shown = run_cli("--dry-run", "--output", str(tmp_path), "x", **told)
+    assert "binding only" in shown.stdout and shown.stdout.splitlines()[2].split()[0] == "1"
+
+
+def test_run_watches_and_refuses(tmp_path: Path) -> None:
+    done = run_cli("--watch", "--output", str(tmp_path), sys.executable, "-c", "raise SystemExit(7)")
+    assert done.returncode == 7 and "watched for" in done.stderr
+    assert json.loads((tmp_path / "watch.json").read_text())["schema"] == "waywiser.watch"
+    refused = run_cli("--require", "imex", "--output", str(tmp_path), sys.executable, "-c", "print('started')")
+    assert (refused.returncode, refused.stdout) == (2, "") and "imex cannot be taken" in refused.stderr
+    missing_program = run_cli("--output", str(tmp_path), "no-such-program")
+    assert missing_program.returncode == 2 and "no-such-program" in missing_program.stderr
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, (0, 1)),
+        ({"SLURM_LOCALID": "3", "SLURM_NTASKS_PER_NODE": "4(x2)"}, (3, 4)),
+        ({"LOCAL_RANK": "1"}, (1, 2)),
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "-1"}, (0, 1)),
+        ({"WAYWISER_LOCAL_RANK": "2", "WAYWISER_LOCAL_SIZE": "1"}, (2, 3)),
+    ],
+)
+def test_place_on_the_node(environment: dict[str, str], expected: tuple[int, int]) -> None:
+    assert local_rank(environment) == expected

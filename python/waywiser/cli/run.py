@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from waywiser.cli.options import Output
+from waywiser.errors import InputError
 from waywiser.launcher import Job, Launcher, place_ranks, read_hosts
+from waywiser.results import DEFAULT
 
 # What follows the program belongs to it.
 CONTEXT = {"allow_interspersed_args": False}
@@ -24,11 +29,57 @@ def run(
         int | None, typer.Option("--port", min=1, max=65535, help="Where rank 0 listens, with --hosts.")
     ] = None,
     ssh: Annotated[str, typer.Option("--ssh", metavar="COMMAND", help="In place of ssh.")] = "ssh -o BatchMode=yes",
+    output: Output = DEFAULT,
+    require: Annotated[
+        str, typer.Option(metavar="LIST", help="Do not start without these roads: gdr,nvlink,rdma,cma,...")
+    ] = "",
+    watch: Annotated[bool, typer.Option("--watch", help="Count bytes: which roads did they take?")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each rank would get; start nothing.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="No settings and no binding.")] = False,
 ) -> int:
     """Runs PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.
 
-    Signals go to all ranks. When one fails, the others have a few seconds to say what they saw; then they are ended,
-    and the exit code is that of the first failure.
+    Each rank gets the settings kept for its machine, its GPU's CPUs and the nearest NIC. Started by mpirun, srun or
+    torchrun it does that for its own rank. Signals go to all ranks. When one fails, the others have a few seconds to
+    say what they saw; then they are ended, and the exit code is that of the first failure.
     """
+    from waywiser.apply.running import running_in_job, show_setups, watching
+    from waywiser.apply.start_rank import command_for, local_rank
+
+    wanted = _required(require)
+    in_job = running_in_job(count) and hosts is None
+    if dry_run:
+        ranks = [local_rank(os.environ)] if in_job else [(rank, count) for rank in range(count)]
+        show_setups(output, ranks)
+        return 0
+    started = list(command) if plain else command_for(output, command)
+    if hosts is None and shutil.which(command[0]) is None:
+        raise InputError(f"there is no program '{command[0]}'")
+    if in_job and not (watch and local_rank(os.environ)[0] == 0):
+        os.execvp(started[0], started)
+    if in_job:
+        return watching(output, wanted, lambda: _call(started))
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
-    return Launcher(Job(command, count, places, port, tuple(ssh.split())), prefix).run()
+    launcher = Launcher(Job(started, count, places, port, tuple(ssh.split())), prefix)
+    return watching(output, wanted, launcher.run) if watch else launcher.run()
+
+
+def _required(text: str) -> list[str]:
+    """The roads, all of which can be taken here. Raises InputError that names each that cannot."""
+    if not text:
+        return []
+    from waywiser.apply.require import missing, required
+    from waywiser.doctor.root import Root
+
+    roads = required(text)
+    lines = missing(roads, Root())
+    if lines:
+        raise InputError("; ".join(lines))
+    return roads
+
+
+def _call(command: list[str]) -> int:
+    import subprocess
+
+    code = subprocess.call(command)
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,55 @@
+"""What `waywiser run` needs beside the launcher: inside a job or not, what ranks would get, watching."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from waywiser.apply.start_rank import setup_here
+from waywiser.apply.watch import keep_watched, watched
+from waywiser.doctor.job import job
+from waywiser.monitor.counters import fresh, read_counters
+from waywiser.progress import say
+from waywiser.report.terminal import add, print_result, table
+
+
+def running_in_job(count: int) -> bool:
+    """Whether a launcher has started this process as one of its ranks, and no ranks are asked for."""
+    return count == 1 and "WAYWISER_RANK" not in os.environ and job() is not None
+
+
+def show_setups(results: Path, ranks: Sequence[tuple[int, int]]) -> None:
+    """A line for each rank of this node, then the variables and the reasons."""
+    setups = [setup_here(results, rank, size, os.environ) for rank, size in ranks]
+    made = table(">rank", "GPU", "NIC", "CPUs", "variables")
+    for (rank, _), setup in zip(ranks, setups, strict=True):
+        told = " ".join(f"{name}={value}" for name, value in setup.variables.items())
+        add(made, str(rank), setup.gpu or "-", setup.nic or "-", _ranges(setup.cpus), told or "-")
+    print_result(made)
+    for line in dict.fromkeys(line for setup in setups for line in setup.why):
+        print_result(line)
+
+
+def _ranges(cpus: Sequence[int]) -> str:
+    """(0, 1, 2, 8) -> "0-2,8"."""
+    parts: list[list[int]] = []
+    for cpu in cpus:
+        if parts and cpu == parts[-1][-1] + 1:
+            parts[-1].append(cpu)
+        else:
+            parts.append([cpu])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
+def watching(results: Path, wanted: Sequence[str], run: Callable[[], int]) -> int:
+    """Runs, then says which roads the bytes took on this node, and keeps it for `waywiser doctor`."""
+    nodes = int(os.environ.get("SLURM_NNODES", "1")) if os.environ.get("SLURM_NNODES", "1").isdecimal() else 1
+    before, start = read_counters(fresh()), time.monotonic()
+    code = run()
+    found = watched(before, read_counters(fresh()), time.monotonic() - start, wanted, nodes)
+    for line in found.lines():
+        say(line)
+    keep_watched(results, found)
+    return code

@@ -1,0 +1,75 @@
+"""Starts one rank: sets what this node needs, binds, and becomes the program. `python -m waywiser.apply.start_rank`.
+
+It runs on the node of the rank, so that one command serves a cluster of different node types.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from waywiser.apply.rank_setup import RankSetup, setup_for
+from waywiser.apply.store import kept
+from waywiser.errors import InputError, exit_code
+
+# Rank on the node and ranks of the node, as launchers tell them.
+_LOCAL = (
+    ("WAYWISER_LOCAL_RANK", "WAYWISER_LOCAL_SIZE"),
+    ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+    ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
+    ("SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
+    ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+)
+_MOST = 4096
+
+
+def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
+    """Rank on this node and ranks of this node; (0, 1) where no launcher tells."""
+    for rank, size in _LOCAL:
+        text = environment.get(rank, "")
+        if text.isdecimal() and len(text) < 6:
+            told = environment.get(size, "").partition("(")[0]
+            count = int(told) if told.isdecimal() and len(told) < 6 else int(text) + 1
+            return int(text), min(max(count, int(text) + 1), _MOST)
+    return 0, 1
+
+
+def setup_here(results: Path, rank: int, size: int, environment: Mapping[str, str]) -> RankSetup:
+    """The set-up of a rank on this machine, from the settings that are kept in `results`."""
+    from waywiser import _core
+
+    topology = _core.discover()
+    settings = kept(results, topology.fingerprint)
+    return setup_for(topology, settings, rank, size, environment, os.sched_getaffinity(0))
+
+
+def command_for(results: Path, command: Sequence[str]) -> list[str]:
+    """What a launcher starts in place of `command`."""
+    return [sys.executable, "-m", "waywiser.apply.start_rank", str(results), *command]
+
+
+def become(setup: RankSetup, command: Sequence[str]) -> None:
+    """Binds this process and turns it into the program. Raises InputError when there is no such program."""
+    environment = setup.environment(os.environ)
+    if setup.cpus:
+        os.sched_setaffinity(0, setup.cpus)
+    try:
+        os.execvpe(command[0], list(command), environment)
+    except OSError as error:
+        raise InputError(f"cannot start '{command[0]}': {error.strerror}") from error
+
+
+def main() -> None:
+    """Arguments: folder of results, program, its arguments."""
+    try:
+        rank, size = local_rank(os.environ)
+        become(setup_here(Path(sys.argv[1]), rank, size, os.environ), sys.argv[2:])
+    except Exception as error:
+        print(f"waywiser: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(exit_code(error))
+
+
+if __name__ == "__main__":
+    main()
