@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,8 @@ def test_a_shell_reads_what_is_printed(tmp_path: Path) -> None:
 def test_own_files_and_module() -> None:
     assert 'setenv("OMPI_MCA_pml", "u\\"c\\\\x $(id)")' in render(SETTINGS, "lmod", ("openmpi",))
     assert "\nUCX_TLS=^cma\n" in render(SETTINGS, "ucx.conf", ("ucx", "openmpi"))
+    named = render(replace(SETTINGS, product="PowerEdge XE8545"), "ucx.conf", ("ucx",))
+    assert "\n[waywiser abcd1234]\nProduct name=PowerEdge XE8545\n" in named
     assert "OMPI_MCA" not in render(SETTINGS, "mca-params.conf", ("openmpi",)).split("\n", 3)[3]
     assert "the defaults are best here" in render(Settings("abcd", "n"), "shell", ("ucx",))
 

@@ -44,7 +44,8 @@ def settings_for(
         left += refusals
     topology = machine.topology
     fingerprint = machine.profile.fingerprint if machine.profile else topology.fingerprint
-    return Settings(fingerprint, topology.name, machine.label, versions, tuple(kept), tuple(left))
+    product = "" if unchecked else Root().text("/sys/class/dmi/id/product_name") or ""
+    return Settings(fingerprint, topology.name, machine.label, versions, tuple(kept), tuple(left), product)
 
 
 def _elsewhere(target: str) -> Installed:

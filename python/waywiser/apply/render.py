@@ -61,9 +61,8 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _own_file(settings: Settings, chosen: Sequence[Setting], form: str) -> str:
     lines = [f"# {line}" for line in head(settings)]
-    if form == "ucx.conf":
-        # A section is used on machines whose DMI product name fits; see the comment for the stricter fingerprint.
-        lines.append("# put it into a section of your own, [name] with 'Product name = ...', on a mixed cluster")
+    if form == "ucx.conf" and settings.product:  # UCX takes a section where all of its filters fit
+        lines += [f"[waywiser {settings.fingerprint}]", f"Product name={settings.product}"]
     for one in chosen:
         name = one.name.removeprefix("OMPI_MCA_") if form == "mca-params.conf" else one.name
         lines += [f"# {_reason(one)}", f"{name} = {one.value}" if form == "mca-params.conf" else f"{name}={one.value}"]

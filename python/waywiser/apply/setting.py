@@ -51,6 +51,7 @@ class Settings:
     versions: dict[str, str] = field(default_factory=dict)
     settings: tuple[Setting, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    product: str = ""  # DMI product name, by which UCX chooses a section of ucx.conf
     proved: bool = False  # whether `verify` has dropped what does not win
 
     def environment(self, targets: tuple[str, ...] = TARGETS) -> dict[str, str]:
@@ -66,6 +67,7 @@ class Settings:
             "machine": self.machine,
             "label": self.label,
             "versions": self.versions,
+            "product": self.product,
             "proved": self.proved,
             "settings": [vars(one) for one in self.settings],
             "left_out": [vars(one) for one in self.left_out],
@@ -105,5 +107,6 @@ def read_settings(value: Any, what: str) -> Settings:
             LeftOut(one.text("target"), one.text("name"), one.text("value"), one.text("why"))
             for one in node.items("left_out")
         ),
+        node.text("product", ""),
         node.flag("proved"),
     )

@@ -42,7 +42,7 @@ def verify(
     count = _QUICK_ROUNDS if quick else rounds
     title = f"{settings.machine}, {ranks} ranks, {library}"
     if baseline == "environment":
-        _against_environment(settings, benchmark, count, title)
+        _against_environment(output, benchmark, count, title)
         return
     result, proofs = _proved(settings, library, benchmark, count)
     _keep(output, result, library, proofs)
@@ -107,15 +107,17 @@ def _show(result: Settings, proofs: list[Proof], title: str) -> None:
         typer.echo("the defaults are best here")
 
 
-def _against_environment(settings: Settings, benchmark: Benchmark, rounds: int, title: str) -> None:
-    """What is set now against what `waywiser run` would set; nothing is dropped or kept."""
+def _against_environment(output: Path, benchmark: Benchmark, rounds: int, title: str) -> None:
+    """What is set now against what `waywiser run` makes of it; nothing is dropped or kept."""
     from waywiser.apply.benchmarks import STEERING
     from waywiser.apply.proof_table import print_proof
     from waywiser.apply.prove import Variant, against
+    from waywiser.apply.start_rank import setup_here
     from waywiser.progress import say
 
     now = {name: value for name, value in os.environ.items() if name.startswith(STEERING)}
     told = " ".join(f"{name}={value}" for name, value in now.items()) or "nothing set"
-    better = Variant("waywiser run", settings.environment())
+    repaired = setup_here(output, 0, 1, os.environ).environment(os.environ)
+    better = Variant("waywiser run", {n: value for n, value in repaired.items() if n.startswith(STEERING)})
     proof = against(Variant("as set now", now), better, benchmark, rounds, say)
     print_proof(f"{title}, against {told}", proof)

@@ -54,10 +54,9 @@ def _set_by_launcher(name: str) -> bool:
 def traps(root: Root) -> Finding:
     """D34."""
     found = assignments(root)
-    for look in (_transports, _threshold):
-        finding = look(root, found)
-        if finding:
-            return finding
+    bad = [finding.text for look in (_transports, _threshold) if (finding := look(root, found))]
+    if bad:
+        return problem("; ".join(bad))
     strange = [*_unknown_nccl(found), *_unknown_ucx(root, found)]
     if strange:
         return warning(f"no such variable: {machine.named(strange)}")
