@@ -148,6 +148,48 @@ TEST(Campaign, ADisturbedSizeIsMeasuredAgain) {
     EXPECT_NEAR(point.seconds, 1e-6 + static_cast<double>(point.bytes) / 1e9, 1e-12) << point.bytes;
 }
 
+TEST(Campaign, WhatIsTheSameAsASmallerParameterIsNotMeasured) {
+  MadeUpMeter meter = two_links();
+  meter.links["b"].smallest = 1 << 14;
+  const Profile profile = run_campaign(two_paths(), meter, short_options(), nullptr, {});
+  EXPECT_EQ(series_of(profile, "b")->points.front().bytes, Bytes{1} << 14);
+  EXPECT_EQ(series_of(profile, "a")->points.front().bytes, 1u);
+}
+
+// A neighbour takes the CPU for as long as the grid needs for some sizes; later looks find the true times.
+TEST(Campaign, ADisturbanceOfManySizesIsLookedThrough) {
+  MadeUpMeter meter = two_links(0.02);
+  const auto calm = meter.links["b"].seconds;
+  meter.links["b"].seconds = [&meter, calm](double bytes) {
+    return (meter.now() > 0.02 && meter.now() < 0.05 ? 1.4 : 1) * calm(bytes);
+  };
+  const Profile profile = run_campaign(two_paths(), meter, short_options(), nullptr, {});
+  for (const Point& point : series_of(profile, "b")->points)
+    if (point.bytes >= 8192) EXPECT_NEAR(point.seconds, calm(static_cast<double>(point.bytes)), 0.05 * point.seconds);
+}
+
+TEST(Campaign, HopelessPathsAreLeftOutOfLargeSizesAndAroundSwitches) {
+  MadeUpMeter meter = two_links();
+  meter.links["slow"] = {line(1e-4, 1e8)};
+  CampaignOptions options = short_options();
+  options.max_bytes = 1 << 28;
+  auto families = two_paths();
+  families[0].families.push_back({gpu_path("slow"), {}});
+  const Profile profile = run_campaign(families, meter, options, nullptr, {});
+  EXPECT_EQ(series_of(profile, "b")->points.back().bytes, Bytes{1} << 28);
+  EXPECT_LT(series_of(profile, "slow")->points.back().bytes, Bytes{64} << 20);
+  EXPECT_LT(series_of(profile, "slow")->points.size(), series_of(profile, "a")->points.size());
+}
+
+TEST(Campaign, TheLargestSizeComesBeforeTheFineGrid) {
+  MadeUpMeter meter = two_links();
+  CampaignOptions options = short_options();
+  options.max_bytes = 1 << 30;
+  options.budget_seconds = 5;
+  const Profile profile = run_campaign(two_paths(), meter, options, nullptr, {});
+  EXPECT_EQ(series_of(profile, "b")->points.back().bytes, Bytes{1} << 30);
+}
+
 TEST(Campaign, UnavailableIsAnAnswer) {
   MadeUpMeter meter = two_links();
   meter.missing = {"b"};

@@ -18,6 +18,7 @@ struct Behaviour {
   double fails_from = INFINITY;     // throws device
   double corrupts_from = INFINITY;  // wrong bytes
   double limit = 0;                 // bytes per second
+  Bytes smallest = 0;
 };
 
 // A machine that exists in numbers only: its own clock, noise that repeats for a seed.
@@ -36,6 +37,7 @@ class MadeUpMeter : public Meter {
     return {};
   }
   Bytes largest(const Path&) const override { return Bytes{1} << 30; }
+  Bytes smallest(const Path& path) const override { return links.at(label(path)).smallest; }
   Limit limit(const Path& path, Operation) const override { return {links.at(label(path)).limit, "made up"}; }
   std::optional<std::string> verify(const Path& path, Operation, Bytes bytes) override {
     const Behaviour& link = at(path, bytes);

@@ -7,6 +7,8 @@
 #include "tests/policy/made_up_links.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/policy/choose.hpp"
+#include "waywiser/policy/chooser.hpp"
+#include "waywiser/policy/explain.hpp"
 
 namespace waywiser {
 namespace {
@@ -118,6 +120,35 @@ TEST(ProfileJson, MutatedTextsAreReadOrRefused) {
         plan_from_json(value, "fuzz");
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::invalid_input);
+    }
+  }
+}
+
+// One value somewhere replaced by one of another kind or size: what is read then can be used, by the look-up and by
+// explain, or is refused with an Error about the input.
+TEST(ProfileJson, ExchangedValuesAreUsedOrRefused) {
+  const Json profile = to_json(sample_profile());
+  const Json plan = to_json(choose(sample_profile(), {"a", "b"}));
+  const Question question{gpu(0), gpu(1), 1, Operation::latency, 4096};
+  const Json others = Json::parse(R"([null, true, -1, 0, 3, 1e308, 1e-300, 9223372036854775807, 18446744073709551615,
+                                      "", "gpu0", "gpu4095", "latency", [], {}, [[]], {"points": []}])");
+  for (const Json& whole : {profile, plan}) {
+    const Json flat = whole.flatten();
+    for (const auto& [pointer, unused] : flat.items()) {
+      if (pointer.find("/points/") != std::string::npos && pointer.find("/points/1/") == std::string::npos) continue;
+      for (const Json& other : others) {
+        Json changed = whole;
+        changed[Json::json_pointer(pointer)] = other;
+        try {
+          const bool is_plan = whole.contains("rows");
+          const Profile read = is_plan ? sample_profile() : profile_from_json(changed, "fuzz");
+          const Plan chosen = is_plan ? plan_from_json(changed, "fuzz") : choose(read, {"a", "b"});
+          Chooser(chosen).choose(question.source, question.destination, 1, question.operation, question.bytes);
+          explain(read, chosen, question, {"a", "b"});
+        } catch (const Error& error) {
+          EXPECT_EQ(error.kind(), ErrorKind::invalid_input) << pointer << " " << other.dump() << ": " << error.what();
+        }
+      }
     }
   }
 }

@@ -106,14 +106,14 @@ class Campaign {
     for (std::size_t i = 0; i < groups.size() && !watch_.stopped(); ++i) {
       const auto left = static_cast<double>(groups.size() - i);
       const std::vector<Path>& paths = found_.work[groups[i].work].paths;
-      const bool all = !options_.quick && groups[i].bytes < (64u << 20);
+      const bool all = !options_.quick && groups[i].bytes < large_;
       measure(groups[i], all ? paths : promising(groups[i]), grid_share, 2 * watch_.left(grid_share) / left);
       watch_.finish_step();
     }
   }
 
   std::vector<Path> promising(const Group& group) const {
-    return promising_at(found_.points, found_.work[group.work].paths, group.operation, group.bytes);
+    return promising_at(found_.points, found_.work[group.work].paths, group.operation, group.bytes, large_);
   }
 
   void measure(const Group& group, const std::vector<Path>& paths, double until, Seconds share) {
@@ -191,6 +191,7 @@ class Campaign {
   Meter& meter_;
   const CampaignOptions& options_;
   const Profile* previous_;
+  const Bytes large_ = Bytes{options_.quick ? 4u : 64u} << 20;  // here only what is promising is measured
   Findings found_;
   Watch watch_;
   Comparer comparer_;

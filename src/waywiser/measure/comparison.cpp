@@ -49,7 +49,7 @@ Comparer::Comparer(Meter& meter, PointStore& store, std::uint64_t seed, std::fun
 
 bool Comparer::missing(const Path& path, Operation operation, Bytes bytes) const {
   return store_.find(path, operation, bytes) == nullptr && store_.rejection(path, operation, bytes) == nullptr &&
-         bytes <= meter_.largest(path);
+         bytes >= meter_.smallest(path) && bytes <= meter_.largest(path);
 }
 
 // Wrong bytes are wrong for every operation.

@@ -7,7 +7,6 @@ namespace {
 
 constexpr double hopeless = 2.5, hopeless_when_large = 4;
 constexpr Bytes near_sizes = 16;  // a ratio
-constexpr Bytes large = 64 << 20;
 
 // 0: nothing was measured.
 Seconds fastest(const PointStore& store, const std::vector<Path>& paths, Operation operation, Bytes bytes) {
@@ -19,7 +18,7 @@ Seconds fastest(const PointStore& store, const std::vector<Path>& paths, Operati
 }
 
 bool is_hopeless(const PointStore& store, const std::vector<Path>& paths, const Path& path, Operation operation,
-                 Bytes bytes) {
+                 Bytes bytes, Bytes large) {
   const std::vector<Point> points = store.points(path, operation);
   const auto above = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.bytes > bytes; });
   if (above == points.begin()) return false;
@@ -44,10 +43,10 @@ std::vector<Path> close_at(const PointStore& store, const std::vector<Path>& pat
 }
 
 std::vector<Path> promising_at(const PointStore& store, const std::vector<Path>& paths, Operation operation,
-                               Bytes bytes) {
+                               Bytes bytes, Bytes large) {
   std::vector<Path> promising;
   std::ranges::copy_if(paths, std::back_inserter(promising),
-                       [&](const Path& path) { return !is_hopeless(store, paths, path, operation, bytes); });
+                       [&](const Path& path) { return !is_hopeless(store, paths, path, operation, bytes, large); });
   return promising;
 }
 

@@ -28,6 +28,11 @@ Bytes MachineMeter::largest(const Path& path) const {
   return mechanism == nullptr ? most : std::min(most, mechanism->most_bytes);
 }
 
+Bytes MachineMeter::smallest(const Path& path) const {
+  const Mechanism* mechanism = find_mechanism(path.mechanism);
+  return mechanism == nullptr || mechanism->least_bytes == nullptr ? 0 : mechanism->least_bytes(path);
+}
+
 Limit MachineMeter::limit(const Path& path, Operation operation) const { return of(path).limit(path, operation); }
 
 std::optional<std::string> MachineMeter::verify(const Path& path, Operation operation, Bytes bytes) {

@@ -16,6 +16,7 @@ class MachineMeter : public Meter {
   bool simulated() const override { return within_one_->simulated(); }
   std::optional<std::string> why_unavailable(const Path& path) override;
   Bytes largest(const Path& path) const override;
+  Bytes smallest(const Path& path) const override;
   Limit limit(const Path& path, Operation operation) const override;
   std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) override;
   Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) override;

@@ -27,6 +27,8 @@ class Meter {
   virtual std::optional<std::string> why_unavailable(const Path& path) = 0;
   // The largest transfer that memory allows on this path (window and both directions counted in).
   virtual Bytes largest(const Path& path) const = 0;
+  // Below it the path is no other than one with a smaller parameter, and is not measured.
+  virtual Bytes smallest(const Path&) const { return 0; }
   virtual Limit limit(const Path& path, Operation operation) const = 0;
   // Moves a fresh pattern once, poisoned destination before; nothing means every byte arrived.
   virtual std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) = 0;

@@ -53,6 +53,8 @@ struct Mechanism {
   std::unique_ptr<Transport> (*open)(const Path&, const TransportContext&);
   // Above this size it is never worth its time: it is not measured there, so it is not chosen there.
   Bytes most_bytes = Bytes{1} << 62;
+  // Below this size the path does what one with a smaller parameter does: only that one is measured and chosen there.
+  Bytes (*least_bytes)(const Path&) = nullptr;
 };
 
 // On equal cost the earlier row wins.
