@@ -6,7 +6,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/path_limit.hpp"
-#include "waywiser/measure/window.hpp"
+#include "waywiser/measure/rotation.hpp"
 
 namespace waywiser {
 namespace {
@@ -61,7 +61,7 @@ void in_windows(Lane& lane, int repetitions, int in_flight, Deadline deadline) {
 }
 
 // Enough transfers for the window to matter; very large ones keep their path busy one at a time.
-int at_least_in_flight(const Window& window, Bytes bytes) {
+int at_least_in_flight(const Rotation& window, Bytes bytes) {
   return bytes <= (1u << 20) ? std::min(window.transfers, 8) : bytes <= (64u << 20) ? 2 : 1;
 }
 
@@ -164,7 +164,7 @@ std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operati
 }
 
 Sample OneProcessMeter::try_take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
-  const Window in_flight = window(operation, lane_stride(bytes));
+  const Rotation in_flight = rotation(operation, lane_stride(bytes));
   const std::vector<Lane*> opened = lanes(together(path, operation), bytes, in_flight.slots);
   const Deadline deadline = Deadline::in(longest_wait);
   const bool singly = operation == Operation::latency;

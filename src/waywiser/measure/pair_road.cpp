@@ -6,7 +6,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/kernels/pattern.hpp"
-#include "waywiser/measure/window.hpp"
+#include "waywiser/measure/rotation.hpp"
 
 namespace waywiser {
 namespace {
@@ -31,11 +31,11 @@ Bytes PairRun::stride() const {
 }
 
 Bytes PairRun::slots() const {
-  const Window rotating = window(operation, stride());
+  const Rotation rotating = rotation(operation, stride());
   return static_cast<Bytes>(seed == 0 ? rotating.slots : std::min(rotating.slots, rotating.transfers));
 }
 
-int PairRun::in_flight() const { return window(operation, stride()).transfers; }
+int PairRun::in_flight() const { return rotation(operation, stride()).transfers; }
 
 int PairRun::before() const { return seed == 0 ? waywiser::warm_up(repetitions, bytes) : 0; }
 

@@ -5,7 +5,7 @@
 namespace waywiser {
 
 // How many transfers are in flight, and over how many slots of memory they rotate, each `stride` bytes long.
-struct Window {
+struct Rotation {
   int transfers = 1;
   int slots = 1;
 };
@@ -14,7 +14,7 @@ struct Window {
 // 64 slots up to 16K: they stay in a cache that is larger than a core's own; beyond, 64 MiB, so that they come from
 // memory. Nothing in between: whether a working set of about the size of the last cache is in it depends on who ran
 // before.
-Window window(Operation operation, Bytes stride);
+Rotation rotation(Operation operation, Bytes stride);
 
 // Untimed transfers before a sample of `repetitions`: they wake threads and bring the caches into the state that the
 // path itself makes, whoever ran before.

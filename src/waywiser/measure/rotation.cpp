@@ -1,4 +1,4 @@
-#include "waywiser/measure/window.hpp"
+#include "waywiser/measure/rotation.hpp"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr Bytes largest_warmed = 32 << 20;  // of more, no cache keeps anything 
 
 }  // namespace
 
-Window window(Operation operation, Bytes stride) {
+Rotation rotation(Operation operation, Bytes stride) {
   if (operation == Operation::latency) return {1, 1};
   const Bytes fitting = std::max<Bytes>(1, working_set / std::max<Bytes>(1, stride));
   const auto in_flight = static_cast<int>(std::min(fitting, most_in_flight));
