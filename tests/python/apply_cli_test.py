@@ -9,10 +9,12 @@ from pathlib import Path
 import made_up
 import pytest
 
+import waywiser
 from waywiser import _core, cli
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep
 
+MACHINES = Path(waywiser.__file__).with_name("machines")
 Run = Callable[..., tuple[int, str, str]]
 
 
@@ -47,7 +49,7 @@ def test_a_profile_of_another_machine_is_refused(run: Run, tmp_path: Path) -> No
 
 
 def test_other_machines_are_shown_and_nothing_is_kept(run: Run, tmp_path: Path) -> None:
-    status, out, _ = run("apply", "--machine", "hse-c", "--output", str(tmp_path))
+    status, out, _ = run("apply", "--from", str(MACHINES / "hse-c.json"), "--output", str(tmp_path))
     assert status == 0 and "NOT A MEASUREMENT" in out and "UCX_MAX_RNDV_RAILS=1" in out
     assert list(tmp_path.iterdir()) == []
     _, out, _ = run("apply", "--machine", "recorded-4xh200", "--for", "ucx")

@@ -54,7 +54,9 @@ def _run(command: Sequence[str], environment: Mapping[str, str], what: str) -> s
     return out
 
 
-def openmpi(ranks: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ) -> Benchmark:
+def openmpi(
+    ranks: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ, tests: Sequence[str] = tuple(_OSU)
+) -> Benchmark:
     """Through mpi4py, else the OSU Micro-Benchmarks. Raises InputError that says what is missing."""
     beside = Path(sys.executable).with_name("mpirun")  # of the Open MPI that mpi4py finds
     mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
@@ -72,12 +74,12 @@ def openmpi(ranks: int, sizes: Sequence[int], environment: Mapping[str, str] = o
 
     def by_mpi4py(variables: Mapping[str, str]) -> Times:
         script = str(Path(__file__).with_name("mpi_benchmark.py"))
-        return read_mpi4py(launched(variables, sys.executable, script, ",".join(map(str, sizes))))
+        return read_mpi4py(launched(variables, sys.executable, script, ",".join(map(str, sizes)), ",".join(tests)))
 
     def by_osu(variables: Mapping[str, str]) -> Times:
         found: Times = {}
-        for test, program in _OSU.items():
-            found |= read_osu(test, launched(variables, program, "-m", f"{min(sizes)}:{max(sizes)}"), ranks, sizes)
+        for test in tests:
+            found |= read_osu(test, launched(variables, _OSU[test], "-m", f"{min(sizes)}:{max(sizes)}"), ranks, sizes)
         return found
 
     return by_osu if osu else by_mpi4py

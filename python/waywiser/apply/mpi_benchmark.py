@@ -1,4 +1,4 @@
-"""A small benchmark of any MPI: `mpirun -n 2 python mpi_benchmark.py SIZE,SIZE,...`. Needs mpi4py, nothing of ours.
+"""A small benchmark of any MPI: `mpirun -n 2 python mpi_benchmark.py SIZE,... [TEST,...]`. Needs mpi4py only.
 
 Ping-pong (half a round trip), a window of sends one way (each), all-reduce of floats. Rank 0 prints one JSON object:
 test -> size -> seconds, the best of many short blocks, so that an interruption spoils a block and not the figure.
@@ -105,7 +105,8 @@ def main() -> None:
 
     world = MPI.COMM_WORLD
     sizes = [int(text) for text in sys.argv[1].split(",")]
-    found = {name: {str(size): test(world, size) for size in sizes} for name, test in TESTS.items()}
+    wanted = sys.argv[2].split(",") if len(sys.argv) > 2 else list(TESTS)
+    found = {name: {str(size): TESTS[name](world, size) for size in sizes} for name in wanted}
     if world.rank == 0:
         print(json.dumps({"library": MPI.Get_library_version().splitlines()[0], "tests": found}))
 

@@ -15,8 +15,8 @@ from waywiser.apply.benchmarks import Benchmark, Times
 from waywiser.apply.setting import LeftOut, Setting, Settings
 
 AGAIN = "the same again"
-_WORTH = 1.03  # a smaller gain on average is not worth a setting
-_CHANCE = 0.05  # of calling any case faster by accident, over all cases together
+WORTH = 1.03  # a smaller gain on average is not worth a setting
+CHANCE = 0.05  # of calling any case faster by accident, over all cases together
 Case = tuple[str, int]
 Tell = Callable[[str], None]
 
@@ -50,7 +50,7 @@ class Verdict:
     @property
     def wins(self) -> bool:
         """Faster beyond chance in some cases, slower in fewer, and on average by more than the noise."""
-        return self.better > self.worse and self.gain >= max(_WORTH, self.noise**2)
+        return self.better > self.worse and self.gain >= max(WORTH, self.noise**2)
 
     @property
     def text(self) -> str:
@@ -116,7 +116,7 @@ def verdict(base: Variant, again: Variant, other: Variant, cases: Sequence[Case]
 
     both = replace(base, rounds=(*base.rounds, *again.rounds))
     noise = gain(base, again)
-    least = _CHANCE / len(cases)
+    least = CHANCE / len(cases)
     better = sum(chance_faster(both.times(case), other.times(case)) < least for case in cases)
     worse = sum(chance_faster(other.times(case), both.times(case)) < least for case in cases)
     return Verdict(gain(both, other), better, worse, len(cases), max(noise, 1 / noise))

@@ -24,6 +24,10 @@ def apply(
         str | None, typer.Option("--from", metavar="FILE", help="A description of a machine, without measurements.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the settings as JSON.")] = False,
+    collectives: Annotated[
+        bool, typer.Option("--collectives", help="Also time the algorithms of all-reduce, for a file of rules.")
+    ] = False,
+    ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, max=4096, help="For --collectives.")] = 2,
     write: Annotated[
         bool, typer.Option(help="Keep the settings in the results, with the libraries' own files.")
     ] = True,
@@ -34,6 +38,10 @@ def apply(
     here = _machine(output, machine, from_)
     elsewhere = machine is not None or from_ is not None
     settings = settings_for(here, targets_in(for_), unchecked=elsewhere)
+    if collectives and elsewhere:
+        raise InputError("--collectives times this machine; leave out --machine and --from")
+    if collectives:
+        settings = _with_collectives(settings, output, ranks)
     if write and not elsewhere:
         _write(output, settings, here)
     if as_json:
@@ -70,6 +78,15 @@ def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
     if profile.fingerprint != topology.fingerprint:
         raise InputError(f"{output}: its profile is of {profile.machine} ({profile.fingerprint}), not of this machine")
     return Machine(topology, profile)
+
+
+def _with_collectives(settings: Settings, output: Path, ranks: int) -> Settings:
+    """The settings with the rules of collectives that were measured now, for the libraries that can be timed here."""
+    from waywiser import _core
+    from waywiser.apply.collectives import timed_rules
+    from waywiser.progress import say
+
+    return timed_rules(settings, output, ranks, len(_core.discover().ids("gpu")), say)
 
 
 def _write(output: Path, settings: Settings, here: Machine) -> None:

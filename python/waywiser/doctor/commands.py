@@ -89,8 +89,8 @@ class Live:
         if command[0] == PROBE:
             extra["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), *sys.path)))
             return (sys.executable, "-m", "waywiser.doctor.probe", *command[1:]), extra
-        beside = Path(sys.executable).with_name(command[0])
-        if command[0] == "ompi_info" and beside.exists():  # of the Open MPI that mpi4py finds
+        beside = Path(sys.executable).with_name("ompi_info")
+        if command[0] == beside.name and beside.exists():  # of the Open MPI that mpi4py finds
             return (str(beside), *command[1:]), extra
         if command[0] == "ucx_info" and not shutil.which("ucx_info"):
             found = importlib.util.find_spec("libucx")

@@ -25,10 +25,11 @@ _WHEELS = {"libucp": "libucx/lib", "libnccl": "nvidia/nccl/lib", "libmpi": "mpi.
 def installed(root: Root, library: str) -> list[str]:
     """Real paths of the copies of a library: LD_LIBRARY_PATH first, then the system's folders, then wheels."""
     told = [folder for folder in root.environment.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")]
-    wheels = [f"{folder}/{_WHEELS[library]}" for folder in sys.path if "site-packages" in folder] if root.live else []
+    inside = _WHEELS.get(library)
+    wheels = [f"{folder}/{inside}" for folder in sys.path if inside and "site-packages" in folder and root.live]
     found: dict[str, None] = {}
     for folder in (*told, *_FOLDERS, *wheels):
-        names = [name for name in root.names(folder) if re.fullmatch(rf"{library}\.so\.\d{{1,3}}", name)]
+        names = [name for name in root.names(folder) if re.fullmatch(rf"{library}\.so(\.\d{{1,3}})?", name)]
         for name in names:
             found.setdefault(root.real(f"{folder}/{name}"))
     return list(found)

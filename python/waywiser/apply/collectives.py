@@ -1,0 +1,64 @@
+"""`apply --collectives`: times the algorithms of every library that can be timed here and writes its rules."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from waywiser.apply import benchmarks
+from waywiser.apply.algorithms import TEST, TUNING_SIZES, nccl_choices, openmpi_algorithms, openmpi_rules
+from waywiser.apply.prove import Tell
+from waywiser.apply.setting import LeftOut, Setting, Settings
+from waywiser.apply.store import file_of
+from waywiser.doctor.finding import Unknown
+from waywiser.doctor.libraries import installed
+from waywiser.doctor.root import Root
+from waywiser.errors import InputError
+from waywiser.files import write_text_atomically
+
+_ROUNDS = 6
+
+
+def timed_rules(settings: Settings, output: Path, ranks: int, gpus: int, tell: Tell) -> Settings:
+    """The settings and what was found; a library that cannot be timed is left out with the reason."""
+    file = file_of(output, settings.fingerprint)
+    found: list[Setting | LeftOut] = []
+    for target, rules in (("openmpi", _openmpi(file, ranks, tell)), ("nccl", _nccl(file, gpus, tell))):
+        if target in settings.versions:
+            try:
+                found += rules
+            except (InputError, Unknown) as error:
+                found.append(LeftOut(target, "rules of collectives", "", str(error)))
+    return replace(
+        settings,
+        settings=(*settings.settings, *(one for one in found if isinstance(one, Setting))),
+        left_out=(*settings.left_out, *(one for one in found if isinstance(one, LeftOut))),
+    )
+
+
+def _openmpi(settings_file: Path, ranks: int, tell: Tell) -> Iterator[Setting | LeftOut]:
+    file = settings_file.with_suffix(".coll-rules.conf")
+    clean = benchmarks.clean_environment(os.environ)
+    benchmark = benchmarks.openmpi(ranks, TUNING_SIZES, clean, (TEST,))
+    found, text = openmpi_rules(openmpi_algorithms(Root()), benchmark, ranks, _ROUNDS, file, tell)
+    if text:
+        write_text_atomically(file, text)
+    yield from found
+    if not found:
+        yield LeftOut("openmpi", "coll_tuned rules", "", "Open MPI's own choices are not beaten")
+
+
+def _nccl(settings_file: Path, gpus: int, tell: Tell) -> Iterator[Setting | LeftOut]:
+    if gpus < 2:
+        return
+    file = settings_file.with_suffix(".nccl-tuner.csv")
+    benchmark = benchmarks.nccl(gpus, TUNING_SIZES, benchmarks.clean_environment(os.environ))
+    plugin = next(iter(installed(Root(), "libnccl-tuner-example")), "")
+    found, text = nccl_choices(benchmark, gpus, _ROUNDS, file, plugin, tell)
+    if text:
+        write_text_atomically(file, text)
+    yield from found
+    if not found:
+        yield LeftOut("nccl", "tuner table", "", "NCCL's own choices are not beaten")
