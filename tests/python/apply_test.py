@@ -180,7 +180,8 @@ def test_settings_are_read_back() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"name": "PATH; rm -rf /"}, "must be the name of a variable"),
+        ({"name": "PATH; rm -rf /"}, "must be a variable of UCX"),
+        ({"name": "LD_PRELOAD"}, "must be a variable of UCX"),
         ({"target": "bash"}, "must be one of ucx"),
         ({"value": 3}, "must be a string"),
     ],

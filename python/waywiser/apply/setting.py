@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from waywiser.errors import InputError
 
 SCHEMA = "waywiser.settings"
 VERSION = 1
+_NAME = re.compile(r"(?:UCX|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}")
 TARGETS = ("ucx", "openmpi", "mpich", "nccl")
 
 
@@ -77,8 +79,8 @@ class Settings:
 
 def _variable(node: Node) -> Setting:
     name, value = node.text("name"), node.text("value")
-    if not name.replace("_", "").isalnum() or not name.isascii() or (not name.isupper() and "_" not in name):
-        raise node.child("name").refuse("must be the name of a variable")
+    if not _NAME.fullmatch(name):  # nothing else gets into the environment of a program, LD_PRELOAD least of all
+        raise node.child("name").refuse("must be a variable of UCX, Open MPI, MPICH or NCCL")
     return Setting(
         node.word("target", TARGETS),
         name,
