@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 
 namespace waywiser {
 
@@ -28,6 +29,9 @@ JoinOptions TestRanks::options(int rank) const {
   JoinOptions options;
   options.launch = Launch{"test", rank, size_, job_, {}, ""};
   options.timeout = timeout;
+  VirtualMachine machine;
+  machine.gpus = virtual_gpus;
+  if (virtual_gpus != 0) options.platform = open_virtual_platform(machine);
   return options;
 }
 

@@ -19,6 +19,7 @@ class TestRanks {
 
   JoinOptions options(int rank) const;
   Seconds timeout = 20;
+  int virtual_gpus = 0;  // of the machine that all ranks share
 
   using Body = std::function<void(Group&)>;
   // Each rank is a process of its own. Empty: each body returned; else what the ranks' errors said, by rank.

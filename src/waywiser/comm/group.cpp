@@ -4,6 +4,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/execution.hpp"
+#include "waywiser/comm/staging.hpp"
 #include "waywiser/comm/transfer.hpp"
 
 namespace waywiser {
@@ -19,10 +20,8 @@ void check_tag(int tag) {
     throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " is not in 0 to 32767");
 }
 
-void check_host(Place place) {
-  if (place.is_gpu())
-    throw Error(ErrorKind::unavailable, "messages of " + text(place) + " memory are not there yet: copy to the host");
-}
+// GPU memory goes through host memory.
+bool through_host(ConstElements data) { return data.region.place.is_gpu() && data.region.bytes != 0; }
 
 }  // namespace
 
@@ -60,8 +59,8 @@ void Group::recv(Elements data, int from, int tag) {
 }
 
 void Group::send_labelled(ConstElements data, int to, int label) {
+  if (through_host(data)) return start_send_labelled(data, to, label).wait();
   check_peer(to, "send to");
-  check_host(data.region.place);
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
   Transfer transfer(*session_, call, rank(), data.region.bytes);
@@ -71,8 +70,8 @@ void Group::send_labelled(ConstElements data, int to, int label) {
 }
 
 void Group::recv_labelled(Elements data, int from, int label) {
+  if (through_host(data)) return start_recv_labelled(data, from, label).wait();
   check_peer(from, "recv from");
-  check_host(data.region.place);
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
   Transfer transfer(*session_, call, from, data.region.bytes);
@@ -99,26 +98,31 @@ Future Group::start_recv(Elements data, int from, int tag) {
 
 Future Group::start_send_labelled(ConstElements data, int to, int label) {
   check_peer(to, "send to");
-  check_host(data.region.place);
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
-  auto transfer = std::make_shared<Transfer>(*session_, call, rank(), data.region.bytes);
-  transfer->send(*members_, to, label, data.region.data);
-  session_->start(transfer);
-  session_->end();
-  return {session_, transfer};
+  auto staging = through_host(data) ? std::make_unique<Staging>(*session_) : nullptr;
+  const ConstElements here = staging ? staging->input(data) : data;
+  auto transfer = std::make_shared<Transfer>(*session_, call, rank(), here.region.bytes);
+  transfer->send(*members_, to, label, here.region.data);
+  return begun(std::move(transfer), std::move(staging));
 }
 
 Future Group::start_recv_labelled(Elements data, int from, int label) {
   check_peer(from, "recv from");
-  check_host(data.region.place);
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
-  auto transfer = std::make_shared<Transfer>(*session_, call, from, data.region.bytes);
-  transfer->receive(*members_, label, data.region.data);
-  session_->start(transfer);
+  auto staging = through_host(data) ? std::make_unique<Staging>(*session_) : nullptr;
+  const Elements here = staging ? staging->output(data) : data;
+  auto transfer = std::make_shared<Transfer>(*session_, call, from, here.region.bytes);
+  transfer->receive(*members_, label, here.region.data);
+  return begun(std::move(transfer), std::move(staging));
+}
+
+Future Group::begun(std::shared_ptr<Operation> operation, std::unique_ptr<Staging> staging) {
+  if (staging) operation = std::make_shared<StagedOperation>(std::move(operation), std::move(staging));
+  session_->start(operation);
   session_->end();
-  return {session_, transfer};
+  return {session_, std::move(operation)};
 }
 
 void Group::neighbor_exchange(std::span<const Exchange> neighbors) {
@@ -136,8 +140,7 @@ void Group::neighbor_exchange(std::span<const Exchange> neighbors) {
 }
 
 void Group::run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
-  check_host(input.region.place);
-  check_host(output.region.place);
+  if (through_host(input) || through_host(output)) return start(call, std::move(schedule), input, output).wait();
   session_->begin(call);
   execution_->begin(members_, call, std::move(schedule), input, output);
   session_->wait(*execution_);
@@ -145,14 +148,13 @@ void Group::run(const Call& call, std::shared_ptr<const Schedule> schedule, Cons
 }
 
 Future Group::start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
-  check_host(input.region.place);
-  check_host(output.region.place);
   session_->begin(call);
+  auto staging = std::make_unique<Staging>(*session_);
+  if (!through_host(input) && !through_host(output)) staging.reset();
   auto execution = std::make_shared<Execution>(*session_);
-  execution->begin(members_, call, std::move(schedule), input, output);
-  session_->start(execution);
-  session_->end();
-  return {session_, execution};
+  execution->begin(members_, call, std::move(schedule), staging ? staging->input(input) : input,
+                   staging ? staging->output(output) : output);
+  return begun(std::move(execution), std::move(staging));
 }
 
 void Group::execute(std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output, ReduceOp op) {

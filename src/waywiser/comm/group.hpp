@@ -13,6 +13,7 @@
 namespace waywiser {
 
 class Execution;
+class Staging;
 struct CollectiveCall;
 
 // What one rank gives to another in a neighbor_exchange, and what it takes from it. Where two ranks are neighbours in
@@ -35,6 +36,7 @@ class Group {
   int rank() const noexcept { return members_->rank; }
   int size() const noexcept { return members_->size(); }
   Seconds timeout() const noexcept { return session_->timeout(); }
+  const std::shared_ptr<Platform>& platform() const noexcept { return session_->options().platform; }
   void set_timeout(Seconds timeout) { session_->set_timeout(timeout); }
 
   // Waits until all ranks have closed, as the end of the last Group of a rank does. No call is possible afterwards.
@@ -89,6 +91,7 @@ class Group {
   void recv_labelled(Elements data, int from, int label);
   Future start_send_labelled(ConstElements data, int to, int label);
   Future start_recv_labelled(Elements data, int from, int label);
+  Future begun(std::shared_ptr<Operation> operation, std::unique_ptr<Staging> staging);
   void finish(void* request, const Call& call);
   void check_peer(int rank, const char* what) const;
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& call, DataType type);

@@ -123,6 +123,12 @@ std::function<std::string()> Session::describer(const Introduction& mine, const 
   };
 }
 
+Platform& Session::platform() const {
+  if (!options_.platform)
+    throw Error(ErrorKind::unavailable, "this rank has joined without a platform: host memory only");
+  return *options_.platform;
+}
+
 void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout, "the timeout"); }
 
 bool Session::stop_waiting(Watch& watch, const Call& call) {

@@ -46,6 +46,8 @@ class Session {
   const Introduction& introduction(int rank) const { return lifeline_->ranks()[static_cast<std::size_t>(rank)]; }
   const JoinOptions& options() const noexcept { return options_; }
   bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
+  // Throws unavailable when this rank has joined without one.
+  Platform& platform() const;
   Seconds timeout() const noexcept { return timeout_; }
   void set_timeout(Seconds timeout);
 

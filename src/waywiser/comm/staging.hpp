@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/operation.hpp"
+#include "waywiser/device/memory.hpp"
+#include "waywiser/device/stream.hpp"
+
+namespace waywiser {
+
+class Session;
+
+// Host memory in place of GPU memory for one call. Host arrays stay what they are.
+class Staging {
+ public:
+  explicit Staging(Session& session) : session_(session) {}
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+  ~Staging();
+
+  // Copies what is there to the host. Arrays that overlap on the GPU do so on the host only when they are the same.
+  ConstElements input(ConstElements elements);
+  // Also: not all of it may be written by the call.
+  Elements output(Elements elements);
+  // Copies the outputs back.
+  void finish();
+
+ private:
+  struct Copy {
+    Region on_gpu, on_host;
+    Memory memory;
+    bool back = false;
+  };
+  Region stage(Region on_gpu, bool back);
+  Stream& stream(Place place);
+
+  Session& session_;
+  std::vector<Copy> copies_;
+  std::unique_ptr<Stream> stream_;
+};
+
+// An operation on host memory whose outputs go back to a GPU when it is complete.
+class StagedOperation : public Operation {
+ public:
+  StagedOperation(std::shared_ptr<Operation> operation, std::unique_ptr<Staging> staging)
+      : operation_(std::move(operation)), staging_(std::move(staging)) {}
+
+  bool advance() override {
+    if (!operation_->advance()) return false;
+    if (staging_) staging_->finish();
+    staging_.reset();
+    return true;
+  }
+  const Call& call() const override { return operation_->call(); }
+  std::string progress_text() const override { return operation_->progress_text() + ", for a GPU"; }
+  void abandon() noexcept override { operation_->abandon(); }
+
+ private:
+  std::shared_ptr<Operation> operation_;
+  std::unique_ptr<Staging> staging_;
+};
+
+}  // namespace waywiser
