@@ -7,6 +7,7 @@
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
@@ -89,6 +90,76 @@ TEST(GpuMemory, CollectivesInPlaceAndNot) {
     if (group.rank() == 1) require_that(out.holds(3), "an output that is none of this rank's is left alone");
   }),
             none);
+}
+
+void put_and_get(Group& group, int gpu_index) {
+  const auto platform = group.platform();
+  constexpr std::size_t count = 2000;
+  constexpr Bytes bytes = count * sizeof(float);
+  // The last eight bytes are the flag.
+  GpuArray window_memory(*platform, gpu_index, count + 2), mine(*platform, gpu_index, count),
+      back(*platform, gpu_index, count);
+  window_memory.fill(0);
+  mine.fill(static_cast<float>(100 * group.rank()));
+  const int other = 1 - group.rank();
+  MemoryWindow window = group.expose(window_memory.memory());
+  const Bytes flag = bytes;
+  group.barrier();
+  group.signal(window, other, flag, 0);
+  group.barrier();
+  group.put(mine.elements().region, window, other, 0);
+  group.signal(window, other, flag, 3);
+  group.wait(window, flag, 3);
+  group.get(back.elements().region, window, group.rank(), 0);
+  require_that(back.holds(static_cast<float>(100 * other)), "what the other put");
+  group.get(back.elements().region, window, other, 0);
+  require_that(back.holds(static_cast<float>(100 * group.rank())), "what was put there");
+  EXPECT_THROW(group.put(mine.elements().region, window, other, 16), Error);
+  group.barrier();
+}
+
+TEST(GpuMemory, WindowsBetweenTwoGpus) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), none);
+}
+
+std::shared_ptr<const Chooser> plan_that_stages(const std::string& variant) {
+  PlanRow row;
+  row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
+  row.processes = 2;
+  row.to_bytes = 1 << 30;
+  row.path = {"host_staged", gpu(0), gpu(1), 2, {{"variant", variant}, {"handle", "cuda_ipc"}}};
+  Plan plan;
+  plan.rows = {row};
+  return std::make_shared<const Chooser>(std::move(plan));
+}
+
+TEST(GpuMemory, WindowsFollowThePlan) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  ranks.chooser_of = [](int) { return plan_that_stages("pageable"); };
+  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), none);
+  // A plan with a path that does not exist shows that it is asked.
+  ranks.chooser_of = [](int) { return plan_that_stages("by mail"); };
+  const auto problems = ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); });
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE((problems[0] + problems[1]).find("variant"), std::string::npos) << problems[0];
+}
+
+TEST(GpuMemory, RanksWithDifferentPlansDoNotFormAGroup) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  ranks.chooser_of = [](int rank) { return plan_that_stages(rank == 0 ? "pageable" : "whole"); };
+  const auto problems = ranks.in_processes([](Group&) {});
+  ASSERT_EQ(problems.size(), 2u);
+  for (const std::string& problem : problems) EXPECT_NE(problem.find("follows plan "), std::string::npos) << problem;
+}
+
+TEST(GpuMemory, WindowsOfTwoRanksOnOneGpu) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 1;
+  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, 0); }), none);
 }
 
 TEST(GpuMemory, NeedsAPlatform) {

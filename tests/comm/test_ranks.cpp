@@ -32,6 +32,7 @@ JoinOptions TestRanks::options(int rank) const {
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
   if (virtual_gpus != 0) options.platform = open_virtual_platform(machine);
+  if (chooser_of) options.chooser = chooser_of(rank);
   return options;
 }
 

@@ -20,6 +20,7 @@ class TestRanks {
   JoinOptions options(int rank) const;
   Seconds timeout = 20;
   int virtual_gpus = 0;  // of the machine that all ranks share
+  std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
 
   using Body = std::function<void(Group&)>;
   // Each rank is a process of its own. Empty: each body returned; else what the ranks' errors said, by rank.

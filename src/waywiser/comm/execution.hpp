@@ -8,7 +8,7 @@
 namespace waywiser {
 
 // Runs one rank's schedule on host memory. Can be used again after it has completed: its buffers are kept.
-class Execution : public Operation {
+class Execution : public Activity {
  public:
   explicit Execution(Session& session) : session_(session) {}
 

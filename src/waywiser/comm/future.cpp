@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-Future::Future(std::shared_ptr<Session> session, std::shared_ptr<Operation> operation)
+Future::Future(std::shared_ptr<Session> session, std::shared_ptr<Activity> operation)
     : session_(std::move(session)), operation_(std::move(operation)) {}
 
 bool Future::done() {

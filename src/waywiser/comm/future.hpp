@@ -4,14 +4,14 @@
 
 namespace waywiser {
 
-class Operation;
+class Activity;
 class Session;
 
 // Something that a group has begun. The memory that it was given must live until it is done.
 class [[nodiscard]] Future {
  public:
   Future() = default;  // done
-  Future(std::shared_ptr<Session> session, std::shared_ptr<Operation> operation);
+  Future(std::shared_ptr<Session> session, std::shared_ptr<Activity> operation);
 
   // Gives everything of the group that is under way a turn. Throws what wait() would.
   bool done();
@@ -20,7 +20,7 @@ class [[nodiscard]] Future {
 
  private:
   std::shared_ptr<Session> session_;
-  std::shared_ptr<Operation> operation_;
+  std::shared_ptr<Activity> operation_;
 };
 
 }  // namespace waywiser

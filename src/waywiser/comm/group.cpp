@@ -118,8 +118,8 @@ Future Group::start_recv_labelled(Elements data, int from, int label) {
   return begun(std::move(transfer), std::move(staging));
 }
 
-Future Group::begun(std::shared_ptr<Operation> operation, std::unique_ptr<Staging> staging) {
-  if (staging) operation = std::make_shared<StagedOperation>(std::move(operation), std::move(staging));
+Future Group::begun(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging) {
+  if (staging) operation = std::make_shared<StagedActivity>(std::move(operation), std::move(staging));
   session_->start(operation);
   session_->end();
   return {session_, std::move(operation)};

@@ -6,9 +6,10 @@
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/future.hpp"
 #include "waywiser/comm/members.hpp"
+#include "waywiser/comm/memory_window.hpp"
 #include "waywiser/comm/schedule_cache.hpp"
 #include "waywiser/comm/session.hpp"
-#include "waywiser/comm/window.hpp"
+#include "waywiser/device/memory.hpp"
 
 namespace waywiser {
 
@@ -53,11 +54,13 @@ class Group {
 
   // One-sided access to memory that all ranks have exposed. put returns when `data` may be used again; signal writes
   // its value after all earlier puts of this rank to that rank have arrived; wait reads this rank's own memory.
-  Window expose(Region memory);
-  void put(ConstRegion data, const Window& window, int to, Bytes offset);
-  void get(Region data, const Window& window, int from, Bytes offset);
-  void signal(const Window& window, int to, Bytes offset, std::uint64_t value);
-  void wait(const Window& window, Bytes offset, std::uint64_t at_least);
+  MemoryWindow expose(Region memory);
+  // Of a GPU: the ranks must be on one machine, bytes take the plan's path, and every call is complete when it returns.
+  MemoryWindow expose(const Memory& memory);
+  void put(ConstRegion data, const MemoryWindow& window, int to, Bytes offset);
+  void get(Region data, const MemoryWindow& window, int from, Bytes offset);
+  void signal(const MemoryWindow& window, int to, Bytes offset, std::uint64_t value);
+  void wait(const MemoryWindow& window, Bytes offset, std::uint64_t at_least);
   void flush();  // all puts and signals of this rank have arrived
 
   void barrier();
@@ -91,7 +94,7 @@ class Group {
   void recv_labelled(Elements data, int from, int label);
   Future start_send_labelled(ConstElements data, int to, int label);
   Future start_recv_labelled(Elements data, int from, int label);
-  Future begun(std::shared_ptr<Operation> operation, std::unique_ptr<Staging> staging);
+  Future begun(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging);
   void finish(void* request, const Call& call);
   void check_peer(int rank, const char* what) const;
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& call, DataType type);

@@ -177,17 +177,17 @@ void Session::throw_failure(const std::string& why) {
   throw Error(ErrorKind::io, why);
 }
 
-void Session::start(std::shared_ptr<Operation> operation) {
+void Session::start(std::shared_ptr<Activity> operation) {
   if (!operation->advance()) under_way_.push_back(std::move(operation));
 }
 
-bool Session::is_under_way(const Operation& operation) const {
+bool Session::is_under_way(const Activity& operation) const {
   return std::ranges::any_of(under_way_, [&](const auto& known) { return known.get() == &operation; });
 }
 
 void Session::advance_all() {
   // An operation that fails throws; the list is cleared on the way.
-  const std::vector<std::shared_ptr<Operation>> all = under_way_;
+  const std::vector<std::shared_ptr<Activity>> all = under_way_;
   for (const auto& operation : all)
     if (operation->advance()) std::erase(under_way_, operation);
 }

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/activity.hpp"
 #include "waywiser/comm/engine.hpp"
 #include "waywiser/comm/lifeline.hpp"
-#include "waywiser/comm/operation.hpp"
 
 namespace waywiser {
 
@@ -72,7 +72,7 @@ class Session {
       if (turn % turns_between_looks_ == 0) look(watch, call, progress_text);
     }
   }
-  void wait(Operation& operation) {
+  void wait(Activity& operation) {
     wait(operation.call(), [&] { return operation.advance(); }, [&] { return operation.progress_text(); });
   }
 
@@ -81,8 +81,8 @@ class Session {
     if (!under_way_.empty()) advance_all();
   }
   // Gets turns whenever this rank waits for anything.
-  void start(std::shared_ptr<Operation> operation);
-  bool is_under_way(const Operation& operation) const;
+  void start(std::shared_ptr<Activity> operation);
+  bool is_under_way(const Activity& operation) const;
   // All ranks hear of it.
   [[noreturn]] void fail(ErrorKind kind, const std::string& why);
 
@@ -119,7 +119,7 @@ class Session {
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
   bool closed_ = false;
-  std::vector<std::shared_ptr<Operation>> under_way_;
+  std::vector<std::shared_ptr<Activity>> under_way_;
 };
 
 }  // namespace waywiser

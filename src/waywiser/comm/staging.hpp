@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "waywiser/comm/activity.hpp"
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/comm/operation.hpp"
 #include "waywiser/device/memory.hpp"
 #include "waywiser/device/stream.hpp"
 
@@ -42,9 +42,9 @@ class Staging {
 };
 
 // An operation on host memory whose outputs go back to a GPU when it is complete.
-class StagedOperation : public Operation {
+class StagedActivity : public Activity {
  public:
-  StagedOperation(std::shared_ptr<Operation> operation, std::unique_ptr<Staging> staging)
+  StagedActivity(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging)
       : operation_(std::move(operation)), staging_(std::move(staging)) {}
 
   bool advance() override {
@@ -58,7 +58,7 @@ class StagedOperation : public Operation {
   void abandon() noexcept override { operation_->abandon(); }
 
  private:
-  std::shared_ptr<Operation> operation_;
+  std::shared_ptr<Activity> operation_;
   std::unique_ptr<Staging> staging_;
 };
 

@@ -7,7 +7,7 @@
 namespace waywiser {
 
 // One message between host memories, sent or received.
-class Transfer : public Operation {
+class Transfer : public Activity {
  public:
   Transfer(Session& session, const Call& call, int source, std::size_t bytes)
       : session_(session), call_(call), source_(source), bytes_(bytes) {}

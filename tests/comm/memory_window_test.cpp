@@ -1,4 +1,4 @@
-#include "waywiser/comm/window.hpp"
+#include "waywiser/comm/memory_window.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ Region region_of(std::vector<T>& values) {
 void put_around(Group& group) {
   constexpr std::size_t most = 100000;
   std::vector<std::uint64_t> memory(most + 1), block(most);
-  Window window = group.expose(region_of(memory));
+  MemoryWindow window = group.expose(region_of(memory));
   const int right = (group.rank() + 1) % group.size(), left = (group.rank() + group.size() - 1) % group.size();
   std::uint64_t turn = 0;
   for (const std::size_t count : {std::size_t{1}, std::size_t{100}, most}) {
@@ -39,14 +39,14 @@ void put_around(Group& group) {
   }
 }
 
-TEST(Window, BlocksAndSignalsGoAroundARing) {
+TEST(MemoryWindow, BlocksAndSignalsGoAroundARing) {
   for (const int size : {1, 2, 3}) EXPECT_EQ(TestRanks(size).in_processes(put_around), none) << size;
 }
 
-TEST(Window, PutsHaveArrivedAfterAFlush) {
+TEST(MemoryWindow, PutsHaveArrivedAfterAFlush) {
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
     std::vector<std::byte> memory(group.rank() == 0 ? 0 : 1 << 20), data(1 << 20, std::byte{7});
-    Window window = group.expose(region_of(memory));
+    MemoryWindow window = group.expose(region_of(memory));
     require_that(window.bytes_of(0) == 0 && window.bytes_of(1) == 1 << 20, "the sizes");
     if (group.rank() == 0) {
       group.put(region_of(data), window, 1, 0);
@@ -59,10 +59,10 @@ TEST(Window, PutsHaveArrivedAfterAFlush) {
             none);
 }
 
-TEST(Window, WhatIsOutsideIsRefused) {
+TEST(MemoryWindow, WhatIsOutsideIsRefused) {
   EXPECT_EQ(TestRanks(1).in_threads([](Group& group) {
     std::vector<std::byte> memory(64), data(65);
-    Window window = group.expose(region_of(memory));
+    MemoryWindow window = group.expose(region_of(memory));
     EXPECT_THROW(group.put(region_of(data), window, 0, 0), Error);
     EXPECT_THROW(group.get(region_of(memory), window, 0, 1), Error);
     EXPECT_THROW(group.get(region_of(memory), window, 1, 0), Error);
@@ -74,12 +74,12 @@ TEST(Window, WhatIsOutsideIsRefused) {
             none);
 }
 
-TEST(Window, ASignalThatNeverComes) {
+TEST(MemoryWindow, ASignalThatNeverComes) {
   TestRanks ranks(1);
   ranks.timeout = 0.1;
   const auto problems = ranks.in_threads([](Group& group) {
     std::vector<std::uint64_t> memory(1);
-    Window window = group.expose(region_of(memory));
+    MemoryWindow window = group.expose(region_of(memory));
     group.wait(window, 0, 5);
   });
   ASSERT_EQ(problems.size(), 1u);

@@ -8,9 +8,9 @@
 namespace waywiser {
 
 // Something under way that needs turns of its owner's thread.
-class Operation {
+class Activity {
  public:
-  virtual ~Operation() = default;
+  virtual ~Activity() = default;
   // Goes on as far as it can without waiting. True: complete.
   virtual bool advance() = 0;
   virtual const Call& call() const = 0;

@@ -1,4 +1,4 @@
-#include "waywiser/comm/window.hpp"
+#include "waywiser/comm/memory_window.hpp"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,9 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/gpu_window.hpp"
 #include "waywiser/comm/group.hpp"
+#include "waywiser/comm/handle_exchange.hpp"
 
 namespace waywiser {
 namespace {
@@ -22,21 +24,28 @@ static_assert(sizeof(Record) == 512);
 
 std::span<std::byte> raw(std::span<Record> records) { return std::as_writable_bytes(records); }
 
+void check_host(Place place) {
+  if (place.is_gpu())
+    throw Error(ErrorKind::unavailable,
+                "between " + text(place) + " and a window of host memory: copy to the host first");
+}
+
 }  // namespace
 
-struct Window::Exposed {
+struct MemoryWindow::Exposed {
   std::uint64_t address = 0;
   Bytes bytes = 0;
   std::vector<std::byte> key;
   ucp_rkey_h opened = nullptr;
 };
 
-struct Window::State {
+struct MemoryWindow::State {
   std::shared_ptr<Session> session;
   std::shared_ptr<const Members> members;
   Region local;
   ucp_mem_h mapped = nullptr;
   std::vector<Exposed> ranks;
+  std::unique_ptr<GpuWindow> on_gpu;  // instead of the two
 
   State(std::shared_ptr<Session> owner, std::shared_ptr<const Members> group, Region memory)
       : session(std::move(owner)), members(std::move(group)), local(memory) {}
@@ -50,11 +59,12 @@ struct Window::State {
   }
 
   Record map();
+  void check(int rank, Bytes offset, Bytes length) const;
   // The remote address, and the key that opens it to this rank.
   std::pair<std::uint64_t, ucp_rkey_h> at(int rank, Bytes offset, Bytes length);
 };
 
-Record Window::State::map() {
+Record MemoryWindow::State::map() {
   Record record{reinterpret_cast<std::uint64_t>(local.data), local.bytes, 0, {}};
   if (local.bytes == 0) return record;
   const UcxFunctions& ucx = ucx_library().functions();
@@ -76,14 +86,19 @@ Record Window::State::map() {
   return record;
 }
 
-std::pair<std::uint64_t, ucp_rkey_h> Window::State::at(int rank, Bytes offset, Bytes length) {
+void MemoryWindow::State::check(int rank, Bytes offset, Bytes length) const {
   if (rank < 0 || rank >= members->size())
     throw Error(ErrorKind::invalid_input, "the window has no rank " + std::to_string(rank));
-  Exposed& exposed = ranks[static_cast<std::size_t>(rank)];
-  if (offset > exposed.bytes || length > exposed.bytes - offset)
+  const Bytes bytes = ranks[static_cast<std::size_t>(rank)].bytes;
+  if (offset > bytes || length > bytes - offset)
     throw Error(ErrorKind::invalid_input, "bytes " + std::to_string(offset) + " to " + std::to_string(offset + length) +
-                                              " are not within the " + std::to_string(exposed.bytes) + " that rank " +
+                                              " are not within the " + std::to_string(bytes) + " that rank " +
                                               std::to_string(rank) + " has exposed");
+}
+
+std::pair<std::uint64_t, ucp_rkey_h> MemoryWindow::State::at(int rank, Bytes offset, Bytes length) {
+  check(rank, offset, length);
+  Exposed& exposed = ranks[static_cast<std::size_t>(rank)];
   if (exposed.opened == nullptr && exposed.bytes != 0)
     check_ucx(ucx_library().functions().ep_rkey_unpack(session->engine().endpoint(members->peer(rank)),
                                                        exposed.key.data(), &exposed.opened),
@@ -91,17 +106,18 @@ std::pair<std::uint64_t, ucp_rkey_h> Window::State::at(int rank, Bytes offset, B
   return {exposed.address + offset, exposed.opened};
 }
 
-Window::Window(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Window::Window(Window&& other) noexcept = default;
-Window& Window::operator=(Window&& other) noexcept = default;
-Window::~Window() = default;
+MemoryWindow::MemoryWindow(std::unique_ptr<State> state) : state_(std::move(state)) {}
+MemoryWindow::MemoryWindow(MemoryWindow&& other) noexcept = default;
+MemoryWindow& MemoryWindow::operator=(MemoryWindow&& other) noexcept = default;
+MemoryWindow::~MemoryWindow() = default;
 
-Region Window::local() const noexcept { return state_->local; }
-Bytes Window::bytes_of(int rank) const { return state_->ranks.at(static_cast<std::size_t>(rank)).bytes; }
+Region MemoryWindow::local() const noexcept { return state_->local; }
+Bytes MemoryWindow::bytes_of(int rank) const { return state_->ranks.at(static_cast<std::size_t>(rank)).bytes; }
 
-Window Group::expose(Region memory) {
-  if (memory.place.is_gpu()) throw Error(ErrorKind::unavailable, "GPU memory cannot be exposed yet");
-  auto state = std::make_unique<Window::State>(session_, members_, memory);
+MemoryWindow Group::expose(Region memory) {
+  if (memory.place.is_gpu())
+    throw Error(ErrorKind::invalid_input, "GPU memory is exposed as a Memory, which has a handle");
+  auto state = std::make_unique<MemoryWindow::State>(session_, members_, memory);
   Record mine = state->map();
   std::vector<Record> all(static_cast<std::size_t>(size()));
   all_gather(raw({&mine, 1}), raw(all));
@@ -112,7 +128,21 @@ Window Group::expose(Region memory) {
                             {record.key.begin(), record.key.begin() + static_cast<std::ptrdiff_t>(record.key_bytes)},
                             nullptr});
   }
-  return Window(std::move(state));
+  return MemoryWindow(std::move(state));
+}
+
+MemoryWindow Group::expose(const Memory& memory) {
+  const Region local = memory.region();
+  if (!local.place.is_gpu()) return expose(local);
+  const Call call = next_call(CallKind::expose, {local, DataType::uint8}, -1);
+  session_->begin(call);
+  const MemoryHandle mine = session_->platform().export_memory(memory);
+  const std::vector<MemoryHandle> all = exchange_handles(*this, *session_, *members_, call, mine);
+  auto state = std::make_unique<MemoryWindow::State>(session_, members_, local);
+  for (const MemoryHandle& handle : all) state->ranks.push_back({0, handle.bytes, {}, nullptr});
+  state->on_gpu = std::make_unique<GpuWindow>(*session_, local, rank(), all);
+  session_->end();
+  return MemoryWindow(std::move(state));
 }
 
 // Until UCX says that this request is complete.
@@ -128,10 +158,16 @@ void Group::finish(void* request, const Call& call) {
   check_ucx(status, text(call));
 }
 
-void Group::put(ConstRegion data, const Window& window, int to, Bytes offset) {
-  const auto [address, key] = window.state_->at(to, offset, data.bytes);
+void Group::put(ConstRegion data, const MemoryWindow& window, int to, Bytes offset) {
+  window.state_->check(to, offset, data.bytes);
   const Call call = next_call(CallKind::put, {data, DataType::uint8}, to);
   session_->begin(call);
+  if (window.state_->on_gpu) {
+    window.state_->on_gpu->put(to, offset, data);
+    return session_->end();
+  }
+  check_host(data.place);
+  const auto [address, key] = window.state_->at(to, offset, data.bytes);
   const ucp_request_param_t parameters{};
   if (data.bytes != 0)
     finish(ucx_library().functions().put_nbx(session_->engine().endpoint(members_->peer(to)), data.data, data.bytes,
@@ -140,10 +176,16 @@ void Group::put(ConstRegion data, const Window& window, int to, Bytes offset) {
   session_->end();
 }
 
-void Group::get(Region data, const Window& window, int from, Bytes offset) {
-  const auto [address, key] = window.state_->at(from, offset, data.bytes);
+void Group::get(Region data, const MemoryWindow& window, int from, Bytes offset) {
+  window.state_->check(from, offset, data.bytes);
   const Call call = next_call(CallKind::get, {data, DataType::uint8}, from);
   session_->begin(call);
+  if (window.state_->on_gpu) {
+    window.state_->on_gpu->get(from, offset, data);
+    return session_->end();
+  }
+  check_host(data.place);
+  const auto [address, key] = window.state_->at(from, offset, data.bytes);
   const ucp_request_param_t parameters{};
   if (data.bytes != 0)
     finish(ucx_library().functions().get_nbx(session_->engine().endpoint(members_->peer(from)), data.data, data.bytes,
@@ -152,11 +194,16 @@ void Group::get(Region data, const Window& window, int from, Bytes offset) {
   session_->end();
 }
 
-void Group::signal(const Window& window, int to, Bytes offset, std::uint64_t value) {
+void Group::signal(const MemoryWindow& window, int to, Bytes offset, std::uint64_t value) {
   if (offset % sizeof value != 0) throw Error(ErrorKind::invalid_input, "a signal needs an aligned offset");
-  const auto [address, key] = window.state_->at(to, offset, sizeof value);
+  window.state_->check(to, offset, sizeof value);
   const Call call = next_call(CallKind::signal, {}, to);
   session_->begin(call);
+  if (window.state_->on_gpu) {
+    window.state_->on_gpu->signal(to, offset, value);
+    return session_->end();
+  }
+  const auto [address, key] = window.state_->at(to, offset, sizeof value);
   check_ucx(ucx_library().functions().worker_fence(session_->engine().worker()), "keep puts in order");
   const ucp_request_param_t parameters{};
   finish(ucx_library().functions().put_nbx(session_->engine().endpoint(members_->peer(to)), &value, sizeof value,
@@ -165,16 +212,19 @@ void Group::signal(const Window& window, int to, Bytes offset, std::uint64_t val
   session_->end();
 }
 
-void Group::wait(const Window& window, Bytes offset, std::uint64_t at_least) {
+void Group::wait(const MemoryWindow& window, Bytes offset, std::uint64_t at_least) {
   const Region flag = window.local().slice(offset, sizeof at_least);
   if (reinterpret_cast<std::uintptr_t>(flag.data) % sizeof at_least != 0)
     throw Error(ErrorKind::invalid_input, "a signal needs an aligned address");
-  const std::atomic_ref<std::uint64_t> value(*reinterpret_cast<std::uint64_t*>(flag.data));
+  const auto look = [&, gpu = window.state_->on_gpu.get()] {
+    if (gpu != nullptr) return gpu->read_flag(offset);
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(flag.data)).load(std::memory_order_acquire);
+  };
   const Call call = next_call(CallKind::wait, {}, -1);
   session_->begin(call);
   session_->wait(
-      call, [&] { return value.load(std::memory_order_acquire) >= at_least; },
-      [&] { return "the flag is " + std::to_string(value.load()) + ", not " + std::to_string(at_least); });
+      call, [&] { return look() >= at_least; },
+      [&] { return "the flag is " + std::to_string(look()) + ", not " + std::to_string(at_least); });
   session_->end();
 }
 

@@ -12,11 +12,11 @@ struct Members;
 
 // Memory of each rank of a group that the others may read and write: see Group::expose. It must live, and must not be
 // freed, until all ranks have done what they do with it: a barrier says when.
-class Window {
+class MemoryWindow {
  public:
-  Window(Window&& other) noexcept;
-  Window& operator=(Window&& other) noexcept;
-  ~Window();
+  MemoryWindow(MemoryWindow&& other) noexcept;
+  MemoryWindow& operator=(MemoryWindow&& other) noexcept;
+  ~MemoryWindow();
 
   Region local() const noexcept;
   // What a rank has exposed.
@@ -26,7 +26,7 @@ class Window {
   friend class Group;
   struct Exposed;  // what is known of one rank's memory
   struct State;
-  explicit Window(std::unique_ptr<State> state);
+  explicit MemoryWindow(std::unique_ptr<State> state);
 
   std::unique_ptr<State> state_;
 };
