@@ -102,7 +102,11 @@ std::vector<MemoryHandle> exchange_handles(Group& group, Session& session, const
   }
   std::size_t served = 0;
   session.wait(
-      call, [&] { return served == ranks || (counter.serve(mine) && ++served == ranks); },
+      call,
+      [&] {
+        if (served < ranks && counter.serve(mine)) ++served;
+        return served == ranks;
+      },
       [&] { return std::to_string(served) + " of " + std::to_string(ranks) + " ranks have fetched the handle"; });
   std::vector<MemoryHandle> handles;
   for (PeerChannel& visit : visits) {
