@@ -1,19 +1,13 @@
-// Times, on the GPUs of this machine: the courier beside cudaMemcpy, copies between GPUs beside the copy engine's own
-// limit, and staging through host memory beside the slower PCIe direction; with --courier, only the courier and its
-// settings. Within one process: `waywiser tune` measures two. One JSON object on standard output, times in seconds,
-// rates in bytes/s; a table on standard error.
-#include <cuda_runtime_api.h>
-
+// Times, on the GPUs of this machine: copies between GPUs beside the copy engine's own limit, and staging through host
+// memory beside the slower PCIe direction. Within one process: `waywiser tune` measures two. One JSON object on
+// standard output, times in seconds, rates in bytes/s; a table on standard error.
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
 #include "waywiser/kernels/pattern.hpp"
-#include "waywiser/transport/courier/courier.hpp"
 #include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
@@ -83,68 +77,6 @@ struct Bench {
   }
 };
 
-// The settings of the courier beside each other.
-std::vector<CourierOptions> courier_variants() {
-  std::vector<CourierOptions> variants(2);
-  for (unsigned warps : {16u, 9u})
-    for (Seconds rest : {0.3e-6, 0.4e-6, 0.5e-6, 0.6e-6, 0.7e-6, 0.8e-6, 1.0e-6}) {
-      variants.emplace_back();
-      variants.back().warps = warps;
-      variants.back().put_rest = variants.back().get_rest = rest;
-    }
-  return variants;
-}
-
-void courier_rows(Bench& bench, Region far, const std::string& prefix, const std::vector<CourierOptions>& variants) {
-  const Memory near_memory = bench.platform.allocate(host(0), 64 << 10, Allocation::pinned);
-  const Region near = near_memory.region();
-  for (const CourierOptions& options : variants)
-    for (Bytes bytes : {8u, 64u, 256u, 1024u, 4096u, 16384u, 65536u}) {
-      const std::string name = prefix + "courier warps=" + std::to_string(options.warps) +
-                               " rest=" + std::to_string(std::lround(options.put_rest * 1e9)) + "ns";
-      const Region a = near.slice(0, bytes);
-      const Region b = far.slice(0, bytes);
-      const auto to = open_courier({"courier", host(0), far.place, 1, {}}, {bench.platform}, options);
-      bench.latency(name + " host>gpu", *to, b, a, a, host(0));
-      const auto from = open_courier({"courier", far.place, host(0), 1, {}}, {bench.platform}, options);
-      bench.latency(name + " gpu>host", *from, a, b, b, host(0));
-    }
-}
-
-void memcpy_rows(Bench& bench, Region far) {
-  cudaSetDevice(0);
-  for (Allocation kind : {Allocation::pinned, Allocation::pageable}) {
-    const Memory near_memory = bench.platform.allocate(host(0), 64 << 10, kind);
-    const Region near = near_memory.region();
-    const std::string name = kind == Allocation::pinned ? "cudaMemcpy pinned" : "cudaMemcpy pageable";
-    for (Bytes bytes : {8u, 64u, 256u, 1024u, 4096u, 16384u, 65536u}) {
-      bench.row(name + " host>gpu", bytes,
-                median_time(50, 400, [&] { cudaMemcpy(far.data, near.data, bytes, cudaMemcpyDefault); }), true);
-      bench.row(name + " gpu>host", bytes,
-                median_time(50, 400, [&] { cudaMemcpy(near.data, far.data, bytes, cudaMemcpyDefault); }), true);
-    }
-    if (kind == Allocation::pageable) continue;
-    const auto stream = bench.platform.open_stream(gpu(0));
-    const auto native = static_cast<cudaStream_t>(stream->native());
-    for (Bytes bytes : {8u, 4096u}) {
-      bench.row("copy on a stream, then Stream::synchronize host>gpu", bytes,
-                median_time(50, 400,
-                            [&] {
-                              stream->copy(far.slice(0, bytes), near.slice(0, bytes));
-                              stream->synchronize(soon());
-                            }),
-                true);
-      bench.row("copy on a stream, then cudaStreamSynchronize host>gpu", bytes,
-                median_time(50, 400,
-                            [&] {
-                              stream->copy(far.slice(0, bytes), near.slice(0, bytes));
-                              cudaStreamSynchronize(native);
-                            }),
-                true);
-    }
-  }
-}
-
 void peer_rows(Bench& bench, Region from, Region to) {
   const Place a = from.place;
   const Place b = to.place;
@@ -187,28 +119,14 @@ void print(const Bench& bench) {
   std::printf("%s\n", result.dump(1).c_str());
 }
 
-int courier_only() {
-  const auto platform = open_cuda_platform();
-  Bench bench{*platform};
-  const Memory memory = platform->allocate(gpu(0), 1 << 20, Allocation::gpu);
-  memcpy_rows(bench, memory.region());
-  courier_rows(bench, memory.region(), "", courier_variants());
-  memcpy_rows(bench, memory.region());
-  print(bench);
-  return 0;
-}
-
-int run(int argc, char** argv) {
+int run() {
   if (const auto why = why_no_cuda()) {
     std::fprintf(stderr, "no GPU to measure: %s\n", why->c_str());
     return 2;
   }
-  if (argc == 2 && std::strcmp(argv[1], "--courier") == 0) return courier_only();
   const auto platform = open_cuda_platform();
   Bench bench{*platform};
   const Memory first = platform->allocate(gpu(0), Bytes{256} << 20, Allocation::gpu);
-  memcpy_rows(bench, first.region());
-  courier_rows(bench, first.region(), "", {CourierOptions{}});
   const int other = platform->gpu_count() > 1 ? 1 : 0;
   const Memory second = platform->allocate(gpu(other), Bytes{256} << 20, Allocation::gpu);
   if (other == 1) peer_rows(bench, first.region(), second.region());
@@ -220,9 +138,9 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace waywiser
 
-int main(int argc, char** argv) {
+int main() {
   try {
-    return waywiser::run(argc, argv);
+    return waywiser::run();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "gpu_benchmark: %s\n", error.what());
     return 1;

@@ -95,7 +95,6 @@ TEST_P(TwoProcesses, EveryOperationMovesEveryByte) {
   EXPECT_GT(pair.meter.first_use(path), 0);
   for (const Operation operation : {Operation::latency, Operation::streaming, Operation::bidirectional}) {
     for (const Bytes bytes : {Bytes{1}, Bytes{8}, Bytes{4097}, Bytes{100003}}) {
-      if (bytes > 8 && path.mechanism == "courier") continue;  // spinning kernels of two processes on a few cores
       EXPECT_EQ(pair.meter.verify(path, operation, bytes), std::nullopt) << bytes;
       if (bytes > 16384) continue;  // timed from 64 MiB of memory: once, below
       const Sample sample = pair.meter.take(path, operation, bytes, 5);

@@ -10,7 +10,7 @@ namespace waywiser {
 namespace {
 
 // Known by name, because the buffers are there before the transport is open.
-bool two_sided(const Path& path) { return path.mechanism == "ucx"; }
+bool two_sided(const Path& path) { return path.mechanism == "ucx" || path.mechanism == "courier"; }
 
 Allocation landing_allocation(const Path& path, Place place) {
   if (two_sided(path)) return place.is_gpu() ? Allocation::gpu : Allocation::pageable;

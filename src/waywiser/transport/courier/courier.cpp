@@ -1,10 +1,10 @@
 #include "waywiser/transport/courier/courier.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/transport/courier/courier_pair.hpp"
 #include "waywiser/transport/courier/packets.hpp"
 
 namespace waywiser {
@@ -18,37 +18,38 @@ Place gpu_of(const Path& path) { return path.source.is_gpu() ? path.source : pat
 std::optional<std::string> why_no_courier(const Path& path, const TransportContext& context) {
   if (path.source.is_gpu() == path.destination.is_gpu()) return "it serves copies between host memory and a GPU only";
   if (context.platform.gpu_count() == 0) return "there is no GPU";
-  return context.platform.why_not_allocatable(host_of(path), Allocation::pinned);
+  const Allocation mailbox = path.processes == 2 ? Allocation::shared : Allocation::pinned;
+  return context.platform.why_not_allocatable(host_of(path), mailbox);
+}
+
+std::shared_ptr<const Memory> pinned_mailbox(Platform& platform, Place host) {
+  return std::make_shared<const Memory>(platform.allocate(host, sizeof(Mailbox), Allocation::pinned));
 }
 
 class Courier : public Transport {
  public:
   Courier(const Path& path, Platform& platform, const CourierOptions& options)
-      : options_(options), host_(host_of(path)), kernel_(platform, gpu_of(path), host_, options) {}
-
-  Courier(const Courier&) = delete;
-  Courier& operator=(const Courier&) = delete;
-  ~Courier() override { kernel_.stop(number_ + 1); }
+      : options_(options),
+        host_(host_of(path)),
+        kernel_(platform, gpu_of(path), pinned_mailbox(platform, host_), 0, options) {}
 
   void put(Region destination, ConstRegion source, Stream& stream) override {
     check_put(destination, source);
     check(stream);
     const bool to_gpu = destination.place.is_gpu();
     for (Bytes offset = 0; offset < destination.bytes;) {
-      const Bytes left = destination.bytes - offset;
-      const bool packets = left <= (to_gpu ? most_inline : most_reply);
-      const Bytes length = std::min<Bytes>(left, staged_bytes);
-      const Region to = destination.slice(offset, length);
-      const ConstRegion from = source.slice(offset, length);
+      const Bytes part = part_of(destination.bytes - offset);
+      const Region to = destination.slice(offset, part);
+      const ConstRegion from = source.slice(offset, part);
       if (to_gpu)
-        send(packets ? Task::put_packets : Task::put_staged, kernel_.stream().reach(to), from.data, length);
+        send(task_of_put(part), kernel_.stream().reach(to), from.data, part);
       else
-        fetch(packets ? Task::get_packets : Task::get_staged, to.data, kernel_.stream().reach(from), length);
-      offset += length;
+        fetch(task_of_get(part), to.data, kernel_.stream().reach(from), part);
+      offset += part;
     }
   }
 
-  void rest() override { kernel_.end(++number_, Deadline::in(options_.patience)); }
+  void rest() override { kernel_.end(Deadline::in(options_.patience)); }
 
   void signal(Region flag, std::uint64_t value, Stream& stream) override {
     check(stream);
@@ -67,10 +68,10 @@ class Courier : public Transport {
 
   // Starts message number_ + 1.
   void post(Task task, const std::byte* gpu, Bytes bytes, const std::byte* source) {
-    kernel_.ensure_running(number_, Deadline::in(options_.patience));
+    kernel_.ensure_running(Deadline::in(options_.patience));
     ++number_;
     const Order order{task, static_cast<unsigned>(bytes), const_cast<std::byte*>(gpu)};
-    post_message(kernel_.box().order, order, source, number_);
+    post_message(kernel_.box(), options_.pollers, order, source, number_);
   }
 
   template <typename Arrived>
@@ -79,7 +80,7 @@ class Courier : public Transport {
     if (arrived()) return;
     const Deadline deadline = Deadline::in(options_.patience);
     for (unsigned spins = 1; !arrived(); ++spins)
-      if (spins % patience_spins == 0) kernel_.attend(number_ - 1, deadline);
+      if (spins % patience_spins == 0) kernel_.attend(deadline);
   }
 
   void wait_done() {
@@ -87,10 +88,6 @@ class Courier : public Transport {
   }
 
   void send(Task task, const std::byte* gpu, const std::byte* source, Bytes bytes) {
-    if (task == Task::put_staged) {
-      std::memcpy(kernel_.box().staged, source, bytes);
-      std::atomic_thread_fence(std::memory_order_release);
-    }
     post(task, gpu, bytes, source);
     wait_done();
   }
@@ -117,6 +114,7 @@ class Courier : public Transport {
 
 std::unique_ptr<Transport> open_courier(const Path& path, const TransportContext& context,
                                         const CourierOptions& options) {
+  if (path.processes == 2) return open_courier_pair(path, context, options);
   return std::make_unique<Courier>(path, context.platform, options);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <vector>
 
 #include "waywiser/transport/courier/courier_body.hpp"
 #include "waywiser/transport/courier/packets.hpp"
@@ -10,17 +11,21 @@
 namespace waywiser {
 namespace {
 
-// One lane that does the work of all: the warp of a virtual GPU.
+// A host thread as a warp of one lane: the warp of a virtual GPU.
 class HostWarp {
  public:
   static constexpr unsigned lanes = 1;
 
+  HostWarp(unsigned index, unsigned count) : index_(index), count_(count) {}
   unsigned lane() const { return 0; }
-  unsigned index() const { return 0; }
-  unsigned count() const { return 1; }
+  unsigned index() const { return index_; }
+  unsigned count() const { return count_; }
   std::uint32_t broadcast(std::uint32_t value) const { return value; }
   bool all(bool value) const { return value; }
   std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return std::atomic_ref(*word).fetch_add(value); }
+  bool exchange(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) const {
+    return std::atomic_ref(*word).compare_exchange_strong(expected, value);
+  }
   template <typename Word>
   Word load(const Word* from) const {
     return std::atomic_ref(*const_cast<Word*>(from)).load(std::memory_order_acquire);
@@ -32,28 +37,37 @@ class HostWarp {
   }
   void store(Packet* to, const Packet& packet) const { store_packet(to, packet); }
   void fence() const { std::atomic_thread_fence(std::memory_order_release); }
-  void fence_to_block() const { fence(); }
+  void fence_to_block() const { std::atomic_thread_fence(std::memory_order_acq_rel); }
   void fence_to_host() const { fence(); }
   void join() const {}
-  void delay(unsigned) const {}
   void pause() const { std::this_thread::yield(); }
+  std::uint32_t ticks() const { return static_cast<std::uint32_t>(nanoseconds()); }
+  std::uint32_t ticks(unsigned ns) const { return ns; }
   std::uint64_t nanoseconds() const {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
   }
+
+ private:
+  unsigned index_, count_;
 };
 
-void run_on_host(const CourierTerms& terms) {
-  HostWarp warp;
+void run_on_host(const CourierTerms& terms, unsigned threads) {
   CourierShared shared{};
-  CourierBody<HostWarp>::prepare(shared, terms);
-  CourierBody<HostWarp>(warp, shared, terms).run();
+  CourierBody<HostWarp>::prepare(HostWarp(0, threads), shared, terms);
+  const auto run = [&](unsigned index) {
+    HostWarp warp(index, threads);
+    CourierBody<HostWarp>(warp, shared, terms).run();
+  };
+  std::vector<std::jthread> others;
+  for (unsigned index = 1; index < threads; ++index) others.emplace_back(run, index);
+  run(0);
 }
 
 }  // namespace
 
-Kernel courier_kernel(const CourierTerms& terms, unsigned warps) {
-  Kernel kernel{1, 1, [terms](const ThreadContext&) { run_on_host(terms); }, cuda_courier_launcher(terms, warps)};
+Kernel courier_kernel(const CourierTerms& terms, unsigned warps, unsigned threads) {
+  Kernel kernel{1, 1, [=](const ThreadContext&) { run_on_host(terms, threads); }, cuda_courier_launcher(terms, warps)};
   return kernel;
 }
 

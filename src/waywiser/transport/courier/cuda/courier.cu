@@ -16,6 +16,9 @@ class CudaWarp {
   __device__ std::uint32_t broadcast(std::uint32_t value) const { return __shfl_sync(0xffffffffu, value, 0); }
   __device__ bool all(bool value) const { return __all_sync(0xffffffffu, value) != 0; }
   __device__ std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return atomicAdd(word, value); }
+  __device__ bool exchange(std::uint32_t* word, std::uint32_t expected, std::uint32_t value) const {
+    return atomicCAS(word, expected, value) == expected;
+  }
   template <typename Word>
   __device__ Word load(const Word* from) const {
     return *static_cast<const volatile Word*>(from);
@@ -49,10 +52,10 @@ class CudaWarp {
   __device__ void fence_to_host() const { __threadfence_system(); }
   __device__ void join() const { __syncwarp(); }
   __device__ void pause() const {}
-  __device__ void delay(unsigned ns) const {
-    constexpr long long cycles_per_ns = 2;
-    for (const long long start = clock64(); clock64() - start < cycles_per_ns * ns;) {
-    }
+  __device__ std::uint32_t ticks() const { return static_cast<std::uint32_t>(clock64()); }
+  __device__ std::uint32_t ticks(unsigned ns) const {
+    constexpr unsigned cycles_per_ns = 2;
+    return cycles_per_ns * ns;
   }
   __device__ std::uint64_t nanoseconds() const {
     std::uint64_t now;
@@ -64,7 +67,7 @@ class CudaWarp {
 __global__ void __launch_bounds__(most_warps * 32) courier(CourierTerms terms) {
   __shared__ CourierShared shared;
   CudaWarp warp;
-  if (threadIdx.x == 0) CourierBody<CudaWarp>::prepare(shared, terms);
+  if (threadIdx.x == 0) CourierBody<CudaWarp>::prepare(warp, shared, terms);
   __syncthreads();
   CourierBody<CudaWarp>(warp, shared, terms).run();
 }

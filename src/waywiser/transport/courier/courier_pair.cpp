@@ -1,0 +1,52 @@
+#include "waywiser/transport/courier/courier_pair.hpp"
+
+#include <new>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/host_memory.hpp"
+#include "waywiser/transport/courier/gpu_end.hpp"
+#include "waywiser/transport/courier/host_end.hpp"
+#include "waywiser/transport/memory_message.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds connect_patience = 10;
+constexpr std::string_view what = "message from the peer process";
+
+std::unique_ptr<Transport> open_gpu_end(const Path& path, const TransportContext& context,
+                                        const CourierOptions& options) {
+  auto memory =
+      std::make_shared<const Memory>(context.platform.allocate(path.destination, sizeof(Desk), Allocation::shared));
+  new (memory->region().data) Desk{};
+  auto end = std::make_unique<GpuEnd>(path, *context.peer, context.platform, memory, options);
+  const MemoryHandle handle = context.platform.export_memory(*memory);
+  const Deadline deadline = Deadline::in(connect_patience);
+  context.peer->send({{"courier", to_json(handle)}, {"pollers", options.pollers}}, deadline,
+                     {handle.descriptor.number()});
+  require(context.peer->receive(deadline).first, "courier_open", what);
+  return end;
+}
+
+// The desk is mapped without the GPU's driver: nothing here needs it.
+std::unique_ptr<Transport> open_host_end(const Path& path, PeerChannel& peer) {
+  const Deadline deadline = Deadline::in(connect_patience);
+  auto [message, descriptors] = peer.receive(deadline);
+  const MemoryHandle handle = memory_handle_from_json(require(message, "courier", what), descriptors);
+  const auto pollers = static_cast<unsigned>(require_integer(message, "pollers", what, 1, most_pollers));
+  if (handle.kind != HandleKind::descriptor || handle.bytes < sizeof(Desk))
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": 'courier' is no memory of a courier");
+  auto end = std::make_unique<HostEnd>(path, peer, Memory(open_host(handle)), pollers);
+  peer.send({{"courier_open", true}}, deadline);
+  return end;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> open_courier_pair(const Path& path, const TransportContext& context,
+                                             const CourierOptions& options) {
+  if (context.peer == nullptr) throw Error(ErrorKind::invalid_input, label(path) + " needs a peer process");
+  return path.source.is_gpu() ? open_gpu_end(path, context, options) : open_host_end(path, *context.peer);
+}
+
+}  // namespace waywiser

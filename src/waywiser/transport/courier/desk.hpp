@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "waywiser/transport/courier/mailbox.hpp"
+
+namespace waywiser {
+
+// What the two processes of a pair share: the one whose GPU it is (the GPU's end) runs both kernels, the other (the
+// host's end) only reads and writes this memory. Each word is written by one side.
+struct Desk {
+  // Where one message to the GPU goes.
+  struct Room {
+    std::uint64_t address, bytes;
+  };
+  static constexpr unsigned rooms = 128;
+
+  Mailbox up;                           // to the GPU: the host's end posts
+  Mailbox down;                         // from the GPU: the GPU's end posts, the host's end takes the replies
+  alignas(128) Room room[rooms];        // of message m at m % rooms
+  alignas(128) std::uint32_t accepted;  // messages to the GPU that have had a room
+  alignas(128) Packet announced;        // a message from the GPU: its bytes (words 0 and 1) and which it is (number)
+  alignas(128) std::uint32_t taken;     // the last message of `down` that the host's end has copied out
+};
+
+}  // namespace waywiser

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <deque>
+
+#include "waywiser/transport/courier/pair_end.hpp"
+#include "waywiser/transport/courier/resident_kernel.hpp"
+
+namespace waywiser {
+
+// The end that owns the GPU memory and the desk, and runs a kernel for each direction that is used.
+class GpuEnd : public PairEnd {
+ public:
+  GpuEnd(const Path& path, PeerChannel& peer, Platform& platform, std::shared_ptr<const Memory> memory,
+         const CourierOptions& options);
+
+  void put(Region destination, ConstRegion source, Stream& stream) override;
+  void signal(Region flag, std::uint64_t value, Stream& stream) override;
+  void accept(Region destination, Stream& stream) override;
+  void rest() override;
+
+ protected:
+  void progress() override;
+  bool idle() const override { return sends_.empty() && awaited_.empty(); }
+  void look_after(Deadline deadline) override;
+
+ private:
+  struct Send {
+    const std::byte* source;  // nullptr: `value` instead
+    Bytes bytes;
+    Bytes posted = 0, done = 0;
+    std::uint64_t value = 0;
+  };
+
+  void push_on();
+  void post_part(Send& send);
+
+  CourierOptions options_;
+  Desk& desk_;
+  ResidentKernel up_, down_;
+  std::deque<Send> sends_;
+  std::deque<std::uint32_t> awaited_;        // for each accepted message, the number in `up` of its last part
+  std::uint32_t accepted_ = 0, sent_ = 0;    // messages
+  std::uint32_t expected_ = 0, number_ = 0;  // of `up` with the last accepted, of `down` posted
+};
+
+}  // namespace waywiser

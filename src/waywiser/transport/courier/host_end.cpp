@@ -1,0 +1,88 @@
+#include "waywiser/transport/courier/host_end.hpp"
+
+#include <cstring>
+
+#include "waywiser/transport/courier/packets.hpp"
+
+namespace waywiser {
+
+HostEnd::HostEnd(const Path& path, PeerChannel& peer, Memory memory, unsigned copies)
+    : PairEnd(path, peer),
+      memory_(std::move(memory)),
+      desk_(*reinterpret_cast<Desk*>(memory_.region().data)),
+      copies_(copies) {}
+
+void HostEnd::put(Region destination, ConstRegion source, Stream& stream) {
+  check(destination, source, stream);
+  if (source.bytes != 0) sends_.push_back({source.data, source.bytes});
+  progress();
+}
+
+void HostEnd::signal(Region, std::uint64_t value, Stream& stream) {
+  check(stream);
+  Send& send = sends_.emplace_back(Send{nullptr, sizeof value, 0, 0, value});
+  send.source = reinterpret_cast<const std::byte*>(&send.value);  // a deque leaves its elements where they are
+  progress();
+}
+
+void HostEnd::accept(Region destination, Stream& stream) {
+  check(stream);
+  if (destination.bytes != 0) receives_.push_back({destination.data, destination.bytes});
+  progress();
+}
+
+void HostEnd::progress() {
+  if (!receives_.empty()) take();
+  if (!sends_.empty()) push_on();
+}
+
+void HostEnd::push_on() {
+  Send& send = sends_.front();
+  if (send.done != send.posted) {
+    if (read(desk_.up.done) != number_) return;
+    send.done = send.posted;
+  }
+  if (send.done < send.bytes) return post_part(send);
+  sends_.pop_front();
+  ++sent_;
+  if (!sends_.empty()) post_part(sends_.front());
+}
+
+void HostEnd::post_part(Send& send) {
+  if (read(desk_.accepted) == sent_) return;  // no room yet
+  const Desk::Room room = desk_.room[sent_ % Desk::rooms];
+  if (room.bytes != send.bytes) fail_sizes(room.bytes, send.bytes);
+  const Bytes part = part_of(send.bytes - send.posted);
+  const Order order{task_of_put(part), static_cast<unsigned>(part),
+                    reinterpret_cast<std::byte*>(room.address) + send.posted};
+  post_message(desk_.up, copies_, order, send.source + send.posted, ++number_);
+  send.posted += part;
+}
+
+void HostEnd::take() {
+  Receive& receive = receives_.front();
+  const Packet announced = load_packet(&desk_.announced);
+  if (announced.number != received_ + 1) return;
+  const Bytes bytes = announced.words[0] | (Bytes{announced.words[1]} << 32);
+  if (bytes != receive.bytes) fail_sizes(receive.bytes, bytes);
+  const Bytes part = part_of(receive.bytes - receive.taken);
+  if (!take_part(receive, part)) return;
+  next_packet_ = 0;
+  receive.taken += part;
+  write(desk_.taken, ++taken_);
+  if (receive.taken < receive.bytes) return;
+  receives_.pop_front();
+  ++received_;
+}
+
+bool HostEnd::take_part(Receive& receive, Bytes part) {
+  std::byte* to = receive.destination + receive.taken;
+  const std::uint32_t number = taken_ + 1;
+  if (task_of_get(part) == Task::get_packets)
+    return take_reply(desk_.down.replies, to, static_cast<unsigned>(part), number, next_packet_);
+  if (read(desk_.down.done) != number) return false;
+  std::memcpy(to, desk_.down.staged, part);
+  return true;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <deque>
+
+#include "waywiser/transport/courier/pair_end.hpp"
+
+namespace waywiser {
+
+// The end without the GPU. It posts puts to the GPU straight to the kernel of the other process.
+class HostEnd : public PairEnd {
+ public:
+  // `memory` is the other end's desk; `copies`: how many pollers its kernel has.
+  HostEnd(const Path& path, PeerChannel& peer, Memory memory, unsigned copies);
+
+  void put(Region destination, ConstRegion source, Stream& stream) override;
+  void signal(Region flag, std::uint64_t value, Stream& stream) override;
+  void accept(Region destination, Stream& stream) override;
+
+ protected:
+  void progress() override;
+  bool idle() const override { return sends_.empty() && receives_.empty(); }
+
+ private:
+  struct Send {
+    const std::byte* source;
+    Bytes bytes;
+    Bytes posted = 0, done = 0;
+    std::uint64_t value = 0;  // of a signal: what `source` is then
+  };
+  struct Receive {
+    std::byte* destination;
+    Bytes bytes;
+    Bytes taken = 0;
+  };
+
+  void push_on();
+  void post_part(Send& send);
+  void take();
+  bool take_part(Receive& receive, Bytes part);
+
+  Memory memory_;
+  Desk& desk_;
+  unsigned copies_;
+  std::deque<Send> sends_;
+  std::deque<Receive> receives_;
+  std::uint32_t sent_ = 0, received_ = 0;  // messages
+  std::uint32_t number_ = 0, taken_ = 0;   // of `up` posted, of `down` taken
+  unsigned next_packet_ = 0;               // of the reply that arrives
+};
+
+}  // namespace waywiser
