@@ -132,17 +132,21 @@ void serve_courier(PeerChannel& channel) {
     fill(*platform, region, one.to_gpu ? one.seed : ~one.seed);
     channel.send(true, soon());
     if (one.to_gpu) {
+      const Deadline deadline = soon();
       const auto times = times_of(one, [&] {
         pair->put({nullptr, one.bytes, gpu(0)}, region, *stream);
-        pair->finish(*stream, soon());
+        pair->finish(*stream, deadline);
       });
       channel.send(times, soon());
     } else {
+      const Deadline deadline = soon();
+      std::vector<Seconds> arrivals;
       for (int i = -warm_up; i < samples; ++i) {
         pair->accept(region, *stream);
-        pair->finish(*stream, soon());
+        pair->finish(*stream, deadline);
+        if (i >= 0) arrivals.push_back(now_seconds());
       }
-      channel.send(intact(*platform, region, one.seed), soon());
+      channel.send({{"good", intact(*platform, region, one.seed)}, {"arrivals", arrivals}}, soon());
     }
   }
 }
@@ -213,9 +217,10 @@ void courier_alone(Bench& bench, Platform& platform, const Case& one, Region far
   fill(platform, destination, ~one.seed);
   const auto transport = open_courier({"courier", from, to, 1, {}}, {platform}, options);
   const auto stream = platform.open_stream(host(0));
+  const Deadline deadline = soon();
   const auto times = times_of(one, [&] {
     transport->put(destination, source, *stream);
-    transport->finish(*stream, soon());
+    transport->finish(*stream, deadline);
   });
   transport->rest();
   bench.add(1, one, method, times, intact(platform, destination, one.seed));
@@ -233,13 +238,18 @@ void courier_of_two(Bench& bench, Platform& platform, const Case& one, Region fa
     pair.rest();
     return bench.add(2, one, "courier", times, intact(platform, far, one.seed));
   }
-  const auto times = times_of(one, [&] {
+  const Deadline deadline = soon();
+  std::vector<Seconds> starts;  // the two processes have one clock
+  times_of(one, [&] {
+    starts.push_back(now_seconds());
     pair.put({nullptr, one.bytes, host(0)}, far, *stream);
-    pair.finish(*stream, soon());
+    pair.finish(*stream, deadline);
   });
-  const bool good = child.channel().receive(soon()).first.get<bool>();
+  const Json answer = child.channel().receive(soon()).first;
   pair.rest();
-  bench.add(2, one, "courier", times, good);
+  auto times = answer["arrivals"].get<std::vector<Seconds>>();
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] -= starts[warm_up + i];
+  bench.add(2, one, "courier", times, answer["good"].get<bool>());
 }
 
 void memcpy_rows(Bench& bench, const Case& one, Region far, std::map<bool, Memory>& near, Child& child) {
@@ -287,16 +297,15 @@ void sweep(Bench& bench, Platform& platform) {
   const Memory far = platform.allocate(gpu(0), capacity, Allocation::gpu);
   for (int round = 0; round < 2; ++round)
     for (const Case& one : cases(round))
-      for (const unsigned warps : {5u, 9u, 12u, 16u})
-        for (const unsigned pollers : {1u, 2u, 3u, 4u})
-          for (const Seconds gap : {0.0, 0.2e-6, 0.26e-6, 0.32e-6}) {
-            if (pollers == 1 && gap != 0) continue;
+      for (const unsigned lanes : {1u, 2u, 4u})
+        for (const unsigned pollers : {1u, 2u, 4u})
+          for (const Seconds gap : {0.2e-6, 0.3e-6, 0.4e-6}) {
+            if (pollers == 1 && gap != 0.2e-6) continue;  // it looks as often as it can
             CourierOptions options;
-            options.warps = warps;
-            options.pollers = pollers;
+            options.shape = {lanes, pollers};
             options.look_gap = gap;
             char name[60];
-            std::snprintf(name, sizeof name, "courier warps=%u pollers=%u gap=%.2f", warps, pollers, gap * 1e6);
+            std::snprintf(name, sizeof name, "courier lanes=%u pollers=%u gap=%.2f", lanes, pollers, gap * 1e6);
             courier_alone(bench, platform, one, far.region().slice(0, one.bytes), name, options);
           }
 }

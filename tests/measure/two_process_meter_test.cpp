@@ -54,7 +54,9 @@ std::vector<Row> rows() {
           {"host_staged_pipelined", "virtual_gpu", virtual_path("host_staged", gpu(0), gpu(1), pipelined)},
           {"relay", "virtual_gpu", virtual_path("relay", gpu(0), gpu(1), relayed)},
           {"courier_up", "virtual_gpu", virtual_path("courier", host(0), gpu(0))},
-          {"courier_down", "virtual_gpu", virtual_path("courier", gpu(0), host(0))}};
+          {"courier_down", "virtual_gpu", virtual_path("courier", gpu(0), host(0))},
+          {"courier_up_cuda", "cuda", {"courier", host(0), gpu(0), 2, {}}},
+          {"courier_down_cuda", "cuda", {"courier", gpu(0), host(0), 2, {}}}};
 }
 
 PlatformChoice choice_of(const std::string& backend) {
@@ -90,6 +92,7 @@ class TwoProcesses : public testing::TestWithParam<Row> {};
 TEST_P(TwoProcesses, EveryOperationMovesEveryByte) {
   const auto& [name, backend, path] = GetParam();
   if (!cma_runs && name == "ucx_cma") GTEST_SKIP() << "AddressSanitizer";
+  if (backend == "cuda" && why_no_cuda()) GTEST_SKIP() << *why_no_cuda();
   Pair pair(backend);
   if (const auto why = pair.meter.why_unavailable(path)) GTEST_SKIP() << label(path) << ": " << *why;
   EXPECT_GT(pair.meter.first_use(path), 0);

@@ -13,3 +13,10 @@
 #else
 #define WAYWISER_UNROLL
 #endif
+
+// Keeps what is seldom needed apart from what is needed often.
+#if defined(__CUDACC__)
+#define WAYWISER_APART __noinline__
+#else
+#define WAYWISER_APART
+#endif

@@ -89,7 +89,7 @@ TEST_P(CourierTest, StartsAgainAfterItsKernelHasEnded) {
   CourierOptions hasty;
   hasty.idle = 0;
   hasty.residence = 0;
-  hasty.warps = 3;
+  hasty.virtual_shape = {2, 2};
   const auto to = open(host(0), gpu(0), hasty);
   const auto from = open(gpu(0), host(0), hasty);
   const Region back = near_.region().slice(100000, 5000);

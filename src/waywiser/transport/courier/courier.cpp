@@ -1,11 +1,7 @@
 #include "waywiser/transport/courier/courier.hpp"
 
-#include <atomic>
-#include <cstring>
-
 #include "waywiser/base/error.hpp"
 #include "waywiser/transport/courier/courier_pair.hpp"
-#include "waywiser/transport/courier/packets.hpp"
 
 namespace waywiser {
 namespace {
@@ -22,8 +18,8 @@ std::optional<std::string> why_no_courier(const Path& path, const TransportConte
   return context.platform.why_not_allocatable(host_of(path), mailbox);
 }
 
-std::shared_ptr<const Memory> pinned_mailbox(Platform& platform, Place host) {
-  return std::make_shared<const Memory>(platform.allocate(host, sizeof(Mailbox), Allocation::pinned));
+std::shared_ptr<const Memory> pinned_mailboxes(Platform& platform, Place host) {
+  return std::make_shared<const Memory>(platform.allocate(host, most_lanes * sizeof(Mailbox), Allocation::pinned));
 }
 
 class Courier : public Transport {
@@ -31,32 +27,31 @@ class Courier : public Transport {
   Courier(const Path& path, Platform& platform, const CourierOptions& options)
       : options_(options),
         host_(host_of(path)),
-        kernel_(platform, gpu_of(path), pinned_mailbox(platform, host_), 0, options) {}
+        kernel_(platform, gpu_of(path), pinned_mailboxes(platform, host_), 0, options),
+        lanes_(kernel_.lanes()) {}
 
   void put(Region destination, ConstRegion source, Stream& stream) override {
     check_put(destination, source);
     check(stream);
     const bool to_gpu = destination.place.is_gpu();
     for (Bytes offset = 0; offset < destination.bytes;) {
-      const Bytes part = part_of(destination.bytes - offset);
-      const Region to = destination.slice(offset, part);
-      const ConstRegion from = source.slice(offset, part);
+      const Bytes part = lanes_.part_of(destination.bytes - offset);
       if (to_gpu)
-        send(task_of_put(part), kernel_.stream().reach(to), from.data, part);
+        send(kernel_.stream().reach(destination) + offset, source.data + offset, part);
       else
-        fetch(task_of_get(part), to.data, kernel_.stream().reach(from), part);
+        fetch(destination.data + offset, kernel_.stream().reach(source) + offset, part);
       offset += part;
     }
   }
 
-  void rest() override { kernel_.end(Deadline::in(options_.patience)); }
+  void rest() override { kernel_.end(); }
 
   void signal(Region flag, std::uint64_t value, Stream& stream) override {
     check(stream);
     if (!flag.place.is_gpu()) return stream.write_value(flag, value);
     if (flag.bytes != sizeof value || reinterpret_cast<std::uintptr_t>(flag.data) % sizeof value != 0)
       throw Error(ErrorKind::invalid_input, "a flag must be 8 bytes at an address that 8 divides");
-    send(Task::put_packets, kernel_.stream().reach(flag), reinterpret_cast<const std::byte*>(&value), sizeof value);
+    send(kernel_.stream().reach(flag), reinterpret_cast<const std::byte*>(&value), sizeof value);
   }
 
  private:
@@ -64,14 +59,6 @@ class Courier : public Transport {
     if (stream.place().is_gpu())
       throw Error(ErrorKind::invalid_input,
                   "courier: its stream must be on " + text(host_) + ", not on " + text(stream.place()));
-  }
-
-  // Starts message number_ + 1.
-  void post(Task task, const std::byte* gpu, Bytes bytes, const std::byte* source) {
-    kernel_.ensure_running(Deadline::in(options_.patience));
-    ++number_;
-    const Order order{task, static_cast<unsigned>(bytes), const_cast<std::byte*>(gpu)};
-    post_message(kernel_.box(), options_.pollers, order, source, number_);
   }
 
   template <typename Arrived>
@@ -83,30 +70,22 @@ class Courier : public Transport {
       if (spins % patience_spins == 0) kernel_.attend(deadline);
   }
 
-  void wait_done() {
-    wait([&] { return std::atomic_ref(kernel_.box().done).load(std::memory_order_acquire) == number_; });
+  void send(std::byte* gpu, const std::byte* source, Bytes part) {
+    kernel_.ensure_running();
+    lanes_.post_put(gpu, source, part, ++number_);
+    wait([&] { return lanes_.put_done(part, number_); });
   }
 
-  void send(Task task, const std::byte* gpu, const std::byte* source, Bytes bytes) {
-    post(task, gpu, bytes, source);
-    wait_done();
-  }
-
-  void fetch(Task task, std::byte* destination, const std::byte* gpu, Bytes bytes) {
-    post(task, gpu, bytes, nullptr);
-    if (task == Task::get_staged) {
-      wait_done();
-      std::memcpy(destination, kernel_.box().staged, bytes);
-      return;
-    }
-    unsigned next = 0;
-    const auto length = static_cast<unsigned>(bytes);
-    wait([&] { return take_reply(kernel_.box().replies, destination, length, number_, next); });
+  void fetch(std::byte* destination, const std::byte* gpu, Bytes part) {
+    kernel_.ensure_running();
+    lanes_.post_get(gpu, part, ++number_);
+    wait([&] { return lanes_.take(destination, part, number_); });
   }
 
   CourierOptions options_;
   Place host_;
   ResidentKernel kernel_;
+  LaneSet lanes_;
   std::uint32_t number_ = 0;
 };
 

@@ -16,10 +16,12 @@ class HostWarp {
  public:
   static constexpr unsigned lanes = 1;
 
-  HostWarp(unsigned index, unsigned count) : index_(index), count_(count) {}
+  HostWarp(unsigned index, unsigned block, CourierShape shape) : index_(index), block_(block), shape_(shape) {}
   unsigned lane() const { return 0; }
   unsigned index() const { return index_; }
-  unsigned count() const { return count_; }
+  unsigned count() const { return shape_.pollers; }
+  unsigned block() const { return block_; }
+  unsigned blocks() const { return shape_.lanes; }
   std::uint32_t broadcast(std::uint32_t value) const { return value; }
   bool all(bool value) const { return value; }
   std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return std::atomic_ref(*word).fetch_add(value); }
@@ -49,26 +51,28 @@ class HostWarp {
   }
 
  private:
-  unsigned index_, count_;
+  unsigned index_, block_;
+  CourierShape shape_;
 };
 
-void run_on_host(const CourierTerms& terms, unsigned threads) {
-  CourierShared shared{};
-  CourierBody<HostWarp>::prepare(HostWarp(0, threads), shared, terms);
-  const auto run = [&](unsigned index) {
-    HostWarp warp(index, threads);
-    CourierBody<HostWarp>(warp, shared, terms).run();
+void run_on_host(const CourierTerms& terms, CourierShape shape) {
+  std::vector<CourierShared> shared(shape.lanes);
+  for (unsigned lane = 0; lane < shape.lanes; ++lane)
+    CourierBody<HostWarp>::prepare(HostWarp(0, lane, shape), shared[lane], terms);
+  const auto run = [&](unsigned lane, unsigned index) {
+    CourierBody<HostWarp>(HostWarp(index, lane, shape), shared[lane], terms).run();
   };
   std::vector<std::jthread> others;
-  for (unsigned index = 1; index < threads; ++index) others.emplace_back(run, index);
-  run(0);
+  for (unsigned lane = 0; lane < shape.lanes; ++lane)
+    for (unsigned index = 0; index < shape.pollers; ++index)
+      if (lane + index != 0) others.emplace_back(run, lane, index);
+  run(0, 0);
 }
 
 }  // namespace
 
-Kernel courier_kernel(const CourierTerms& terms, unsigned warps, unsigned threads) {
-  Kernel kernel{1, 1, [=](const ThreadContext&) { run_on_host(terms, threads); }, cuda_courier_launcher(terms, warps)};
-  return kernel;
+Kernel courier_kernel(const CourierTerms& terms, CourierShape shape) {
+  return {1, 1, [=](const ThreadContext&) { run_on_host(terms, shape); }, cuda_courier_launcher(terms, shape)};
 }
 
 }  // namespace waywiser

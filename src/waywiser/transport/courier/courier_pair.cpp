@@ -22,7 +22,8 @@ std::unique_ptr<Transport> open_gpu_end(const Path& path, const TransportContext
   auto end = std::make_unique<GpuEnd>(path, *context.peer, context.platform, memory, options);
   const MemoryHandle handle = context.platform.export_memory(*memory);
   const Deadline deadline = Deadline::in(connect_patience);
-  context.peer->send({{"courier", to_json(handle)}, {"pollers", options.pollers}}, deadline,
+  const CourierShape shape = end->shape();
+  context.peer->send({{"courier", to_json(handle)}, {"lanes", shape.lanes}, {"pollers", shape.pollers}}, deadline,
                      {handle.descriptor.number()});
   require(context.peer->receive(deadline).first, "courier_open", what);
   return end;
@@ -33,10 +34,11 @@ std::unique_ptr<Transport> open_host_end(const Path& path, PeerChannel& peer) {
   const Deadline deadline = Deadline::in(connect_patience);
   auto [message, descriptors] = peer.receive(deadline);
   const MemoryHandle handle = memory_handle_from_json(require(message, "courier", what), descriptors);
-  const auto pollers = static_cast<unsigned>(require_integer(message, "pollers", what, 1, most_pollers));
+  const CourierShape shape{static_cast<unsigned>(require_integer(message, "lanes", what, 1, most_lanes)),
+                           static_cast<unsigned>(require_integer(message, "pollers", what, 1, most_pollers))};
   if (handle.kind != HandleKind::descriptor || handle.bytes < sizeof(Desk))
     throw Error(ErrorKind::invalid_input, std::string(what) + ": 'courier' is no memory of a courier");
-  auto end = std::make_unique<HostEnd>(path, peer, Memory(open_host(handle)), pollers);
+  auto end = std::make_unique<HostEnd>(path, peer, Memory(open_host(handle)), shape);
   peer.send({{"courier_open", true}}, deadline);
   return end;
 }

@@ -10,13 +10,13 @@ namespace waywiser {
 // host's end) only reads and writes this memory. Each word is written by one side.
 struct Desk {
   // Where one message to the GPU goes.
-  struct Room {
+  struct alignas(64) Room {
     std::uint64_t address, bytes;
   };
   static constexpr unsigned rooms = 128;
 
-  Mailbox up;                           // to the GPU: the host's end posts
-  Mailbox down;                         // from the GPU: the GPU's end posts, the host's end takes the replies
+  Mailbox up[most_lanes];               // to the GPU: the host's end posts
+  Mailbox down[most_lanes];             // from the GPU: the GPU's end posts, the host's end takes the replies
   alignas(128) Room room[rooms];        // of message m at m % rooms
   alignas(128) std::uint32_t accepted;  // messages to the GPU that have had a room
   alignas(128) Packet announced;        // a message from the GPU: its bytes (words 0 and 1) and which it is (number)

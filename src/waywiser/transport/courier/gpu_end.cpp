@@ -6,19 +6,15 @@
 #include "waywiser/transport/courier/packets.hpp"
 
 namespace waywiser {
-namespace {
-
-std::uint32_t parts(Bytes bytes) { return static_cast<std::uint32_t>((bytes + staged_bytes - 1) / staged_bytes); }
-
-}  // namespace
-
 GpuEnd::GpuEnd(const Path& path, PeerChannel& peer, Platform& platform, std::shared_ptr<const Memory> memory,
                const CourierOptions& options)
     : PairEnd(path, peer),
       options_(options),
       desk_(*reinterpret_cast<Desk*>(memory->region().data)),
       up_(platform, path.source, memory, offsetof(Desk, up), options),
-      down_(platform, path.source, memory, offsetof(Desk, down), options) {}
+      down_(platform, path.source, memory, offsetof(Desk, down), options),
+      up_lanes_(up_.lanes()),
+      down_lanes_(down_.lanes()) {}
 
 void GpuEnd::put(Region destination, ConstRegion source, Stream& stream) {
   check(destination, source, stream);
@@ -35,19 +31,20 @@ void GpuEnd::signal(Region, std::uint64_t value, Stream& stream) {
 void GpuEnd::accept(Region destination, Stream& stream) {
   check(stream);
   if (destination.bytes == 0) return;
-  const Deadline deadline = Deadline::in(options_.patience);
-  wait([this] { return awaited_.size() < Desk::rooms; }, deadline);
+  if (awaited_.size() == Desk::rooms)
+    wait([this] { return awaited_.size() < Desk::rooms; }, Deadline::in(options_.patience));
   desk_.room[accepted_ % Desk::rooms] = {reinterpret_cast<std::uint64_t>(up_.stream().reach(destination)),
                                          destination.bytes};
-  awaited_.push_back(expected_ += parts(destination.bytes));
-  up_.ensure_running(deadline);
+  Bytes part = 0;
+  for (Bytes left = destination.bytes; left != 0; left -= part, ++expected_) part = up_lanes_.part_of(left);
+  awaited_.push_back({expected_, part});
+  up_.ensure_running();
   write(desk_.accepted, ++accepted_);
 }
 
 void GpuEnd::rest() {
-  const Deadline deadline = Deadline::in(options_.patience);
-  up_.end(deadline);
-  down_.end(deadline);
+  up_.end();
+  down_.end();
 }
 
 // Either kernel may have parked before its message came.
@@ -57,10 +54,8 @@ void GpuEnd::look_after(Deadline deadline) {
 }
 
 void GpuEnd::progress() {
-  if (!awaited_.empty()) {
-    const std::uint32_t done = read(desk_.up.done);
-    while (!awaited_.empty() && static_cast<std::int32_t>(done - awaited_.front()) >= 0) awaited_.pop_front();
-  }
+  while (!awaited_.empty() && up_lanes_.put_arrived(awaited_.front().part, awaited_.front().number))
+    awaited_.pop_front();
   if (!sends_.empty()) push_on();
 }
 
@@ -79,17 +74,13 @@ void GpuEnd::post_part(Send& send) {
   if (send.posted == 0)
     store_packet(&desk_.announced,
                  {{static_cast<std::uint32_t>(send.bytes), static_cast<std::uint32_t>(send.bytes >> 32), 0}, ++sent_});
-  const Bytes part = part_of(send.bytes - send.posted);
+  const Bytes part = down_lanes_.part_of(send.bytes - send.posted);
   const std::byte* from = send.source + send.posted;
   send.posted += part;
   ++number_;
-  if (send.source == nullptr)  // not from the GPU
-    return store_packet(
-        &desk_.down.replies[0],
-        {{static_cast<std::uint32_t>(send.value), static_cast<std::uint32_t>(send.value >> 32), 0}, number_});
-  down_.ensure_running(Deadline::in(options_.patience));
-  const Order order{task_of_get(part), static_cast<unsigned>(part), const_cast<std::byte*>(from)};
-  post_message(desk_.down, options_.pollers, order, nullptr, number_);
+  if (send.source == nullptr) return down_lanes_.answer(send.value, number_);
+  down_.ensure_running();
+  down_lanes_.post_get(from, part, number_);
 }
 
 }  // namespace waywiser

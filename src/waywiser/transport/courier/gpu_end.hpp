@@ -17,6 +17,7 @@ class GpuEnd : public PairEnd {
   void signal(Region flag, std::uint64_t value, Stream& stream) override;
   void accept(Region destination, Stream& stream) override;
   void rest() override;
+  CourierShape shape() const noexcept { return up_.shape(); }
 
  protected:
   void progress() override;
@@ -37,8 +38,13 @@ class GpuEnd : public PairEnd {
   CourierOptions options_;
   Desk& desk_;
   ResidentKernel up_, down_;
+  LaneSet up_lanes_, down_lanes_;
   std::deque<Send> sends_;
-  std::deque<std::uint32_t> awaited_;        // for each accepted message, the number in `up` of its last part
+  struct Awaited {
+    std::uint32_t number;  // in `up`, of the last part
+    Bytes part;            // its size
+  };
+  std::deque<Awaited> awaited_;              // accepted messages
   std::uint32_t accepted_ = 0, sent_ = 0;    // messages
   std::uint32_t expected_ = 0, number_ = 0;  // of `up` with the last accepted, of `down` posted
 };

@@ -1,16 +1,15 @@
 #include "waywiser/transport/courier/host_end.hpp"
 
-#include <cstring>
-
 #include "waywiser/transport/courier/packets.hpp"
 
 namespace waywiser {
 
-HostEnd::HostEnd(const Path& path, PeerChannel& peer, Memory memory, unsigned copies)
+HostEnd::HostEnd(const Path& path, PeerChannel& peer, Memory memory, CourierShape shape)
     : PairEnd(path, peer),
       memory_(std::move(memory)),
       desk_(*reinterpret_cast<Desk*>(memory_.region().data)),
-      copies_(copies) {}
+      up_(desk_.up, shape),
+      down_(desk_.down, shape) {}
 
 void HostEnd::put(Region destination, ConstRegion source, Stream& stream) {
   check(destination, source, stream);
@@ -39,7 +38,7 @@ void HostEnd::progress() {
 void HostEnd::push_on() {
   Send& send = sends_.front();
   if (send.done != send.posted) {
-    if (read(desk_.up.done) != number_) return;
+    if (!up_.put_done(send.posted - send.done, number_)) return;
     send.done = send.posted;
   }
   if (send.done < send.bytes) return post_part(send);
@@ -49,14 +48,14 @@ void HostEnd::push_on() {
 }
 
 void HostEnd::post_part(Send& send) {
-  if (read(desk_.accepted) == sent_) return;  // no room yet
+  if (accepted_ == sent_) accepted_ = read(desk_.accepted);
+  if (accepted_ == sent_) return;  // no room yet
   const Desk::Room room = desk_.room[sent_ % Desk::rooms];
   if (room.bytes != send.bytes) fail_sizes(room.bytes, send.bytes);
-  const Bytes part = part_of(send.bytes - send.posted);
-  const Order order{task_of_put(part), static_cast<unsigned>(part),
-                    reinterpret_cast<std::byte*>(room.address) + send.posted};
-  post_message(desk_.up, copies_, order, send.source + send.posted, ++number_);
+  const Bytes part = up_.part_of(send.bytes - send.posted);
+  up_.post_put(reinterpret_cast<std::byte*>(room.address) + send.posted, send.source + send.posted, part, ++number_);
   send.posted += part;
+  __builtin_prefetch(&desk_.room[(sent_ + 1) % Desk::rooms]);
 }
 
 void HostEnd::take() {
@@ -65,24 +64,13 @@ void HostEnd::take() {
   if (announced.number != received_ + 1) return;
   const Bytes bytes = announced.words[0] | (Bytes{announced.words[1]} << 32);
   if (bytes != receive.bytes) fail_sizes(receive.bytes, bytes);
-  const Bytes part = part_of(receive.bytes - receive.taken);
-  if (!take_part(receive, part)) return;
-  next_packet_ = 0;
+  const Bytes part = down_.part_of(receive.bytes - receive.taken);
+  if (!down_.take(receive.destination + receive.taken, part, taken_ + 1)) return;
   receive.taken += part;
   write(desk_.taken, ++taken_);
   if (receive.taken < receive.bytes) return;
   receives_.pop_front();
   ++received_;
-}
-
-bool HostEnd::take_part(Receive& receive, Bytes part) {
-  std::byte* to = receive.destination + receive.taken;
-  const std::uint32_t number = taken_ + 1;
-  if (task_of_get(part) == Task::get_packets)
-    return take_reply(desk_.down.replies, to, static_cast<unsigned>(part), number, next_packet_);
-  if (read(desk_.down.done) != number) return false;
-  std::memcpy(to, desk_.down.staged, part);
-  return true;
 }
 
 }  // namespace waywiser

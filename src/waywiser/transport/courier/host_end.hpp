@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "waywiser/transport/courier/lane_set.hpp"
 #include "waywiser/transport/courier/pair_end.hpp"
 
 namespace waywiser {
@@ -9,8 +10,8 @@ namespace waywiser {
 // The end without the GPU. It posts puts to the GPU straight to the kernel of the other process.
 class HostEnd : public PairEnd {
  public:
-  // `memory` is the other end's desk; `copies`: how many pollers its kernel has.
-  HostEnd(const Path& path, PeerChannel& peer, Memory memory, unsigned copies);
+  // `memory` is the other end's desk, `shape` that of its kernels.
+  HostEnd(const Path& path, PeerChannel& peer, Memory memory, CourierShape shape);
 
   void put(Region destination, ConstRegion source, Stream& stream) override;
   void signal(Region flag, std::uint64_t value, Stream& stream) override;
@@ -36,16 +37,15 @@ class HostEnd : public PairEnd {
   void push_on();
   void post_part(Send& send);
   void take();
-  bool take_part(Receive& receive, Bytes part);
 
   Memory memory_;
   Desk& desk_;
-  unsigned copies_;
+  LaneSet up_, down_;
   std::deque<Send> sends_;
   std::deque<Receive> receives_;
   std::uint32_t sent_ = 0, received_ = 0;  // messages
+  std::uint32_t accepted_ = 0;             // messages that had a room when last seen
   std::uint32_t number_ = 0, taken_ = 0;   // of `up` posted, of `down` taken
-  unsigned next_packet_ = 0;               // of the reply that arrives
 };
 
 }  // namespace waywiser

@@ -16,38 +16,46 @@ struct alignas(16) Packet {
 
 inline constexpr unsigned packet_bytes = 12;
 inline constexpr unsigned packets_per_row = 32;  // a warp loads a row at once
-inline constexpr unsigned end_packet = packets_per_row - 1;
-inline constexpr unsigned most_inline = (end_packet - 1) * packet_bytes;  // packet 0 is the order
-inline constexpr unsigned reply_rows = 48;
-inline constexpr unsigned most_reply = reply_rows * packets_per_row * packet_bytes;
-inline constexpr unsigned staged_bytes = 64 << 10;
-inline constexpr unsigned most_warps = 16;
-inline constexpr unsigned most_pollers = 4;
+inline constexpr unsigned row_bytes = packets_per_row * packet_bytes;
+inline constexpr unsigned end_packet = 1, first_data = 2;
+inline constexpr unsigned most_inline = (packets_per_row - first_data) * packet_bytes;
+inline constexpr unsigned most_reply = 12 * row_bytes;
+inline constexpr unsigned following_rows = 3, most_following = following_rows * row_bytes;
+inline constexpr unsigned staged_bytes = 16 << 10;
+inline constexpr unsigned most_lanes = 4, most_pollers = 4;
 
 // Reads of one address of host memory wait for each other, those of several do not: each polling warp has its own copy
-// of the order. Its first packet is the order, the last ends the launch that it names, puts in packets are in between.
-struct OrderRow {
+// of the order. Packet 0 is the order, packet 1 ends the launch that it names, the data of a put follows.
+struct OrderCopy {
   Packet packets[packets_per_row];
 };
 
+// Of one lane: each is served by a processor of its own, on which nothing waits for another lane.
 struct Mailbox {
-  OrderRow orders[most_pollers];                 // host to GPU; the only part that the kernel polls
-  Packet replies[reply_rows * packets_per_row];  // GPU to host
-  alignas(128) std::uint32_t done;               // the last message that needs no other launch
-  alignas(128) std::uint32_t parked;             // the launch that has ended
+  OrderCopy orders[most_pollers];                      // host to GPU; the only part that the kernel polls
+  Packet following[following_rows * packets_per_row];  // host to GPU, after the order
+  Packet replies[most_reply / packet_bytes];           // GPU to host
+  alignas(128) std::uint32_t done;                     // the last message that needs no other launch
+  alignas(128) std::uint32_t done_too;                 // the same, for another process
+  alignas(128) std::uint32_t parked;                   // of the first lane: the launch that has ended, or is about to
   alignas(128) std::byte staged[staged_bytes];
 };
 
+// Which one is right the host finds out: every instruction of the kernel delays the message.
 enum class Task : std::uint32_t {
-  put_packets,  // the data follows the order
-  get_packets,  // the data goes back in the reply's packets
-  put_staged,   // the data is in `staged`
+  put_flag,   // 8 bytes at once: somebody may wait for them. As the next two, the data follows the order
+  put_words,  // address and size are multiples of 4
+  put_bytes,
+  get_words,  // the data goes back in the reply's packets
+  get_bytes,
+  put_following,  // multiples of 4 as well; the data is being written while the order is on its way
+  put_staged,
   get_staged,
 };
 
 // The words of packet 0.
 struct Order {
-  Task task = Task::put_packets;
+  Task task = Task::put_bytes;
   unsigned bytes = 0;
   std::byte* address = nullptr;
 
@@ -63,28 +71,23 @@ struct Order {
   }
   // How many packets must have arrived before the order can be carried out.
   WAYWISER_DEVICE unsigned packets() const {
-    return task == Task::put_packets ? 1 + (bytes + packet_bytes - 1) / packet_bytes : 1;
+    return task <= Task::put_bytes ? first_data + (bytes + packet_bytes - 1) / packet_bytes : 1;
   }
 };
 
-// What the warps of the kernel tell each other.
+// What the warps of a lane tell each other.
 struct CourierShared {
-  Order order;              // for the helpers
-  std::uint32_t number;     // of the last message that they carry out
-  std::uint32_t finished;   // their shares of it
   std::uint32_t claimed;    // the last message that a poller has taken
   std::uint32_t handled;    // the same, when it is carried out
   std::uint32_t last_look;  // when, in ticks
   std::uint32_t over;       // the pollers have to leave
   std::uint32_t left;       // how many have
-  std::uint32_t parked;     // the helpers have to leave
 };
 
 // One launch of the kernel.
 struct CourierTerms {
-  Mailbox* box = nullptr;
+  Mailbox* boxes = nullptr;  // of all lanes
   std::uint32_t launch = 0;
-  unsigned pollers = 1;
   unsigned look_gap_ns = 0;        // between a look of one poller and of another
   std::uint64_t idle_ns = 0;       // without work for this long: end
   std::uint64_t residence_ns = 0;  // end in any case: cudaFree and its like wait for running kernels

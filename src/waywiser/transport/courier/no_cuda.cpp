@@ -2,6 +2,6 @@
 
 namespace waywiser {
 
-std::function<void(void*)> cuda_courier_launcher(const CourierTerms&, unsigned) { return {}; }
+std::function<void(void*)> cuda_courier_launcher(const CourierTerms&, CourierShape) { return {}; }
 
 }  // namespace waywiser

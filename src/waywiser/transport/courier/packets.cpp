@@ -1,8 +1,9 @@
 #include "waywiser/transport/courier/packets.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
+
+#include "waywiser/transport/courier/packet_lines.hpp"
 
 namespace waywiser {
 namespace {
@@ -36,17 +37,9 @@ inline void unpack(FourWords words, std::byte* to, unsigned left) {
     std::memcpy(to, &words, std::min(left, packet_bytes));
 }
 
-// A cache line of packets, when all of it has arrived and there is room after it for the last word.
-inline bool take_four(const Packet* packets, std::byte* to, unsigned bytes, unsigned offset, std::uint32_t number) {
-  if (offset + 3 * packet_bytes + sizeof(Packet) > bytes) return false;
-  const FourWords a = load(packets), b = load(packets + 1), c = load(packets + 2), d = load(packets + 3);
-  const FourWords all{number, number, number, number};
-  if ((((a ^ all) | (b ^ all)) | ((c ^ all) | (d ^ all)))[3] != 0) return false;
-  std::memcpy(to, &a, sizeof a);
-  std::memcpy(to + packet_bytes, &b, sizeof b);
-  std::memcpy(to + 2 * packet_bytes, &c, sizeof c);
-  std::memcpy(to + 3 * packet_bytes, &d, sizeof d);
-  return true;
+bool starts_line(const Packet* packet) {
+  constexpr std::uintptr_t line = 64;
+  return reinterpret_cast<std::uintptr_t>(packet) % line == 0;
 }
 
 }  // namespace
@@ -60,24 +53,22 @@ void store_packet(Packet* to, const Packet& packet) {
   store(to, FourWords{packet.words[0], packet.words[1], packet.words[2], packet.number});
 }
 
-void post_message(Mailbox& box, unsigned copies, const Order& order, const std::byte* source, std::uint32_t number) {
-  if (order.task == Task::put_staged) {
-    std::memcpy(box.staged, source, order.bytes);
-    std::atomic_thread_fence(std::memory_order_release);
-  }
-  const unsigned count = order.packets();
-  for (unsigned copy = 0; copy < copies; ++copy) {
-    Packet* packets = box.orders[copy].packets;
-    for (unsigned index = 1; index < count; ++index) {
-      const unsigned offset = (index - 1) * packet_bytes;
-      store(&packets[index], packed(source + offset, order.bytes - offset, number));
+void post_data(Packet* packets, const std::byte* source, unsigned bytes, std::uint32_t number) {
+  for (unsigned offset = 0; offset < bytes;) {
+    if (starts_line(packets)) {
+      const unsigned written = write_packet_lines(packets, source + offset, bytes - offset, number);
+      packets += written;
+      offset += written * packet_bytes;
+      if (offset >= bytes) return;
     }
-    store_packet(&packets[0], order.packet(number));
+    store(packets++, packed(source + offset, bytes - offset, number));
+    offset += packet_bytes;
   }
 }
 
 bool take_reply(const Packet* replies, std::byte* to, unsigned bytes, std::uint32_t number, unsigned& next) {
-  while (take_four(replies + next, to + next * packet_bytes, bytes, next * packet_bytes, number)) next += 4;
+  if (starts_line(replies + next))
+    next += read_packet_lines(replies + next, to + next * packet_bytes, bytes - next * packet_bytes, number);
   for (unsigned offset = next * packet_bytes; offset < bytes; offset = ++next * packet_bytes) {
     const FourWords words = load(&replies[next]);
     if (words[3] != number) return false;

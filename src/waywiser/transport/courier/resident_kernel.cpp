@@ -15,11 +15,11 @@ constexpr Seconds goodbye = 1;
 
 std::uint64_t nanoseconds(Seconds seconds) { return static_cast<std::uint64_t>(seconds * 1e9); }
 
-void check(const CourierOptions& options) {
-  if (options.warps == 0 || options.warps > most_warps)
-    throw Error(ErrorKind::invalid_input, "courier: 1 to " + std::to_string(most_warps) + " warps are possible");
-  if (options.pollers == 0 || options.pollers > most_pollers)
-    throw Error(ErrorKind::invalid_input, "courier: 1 to " + std::to_string(most_pollers) + " pollers are possible");
+CourierShape check(CourierShape shape) {
+  if (shape.lanes == 0 || shape.lanes > most_lanes || shape.pollers == 0 || shape.pollers > most_pollers)
+    throw Error(ErrorKind::invalid_input, "courier: 1 to " + std::to_string(most_lanes) + " lanes with 1 to " +
+                                              std::to_string(most_pollers) + " pollers are possible");
+  return shape;
 }
 
 }  // namespace
@@ -30,9 +30,10 @@ ResidentKernel::ResidentKernel(Platform& platform, Place gpu, std::shared_ptr<co
       gpu_(gpu),
       stream_(platform.open_stream(gpu)),
       memory_(std::move(memory)),
-      region_(memory_->region().slice(offset, sizeof(Mailbox))),
-      box_(new (region_.data) Mailbox{}) {
-  check(options);
+      shape_(check(platform.backend() == "virtual_gpu" ? options.virtual_shape : options.shape)),
+      region_(memory_->region().slice(offset, shape_.lanes * sizeof(Mailbox))),
+      boxes_(reinterpret_cast<Mailbox*>(region_.data)) {
+  for (unsigned lane = 0; lane < shape_.lanes; ++lane) new (boxes_ + lane) Mailbox{};
 }
 
 ResidentKernel::~ResidentKernel() {
@@ -45,36 +46,35 @@ ResidentKernel::~ResidentKernel() {
   }
 }
 
-bool ResidentKernel::parked() const { return std::atomic_ref(box_->parked).load(std::memory_order_acquire) == launch_; }
+bool ResidentKernel::parked() const {
+  return std::atomic_ref(boxes_->parked).load(std::memory_order_acquire) == launch_;
+}
 
-void ResidentKernel::ensure_running(Deadline deadline) {
+void ResidentKernel::ensure_running() {
   if (!parked()) return;
-  if (launch_ != 0) stream_->synchronize(deadline);
+  if (launch_ != 0) stream_->synchronize(Deadline::in(options_.patience));
   ++launch_;
-  const CourierTerms terms{reinterpret_cast<Mailbox*>(stream_->reach(region_)),
-                           launch_,
-                           options_.pollers,
-                           static_cast<unsigned>(nanoseconds(options_.look_gap)),
-                           nanoseconds(options_.idle),
+  const CourierTerms terms{reinterpret_cast<Mailbox*>(stream_->reach(region_)), launch_,
+                           static_cast<unsigned>(nanoseconds(options_.look_gap)), nanoseconds(options_.idle),
                            nanoseconds(options_.residence)};
-  stream_->launch(courier_kernel(terms, options_.warps, options_.threads));
+  stream_->launch(courier_kernel(terms, shape_));
 }
 
 void ResidentKernel::attend(Deadline deadline) {
-  ensure_running(deadline);
+  ensure_running();
   if (deadline.passed())
     throw Error(ErrorKind::timeout, "courier: the resident kernel on " + text(gpu_) + " did not answer in time");
   static_cast<void>(stream_->done());
   std::this_thread::yield();
 }
 
-void ResidentKernel::end(Deadline deadline) {
+void ResidentKernel::end() {
   stop();
-  if (launch_ != 0) stream_->synchronize(deadline);
+  if (launch_ != 0) stream_->synchronize(Deadline::in(options_.patience));
 }
 
 void ResidentKernel::stop() {
-  if (!parked()) store_packet(&box_->orders[0].packets[end_packet], {{launch_, 0, 0}, 0});
+  if (!parked()) store_packet(&boxes_->orders[0].packets[end_packet], {{launch_, 0, 0}, 0});
 }
 
 }  // namespace waywiser

@@ -13,6 +13,8 @@ class CudaWarp {
   __device__ unsigned lane() const { return threadIdx.x % lanes; }
   __device__ unsigned index() const { return threadIdx.x / lanes; }
   __device__ unsigned count() const { return blockDim.x / lanes; }
+  __device__ unsigned block() const { return blockIdx.x; }
+  __device__ unsigned blocks() const { return gridDim.x; }
   __device__ std::uint32_t broadcast(std::uint32_t value) const { return __shfl_sync(0xffffffffu, value, 0); }
   __device__ bool all(bool value) const { return __all_sync(0xffffffffu, value) != 0; }
   __device__ std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return atomicAdd(word, value); }
@@ -64,9 +66,9 @@ class CudaWarp {
   }
 };
 
-__global__ void __launch_bounds__(most_warps * 32) courier(CourierTerms terms) {
+__global__ void __launch_bounds__(most_pollers* CudaWarp::lanes) courier(CourierTerms terms) {
   __shared__ CourierShared shared;
-  CudaWarp warp;
+  const CudaWarp warp;
   if (threadIdx.x == 0) CourierBody<CudaWarp>::prepare(warp, shared, terms);
   __syncthreads();
   CourierBody<CudaWarp>(warp, shared, terms).run();
@@ -74,9 +76,9 @@ __global__ void __launch_bounds__(most_warps * 32) courier(CourierTerms terms) {
 
 }  // namespace
 
-std::function<void(void*)> cuda_courier_launcher(const CourierTerms& terms, unsigned warps) {
+std::function<void(void*)> cuda_courier_launcher(const CourierTerms& terms, CourierShape shape) {
   return [=](void* stream) {
-    courier<<<1, warps * CudaWarp::lanes, 0, static_cast<cudaStream_t>(stream)>>>(terms);
+    courier<<<shape.lanes, shape.pollers * CudaWarp::lanes, 0, static_cast<cudaStream_t>(stream)>>>(terms);
     check_cuda(cudaGetLastError(), "launch of the courier kernel");
   };
 }

@@ -1,0 +1,123 @@
+#include "waywiser/transport/courier/lane_set.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "waywiser/transport/courier/packet_lines.hpp"
+#include "waywiser/transport/courier/packets.hpp"
+
+namespace waywiser {
+namespace {
+
+// Smaller shares are not worth another lane.
+constexpr unsigned inline_share = 256, following_share = 1024, get_share = most_reply;
+constexpr unsigned share_unit = 16;
+
+bool divides(unsigned unit, const std::byte* address, unsigned bytes) {
+  return reinterpret_cast<std::uintptr_t>(address) % unit == 0 && bytes % unit == 0;
+}
+
+Order put_order(std::byte* gpu, unsigned bytes) {
+  Task task = Task::put_staged;
+  if (bytes == 8 && divides(8, gpu, bytes))
+    task = Task::put_flag;
+  else if (bytes <= most_inline)
+    task = divides(4, gpu, bytes) ? Task::put_words : Task::put_bytes;
+  else if (bytes <= most_following && divides(4, gpu, bytes))
+    task = Task::put_following;
+  return {task, bytes, gpu};
+}
+
+Order get_order(const std::byte* gpu, unsigned bytes) {
+  Task task = Task::get_staged;
+  if (bytes <= most_reply) task = divides(4, gpu, bytes) ? Task::get_words : Task::get_bytes;
+  return {task, bytes, const_cast<std::byte*>(gpu)};
+}
+
+}  // namespace
+
+Bytes LaneSet::part_of(Bytes left) const { return std::min<Bytes>(left, shape_.lanes * staged_bytes); }
+
+LaneSet::Split LaneSet::split(Bytes part, unsigned worth_a_lane) const {
+  const auto bytes = static_cast<unsigned>(part);
+  const unsigned most = std::clamp(bytes / worth_a_lane, 1u, shape_.lanes);
+  const unsigned share = ((bytes + most - 1) / most + share_unit - 1) / share_unit * share_unit;
+  const unsigned lanes = (bytes + share - 1) / share;
+  return {lanes, share, bytes - (lanes - 1) * share};
+}
+
+LaneSet::Split LaneSet::split_put(Bytes part) const {
+  if (part <= most_inline) return {1, 0, static_cast<unsigned>(part)};
+  return split(part, part <= shape_.lanes * most_inline ? inline_share : following_share);
+}
+
+LaneSet::Split LaneSet::split_get(Bytes part) const { return split(part, get_share); }
+
+// All lanes have one copy of their orders before the next copies are made.
+void LaneSet::post_put(std::byte* gpu, const std::byte* source, Bytes part, std::uint32_t number) {
+  const Split split = split_put(part);
+  const auto order = [&](unsigned lane) { return put_order(gpu + lane * split.share, split.bytes(lane)); };
+  for (unsigned lane = 0; lane < split.lanes; ++lane)
+    if (order(lane).task == Task::put_staged)
+      std::memcpy(boxes_[lane].staged, source + lane * split.share, split.bytes(lane));
+  std::atomic_thread_fence(std::memory_order_release);
+  for (unsigned copy = 0; copy < shape_.pollers; ++copy)
+    for (unsigned lane = 0; lane < split.lanes; ++lane) {
+      Packet* packets = boxes_[lane].orders[copy].packets;
+      if (order(lane).task <= Task::put_bytes)
+        post_data(packets + first_data, source + lane * split.share, split.bytes(lane), number);
+      store_packet(packets, order(lane).packet(number));
+    }
+  for (unsigned lane = 0; lane < split.lanes; ++lane)
+    if (order(lane).task == Task::put_following) {
+      Packet* packets = boxes_[lane].following;
+      post_data(packets, source + lane * split.share, split.bytes(lane), number);
+      demote_lines(packets, split.bytes(lane) / packet_bytes);
+    }
+}
+
+bool LaneSet::put_done(Bytes part, std::uint32_t number) const { return all_have(&Mailbox::done, part, number); }
+
+bool LaneSet::put_arrived(Bytes part, std::uint32_t number) const { return all_have(&Mailbox::done_too, part, number); }
+
+bool LaneSet::all_have(std::uint32_t Mailbox::* word, Bytes part, std::uint32_t number) const {
+  const unsigned lanes = split_put(part).lanes;
+  for (unsigned lane = 0; lane < lanes; ++lane) {
+    const std::uint32_t done = std::atomic_ref(boxes_[lane].*word).load(std::memory_order_acquire);
+    if (static_cast<std::int32_t>(done - number) < 0) return false;
+  }
+  return true;
+}
+
+void LaneSet::post_get(const std::byte* gpu, Bytes part, std::uint32_t number) {
+  const Split split = split_get(part);
+  for (unsigned copy = 0; copy < shape_.pollers; ++copy)
+    for (unsigned lane = 0; lane < split.lanes; ++lane)
+      store_packet(boxes_[lane].orders[copy].packets,
+                   get_order(gpu + lane * split.share, split.bytes(lane)).packet(number));
+  taken_lanes_ = taken_packets_ = 0;
+}
+
+bool LaneSet::take(std::byte* to, Bytes part, std::uint32_t number) {
+  const Split split = split_get(part);
+  for (; taken_lanes_ < split.lanes; ++taken_lanes_, taken_packets_ = 0)
+    if (!take_share(boxes_[taken_lanes_], to + taken_lanes_ * split.share, split.bytes(taken_lanes_), number))
+      return false;
+  taken_lanes_ = 0;
+  return true;
+}
+
+bool LaneSet::take_share(Mailbox& box, std::byte* to, unsigned bytes, std::uint32_t number) {
+  if (bytes <= most_reply) return take_reply(box.replies, to, bytes, number, taken_packets_);
+  if (std::atomic_ref(box.done).load(std::memory_order_acquire) != number) return false;
+  std::memcpy(to, box.staged, bytes);
+  return true;
+}
+
+void LaneSet::answer(std::uint64_t value, std::uint32_t number) {
+  store_packet(boxes_->replies,
+               {{static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32), 0}, number});
+}
+
+}  // namespace waywiser
