@@ -1,5 +1,7 @@
 #include "waywiser/transport/courier/courier.hpp"
 
+#include <thread>
+
 #include "waywiser/base/error.hpp"
 #include "waywiser/transport/courier/courier_pair.hpp"
 
@@ -67,7 +69,13 @@ class Courier : public Transport {
     if (arrived()) return;
     const Deadline deadline = Deadline::in(options_.patience);
     for (unsigned spins = 1; !arrived(); ++spins)
-      if (spins % patience_spins == 0) kernel_.attend(deadline);
+      if (spins % patience_spins == 0) look(deadline);
+  }
+
+  void look(Deadline deadline) {
+    kernel_.attend();
+    if (deadline.passed()) throw Error(ErrorKind::timeout, "courier: " + kernel_.late_text());
+    std::this_thread::yield();
   }
 
   void send(std::byte* gpu, const std::byte* source, Bytes part) {

@@ -48,9 +48,14 @@ void GpuEnd::rest() {
 }
 
 // Either kernel may have parked before its message came.
-void GpuEnd::look_after(Deadline deadline) {
-  if (!awaited_.empty()) up_.attend(deadline);
-  if (!sends_.empty()) down_.attend(deadline);
+void GpuEnd::look_after() {
+  if (!awaited_.empty()) up_.attend();
+  if (!sends_.empty()) down_.attend();
+}
+
+std::string GpuEnd::late_text() {
+  const bool kernel = !sends_.empty() && sends_.front().source != nullptr && read(desk_.down->done) != number_;
+  return kernel ? down_.late_text() : PairEnd::late_text();
 }
 
 void GpuEnd::progress() {

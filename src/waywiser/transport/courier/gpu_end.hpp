@@ -22,7 +22,8 @@ class GpuEnd : public PairEnd {
  protected:
   void progress() override;
   bool idle() const override { return sends_.empty() && awaited_.empty(); }
-  void look_after(Deadline deadline) override;
+  void look_after() override;
+  std::string late_text() override;
 
  private:
   struct Send {

@@ -35,6 +35,11 @@ void HostEnd::progress() {
   if (!sends_.empty()) push_on();
 }
 
+std::string HostEnd::late_text() {
+  const bool kernel = !sends_.empty() && sends_.front().posted != sends_.front().done;
+  return kernel ? "the resident kernel of the peer process did not answer in time" : PairEnd::late_text();
+}
+
 void HostEnd::push_on() {
   Send& send = sends_.front();
   if (send.done != send.posted) {

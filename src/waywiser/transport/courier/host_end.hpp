@@ -20,6 +20,7 @@ class HostEnd : public PairEnd {
  protected:
   void progress() override;
   bool idle() const override { return sends_.empty() && receives_.empty(); }
+  std::string late_text() override;
 
  private:
   struct Send {

@@ -9,12 +9,12 @@ void PairEnd::finish(Stream&, Deadline deadline) {
 }
 
 void PairEnd::look(Deadline deadline) {
-  look_after(deadline);
+  look_after();
   if (peer_.peer_ended()) {
     progress();  // what it did at last
     if (!idle()) throw Error(ErrorKind::io, name_ + ": the peer process ended");
   }
-  if (deadline.passed()) throw Error(ErrorKind::timeout, name_ + ": the peer process does not answer");
+  if (deadline.passed()) throw Error(ErrorKind::timeout, name_ + ": " + late_text());
   ::sched_yield();
 }
 

@@ -21,7 +21,9 @@ class PairEnd : public Transport {
   virtual void progress() = 0;
   virtual bool idle() const = 0;
   // Now and then while waiting.
-  virtual void look_after(Deadline) {}
+  virtual void look_after() {}
+  // Who is to blame when the time is over.
+  virtual std::string late_text() { return "the peer process does not answer"; }
 
   const std::string& name() const noexcept { return name_; }
   void check(ConstRegion destination, ConstRegion source, const Stream& stream) const;

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <new>
-#include <thread>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/transport/courier/courier_kernel.hpp"
@@ -60,12 +59,9 @@ void ResidentKernel::ensure_running() {
   stream_->launch(courier_kernel(terms, shape_));
 }
 
-void ResidentKernel::attend(Deadline deadline) {
+void ResidentKernel::attend() {
   ensure_running();
-  if (deadline.passed())
-    throw Error(ErrorKind::timeout, "courier: the resident kernel on " + text(gpu_) + " did not answer in time");
   static_cast<void>(stream_->done());
-  std::this_thread::yield();
 }
 
 void ResidentKernel::end() {

@@ -33,9 +33,10 @@ class ResidentKernel {
   Stream& stream() noexcept { return *stream_; }
   // Starts it when it is not running. Throws timeout when the launch before does not end.
   void ensure_running();
-  // While waiting for an answer: starts it again if it parked just before the message came. Throws timeout, or device
-  // when the kernel failed.
-  void attend(Deadline deadline);
+  // While waiting for an answer: starts it again if it parked just before the message came. Throws device when the
+  // kernel failed.
+  void attend();
+  std::string late_text() const { return "the resident kernel on " + text(gpu_) + " did not answer in time"; }
   // Waits until it has ended. Throws timeout.
   void end();
 
