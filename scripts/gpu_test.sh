@@ -52,7 +52,9 @@ for name in $stages; do
     tune)
       stage setup 240 scripts/setup --offline && stage pytest 180 .venv/bin/python -m pytest -q tests/python -k "gpu or cuda"
       stage tune 600 bash -c tune ;;
-    bench) stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'" ;;
+    bench)
+      stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'"
+      stage courier 60 bash -c "'$build/benchmarks/courier_benchmark' >'$work/courier_benchmark.json'" ;;
     *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench" >&2; exit 2 ;;
   esac
 done
