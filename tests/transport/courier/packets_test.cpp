@@ -60,7 +60,7 @@ TEST(Packets, AreTheSameWithVectorsOfALine) {
   const unsigned written = write_packet_lines(wide.front().packets, source.data(), 140, 3);
   if (written == 0) GTEST_SKIP() << "this processor has no such vectors";
   EXPECT_EQ(written, 8u);
-  for (unsigned i = 0; i < written; ++i)
+  for (Bytes i = 0; i < written; ++i)
     post_data(narrow.front().packets + i, source.data() + i * packet_bytes, packet_bytes, 3);
   EXPECT_EQ(std::memcmp(wide.data(), narrow.data(), sizeof(Packet) * written), 0);
 }

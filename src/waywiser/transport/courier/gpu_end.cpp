@@ -6,7 +6,7 @@
 #include "waywiser/transport/courier/packets.hpp"
 
 namespace waywiser {
-GpuEnd::GpuEnd(const Path& path, PeerChannel& peer, Platform& platform, std::shared_ptr<const Memory> memory,
+GpuEnd::GpuEnd(const Path& path, PeerChannel& peer, Platform& platform, const std::shared_ptr<const Memory>& memory,
                const CourierOptions& options)
     : PairEnd(path, peer),
       options_(options),

@@ -10,7 +10,7 @@ namespace waywiser {
 // The end that owns the GPU memory and the desk, and runs a kernel for each direction that is used.
 class GpuEnd : public PairEnd {
  public:
-  GpuEnd(const Path& path, PeerChannel& peer, Platform& platform, std::shared_ptr<const Memory> memory,
+  GpuEnd(const Path& path, PeerChannel& peer, Platform& platform, const std::shared_ptr<const Memory>& memory,
          const CourierOptions& options);
 
   void put(Region destination, ConstRegion source, Stream& stream) override;

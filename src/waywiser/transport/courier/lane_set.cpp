@@ -37,19 +37,18 @@ Order get_order(const std::byte* gpu, unsigned bytes) {
 
 }  // namespace
 
-Bytes LaneSet::part_of(Bytes left) const { return std::min<Bytes>(left, shape_.lanes * staged_bytes); }
+Bytes LaneSet::part_of(Bytes left) const { return std::min(left, Bytes{shape_.lanes} * staged_bytes); }
 
 LaneSet::Split LaneSet::split(Bytes part, unsigned worth_a_lane) const {
-  const auto bytes = static_cast<unsigned>(part);
-  const unsigned most = std::clamp(bytes / worth_a_lane, 1u, shape_.lanes);
-  const unsigned share = ((bytes + most - 1) / most + share_unit - 1) / share_unit * share_unit;
-  const unsigned lanes = (bytes + share - 1) / share;
-  return {lanes, share, bytes - (lanes - 1) * share};
+  const Bytes most = std::clamp<Bytes>(part / worth_a_lane, 1, shape_.lanes);
+  const Bytes share = ((part + most - 1) / most + share_unit - 1) / share_unit * share_unit;
+  const Bytes lanes = (part + share - 1) / share;
+  return {static_cast<unsigned>(lanes), share, part - (lanes - 1) * share};
 }
 
 LaneSet::Split LaneSet::split_put(Bytes part) const {
-  if (part <= most_inline) return {1, 0, static_cast<unsigned>(part)};
-  return split(part, part <= shape_.lanes * most_inline ? inline_share : following_share);
+  if (part <= most_inline) return {1, 0, part};
+  return split(part, part <= Bytes{shape_.lanes} * most_inline ? inline_share : following_share);
 }
 
 LaneSet::Split LaneSet::split_get(Bytes part) const { return split(part, get_share); }
@@ -57,22 +56,22 @@ LaneSet::Split LaneSet::split_get(Bytes part) const { return split(part, get_sha
 // All lanes have one copy of their orders before the next copies are made.
 void LaneSet::post_put(std::byte* gpu, const std::byte* source, Bytes part, std::uint32_t number) {
   const Split split = split_put(part);
-  const auto order = [&](unsigned lane) { return put_order(gpu + lane * split.share, split.bytes(lane)); };
+  const auto order = [&](unsigned lane) { return put_order(gpu + split.offset(lane), split.bytes(lane)); };
   for (unsigned lane = 0; lane < split.lanes; ++lane)
     if (order(lane).task == Task::put_staged)
-      std::memcpy(boxes_[lane].staged, source + lane * split.share, split.bytes(lane));
+      std::memcpy(boxes_[lane].staged, source + split.offset(lane), split.bytes(lane));
   std::atomic_thread_fence(std::memory_order_release);
   for (unsigned copy = 0; copy < shape_.pollers; ++copy)
     for (unsigned lane = 0; lane < split.lanes; ++lane) {
       Packet* packets = boxes_[lane].orders[copy].packets;
       if (order(lane).task <= Task::put_bytes)
-        post_data(packets + first_data, source + lane * split.share, split.bytes(lane), number);
+        post_data(packets + first_data, source + split.offset(lane), split.bytes(lane), number);
       store_packet(packets, order(lane).packet(number));
     }
   for (unsigned lane = 0; lane < split.lanes; ++lane)
     if (order(lane).task == Task::put_following) {
       Packet* packets = boxes_[lane].following;
-      post_data(packets, source + lane * split.share, split.bytes(lane), number);
+      post_data(packets, source + split.offset(lane), split.bytes(lane), number);
       demote_lines(packets, split.bytes(lane) / packet_bytes);
     }
 }
@@ -95,14 +94,14 @@ void LaneSet::post_get(const std::byte* gpu, Bytes part, std::uint32_t number) {
   for (unsigned copy = 0; copy < shape_.pollers; ++copy)
     for (unsigned lane = 0; lane < split.lanes; ++lane)
       store_packet(boxes_[lane].orders[copy].packets,
-                   get_order(gpu + lane * split.share, split.bytes(lane)).packet(number));
+                   get_order(gpu + split.offset(lane), split.bytes(lane)).packet(number));
   taken_lanes_ = taken_packets_ = 0;
 }
 
 bool LaneSet::take(std::byte* to, Bytes part, std::uint32_t number) {
   const Split split = split_get(part);
   for (; taken_lanes_ < split.lanes; ++taken_lanes_, taken_packets_ = 0)
-    if (!take_share(boxes_[taken_lanes_], to + taken_lanes_ * split.share, split.bytes(taken_lanes_), number))
+    if (!take_share(boxes_[taken_lanes_], to + split.offset(taken_lanes_), split.bytes(taken_lanes_), number))
       return false;
   taken_lanes_ = 0;
   return true;

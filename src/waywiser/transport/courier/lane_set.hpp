@@ -26,8 +26,10 @@ class LaneSet {
 
  private:
   struct Split {
-    unsigned lanes, share, last;  // bytes of each lane, and of the last
-    unsigned bytes(unsigned lane) const { return lane + 1 == lanes ? last : share; }
+    unsigned lanes;
+    Bytes share, last;  // of each lane, and of the last
+    Bytes offset(unsigned lane) const { return lane * share; }
+    unsigned bytes(unsigned lane) const { return static_cast<unsigned>(lane + 1 == lanes ? last : share); }
   };
   Split split(Bytes part, unsigned worth_a_lane) const;
   Split split_put(Bytes part) const;

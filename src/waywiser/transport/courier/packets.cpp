@@ -67,8 +67,9 @@ void post_data(Packet* packets, const std::byte* source, unsigned bytes, std::ui
 }
 
 bool take_reply(const Packet* replies, std::byte* to, unsigned bytes, std::uint32_t number, unsigned& next) {
+  const Bytes first = Bytes{next} * packet_bytes;
   if (starts_line(replies + next))
-    next += read_packet_lines(replies + next, to + next * packet_bytes, bytes - next * packet_bytes, number);
+    next += read_packet_lines(replies + next, to + first, bytes - static_cast<unsigned>(first), number);
   for (unsigned offset = next * packet_bytes; offset < bytes; offset = ++next * packet_bytes) {
     const FourWords words = load(&replies[next]);
     if (words[3] != number) return false;
