@@ -17,7 +17,7 @@ namespace {
 // the rest.
 constexpr double search_share = 0.2, grid_share = 0.6, second_share = 0.75, refine_share = 0.9;
 constexpr int most_passes = 8, most_looks = 4;
-constexpr double close = 1.5, any = 1e9;  // times the fastest: paths that another look is for
+constexpr double close = 2;  // times the fastest: paths that another look is for
 
 // Paths that are compared at one size.
 struct Group {
@@ -55,7 +55,7 @@ class Campaign {
       for (Work& work : found_.work) admission_.admit(work, search_share);
       measure_grid(grid);
       for (const Group& group : grid) {
-        look_again(group, second_share, close);
+        look_again(group, second_share);
         watch_.finish_step();
       }
       refine();
@@ -131,11 +131,11 @@ class Campaign {
   }
 
   // Some time later, for a disturbance may last longer than a comparison. What earlier runs measured stays as it is.
-  bool look_again(const Group& group, double until, double within) {
+  bool look_again(const Group& group, double until) {
     const auto& [number, operation, bytes] = group;
     const auto looks = looks_.find(group);
     if (looks == looks_.end() || watch_.stopped()) return false;
-    const std::vector<Path> paths = close_at(found_.points, found_.work[number].paths, operation, bytes, within);
+    const std::vector<Path> paths = close_at(found_.points, found_.work[number].paths, operation, bytes, close);
     const Effort wanted = effort(bytes, watch_.left(until) / 20);
     if (paths.size() < 2 || watch_.left(until) <= comparer_.again_seconds(paths, operation, bytes, wanted))
       return false;
@@ -158,18 +158,18 @@ class Campaign {
     watch_.finish_step();
   }
 
-  // One more look wherever looks did not agree; at all paths where a larger message took less. False when there is
-  // nothing left to do.
+  // One more look wherever a larger message took less, then wherever looks did not agree. False when there is nothing
+  // left to do.
   bool look_at_doubtful() {
-    std::vector<std::pair<Group, double>> again;
+    std::vector<Group> again;
     for (const auto& [group, looks] : looks_)
-      if (looks.count < most_looks && !looks.agreed) again.emplace_back(group, close);
+      if (looks.count < most_looks && doubtful(group)) again.push_back(group);
     for (const auto& [group, looks] : looks_)
-      if (looks.count < most_looks && doubtful(group)) again.emplace_back(group, any);
+      if (looks.count < most_looks && !looks.agreed) again.push_back(group);
     watch_.expect(static_cast<int>(again.size()));
     int looked = 0;
-    for (const auto& [group, within] : again) {
-      looked += look_again(group, 1, within);
+    for (const Group& group : again) {
+      looked += look_again(group, 1);
       watch_.finish_step();
     }
     return looked > 0;

@@ -37,7 +37,11 @@ std::vector<Path> close_at(const PointStore& store, const std::vector<Path>& pat
   std::vector<Path> close;
   std::ranges::copy_if(paths, std::back_inserter(close), [&](const Path& path) {
     const Point* point = store.find(path, operation, bytes);
-    return point != nullptr && point->seconds <= within * best;
+    if (point == nullptr) return false;
+    Seconds possible = point->seconds;
+    for (const Point& larger : store.points(path, operation))
+      if (larger.bytes > bytes) possible = std::min(possible, larger.seconds);
+    return possible <= within * best;
   });
   return close;
 }

@@ -8,7 +8,8 @@ namespace waywiser {
 
 // The paths that may matter at a size, judging by what was measured near it; in the order of `paths`.
 
-// Measured there, and at most `within` times as slow as the fastest.
+// Measured there, and at most `within` times as slow as the fastest; what a larger message took counts, if it is less,
+// for a smaller one needs no longer: it was disturbed.
 std::vector<Path> close_at(const PointStore& store, const std::vector<Path>& paths, Operation operation, Bytes bytes,
                            double within);
 
