@@ -6,7 +6,7 @@ namespace waywiser {
 namespace {
 
 constexpr double hopeless = 2.5, hopeless_when_large = 4;
-constexpr Bytes near_sizes = 16;  // a ratio
+constexpr Bytes near_sizes = 256;  // a ratio
 
 // 0: nothing was measured.
 Seconds fastest(const PointStore& store, const std::vector<Path>& paths, Operation operation, Bytes bytes) {

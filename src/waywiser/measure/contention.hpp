@@ -14,7 +14,7 @@ std::vector<Path> close_at(const PointStore& store, const std::vector<Path>& pat
                            double within);
 
 // All but those that took more than 2.5 times the fastest at a smaller and at a larger size, these within a factor of
-// 16; from `large` on, where messages take long: all but those that took more than 4 times the fastest at the next
+// 256; from `large` on, where messages take long: all but those that took more than 4 times the fastest at the next
 // smaller size.
 std::vector<Path> promising_at(const PointStore& store, const std::vector<Path>& paths, Operation operation,
                                Bytes bytes, Bytes large);
