@@ -128,6 +128,7 @@ def test_run_repairs_the_environment_and_binds(tmp_path: Path) -> None:
     lines = [line.split() for line in done.stdout.splitlines()]
     assert [line[:2] for line in lines] == [["None", "9000MBs"]] * 2
     assert _core.discover().ids("gpu") or all(cpus <= int(line[2]) <= cpus + 1 for line in lines)
+    assert done.stderr.count("UCX_TLS is removed") == 1
     plain = run_cli("--plain", *arguments[2:], UCX_TLS="tcp")
     assert plain.stdout.split()[:2] == ["tcp", "None"]
 
@@ -138,6 +139,7 @@ def test_run_inside_a_job_is_for_its_own_rank(tmp_path: Path) -> None:
     show = "import os; print(os.environ.get('WAYWISER_RANK'), os.environ['OMPI_COMM_WORLD_RANK'])"
     done = run_cli("--output", str(tmp_path), sys.executable, "-c", show, **told)
     assert (done.returncode, done.stdout) == (0, "None 5\n"), done.stderr
+    assert done.stderr == ""
     shown = run_cli("--dry-run", "--output", str(tmp_path), "x", **told)
     assert "binding only" in shown.stdout and shown.stdout.splitlines()[2].split()[0] == "1"
 

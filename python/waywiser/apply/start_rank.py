@@ -12,6 +12,7 @@ from pathlib import Path
 
 from waywiser.apply.rank_setup import RankSetup, setup_for
 from waywiser.apply.store import kept
+from waywiser.checked import clean
 from waywiser.errors import InputError, exit_code
 
 # Rank on the node and ranks of the node, as launchers tell them.
@@ -65,7 +66,11 @@ def main() -> None:
     """Arguments: folder of results, program, its arguments."""
     try:
         rank, size = local_rank(os.environ)
-        become(setup_here(Path(sys.argv[1]), rank, size, os.environ), sys.argv[2:])
+        setup = setup_here(Path(sys.argv[1]), rank, size, os.environ)
+        # A file of messages is for the program's; that nothing is known is for people only.
+        for line in setup.why if rank == 0 and (setup.removed or sys.stderr.isatty()) else ():
+            print(f"waywiser: {clean(line)}", file=sys.stderr, flush=True)
+        become(setup, sys.argv[2:])
     except Exception as error:
         print(f"waywiser: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(exit_code(error))
