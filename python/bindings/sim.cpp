@@ -8,6 +8,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/policy/verification.hpp"
 #include "waywiser/sim/collective_request.hpp"
+#include "waywiser/sim/flow_problem.hpp"
 #include "waywiser/sim/request.hpp"
 #include "waywiser/sim/simulated_meter.hpp"
 
@@ -17,12 +18,14 @@ using namespace waywiser;
 
 namespace {
 
-// `costs_json`: {"parts": a file of parts, "values": {name: number} on top of it}.
+// `costs_json`: {"parts": a file of parts, "values": {name: number} on top of it, "curves": of a calibration}.
 sim::NodeModel node_model(const Topology& topology, const std::string& costs_json) {
   const Json costs = parse_json(costs_json, "costs");
   sim::Costs found = sim::costs_of(topology, require(costs, "parts", "costs"), "parts");
   if (costs.contains("values")) sim::apply(found, costs.at("values"), "costs");
-  return {topology, std::move(found)};
+  sim::Curves curves;
+  if (costs.contains("curves")) curves = sim::curves_from_json(costs.at("curves"), "curves");
+  return {topology, std::move(found), std::move(curves)};
 }
 
 using Simulation = Json (*)(const sim::NodeModel&, const Json&, const ProgressCallback&);
@@ -92,6 +95,9 @@ void bind_sim(nb::module_& m) {
   m.def("simulate", simulate_json<sim::simulate_paths>, "topology"_a, "costs_json"_a, "request_json"_a,
         "progress"_a.none() = nb::none(),
         "Times paths on nodes that are not here; request and answer as in sim/request.hpp. Raises Error.");
+  m.def(
+      "simulate_flows", [](const std::string& problem) { return sim::flow_ends(parse_json(problem, "flows")).dump(); },
+      "problem_json"_a, "When each of some flows over shared links ends; see sim/flow_problem.hpp. Raises Error.");
   m.def("measure_simulated", measure_json, "topology"_a, "costs_json"_a, "options_json"_a,
         "previous_profile_json"_a.none() = nb::none(), "progress"_a.none() = nb::none(),
         "What `measure` does, with simulated times; the profile says so. Raises Error.");

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import waywiser._core as _core
@@ -31,6 +32,7 @@ class Request:
     backend: str = "auto"
     machine: str | None = None
     fresh: bool = False
+    costs_file: Path | None = None  # of `waywiser calibrate`
 
     def check(self) -> None:
         """Raises InputError for what cannot be done, before anything is measured."""
@@ -41,6 +43,9 @@ class Request:
                 raise InputError(f"--operations {operation!r}: write some of {','.join(OPERATIONS)}")
         if self.machine is not None and self.backend not in ("auto", "virtual_gpu"):
             raise InputError(f"--backend {self.backend} is this machine's: it cannot measure --machine {self.machine}")
+
+        if self.costs_file is not None and self.kind != "simulated":
+            raise InputError(f"--costs {self.costs_file}: is for a simulated machine: write --machine too")
 
     @property
     def kind(self) -> str:
@@ -53,7 +58,9 @@ class Request:
         """What the simulator needs besides the topology; None where times are not simulated."""
         from waywiser.simulator.costs import costs_json
 
-        return costs_json({}, topology.name) if self.kind == "simulated" else None
+        if self.kind != "simulated":
+            return None
+        return costs_json({}, topology.name, self.costs_file)
 
     def options(self) -> dict[str, Any]:
         """For the core."""

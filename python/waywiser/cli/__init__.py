@@ -20,6 +20,7 @@ from waywiser.errors import BAD_INPUT, INTERRUPTED, exit_code
 VERBS: dict[str, str] = {
     "topology": "Show this machine or a recorded one, or convert its description.",
     "place": "Find the best-connected GPUs.",
+    "calibrate": "Fit the simulator to what was measured on a machine.",
     "simulate": "Predict times on a machine or cluster that is not here.",
     "tune": "Discover, measure, choose, verify, report: everything.",
     "measure": "Measure every road between two memories.",

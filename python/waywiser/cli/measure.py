@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from waywiser.campaign import Request, measure_into, operations_in
-from waywiser.cli.options import Backend, Budget, Output, Quick
+from waywiser.cli.options import Backend, Budget, Costs, Output, Quick
 from waywiser.errors import InputError
 from waywiser.profile import warning
 from waywiser.results import DEFAULT, Results
@@ -27,6 +27,7 @@ def measure(
         str | None,
         typer.Option(metavar="NAME|FILE", help="Simulate this machine; with virtual GPUs: its peers."),
     ] = None,
+    costs: Costs = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
     form: Annotated[str | None, typer.Option("--format", metavar="table|json|csv", help="Print every figure.")] = None,
     peers: Annotated[bool, typer.Option("--peers", help="The classic report on peer access between GPUs.")] = False,
@@ -36,7 +37,7 @@ def measure(
         raise InputError(f"--pairs {pairs!r}: write class or all")
     if form not in (None, "table", "json", "csv"):
         raise InputError(f"--format {form!r}: write table, json or csv")
-    request = Request(quick, budget, pairs == "all", operations_in(operations), backend, machine, fresh)
+    request = Request(quick, budget, pairs == "all", operations_in(operations), backend, machine, fresh, costs)
     request.check()
     results = Results(output)
     results.make_writable()

@@ -21,6 +21,9 @@ Recorded = Annotated[
 Budget = Annotated[
     float | None, typer.Option("--budget", min=1.0, max=86400.0, metavar="SECONDS", help="Time to spend on measuring.")
 ]
+Costs = Annotated[
+    Path | None, typer.Option("--costs", metavar="FILE", help="Of waywiser calibrate, for a simulated machine.")
+]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and samples: under a minute.")]
 Backend = Annotated[str, typer.Option("--backend", metavar="auto|cuda|host|virtual_gpu", help="What to measure.")]
 

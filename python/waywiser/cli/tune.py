@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from waywiser.campaign import Request, measure_into
-from waywiser.cli.options import Backend, Budget, Output, Quick
+from waywiser.cli.options import Backend, Budget, Costs, Output, Quick
 from waywiser.results import DEFAULT, Results, recorded_machines
 
 _MEASURING = 0.8  # of the budget; verification takes the rest
@@ -28,6 +28,7 @@ def tune(
         str | None,
         typer.Option(metavar="NAME|FILE", help="Simulate this machine; with virtual GPUs: its peers."),
     ] = None,
+    costs: Costs = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
 ) -> None:
     """Discover this machine, measure its roads, choose the best, verify the choices, write the report."""
@@ -35,8 +36,8 @@ def tune(
     from waywiser.report.terminal import print_result
 
     start = time.monotonic()
-    measuring = budget * _MEASURING if budget else (_QUICK_SECONDS if quick else None)
-    request = Request(quick, measuring, backend=backend, machine=machine, fresh=fresh)
+    measuring = budget * _MEASURING if budget else (_QUICK_SECONDS if quick and machine is None else None)
+    request = Request(quick, measuring, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
     request.check()
     results = Results(output)
     results.make_writable()

@@ -182,3 +182,15 @@ def published_markdown(rows: Sequence[Row]) -> str:
         cells = [row.machine, row.finding, published, f"{row.predicted:.3g}", row.unit, f"{100 * row.error:+.0f} %"]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def errors_table(errors: dict[str, dict[str, float]], machine: str) -> Table:
+    """How far predictions are from the measurements of a calibration."""
+    shown = table(
+        "prediction of", ">median error", ">90 % of points below", ">points", title=f"Calibration to {machine}"
+    )
+    for name, error in errors.items():
+        if error:
+            cells = (f"{100 * error['median']:.1f} %", f"{100 * error['p90']:.0f} %", str(int(error["points"])))
+            shown.add_row(name, *cells)
+    return shown

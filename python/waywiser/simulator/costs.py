@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from waywiser.errors import InputError
+from waywiser.files import parse_json, read_bytes
 
+COSTS, COSTS_VERSION = "waywiser.costs", 1
 # Rates of a port and direction in bytes per second, as sold.
 PORTS = {"edr100": 12.5e9, "hdr200": 25e9, "ndr400": 50e9, "xdr800": 100e9}
 # Headers of 4 KB packets, as in the machine files.
@@ -30,10 +33,19 @@ def calibrated(machine: str) -> dict[str, Any]:
     return found
 
 
-def costs_json(values: dict[str, Any], machine: str = "") -> str:
-    """What the core wants: the parts, then what was calibrated for the machine, then `values`."""
-    fitted = {name: entry["value"] for name, entry in calibrated(machine).get("values", {}).items()}
-    return json.dumps({"parts": parts(), "values": {**fitted, **values}})
+def read_costs(file: Path) -> dict[str, Any]:
+    """The values and curves of a file of `waywiser calibrate`. Raises InputError."""
+    found: dict[str, Any] = parse_json(read_bytes(file), str(file), COSTS, COSTS_VERSION)
+    if not isinstance(found.get("values"), dict) or not isinstance(found.get("curves"), list):
+        raise InputError(f"{file}: 'values' must be an object and 'curves' a list")
+    return found
+
+
+def costs_json(values: dict[str, Any], machine: str = "", file: Path | None = None) -> str:
+    """What the core wants: the parts, then what was calibrated (in `file`, or for the machine), then `values`."""
+    fitted = read_costs(file) if file is not None else calibrated(machine)
+    found = {"parts": parts(), "values": {**fitted.get("values", {}), **values}, "curves": fitted.get("curves", [])}
+    return json.dumps(found)
 
 
 def settings_in(texts: list[str]) -> tuple[dict[str, float], float | None]:

@@ -31,8 +31,8 @@ BytesPerSecond capacity_of(const Link& link, const Costs& costs) {
 
 }  // namespace
 
-NodeModel::NodeModel(Topology topology, Costs costs)
-    : topology_(std::move(topology)), costs_(std::move(costs)), graph_(topology_) {
+NodeModel::NodeModel(Topology topology, Costs costs, Curves curves)
+    : topology_(std::move(topology)), costs_(std::move(costs)), curves_(std::move(curves)), graph_(topology_) {
   for (const Link& link : topology_.links) add_link(link);
   for (const Device& device : topology_.devices) {
     if (device.kind == "gpu") add(device.id, attribute(device, "memory_bandwidth") * costs_["gpu.memory_share"]);

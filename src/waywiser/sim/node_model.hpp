@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "waywiser/sim/costs.hpp"
+#include "waywiser/sim/curves.hpp"
 #include "waywiser/sim/flow_network.hpp"
 #include "waywiser/topology/graph.hpp"
 
@@ -24,8 +25,8 @@ struct Road {
 // capacity of its CPU generation (costs cpu.p2p_read, cpu.p2p_write, cpu.p2p_socket; nothing when they are 0).
 class NodeModel {
  public:
-  // Keeps a copy of both.
-  NodeModel(Topology topology, Costs costs);
+  // Keeps copies.
+  NodeModel(Topology topology, Costs costs, Curves curves = {});
   NodeModel(const NodeModel&) = delete;
   NodeModel& operator=(const NodeModel&) = delete;
 
@@ -44,6 +45,8 @@ class NodeModel {
   const Topology& topology() const noexcept { return topology_; }
   const Graph& graph() const noexcept { return graph_; }
   const Costs& costs() const noexcept { return costs_; }
+  // For paths within the node.
+  const Curves& curves() const noexcept { return curves_; }
 
  private:
   void add(const std::string& name, BytesPerSecond capacity);
@@ -54,6 +57,7 @@ class NodeModel {
 
   Topology topology_;
   Costs costs_;
+  Curves curves_;
   Graph graph_;
   std::vector<BytesPerSecond> capacities_;
   std::vector<std::string> names_;

@@ -28,18 +28,10 @@ std::vector<SickLink> sick_links(const Json& value, std::string_view what) {
 struct Wanted {
   Path path;
   int from_node = 0, to_node = 0;
+  std::vector<Bytes> sizes;  // empty: those of the request
+  std::optional<Operation> only;
+  std::vector<std::pair<Spot, Spot>> pairs;  // of `loaded`
 };
-
-std::vector<Wanted> wanted(const Json& request, int nodes) {
-  std::vector<Wanted> found;
-  const Json& paths = require_array(request, "paths", "request");
-  if (paths.size() > most_paths) throw Error(ErrorKind::invalid_input, "request: more than 1024 paths");
-  for (const Json& entry : paths)
-    found.push_back({path_from_json(require(entry, "path", "request"), "request"),
-                     integer_or(entry, "from_node", 0, 0, nodes - 1, "request"),
-                     integer_or(entry, "to_node", 0, 0, nodes - 1, "request")});
-  return found;
-}
 
 std::vector<Bytes> sizes_of(const Json& request) {
   std::vector<Bytes> sizes;
@@ -52,6 +44,33 @@ std::vector<Bytes> sizes_of(const Json& request) {
   return sizes;
 }
 
+Wanted wanted_one(const Json& entry, int nodes) {
+  Wanted one{path_from_json(require(entry, "path", "request"), "request"),
+             integer_or(entry, "from_node", 0, 0, nodes - 1, "request"),
+             integer_or(entry, "to_node", 0, 0, nodes - 1, "request"),
+             {},
+             {},
+             {}};
+  if (entry.contains("sizes")) one.sizes = sizes_of(entry);
+  if (entry.contains("operation")) one.only = parse_operation(require_string(entry, "operation", "request"));
+  if (!entry.contains("pairs")) return one;
+  for (const Json& pair : require_array(entry, "pairs", "request")) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
+      throw Error(ErrorKind::invalid_input, "request: a pair is a list of two places");
+    const Place source = parse_place(pair[0].get<std::string>()), target = parse_place(pair[1].get<std::string>());
+    one.pairs.push_back({{one.from_node, text(source)}, {one.to_node, text(target)}});
+  }
+  return one;
+}
+
+std::vector<Wanted> wanted(const Json& request, int nodes) {
+  std::vector<Wanted> found;
+  const Json& paths = require_array(request, "paths", "request");
+  if (paths.size() > most_paths) throw Error(ErrorKind::invalid_input, "request: more than 1024 paths");
+  for (const Json& entry : paths) found.push_back(wanted_one(entry, nodes));
+  return found;
+}
+
 class Sweep {
  public:
   Sweep(const NodeModel& node, ClusterSpec cluster, const Json& request, const ProgressCallback& progress)
@@ -60,18 +79,18 @@ class Sweep {
   }
 
   Json one(const Wanted& what, Operation operation) {
-    Trial trial{
-        what.path, {what.from_node, text(what.path.source)}, {what.to_node, text(what.path.destination)}, operation, 0,
-        {}};
+    const Spot from{what.from_node, text(what.path.source)}, to{what.to_node, text(what.path.destination)};
+    Trial trial{what.path, from, to, operation, 0, what.pairs};
+    const std::vector<Bytes>& sizes = what.sizes.empty() ? sizes_ : what.sizes;
     Json result{{"path", to_json(what.path)}, {"label", label(what.path)}, {"operation", name(operation)}};
     Json points = Json::array();
     try {
-      for (const Bytes bytes : sizes_) {
+      for (const Bytes bytes : sizes) {
         if (!keep_on(label(what.path) + " " + format_bytes(bytes))) break;
         trial.bytes = bytes;
         Trace trace;
         trace.title = label(what.path) + " " + format_bytes(bytes);
-        const bool traced = tracing_ && bytes == sizes_.back();
+        const bool traced = tracing_ && bytes == sizes.back();
         const Timed timed = simulate(node_, cluster_, trial, traced ? &trace : nullptr);
         points.push_back({{"bytes", bytes}, {"seconds", timed.seconds}, {"cpu_seconds", timed.cpu_seconds}});
         if (traced) result["trace"] = chrome_trace(trace);
@@ -135,7 +154,9 @@ Json simulate_paths(const NodeModel& node, const Json& request, const ProgressCa
   Json results = Json::array();
   for (const Json& operation : operations)
     for (const Wanted& what : paths)
-      results.push_back(sweep.one(what, parse_operation(operation.is_string() ? operation.get<std::string>() : "?")));
+      if (const Operation asked = parse_operation(operation.is_string() ? operation.get<std::string>() : "?");
+          !what.only || *what.only == asked)
+        results.push_back(sweep.one(what, asked));
   return {{"simulated", true}, {"machine", node.topology().name}, {"results", std::move(results)}};
 }
 

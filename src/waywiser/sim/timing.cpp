@@ -59,14 +59,15 @@ Timed simulate(const NodeModel& node, const ClusterSpec& cluster, const Trial& t
   Timed timed;
   if (trial.operation == Operation::latency) {
     timed.seconds = run(node, cluster, trial, 1, trace, timed);
-    return timed;
+  } else {
+    const int many = length(trial), few = many / 3;
+    const Seconds first = run(node, cluster, trial, few, nullptr, timed);
+    const Seconds all = run(node, cluster, trial, many, trace, timed);
+    timed.seconds = (all - first) / (many - few);
+    const Seconds once = all - timed.seconds * many;  // filling, draining, the finish: paid once a window
+    if (once > 0) timed.seconds += once / window;
   }
-  const int many = length(trial), few = many / 3;
-  const Seconds first = run(node, cluster, trial, few, nullptr, timed);
-  const Seconds all = run(node, cluster, trial, many, trace, timed);
-  timed.seconds = (all - first) / (many - few);
-  const Seconds once = all - timed.seconds * many;  // filling, draining, the finish: paid once a window
-  if (once > 0) timed.seconds += once / window;
+  if (trial.from.node == trial.to.node) timed.seconds *= node.curves().ratio(trial.path, trial.operation, trial.bytes);
   return timed;
 }
 

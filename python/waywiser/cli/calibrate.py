@@ -1,0 +1,57 @@
+"""`waywiser calibrate PROFILE`: fits the simulator's costs of a machine to what was measured on it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from waywiser.errors import InputError
+from waywiser.files import write_text_atomically
+from waywiser.results import Results, load_profile, recorded, recorded_machines
+
+
+def calibrate(
+    profile: Annotated[
+        str, typer.Argument(metavar="PROFILE", help="A profile, a folder of results, a recorded machine.")
+    ],
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Its topology; default: the one beside the profile.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the costs.")] = Path(
+        "costs.json"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the errors as JSON.")] = False,
+) -> None:
+    """Fit the simulator's costs to a measured profile; fitted on every second size, tested on the others."""
+    from waywiser import _core
+    from waywiser.progress import bar
+    from waywiser.report import terminal
+    from waywiser.report.simulated import errors_table
+    from waywiser.simulator.calibration import calibrate as run
+    from waywiser.topology import load_topology
+
+    path = Path(profile)
+    results = recorded(profile) if not path.exists() and profile in recorded_machines() else Results(path)
+    measured = load_profile(path) if path.is_file() else results.needed_profile()
+    if measured.warning():
+        raise InputError(f"{profile}: {measured.warning()}: there is nothing to calibrate with")
+    beside = Results(path.parent) if path.is_file() else results
+    if machine is not None:
+        topology = load_topology(machine)
+    elif beside.topology is not None:
+        topology = _core.Topology.from_json(json.dumps(beside.topology), "topology.json")
+    else:
+        raise InputError(f"{profile}: no topology.json beside it: name the machine with --machine")
+    if topology.fingerprint != measured.fingerprint:
+        raise InputError(f"{profile}: measured on another machine ({measured.machine}) than {topology.name}")
+    with bar("calibrating") as show:
+        found = run(topology, measured, show)
+    write_text_atomically(output, json.dumps(found.as_json(), indent=1) + "\n")
+    if as_json:
+        typer.echo(json.dumps({"machine": found.machine, "errors": found.errors, "costs": str(output)}, indent=1))
+        return
+    terminal.print_result(errors_table(found.errors, found.machine))
+    typer.echo(f"costs written to {output}; use them with: waywiser measure --machine ... --costs {output}")
