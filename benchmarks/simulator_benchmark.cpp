@@ -15,9 +15,8 @@ namespace {
 
 constexpr double most_seconds = 60, most_gib = 4;
 
-std::filesystem::path package(const char* file) {
-  return std::filesystem::path(__FILE__).parent_path().parent_path() / "python" / "waywiser" / file;
-}
+// From the root of the repository, where `make bench` runs.
+const std::filesystem::path package = "python/waywiser";
 
 double peak_gib() {
   rusage used{};
@@ -47,8 +46,8 @@ double run(const NodeModel& node, int nodes, const char* algorithm) {
 }  // namespace
 
 int main() {
-  const Topology machine = topology_from_json(read_json(package("machines/hse-e.json")), "hse-e");
-  const NodeModel node(machine, costs_of(machine, read_json(package("simulator/parts.json")), "parts"));
+  const Topology machine = topology_from_json(read_json(package / "machines/hse-e.json"), "hse-e");
+  const NodeModel node(machine, costs_of(machine, read_json(package / "simulator/parts.json"), "parts"));
   std::printf("all-reduce of 1 MiB, hse-e nodes, fat tree 2:1 (simulated)\n");
   for (const int nodes : {30, 100, 300, 1000}) run(node, nodes, "double_tree");
   const double seconds = run(node, 3000, "double_tree");

@@ -22,6 +22,7 @@ COMPARED = {
     "scatter": ("direct", "binomial_tree"),
     "all_to_all": ("direct", "pairwise", "bruck"),
     "barrier": ("dissemination",),
+    "neighbor_exchange": ("direct",),
 }
 Show = Callable[[int, int, float, str], None]
 

@@ -1,6 +1,7 @@
 #include "waywiser/sim/collective_run.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
@@ -20,6 +21,33 @@ bool of_whole(Collective operation) {
   return operation == Collective::all_reduce || operation == Collective::reduce || operation == Collective::broadcast;
 }
 
+// The sides of a box of ranks, as equal as the divisors of `ranks` allow, largest first.
+std::array<int, 3> box_of(int ranks) {
+  std::array<int, 3> best{ranks, 1, 1};
+  for (int z = 1; z * z * z <= ranks; ++z)
+    for (int y = z; ranks % z == 0 && y * y <= ranks / z; ++y)
+      if (ranks / z % y == 0 && ranks / z / y - z <= best[0] - best[2]) best = {ranks / z / y, y, z};
+  return best;
+}
+
+// Six faces of a periodic box, with an equal part of the elements each.
+std::vector<Neighbor> neighbors_of(int rank, int ranks, Bytes elements) {
+  std::vector<Neighbor> found;
+  const std::size_t face = static_cast<std::size_t>(std::max<Bytes>(1, elements / 6));
+  int stride = 1, tag = 0;
+  for (const int side : box_of(ranks)) {
+    const int here = rank / stride % side;
+    for (const int step : {1, side - 1}) {
+      const int peer = rank + ((here + step) % side - here) * stride;
+      const int opposite = tag ^ 1;
+      if (side > 1) found.push_back({peer, face, face, tag, opposite});
+      ++tag;
+    }
+    stride *= side;
+  }
+  return found;
+}
+
 CollectiveCall call_of(const CollectiveTrial& trial, int ranks, int rank, int ranks_of_node) {
   CollectiveCall call;
   call.operation = trial.operation;
@@ -30,6 +58,7 @@ CollectiveCall call_of(const CollectiveTrial& trial, int ranks, int rank, int ra
   call.count = static_cast<std::size_t>(
       of_whole(trial.operation) ? elements : std::max<Bytes>(1, elements / static_cast<Bytes>(ranks)));
   if (trial.operation == Collective::barrier) call.count = 0;
+  if (trial.operation == Collective::neighbor_exchange) call.neighbors = neighbors_of(rank, ranks, elements);
   if (trial.algorithm == "hierarchical")
     for (int i = 0; i < ranks; ++i) call.machine_of.push_back(i / ranks_of_node);
   return call;
