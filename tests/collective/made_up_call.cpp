@@ -143,10 +143,11 @@ MadeUpCall::Values MadeUpCall::slice(const Values& values, std::size_t first, st
   return {begin, begin + static_cast<std::ptrdiff_t>(count * size)};
 }
 
-MadeUpCall::Values MadeUpCall::reduced() const {
+MadeUpCall::Values MadeUpCall::reduced(bool divided) const {
   Values sum = inputs_[0];
   for (std::size_t rank = 1; rank < inputs_.size(); ++rank)
     reduce(terms_.type, terms_.op, sum.data(), inputs_[rank].data(), sum.size() / bytes_of(terms_.type));
+  if (divided) average(terms_.type, sum.data(), sum.size() / bytes_of(terms_.type), of(0).ranks);
   return sum;
 }
 
@@ -170,18 +171,18 @@ MadeUpCall::Values MadeUpCall::neighbor_messages(int rank) const {
   return all;
 }
 
-MadeUpCall::Values MadeUpCall::expected(int rank) const {
+MadeUpCall::Values MadeUpCall::expected(int rank, bool divided) const {
   const CollectiveCall& call = of(rank);
   const Block block = Extents(call).block(Area::input, rank);
   const Values& at_root = inputs_[static_cast<std::size_t>(call.root)];
   Values all;
   switch (call.operation) {
     case Collective::barrier: return {};
-    case Collective::reduce: return call.rank == call.root ? reduced() : Values();
-    case Collective::all_reduce: return reduced();
+    case Collective::reduce: return call.rank == call.root ? reduced(divided) : Values();
+    case Collective::all_reduce: return reduced(divided);
     case Collective::broadcast: return at_root;
     case Collective::scatter: return slice(at_root, block.offset, block.count);
-    case Collective::reduce_scatter: return slice(reduced(), block.offset, block.count);
+    case Collective::reduce_scatter: return slice(reduced(divided), block.offset, block.count);
     case Collective::all_to_all: return blocks_for(rank);
     case Collective::neighbor_exchange: return neighbor_messages(rank);
     case Collective::gather:
@@ -194,11 +195,12 @@ MadeUpCall::Values MadeUpCall::expected(int rank) const {
   return all;
 }
 
-std::string MadeUpCall::wrong(const std::vector<Schedule>& schedules, const std::vector<PlainArrays>& arrays) const {
+std::string MadeUpCall::wrong(const std::vector<Schedule>& schedules, const std::vector<PlainArrays>& arrays,
+                              bool divided) const {
   for (const Schedule& schedule : schedules) {
     const auto rank = static_cast<std::size_t>(schedule.rank);
     const std::string name = "rank " + std::to_string(schedule.rank) + ": ";
-    if (slice(arrays[rank].bytes, arrays[rank].output_at, schedule.output_count) != expected(schedule.rank))
+    if (slice(arrays[rank].bytes, arrays[rank].output_at, schedule.output_count) != expected(schedule.rank, divided))
       return name + "wrong output";
     if (!in_place_ && slice(arrays[rank].bytes, arrays[rank].input_at, schedule.input_count) != inputs_[rank])
       return name + "its input has changed";

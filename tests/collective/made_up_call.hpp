@@ -19,7 +19,9 @@ class MadeUpCall {
   // The buffers of one rank: its input, and garbage everywhere else.
   PlainArrays arrays(const Schedule& schedule) const;
   // Empty: right. Otherwise which rank's output is wrong, or that its input was changed.
-  std::string wrong(const std::vector<Schedule>& schedules, const std::vector<PlainArrays>& arrays) const;
+  // `divided`: an average has been divided by the number of ranks, as no schedule does by itself.
+  std::string wrong(const std::vector<Schedule>& schedules, const std::vector<PlainArrays>& arrays,
+                    bool divided = false) const;
 
  private:
   using Values = std::vector<std::byte>;
@@ -27,10 +29,10 @@ class MadeUpCall {
   void draw_sizes(std::uint64_t seed, int ranks);
   std::size_t block_count(int rank) const;
   Values slice(const Values& values, std::size_t first, std::size_t count) const;
-  Values reduced() const;
+  Values reduced(bool divided) const;
   Values blocks_for(int rank) const;
   Values neighbor_messages(int rank) const;
-  Values expected(int rank) const;
+  Values expected(int rank, bool divided) const;
 
   EvaluationTerms terms_;
   bool in_place_;

@@ -7,11 +7,13 @@
 #define WAYWISER_DEVICE
 #endif
 
-// Keeps small arrays in registers.
+// Keeps small arrays in registers; and the other way round, code that is rarely run small.
 #if defined(__CUDA_ARCH__)
 #define WAYWISER_UNROLL _Pragma("unroll")
+#define WAYWISER_ROLLED _Pragma("unroll 1")
 #else
 #define WAYWISER_UNROLL
+#define WAYWISER_ROLLED
 #endif
 
 // Keeps what is seldom needed apart from what is needed often.

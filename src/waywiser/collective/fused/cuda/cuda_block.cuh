@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "waywiser/collective/fused/landing.hpp"
+
+namespace waywiser::fused {
+
+class CudaBlock {
+ public:
+  __device__ unsigned block() const { return blockIdx.x; }
+  __device__ unsigned blocks() const { return gridDim.x; }
+  __device__ unsigned threads() const { return blockDim.x; }
+  template <typename Function>
+  __device__ void each_thread(Function f) const {
+    f(threadIdx.x);
+  }
+  __device__ void sync() const { __syncthreads(); }
+  __device__ bool leads(unsigned thread) const { return thread % 32 == 0; }
+  __device__ void join_warp() const { __syncwarp(); }
+
+  __device__ Packet load_packet(const Packet* from) const {
+    Packet packet;
+    asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(packet.low), "=r"(packet.low_number), "=r"(packet.high), "=r"(packet.high_number)
+                 : "l"(from)
+                 : "memory");
+    return packet;
+  }
+  __device__ void store_packet(Packet* to, const Word8& word, std::uint32_t number) const {
+    asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%2};" ::"l"(to), "r"(word.words[0]), "r"(number),
+                 "r"(word.words[1])
+                 : "memory");
+  }
+  __device__ void store_far(Vector16* to, const Vector16& words) const { *to = words; }
+  __device__ std::uint32_t acquire(const std::uint32_t* flag) const {
+    std::uint32_t value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    return value;
+  }
+  __device__ void release(std::uint32_t* flag, std::uint32_t value) const {
+    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+  }
+  __device__ std::uint32_t load(const std::uint32_t* word) const {
+    return *static_cast<const volatile std::uint32_t*>(word);
+  }
+  __device__ void store(std::uint32_t* word, std::uint32_t value) const {
+    *static_cast<volatile std::uint32_t*>(word) = value;
+  }
+  __device__ std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return atomicAdd(word, value); }
+  __device__ std::uint64_t nanoseconds() const {
+    std::uint64_t now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+  }
+  __device__ void pause() const {}
+
+  template <typename T>
+  __device__ static auto widen(T value) {
+    if constexpr (std::is_same_v<T, Float16>)
+      return __half2float(__ushort_as_half(value.bits));
+    else if constexpr (std::is_same_v<T, Bfloat16>)
+      return __uint_as_float(std::uint32_t{value.bits} << 16);
+    else
+      return value;
+  }
+  template <typename T, typename Wide>
+  __device__ static T narrow(Wide value) {
+    if constexpr (std::is_same_v<T, Float16>)
+      return T{__half_as_ushort(__float2half_rn(value))};
+    else if constexpr (std::is_same_v<T, Bfloat16>)
+      return T{__bfloat16_as_ushort(__float2bfloat16_rn(value))};
+    else
+      return value;
+  }
+};
+
+}  // namespace waywiser::fused

@@ -1,0 +1,124 @@
+#include "waywiser/collective/fused/fused_collective.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/extents.hpp"
+#include "waywiser/collective/fused/works.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes cleared_at_once = Bytes{1} << 20;
+
+fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
+  if (ranks < 2 || ranks > static_cast<int>(fused::most_ranks))
+    throw Error(ErrorKind::invalid_input, "fused collectives are for 2 to 8 ranks, not " + std::to_string(ranks));
+  return {static_cast<std::uint32_t>(ranks), (options.packet_bytes + 15) / 16 * 16,
+          (options.bulk_bytes + 4095) / 4096 * 4096};
+}
+
+void clear(Platform& platform, Stream& stream, Region region) {
+  const Memory zeros =
+      platform.allocate(platform.nearest_host(stream.place().index), cleared_at_once, Allocation::pinned);
+  std::memset(zeros.region().data, 0, cleared_at_once);
+  for (Bytes at = 0; at < region.bytes; at += cleared_at_once) {
+    const Bytes bytes = std::min(cleared_at_once, region.bytes - at);
+    stream.copy(region.slice(at, bytes), zeros.region().slice(0, bytes));
+  }
+  stream.synchronize(Deadline::in(60));
+}
+
+}  // namespace
+
+FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options)
+    : rank_(rank),
+      options_(options),
+      layout_(layout_of(ranks, options)),
+      landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
+      state_(platform.allocate(stream.place(), sizeof(fused::State), Allocation::gpu)),
+      host_state_(
+          platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::State), Allocation::pinned)) {
+  clear(platform, stream, landing_.region().slice(0, layout_.packets(2)));
+  clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
+}
+
+void FusedCollective::connect(std::span<const Region> landings) {
+  if (landings.size() != layout_.ranks)
+    throw Error(ErrorKind::invalid_input,
+                std::to_string(landings.size()) + " landing memories for " + std::to_string(layout_.ranks) + " ranks");
+  for (const Region& region : landings)
+    if (region.bytes < layout_.bytes())
+      throw Error(ErrorKind::invalid_input,
+                  "a landing memory of " + format_bytes(region.bytes) + " instead of " + format_bytes(layout_.bytes()));
+  landings_.assign(landings.begin(), landings.end());
+}
+
+std::optional<std::string> FusedCollective::why_unavailable(const CollectiveCall& call, DataType) const {
+  if (call.ranks != static_cast<int>(layout_.ranks)) return "the fused kernels are set up for another group";
+  return fused::why_no_kernel(call);
+}
+
+fused::Shape FusedCollective::default_shape(const CollectiveCall& call, DataType type) const {
+  fused::Shape shape = fused::default_shape(call, call.count * bytes_of(type));
+  if (shape.method == fused::Method::packets && call.count * bytes_of(type) > layout_.packet_bytes)
+    shape.method = fused::Method::one_shot;
+  return shape;
+}
+
+fused::Terms FusedCollective::terms(Stream& stream) const {
+  if (landings_.empty()) throw Error(ErrorKind::invalid_input, "fused collectives before connect()");
+  fused::Terms terms{};
+  for (std::size_t rank = 0; rank < landings_.size(); ++rank)
+    terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
+  terms.state = reinterpret_cast<fused::State*>(stream.reach(state_.region()));
+  terms.layout = layout_;
+  terms.rank = static_cast<std::uint32_t>(rank_);
+  terms.deadline_ns = static_cast<std::uint64_t>(options_.deadline * 1e9);
+  return terms;
+}
+
+Bytes FusedCollective::most_at_once(const fused::Shape& shape) const {
+  switch (shape.method) {
+    case fused::Method::packets: return layout_.packet_bytes;
+    case fused::Method::one_shot: return layout_.bulk_bytes / layout_.ranks / 16 * 16;
+    case fused::Method::two_shot: return layout_.bulk_bytes - Bytes{16} * layout_.ranks;
+  }
+  return 0;
+}
+
+void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output,
+                              Stream& stream, const fused::Shape& shape) {
+  check_call(call);
+  if (const auto why = why_unavailable(call, type)) throw Error(ErrorKind::unavailable, *why);
+  fused::check_shape(call, shape);
+  fused::Buffers buffers{nullptr, nullptr, call.count * bytes_of(type)};
+  const Bytes in = fused::input_blocks(call) * buffers.block, out = fused::output_blocks(call) * buffers.block;
+  if (buffers.block == 0) return;
+  if (in != 0) buffers.input = stream.reach(input.slice(0, in));
+  buffers.output = stream.reach(output.slice(0, out));
+  const fused::Terms terms = this->terms(stream);
+  for (const fused::Work& work : fused::works(call, op, buffers, shape.method, most_at_once(shape))) {
+    Kernel kernel{1, 1, {}, {}};
+    if (stream.native() != nullptr)
+      kernel.cuda = fused::cuda_launcher(shape, type, terms, work);
+    else
+      kernel.body = [=](const ThreadContext&) { fused::run_on_host(shape, type, terms, work); };
+    stream.launch(kernel);
+  }
+}
+
+void FusedCollective::synchronize(Stream& stream, Deadline deadline) {
+  const Region seen = host_state_.region().slice(0, sizeof(fused::State));
+  stream.copy(seen, state_.region().slice(0, sizeof(fused::State)));
+  stream.synchronize(deadline);
+  fused::State state;
+  std::memcpy(&state, seen.data, sizeof state);
+  if (state.failed_peer == 0) return;
+  throw Error(ErrorKind::timeout, "rank " + std::to_string(rank_) + ": rank " + std::to_string(state.failed_peer - 1) +
+                                      " did not send within " + format_seconds(options_.deadline) +
+                                      " in fused collective " + std::to_string(state.failed_number));
+}
+
+}  // namespace waywiser

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "waywiser/collective/call.hpp"
+#include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/device/platform.hpp"
+
+namespace waywiser {
+
+// The same at all ranks.
+struct FusedOptions {
+  Bytes packet_bytes = Bytes{512} << 10;  // data that a rank sends to another as packets in one operation
+  Bytes bulk_bytes = Bytes{32} << 20;     // data that all ranks together push in one operation
+  Seconds deadline = 60;                  // of a wait inside a kernel
+};
+
+// Collectives of up to 8 ranks, each with a GPU that reaches the memory of all others: one kernel an operation, which
+// sends, waits and reduces by itself. The count of operations is kept on the GPU, so that a captured graph can be
+// replayed. Every rank enqueues the same operations in the same order, on streams in which they run one after another.
+class FusedCollective {
+ public:
+  // Allocates and clears this rank's landing memory on the stream's GPU. Throws as the platform does.
+  FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options);
+
+  // For the other ranks: to be exported, or used as it is within one process.
+  const Memory& landing() const { return landing_; }
+  // Of all ranks in their order, as this process has them mapped for this GPU; one's own included.
+  void connect(std::span<const Region> landings);
+
+  // Why no fused kernel can serve the call; the same at all ranks.
+  std::optional<std::string> why_unavailable(const CollectiveCall& call, DataType type) const;
+  // What is taken where nothing was measured.
+  fused::Shape default_shape(const CollectiveCall& call, DataType type) const;
+  // Throws unavailable or invalid_input before anything is enqueued.
+  void enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output, Stream& stream,
+               const fused::Shape& shape);
+
+  // Waits for the stream. Throws timeout with the rank that an operation has waited for in vain; no later operation
+  // does anything then.
+  void synchronize(Stream& stream, Deadline deadline);
+
+ private:
+  fused::Terms terms(Stream& stream) const;
+  Bytes most_at_once(const fused::Shape& shape) const;
+
+  int rank_;
+  FusedOptions options_;
+  fused::LandingLayout layout_;
+  Memory landing_, state_, host_state_;
+  std::vector<Region> landings_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "waywiser/collective/fused/landing.hpp"
+
+namespace waywiser::fused {
+
+// A block of threads on a virtual GPU: one host thread takes their parts in turn.
+class HostBlock {
+ public:
+  HostBlock(unsigned block, unsigned blocks, unsigned threads) : block_(block), blocks_(blocks), threads_(threads) {}
+
+  unsigned block() const { return block_; }
+  unsigned blocks() const { return blocks_; }
+  unsigned threads() const { return threads_; }
+  template <typename Function>
+  void each_thread(Function f) const {
+    for (unsigned thread = 0; thread < threads_; ++thread) f(thread);
+  }
+  void sync() const {}
+  bool leads(unsigned) const { return false; }
+  void join_warp() const {}
+
+  Packet load_packet(const Packet* from) const {
+    const std::uint64_t low = half(from, 0).load(std::memory_order_relaxed);
+    const std::uint64_t high = half(from, 1).load(std::memory_order_relaxed);
+    return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), static_cast<std::uint32_t>(high),
+            static_cast<std::uint32_t>(high >> 32)};
+  }
+  void store_packet(Packet* to, const Word8& word, std::uint32_t number) const {
+    for (const unsigned i : {0u, 1u})
+      half(to, i).store(word.words[i] | std::uint64_t{number} << 32, std::memory_order_relaxed);
+  }
+  void store_far(Vector16* to, const Vector16& words) const { std::memcpy(to, &words, sizeof words); }
+  std::uint32_t acquire(const std::uint32_t* flag) const { return as_atomic(flag).load(std::memory_order_acquire); }
+  void release(std::uint32_t* flag, std::uint32_t value) const {
+    as_atomic(flag).store(value, std::memory_order_release);
+  }
+  std::uint32_t load(const std::uint32_t* word) const { return as_atomic(word).load(std::memory_order_relaxed); }
+  void store(std::uint32_t* word, std::uint32_t value) const {
+    as_atomic(word).store(value, std::memory_order_relaxed);
+  }
+  std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return as_atomic(word).fetch_add(value); }
+  static std::uint64_t nanoseconds() {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
+  }
+  static void pause() { std::this_thread::yield(); }
+
+  template <typename T>
+  static auto widen(T value) {
+    if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>)
+      return to_float(value);
+    else
+      return value;
+  }
+  template <typename T, typename Wide>
+  static T narrow(Wide value) {
+    if constexpr (std::is_same_v<T, Float16>)
+      return to_float16(value);
+    else if constexpr (std::is_same_v<T, Bfloat16>)
+      return to_bfloat16(value);
+    else
+      return value;
+  }
+
+ private:
+  static std::atomic_ref<std::uint32_t> as_atomic(const std::uint32_t* word) {
+    return std::atomic_ref<std::uint32_t>(*const_cast<std::uint32_t*>(word));
+  }
+  // Data in the low four bytes, the number above.
+  static std::atomic_ref<std::uint64_t> half(const Packet* packet, unsigned index) {
+    return std::atomic_ref<std::uint64_t>(reinterpret_cast<std::uint64_t*>(const_cast<Packet*>(packet))[index]);
+  }
+
+  unsigned block_, blocks_, threads_;
+};
+
+}  // namespace waywiser::fused

@@ -1,0 +1,32 @@
+#include "waywiser/collective/fused/host_block.hpp"
+#include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/collective/fused/packets_body.hpp"
+#include "waywiser/collective/fused/push_body.hpp"
+
+namespace waywiser::fused {
+namespace {
+
+template <typename T>
+void run_block(HostBlock block, Method method, const Terms& terms, const Work& work) {
+  switch (method) {
+    case Method::packets: return PacketsBody<T, most_ranks, HostBlock>(block, terms, work).run();
+    case Method::one_shot: return PushBody<T, most_ranks, HostBlock>(block, terms, work).run_one_shot();
+    case Method::two_shot: return PushBody<T, most_ranks, HostBlock>(block, terms, work).run_two_shot();
+  }
+}
+
+}  // namespace
+
+std::string_view name(Method method) noexcept {
+  constexpr std::string_view names[] = {"packets", "one_shot", "two_shot"};
+  return names[static_cast<std::size_t>(method)];
+}
+
+void run_on_host(const Shape& shape, DataType type, const Terms& terms, const Work& work) {
+  with_type(type, [&]<typename T>() {
+    for (unsigned block = 0; block < shape.blocks; ++block)
+      run_block<T>(HostBlock(block, shape.blocks, shape.threads), shape.method, terms, work);
+  });
+}
+
+}  // namespace waywiser::fused

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "waywiser/collective/fused/landing.hpp"
+
+namespace waywiser::fused {
+
+enum class Method : std::uint8_t { packets, one_shot, two_shot };
+std::string_view name(Method method) noexcept;
+
+// How an operation is run: all ranks alike.
+struct Shape {
+  Method method = Method::packets;
+  unsigned blocks = 1, threads = 1;
+};
+
+// The whole grid, block after block, on the calling thread.
+void run_on_host(const Shape& shape, DataType type, const Terms& terms, const Work& work);
+
+// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Launches overlap with the end of the kernel
+// before (programmatic dependent launch) where the GPU can do that, and can be captured in graphs.
+std::function<void(void*)> cuda_launcher(const Shape& shape, DataType type, const Terms& terms, const Work& work);
+
+// Calls f.template operator()<T>() with the C++ type that `type` stands for.
+template <typename Function>
+void with_type(DataType type, Function f) {
+  switch (type) {
+    case DataType::float64: return f.template operator()<double>();
+    case DataType::float32: return f.template operator()<float>();
+    case DataType::float16: return f.template operator()<Float16>();
+    case DataType::bfloat16: return f.template operator()<Bfloat16>();
+    case DataType::int8: return f.template operator()<std::int8_t>();
+    case DataType::int16: return f.template operator()<std::int16_t>();
+    case DataType::int32: return f.template operator()<std::int32_t>();
+    case DataType::int64: return f.template operator()<std::int64_t>();
+    case DataType::uint8: return f.template operator()<std::uint8_t>();
+  }
+}
+
+}  // namespace waywiser::fused

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+
+#include "waywiser/comm/data_type.hpp"
+#include "waywiser/kernels/copy_body.hpp"
+
+namespace waywiser::fused {
+
+inline constexpr unsigned most_ranks = 8;
+inline constexpr unsigned most_blocks = 512;
+
+using Word8 = Vector<std::uint32_t, 2>;
+
+// Eight bytes of data, each half beside the number of its operation: either half may become visible first.
+struct alignas(16) Packet {
+  std::uint32_t low, low_number, high, high_number;
+};
+
+// Where others put what they send to a rank: flags, then packets and bulk data, each twice. Operations take the two by
+// turns: who is in operation k + 2 has received from everyone in k + 1, so everyone is through with k.
+struct LandingLayout {
+  std::uint32_t ranks = 0;
+  std::uint64_t packet_bytes = 0;  // data that one rank sends as packets, a multiple of 16
+  std::uint64_t bulk_bytes = 0;    // data that all ranks together push, a multiple of 4096
+
+  WAYWISER_DEVICE std::uint64_t flags(unsigned shot) const { return std::uint64_t{shot} * ranks * most_blocks * 4; }
+  WAYWISER_DEVICE std::uint64_t packets(unsigned turn) const {
+    return flags(2) + std::uint64_t{turn} * ranks * packet_bytes * 2;
+  }
+  WAYWISER_DEVICE std::uint64_t bulk(unsigned turn, unsigned shot) const {
+    return (packets(2) + 4095) / 4096 * 4096 + (std::uint64_t{turn} * 2 + shot) * bulk_bytes;
+  }
+  WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(2, 0); }
+};
+
+// In the memory of the rank's GPU; only its kernels touch it.
+struct State {
+  std::uint32_t number = 0;                          // of the last operation
+  std::uint32_t ended = 0;                           // blocks of the present one
+  std::uint32_t failed_peer = 0, failed_number = 0;  // 1 + the rank that was waited for in vain, in this operation
+};
+
+struct Terms {
+  std::byte* landing[most_ranks];  // of each rank, as this GPU reaches it
+  State* state;
+  LandingLayout layout;
+  std::uint32_t rank;
+  std::uint64_t deadline_ns;  // of one wait
+};
+
+// One exchange between all ranks. Block i of a buffer begins at i * stride.
+struct Work {
+  const std::byte* input;
+  std::byte* output;
+  std::uint64_t bytes;   // of a block
+  std::uint64_t total;   // of all blocks, if the last ones are shorter; else 0
+  std::uint64_t stride;  // between blocks
+  bool scattered;        // block i goes to rank i; else the only block goes to all
+  bool reduced;          // what arrives is reduced; else the block of rank i becomes block i of the output
+  ReduceOp op;
+  std::int32_t root;  // the only rank that has data; -1: all have
+
+  WAYWISER_DEVICE bool has_data(unsigned rank) const { return root < 0 || static_cast<int>(rank) == root; }
+  WAYWISER_DEVICE std::uint64_t bytes_of_block(unsigned block) const {
+    if (total == 0) return bytes;
+    const std::uint64_t before = block * stride;
+    const std::uint64_t left = before < total ? total - before : 0;
+    return left < bytes ? left : bytes;
+  }
+};
+
+WAYWISER_DEVICE inline Packet* packet_at(const Terms& terms, unsigned rank, unsigned turn, unsigned from,
+                                         std::uint64_t unit) {
+  return reinterpret_cast<Packet*>(terms.landing[rank] + terms.layout.packets(turn) +
+                                   std::uint64_t{from} * terms.layout.packet_bytes * 2) +
+         unit;
+}
+
+WAYWISER_DEVICE inline std::uint32_t* flag_at(const Terms& terms, unsigned rank, unsigned shot, unsigned from,
+                                              unsigned block) {
+  return reinterpret_cast<std::uint32_t*>(terms.landing[rank] + terms.layout.flags(shot)) + from * most_blocks + block;
+}
+
+// A block of `stride` bytes for each rank that sends.
+WAYWISER_DEVICE inline std::byte* bulk_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot,
+                                          unsigned from, std::uint64_t stride) {
+  return terms.landing[rank] + terms.layout.bulk(turn, shot) + from * stride;
+}
+
+}  // namespace waywiser::fused

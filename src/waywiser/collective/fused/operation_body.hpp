@@ -1,0 +1,65 @@
+#pragma once
+
+#include "waywiser/collective/fused/landing.hpp"
+
+namespace waywiser::fused {
+
+// What every fused kernel does first and last, and how it waits. `Gpu` is a block of threads: block(), blocks(),
+// threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet, store_far, acquire,
+// release, load, store, add, nanoseconds(), pause(), widen, narrow.
+template <typename Gpu>
+class OperationBody {
+ public:
+  WAYWISER_DEVICE OperationBody(Gpu& gpu, const Terms& terms)
+      : gpu_(gpu),
+        terms_(terms),
+        number_(next(gpu.load(&terms.state->number))),
+        failed_(gpu.load(&terms.state->failed_peer) != 0) {}
+
+  WAYWISER_DEVICE std::uint32_t number() const { return number_; }
+  WAYWISER_DEVICE unsigned turn() const { return number_ % 2; }
+  WAYWISER_DEVICE bool failed() const { return failed_; }
+
+  // Asks `missing` until it answers 0; else it answers 1 + a rank that is waited for. False: the deadline has passed,
+  // which ends this and all later operations.
+  template <typename Missing>
+  WAYWISER_DEVICE bool wait(Missing missing) {
+    if (missing() == 0) return true;
+    const std::uint64_t start = gpu_.nanoseconds();
+    for (unsigned look = 1;; ++look) {
+      const unsigned peer = missing();
+      if (peer == 0) return true;
+      gpu_.pause();
+      if (look % 256 != 0 || gpu_.nanoseconds() - start < terms_.deadline_ns) continue;
+      gpu_.store(&terms_.state->failed_number, number_);
+      gpu_.store(&terms_.state->failed_peer, peer);
+      return false;
+    }
+  }
+
+  // A flag may already be that of the next operation.
+  WAYWISER_DEVICE bool wait_for_flag(unsigned peer, const std::uint32_t* flag) {
+    return wait([&] { return static_cast<std::int32_t>(gpu_.acquire(flag) - number_) >= 0 ? 0 : peer + 1; });
+  }
+
+  // After the last block the operation has ended.
+  WAYWISER_DEVICE void end() {
+    gpu_.sync();
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread != 0 || gpu_.add(&terms_.state->ended, 1) + 1 != gpu_.blocks()) return;
+      gpu_.store(&terms_.state->ended, 0u);
+      gpu_.store(&terms_.state->number, number_);
+    });
+  }
+
+ private:
+  // Fresh memory holds 0: never the number of an operation.
+  WAYWISER_DEVICE static std::uint32_t next(std::uint32_t number) { return number + 1 == 0 ? 2 : number + 1; }
+
+  Gpu& gpu_;
+  const Terms& terms_;
+  std::uint32_t number_;
+  bool failed_;
+};
+
+}  // namespace waywiser::fused

@@ -1,0 +1,99 @@
+#pragma once
+
+#include "waywiser/collective/fused/arithmetic.hpp"
+#include "waywiser/collective/fused/operation_body.hpp"
+#include "waywiser/collective/fused/word_access.hpp"
+
+namespace waywiser::fused {
+
+// Every rank sends packets to all others and takes theirs: no barrier, no fence, as each packet says by itself that it
+// is there. `most` ranks at most. One lane of a warp polls first: then the others need one look.
+template <typename T, unsigned most, typename Gpu>
+class PacketsBody {
+ public:
+  WAYWISER_DEVICE PacketsBody(Gpu& gpu, const Terms& terms, const Work& work)
+      : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms) {}
+
+  WAYWISER_DEVICE void run() {
+    const std::uint64_t units = (work_.bytes + sizeof(Word8) - 1) / sizeof(Word8);
+    const std::uint64_t tile = gpu_.threads();
+    for (std::uint64_t first = gpu_.block() * tile; first < units && !operation_.failed();
+         first += gpu_.blocks() * tile)
+      gpu_.each_thread([&](unsigned thread) { exchange(thread, first + thread, first + thread < units); });
+    operation_.end();
+  }
+
+ private:
+  WAYWISER_DEVICE Word8 mine_for(unsigned rank, std::uint64_t unit) const {
+    return load_word<Word8>(work_.input + (work_.scattered ? rank * work_.stride : 0), work_.bytes, unit);
+  }
+
+  WAYWISER_DEVICE void exchange(unsigned thread, std::uint64_t unit, bool active) {
+    Word8 words[most] = {};
+    if (active) words_of_this_rank(unit, words);
+    const bool leads = gpu_.leads(thread);
+    bool arrived = !active;
+    if (active && leads) arrived = receive(unit, words);
+    gpu_.join_warp();
+    if (active && !leads) arrived = receive(unit, words);
+    if (active && arrived) deliver(unit, words);
+  }
+
+  // Sends, and keeps this rank's own word.
+  WAYWISER_DEVICE void words_of_this_rank(std::uint64_t unit, Word8 (&words)[most]) {
+    const unsigned ranks = terms_.layout.ranks;
+    Word8 word{};
+    if (work_.has_data(terms_.rank)) word = mine_for(terms_.rank, unit);
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank) {
+      if (rank == terms_.rank) words[rank] = word;
+      if (rank >= ranks || rank == terms_.rank) continue;
+      const Word8 sent = work_.scattered ? mine_for(rank, unit) : word;
+      gpu_.store_packet(packet_at(terms_, rank, operation_.turn(), terms_.rank, unit), sent, operation_.number());
+    }
+  }
+
+  WAYWISER_DEVICE bool receive(std::uint64_t unit, Word8 (&words)[most]) {
+    return operation_.wait([&] { return look(unit, words); });
+  }
+
+  // Returns 1 + a rank whose packet has not come.
+  WAYWISER_DEVICE unsigned look(std::uint64_t unit, Word8 (&words)[most]) {
+    Packet packets[most];
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank)
+      if (rank < terms_.layout.ranks && rank != terms_.rank)
+        packets[rank] = gpu_.load_packet(packet_at(terms_, terms_.rank, operation_.turn(), rank, unit));
+    unsigned missing = 0;
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank) {
+      if (rank >= terms_.layout.ranks || rank == terms_.rank) continue;
+      words[rank] = Word8{{packets[rank].low, packets[rank].high}};
+      if (packets[rank].low_number != operation_.number() || packets[rank].high_number != operation_.number())
+        missing = rank + 1;
+    }
+    return missing;
+  }
+
+  WAYWISER_DEVICE void deliver(std::uint64_t unit, const Word8 (&words)[most]) {
+    const unsigned ranks = terms_.layout.ranks;
+    if (work_.reduced) {
+      Accumulator<Gpu, T, Word8> sum(words[0]);
+      WAYWISER_UNROLL
+      for (unsigned rank = 1; rank < most; ++rank)
+        if (rank < ranks) sum.add(work_.op, words[rank]);
+      return store_word(work_.output, work_.bytes, unit, sum.result(work_.op, ranks));
+    }
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank)
+      if (rank < ranks && work_.has_data(rank))
+        store_word(work_.output + (work_.root < 0 ? rank * work_.stride : 0), work_.bytes, unit, words[rank]);
+  }
+
+  Gpu& gpu_;
+  const Terms& terms_;
+  const Work& work_;
+  OperationBody<Gpu> operation_;
+};
+
+}  // namespace waywiser::fused

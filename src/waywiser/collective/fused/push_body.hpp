@@ -1,0 +1,179 @@
+#pragma once
+
+#include "waywiser/collective/fused/arithmetic.hpp"
+#include "waywiser/collective/fused/operation_body.hpp"
+#include "waywiser/collective/fused/word_access.hpp"
+
+namespace waywiser::fused {
+
+// Every block of threads stores its part of the data to all others, then one flag, and waits for those of the blocks
+// with its number. Batched plain loads, so that the compiler keeps a batch in registers.
+template <typename T, unsigned most, typename Gpu>
+class PushBody {
+ public:
+  WAYWISER_DEVICE PushBody(Gpu& gpu, const Terms& terms, const Work& work)
+      : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms), me_(terms.rank), ranks_(terms.layout.ranks) {}
+
+  // What arrives is the result, or is reduced to it.
+  WAYWISER_DEVICE void run_one_shot() {
+    if (!operation_.failed()) {
+      send_blocks();
+      exchange_flags(0);
+      if (work_.reduced)
+        reduce_block(false);
+      else
+        take_blocks(0);
+    }
+    operation_.end();
+  }
+
+  // Block i goes to rank i, which reduces it and sends the result to all.
+  WAYWISER_DEVICE void run_two_shot() {
+    if (!operation_.failed()) {
+      send_blocks();
+      exchange_flags(0);
+      reduce_block(true);
+      exchange_flags(1);
+      take_blocks(1);
+    }
+    operation_.end();
+  }
+
+ private:
+  static constexpr unsigned batch = 4;
+  static constexpr unsigned reduced_at_once = most > 4 ? 1 : 2;
+
+  // f(index of the first vector of a thread, end) for each tile of this block's part; the thread's other vectors are
+  // `threads` apart. All blocks of data are cut at the same places.
+  template <unsigned many, typename Function>
+  WAYWISER_DEVICE void each_tile(std::uint64_t bytes, Function f) {
+    const std::uint64_t part = (vectors_in(work_.bytes) + gpu_.blocks() - 1) / gpu_.blocks();
+    const std::uint64_t vectors = vectors_in(bytes), begin = gpu_.block() * part;
+    const std::uint64_t end = begin + part < vectors ? begin + part : vectors;
+    for (std::uint64_t first = begin; first < end; first += std::uint64_t{gpu_.threads()} * many)
+      gpu_.each_thread([&](unsigned thread) { f(first + thread, end); });
+  }
+  WAYWISER_DEVICE static std::uint64_t vectors_in(std::uint64_t bytes) {
+    return (bytes + sizeof(Vector16) - 1) / sizeof(Vector16);
+  }
+
+  WAYWISER_DEVICE const std::byte* input_for(unsigned rank) const {
+    return work_.input + (work_.scattered ? rank * work_.stride : 0);
+  }
+  WAYWISER_DEVICE Vector16* landed(unsigned rank, unsigned shot, unsigned from) const {
+    return reinterpret_cast<Vector16*>(
+        bulk_at(terms_, rank, operation_.turn(), shot, from, (work_.bytes + 15) / 16 * 16));
+  }
+
+  template <unsigned many>
+  WAYWISER_DEVICE void load(Vector16 (&words)[many], const std::byte* data, std::uint64_t bytes, std::uint64_t index,
+                            std::uint64_t end) const {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < many; ++i)
+      if (index + i * gpu_.threads() < end) words[i] = load_word<Vector16>(data, bytes, index + i * gpu_.threads());
+  }
+  template <unsigned many>
+  WAYWISER_DEVICE void store_far(Vector16* to, const Vector16 (&words)[many], std::uint64_t index,
+                                 std::uint64_t end) const {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < many; ++i)
+      if (index + i * gpu_.threads() < end) gpu_.store_far(to + index + i * gpu_.threads(), words[i]);
+  }
+
+  WAYWISER_DEVICE void send_blocks() {
+    if (!work_.has_data(me_)) return;
+    if (work_.scattered) {
+      for (unsigned distance = 1; distance < ranks_; ++distance) send_block((me_ + distance) % ranks_);
+      return;
+    }
+    each_tile<batch>(work_.bytes, [&](std::uint64_t index, std::uint64_t end) {
+      Vector16 words[batch] = {};
+      load(words, work_.input, work_.bytes, index, end);
+      for (unsigned distance = 1; distance < ranks_; ++distance)
+        store_far(landed((me_ + distance) % ranks_, 0, me_), words, index, end);
+    });
+  }
+
+  WAYWISER_DEVICE void send_block(unsigned rank) {
+    const std::uint64_t bytes = work_.bytes_of_block(rank);
+    each_tile<batch>(bytes, [&](std::uint64_t index, std::uint64_t end) {
+      Vector16 words[batch] = {};
+      load(words, input_for(rank), bytes, index, end);
+      store_far(landed(rank, 0, me_), words, index, end);
+    });
+  }
+
+  WAYWISER_DEVICE void exchange_flags(unsigned shot) {
+    gpu_.sync();
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread < ranks_ && thread != me_)
+        gpu_.release(flag_at(terms_, thread, shot, me_, gpu_.block()), operation_.number());
+    });
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread < ranks_ && thread != me_)
+        operation_.wait_for_flag(thread, flag_at(terms_, me_, shot, thread, gpu_.block()));
+    });
+    gpu_.sync();
+  }
+
+  // The block that belongs to this rank, in the order of ranks.
+  WAYWISER_DEVICE void reduce_block(bool send) {
+    const unsigned block = work_.scattered ? me_ : 0;
+    const std::uint64_t bytes = work_.bytes_of_block(block);
+    std::byte* result = work_.output + (send ? me_ * work_.stride : 0);
+    each_tile<reduced_at_once>(bytes, [&](std::uint64_t index, std::uint64_t end) {
+      Vector16 sums[reduced_at_once] = {};
+      add_up(sums, input_for(me_), bytes, index, end);
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < reduced_at_once; ++i)
+        if (index + i * gpu_.threads() < end) store_word(result, bytes, index + i * gpu_.threads(), sums[i]);
+      for (unsigned distance = 1; send && distance < ranks_; ++distance)
+        store_far(landed((me_ + distance) % ranks_, 1, me_), sums, index, end);
+    });
+  }
+
+  WAYWISER_DEVICE void add_up(Vector16 (&sums)[reduced_at_once], const std::byte* own, std::uint64_t bytes,
+                              std::uint64_t index, std::uint64_t end) const {
+    Vector16 words[most][reduced_at_once] = {};
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank) {
+      if (rank >= ranks_) continue;
+      const bool mine = rank == me_;
+      const auto* from = mine ? own : reinterpret_cast<const std::byte*>(landed(me_, 0, rank));
+      load(words[rank], from, mine ? bytes : end * sizeof(Vector16), index, end);
+    }
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < reduced_at_once; ++i) {
+      Accumulator<Gpu, T, Vector16> sum(words[0][i]);
+      WAYWISER_UNROLL
+      for (unsigned rank = 1; rank < most; ++rank)
+        if (rank < ranks_) sum.add(work_.op, words[rank][i]);
+      sums[i] = sum.result(work_.op, ranks_);
+    }
+  }
+
+  WAYWISER_DEVICE void take_blocks(unsigned shot) {
+    for (unsigned distance = shot; distance < ranks_; ++distance) {  // of the second shot, its own is there
+      const unsigned rank = (me_ + distance) % ranks_;
+      if (!work_.has_data(rank)) continue;
+      const std::uint64_t bytes = work_.bytes_of_block(rank);
+      std::byte* to = work_.output + (work_.root < 0 ? rank * work_.stride : 0);
+      const auto* from = rank == me_ ? input_for(me_) : reinterpret_cast<const std::byte*>(landed(me_, shot, rank));
+      each_tile<batch>(bytes, [&](std::uint64_t index, std::uint64_t end) {
+        Vector16 words[batch] = {};
+        load(words, from, rank == me_ ? bytes : end * sizeof(Vector16), index, end);
+        WAYWISER_UNROLL
+        for (unsigned i = 0; i < batch; ++i)
+          if (index + i * gpu_.threads() < end) store_word(to, bytes, index + i * gpu_.threads(), words[i]);
+      });
+    }
+  }
+
+  Gpu& gpu_;
+  const Terms& terms_;
+  const Work& work_;
+  OperationBody<Gpu> operation_;
+  unsigned me_, ranks_;
+};
+
+}  // namespace waywiser::fused

@@ -1,0 +1,95 @@
+#include "waywiser/collective/fused/works.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser::fused {
+namespace {
+
+constexpr Bytes round_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit * unit; }
+
+bool scattered(Collective operation) {
+  return operation == Collective::reduce_scatter || operation == Collective::all_to_all;
+}
+bool reduced(Collective operation) {
+  return operation == Collective::all_reduce || operation == Collective::reduce_scatter;
+}
+
+}  // namespace
+
+std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
+  switch (call.operation) {
+    case Collective::all_reduce:
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+    case Collective::broadcast: break;
+    default: return "there is no fused kernel for " + std::string(name(call.operation));
+  }
+  if (!call.counts.empty()) return "fused kernels are for blocks of one size";
+  return {};
+}
+
+void check_shape(const CollectiveCall& call, const Shape& shape) {
+  if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < most_ranks || shape.threads > 512)
+    throw Error(ErrorKind::invalid_input, "fused kernel: " + std::to_string(shape.blocks) + " blocks of " +
+                                              std::to_string(shape.threads) + " threads are out of range");
+  if (shape.method == Method::two_shot && call.operation != Collective::all_reduce)
+    throw Error(ErrorKind::invalid_input, "fused kernel: two_shot is a method of all_reduce");
+}
+
+std::size_t input_blocks(const CollectiveCall& call) {
+  if (call.operation == Collective::broadcast) return call.rank == call.root ? 1 : 0;
+  return scattered(call.operation) ? static_cast<std::size_t>(call.ranks) : 1;
+}
+
+std::size_t output_blocks(const CollectiveCall& call) {
+  const bool all = call.operation == Collective::all_gather || call.operation == Collective::all_to_all;
+  return all ? static_cast<std::size_t>(call.ranks) : 1;
+}
+
+std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most) {
+  std::vector<Work> all;
+  const bool split = method == Method::two_shot;
+  for (Bytes at = 0; at < buffers.block; at += most) {
+    const Bytes bytes = std::min(most, buffers.block - at);
+    Work work{buffers.input == nullptr ? nullptr : buffers.input + at,
+              buffers.output + at,
+              bytes,
+              0,
+              buffers.block,
+              split || scattered(call.operation),
+              reduced(call.operation),
+              op,
+              call.operation == Collective::broadcast ? call.root : -1};
+    if (split) {
+      work.bytes = round_up((bytes + static_cast<Bytes>(call.ranks) - 1) / static_cast<Bytes>(call.ranks), 16);
+      work.stride = work.bytes;
+      work.total = bytes;
+    }
+    all.push_back(work);
+  }
+  return all;
+}
+
+Shape default_shape(const CollectiveCall& call, Bytes block) {
+  const Bytes sent = block * (static_cast<Bytes>(call.ranks) - 1);
+  const auto threads_for = [](Bytes units, Bytes blocks) {
+    return static_cast<unsigned>(std::clamp<Bytes>(round_up((units + blocks - 1) / blocks, 32), 64, 512));
+  };
+  const auto blocks_for = [](Bytes units, unsigned threads, Bytes most) {
+    return static_cast<unsigned>(std::clamp<Bytes>((units + threads - 1) / threads, 1, most));
+  };
+  if (sent <= (Bytes{384} << 10)) {
+    const Bytes units = (block + 7) / 8;
+    const unsigned threads = threads_for(units, 32);
+    return {Method::packets, blocks_for(units, threads, 128), threads};
+  }
+  const Bytes vectors = (block + 15) / 16;
+  if (call.operation != Collective::all_reduce || sent <= (Bytes{1} << 20))
+    return {Method::one_shot, blocks_for(vectors, 512, 128), 512};
+  return {Method::two_shot, blocks_for(vectors / static_cast<Bytes>(call.ranks), 512, 128), 512};
+}
+
+}  // namespace waywiser::fused

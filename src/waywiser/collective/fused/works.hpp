@@ -1,0 +1,33 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/collective/call.hpp"
+#include "waywiser/collective/fused/kernel.hpp"
+
+namespace waywiser::fused {
+
+// As a kernel reaches them.
+struct Buffers {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  Bytes block = 0;  // of one rank, or the whole where there is one
+};
+
+std::optional<std::string> why_no_kernel(const CollectiveCall& call);
+// Throws invalid_input: too many blocks or threads, or a method that the operation has not.
+void check_shape(const CollectiveCall& call, const Shape& shape);
+
+std::size_t input_blocks(const CollectiveCall& call);
+std::size_t output_blocks(const CollectiveCall& call);
+
+// The kernels that make up the call, each with at most `most` bytes a block.
+std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most);
+
+// The declared default where nothing was measured, for `block` bytes.
+Shape default_shape(const CollectiveCall& call, Bytes block);
+
+}  // namespace waywiser::fused
