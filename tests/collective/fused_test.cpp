@@ -137,5 +137,42 @@ TEST(FusedCollective, GivesTheRightResultForAllTypesSizesAndMethods) {
   }
 }
 
+TEST(FusedCollective, DelayedStreamsChangeNothing) {
+  Group group(3, small, 2e-4);
+  for (std::uint64_t round = 0; round < 8; ++round)
+    ASSERT_NO_FATAL_FAILURE(
+        expect_right(group, cases[round % 3], {DataType::float32, ReduceOp::sum, 4 + 10 * round, -1}, false));
+}
+
+TEST(FusedCollective, ARankThatDoesNotTakePartIsNamed) {
+  Group group(2, {256, 8192, 0.01});
+  const MadeUpCall made_up(Collective::all_reduce, 2, {DataType::float32, ReduceOp::sum, 9, -1}, false);
+  const Part part = begin(group, made_up, 0, cases[0], {DataType::float32, ReduceOp::sum, 9, -1});
+  try {
+    group.member(0).synchronize(group.stream(0), Deadline::in(20));
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::timeout);
+    EXPECT_STREQ(error.what(), "rank 0: rank 1 did not send within 10.0 ms in fused collective 1");
+  }
+}
+
+TEST(FusedCollective, WhatItCannotDoIsRefusedWithTheReason) {
+  Group group(2);
+  CollectiveCall call;
+  call.operation = Collective::gather;
+  call.ranks = 2;
+  EXPECT_EQ(group.member(0).why_unavailable(call, DataType::float32), "there is no fused kernel for gather");
+  call.operation = Collective::all_gather;
+  call.counts = {1, 2};
+  EXPECT_EQ(group.member(0).why_unavailable(call, DataType::float32), "fused kernels are for blocks of one size");
+  call.counts.clear();
+  call.count = 1;
+  EXPECT_THROW(group.member(0).enqueue(call, DataType::float32, ReduceOp::sum, {}, {}, group.stream(0),
+                                       {fused::Method::two_shot, 1, 32}),
+               Error);
+  EXPECT_THROW(Group(9), Error);
+}
+
 }  // namespace
 }  // namespace waywiser

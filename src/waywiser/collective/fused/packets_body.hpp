@@ -15,22 +15,43 @@ class PacketsBody {
       : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms) {}
 
   WAYWISER_DEVICE void run() {
-    const std::uint64_t units = (work_.bytes + sizeof(Word8) - 1) / sizeof(Word8);
-    const std::uint64_t tile = gpu_.threads();
-    for (std::uint64_t first = gpu_.block() * tile; first < units && !operation_.failed();
-         first += gpu_.blocks() * tile)
-      gpu_.each_thread([&](unsigned thread) { exchange(thread, first + thread, first + thread < units); });
+    if (!operation_.failed()) {
+      each_unit([&](unsigned, std::uint64_t unit, bool active) {
+        if (active) send(unit);
+      });
+      each_unit([&](unsigned thread, std::uint64_t unit, bool active) { take(thread, unit, active); });
+    }
     operation_.end();
   }
 
  private:
+  // f(thread, unit, whether there is such a unit): all threads of a warp together.
+  template <typename Function>
+  WAYWISER_DEVICE void each_unit(Function f) {
+    const std::uint64_t units = (work_.bytes + sizeof(Word8) - 1) / sizeof(Word8);
+    for (std::uint64_t first = std::uint64_t{gpu_.block()} * gpu_.threads(); first < units;
+         first += std::uint64_t{gpu_.blocks()} * gpu_.threads())
+      gpu_.each_thread([&](unsigned thread) { f(thread, first + thread, first + thread < units); });
+  }
+
   WAYWISER_DEVICE Word8 mine_for(unsigned rank, std::uint64_t unit) const {
     return load_word<Word8>(work_.input + (work_.scattered ? rank * work_.stride : 0), work_.bytes, unit);
   }
 
-  WAYWISER_DEVICE void exchange(unsigned thread, std::uint64_t unit, bool active) {
+  WAYWISER_DEVICE void send(std::uint64_t unit) {
+    Word8 word{};
+    if (!work_.scattered && work_.has_data(terms_.rank)) word = mine_for(0, unit);
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank) {
+      if (rank >= terms_.layout.ranks || rank == terms_.rank) continue;
+      const Word8 sent = work_.scattered ? mine_for(rank, unit) : word;
+      gpu_.store_packet(packet_at(terms_, rank, operation_.turn(), terms_.rank, unit), sent, operation_.number());
+    }
+  }
+
+  WAYWISER_DEVICE void take(unsigned thread, std::uint64_t unit, bool active) {
     Word8 words[most] = {};
-    if (active) words_of_this_rank(unit, words);
+    if (active && work_.has_data(terms_.rank)) keep_own(mine_for(terms_.rank, unit), words);
     const bool leads = gpu_.leads(thread);
     bool arrived = !active;
     if (active && leads) arrived = receive(unit, words);
@@ -39,18 +60,10 @@ class PacketsBody {
     if (active && arrived) deliver(unit, words);
   }
 
-  // Sends, and keeps this rank's own word.
-  WAYWISER_DEVICE void words_of_this_rank(std::uint64_t unit, Word8 (&words)[most]) {
-    const unsigned ranks = terms_.layout.ranks;
-    Word8 word{};
-    if (work_.has_data(terms_.rank)) word = mine_for(terms_.rank, unit);
+  WAYWISER_DEVICE void keep_own(const Word8& word, Word8 (&words)[most]) const {
     WAYWISER_UNROLL
-    for (unsigned rank = 0; rank < most; ++rank) {
+    for (unsigned rank = 0; rank < most; ++rank)
       if (rank == terms_.rank) words[rank] = word;
-      if (rank >= ranks || rank == terms_.rank) continue;
-      const Word8 sent = work_.scattered ? mine_for(rank, unit) : word;
-      gpu_.store_packet(packet_at(terms_, rank, operation_.turn(), terms_.rank, unit), sent, operation_.number());
-    }
   }
 
   WAYWISER_DEVICE bool receive(std::uint64_t unit, Word8 (&words)[most]) {
