@@ -79,7 +79,8 @@ WAYWISER_DEVICE inline Packet* packet_at(const Terms& terms, unsigned rank, unsi
 
 WAYWISER_DEVICE inline std::uint32_t* flag_at(const Terms& terms, unsigned rank, unsigned shot, unsigned from,
                                               unsigned block) {
-  return reinterpret_cast<std::uint32_t*>(terms.landing[rank] + terms.layout.flags(shot)) + from * most_blocks + block;
+  return reinterpret_cast<std::uint32_t*>(terms.landing[rank] + terms.layout.flags(shot)) +
+         std::size_t{from} * most_blocks + block;
 }
 
 // A block of `stride` bytes for each rank that sends.
