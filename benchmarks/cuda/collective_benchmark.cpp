@@ -14,6 +14,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
 #include "waywiser/collective/fused/fused_collective.hpp"
+#include "waywiser/collective/fused/works.hpp"
 #include "waywiser/device/cuda/check.hpp"
 
 namespace waywiser {
