@@ -299,7 +299,7 @@ std::vector<fused::Shape> shapes_for(const fused::Shape& shape, bool several, co
       if (const Bytes blocks = (bytes / 8 + threads - 1) / threads; blocks <= 256)
         shapes.push_back({fused::Method::packets, static_cast<unsigned>(blocks), threads});
   for (const unsigned blocks : {16u, 32u, 64u, 128u, 256u}) {
-    if (bytes < (Bytes{64} << 10) || blocks * Bytes{8192} > bytes) continue;
+    if (bytes < (Bytes{64} << 10) || blocks * Bytes{2048} > bytes) continue;
     if (bytes <= (Bytes{4} << 20)) shapes.push_back({fused::Method::one_shot, blocks, 512});
     if (gpus > 2 || bytes >= (Bytes{1} << 20)) shapes.push_back({fused::Method::two_shot, blocks, 512});
   }

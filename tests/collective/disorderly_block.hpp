@@ -37,9 +37,9 @@ class DisorderlyBlock : public HostBlock {
     let_all_go();
     HostBlock::release(flag, value);
   }
-  std::uint32_t add(std::uint32_t* word, std::uint32_t value) {
+  void add(std::uint64_t* word, std::uint64_t value) {
     let_all_go();
-    return HostBlock::add(word, value);
+    HostBlock::add(word, value);
   }
 
   void pause() {

@@ -40,11 +40,16 @@ class HostBlock {
   void release(std::uint32_t* flag, std::uint32_t value) const {
     as_atomic(flag).store(value, std::memory_order_release);
   }
-  std::uint32_t load(const std::uint32_t* word) const { return as_atomic(word).load(std::memory_order_relaxed); }
+  State load_state(const State* state) const {
+    State seen;
+    seen.progress = std::atomic_ref<std::uint64_t>(const_cast<State*>(state)->progress).load(std::memory_order_relaxed);
+    seen.failed_peer = as_atomic(&state->failed_peer).load(std::memory_order_relaxed);
+    return seen;
+  }
   void store(std::uint32_t* word, std::uint32_t value) const {
     as_atomic(word).store(value, std::memory_order_relaxed);
   }
-  std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return as_atomic(word).fetch_add(value); }
+  void add(std::uint64_t* word, std::uint64_t value) const { std::atomic_ref<std::uint64_t>(*word).fetch_add(value); }
   static std::uint64_t nanoseconds() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                       std::chrono::nanoseconds(1));

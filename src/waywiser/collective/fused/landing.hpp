@@ -35,9 +35,10 @@ struct LandingLayout {
 };
 
 // In the memory of the rank's GPU; only its kernels touch it.
-struct State {
-  std::uint32_t number = 0;                          // of the last operation
-  std::uint32_t ended = 0;                           // blocks of the present one
+struct alignas(16) State {
+  // most_blocks for each operation that has ended, and the shares of those blocks of the present one that have. Flags
+  // hold its 32 bits: after 2^32 operations they begin again.
+  std::uint64_t progress = 0;
   std::uint32_t failed_peer = 0, failed_number = 0;  // 1 + the rank that was waited for in vain, in this operation
 };
 

@@ -6,15 +6,15 @@ namespace waywiser::fused {
 
 // What every fused kernel does first and last, and how it waits. `Gpu` is a block of threads: block(), blocks(),
 // threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet, store_far, acquire,
-// release, load, store, add, nanoseconds(), pause(), widen, narrow.
+// release, load_state, store, add, nanoseconds(), pause(), widen, narrow.
 template <typename Gpu>
 class OperationBody {
  public:
-  WAYWISER_DEVICE OperationBody(Gpu& gpu, const Terms& terms)
-      : gpu_(gpu),
-        terms_(terms),
-        number_(next(gpu.load(&terms.state->number))),
-        failed_(gpu.load(&terms.state->failed_peer) != 0) {}
+  WAYWISER_DEVICE OperationBody(Gpu& gpu, const Terms& terms) : gpu_(gpu), terms_(terms) {
+    const State state = gpu.load_state(terms.state);
+    number_ = static_cast<std::uint32_t>(state.progress / most_blocks) + 1;
+    failed_ = state.failed_peer != 0;
+  }
 
   WAYWISER_DEVICE std::uint32_t number() const { return number_; }
   WAYWISER_DEVICE unsigned turn() const { return number_ % 2; }
@@ -42,24 +42,21 @@ class OperationBody {
     return wait([&] { return static_cast<std::int32_t>(gpu_.acquire(flag) - number_) >= 0 ? 0 : peer + 1; });
   }
 
-  // After the last block the operation has ended.
+  // After the last block the operation has ended. Nobody waits for the addition.
   WAYWISER_DEVICE void end() {
+    const unsigned share = most_blocks / gpu_.blocks();
+    const unsigned rest = most_blocks - share * gpu_.blocks();
     gpu_.sync();
     gpu_.each_thread([&](unsigned thread) {
-      if (thread != 0 || gpu_.add(&terms_.state->ended, 1) + 1 != gpu_.blocks()) return;
-      gpu_.store(&terms_.state->ended, 0u);
-      gpu_.store(&terms_.state->number, number_);
+      if (thread == 0) gpu_.add(&terms_.state->progress, share + (gpu_.block() == 0 ? rest : 0));
     });
   }
 
  private:
-  // Fresh memory holds 0: never the number of an operation.
-  WAYWISER_DEVICE static std::uint32_t next(std::uint32_t number) { return number + 1 == 0 ? 2 : number + 1; }
-
   Gpu& gpu_;
   const Terms& terms_;
-  std::uint32_t number_;
-  bool failed_;
+  std::uint32_t number_ = 0;
+  bool failed_ = false;
 };
 
 }  // namespace waywiser::fused

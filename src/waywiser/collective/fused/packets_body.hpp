@@ -14,13 +14,13 @@ class PacketsBody {
   WAYWISER_DEVICE PacketsBody(Gpu& gpu, const Terms& terms, const Work& work)
       : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms) {}
 
+  // Sends in any case: then the input is read while the number of the operation is still on its way.
   WAYWISER_DEVICE void run() {
-    if (!operation_.failed()) {
-      each_unit([&](unsigned, std::uint64_t unit, bool active) {
-        if (active) send(unit);
-      });
+    each_unit([&](unsigned, std::uint64_t unit, bool active) {
+      if (active) send(unit);
+    });
+    if (!operation_.failed())
       each_unit([&](unsigned thread, std::uint64_t unit, bool active) { take(thread, unit, active); });
-    }
     operation_.end();
   }
 

@@ -16,8 +16,8 @@ class PushBody {
 
   // What arrives is the result, or is reduced to it.
   WAYWISER_DEVICE void run_one_shot() {
+    send_blocks();
     if (!operation_.failed()) {
-      send_blocks();
       exchange_flags(0);
       if (work_.reduced)
         reduce_block(false);
@@ -29,8 +29,8 @@ class PushBody {
 
   // Block i goes to rank i, which reduces it and sends the result to all.
   WAYWISER_DEVICE void run_two_shot() {
+    send_blocks();
     if (!operation_.failed()) {
-      send_blocks();
       exchange_flags(0);
       reduce_block(true);
       exchange_flags(1);
@@ -41,7 +41,7 @@ class PushBody {
 
  private:
   static constexpr unsigned batch = 4;
-  static constexpr unsigned reduced_at_once = most > 4 ? 1 : 2;
+  static constexpr unsigned at_once = most > 4 ? 1 : 2;  // of each rank
 
   // f(index of the first vector of a thread, end) for each tile of this block's part; the thread's other vectors are
   // `threads` apart. All blocks of data are cut at the same places.
@@ -82,25 +82,34 @@ class PushBody {
 
   WAYWISER_DEVICE void send_blocks() {
     if (!work_.has_data(me_)) return;
-    if (work_.scattered) {
-      for (unsigned distance = 1; distance < ranks_; ++distance) send_block((me_ + distance) % ranks_);
-      return;
-    }
-    each_tile<batch>(work_.bytes, [&](std::uint64_t index, std::uint64_t end) {
-      Vector16 words[batch] = {};
-      load(words, work_.input, work_.bytes, index, end);
-      for (unsigned distance = 1; distance < ranks_; ++distance)
-        store_far(landed((me_ + distance) % ranks_, 0, me_), words, index, end);
-    });
+    if (work_.scattered)
+      each_tile<at_once>(work_.bytes, [&](std::uint64_t index, std::uint64_t end) { scatter(index, end); });
+    else
+      each_tile<batch>(work_.bytes, [&](std::uint64_t index, std::uint64_t end) { send_to_all(index, end); });
   }
 
-  WAYWISER_DEVICE void send_block(unsigned rank) {
-    const std::uint64_t bytes = work_.bytes_of_block(rank);
-    each_tile<batch>(bytes, [&](std::uint64_t index, std::uint64_t end) {
-      Vector16 words[batch] = {};
-      load(words, input_for(rank), bytes, index, end);
-      store_far(landed(rank, 0, me_), words, index, end);
-    });
+  WAYWISER_DEVICE void send_to_all(std::uint64_t index, std::uint64_t end) {
+    Vector16 words[batch] = {};
+    load(words, work_.input, work_.bytes, index, end);
+    for (unsigned distance = 1; distance < ranks_; ++distance)
+      store_far(landed((me_ + distance) % ranks_, 0, me_), words, index, end);
+  }
+
+  // Loads for all ranks are in flight before the first store. Blocks at the end may be shorter.
+  WAYWISER_DEVICE void scatter(std::uint64_t index, std::uint64_t end) {
+    Vector16 words[most][at_once] = {};
+    std::uint64_t ends[most];
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank) {
+      ends[rank] = 0;
+      if (rank >= ranks_ || rank == me_) continue;
+      const std::uint64_t bytes = work_.bytes_of_block(rank), vectors = vectors_in(bytes);
+      ends[rank] = vectors < end ? vectors : end;
+      load(words[rank], input_for(rank), bytes, index, ends[rank]);
+    }
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank)
+      if (ends[rank] > index) store_far(landed(rank, 0, me_), words[rank], index, ends[rank]);
   }
 
   WAYWISER_DEVICE void exchange_flags(unsigned shot) {
@@ -121,20 +130,20 @@ class PushBody {
     const unsigned block = work_.scattered ? me_ : 0;
     const std::uint64_t bytes = work_.bytes_of_block(block);
     std::byte* result = work_.output + (send ? me_ * work_.stride : 0);
-    each_tile<reduced_at_once>(bytes, [&](std::uint64_t index, std::uint64_t end) {
-      Vector16 sums[reduced_at_once] = {};
+    each_tile<at_once>(bytes, [&](std::uint64_t index, std::uint64_t end) {
+      Vector16 sums[at_once] = {};
       add_up(sums, input_for(me_), bytes, index, end);
       WAYWISER_UNROLL
-      for (unsigned i = 0; i < reduced_at_once; ++i)
+      for (unsigned i = 0; i < at_once; ++i)
         if (index + i * gpu_.threads() < end) store_word(result, bytes, index + i * gpu_.threads(), sums[i]);
       for (unsigned distance = 1; send && distance < ranks_; ++distance)
         store_far(landed((me_ + distance) % ranks_, 1, me_), sums, index, end);
     });
   }
 
-  WAYWISER_DEVICE void add_up(Vector16 (&sums)[reduced_at_once], const std::byte* own, std::uint64_t bytes,
-                              std::uint64_t index, std::uint64_t end) const {
-    Vector16 words[most][reduced_at_once] = {};
+  WAYWISER_DEVICE void add_up(Vector16 (&sums)[at_once], const std::byte* own, std::uint64_t bytes, std::uint64_t index,
+                              std::uint64_t end) const {
+    Vector16 words[most][at_once] = {};
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank) {
       if (rank >= ranks_) continue;
@@ -143,7 +152,7 @@ class PushBody {
       load(words[rank], from, mine ? bytes : end * sizeof(Vector16), index, end);
     }
     WAYWISER_UNROLL
-    for (unsigned i = 0; i < reduced_at_once; ++i) {
+    for (unsigned i = 0; i < at_once; ++i) {
       Accumulator<Gpu, T, Vector16> sum(words[0][i]);
       WAYWISER_UNROLL
       for (unsigned rank = 1; rank < most; ++rank)
@@ -153,19 +162,30 @@ class PushBody {
   }
 
   WAYWISER_DEVICE void take_blocks(unsigned shot) {
-    for (unsigned distance = shot; distance < ranks_; ++distance) {  // of the second shot, its own is there
-      const unsigned rank = (me_ + distance) % ranks_;
-      if (!work_.has_data(rank)) continue;
-      const std::uint64_t bytes = work_.bytes_of_block(rank);
+    each_tile<at_once>(work_.bytes, [&](std::uint64_t index, std::uint64_t end) { take(shot, index, end); });
+  }
+
+  // Of the second shot, this rank's own block is in its place.
+  WAYWISER_DEVICE void take(unsigned shot, std::uint64_t index, std::uint64_t end) {
+    Vector16 words[most][at_once] = {};
+    std::uint64_t ends[most];
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank) {
+      ends[rank] = 0;
+      if (rank >= ranks_ || !work_.has_data(rank) || (shot == 1 && rank == me_)) continue;
+      const std::uint64_t bytes = work_.bytes_of_block(rank), vectors = vectors_in(bytes);
+      ends[rank] = vectors < end ? vectors : end;
+      const bool mine = rank == me_;
+      const auto* from = mine ? input_for(me_) : reinterpret_cast<const std::byte*>(landed(me_, shot, rank));
+      load(words[rank], from, mine ? bytes : ends[rank] * sizeof(Vector16), index, ends[rank]);
+    }
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank) {
       std::byte* to = work_.output + (work_.root < 0 ? rank * work_.stride : 0);
-      const auto* from = rank == me_ ? input_for(me_) : reinterpret_cast<const std::byte*>(landed(me_, shot, rank));
-      each_tile<batch>(bytes, [&](std::uint64_t index, std::uint64_t end) {
-        Vector16 words[batch] = {};
-        load(words, from, rank == me_ ? bytes : end * sizeof(Vector16), index, end);
-        WAYWISER_UNROLL
-        for (unsigned i = 0; i < batch; ++i)
-          if (index + i * gpu_.threads() < end) store_word(to, bytes, index + i * gpu_.threads(), words[i]);
-      });
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < at_once; ++i)
+        if (index + i * gpu_.threads() < ends[rank])
+          store_word(to, work_.bytes_of_block(rank), index + i * gpu_.threads(), words[rank][i]);
     }
   }
 

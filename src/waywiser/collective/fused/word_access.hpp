@@ -4,21 +4,17 @@
 
 namespace waywiser::fused {
 
-// Byte i of a word; shifts instead of an index, which would put the word in memory.
-template <typename Word>
-WAYWISER_DEVICE inline void set_byte(Word& word, unsigned i, std::byte value) {
-  WAYWISER_UNROLL
-  for (unsigned part = 0; part < sizeof(Word) / 4; ++part)
-    if (i / 4 == part) word.words[part] |= static_cast<std::uint32_t>(value) << (8 * (i % 4));
+// Up to four bytes in the low end of a word.
+WAYWISER_DEVICE inline std::uint32_t load_bytes(const std::byte* data, std::uint64_t bytes) {
+  std::uint32_t value = 0;
+  WAYWISER_ROLLED
+  for (unsigned i = 0; i < 4 && i < bytes; ++i) value |= static_cast<std::uint32_t>(data[i]) << (8 * i);
+  return value;
 }
 
-template <typename Word>
-WAYWISER_DEVICE inline std::byte get_byte(const Word& word, unsigned i) {
-  std::uint32_t value = 0;
-  WAYWISER_UNROLL
-  for (unsigned part = 0; part < sizeof(Word) / 4; ++part)
-    if (i / 4 == part) value = word.words[part];
-  return static_cast<std::byte>(value >> (8 * (i % 4)));
+WAYWISER_DEVICE inline void store_bytes(std::byte* data, std::uint64_t bytes, std::uint32_t value) {
+  WAYWISER_ROLLED
+  for (unsigned i = 0; i < 4 && i < bytes; ++i) data[i] = static_cast<std::byte>(value >> (8 * i));
 }
 
 // A user's block as words: plain loads and stores where it is aligned, bytes where it is not and at its end.
@@ -28,9 +24,9 @@ WAYWISER_DEVICE inline Word load_word(const std::byte* data, std::uint64_t bytes
   if (reinterpret_cast<std::uintptr_t>(data) % sizeof(Word) == 0 && offset + sizeof(Word) <= bytes)
     return *reinterpret_cast<const Word*>(data + offset);
   Word word{};
-  const std::uint64_t left = bytes - offset < sizeof(Word) ? bytes - offset : sizeof(Word);
-  WAYWISER_ROLLED
-  for (unsigned i = 0; i < left; ++i) set_byte(word, i, data[offset + i]);
+  WAYWISER_UNROLL
+  for (unsigned part = 0; part < sizeof(Word) / 4; ++part)
+    if (offset + 4 * part < bytes) word.words[part] = load_bytes(data + offset + 4 * part, bytes - offset - 4 * part);
   return word;
 }
 
@@ -41,9 +37,9 @@ WAYWISER_DEVICE inline void store_word(std::byte* data, std::uint64_t bytes, std
     *reinterpret_cast<Word*>(data + offset) = word;
     return;
   }
-  const std::uint64_t left = bytes - offset < sizeof(Word) ? bytes - offset : sizeof(Word);
-  WAYWISER_ROLLED
-  for (unsigned i = 0; i < left; ++i) data[offset + i] = get_byte(word, i);
+  WAYWISER_UNROLL
+  for (unsigned part = 0; part < sizeof(Word) / 4; ++part)
+    if (offset + 4 * part < bytes) store_bytes(data + offset + 4 * part, bytes - offset - 4 * part, word.words[part]);
 }
 
 }  // namespace waywiser::fused

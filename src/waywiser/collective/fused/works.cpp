@@ -76,7 +76,7 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
 Shape default_shape(const CollectiveCall& call, Bytes block) {
   const Bytes sent = block * (static_cast<Bytes>(call.ranks) - 1);
   const auto threads_for = [](Bytes units, Bytes blocks) {
-    return static_cast<unsigned>(std::clamp<Bytes>(round_up((units + blocks - 1) / blocks, 32), 64, 512));
+    return static_cast<unsigned>(std::clamp<Bytes>(round_up((units + blocks - 1) / blocks, 32), 32, 512));
   };
   const auto blocks_for = [](Bytes units, unsigned threads, Bytes most) {
     return static_cast<unsigned>(std::clamp<Bytes>((units + threads - 1) / threads, 1, most));

@@ -42,13 +42,22 @@ class CudaBlock {
   __device__ void release(std::uint32_t* flag, std::uint32_t value) const {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
   }
-  __device__ std::uint32_t load(const std::uint32_t* word) const {
-    return *static_cast<const volatile std::uint32_t*>(word);
+  __device__ State load_state(const State* state) const {
+    State seen;
+    std::uint64_t failed = 0;
+    asm volatile("ld.volatile.global.v2.u64 {%0,%1}, [%2];"
+                 : "=l"(seen.progress), "=l"(failed)
+                 : "l"(state)
+                 : "memory");
+    seen.failed_peer = static_cast<std::uint32_t>(failed);
+    return seen;
   }
   __device__ void store(std::uint32_t* word, std::uint32_t value) const {
     *static_cast<volatile std::uint32_t*>(word) = value;
   }
-  __device__ std::uint32_t add(std::uint32_t* word, std::uint32_t value) const { return atomicAdd(word, value); }
+  __device__ void add(std::uint64_t* word, std::uint64_t value) const {
+    asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+  }
   __device__ std::uint64_t nanoseconds() const {
     std::uint64_t now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));

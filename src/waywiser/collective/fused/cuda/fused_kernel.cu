@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(512)
 }
 
 template <typename T, unsigned most>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(512, 2)
     one_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches();
   CudaBlock block;
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(512)
 }
 
 template <typename T, unsigned most>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(512, 2)
     two_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches();
   CudaBlock block;
