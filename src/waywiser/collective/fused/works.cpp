@@ -87,7 +87,8 @@ Shape default_shape(const CollectiveCall& call, Bytes block) {
     return {Method::packets, blocks_for(units, threads, 128), threads};
   }
   const Bytes vectors = (block + 15) / 16;
-  if (call.operation != Collective::all_reduce || sent <= (Bytes{1} << 20))
+  const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
+  if (call.operation != Collective::all_reduce || sent <= most_in_one_shot)
     return {Method::one_shot, blocks_for(vectors, 512, 128), 512};
   return {Method::two_shot, blocks_for(vectors / static_cast<Bytes>(call.ranks), 512, 128), 512};
 }
