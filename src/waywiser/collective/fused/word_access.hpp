@@ -25,8 +25,8 @@ WAYWISER_DEVICE inline Word load_word(const std::byte* data, std::uint64_t bytes
     return *reinterpret_cast<const Word*>(data + offset);
   Word word{};
   WAYWISER_UNROLL
-  for (unsigned part = 0; part < sizeof(Word) / 4; ++part)
-    if (offset + 4 * part < bytes) word.words[part] = load_bytes(data + offset + 4 * part, bytes - offset - 4 * part);
+  for (std::uint64_t at = 0; at < sizeof(Word); at += 4)
+    if (offset + at < bytes) word.words[at / 4] = load_bytes(data + offset + at, bytes - offset - at);
   return word;
 }
 
@@ -38,8 +38,8 @@ WAYWISER_DEVICE inline void store_word(std::byte* data, std::uint64_t bytes, std
     return;
   }
   WAYWISER_UNROLL
-  for (unsigned part = 0; part < sizeof(Word) / 4; ++part)
-    if (offset + 4 * part < bytes) store_bytes(data + offset + 4 * part, bytes - offset - 4 * part, word.words[part]);
+  for (std::uint64_t at = 0; at < sizeof(Word); at += 4)
+    if (offset + at < bytes) store_bytes(data + offset + at, bytes - offset - at, word.words[at / 4]);
 }
 
 }  // namespace waywiser::fused
