@@ -10,6 +10,7 @@
 #include "waywiser/collective/collective_algorithm.hpp"
 #include "waywiser/collective/default_choice.hpp"
 #include "waywiser/collective/extents.hpp"
+#include "waywiser/comm/reduce.hpp"
 
 namespace waywiser {
 namespace {
@@ -124,6 +125,18 @@ TEST(Schedules, AllReduceGivesTheSameBitsAtEveryRankWhereTheOrderOfSumsMatters) 
             << full_name(row) << " " << ranks << " ranks";
     }
   }
+}
+
+TEST(Schedules, LeastAndGreatestAreTheSameBitsInEitherOrder) {
+  const float values[] = {0.0F, -0.0F, 1.0F, NAN, -NAN, -INFINITY};
+  for (const ReduceOp op : {ReduceOp::min, ReduceOp::max})
+    for (const float a : values)
+      for (const float b : values) {
+        float ab = a, ba = b;
+        reduce(DataType::float32, op, reinterpret_cast<std::byte*>(&ab), reinterpret_cast<const std::byte*>(&b), 1);
+        reduce(DataType::float32, op, reinterpret_cast<std::byte*>(&ba), reinterpret_cast<const std::byte*>(&a), 1);
+        EXPECT_EQ(std::memcmp(&ab, &ba, sizeof ab), 0) << name(op) << " of " << a << " and " << b;
+      }
 }
 
 TEST(Schedules, NoRankPassesABarrierThatOneHasNotReached) {

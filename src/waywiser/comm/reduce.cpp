@@ -1,6 +1,8 @@
 #include "waywiser/comm/reduce.hpp"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 namespace waywiser {
@@ -44,17 +46,25 @@ struct Product {
     return static_cast<T>(wrapping(a) * wrapping(b));
   }
 };
-// With a NaN among them the result depends on the order, as comparisons with it are false.
+// The same bits in either order, as ranks that exchange values rely on: a NaN wins, and -0 is less than 0.
+template <typename T>
+T one_of(T a, T b, bool second, bool negative_zero) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (a != a || b != b) return std::numeric_limits<T>::quiet_NaN();
+    if (a == b) return std::signbit(a) == negative_zero ? a : b;
+  }
+  return second ? b : a;
+}
 struct Least {
   template <typename T>
   T operator()(T a, T b) const {
-    return b < a ? b : a;
+    return one_of(a, b, b < a, true);
   }
 };
 struct Greatest {
   template <typename T>
   T operator()(T a, T b) const {
-    return a < b ? b : a;
+    return one_of(a, b, a < b, false);
   }
 };
 
