@@ -8,6 +8,7 @@ namespace waywiser::sim {
 namespace {
 
 constexpr std::uint64_t local_step = std::uint64_t{1} << 63;
+constexpr std::size_t most_steps = 50'000'000;  // 2 GB
 constexpr std::size_t most_channels = std::size_t{1} << 23;
 
 bool receives(StepKind kind) { return kind == StepKind::receive || kind == StepKind::receive_reduce; }
@@ -57,6 +58,10 @@ ScheduleRun::ScheduleRun(World& world, const RankRoads& roads, int ranks,
 
 void ScheduleRun::keep(int rank, const Schedule& schedule) {
   Rank& mine = ranks_[static_cast<std::size_t>(rank)];
+  steps_ += schedule.steps.size();
+  if (steps_ > most_steps)
+    throw Error(ErrorKind::unavailable,
+                std::string(schedule.algorithm) + ": more than 50 million steps, too many to run");
   mine.ops.reserve(schedule.steps.size());
   for (const Step& step : schedule.steps) {
     ran_.rounds = std::max(ran_.rounds, step.round + 1);

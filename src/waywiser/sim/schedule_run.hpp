@@ -41,6 +41,7 @@ struct Ran {
 class ScheduleRun : private Listener {
  public:
   // `schedule_of` makes the schedule of one rank; it is kept in short form only.
+  // Throws unavailable where that takes too much memory.
   ScheduleRun(World& world, const RankRoads& roads, int ranks, const std::function<Schedule(int)>& schedule_of,
               const StepCosts& costs, Trace* trace = nullptr);
   Ran run();
@@ -88,6 +89,7 @@ class ScheduleRun : private Listener {
   std::vector<Channel> channels_;
   std::unordered_map<std::uint64_t, std::uint32_t> channel_of_;
   std::vector<Seconds> round_over_;  // when the last rank left it
+  std::size_t steps_ = 0;
   Ran ran_;
 };
 
