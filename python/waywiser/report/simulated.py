@@ -84,7 +84,10 @@ def save_plot(draw: object, title: str, file: Path, log_base: int = 2) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(int(value))))
     axes.tick_params(axis="x", rotation=30)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    if len(axes.get_lines()) > 6:
+        axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1.01, 0.5))
+    else:
+        axes.legend(fontsize=8)
     axes.set_title(f"{title}\n{LABEL}", fontsize=10)
     if file.suffix not in (".png", ".svg", ".pdf"):
         raise InputError(f"--plot {file}: write a name that ends with .png, .svg or .pdf")
