@@ -45,6 +45,25 @@ TEST(Fault, ARankThatIsKilledIsAnErrorAtAllOthersThatWait) {
   }
 }
 
+TEST(Fault, KilledBetweenCollectives) {
+  const auto problems = TestRanks(3).in_processes([](Group& group) {
+    std::vector<double> data(20000);
+    for (int turn = 0;; ++turn) {
+      if (group.rank() == 1 && turn == 20) die();
+      group.all_reduce(std::span(data), std::span(data));
+    }
+  });
+  expect_each(survivors(problems), 2, "rank 1 (process ");
+}
+
+TEST(Fault, KilledWhileTheOthersClose) {
+  const auto problems = TestRanks(3).in_processes([](Group& group) {
+    group.barrier();
+    if (group.rank() == 2) die();
+  });
+  EXPECT_EQ(survivors(problems), Problems());  // they had finished: nothing is missing to them
+}
+
 TEST(Fault, KilledInTheMiddleOfALongMessage) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     std::vector<std::byte> data(64 << 20);

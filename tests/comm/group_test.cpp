@@ -6,6 +6,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/mapping.hpp"
 
 namespace waywiser {
 namespace {
@@ -153,6 +154,28 @@ TEST(Execution, RunsAScheduleOfEveryTypeAndSize) {
     } catch (const Error& error) {
       require_that(std::string(error.what()).find("the arrays are shorter") != std::string::npos, error.what());
     }
+  }),
+            none);
+}
+
+// Arrays of more than 2^31 elements, of which only a page is touched.
+TEST(Execution, OffsetsBeyond32Bits) {
+  EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
+    constexpr std::size_t far = (std::size_t{1} << 32) + 12345, count = 1000;
+    const Mapping memory = Mapping::anonymous(far + count, "a sparse array");
+    const int other = 1 - group.rank();
+    const auto sent = static_cast<std::byte>(group.rank() + 1), expected = static_cast<std::byte>(other + 1);
+    std::fill_n(memory.data() + far, count, sent);
+    Schedule schedule{"by hand", group.rank(), 2, far + count, far + count, count, {}};
+    schedule.steps = {{StepKind::send, 0, other, {}, {Area::input, far, count}},
+                      {StepKind::receive, 0, other, {Area::scratch, 0, count}, {}},
+                      {StepKind::copy, 1, -1, {Area::output, far, count}, {Area::scratch, 0, count}}};
+    const Elements all({memory.data(), far + count, host(0)}, DataType::uint8);
+    group.execute(std::make_shared<const Schedule>(std::move(schedule)), all, all);
+    require_that(memory.data()[far] == expected && memory.data()[far + count - 1] == expected, "the far elements");
+    std::fill_n(memory.data() + far, count, sent);
+    group.sendrecv(all.slice(far, count), other, all.slice(far - count, count), other);
+    require_that(memory.data()[far - 1] == expected, "the slice");
   }),
             none);
 }

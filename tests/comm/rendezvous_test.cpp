@@ -143,6 +143,21 @@ TEST_F(Rendezvous, StrangersNeitherStopNorDelayIt) {
   EXPECT_EQ(host.get().ranks.size(), 2u);
 }
 
+TEST_F(Rendezvous, ARankThatEndsBeforeTheGroupHasFormedIsNamed) {
+  auto host = come(launch(0, 3), introduction(launch(0, 3)));
+  Connection line(connect_to(root(), Deadline::in(10)), 4096);
+  Handshake words{2, random_nonce(), {}};
+  line.send(FrameKind::hello, hello_bytes({protocol_version, 2, words.member}), Deadline::in(10));
+  words.root = read_nonce(line.receive(Deadline::in(10)));
+  line.send(FrameKind::proof, words.member_proof(launch(2, 3).secret), Deadline::in(10));
+  line.receive(Deadline::in(10));
+  WireWriter join;
+  write(join, introduction(launch(2, 3)));
+  line.send(FrameKind::join, join.bytes(), Deadline::in(10));
+  line = Connection(Descriptor(), 1);
+  EXPECT_EQ(complaint(std::move(host)), "rank 2 while the group formed: it has ended");
+}
+
 TEST_F(Rendezvous, WhatDiffersIsNamedEverywhere) {
   using Change = std::function<void(Introduction&)>;
   const std::pair<Change, std::string> cases[] = {
