@@ -44,6 +44,15 @@ if(WAYWISER_WITH_CUDA)
   target_include_directories(waywiser_core SYSTEM PUBLIC ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 endif()
 
+# Not for the core of an ordinary build: clang-tidy reads its commands.
+if(WAYWISER_PRECOMPILE)
+  set(precompiled_headers nlohmann/json.hpp algorithm functional map memory optional string vector)
+  list(TRANSFORM precompiled_headers REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:<\\0$<ANGLE-R>>")
+  if(WAYWISER_SANITIZE)
+    target_precompile_headers(waywiser_core PRIVATE ${precompiled_headers})
+  endif()
+endif()
+
 # Outside a wheel build the compiled parts go beside the Python sources, so that python/ alone is importable.
 set(package "${CMAKE_SOURCE_DIR}/python/waywiser")
 if(SKBUILD OR NOT WAYWISER_PYTHON)

@@ -60,7 +60,7 @@ def configure(cuda, tests):
         BUILD.mkdir(exist_ok=True)
         marker.touch()
     option = "ON" if marker.exists() else "OFF"
-    _configure(BUILD, {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": option})
+    _configure(BUILD, {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": option, "WAYWISER_PRECOMPILE": "ON"})
 
 
 def build(tests, benchmarks):
@@ -81,6 +81,7 @@ def build_sanitized(sanitizer):
         "WAYWISER_TESTS": "ON",
         "WAYWISER_PYTHON": "OFF",
         "WAYWISER_SANITIZE": sanitizer,
+        "WAYWISER_PRECOMPILE": "ON",
     }
     _configure(folder, settings)
     say(f"building the C++ tests with the {sanitizer} sanitizer")

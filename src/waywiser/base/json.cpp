@@ -12,6 +12,8 @@
 
 #include "waywiser/base/error.hpp"
 
+template class nlohmann::basic_json<nlohmann::ordered_map>;
+
 namespace waywiser {
 namespace {
 

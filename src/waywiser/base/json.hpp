@@ -7,6 +7,8 @@
 
 #include "waywiser/base/units.hpp"
 
+extern template class nlohmann::basic_json<nlohmann::ordered_map>;  // compiled once, in json.cpp
+
 namespace waywiser {
 
 // Keeps the order of keys as written, so that files read well and compare line by line.
