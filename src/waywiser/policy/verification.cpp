@@ -10,8 +10,8 @@
 namespace waywiser {
 namespace {
 
-constexpr int least_sittings = 2;     // of every duel, some time apart: a disturbance may last longer than one
-constexpr double first_share = 0.55;  // of the budget, for finding rivals
+constexpr int least_sittings = 2;    // of every duel, some time apart: a disturbance may last longer than one
+constexpr double first_share = 0.3;  // of the budget, for finding rivals
 
 class Verifier {
  public:
