@@ -14,8 +14,8 @@ from waywiser.cli.options import Backend, Budget, Costs, Output, Quick
 from waywiser.results import DEFAULT, Results, recorded_machines
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
-_VERIFY_SECONDS, _VERIFY_QUICK_SECONDS = 160.0, 15.0  # at most
-_QUICK_SECONDS = 34.0  # for measuring: with verification and report under 60 s on a busy machine
+# For measuring and for verifying, at most; with set-up and report a quick run takes under 60 s, one with GPUs 10 min.
+_QUICK_SECONDS, _HOST_SECONDS, _GPU_SECONDS = (34.0, 15.0), (240.0, 60.0), (330.0, 160.0)
 
 
 def tune(
@@ -36,14 +36,14 @@ def tune(
     from waywiser.report.terminal import print_result
 
     start = time.monotonic()
-    measuring = budget * _MEASURING if budget else (_QUICK_SECONDS if quick and machine is None else None)
-    request = Request(quick, measuring, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
+    request = Request(quick, budget, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
     request.check()
     results = Results(output)
     results.make_writable()
     topology = request.topology()
+    request.budget, verifying = _budgets(request, topology)
     measure_into(results, topology, request)
-    _choose_and_verify(results, topology, request, budget)
+    _choose_and_verify(results, topology, request, verifying)
     page = _report(results, topology, request)
     seconds = time.monotonic() - start
     if as_json:
@@ -55,17 +55,25 @@ def tune(
     _hint(results)
 
 
-def _choose_and_verify(results: Results, topology: Any, request: Request, budget: float | None) -> None:
+def _budgets(request: Request, topology: Any) -> tuple[float | None, float]:
+    """Seconds for measuring and for verifying."""
+    if request.budget:
+        return request.budget * _MEASURING, request.budget * (1 - _MEASURING)
+    if request.kind == "simulated":  # virtual time
+        return None, float(request.options()["budget_seconds"])
+    if request.quick:
+        return _QUICK_SECONDS
+    return _GPU_SECONDS if request.kind == "real" and topology.ids("gpu") else _HOST_SECONDS
+
+
+def _choose_and_verify(results: Results, topology: Any, request: Request, seconds: float) -> None:
     from waywiser import stages
     from waywiser.progress import bar
 
     profile = results.needed_profile_text()
     plan = stages.choose(profile)
     results.write("plan", plan)
-    spend = budget * (1 - _MEASURING) if budget else (_VERIFY_QUICK_SECONDS if request.quick else _VERIFY_SECONDS)
-    if request.kind == "simulated" and not budget:
-        spend = float(request.options()["budget_seconds"])
-    options = {**request.options(), "budget_seconds": spend}
+    options = {**request.options(), "budget_seconds": seconds}
     with bar("verifying") as show:
         watch = stages.Watch(show)
         text = stages.verify(topology, profile, plan, options, watch, request.costs(topology))

@@ -261,8 +261,8 @@ class CourierBody {
   // The odd bytes at the end are loaded first, so that they are on their way together with the rest.
   template <typename Unit>
   WAYWISER_DEVICE void copy_units(std::byte* to, const std::byte* from, unsigned bytes) {
-    constexpr unsigned batch = 8;
-    const unsigned units = bytes / sizeof(Unit), whole = units * sizeof(Unit);
+    constexpr unsigned batch = 8, unit_bytes = sizeof(Unit);
+    const unsigned units = bytes / unit_bytes, whole = units * unit_bytes;
     const bool odd = whole + warp_.lane() < bytes;
     const std::byte end = odd ? warp_.load(from + whole + warp_.lane()) : std::byte{};
     const Unit* in = reinterpret_cast<const Unit*>(from);
