@@ -176,7 +176,6 @@ def test_really_full_disk(core: FakeCore, small_disk: Path, capsys: pytest.Captu
         (["tune", "--budget", "soon"], "--budget"),
         (["compare", "nowhere.json", "nowhere.json"], "nowhere.json"),
         (["report", "--machine", "dgx-9"], "dgx-9"),
-        (["plan", "--machine", "dgx-1v"], "dgx-1v"),
     ],
 )
 def test_bad_options(
