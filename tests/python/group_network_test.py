@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,15 @@ class TwoMachines:
             ip("-n", name, "address", "add", f"10.99.7.{number}/24", "dev", link)
             ip("-n", name, "link", "set", link, "up")
             ip("-n", name, "link", "set", "lo", "up")
+        for name, link in zip(self.names, self.links, strict=True):
+            self.await_carrier(name, link)
+
+    @staticmethod
+    def await_carrier(name: str, link: str) -> None:
+        """UCX leaves out a link that is not running yet."""
+        deadline = time.monotonic() + 20
+        while "state UP" not in ip("-n", name, "link", "show", link).stdout:
+            assert time.monotonic() < deadline, f"{link} does not come up"
 
     def close(self) -> None:
         for name in self.names:
