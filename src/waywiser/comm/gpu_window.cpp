@@ -53,8 +53,7 @@ Path GpuWindow::choose(Place source, Place destination, Bytes bytes) const {
   if (row == nullptr) return choose_without_plan(source, destination);
   const Path path = Chooser::path_for(*row, source, destination);
   // A two-sided path needs the other rank to take part, which one-sided access has not.
-  const bool two_sided = path.mechanism == "ucx" || path.mechanism == "courier";
-  return two_sided ? choose_without_plan(source, destination) : path;
+  return is_two_sided(path) ? choose_without_plan(source, destination) : path;
 }
 
 GpuWindow::Road& GpuWindow::road(Place source, Place destination, Bytes bytes) {

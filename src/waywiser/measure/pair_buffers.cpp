@@ -9,11 +9,8 @@
 namespace waywiser {
 namespace {
 
-// Known by name, because the buffers are there before the transport is open.
-bool two_sided(const Path& path) { return path.mechanism == "ucx" || path.mechanism == "courier"; }
-
 Allocation landing_allocation(const Path& path, Place place) {
-  if (two_sided(path)) return place.is_gpu() ? Allocation::gpu : Allocation::pageable;
+  if (is_two_sided(path)) return place.is_gpu() ? Allocation::gpu : Allocation::pageable;
   if (!place.is_gpu()) return Allocation::shared;
   return path.has("handle") && path.parameter("handle") == "descriptor" ? Allocation::gpu_mapped : Allocation::gpu;
 }
@@ -40,14 +37,14 @@ Path outgoing_path(const Path& path, Role role) { return role == Role::initiator
 
 std::string buffers_key(const Path& path) {
   const auto number = [](Allocation allocation) { return std::to_string(static_cast<int>(allocation)); };
-  return pair_text(path) + " " + (two_sided(path) ? "private " : "shared ") + text(user_of_remote(path)) + " " +
+  return pair_text(path) + " " + (is_two_sided(path) ? "private " : "shared ") + text(user_of_remote(path)) + " " +
          number(landing_allocation(path, path.source)) + number(landing_allocation(path, path.destination)) +
          number(outgoing_allocation(path, path.source, path.destination)) +
          number(outgoing_allocation(path, path.destination, path.source));
 }
 
 PairBuffers::PairBuffers(Platform& platform, const Path& path, Role role, Bytes capacity, Deadline deadline)
-    : platform_(platform), capacity_(capacity), shared_(!two_sided(path)) {
+    : platform_(platform), capacity_(capacity), shared_(!is_two_sided(path)) {
   const Path out = outgoing_path(path, role);
   remote_place_ = out.destination;
   user_ = user_of_remote(out);

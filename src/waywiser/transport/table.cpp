@@ -29,6 +29,11 @@ const Mechanism* find_mechanism(std::string_view name) {
   return found == rows.end() ? nullptr : &*found;
 }
 
+bool is_two_sided(const Path& path) {
+  const Mechanism* row = find_mechanism(path.mechanism);
+  return row != nullptr && row->two_sided && path.processes == 2;
+}
+
 std::optional<std::string> why_unavailable(const Path& path, const TransportContext& context) {
   const Mechanism* row = find_mechanism(path.mechanism);
   if (row == nullptr) return "there is no mechanism of this name";

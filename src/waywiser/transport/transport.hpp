@@ -55,6 +55,8 @@ struct Mechanism {
   Bytes most_bytes = Bytes{1} << 62;
   // Below this size the path does what one with a smaller parameter does: only that one is measured and chosen there.
   Bytes (*least_bytes)(const Path&) = nullptr;
+  // Whether its transports between two processes are two-sided: asked before one is open.
+  bool two_sided = false;
 };
 
 // On equal cost the earlier row wins.
@@ -62,6 +64,8 @@ std::span<const Mechanism> mechanisms();
 // nullptr when there is no such row.
 const Mechanism* find_mechanism(std::string_view name);
 
+// Whether both processes take part in each put of this path. False for an unknown mechanism.
+bool is_two_sided(const Path& path);
 // For paths from outside: also answers for an unknown mechanism.
 std::optional<std::string> why_unavailable(const Path& path, const TransportContext& context);
 // Throws unavailable with why_unavailable().

@@ -111,7 +111,9 @@ Mechanism courier_mechanism() {
           why_no_courier,
           host_of,
           [](const Path& path, const TransportContext& context) { return open_courier(path, context); },
-          largest_worth};
+          largest_worth,
+          nullptr,
+          true};
 }
 
 }  // namespace waywiser

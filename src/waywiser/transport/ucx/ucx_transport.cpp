@@ -194,6 +194,10 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
 
 }  // namespace
 
-Mechanism ucx_mechanism() { return {"ucx", "messages through UCX, between two processes", why_not, works_on, open}; }
+Mechanism ucx_mechanism() {
+  Mechanism row{"ucx", "messages through UCX, between two processes", why_not, works_on, open};
+  row.two_sided = true;
+  return row;
+}
 
 }  // namespace waywiser
