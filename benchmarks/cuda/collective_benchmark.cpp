@@ -21,7 +21,7 @@ namespace waywiser {
 namespace {
 
 constexpr int operations_in_graph = 50;
-constexpr int samples = 15;
+constexpr int samples = 11;
 
 // What is used of NCCL's C interface.
 struct Nccl {
@@ -289,20 +289,24 @@ Json row_of(int gpus, const Setting& setting, const char* launch) {
           {"threads", ours ? setting.shape->threads : 0}};
 }
 
-// The default, and others around it.
+// The default, and others around it. What a rank sends to another, or all send to all in an all_reduce.
 std::vector<fused::Shape> shapes_for(const fused::Shape& shape, bool several, const Setting& setting, int gpus) {
   std::vector<fused::Shape> shapes{shape};
-  if (!several || setting.operation != Collective::all_reduce) return shapes;
+  if (!several || setting.operation == Collective::broadcast) return shapes;
   const Bytes bytes = setting.block;
   if (bytes <= (Bytes{256} << 10))
-    for (const unsigned threads : {64u, 128u, 256u, 512u})
-      if (const Bytes blocks = (bytes / 8 + threads - 1) / threads; blocks <= 256)
-        shapes.push_back({fused::Method::packets, static_cast<unsigned>(blocks), threads});
-  for (const unsigned blocks : {16u, 32u, 64u, 128u, 256u}) {
-    if (bytes < (Bytes{64} << 10) || blocks * Bytes{2048} > bytes) continue;
-    if (bytes <= (Bytes{4} << 20)) shapes.push_back({fused::Method::one_shot, blocks, 512});
-    if (gpus > 2 || bytes >= (Bytes{1} << 20)) shapes.push_back({fused::Method::two_shot, blocks, 512});
-  }
+    for (const unsigned threads : {32u, 64u, 128u, 256u, 512u})
+      for (const unsigned units : {1u, 2u})
+        if (const Bytes each = Bytes{8} * units * threads, blocks = (bytes + each - 1) / each;
+            blocks <= 264 && (blocks > 1 || units == 1))
+          shapes.push_back({fused::Method::packets, static_cast<unsigned>(blocks), threads});
+  for (const unsigned threads : {256u, 512u})
+    for (const unsigned blocks : {16u, 32u, 64u, 96u, 128u, 192u, 256u, 384u, 512u}) {
+      if (bytes < (Bytes{64} << 10) || Bytes{blocks} * threads * 8 > bytes || blocks * threads > 512 * 264) continue;
+      if (bytes <= (Bytes{4} << 20)) shapes.push_back({fused::Method::one_shot, blocks, threads});
+      if (setting.operation != Collective::all_reduce) continue;
+      if (gpus > 2 || bytes >= (Bytes{1} << 20)) shapes.push_back({fused::Method::two_shot, blocks, threads});
+    }
   return shapes;
 }
 

@@ -21,7 +21,13 @@ struct Ranks {
   }
 
   Terms terms(unsigned rank, double deadline) {
-    Terms terms{{}, &states[rank], layout, rank, static_cast<std::uint64_t>(deadline * 1e9)};
+    Terms terms{{},
+                &states[rank],
+                layout,
+                rank,
+                static_cast<std::uint64_t>(deadline * 1e9),
+                most_blocks / blocks,
+                most_blocks % blocks};
     for (unsigned peer = 0; peer < layout.ranks; ++peer)
       terms.landing[peer] = reinterpret_cast<std::byte*>(landings[peer].data());
     return terms;
@@ -34,11 +40,11 @@ struct Ranks {
 
 void run_block(DisorderlyBlock block, Method method, const Terms& terms, const Work& work) {
   if (method == Method::packets)
-    PacketsBody<float, most_ranks, DisorderlyBlock>(block, terms, work).run();
+    PacketsBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run();
   else if (method == Method::one_shot)
-    PushBody<float, most_ranks, DisorderlyBlock>(block, terms, work).run_one_shot();
+    PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
   else
-    PushBody<float, most_ranks, DisorderlyBlock>(block, terms, work).run_two_shot();
+    PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
 }
 
 std::size_t count_of(int operation) { return 1 + static_cast<std::size_t>(operation * 37) % 150; }

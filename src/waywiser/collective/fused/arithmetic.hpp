@@ -11,14 +11,8 @@ inline constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, 
 
 // Integers wrap.
 template <typename T>
-WAYWISER_DEVICE inline T combine(ReduceOp op, T a, T b) {
-  using Wrapping = std::conditional_t<std::is_floating_point_v<T>, T,
-                                      std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>>;
-  if (op == ReduceOp::prod) return static_cast<T>(static_cast<Wrapping>(a) * static_cast<Wrapping>(b));
-  if (op == ReduceOp::min) return b < a ? b : a;
-  if (op == ReduceOp::max) return a < b ? b : a;
-  return static_cast<T>(static_cast<Wrapping>(a) + static_cast<Wrapping>(b));
-}
+using Wrapping = std::conditional_t<std::is_floating_point_v<T>, T,
+                                    std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>>;
 
 // The numbers of one word, two-byte floats as floats until the end. Gpu gives widen() and narrow<T>().
 template <typename Gpu, typename T, typename Word>
@@ -34,8 +28,16 @@ class Accumulator {
 
   WAYWISER_DEVICE void add(ReduceOp op, const Word& word) {
     const Numbers numbers = as_numbers(word);
-    WAYWISER_UNROLL
-    for (unsigned i = 0; i < count; ++i) values_[i] = combine(op, values_[i], Gpu::widen(numbers.values[i]));
+    switch (op) {
+      case ReduceOp::prod:
+        return combine(numbers,
+                       [](Wide a, Wide b) { return static_cast<Wide>(Wrapping<Wide>(a) * Wrapping<Wide>(b)); });
+      case ReduceOp::min: return combine(numbers, [](Wide a, Wide b) { return b < a ? b : a; });
+      case ReduceOp::max: return combine(numbers, [](Wide a, Wide b) { return a < b ? b : a; });
+      default:
+        return combine(numbers,
+                       [](Wide a, Wide b) { return static_cast<Wide>(Wrapping<Wide>(a) + Wrapping<Wide>(b)); });
+    }
   }
 
   WAYWISER_DEVICE Word result(ReduceOp op, unsigned ranks) const {
@@ -56,6 +58,12 @@ class Accumulator {
   struct Numbers {
     T values[count];
   };
+
+  template <typename Function>
+  WAYWISER_DEVICE void combine(const Numbers& numbers, Function f) {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < count; ++i) values_[i] = f(values_[i], Gpu::widen(numbers.values[i]));
+  }
 
   WAYWISER_DEVICE static Numbers as_numbers(const Word& word) {
     Numbers numbers;

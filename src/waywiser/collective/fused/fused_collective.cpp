@@ -67,7 +67,7 @@ fused::Shape FusedCollective::default_shape(const CollectiveCall& call, DataType
   return shape;
 }
 
-fused::Terms FusedCollective::terms(Stream& stream) const {
+fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
   if (landings_.empty()) throw Error(ErrorKind::invalid_input, "fused collectives before connect()");
   fused::Terms terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
@@ -76,6 +76,8 @@ fused::Terms FusedCollective::terms(Stream& stream) const {
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
   terms.deadline_ns = static_cast<std::uint64_t>(options_.deadline * 1e9);
+  terms.share = fused::most_blocks / blocks;
+  terms.rest = fused::most_blocks - terms.share * blocks;
   return terms;
 }
 
@@ -98,7 +100,7 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
   if (buffers.block == 0) return;
   if (in != 0) buffers.input = stream.reach(input.slice(0, in));
   buffers.output = stream.reach(output.slice(0, out));
-  const fused::Terms terms = this->terms(stream);
+  const fused::Terms terms = this->terms(stream, shape.blocks);
   for (const fused::Work& work : fused::works(call, op, buffers, shape.method, most_at_once(shape))) {
     Kernel kernel{1, 1, {}, {}};
     if (stream.native() != nullptr)

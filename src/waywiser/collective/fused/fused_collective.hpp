@@ -43,7 +43,7 @@ class FusedCollective {
   void synchronize(Stream& stream, Deadline deadline);
 
  private:
-  fused::Terms terms(Stream& stream) const;
+  fused::Terms terms(Stream& stream, unsigned blocks) const;
   Bytes most_at_once(const fused::Shape& shape) const;
 
   int rank_;

@@ -6,12 +6,12 @@
 namespace waywiser::fused {
 namespace {
 
-template <typename T>
+template <typename T, bool exact>
 void run_block(HostBlock block, Method method, const Terms& terms, const Work& work) {
   switch (method) {
-    case Method::packets: return PacketsBody<T, most_ranks, HostBlock>(block, terms, work).run();
-    case Method::one_shot: return PushBody<T, most_ranks, HostBlock>(block, terms, work).run_one_shot();
-    case Method::two_shot: return PushBody<T, most_ranks, HostBlock>(block, terms, work).run_two_shot();
+    case Method::packets: return PacketsBody<T, most_ranks, exact, HostBlock>(block, terms, work).run();
+    case Method::one_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_one_shot();
+    case Method::two_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_two_shot();
   }
 }
 
@@ -25,7 +25,10 @@ std::string_view name(Method method) noexcept {
 void run_on_host(const Shape& shape, DataType type, const Terms& terms, const Work& work) {
   with_type(type, [&]<typename T>() {
     for (unsigned block = 0; block < shape.blocks; ++block)
-      run_block<T>(HostBlock(block, shape.blocks, shape.threads), shape.method, terms, work);
+      if (HostBlock part(block, shape.blocks, shape.threads); work.exact)
+        run_block<T, true>(part, shape.method, terms, work);
+      else
+        run_block<T, false>(part, shape.method, terms, work);
   });
 }
 

@@ -36,7 +36,7 @@ struct LandingLayout {
 
 // In the memory of the rank's GPU; only its kernels touch it.
 struct alignas(16) State {
-  // most_blocks for each operation that has ended, and the shares of those blocks of the present one that have. Flags
+  // most_blocks for each operation before, and the shares of those blocks of the present one that have sent. Flags
   // hold its 32 bits: after 2^32 operations they begin again.
   std::uint64_t progress = 0;
   std::uint32_t failed_peer = 0, failed_number = 0;  // 1 + the rank that was waited for in vain, in this operation
@@ -48,6 +48,7 @@ struct Terms {
   LandingLayout layout;
   std::uint32_t rank;
   std::uint64_t deadline_ns;  // of one wait
+  std::uint32_t share, rest;  // of most_blocks: what each block adds to the progress, and what the first adds besides
 };
 
 // One exchange between all ranks. Block i of a buffer begins at i * stride.
@@ -58,6 +59,7 @@ struct Work {
   std::uint64_t total;   // of all blocks, if the last ones are shorter; else 0
   std::uint64_t stride;  // between blocks
   bool scattered;        // block i goes to rank i; else the only block goes to all
+  bool exact;            // all addresses and lengths are multiples of a word: 8 bytes for packets, else 16
   bool reduced;          // what arrives is reduced; else the block of rank i becomes block i of the output
   ReduceOp op;
   std::int32_t root;  // the only rank that has data; -1: all have

@@ -4,9 +4,9 @@
 
 namespace waywiser::fused {
 
-// What every fused kernel does first and last, and how it waits. `Gpu` is a block of threads: block(), blocks(),
-// threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet, store_far, acquire,
-// release, load_state, store, add, nanoseconds(), pause(), widen, narrow.
+// What every fused kernel does beside its work: which operation it is, and how it waits. `Gpu` is a block of threads:
+// block(), blocks(), threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet,
+// store_far, acquire, release, load_state, store, add, nanoseconds(), pause(), widen, narrow.
 template <typename Gpu>
 class OperationBody {
  public:
@@ -24,13 +24,15 @@ class OperationBody {
   // which ends this and all later operations.
   template <typename Missing>
   WAYWISER_DEVICE bool wait(Missing missing) {
-    if (missing() == 0) return true;
-    const std::uint64_t start = gpu_.nanoseconds();
+    std::uint64_t start = 0;
     for (unsigned look = 1;; ++look) {
       const unsigned peer = missing();
       if (peer == 0) return true;
       gpu_.pause();
-      if (look % 256 != 0 || gpu_.nanoseconds() - start < terms_.deadline_ns) continue;
+      if (look % 256 != 0) continue;
+      const std::uint64_t now = gpu_.nanoseconds();
+      if (start == 0) start = now;
+      if (now - start < terms_.deadline_ns) continue;
       gpu_.store(&terms_.state->failed_number, number_);
       gpu_.store(&terms_.state->failed_peer, peer);
       return false;
@@ -42,13 +44,12 @@ class OperationBody {
     return wait([&] { return static_cast<std::int32_t>(gpu_.acquire(flag) - number_) >= 0 ? 0 : peer + 1; });
   }
 
-  // After the last block the operation has ended. Nobody waits for the addition.
-  WAYWISER_DEVICE void end() {
-    const unsigned share = most_blocks / gpu_.blocks();
-    const unsigned rest = most_blocks - share * gpu_.blocks();
+  // For all threads, once they have sent: this block knows the number. Counted by all blocks, the operation has ended
+  // as far as the next one is concerned, which begins when this kernel has completed.
+  WAYWISER_DEVICE void count() {
     gpu_.sync();
     gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) gpu_.add(&terms_.state->progress, share + (gpu_.block() == 0 ? rest : 0));
+      if (thread == 0) gpu_.add(&terms_.state->progress, terms_.share + (gpu_.block() == 0 ? terms_.rest : 0));
     });
   }
 

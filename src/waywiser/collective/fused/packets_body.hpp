@@ -8,7 +8,7 @@ namespace waywiser::fused {
 
 // Every rank sends packets to all others and takes theirs: no barrier, no fence, as each packet says by itself that it
 // is there. `most` ranks at most. One lane of a warp polls first: then the others need one look.
-template <typename T, unsigned most, typename Gpu>
+template <typename T, unsigned most, bool exact, typename Gpu>
 class PacketsBody {
  public:
   WAYWISER_DEVICE PacketsBody(Gpu& gpu, const Terms& terms, const Work& work)
@@ -19,9 +19,9 @@ class PacketsBody {
     each_unit([&](unsigned, std::uint64_t unit, bool active) {
       if (active) send(unit);
     });
+    operation_.count();
     if (!operation_.failed())
       each_unit([&](unsigned thread, std::uint64_t unit, bool active) { take(thread, unit, active); });
-    operation_.end();
   }
 
  private:
@@ -35,7 +35,7 @@ class PacketsBody {
   }
 
   WAYWISER_DEVICE Word8 mine_for(unsigned rank, std::uint64_t unit) const {
-    return load_word<Word8>(work_.input + (work_.scattered ? rank * work_.stride : 0), work_.bytes, unit);
+    return load_word<Word8, exact>(work_.input + (work_.scattered ? rank * work_.stride : 0), work_.bytes, unit);
   }
 
   WAYWISER_DEVICE void send(std::uint64_t unit) {
@@ -52,12 +52,13 @@ class PacketsBody {
   WAYWISER_DEVICE void take(unsigned thread, std::uint64_t unit, bool active) {
     Word8 words[most] = {};
     if (active && work_.has_data(terms_.rank)) keep_own(mine_for(terms_.rank, unit), words);
-    const bool leads = gpu_.leads(thread);
-    bool arrived = !active;
-    if (active && leads) arrived = receive(unit, words);
-    gpu_.join_warp();
-    if (active && !leads) arrived = receive(unit, words);
-    if (active && arrived) deliver(unit, words);
+    bool arrived = false;
+    WAYWISER_ROLLED
+    for (const bool leader : {true, false}) {
+      if (active && gpu_.leads(thread) == leader) arrived = receive(unit, words);
+      gpu_.join_warp();
+    }
+    if (arrived) deliver(unit, words);
   }
 
   WAYWISER_DEVICE void keep_own(const Word8& word, Word8 (&words)[most]) const {
@@ -95,12 +96,12 @@ class PacketsBody {
       WAYWISER_UNROLL
       for (unsigned rank = 1; rank < most; ++rank)
         if (rank < ranks) sum.add(work_.op, words[rank]);
-      return store_word(work_.output, work_.bytes, unit, sum.result(work_.op, ranks));
+      return store_word<exact>(work_.output, work_.bytes, unit, sum.result(work_.op, ranks));
     }
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank)
       if (rank < ranks && work_.has_data(rank))
-        store_word(work_.output + (work_.root < 0 ? rank * work_.stride : 0), work_.bytes, unit, words[rank]);
+        store_word<exact>(work_.output + (work_.root < 0 ? rank * work_.stride : 0), work_.bytes, unit, words[rank]);
   }
 
   Gpu& gpu_;

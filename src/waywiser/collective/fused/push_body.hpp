@@ -8,7 +8,7 @@ namespace waywiser::fused {
 
 // Every block of threads stores its part of the data to all others, then one flag, and waits for those of the blocks
 // with its number. Batched plain loads, so that the compiler keeps a batch in registers.
-template <typename T, unsigned most, typename Gpu>
+template <typename T, unsigned most, bool exact, typename Gpu>
 class PushBody {
  public:
   WAYWISER_DEVICE PushBody(Gpu& gpu, const Terms& terms, const Work& work)
@@ -17,26 +17,24 @@ class PushBody {
   // What arrives is the result, or is reduced to it.
   WAYWISER_DEVICE void run_one_shot() {
     send_blocks();
-    if (!operation_.failed()) {
-      exchange_flags(0);
-      if (work_.reduced)
-        reduce_block(false);
-      else
-        take_blocks(0);
-    }
-    operation_.end();
+    operation_.count();
+    if (operation_.failed()) return;
+    exchange_flags(0);
+    if (work_.reduced)
+      reduce_block(false);
+    else
+      take_blocks(0);
   }
 
   // Block i goes to rank i, which reduces it and sends the result to all.
   WAYWISER_DEVICE void run_two_shot() {
     send_blocks();
-    if (!operation_.failed()) {
-      exchange_flags(0);
-      reduce_block(true);
-      exchange_flags(1);
-      take_blocks(1);
-    }
-    operation_.end();
+    operation_.count();
+    if (operation_.failed()) return;
+    exchange_flags(0);
+    reduce_block(true);
+    exchange_flags(1);
+    take_blocks(1);
   }
 
  private:
@@ -70,7 +68,8 @@ class PushBody {
                             std::uint64_t end) const {
     WAYWISER_UNROLL
     for (unsigned i = 0; i < many; ++i)
-      if (index + i * gpu_.threads() < end) words[i] = load_word<Vector16>(data, bytes, index + i * gpu_.threads());
+      if (index + i * gpu_.threads() < end)
+        words[i] = load_word<Vector16, exact>(data, bytes, index + i * gpu_.threads());
   }
   template <unsigned many>
   WAYWISER_DEVICE void store_far(Vector16* to, const Vector16 (&words)[many], std::uint64_t index,
@@ -113,7 +112,7 @@ class PushBody {
   }
 
   WAYWISER_DEVICE void exchange_flags(unsigned shot) {
-    gpu_.sync();
+    if (shot == 1) gpu_.sync();
     gpu_.each_thread([&](unsigned thread) {
       if (thread < ranks_ && thread != me_)
         gpu_.release(flag_at(terms_, thread, shot, me_, gpu_.block()), operation_.number());
@@ -135,7 +134,7 @@ class PushBody {
       add_up(sums, input_for(me_), bytes, index, end);
       WAYWISER_UNROLL
       for (unsigned i = 0; i < at_once; ++i)
-        if (index + i * gpu_.threads() < end) store_word(result, bytes, index + i * gpu_.threads(), sums[i]);
+        if (index + i * gpu_.threads() < end) store_word<exact>(result, bytes, index + i * gpu_.threads(), sums[i]);
       for (unsigned distance = 1; send && distance < ranks_; ++distance)
         store_far(landed((me_ + distance) % ranks_, 1, me_), sums, index, end);
     });
@@ -185,7 +184,7 @@ class PushBody {
       WAYWISER_UNROLL
       for (unsigned i = 0; i < at_once; ++i)
         if (index + i * gpu_.threads() < ends[rank])
-          store_word(to, work_.bytes_of_block(rank), index + i * gpu_.threads(), words[rank][i]);
+          store_word<exact>(to, work_.bytes_of_block(rank), index + i * gpu_.threads(), words[rank][i]);
     }
   }
 

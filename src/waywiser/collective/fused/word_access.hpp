@@ -17,29 +17,39 @@ WAYWISER_DEVICE inline void store_bytes(std::byte* data, std::uint64_t bytes, st
   for (unsigned i = 0; i < 4 && i < bytes; ++i) data[i] = static_cast<std::byte>(value >> (8 * i));
 }
 
-// A user's block as words: plain loads and stores where it is aligned, bytes where it is not and at its end.
 template <typename Word>
-WAYWISER_DEVICE inline Word load_word(const std::byte* data, std::uint64_t bytes, std::uint64_t index) {
-  const std::uint64_t offset = index * sizeof(Word);
-  if (reinterpret_cast<std::uintptr_t>(data) % sizeof(Word) == 0 && offset + sizeof(Word) <= bytes)
-    return *reinterpret_cast<const Word*>(data + offset);
-  Word word{};
-  WAYWISER_UNROLL
-  for (std::uint64_t at = 0; at < sizeof(Word); at += 4)
-    if (offset + at < bytes) word.words[at / 4] = load_bytes(data + offset + at, bytes - offset - at);
-  return word;
+WAYWISER_DEVICE inline bool lies_well(const std::byte* data, std::uint64_t bytes, std::uint64_t offset) {
+  return reinterpret_cast<std::uintptr_t>(data) % sizeof(Word) == 0 && offset + sizeof(Word) <= bytes;
 }
 
-template <typename Word>
+// A user's block as words. `exact`: it is aligned and a whole number of words. Else bytes where it is not.
+template <typename Word, bool exact>
+WAYWISER_DEVICE inline Word load_word(const std::byte* data, std::uint64_t bytes, std::uint64_t index) {
+  const std::uint64_t offset = index * sizeof(Word);
+  if constexpr (!exact) {
+    if (!lies_well<Word>(data, bytes, offset)) {
+      Word word{};
+      WAYWISER_UNROLL
+      for (std::uint64_t at = 0; at < sizeof(Word); at += 4)
+        if (offset + at < bytes) word.words[at / 4] = load_bytes(data + offset + at, bytes - offset - at);
+      return word;
+    }
+  }
+  return *reinterpret_cast<const Word*>(data + offset);
+}
+
+template <bool exact, typename Word>
 WAYWISER_DEVICE inline void store_word(std::byte* data, std::uint64_t bytes, std::uint64_t index, const Word& word) {
   const std::uint64_t offset = index * sizeof(Word);
-  if (reinterpret_cast<std::uintptr_t>(data) % sizeof(Word) == 0 && offset + sizeof(Word) <= bytes) {
-    *reinterpret_cast<Word*>(data + offset) = word;
-    return;
+  if constexpr (!exact) {
+    if (!lies_well<Word>(data, bytes, offset)) {
+      WAYWISER_UNROLL
+      for (std::uint64_t at = 0; at < sizeof(Word); at += 4)
+        if (offset + at < bytes) store_bytes(data + offset + at, bytes - offset - at, word.words[at / 4]);
+      return;
+    }
   }
-  WAYWISER_UNROLL
-  for (std::uint64_t at = 0; at < sizeof(Word); at += 4)
-    if (offset + at < bytes) store_bytes(data + offset + at, bytes - offset - at, word.words[at / 4]);
+  *reinterpret_cast<Word*>(data + offset) = word;
 }
 
 }  // namespace waywiser::fused

@@ -16,6 +16,12 @@ bool reduced(Collective operation) {
   return operation == Collective::all_reduce || operation == Collective::reduce_scatter;
 }
 
+bool is_exact(const Work& work, Method method) {
+  const auto address = reinterpret_cast<std::uintptr_t>(work.input) | reinterpret_cast<std::uintptr_t>(work.output);
+  const Bytes word = method == Method::packets ? sizeof(Word8) : sizeof(Vector16);
+  return (address | work.bytes | work.total | work.stride) % word == 0;
+}
+
 }  // namespace
 
 std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
@@ -60,6 +66,7 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
               0,
               buffers.block,
               split || scattered(call.operation),
+              false,
               reduced(call.operation),
               op,
               call.operation == Collective::broadcast ? call.root : -1};
@@ -68,6 +75,7 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
       work.stride = work.bytes;
       work.total = bytes;
     }
+    work.exact = is_exact(work, method);
     all.push_back(work);
   }
   return all;

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "waywiser/collective/fused/cuda/cuda_block.cuh"
+#include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/collective/fused/packets_body.hpp"
+#include "waywiser/collective/fused/push_body.hpp"
+
+namespace waywiser::fused {
+
+// Lets the next kernel of the stream be launched, then waits for the end of the one before.
+__device__ inline void overlap_launches() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+template <typename T, unsigned most, bool exact>
+__global__ void __launch_bounds__(512)
+    packets_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+  overlap_launches();
+  CudaBlock block;
+  PacketsBody<T, most, exact, CudaBlock>(block, terms, work).run();
+}
+
+template <typename T, unsigned most, bool exact>
+__global__ void __launch_bounds__(512, 2)
+    one_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+  overlap_launches();
+  CudaBlock block;
+  PushBody<T, most, exact, CudaBlock>(block, terms, work).run_one_shot();
+}
+
+template <typename T, unsigned most, bool exact>
+__global__ void __launch_bounds__(512, 2)
+    two_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+  overlap_launches();
+  CudaBlock block;
+  PushBody<T, most, exact, CudaBlock>(block, terms, work).run_two_shot();
+}
+
+using KernelFunction = void (*)(Terms, Work);
+
+template <typename T, unsigned most, bool exact>
+KernelFunction kernel_of(Method method) {
+  if (method == Method::packets) return packets_kernel<T, most, exact>;
+  return method == Method::one_shot ? one_shot_kernel<T, most, exact> : two_shot_kernel<T, most, exact>;
+}
+
+// Whatever is not exact takes the kernels for any number of ranks. Every type is instantiated in one of the files here.
+template <typename T>
+KernelFunction find_kernel(Method method, unsigned ranks, bool exact) {
+  if (!exact) return kernel_of<T, most_ranks, false>(method);
+  return ranks <= 4 ? kernel_of<T, 4, true>(method) : kernel_of<T, most_ranks, true>(method);
+}
+
+}  // namespace waywiser::fused
