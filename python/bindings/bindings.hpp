@@ -11,3 +11,4 @@ void bind_policy(nanobind::module_& m);
 void bind_peer_report(nanobind::module_& m);
 void bind_comm(nanobind::module_& m);
 void bind_sim(nanobind::module_& m);
+void bind_bench(nanobind::module_& m);

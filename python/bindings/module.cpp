@@ -11,4 +11,5 @@ NB_MODULE(_core, m) {
   bind_peer_report(m);
   bind_comm(m);
   bind_sim(m);
+  bind_bench(m);
 }

@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "policy": {"base", "device", "topology", "path", "kernels", "transport", "measure"},
     "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
+    "bench": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm", "collective"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
 NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)$")

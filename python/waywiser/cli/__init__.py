@@ -29,6 +29,7 @@ VERBS: dict[str, str] = {
     "report": "Write the page and the pictures again.",
     "compare": "What changed between two profiles.",
     "run": "Start the ranks of a program, here or by ssh.",
+    "bench": "How fast the group is, beside Open MPI, NCCL, UCX, PyTorch.",
     "status": "What the ranks of a running job are doing.",
     "doctor": "What is switched on here and what is not: 44 checks.",
     "apply": "What to set in UCX, Open MPI, MPICH and NCCL, and why.",

@@ -1,0 +1,41 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/bindings.hpp"
+#include "waywiser/bench/bench_rank.hpp"
+#include "waywiser/comm/launch.hpp"
+#include "waywiser/measure/platform_choice.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace waywiser;
+
+namespace {
+
+BenchRank join_bench(const std::string& backend, int gpus) {
+  const nb::gil_scoped_release released;
+  PlatformChoice choice;
+  choice.backend = backend;
+  choice.machine.gpus = gpus;
+  JoinOptions options;
+  options.platform = open_platform(choice);
+  return BenchRank(options);
+}
+
+}  // namespace
+
+void bind_bench(nb::module_& m) {
+  nb::class_<BenchRank>(m, "BenchRank", "One rank of a benchmark, in a job that a launcher has started.")
+      .def_prop_ro("rank", &BenchRank::rank)
+      .def_prop_ro("size", &BenchRank::size)
+      .def_prop_ro("backend", &BenchRank::backend)
+      .def(
+          "run", [](BenchRank& self, const std::string& request) { return self.run(parse_bench_request(request)); },
+          "request"_a, nb::call_guard<nb::gil_scoped_release>(), "Seconds of a call, for each sample. Raises Error.")
+      .def("share", &BenchRank::share, "text"_a, nb::call_guard<nb::gil_scoped_release>(), "What rank 0 says.")
+      .def("collect", &BenchRank::collect, "values"_a, nb::call_guard<nb::gil_scoped_release>(),
+           "Rank 0 gets the values of all.");
+  m.def("launched_ranks", [] { return read_launch().size; }, "Ranks of the job that this process belongs to; 1: none.");
+  m.def("why_no_cuda", [] { return why_no_cuda().value_or(""); }, "Why there is no GPU; empty when there is one.");
+  m.def("join_bench", join_bench, "backend"_a, "gpus"_a, "Becomes a rank of the job that the launcher started.");
+}

@@ -1,0 +1,125 @@
+"""Times an operation at one size: short slices of each library in turn, so that noise hits all of them alike."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from waywiser.bench.operations import Operation, window_of
+from waywiser.bench.row import Figures, Row, figures_of, quantile
+from waywiser.bench.team import NotOffered, TeamError, Timed
+
+OURS = "waywiser"
+_SAMPLE = 30e-6  # seconds that a sample should take, so that reading the clock does not count
+_GPU_SAMPLE = 300e-6  # the same for waiting for a stream
+_SLICE = 4e-3
+_MOST_SAMPLES, _MOST_CALLS = 40, 5000
+_LEAST_ROUNDS, _MOST_ROUNDS = 3, 40
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is timed: one row of the table."""
+
+    operation: Operation
+    memory: str  # "host", "gpu", or "host>gpu": of the first and the second of a pair, or input and output
+    bytes: int
+
+    def request(self, calls: int, samples: int, seed: int, compute: float = 0.0) -> str:
+        """As src/waywiser/bench/bench_request.hpp reads it."""
+        given, _, taken = self.memory.partition(">")
+        window = window_of(self.operation, self.bytes)
+        words = (self.operation.name, given, taken or given, self.bytes, window, calls, samples, seed)
+        return " ".join(str(word) for word in (*words, round(compute * 1e9)))
+
+
+@dataclass
+class _Contender:
+    team: Timed
+    calls: int = 1
+    samples: int = 1
+    compute: float = 0.0
+    by_rank: list[list[float]] = field(default_factory=list)
+    alone: list[float] = field(default_factory=list)
+
+    def plan(self, case: Case, patience: float) -> None:
+        """A first look: how many calls make a sample, how many samples a slice."""
+        self.team.slice(case.request(1, 1, 1), patience)
+        seconds = max(max(times) for times in self.team.slice(case.request(3, 2, 2), patience))
+        sample = _GPU_SAMPLE if "gpu" in case.memory else _SAMPLE
+        self.calls = max(1, min(_MOST_CALLS, round(sample / max(seconds, 1e-9))))
+        self.samples = max(2, min(_MOST_SAMPLES, int(_SLICE / (self.calls * seconds))))
+        if case.operation.shape == "overlap":
+            self.alone = _all(self.team.slice(case.request(self.calls, self.samples, 3), patience))
+            self.compute = quantile(self.alone, 0.5)
+
+    def take(self, case: Case, seed: int, patience: float) -> None:
+        """One slice."""
+        if self.compute:
+            self.alone += _all(self.team.slice(case.request(self.calls, self.samples, seed), patience))
+        found = self.team.slice(case.request(self.calls, self.samples, seed, self.compute), patience)
+        self.by_rank = [old + new for old, new in zip(self.by_rank or [[] for _ in found], found, strict=True)]
+
+    def figures(self, case: Case) -> Figures:
+        window = window_of(case.operation, case.bytes)
+        alone = quantile(self.alone, 0.5) if self.alone else 0.0
+        return figures_of(case.operation, self.by_rank, window, self.calls, self.compute, alone)
+
+
+def _all(by_rank: Sequence[Sequence[float]]) -> list[float]:
+    return [time for times in by_rank for time in times]
+
+
+Tell = Callable[[str, str], None]
+
+
+class Conductor:
+    """Times cases. Teams that fail are told of once and left out; ours raises."""
+
+    def __init__(self, ours: Timed, peers: Mapping[str, Timed], ranks: int, tell: Tell) -> None:
+        self._teams = {OURS: ours, **peers}
+        self._ranks = ranks
+        self._tell = tell
+        self._seed = 0
+        self._told: set[tuple[str, str]] = set()
+
+    def time(self, case: Case, budget: float, patience: float = _PATIENCE) -> Row | None:
+        """A row, in about `budget` seconds, but at least three rounds; None when we do not offer it."""
+        until = time.monotonic() + budget
+        contenders = {name: _Contender(team) for name, team in self._teams.items()}
+        for name in list(contenders):
+            there = self._guard(contenders, name, case, lambda one: one.plan(case, patience))
+            if name == OURS and not there:
+                return None
+        for rounds in range(_MOST_ROUNDS):
+            if rounds >= _LEAST_ROUNDS and time.monotonic() > until:
+                break
+            names = list(contenders)
+            for name in names if rounds % 2 == 0 else reversed(names):
+                self._seed += 1000
+                self._guard(contenders, name, case, lambda one: one.take(case, self._seed, patience))
+        figures = {name: one.figures(case) for name, one in contenders.items()}
+        return Row(case.operation, case.memory, self._ranks, case.bytes, figures.pop(OURS), figures)
+
+    def _guard(
+        self, contenders: dict[str, _Contender], name: str, case: Case, act: Callable[[_Contender], None]
+    ) -> bool:
+        try:
+            act(contenders[name])
+            return True
+        except NotOffered as error:
+            self._once(name, f"{case.operation.name}, {case.memory}: {error}")
+        except TeamError as error:
+            if name == OURS:
+                raise
+            self._once(name, f"{case.operation.name} of {case.bytes} bytes: {error}; left out from here on")
+            self._teams.pop(name).close()
+        del contenders[name]
+        return False
+
+    def _once(self, name: str, why: str) -> None:
+        if (name, why) not in self._told:
+            self._told.add((name, why))
+            self._tell(name, why)

@@ -1,0 +1,100 @@
+"""What `waywiser bench` can time: a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from waywiser.errors import InputError
+
+SMALLEST, LARGEST = 8, 64 << 20
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One row. `shape` says which columns its table has.
+
+    `shape`: "latency", "bandwidth", "rate" (bandwidth and messages), "collective", "overlap" or "startup".
+    `halves`: a call is a round trip, its latency half of it. `ways`: directions that bytes move in at once.
+    """
+
+    name: str
+    title: str
+    shape: str
+    halves: bool = False
+    ways: int = 1
+    sizes: tuple[int, int] = (SMALLEST, LARGEST)
+    osu: str = ""
+
+    @property
+    def streams(self) -> bool:
+        """Whether a call is a window of messages."""
+        return self.shape in ("bandwidth", "rate")
+
+    @property
+    def collective(self) -> bool:
+        return self.shape == "collective"
+
+    @property
+    def sized(self) -> bool:
+        return self.sizes != (0, 0)
+
+
+_NONE = (0, 0)
+_TO_MANY = (SMALLEST, 16 << 20)
+
+OPERATIONS: dict[str, Operation] = {
+    one.name: one
+    for one in (
+        Operation("latency", "Latency: half a ping-pong", "latency", halves=True, osu="latency"),
+        Operation("bandwidth", "Bandwidth: windows of messages one way", "bandwidth", osu="bw"),
+        Operation("bidirectional", "Bandwidth both ways at once", "bandwidth", ways=2, osu="bibw"),
+        Operation("message_rate", "Message rate of one pair", "rate", sizes=(SMALLEST, 64 << 10)),
+        Operation("multi_latency", "Latency of all pairs at once", "latency", halves=True, osu="multi_lat"),
+        Operation("multi_bandwidth", "All pairs at once", "rate", osu="mbw_mr"),
+        Operation("put", "One-sided put, until it has arrived", "latency", osu="put_latency"),
+        Operation("get", "One-sided get", "latency", osu="get_latency"),
+        Operation("put_bandwidth", "One-sided puts", "bandwidth", osu="put_bw"),
+        Operation("get_bandwidth", "One-sided gets", "bandwidth", osu="get_bw"),
+        Operation("barrier", "Barrier", "collective", sizes=_NONE, osu="barrier"),
+        Operation("broadcast", "Broadcast", "collective", osu="bcast"),
+        Operation("reduce", "Reduce: sum of float32", "collective", osu="reduce"),
+        Operation("all_reduce", "All-reduce: sum of float32", "collective", osu="allreduce"),
+        Operation("reduce_scatter", "Reduce-scatter: sum of float32", "collective", sizes=_TO_MANY,
+                  osu="reduce_scatter"),
+        Operation("all_gather", "All-gather", "collective", sizes=_TO_MANY, osu="allgather"),
+        Operation("all_to_all", "All-to-all", "collective", sizes=_TO_MANY, osu="alltoall"),
+        Operation("gather", "Gather", "collective", sizes=_TO_MANY, osu="gather"),
+        Operation("scatter", "Scatter", "collective", sizes=_TO_MANY, osu="scatter"),
+        Operation("neighbor_exchange", "Exchange with both neighbours in a ring", "collective", sizes=_TO_MANY,
+                  osu="neighbor_alltoall"),
+        Operation("overlap", "Overlap of send and receive with computing", "overlap"),
+        Operation("overlap_all_reduce", "Overlap of all-reduce with computing", "overlap", osu="iallreduce"),
+        Operation("startup", "Start-up: launcher, all ranks, first barrier", "startup", sizes=_NONE, osu="init"),
+    )
+}  # fmt: skip
+_BY_OTHER_NAME = {one.osu: one.name for one in OPERATIONS.values() if one.osu}
+_GROUPS = {
+    "collectives": tuple(one.name for one in OPERATIONS.values() if one.collective),
+    "messages": ("latency", "bandwidth", "bidirectional", "message_rate"),
+    "one_sided": ("put", "get", "put_bandwidth", "get_bandwidth"),
+    "all": tuple(OPERATIONS),
+}
+DEFAULT = ("latency", "bandwidth", "bidirectional", "all_reduce")
+
+
+def operations_named(words: list[str]) -> list[Operation]:
+    """Names, the names of OSU's benchmarks, or groups of them. Raises InputError."""
+    found: dict[str, Operation] = {}
+    for word in words:
+        plain = word.lower().replace("-", "_").removeprefix("osu_")
+        names = _GROUPS.get(plain, (plain if plain in OPERATIONS else _BY_OTHER_NAME.get(plain, ""),))
+        for name in names:
+            if name not in OPERATIONS:
+                raise InputError(f"{word!r} is no benchmark: write some of {', '.join((*_GROUPS, *OPERATIONS))}")
+            found[name] = OPERATIONS[name]
+    return list(found.values())
+
+
+def window_of(operation: Operation, size: int) -> int:
+    """How many messages are under way: 64 as in OSU's, fewer of large ones, at least 4."""
+    return max(4, min(64, (16 << 20) // max(size, 1))) if operation.streams else 1

@@ -1,0 +1,246 @@
+"""A rank, in Python, of a library beside which we are timed: the same steps as src/waywiser/bench.
+
+Each library gives its calls (mpi4py_rank.py, torch_rank.py, nccl_rank.py); filling, checking, timing and the talk with
+the conductor are here. Speaks the protocol of src/waywiser/bench/rank_channel.hpp.
+"""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy
+
+_WARM_UP = 50
+_PERIOD = 16
+LOOKS = 16
+_TO_EACH = ("all_to_all", "scatter", "reduce_scatter")
+_FROM_EACH = ("all_to_all", "gather", "all_gather")
+_SUMS = ("reduce", "all_reduce", "reduce_scatter", "overlap_all_reduce")
+MESSAGES = ("latency", "multi_latency", "bandwidth", "message_rate", "bidirectional", "multi_bandwidth", "overlap")
+BOTH_WAYS = ("bidirectional", "overlap")
+
+
+class NotThere(Exception):
+    """The library has no such operation."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A slice, as src/waywiser/bench/bench_request.hpp."""
+
+    operation: str
+    input: str
+    output: str
+    bytes: int
+    window: int
+    calls: int
+    samples: int
+    seed: int
+    compute: float
+
+    @staticmethod
+    def read(line: str) -> Request:
+        words = line.split()
+        bytes_, window, calls, samples, seed, nanoseconds = (int(word) for word in words[3:9])
+        return Request(words[0], words[1], words[2], bytes_, window, calls, samples, seed, nanoseconds * 1e-9)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where this rank stands in an operation. `other`: the second rank of its pair."""
+
+    rank: int
+    size: int
+    operation: str
+
+    @property
+    def half(self) -> int:
+        return self.size // 2 if self.operation.startswith("multi_") else 1
+
+    @property
+    def taking_part(self) -> bool:
+        return self.operation not in MESSAGES or self.rank < 2 * self.half
+
+    @property
+    def first(self) -> bool:
+        return self.rank < self.half
+
+    @property
+    def other(self) -> int:
+        return self.rank + self.half if self.first else self.rank - self.half
+
+
+class Library(Protocol):
+    """What a library gives. Arrays are its own kind, of bytes, or of float32 for sums."""
+
+    rank: int
+    size: int
+    version: str
+
+    def array(self, count: int, numbers: bool, memory: str) -> Any: ...
+
+    def write(self, array: Any, values: Any) -> None:
+        """From a NumPy array."""
+        ...
+
+    def read(self, array: Any) -> Any:
+        """As a NumPy array."""
+        ...
+
+    def barrier(self) -> None: ...
+
+    def finish(self) -> None:
+        """All calls so far are complete."""
+        ...
+
+    def call(self, request: Request, place: Place, give: Any, take: Any) -> Callable[[], object]:
+        """One call. Raises NotThere."""
+        ...
+
+
+def _pattern(length: int, seed: int) -> Any:
+    with numpy.errstate(over="ignore"):
+        words = numpy.arange(-(-length // 8), dtype=numpy.uint64)
+        mixed = (words + numpy.uint64(seed)) * numpy.uint64(0x9E3779B97F4A7C15)
+        return (mixed ^ (mixed >> numpy.uint64(31))).view(numpy.uint8)[:length]
+
+
+def _numbers(count: int, first: int) -> Any:
+    return ((numpy.arange(count, dtype=numpy.int64) + first) % _PERIOD).astype(numpy.float32)
+
+
+def compute_beside(seconds: float, look: Callable[[], object]) -> None:
+    """Keeps the processor busy, with looks at what is under way."""
+    start = time.perf_counter()
+    for part in range(1, LOOKS + 1):
+        until = start + seconds * part / LOOKS
+        while time.perf_counter() < until:
+            continue
+        if seconds > 0:
+            look()
+
+
+class _Exercise:
+    """What is given and taken in one operation, and whether it is right."""
+
+    def __init__(self, library: Library, request: Request) -> None:
+        operation = request.operation
+        self._library, self._request = library, request
+        self.place = Place(library.rank, library.size, operation)
+        self._sums = operation in _SUMS
+        block = request.bytes // 4 if self._sums else request.bytes
+        self._block = block
+        two = 2 if operation == "neighbor_exchange" else 1
+        self._given = block * (library.size if operation in _TO_EACH else two)
+        self._taken = block * (library.size if operation in _FROM_EACH else two)
+        memory = (request.input, request.output)
+        if operation in MESSAGES:
+            memory = (request.input,) * 2 if self.place.first else (request.output,) * 2
+        self.give = library.array(self._given, self._sums, memory[0])
+        self.take = library.array(self._taken, self._sums, memory[1])
+        self.call = library.call(request, self.place, self.give, self.take)
+
+    def _seed(self, seed: int, source: int, to: int = 0) -> int:
+        return seed + 1000003 * source + 7919 * to
+
+    def prepare(self, seed: int) -> None:
+        rank, blocks = self.place.rank, self._given // self._block if self._block else 0
+        if self._sums:
+            self._library.write(self.give, _numbers(self._given, (seed & 0xFFFF) + rank))
+        elif self._request.operation == "broadcast":
+            source = 0 if rank == 0 else self.place.size
+            self._library.write(self.take, _pattern(self._block, self._seed(seed, source)))
+        elif blocks:
+            parts = [_pattern(self._block, self._seed(seed, rank, to)) for to in range(blocks)]
+            self._library.write(self.give, numpy.concatenate(parts))
+
+    def check(self, seed: int) -> bool:
+        if not self.place.taking_part or not self._block:
+            return True
+        expected = self._expected(seed)
+        if expected is None:
+            return True
+        return bool(numpy.array_equal(self._library.read(self.take)[: len(expected)], expected))
+
+    def _expected(self, seed: int) -> Any:
+        operation, rank, size = self._request.operation, self.place.rank, self.place.size
+        if self._sums:
+            offset = rank * self._block if operation == "reduce_scatter" else 0
+            parts = [_numbers(self._block, (seed & 0xFFFF) + r + offset) for r in range(size)]
+            return None if operation == "reduce" and rank != 0 else sum(parts)
+        sources: list[tuple[int, int]] = [(0, 0)]
+        if operation in MESSAGES:
+            one_way = operation not in BOTH_WAYS and "latency" not in operation
+            sources = [] if one_way and self.place.first else [(self.place.other, 0)]
+        elif operation == "scatter":
+            sources = [(0, rank)]
+        elif operation == "all_to_all":
+            sources = [(source, rank) for source in range(size)]
+        elif operation == "neighbor_exchange":
+            sources = [((rank - 1) % size, 1), ((rank + 1) % size, 0)]
+        elif operation == "all_gather" or (operation == "gather" and rank == 0):
+            sources = [(source, 0) for source in range(size)]
+        elif operation in ("gather", "barrier"):
+            sources = []
+        parts = [_pattern(self._block, self._seed(seed, *source)) for source in sources]
+        return numpy.concatenate(parts) if parts else None
+
+    def run(self, calls: int) -> None:
+        if self.place.taking_part:
+            for _ in range(calls):
+                self.call()
+        self._library.finish()
+
+
+def _slice(library: Library, exercise: _Exercise, request: Request) -> list[float]:
+    times = []
+    exercise.prepare(request.seed)
+    library.barrier()
+    exercise.run(min(request.calls, _WARM_UP))
+    for sample in range(request.samples):
+        seed = request.seed + 1 + sample
+        exercise.prepare(seed)
+        library.barrier()
+        start = time.perf_counter()
+        exercise.run(request.calls)
+        times.append((time.perf_counter() - start) / request.calls)
+        if not exercise.check(seed):
+            raise ValueError(f"{request.operation} of {request.bytes} bytes: what arrived is not what was sent")
+    library.barrier()
+    return times
+
+
+def serve(path: str, library: Library) -> None:
+    """Until the conductor says that it is over."""
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(path)
+    exercise: _Exercise | None = None
+    known: Request | None = None
+    with line, line.makefile("rw", encoding="utf-8") as talk:
+        print(f"hello {library.rank} {library.size} {library.version}", file=talk, flush=True)
+        for text in talk:
+            word, _, rest = text.strip().partition(" ")
+            if word != "run":
+                return
+            request = Request.read(rest)
+            try:
+                if exercise is None or known is None or _case(known) != _case(request):
+                    exercise = None
+                    exercise, known = _Exercise(library, request), request
+                times = _slice(library, exercise, request)
+                print("times", *(f"{seconds:.9g}" for seconds in times), file=talk, flush=True)
+            except NotThere as error:
+                print("unavailable", " ".join(str(error).split()), file=talk, flush=True)
+            except Exception as error:
+                print("failed", " ".join(f"{type(error).__name__}: {error}".split())[:300], file=talk, flush=True)
+                print(f"rank {library.rank}: {error}", file=sys.stderr)
+                raise
+
+
+def _case(request: Request) -> tuple[object, ...]:
+    return (request.operation, request.input, request.output, request.bytes, request.window, request.compute)

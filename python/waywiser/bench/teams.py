@@ -1,0 +1,165 @@
+"""Starts the teams: our own ranks, and those of each library beside which they are timed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from waywiser.apply.benchmarks import clean_environment
+from waywiser.bench.team import Team, TeamError, Timed
+from waywiser.bench.ucx_perftest import UcxPerftest
+from waywiser.launcher import Job
+from waywiser.stages import PEER_PROGRAM
+
+RANK_PROGRAM = PEER_PROGRAM.with_name("waywiser-rank")
+_PATIENCE = 60.0
+_HERE = Path(__file__).parent
+_UCX_EVERYWHERE = ("--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_ucx_devices", "any")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all teams are told. `gpus`: how many virtual ones there are, with that back end."""
+
+    ranks: int
+    backend: str
+    gpus: int
+    results: Path
+    folder: Path  # for sockets and compiled programs
+    bind: bool = True
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.backend == "cuda"
+
+
+def our_team(setup: Setup) -> Team:
+    """Our ranks, bound and set up as `waywiser run` does. Raises TeamError."""
+    from waywiser.apply.start_rank import command_for
+    from waywiser.ucx_library import select_libucp
+
+    select_libucp()
+    team = Team("waywiser", setup.ranks, setup.folder)
+    program = [str(RANK_PROGRAM), team.path, setup.backend, str(setup.gpus)]
+    command = command_for(setup.results, program) if setup.bind else program
+    job = Job(command, setup.ranks)
+    for rank in range(setup.ranks):
+        variables = job.variables(rank) | {"WAYWISER_SECRET": job.secret}
+        team.launch(command, os.environ | variables)
+    return _met(team)
+
+
+def _met(team: Team) -> Team:
+    try:
+        team.meet(_PATIENCE)
+    except BaseException:
+        team.close()
+        raise
+    return team
+
+
+def compiled_for_mpi(folder: Path) -> Path:
+    """`mpi_rank.c`, compiled by mpicc. Raises TeamError."""
+    program = folder / "mpi_rank"
+    if program.exists():
+        return program
+    compiler = shutil.which("mpicc")
+    if compiler is None:
+        raise TeamError("no mpicc in PATH")
+    done = subprocess.run(
+        [compiler, "-O2", str(_HERE / "mpi_rank.c"), "-o", str(program)], capture_output=True, text=True, timeout=60
+    )
+    if done.returncode != 0:
+        raise TeamError(f"mpicc cannot compile: {' '.join(done.stderr.split())[:200]}")
+    return program
+
+
+def mpirun(setup: Setup, options: tuple[str, ...] = ()) -> list[str]:
+    """The start of Open MPI's command line. Raises TeamError."""
+    launcher = shutil.which("mpirun")
+    if launcher is None:
+        raise TeamError("no mpirun in PATH")
+    crowded = ["--oversubscribe"] if setup.ranks > len(os.sched_getaffinity(0)) else []
+    return [launcher, *options, *crowded, "-n", str(setup.ranks)]
+
+
+def mpi_environment() -> dict[str, str]:
+    """Without what steers libraries, so that their defaults are what is timed."""
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+    return clean_environment(os.environ) | root
+
+
+def _openmpi(setup: Setup, name: str, options: tuple[str, ...]) -> Team:
+    if setup.on_gpu:
+        raise TeamError("only host memory is compared with it")
+    start = mpirun(setup, options)
+    try:
+        program = [str(compiled_for_mpi(setup.folder))]
+    except TeamError as error:
+        if importlib.util.find_spec("mpi4py") is None:
+            raise TeamError(f"{error}, and no mpi4py") from error
+        program = [sys.executable, "-m", "waywiser.bench.mpi4py_rank"]
+    team = Team(name, setup.ranks, setup.folder)
+    team.launch([*start, *program, team.path], mpi_environment())
+    return _met(team)
+
+
+def _openmpi_default(setup: Setup) -> Team:
+    return _openmpi(setup, "openmpi", ())
+
+
+def _openmpi_ucx(setup: Setup) -> Team:
+    return _openmpi(setup, "openmpi+ucx", ("--mca", "pml", "ucx", *_UCX_EVERYWHERE))
+
+
+def _python_ranks(setup: Setup, name: str, module: str, needs: str) -> Team:
+    """Ranks in Python, a module of this folder, which find each other through a file."""
+    if importlib.util.find_spec(needs) is None:
+        raise TeamError(f"the Python package {needs} is not installed")
+    team = Team(name, setup.ranks, setup.folder)
+    meeting = setup.folder / f"{name}.store"
+    for rank in range(setup.ranks):
+        told = (str(rank), str(setup.ranks), str(meeting), "gpu" if setup.on_gpu else "host")
+        team.launch([sys.executable, "-m", f"waywiser.bench.{module}", team.path, *told], os.environ)
+    return _met(team)
+
+
+def _torch(setup: Setup) -> Team:
+    return _python_ranks(setup, "torch", "torch_rank", "torch")
+
+
+def _nccl(setup: Setup) -> Team:
+    if not setup.on_gpu:
+        raise TeamError("moves GPU memory only: write --memory gpu on a machine with GPUs")
+    return _python_ranks(setup, "nccl", "nccl_rank", "torch")
+
+
+def _ucx(setup: Setup) -> Timed:
+    return UcxPerftest(setup.on_gpu)
+
+
+# Name on the command line -> the contenders that it stands for.
+PEERS: Mapping[str, Mapping[str, Callable[[Setup], Timed]]] = {
+    "openmpi": {"openmpi": _openmpi_default, "openmpi+ucx": _openmpi_ucx},
+    "nccl": {"nccl": _nccl},
+    "ucx": {"ucx": _ucx},
+    "torch": {"torch": _torch},
+}
+
+
+def peer_teams(setup: Setup, names: Sequence[str], tell: Callable[[str, str], None]) -> dict[str, Timed]:
+    """The teams that can be had; `tell` hears of each that cannot, and why."""
+    teams: dict[str, Timed] = {}
+    for name in names:
+        for contender, start in PEERS[name].items():
+            try:
+                teams[contender] = start(setup)
+            except TeamError as error:
+                tell(contender, str(error))
+    return teams

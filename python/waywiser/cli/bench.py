@@ -1,0 +1,169 @@
+"""`waywiser bench`: how fast the group's operations are, beside other libraries in the same run."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from waywiser.cli.options import Output
+from waywiser.cli.simulate import sizes_in
+from waywiser.errors import InputError
+from waywiser.results import DEFAULT
+
+if TYPE_CHECKING:
+    from waywiser.bench.run import Wanted
+
+_MEMORY = ("host", "gpu", "host>gpu", "gpu>host")
+_BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
+
+
+def bench(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[WHAT]...", help="latency, bandwidth, all_reduce, ...; messages, collectives, all."),
+    ] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=2, max=4096, help="Start so many here.")] = None,
+    memory: Annotated[str, typer.Option(metavar="LIST", help="Some of host,gpu,host>gpu,gpu>host.")] = "",
+    sizes: Annotated[str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between.")] = "",
+    against: Annotated[str, typer.Option(metavar="LIST", help="Some of openmpi,nccl,ucx,torch.")] = "",
+    budget: Annotated[
+        float | None, typer.Option(min=0.1, max=86400.0, metavar="SECONDS", help="Time for all of it.")
+    ] = None,
+    backend: Annotated[str, typer.Option(metavar="auto|cuda|host|virtual_gpu", help="Where GPU memory is.")] = "auto",
+    machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Simulate this machine instead.")] = None,
+    full: Annotated[bool, typer.Option("--full", "-f", help="Least, mean and most over the ranks.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    bind: Annotated[str, typer.Option(metavar="default|none", help="Of the ranks that it starts.")] = "default",
+    output: Output = DEFAULT,
+) -> None:
+    """Time the group's operations; every sample's data is checked. Starts its own ranks, or runs as one of a job's.
+
+    Beside other libraries slices take turns in the same run. Columns are those of the OSU Micro-Benchmarks.
+    """
+    from waywiser.bench.operations import DEFAULT as USUAL
+    from waywiser.bench.operations import operations_named
+    from waywiser.bench.run import Wanted
+
+    operations = operations_named(what or list(USUAL))
+    places = _among(_words(memory or ("host" if machine is None else "gpu")), _MEMORY, "--memory")
+    if backend not in _BACKENDS or bind not in ("default", "none"):
+        raise InputError(f"write --backend {'|'.join(_BACKENDS)}, --bind default or none")
+    peers = _among(_words(against), ("openmpi", "nccl", "ucx", "torch"), "--against") if against else []
+    told = sizes_in(sizes) if sizes else []
+    wanted = Wanted(operations, places, told, ranks or 2, budget or 2.0 * len(operations) * max(1, len(places)) + 8.0)
+    if machine is not None:
+        _simulated(wanted, machine, peers, full, as_json)
+    elif ranks is None and _in_job():
+        _as_rank(wanted, backend, peers, full, as_json)
+    else:
+        _with_own_ranks(wanted, backend, bind == "default", output, peers, full, as_json)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[,\s]+", text) if word]
+
+
+def _among(words: list[str], known: tuple[str, ...], option: str) -> list[str]:
+    for word in words:
+        if word not in known:
+            raise InputError(f"{option} {word!r}: write some of {','.join(known)}")
+    if not words:
+        raise InputError(f"{option}: write some of {','.join(known)}")
+    return list(dict.fromkeys(words))
+
+
+def _in_job() -> bool:
+    """Whether a launcher has started this process as one of several ranks."""
+    from waywiser import _core
+
+    return int(_core.launched_ranks()) > 1
+
+
+def _backend(asked: str, memory: Sequence[str]) -> str:
+    """The back end that serves this memory. Raises InputError."""
+    from waywiser import _core
+
+    if all(place == "host" for place in memory):
+        return "host"
+    if asked == "auto":
+        why = _core.why_no_cuda()
+        if why:
+            raise InputError(f"--memory {','.join(memory)}: {why}; --backend virtual_gpu takes virtual GPUs")
+        return "cuda"
+    if asked == "host":
+        raise InputError("--backend host has no GPU memory")
+    return asked
+
+
+def _with_own_ranks(
+    wanted: Wanted, backend: str, bind: bool, output: Path, peers: list[str], full: bool, as_json: bool
+) -> None:
+    from waywiser.bench.outcome import Outcome
+    from waywiser.bench.run import timed
+    from waywiser.bench.startup import time_startup
+    from waywiser.bench.teams import Setup, our_team, peer_teams
+    from waywiser.progress import bar
+
+    kind = _backend(backend, wanted.memory)
+    outcome = Outcome(kind)
+    with ExitStack() as stack:
+        stack.callback(outcome.show, full, as_json)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
+        setup = Setup(wanted.ranks, kind, wanted.ranks if kind == "virtual_gpu" else 0, output, folder, bind)
+        if wanted.cases():
+            ours = our_team(setup)
+            stack.callback(ours.close)
+            teams = peer_teams(setup, peers, outcome.missing)
+            for team in teams.values():
+                stack.callback(team.close)
+            outcome.versions = {name: team.version for name, team in teams.items()}
+            with bar("bench") as show:
+                outcome.rows.extend(timed(wanted, ours, teams, show, outcome.missing))
+        if any(one.shape == "startup" for one in wanted.operations):
+            share = wanted.budget / len(wanted.operations)
+            outcome.rows.append(time_startup(setup, peers, share, outcome.missing))
+
+
+def _as_rank(wanted: Wanted, backend: str, peers: list[str], full: bool, as_json: bool) -> None:
+    """This process is one rank of a job."""
+    from waywiser import _core
+    from waywiser.bench.job import JobTeam, follow
+    from waywiser.bench.outcome import Outcome
+    from waywiser.bench.run import timed
+    from waywiser.progress import bar
+
+    if peers:
+        raise InputError("--against starts the ranks of all libraries itself: write -n N, without a launcher")
+    if any(one.shape == "startup" for one in wanted.operations):
+        raise InputError("startup is of ranks that bench starts: write -n N, without a launcher")
+    kind = _backend(backend, wanted.memory)
+    core = _core.join_bench(kind, _core.launched_ranks() if kind == "virtual_gpu" else 0)
+    if core.rank != 0:
+        return follow(core)
+    outcome, team = Outcome(kind), JobTeam(core)
+    here = replace(wanted, ranks=core.size)
+    with ExitStack() as stack:
+        stack.callback(outcome.show, full, as_json)
+        with bar("bench") as show:
+            outcome.rows.extend(timed(here, team, {}, show, outcome.missing))
+        team.close()
+
+
+def _simulated(wanted: Wanted, machine: str, peers: list[str], full: bool, as_json: bool) -> None:
+    from waywiser.bench.outcome import Outcome
+    from waywiser.bench.simulated import simulated_rows
+    from waywiser.progress import bar
+
+    if peers:
+        raise InputError("--against times libraries that run here: not with --machine")
+    outcome = Outcome("simulated")
+    with bar("bench, simulated") as show:
+        outcome.rows.extend(simulated_rows(wanted, machine, outcome.missing, show))
+    outcome.show(full, as_json)

@@ -1,0 +1,196 @@
+"""`waywiser bench`: who is timed when, what the figures mean, what is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from waywiser.bench.conduct import Case, Conductor
+from waywiser.bench.operations import OPERATIONS, operations_named, window_of
+from waywiser.bench.row import Figures, Row, figures_of
+from waywiser.bench.run import Wanted, timed
+from waywiser.bench.table import tables
+from waywiser.bench.team import NotOffered, TeamError
+from waywiser.errors import InputError
+
+COMMAND = [sys.executable, "-c", "from waywiser.cli import main; main()", "bench"]
+
+
+class MadeUp:
+    """A team whose calls take `seconds`; from slice number `fails_at` on it fails."""
+
+    version = "made up"
+
+    def __init__(self, seconds: float, log: list[str], name: str, fails_at: int = 10**9) -> None:
+        self.seconds, self.log, self.name, self.fails_at = seconds, log, name, fails_at
+        self.closed = False
+
+    def slice(self, request: str, patience: float) -> list[list[float]]:
+        operation, _, _, _, window, _, samples, _, compute = request.split()
+        self.log.append(self.name)
+        if operation == "get":
+            raise NotOffered("has no get")
+        if len(self.log) >= self.fails_at:
+            raise TeamError("a rank has died")
+        seconds = max(self.seconds * int(window), int(compute) * 1e-9)
+        return [[seconds] * int(samples), [2 * seconds] * int(samples)]
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_slices_take_turns_and_ratios_are_of_medians() -> None:
+    log: list[str] = []
+    teams = {"peer": MadeUp(2e-6, log, "peer")}
+    row = Conductor(MadeUp(4e-6, log, "ours"), teams, 2, print).time(Case(OPERATIONS["latency"], "host", 8), 0)
+    assert row is not None
+    assert row.ours.median == pytest.approx(2e-6)  # half a round trip
+    assert row.ratio("peer") == pytest.approx(2.0)
+    turns = "".join(name[0] for name in log)
+    assert turns == "oopp" + "op" + "po" + "op"
+    assert row.as_json()["peers"] == {"peer": 1.0}
+
+
+def test_streams_divide_by_the_window_and_collectives_take_the_mean_of_the_ranks() -> None:
+    log: list[str] = []
+    conductor = Conductor(MadeUp(1e-6, log, "ours"), {}, 2, print)
+    streaming = conductor.time(Case(OPERATIONS["bidirectional"], "host", 1000), 0)
+    assert streaming is not None and streaming.ours.median == pytest.approx(1e-6)
+    assert streaming.rate(streaming.ours) == pytest.approx(2e9)  # both ways
+    together = conductor.time(Case(OPERATIONS["all_reduce"], "host", 1000), 0)
+    assert together is not None and together.ours.median == pytest.approx(1.5e-6)
+    assert together.ours.spread == (pytest.approx(1e-6), pytest.approx(2e-6))
+
+
+def test_overlap_is_what_computing_hides() -> None:
+    row = Conductor(MadeUp(1e-5, [], "ours"), {}, 2, print).time(Case(OPERATIONS["overlap"], "host", 8), 0)
+    assert row is not None
+    hidden = Figures(3e-6, 3e-6, 3e-6, (0, 0), 1, 1, compute=2e-6, alone=2e-6)
+    assert hidden.overlap == pytest.approx(0.5)
+    assert 0 <= row.ours.overlap <= 1
+
+
+def test_a_peer_that_fails_or_has_no_such_operation_is_told_of_and_left_out() -> None:
+    told: list[tuple[str, str]] = []
+    log: list[str] = []
+    dying = MadeUp(1e-6, log, "peer", fails_at=5)
+    conductor = Conductor(MadeUp(1e-6, [], "ours"), {"peer": dying}, 2, lambda *words: told.append(words))
+    for size in (8, 16):
+        row = conductor.time(Case(OPERATIONS["latency"], "host", size), 0)
+        assert row is not None and row.peers == {}
+    assert dying.closed and len(told) == 1 and "a rank has died" in told[0][1]
+    assert conductor.time(Case(OPERATIONS["get"], "host", 8), 0) is None
+
+
+def test_rows_come_in_the_order_of_the_command_line() -> None:
+    wanted = Wanted(operations_named(["barrier", "osu_latency"]), ["host", "gpu"], [8, 64], 2, 0.0)
+    rows = list(timed(wanted, MadeUp(1e-6, [], "ours"), {}, lambda *_: None, print))
+    assert [(row.operation.name, row.memory, row.bytes) for row in rows] == [
+        ("barrier", "host", 0), ("latency", "host", 8), ("latency", "host", 64), ("latency", "gpu", 8),
+        ("latency", "gpu", 64),
+    ]  # fmt: skip
+
+
+def test_operations_have_the_names_that_people_know() -> None:
+    assert [one.name for one in operations_named(["bibw", "osu_allreduce"])] == ["bidirectional", "all_reduce"]
+    assert {one.name for one in operations_named(["all"])} == set(OPERATIONS)
+    with pytest.raises(InputError, match="'nothing' is no benchmark"):
+        operations_named(["nothing"])
+    assert window_of(OPERATIONS["bandwidth"], 8) == 64
+    assert window_of(OPERATIONS["bandwidth"], 64 << 20) == 4
+    assert window_of(OPERATIONS["latency"], 8) == 1
+
+
+def made_up_rows() -> list[Row]:
+    half = figures_of(OPERATIONS["latency"], [[4e-6, 8e-6, 4e-6], [1, 1, 1]], 1, 7)
+    row = Row(OPERATIONS["latency"], "host", 2, 8, half, {"openmpi": half})
+    return [row, Row(OPERATIONS["all_reduce"], "host>gpu", 2, 8, half)]
+
+
+def test_tables_have_the_columns_of_osu() -> None:
+    lines = tables(made_up_rows(), ", SIMULATED", full=False)
+    assert "# Size          Latency (us)          p99 (us)           openmpi             ratio" in lines
+    assert lines[4].split()[:2] == ["8", "2.00"] and lines[4].split()[-1] == "1.00"
+    assert "# 2 ranks, host in, gpu out, SIMULATED; medians" in lines
+    full = tables(made_up_rows(), "", full=True)
+    assert any("Avg Latency(us)   Min Latency(us)   Max Latency(us)" in line and "Iterations" in line for line in full)
+
+
+def bench(*arguments: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    command = [*before, *COMMAND, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nothing",), "'nothing' is no benchmark"),
+        (("--memory", "disk"), "--memory 'disk'"),
+        (("--against", "mvapich"), "--against 'mvapich'"),
+        (("--sizes", "8..x"), "'x' is not a size"),
+        (("-n", "1"), "-n"),
+        (("--budget", "0"), "--budget"),
+        (("--machine", "hse-e", "--against", "openmpi"), "not with --machine"),
+        (("--memory", "gpu", "--backend", "host"), "--backend host has no GPU memory"),
+    ],
+)
+def test_bad_arguments_are_one_line(arguments: tuple[str, ...], said: str) -> None:
+    from waywiser.cli import run
+
+    done = bench(*arguments) if arguments == ("nothing",) else None
+    if done is not None:
+        assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
+    else:
+        assert run(["bench", *arguments]) == 2
+
+
+def test_own_ranks_and_a_peer_in_one_run() -> None:
+    peer = "openmpi" if shutil.which("mpirun") and shutil.which("mpicc") else "nccl"
+    done = bench("latency", "all_reduce", "--sizes", "8,100", "--budget", "0.5", "--json", "--against", peer)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    rows = told["rows"]
+    assert [(row["operation"], row["bytes"]) for row in rows] == [
+        ("latency", 8), ("latency", 100), ("all_reduce", 8), ("all_reduce", 100),
+    ]  # fmt: skip
+    for row in rows:
+        assert row["memory"] == "host" and row["ranks"] == 2
+        assert 0 < row["us"] <= row["p99_us"] and row["gb_per_s"] > 0
+        if peer == "openmpi":
+            assert row["peers"]["openmpi"] > 0 and row["ratios"]["openmpi"] > 0
+    if peer == "nccl":
+        assert "GPU memory only" in told["left_out"]["nccl"]
+
+
+def test_as_a_rank_of_a_job_and_on_virtual_gpus() -> None:
+    launcher = [*COMMAND[:3], "run", "--plain", "-n", "2"]
+    words = ("put", "barrier", "--sizes", "64", "--memory", "gpu", "--backend", "virtual_gpu", "--budget", "0.2")
+    done = bench(*words, before=launcher)
+    assert done.returncode == 0, done.stderr
+    assert "VIRTUAL GPUS: NOT A MEASUREMENT OF ANY GPU" in done.stdout
+    assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith("64")] == ["64"]
+
+
+def test_a_machine_that_is_not_here_is_labelled() -> None:
+    done = bench("bandwidth", "broadcast", "put", "--machine", "hse-e", "--sizes", "1M", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["simulated"] and all(row["simulated"] for row in told["rows"])
+    assert [row["operation"] for row in told["rows"]] == ["bandwidth", "broadcast"]
+    assert "put, gpu: is not simulated" in told["left_out"]["simulator"]
+
+
+def test_every_peer_program_reads_what_the_conductor_writes(tmp_path: Path) -> None:
+    """The C program for MPI compiles where there is a compiler for it."""
+    if shutil.which("mpicc") is None:
+        pytest.skip("no mpicc")
+    from waywiser.bench.teams import compiled_for_mpi
+
+    assert os.access(compiled_for_mpi(tmp_path), os.X_OK)
