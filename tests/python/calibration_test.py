@@ -44,7 +44,28 @@ def test_curves_take_what_the_costs_leave() -> None:
 
 def test_ratio_at() -> None:
     curve = [(16, 2.0), (256, 1.0)]
-    assert [calibration.ratio_at(curve, size) for size in (1, 16, 64, 256, 1 << 20)] == [2, 2, 1.5, 1, 1]
+    found = [calibration.ratio_at(curve, size) for size in (1, 16, 64, 256, 1 << 20)]
+    assert found == pytest.approx([2, 2, 2**0.5, 1, 1])
+
+
+def test_a_point_that_was_disturbed_does_not_bend_its_curve() -> None:
+    ratios = [(1, 1.0), (2, 1.1), (4, 9.0), (8, 1.3), (16, 1.2)]
+    measured = some("courier", "host0>gpu0")
+    series = measured.series[0]
+    points = tuple(dataclasses.replace(series.points[i], bytes=s, seconds=r) for i, (s, r) in enumerate(ratios))
+    measured.series = [dataclasses.replace(series, points=points)]
+    key = calibration.key_of(series)
+    found = calibration.curves(measured, {key: {size: 1.0 for size, _ in ratios}}, None)
+    assert found[key] == [(1, 1.0), (2, 1.1), (4, 1.3), (8, 1.3), (16, 1.2)]
+
+
+def test_errors_are_told_by_kind_of_path() -> None:
+    measured = some("sm_copy", "gpu0>gpu1")
+    predicted = measured.predict({})
+    kinds = calibration.by_kind(measured, predicted, 1, calibration.curves(measured, predicted, 0))
+    assert list(kinds) == ["sm_copy gpu0>gpu1"]
+    assert kinds["sm_copy gpu0>gpu1"]["points"] == calibration.errors(measured, predicted, 1)["points"]
+    assert calibration.straight_lines(measured, 1)["points"] == kinds["sm_copy gpu0>gpu1"]["points"]
 
 
 def test_recorded_machine_is_predicted(tmp_path: Path) -> None:

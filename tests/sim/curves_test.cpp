@@ -19,7 +19,7 @@ TEST(Curves, AreLinearInLogSizeAndConstantBeyond) {
   const Curves curves = curves_from_json(curve(Json::parse("[[16, 2.0], [256, 1.0]]")), "test");
   EXPECT_DOUBLE_EQ(curves.ratio(copy, Operation::latency, 1), 2);
   EXPECT_DOUBLE_EQ(curves.ratio(copy, Operation::latency, 16), 2);
-  EXPECT_NEAR(curves.ratio(copy, Operation::latency, 64), 1.5, 1e-12);
+  EXPECT_NEAR(curves.ratio(copy, Operation::latency, 64), std::sqrt(2.0), 1e-12);
   EXPECT_DOUBLE_EQ(curves.ratio(copy, Operation::latency, 1 << 20), 1);
   EXPECT_DOUBLE_EQ(curves.ratio(copy, Operation::streaming, 16), 1);
 }

@@ -29,7 +29,7 @@ def calibrate(
     from waywiser import _core
     from waywiser.progress import bar
     from waywiser.report import terminal
-    from waywiser.report.simulated import errors_table
+    from waywiser.report.simulated import errors_table, kinds_table
     from waywiser.simulator.calibration import calibrate as run
     from waywiser.topology import load_topology
 
@@ -49,9 +49,14 @@ def calibrate(
         raise InputError(f"{profile}: measured on another machine ({measured.machine}) than {topology.name}")
     with bar("calibrating") as show:
         found = run(topology, measured, show)
-    write_text_atomically(output, json.dumps(found.as_json(), indent=1) + "\n")
+    write_text_atomically(output, found.text())
     if as_json:
-        typer.echo(json.dumps({"machine": found.machine, "errors": found.errors, "costs": str(output)}, indent=1))
+        typer.echo(
+            json.dumps(
+                {"machine": found.machine, "errors": found.errors, "kinds": found.kinds, "costs": str(output)}, indent=1
+            )
+        )
         return
     terminal.print_result(errors_table(found.errors, found.machine))
+    terminal.print_result(kinds_table(found.kinds))
     typer.echo(f"costs written to {output}; use them with: waywiser measure --machine ... --costs {output}")

@@ -197,3 +197,13 @@ def errors_table(errors: dict[str, dict[str, float]], machine: str) -> Table:
             cells = (f"{100 * error['median']:.1f} %", f"{100 * error['p90']:.0f} %", str(int(error["points"])))
             shown.add_row(name, *cells)
     return shown
+
+
+def kinds_table(kinds: dict[str, dict[str, float]], most: int = 12) -> Table:
+    """Where the errors are: the kinds of paths with the most points that are off by over a quarter."""
+    title = "Costs and curves, on the other sizes: where the largest errors are"
+    shown = table("paths", ">median error", ">90 % of points below", ">over 25 %", ">points", title=title)
+    for kind, error in list(kinds.items())[:most]:
+        cells = (f"{100 * error['median']:.1f} %", f"{100 * error['p90']:.0f} %", str(int(error["far"])))
+        shown.add_row(kind, *cells, str(int(error["points"])))
+    return shown

@@ -22,8 +22,8 @@ from waywiser.simulator.costs import COSTS, COSTS_VERSION, parts
 # Mechanism -> costs that change its times.
 FITTED: dict[str, tuple[str, ...]] = {
     "copy_engine": (
-        "copy.issue", "copy.issue_peer", "copy.hold", "copy.hold_peer", "copy.finish", "copy.finish_d2h", "pcie.share",
-        "gpu.memory_share", "copy.peer_rate",
+        "copy.issue", "copy.issue_peer", "copy.issue_local", "copy.hold", "copy.hold_peer", "copy.hold_local",
+        "copy.finish", "copy.finish_d2h", "pcie.share", "gpu.memory_share", "copy.peer_rate", "gpu.turn",
     ),
     "sm_copy": ("kernel.issue", "kernel.hold", "kernel.finish", "sm.block_rate", "sm.share"),
     "host_staged": (
@@ -31,14 +31,14 @@ FITTED: dict[str, tuple[str, ...]] = {
         "pageable.d2h_rate",
     ),
     "host_copy": (
-        "host.copy_start", "host.fence", "host.thread_start", "host.thread_bytes", "host.cache_rate",
-        "host.cache_bytes", "host.copy_rate", "process.signal", "memory.share",
+        "host.copy_start", "host.fence", "host.thread_start", "host.thread_each", "host.near_rate", "host.cache_rate",
+        "host.copy_rate", "host.past_rate", "memory.rate", "process.signal",
     ),
     "courier": ("courier.start", "courier.rate"),
     "split": ("split.issue",),
     "ucx": (
         "ucx.issue", "ucx.overhead", "ucx.shm_rate", "ucx.cma_rate", "ucx.rendezvous", "ucx.ipc_small",
-        "ucx.ipc_large", "ucx.ipc_threshold", "ucx.ipc_hold", "ucx.ipc_rate", "tcp.rate", "tcp.loopback",
+        "ucx.ipc_large", "ucx.ipc_threshold", "ucx.ipc_hold", "ucx.ipc_rate", "tcp.issue", "tcp.rate", "tcp.loopback",
     ),
 }  # fmt: skip
 _STEPS = (2.0, 1.3, 1.08, 1.02)
@@ -58,6 +58,7 @@ class Calibration:
     values: dict[str, float]
     curves: dict[Key, Curve] = field(default_factory=dict)
     errors: dict[str, dict[str, float]] = field(default_factory=dict)
+    kinds: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         fitted = {name: value for name, value in sorted(self.values.items()) if value > 0}
@@ -75,6 +76,12 @@ class Calibration:
             ],
         }
 
+    def text(self) -> str:
+        """As a file: a line for each curve, so that differences can be read."""
+        value = self.as_json()
+        lines = ",\n".join("  " + json.dumps(curve) for curve in value.pop("curves"))
+        return json.dumps(value, indent=1)[:-2] + f',\n "curves": [\n{lines}\n ]\n}}\n'
+
 
 class Measured:
     """The points of a profile that the simulator can predict, by series."""
@@ -89,7 +96,10 @@ class Measured:
         chosen = series.points if half is None else series.points[half::2]
         return {point.bytes: point.seconds for point in chosen}
 
-    def predict(self, values: dict[str, float], mechanisms: Iterable[str] | None = None) -> Times:
+    def predict(
+        self, values: dict[str, float], mechanisms: Iterable[str] | None = None, half: int | None = None
+    ) -> Times:
+        """Of all series or those of some mechanisms, at all sizes or those of one half."""
         wanted = [s for s in self.series if mechanisms is None or s.path.mechanism in mechanisms]
         paths = []
         for series in wanted:
@@ -98,7 +108,7 @@ class Measured:
                 {
                     "path": _path_json(series),
                     "operation": series.operation,
-                    "sizes": [point.bytes for point in series.points],
+                    "sizes": list(self.points(series, half)),
                     "pairs": self.members.get(place, []) if series.operation == "loaded" else [],
                 }
             )
@@ -157,16 +167,16 @@ def fit(measured: Measured, start: dict[str, float], half: int | None, show: Sho
     done = 0
     for step in _STEPS:
         for mechanism, names in groups:
-            others = {"relay", "split", "host_staged"} if mechanism == "copy_engine" else set()
-            mechanisms = {mechanism, *others} | ({"relay"} if mechanism == "host_staged" else set())
 
-            def loss(changed: dict[str, float], of: set[str] = mechanisms) -> float:
-                return _loss(measured, measured.predict({**values, **changed}, of), half)
+            def loss(changed: dict[str, float], of: str = mechanism) -> float:
+                return _loss(measured, measured.predict({**values, **changed}, {of}, half), half)
 
+            best = loss({})
             for name in names:
                 show(done, total, 0.0, name)
                 done += 1
-                values[name] = _walk(name, values.get(name, start[name]), step, loss)
+                value = values.get(name, start[name] or _first_guess(measured, name, half))
+                values[name], best = _walk(name, value, step, loss, best if name in values else None)
     return values
 
 
@@ -174,11 +184,27 @@ def _has(measured: Measured, mechanism: str) -> bool:
     return any(series.path.mechanism == mechanism for series in measured.series)
 
 
-def _walk(name: str, value: float, step: float, loss: Callable[[dict[str, float]], float]) -> float:
-    """Goes up or down by `step` as long as it gets better; a share stays at most 1."""
+def _first_guess(measured: Measured, name: str, half: int | None) -> float:
+    """For what the topology does not hold: a memory carries three times what the fastest large copy within it moves."""
+    if name != "memory.rate":
+        return 0
+    large = [
+        size / seconds
+        for series in measured.series
+        if series.path.mechanism == "host_copy"
+        for size, seconds in measured.points(series, half).items()
+        if size >= 1 << 28
+    ]
+    return 3 * max(large, default=0.0)
+
+
+def _walk(
+    name: str, value: float, step: float, loss: Callable[[dict[str, float]], float], known: float | None
+) -> tuple[float, float]:
+    """Goes up or down by `step` as long as it gets better; a share stays at most 1. `known`: the loss at `value`."""
+    best = loss({name: value}) if known is None else known
     if value <= 0:
-        return value
-    best = loss({name: value})
+        return value, best
     for factor in (step, 1 / step):
         moved = False
         for _ in range(6):
@@ -191,7 +217,7 @@ def _walk(name: str, value: float, step: float, loss: Callable[[dict[str, float]
             best, value, moved = found, trial, True
         if moved:
             break
-    return value
+    return value, best
 
 
 def curves(measured: Measured, predicted: Times, half: int | None) -> dict[Key, Curve]:
@@ -207,16 +233,17 @@ def curves(measured: Measured, predicted: Times, half: int | None) -> dict[Key, 
 
 
 def _without_outliers(ratios: list[tuple[int, float]]) -> list[tuple[int, float]]:
+    """A point above or below both neighbours by more than a half was disturbed: it takes the nearer one's ratio."""
     kept = list(ratios)
     for i in range(1, len(ratios) - 1):
         low, high = sorted((ratios[i - 1][1], ratios[i + 1][1]))
         if not low / 1.5 < ratios[i][1] < high * 1.5:
-            kept[i] = (ratios[i][0], math.sqrt(low * high))
+            kept[i] = (ratios[i][0], low if ratios[i][1] < low else high)
     return kept
 
 
 def ratio_at(curve: Sequence[tuple[int, float]], size: int) -> float:
-    """Linear in log(size) between the points, constant beyond them."""
+    """Its logarithm is linear in log(size) between the points, constant beyond them."""
     sizes = [entry[0] for entry in curve]
     above = bisect_right(sizes, size)
     if above == 0:
@@ -224,7 +251,8 @@ def ratio_at(curve: Sequence[tuple[int, float]], size: int) -> float:
     if above == len(curve):
         return curve[-1][1]
     (a, low), (b, high) = curve[above - 1], curve[above]
-    return low + (high - low) * (math.log(max(size, 1) / max(a, 1)) / math.log(b / max(a, 1)) if b > a else 0)
+    along = math.log(max(size, 1) / max(a, 1)) / math.log(b / max(a, 1)) if b > max(a, 1) else 0.0
+    return float(low * (high / low) ** along)
 
 
 def errors(
@@ -236,21 +264,56 @@ def errors(
 ) -> dict[str, float]:
     """Relative errors over the points of one half: median, p90 and their number. `steady`: only points whose own
     confidence interval is within 10 %."""
-    found = []
-    for series in measured.series:
-        key = key_of(series)
-        calm = {p.bytes for p in series.points if p.high - p.low <= 0.1 * p.seconds}
-        for size, seconds in measured.points(series, half).items():
-            times = predicted.get(key, {})
-            if size not in times or (steady and size not in calm):
-                continue
-            curve = corrected.get(key) if corrected is not None else None
-            found.append(abs(times[size] * (ratio_at(curve, size) if curve else 1) / seconds - 1))
-    found.sort()
+    found = [error for series in measured.series for error in _of(measured, series, predicted, half, corrected, steady)]
+    return _summary(found)
+
+
+def _of(
+    measured: Measured,
+    series: Series,
+    predicted: Times,
+    half: int | None,
+    corrected: dict[Key, Curve] | None,
+    steady: bool = False,
+) -> Iterable[float]:
+    key = key_of(series)
+    times = predicted.get(key, {})
+    curve = corrected.get(key) if corrected is not None else None
+    calm = {p.bytes for p in series.points if p.high - p.low <= 0.1 * p.seconds}
+    for size, seconds in measured.points(series, half).items():
+        if size in times and (size in calm or not steady):
+            yield abs(times[size] * (ratio_at(curve, size) if curve else 1) / seconds - 1)
+
+
+def _summary(found: list[float]) -> dict[str, float]:
     count = len(found)
     if not count:
         return {"median": 0.0, "p90": 0.0, "points": 0}
+    found.sort()
     return {"median": found[count // 2], "p90": found[min(count - 1, count * 9 // 10)], "points": count}
+
+
+def by_kind(
+    measured: Measured, predicted: Times, half: int | None, corrected: dict[Key, Curve]
+) -> dict[str, dict[str, float]]:
+    """The errors by mechanism and pair of places, with the number of points that are off by over a quarter."""
+    found: dict[str, list[float]] = {}
+    for series in measured.series:
+        kind = f"{series.path.mechanism} {series.path.pair_text}"
+        found.setdefault(kind, []).extend(_of(measured, series, predicted, half, corrected))
+    far = {kind: sum(error > 0.25 for error in off) for kind, off in found.items()}
+    return {kind: {**_summary(found[kind]), "far": far[kind]} for kind in sorted(far, key=lambda kind: -far[kind])}
+
+
+def straight_lines(measured: Measured, half: int) -> dict[str, float]:
+    """What the points of the other half tell without any model: lines between them, in logarithms of size and time."""
+    found = []
+    for series in measured.series:
+        line = sorted(measured.points(series, 1 - half).items())
+        if line:
+            wanted = measured.points(series, half).items()
+            found += [abs(ratio_at(line, size) / seconds - 1) for size, seconds in wanted]
+    return _summary(found)
 
 
 def calibrate(topology: Any, profile: Profile, show: Show) -> Calibration:
@@ -269,7 +332,9 @@ def calibrate(topology: Any, profile: Profile, show: Show) -> Calibration:
         "costs and curves, on the other sizes": errors(measured, after, 1, half),
         "costs and curves, on the other sizes, steady points": errors(measured, after, 1, half, steady=True),
         "leave one out": leave_one_out(measured, after),
+        "straight lines between the fitted sizes, no model": straight_lines(measured, 1),
     }
+    found.kinds = by_kind(measured, after, 1, half)
     return found
 
 
@@ -284,6 +349,4 @@ def leave_one_out(measured: Measured, predicted: Times) -> dict[str, float]:
             others = everything[key][:index] + everything[key][index + 1 :]
             if others:
                 found.append(abs(times[size] * ratio_at(others, size) / points[size] - 1))
-    found.sort()
-    count = len(found)
-    return {"median": found[count // 2], "p90": found[count * 9 // 10], "points": count} if count else {}
+    return _summary(found)

@@ -20,7 +20,7 @@ std::pair<double, double> point_of(const Json& entry, std::string_view what) {
     refuse(what, "a point of a curve is [bytes, ratio]");
   const auto ratio = entry[1].get<double>();
   if (!(ratio > 1 / most_ratio && ratio < most_ratio)) refuse(what, "the ratio of a curve is from 1e-6 to 1e6");
-  return {std::log(std::max(1.0, entry[0].get<double>())), ratio};
+  return {std::log(std::max(1.0, entry[0].get<double>())), std::log(ratio)};
 }
 
 }  // namespace
@@ -31,10 +31,11 @@ double Curves::ratio(const Path& path, Operation operation, Bytes bytes) const {
   const Points& points = found->second;
   const double at = std::log(std::max<double>(1, static_cast<double>(bytes)));
   const auto above = std::ranges::upper_bound(points, at, {}, &Points::value_type::first);
-  if (above == points.begin()) return points.front().second;
-  if (above == points.end()) return points.back().second;
+  if (above == points.begin()) return std::exp(points.front().second);
+  if (above == points.end()) return std::exp(points.back().second);
   const auto below = above - 1;
-  return below->second + (above->second - below->second) * (at - below->first) / (above->first - below->first);
+  const double along = (at - below->first) / (above->first - below->first);
+  return std::exp(below->second + (above->second - below->second) * along);
 }
 
 Curves curves_from_json(const Json& value, std::string_view what) {

@@ -10,7 +10,7 @@
 namespace waywiser::sim {
 
 // What a calibration found that the models leave: for a path and an operation the ratio measured / predicted over size,
-// linear in log(size) between its points, constant beyond them.
+// its logarithm linear in log(size) between its points, constant beyond them.
 class Curves {
  public:
   double ratio(const Path& path, Operation operation, Bytes bytes) const;
@@ -18,7 +18,7 @@ class Curves {
 
  private:
   friend Curves curves_from_json(const Json& value, std::string_view what);
-  using Points = std::vector<std::pair<double, double>>;  // log(size), ratio
+  using Points = std::vector<std::pair<double, double>>;  // log(size), log(ratio)
   std::map<std::pair<std::string, Operation>, Points> curves_;
 };
 

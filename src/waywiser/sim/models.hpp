@@ -16,12 +16,14 @@ struct Transfer {
   const Path& path;
   Spot from, to;
   Bytes bytes = 0;
+  int lane = 0;   // transfers of other lanes are issued by other CPU threads
+  int slots = 1;  // buffers at each end that a stream of transfers goes through, one after the other
 
   double cost(std::string_view name) const { return world.node().costs()[name]; }
   const Topology& topology() const { return world.node().topology(); }
   bool remote() const { return from.node != to.node; }
   std::string unit(const Spot& spot, const std::string& what) const;
-  // The CPU thread that issues: that of the source, unless only the destination is a GPU.
+  // The CPU thread that issues: each lane has its own.
   std::string cpu() const;
 };
 

@@ -25,6 +25,7 @@ BytesPerSecond attribute(const Device& device, const std::string& name) {
 // A share of the nominal rate where the parts say one, else what the link says good software reaches.
 BytesPerSecond capacity_of(const Link& link, const Costs& costs) {
   const std::string share = link.kind + ".share";
+  if (link.kind == "memory" && costs["memory.rate"] > 0) return costs["memory.rate"];
   if (costs.has(share) && costs[share] > 0 && link.nominal) return *link.nominal * costs[share];
   return link.achievable ? *link.achievable : link.nominal.value_or(0);
 }

@@ -31,6 +31,7 @@ struct Program {
   std::optional<Leg> first;  // once for the transfer, before its first chunk; carries no bytes
   std::vector<Leg> legs;
   Seconds finish = 0;  // until the caller knows, seen once by a transfer that it waits for
+  Seconds turn = 0;    // to hand a GPU over to the other process, which needs it too
   Bytes share = 0;     // of a part: its bytes
   std::vector<Program> parts;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "waywiser/measure/lanes.hpp"
 #include "waywiser/measure/pair_class.hpp"
+#include "waywiser/measure/rotation.hpp"
 #include "waywiser/sim/runner.hpp"
 
 namespace waywiser::sim {
@@ -34,13 +36,17 @@ Seconds run(const NodeModel& node, const ClusterSpec& cluster, const Trial& tria
   World world(node, cluster);
   Runner runner(world, trace);
   Seconds end = 0;
-  for (const Direction& way : directions(trial)) {
-    const Program made = program({world, way.path, way.from, way.to, trial.bytes});
+  const std::vector<Direction> ways = directions(trial);
+  const int slots = rotation(trial.operation, lane_stride(trial.bytes)).slots;
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    const Direction& way = ways[i];
+    const Program made = program({world, way.path, way.from, way.to, trial.bytes, static_cast<int>(i), slots});
     runner.add(made, trial.bytes, transfers);
+    timed.turn = made.turn;
     if (timed.cpu_seconds == 0) timed.cpu_seconds = made.issue + made.issue_chunk;
   }
   runner.run();
-  for (std::size_t i = 0; i < directions(trial).size(); ++i) end = std::max(end, runner.ended(i));
+  for (std::size_t i = 0; i < ways.size(); ++i) end = std::max(end, runner.ended(i));
   timed.bytes_moved = world.engine().bytes_moved();
   return trial.operation == Operation::loaded ? runner.ended(0) : end;
 }
@@ -51,6 +57,13 @@ int length(const Trial& trial) {
   if (trial.path.mechanism == "ucx") chunk = Bytes{512} << 10;
   const Bytes chunks = std::max<Bytes>(1, trial.bytes / std::max<Bytes>(1, chunk));
   return static_cast<int>(std::clamp<Bytes>(most_chunks / chunks, 3, 24));
+}
+
+// Of two processes with kernels on one GPU: a message goes there when the answer to the last one has come back; two
+// streams take the GPU from each other; one stream keeps it for a window.
+double turns(Operation operation) {
+  if (operation == Operation::latency) return 1;
+  return operation == Operation::bidirectional ? 2 : 1.0 / window;
 }
 
 }  // namespace
@@ -67,6 +80,7 @@ Timed simulate(const NodeModel& node, const ClusterSpec& cluster, const Trial& t
     const Seconds once = all - timed.seconds * many;  // filling, draining, the finish: paid once a window
     if (once > 0) timed.seconds += once / window;
   }
+  timed.seconds += timed.turn * turns(trial.operation);
   if (trial.from.node == trial.to.node) timed.seconds *= node.curves().ratio(trial.path, trial.operation, trial.bytes);
   return timed;
 }

@@ -22,6 +22,7 @@ struct Timed {
   Seconds seconds = 0;      // per transfer
   Seconds cpu_seconds = 0;  // of the issuing CPU, per transfer
   double bytes_moved = 0;   // over all flows of the run
+  Seconds turn = 0;         // of a GPU that two processes share
 };
 
 // In a fresh world. Streams are as long as it takes for a steady rate: the time of a transfer is the slope between a

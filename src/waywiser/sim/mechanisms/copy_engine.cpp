@@ -11,7 +11,7 @@ Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links
   const bool out = from.device.starts_with("gpu"), in = to.device.starts_with("gpu");
   Leg leg;
   leg.unit = transfer.unit(out ? from : to, out && in ? (from == to ? "local" : "out") : out ? "d2h" : "h2d");
-  leg.hold = transfer.cost(out && in ? "copy.hold_peer" : "copy.hold");
+  leg.hold = transfer.cost(from == to ? "copy.hold_local" : out && in ? "copy.hold_peer" : "copy.hold");
   const Road road = from == to ? transfer.world.within(from.node, from.device)
                                : transfer.world.road(from.node, from.device, to.device, links);
   leg.uses = road.uses;
@@ -25,7 +25,8 @@ Program copy_engine_program(const Transfer& transfer) {
   const bool out = transfer.from.device.starts_with("gpu"), in = transfer.to.device.starts_with("gpu");
   Program program;
   program.cpu = transfer.cpu();
-  program.issue = transfer.cost(out && in ? "copy.issue_peer" : "copy.issue");
+  const bool local = transfer.from == transfer.to;
+  program.issue = transfer.cost(local ? "copy.issue_local" : out && in ? "copy.issue_peer" : "copy.issue");
   program.legs.push_back(engine_leg(transfer, transfer.from, transfer.to));
   program.finish = transfer.cost("copy.finish") + (out && !in ? transfer.cost("copy.finish_d2h") : 0);
   return program;

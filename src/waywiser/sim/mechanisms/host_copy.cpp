@@ -2,30 +2,60 @@
 
 #include "waywiser/sim/models.hpp"
 
-// T(n) = host.copy_start + (threads > 1 and n >= host.thread_bytes: host.thread_start) + n / rate. Up to
-// host.cache_bytes both ends are in a CPU's caches: host.cache_rate a thread. Beyond, threads host.copy_rate, but no
-// more than half of the memory's bandwidth, which a copy reads and writes.
+// T(n) = host.copy_start + n / (s rate)   s = min(threads, n / host.thread_bytes) threads, at least 1, each with its
+// share,
+//        + min(1, s - 1) host.thread_start + (s - 1) host.thread_each: they are told, and waited for.
+// A thread's rate follows from what it goes through again and again, w = 2 n slots / s bytes: host.near_rate up to
+// host.near_bytes (the first cache), host.cache_rate up to host.cache_bytes (the second), then host.copy_rate, all
+// threads together no more than the memory: a store that is not in a cache is read first, so that n bytes are 3 n over
+// it; stores past the caches (nontemporal) are 2 n, host.past_rate a thread, and end with a fence.
 
 namespace waywiser::sim {
+namespace {
+
+struct Copy {
+  bool past_caches;
+  double threads, each_again;  // bytes of a thread's working set
+
+  explicit Copy(const Transfer& transfer) : past_caches(transfer.path.parameter("stores") == "nontemporal") {
+    const auto bytes = static_cast<double>(transfer.bytes);
+    const auto most = static_cast<double>(transfer.path.integer("threads", 1, 256));
+    threads = std::clamp(bytes / transfer.cost("host.thread_bytes"), 1.0, most);
+    each_again = 2 * bytes * transfer.slots / threads;
+  }
+
+  bool cached(const Transfer& transfer) const {
+    return !past_caches && each_again <= transfer.cost("host.cache_bytes");
+  }
+  BytesPerSecond rate(const Transfer& transfer) const {
+    if (past_caches) return transfer.cost("host.past_rate");
+    if (each_again <= transfer.cost("host.near_bytes")) return transfer.cost("host.near_rate");
+    return transfer.cost(cached(transfer) ? "host.cache_rate" : "host.copy_rate");
+  }
+};
+
+std::vector<Use> over_memory(const Transfer& transfer, double weight) {
+  const bool local = transfer.from.device == transfer.to.device;
+  if (!local) return transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device).uses;
+  std::vector<Use> uses = transfer.world.within(transfer.from.node, transfer.from.device).uses;
+  for (Use& use : uses) use.weight = weight;
+  return uses;
+}
+
+}  // namespace
 
 Program host_copy_program(const Transfer& transfer) {
-  const bool past_caches = transfer.path.parameter("stores") == "nontemporal";
-  auto threads = static_cast<double>(transfer.path.integer("threads", 1, 256));
-  const auto bytes = static_cast<double>(transfer.bytes);
-  if (bytes < transfer.cost("host.thread_bytes")) threads = 1;
-  const bool cached = !past_caches && bytes <= transfer.cost("host.cache_bytes") * threads;
+  const Copy copy(transfer);
   Program program;
   program.cpu = transfer.cpu();
-  program.issue = transfer.cost("host.copy_start") + (threads > 1 ? transfer.cost("host.thread_start") : 0) +
-                  (past_caches ? transfer.cost("host.fence") : 0);
+  const double helpers = copy.threads - 1;
+  program.issue = transfer.cost("host.copy_start") + (copy.past_caches ? transfer.cost("host.fence") : 0) +
+                  std::min(1.0, helpers) * transfer.cost("host.thread_start") +
+                  helpers * transfer.cost("host.thread_each");
   Leg leg;
   leg.unit = transfer.unit(transfer.from, "threads of " + program.cpu);
-  leg.cap = threads * transfer.cost(cached ? "host.cache_rate" : "host.copy_rate");
-  if (!cached) {
-    leg.uses = transfer.from.device == transfer.to.device
-                   ? transfer.world.within(transfer.from.node, transfer.from.device).uses
-                   : transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device).uses;
-  }
+  leg.cap = copy.threads * copy.rate(transfer);
+  if (!copy.cached(transfer)) leg.uses = over_memory(transfer, copy.past_caches ? 2 : 3);
   program.legs.push_back(std::move(leg));
   program.finish = transfer.path.processes == 2 ? transfer.cost("process.signal") : 0;
   return program;

@@ -1,15 +1,20 @@
+#include <algorithm>
+
 #include "waywiser/sim/models.hpp"
 
 // Two legs through host memory, for chunks of c bytes:
 //   T(n) = staged.issue + issue per chunk + (n / c + 1) max(leg) + staged.finish      pipelined, n / c chunks
 //   T(n) = staged.issue + n / rate1 + n / rate2 + staged.finish                       whole, pageable: one chunk
-// A leg is a copy engine's; ordinary memory has the lower rates pageable.*, as the driver copies it with the CPU first.
+// A leg is a copy engine's. With ordinary memory the CPU copies a piece to or from a buffer of the driver at pageable.*
+// and the engine moves it, one after the other: 1 / rate = 1 / pageable + 1 / engine.
 
 namespace waywiser::sim {
 namespace {
 
 void make_pageable(const Transfer& transfer, Leg& leg, bool to_host) {
-  leg.cap = transfer.cost(to_host ? "pageable.d2h_rate" : "pageable.h2d_rate");
+  double each_byte = 0;
+  for (const Use& use : leg.uses) each_byte = std::max(each_byte, use.weight / transfer.world.capacity(use.link));
+  leg.cap = 1 / (each_byte + 1 / transfer.cost(to_host ? "pageable.d2h_rate" : "pageable.h2d_rate"));
 }
 
 // Between ordinary host memory and the staging buffer the CPU copies.

@@ -27,7 +27,8 @@ Program split_program(const Transfer& transfer) {
   Program program;
   for (std::size_t i = 0; i < ways.size(); ++i) {
     if (i > 0 && bytes[i] == 0) continue;
-    program.parts.push_back(sim::program({transfer.world, ways[i], transfer.from, transfer.to, bytes[i]}));
+    program.parts.push_back(
+        sim::program({transfer.world, ways[i], transfer.from, transfer.to, bytes[i], transfer.lane, transfer.slots}));
     program.parts.back().share = bytes[i];
     if (i == 0) program.parts.back().issue += transfer.cost("split.issue");
   }

@@ -78,6 +78,18 @@ Reason all_ways(const Transfer& transfer) {
   return std::nullopt;
 }
 
+// Whether both processes let one GPU run kernels (a copy within a GPU is one, and so is what the driver does for
+// ordinary memory): its processes run one after the other. Copy engines do not take part in that.
+bool take_turns(const Transfer& transfer) {
+  if (transfer.path.processes != 2 || transfer.remote()) return false;
+  const std::string_view mechanism = transfer.path.mechanism;
+  const bool same = transfer.from == transfer.to;
+  if (!is_gpu(transfer.from) && !is_gpu(transfer.to)) return false;
+  if (is_gpu(transfer.from) && is_gpu(transfer.to) && !same) return false;
+  if (mechanism == "copy_engine" || mechanism == "ucx") return same;
+  return mechanism == "sm_copy" || (mechanism == "host_staged" && transfer.path.parameter("variant") == "pageable");
+}
+
 Program ucx(const Transfer& transfer) {
   return transfer.remote() ? ucx_remote_program(transfer) : ucx_local_program(transfer);
 }
@@ -104,8 +116,8 @@ std::string Transfer::unit(const Spot& spot, const std::string& what) const {
 }
 
 std::string Transfer::cpu() const {
-  const Spot& who = is_gpu(from) || !is_gpu(to) ? from : to;
-  return std::to_string(who.node) + ":cpu of " + who.device + ">" + (who == from ? to : from).device;
+  const std::string name = std::to_string(from.node) + ":cpu of " + from.device + ">" + to.device;
+  return lane == 0 ? name : name + " #" + std::to_string(lane);
 }
 
 std::span<const Model> models() { return all; }
@@ -119,7 +131,9 @@ std::optional<std::string> why_unavailable(const Transfer& transfer) {
 Program program(const Transfer& transfer) {
   if (const auto why = why_unavailable(transfer))
     throw Error(ErrorKind::unavailable, label(transfer.path) + ": " + *why);
-  return find(transfer.path.mechanism)->program(transfer);
+  Program found = find(transfer.path.mechanism)->program(transfer);
+  if (take_turns(transfer)) found.turn = transfer.cost("gpu.turn");
+  return found;
 }
 
 }  // namespace waywiser::sim

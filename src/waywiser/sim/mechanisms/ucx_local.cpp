@@ -35,6 +35,7 @@ Program between_hosts(const Transfer& transfer, std::string_view transports) {
   Program program = base(transfer);
   const bool large = static_cast<double>(transfer.bytes) >= transfer.cost("ucx.rndv_threshold");
   if (transports == "tcp") {
+    program.issue = transfer.cost("tcp.issue");
     program.finish = transfer.cost("tcp.loopback");
     program.legs.push_back(cpu_leg(transfer, transfer.cost("tcp.rate"), 0));
   } else {
