@@ -4,7 +4,7 @@ SETUP := @$(PYTHON) scripts/setup $(SETUP_FLAGS)
 TUNE_FLAGS ?=
 TEST_FLAGS ?=
 
-.PHONY: tune build test bench lint format sanitize sanitize-thread clean
+.PHONY: tune build test test-rdma bench lint format sanitize sanitize-thread clean
 
 tune: build
 	@.venv/bin/waywiser tune $(TUNE_FLAGS)
@@ -15,6 +15,10 @@ build:
 test:
 	$(SETUP) --tests
 	@scripts/test $(TEST_FLAGS)
+
+test-rdma:
+	$(SETUP) --tests
+	@.venv/bin/python scripts/test_rdma $(TEST_RDMA_FLAGS)
 
 bench:
 	$(SETUP) --benchmarks

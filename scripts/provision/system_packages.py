@@ -85,6 +85,12 @@ def ensure(tests, offline):
         _install_hwloc()
 
 
+def ensure_program(program, package, use):
+    """Installs the package of a program that is not there. Raises SetupError with the line to run when it may not."""
+    if not shutil.which(program):
+        _install_needed([(package, use)], offline=False)
+
+
 def _install_needed(missing, offline):
     names = [name for name, _ in missing]
     what = ", ".join(f"{name} ({use})" for name, use in missing)
@@ -94,7 +100,7 @@ def _install_needed(missing, offline):
     say(f"installing by apt: {what}")
     problem = _install(apt, names)
     if problem:
-        raise SetupError(f"apt-get could not install {' '.join(names)}: {problem}")
+        raise SetupError(f"apt-get could not install {' '.join(names)}: {problem}", code=2)
 
 
 def _install_hwloc():

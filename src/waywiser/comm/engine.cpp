@@ -1,5 +1,6 @@
 #include "waywiser/comm/engine.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
@@ -32,7 +33,18 @@ Engine::Engine(std::size_t ranks) : functions_(ucx_library().functions()), conte
   check_ucx(functions_.worker_create(context_.get(), &parameters, &worker_), "create a worker");
 }
 
-Engine::~Engine() { functions_.worker_destroy(worker_); }
+Engine::~Engine() {
+  if (may_be_destroyed())
+    functions_.worker_destroy(worker_);
+  else
+    context_.abandon();
+}
+
+// UCX 1.13 ends the process when it has to give up a connection to another machine that was being made.
+bool Engine::may_be_destroyed() const {
+  return !unclosed_ &&
+         std::ranges::all_of(peers_, [](const Peer& peer) { return peer.same_machine || peer.endpoint == nullptr; });
+}
 
 std::vector<std::byte> Engine::address() const {
   ucp_address_t* address = nullptr;
@@ -132,6 +144,7 @@ void Engine::close(Deadline deadline) noexcept {
   }
   for (const UcxRequest request : closing) {
     while (functions_.request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) progress();
+    if (functions_.request_check_status(request) == UCS_INPROGRESS) unclosed_ = true;
     functions_.request_free(request);
   }
 }

@@ -25,7 +25,7 @@ class Engine {
   explicit Engine(std::size_t ranks);
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  // Without close() nothing is waited for.
+  // Without close() nothing is waited for; while connections to other machines are open, UCX is left as it is.
   ~Engine();
 
   std::vector<std::byte> address() const;
@@ -61,6 +61,7 @@ class Engine {
     ucs_status_t problem = UCS_OK;
   };
 
+  bool may_be_destroyed() const;
   bool test_request(Message& message);
   void check(ucs_status_t status, const std::string& what) const;
   void connect(Peer& peer);
@@ -71,6 +72,7 @@ class Engine {
   ucp_worker_h worker_ = nullptr;
   std::vector<Peer> peers_;
   const Peer* broken_ = nullptr;
+  bool unclosed_ = false;
   std::function<void(const std::string&)> explainer_;
 };
 

@@ -25,6 +25,8 @@ class UcxContext {
   static ucs_status_t try_transports(const std::string& transports, const std::string& devices);
 
   ucp_context_h get() const noexcept { return context_.get(); }
+  // Left to the end of the process, as a worker of it cannot be destroyed.
+  void abandon() noexcept { static_cast<void>(context_.release()); }
 
  private:
   struct Cleanup {

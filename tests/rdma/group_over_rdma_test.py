@@ -1,0 +1,137 @@
+"""Groups of two ranks, one in each machine, whose UCX has verbs only."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rdma_testbed.guest import Command, Guest
+from rdma_testbed.two_guests import DEVICE, TwoGuests
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+SYSTEM_UCX = "/usr/lib/x86_64-linux-gnu/libucp.so.0"
+PORTS = itertools.count(23500)  # one that was used shortly before may be taken still
+TIMEOUT = 6
+LARGEST_PACKET = 4096  # without headers
+VERBS_ONLY = {"WAYWISER_LIBUCP": SYSTEM_UCX, "UCX_IB_GID_INDEX": "0"}
+FEW = "MemoryWindow.PutsHaveArrivedAfterAFlush:MemoryWindow.ASignalThatNeverComes:Group.MessagesOfOneTag*"
+
+
+def start_ranks(guests: TwoGuests, transport: str, **more: str) -> list[Command]:
+    variables = {
+        "WAYWISER_SIZE": "2",
+        "WAYWISER_LOCAL_SIZE": "1",
+        "WAYWISER_ROOT": f"10.98.7.1:{next(PORTS)}",
+        "WAYWISER_SECRET": "a secret of this very test",
+        "WAYWISER_UCX_TLS": f"{transport},self",
+        "PYTHONPATH": str(ROOT / "python"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    ranks = [
+        guest.start(
+            [sys.executable, HERE / "rank.py"],
+            VERBS_ONLY | variables | more | {"WAYWISER_RANK": str(rank)},
+            seconds=150,
+        )
+        for rank, guest in enumerate(guests.guests)
+    ]
+    for rank in ranks:
+        rank.wait_for_line("joined")
+    return ranks
+
+
+def tell(ranks: list[Command], verb: str, answer: str) -> list[str]:
+    for rank in ranks:
+        rank.tell(verb)
+    return [rank.wait_for_line(answer) for rank in ranks]
+
+
+def numbers(guest: Guest, *files: str) -> list[int]:
+    return [int(line) for line in guest.run(["cat", *files]).lines]
+
+
+def packets_and_bytes(guests: TwoGuests) -> list[int]:
+    """Packets that the first guest's Soft-RoCE device has sent, and bytes that left on its link."""
+    counters = f"/sys/class/infiniband/{DEVICE}/ports/1/hw_counters"
+    return numbers(guests.guests[0], f"{counters}/sent_pkts", "/sys/class/net/eth0/statistics/tx_bytes")
+
+
+def check_calls(guests: TwoGuests, ranks: list[Command], largest: int) -> None:
+    """The data are right, and have crossed the link as packets of RDMA."""
+    before = packets_and_bytes(guests)
+    sent = int(tell(ranks, f"calls {largest}", "intact")[0].split()[1])
+    packets, all_bytes = (after - earlier for after, earlier in zip(packets_and_bytes(guests), before, strict=True))
+    assert packets > sent / LARGEST_PACKET
+    assert all_bytes > sent
+
+
+def check_errors(ranks: list[Command], begun: float) -> str:
+    """Both ranks have ended with an error that names the other one, in time."""
+    for number, rank in enumerate(ranks):
+        rank.wait()
+        assert rank.code == 3, f"rank {number} ended with {rank.code}: {rank.lines} {rank.errors}"
+        assert f"rank {1 - number}" in rank.lines[-1]
+    assert time.monotonic() - begun < TIMEOUT + 10
+    print(f"{time.monotonic() - begun:.1f} s: {ranks[0].lines[-1]}")
+    return ranks[0].lines[-1]
+
+
+@pytest.mark.parametrize("transport", ["rc", "ud"])
+def test_every_call_until_the_cable_is_pulled(link: TwoGuests, transport: str) -> None:
+    ranks = start_ranks(link, transport)
+    check_calls(link, ranks, 4_000_000)
+
+    link.shape("loss", "1%", "delay", "1ms")
+    check_calls(link, ranks, 1_000_000)
+    statistics = "\n".join(link.guests[0].run(["tc", "-s", "qdisc", "show", "dev", "eth0"]).lines)
+    dropped = re.search(r"dropped (\d+)", statistics)
+    assert dropped, statistics
+    assert int(dropped[1]) > 0, statistics
+    link.shape()
+
+    tell(ranks, f"messages {TIMEOUT}", "under way")
+    link.pull_cable()
+    assert "is gone" in check_errors(ranks, time.monotonic())
+
+
+@pytest.mark.parametrize("transport", ["rc", "ud"])
+def test_rdma_packets_vanish(link: TwoGuests, transport: str) -> None:
+    """The ranks still hear of each other by TCP; Soft-RoCE itself tries for ever."""
+    ranks = start_ranks(link, transport)
+    tell(ranks, f"messages {TIMEOUT}", "under way")
+    link.drop_rdma()
+    assert "waited 6.00 s" in check_errors(ranks, time.monotonic())
+
+
+def test_rdma_gives_up(link: TwoGuests) -> None:
+    """After few attempts, as real network cards do."""
+    ranks = start_ranks(link, "rc", UCX_RC_RETRY_COUNT="3", UCX_RC_TIMEOUT="100ms")
+    tell(ranks, f"messages {TIMEOUT}", "under way")
+    link.drop_rdma()
+    assert "the connection to rank 1 broke" in check_errors(ranks, time.monotonic())
+
+
+def test_no_connection(link: TwoGuests) -> None:
+    ranks = start_ranks(link, "rc")
+    link.drop_rdma()
+    tell(ranks, f"messages {TIMEOUT}", "error")
+    check_errors(ranks, time.monotonic())
+
+
+@pytest.mark.parametrize(
+    "tests", [FEW, pytest.param("Group.*:MemoryWindow.*:GroupCollectives.*", marks=pytest.mark.long)]
+)
+def test_tests_of_the_group_in_each_machine(guests: TwoGuests, tests: str) -> None:
+    """rc in one machine, ud in the other; messages and one-sided calls from a device to itself."""
+    program = [ROOT / "build/waywiser_tests", "--gtest_brief=1", f"--gtest_filter={tests}"]
+    with_verbs = [VERBS_ONLY | {"WAYWISER_UCX_TLS": f"{transport},self"} for transport in ("rc", "ud")]
+    started = [
+        guest.start(program, variables, seconds=280) for guest, variables in zip(guests.guests, with_verbs, strict=True)
+    ]
+    for ended in [command.wait() for command in started]:
+        assert ended.code == 0, "\n".join(ended.lines) + ended.errors
