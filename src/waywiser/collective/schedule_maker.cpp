@@ -1,9 +1,8 @@
 #include "waywiser/collective/schedule_maker.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
-
-#include "waywiser/collective/extents.hpp"
 
 namespace waywiser {
 namespace {
@@ -21,20 +20,24 @@ Sizes of_neighbors(const CollectiveCall& call) {
   return sizes;
 }
 
+std::size_t total(const CollectiveCall& call, const std::vector<std::size_t>& counts) {
+  if (counts.empty()) return call.count * static_cast<std::size_t>(call.ranks);
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
 Sizes sizes_of(const CollectiveCall& call) {
   const bool at_root = call.rank == call.root;
-  const Extents blocks(call);
-  const std::size_t own = blocks.count(call.rank);
+  const std::size_t own = call.counts.empty() ? call.count : call.counts.at(static_cast<std::size_t>(call.rank));
+  const std::size_t all = total(call, call.counts);
   switch (call.operation) {
     case Collective::all_reduce: return {call.count, call.count};
     case Collective::reduce: return {call.count, at_root ? call.count : 0};
     case Collective::broadcast: return {at_root ? call.count : 0, call.count};
-    case Collective::reduce_scatter: return {blocks.total(), own};
-    case Collective::all_gather: return {own, blocks.total()};
-    case Collective::gather: return {own, at_root ? blocks.total() : 0};
-    case Collective::scatter: return {at_root ? blocks.total() : 0, own};
-    case Collective::all_to_all:
-      return {blocks.total(), call.counts.empty() ? blocks.total() : Extents(call.receive_counts).total()};
+    case Collective::reduce_scatter: return {all, own};
+    case Collective::all_gather: return {own, all};
+    case Collective::gather: return {own, at_root ? all : 0};
+    case Collective::scatter: return {at_root ? all : 0, own};
+    case Collective::all_to_all: return {all, call.counts.empty() ? all : total(call, call.receive_counts)};
     case Collective::barrier: return {};
     case Collective::neighbor_exchange: return of_neighbors(call);
   }

@@ -9,7 +9,7 @@ namespace waywiser::sim {
 namespace {
 
 constexpr double tolerance = 1e-9;
-constexpr int patient_rounds = 3;  // afterwards whole links join, so that long chains do not take many rounds
+constexpr int patient_rounds = 24;  // afterwards whole links join, so that long chains do not take many rounds
 
 }  // namespace
 

@@ -2,13 +2,13 @@
 
 #include "waywiser/sim/models.hpp"
 
-// T(n) = host.copy_start + n / (s rate)   s = min(threads, n / host.thread_bytes) threads, at least 1, each with its
-// share,
-//        + min(1, s - 1) host.thread_start + (s - 1) host.thread_each: they are told, and waited for.
+// T(n) = host.copy_start + n / (s rate) + min(1, s - 1) host.thread_start + (s - 1) host.thread_each
+//   s = min(threads, n / host.thread_bytes) threads, at least 1, have a share each; they are told, and waited for.
 // A thread's rate follows from what it goes through again and again, w = 2 n slots / s bytes: host.near_rate up to
-// host.near_bytes (the first cache), host.cache_rate up to host.cache_bytes (the second), then host.copy_rate, all
-// threads together no more than the memory: a store that is not in a cache is read first, so that n bytes are 3 n over
-// it; stores past the caches (nontemporal) are 2 n, host.past_rate a thread, and end with a fence.
+// host.near_bytes (the first cache); beyond, the share f = min(1, host.cache_bytes / w) comes from the second cache at
+// host.cache_rate, the rest from memory at host.copy_rate, all threads together no more than the memory: a store that
+// is not in a cache is read first, so that n bytes are 3 n over it; stores past the caches (nontemporal) are 2 n,
+// host.past_rate a thread, and end with a fence.
 
 namespace waywiser::sim {
 namespace {
@@ -24,13 +24,14 @@ struct Copy {
     each_again = 2 * bytes * transfer.slots / threads;
   }
 
-  bool cached(const Transfer& transfer) const {
-    return !past_caches && each_again <= transfer.cost("host.cache_bytes");
+  double from_memory(const Transfer& transfer) const {
+    return past_caches ? 1 : std::max(0.0, 1 - transfer.cost("host.cache_bytes") / each_again);
   }
   BytesPerSecond rate(const Transfer& transfer) const {
     if (past_caches) return transfer.cost("host.past_rate");
     if (each_again <= transfer.cost("host.near_bytes")) return transfer.cost("host.near_rate");
-    return transfer.cost(cached(transfer) ? "host.cache_rate" : "host.copy_rate");
+    const double memory = from_memory(transfer);
+    return 1 / ((1 - memory) / transfer.cost("host.cache_rate") + memory / transfer.cost("host.copy_rate"));
   }
 };
 
@@ -55,7 +56,8 @@ Program host_copy_program(const Transfer& transfer) {
   Leg leg;
   leg.unit = transfer.unit(transfer.from, "threads of " + program.cpu);
   leg.cap = copy.threads * copy.rate(transfer);
-  if (!copy.cached(transfer)) leg.uses = over_memory(transfer, copy.past_caches ? 2 : 3);
+  if (const double share = copy.from_memory(transfer); share > 0)
+    leg.uses = over_memory(transfer, share * (copy.past_caches ? 2 : 3));
   program.legs.push_back(std::move(leg));
   program.finish = transfer.path.processes == 2 ? transfer.cost("process.signal") : 0;
   return program;

@@ -4,11 +4,14 @@
 #include "waywiser/sim/models.hpp"
 
 // UCX between two processes of one machine.
-//   posix, sysv: copied into a shared segment and out again, overlapped:  T(n) = ucx.overhead + n / ucx.shm_rate
-//   cma: below ucx.rndv_threshold as posix, then one copy by the kernel:  T(n) = ucx.overhead + ucx.rendezvous + n /
-//   ucx.cma_rate tcp: the loopback device:                                             T(n) = tcp.loopback + n /
-//   tcp.rate cuda_ipc: a copy engine's transfer that UCX starts and polls:         T(n) = ucx.ipc_small or
-//   ucx.ipc_large + n / ucx.ipc_rate cuda_copy: into host memory, across, and out again: two such copies.
+//   posix, sysv: T(n) = ucx.overhead + n / ucx.shm_rate, copied into a shared segment and out again, overlapped; above
+//     ucx.short_bytes, which a slot of its queue holds, + ucx.segment for a segment beside it.
+//   cma: the same below ucx.rndv_threshold, then T(n) = ucx.overhead + ucx.rendezvous + n / ucx.cma_rate, one copy by
+//     the kernel; at ucx.cma_cached while both buffers are in a CPU's second cache.
+//   tcp: T(n) = tcp.issue + tcp.loopback + n / tcp.rate, the loopback device.
+//   cuda_ipc: T(n) = ucx.ipc_small or ucx.ipc_large + n / ucx.ipc_rate, a copy engine's transfer that UCX starts and
+//     polls.
+//   cuda_copy: into host memory, across, and out again: two such copies.
 
 namespace waywiser::sim {
 namespace {
@@ -33,15 +36,19 @@ Leg cpu_leg(const Transfer& transfer, BytesPerSecond rate, Seconds hold) {
 
 Program between_hosts(const Transfer& transfer, std::string_view transports) {
   Program program = base(transfer);
-  const bool large = static_cast<double>(transfer.bytes) >= transfer.cost("ucx.rndv_threshold");
+  const auto bytes = static_cast<double>(transfer.bytes);
+  const bool large = bytes >= transfer.cost("ucx.rndv_threshold");
   if (transports == "tcp") {
     program.issue = transfer.cost("tcp.issue");
     program.finish = transfer.cost("tcp.loopback");
     program.legs.push_back(cpu_leg(transfer, transfer.cost("tcp.rate"), 0));
+  } else if (transports == "cma" && large) {
+    program.finish += transfer.cost("ucx.rendezvous");
+    const bool cached = 2 * bytes * transfer.slots <= transfer.cost("host.cache_bytes");
+    program.legs.push_back(cpu_leg(transfer, transfer.cost(cached ? "ucx.cma_cached" : "ucx.cma_rate"), 0));
   } else {
-    const bool kernel = transports == "cma" && large;
-    if (large) program.finish += transfer.cost("ucx.rendezvous");
-    program.legs.push_back(cpu_leg(transfer, transfer.cost(kernel ? "ucx.cma_rate" : "ucx.shm_rate"), 0));
+    if (bytes > transfer.cost("ucx.short_bytes")) program.finish += transfer.cost("ucx.segment");
+    program.legs.push_back(cpu_leg(transfer, transfer.cost("ucx.shm_rate"), 0));
   }
   return program;
 }
