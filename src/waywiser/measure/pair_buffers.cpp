@@ -21,6 +21,13 @@ Allocation outgoing_allocation(const Path& path, Place place, Place other) {
   return other.is_gpu() && !pageable ? Allocation::pinned : Allocation::pageable;
 }
 
+// A cudaIpc handle is one of a whole block of the allocator. Two parts of a block cannot both be opened where UCX opens
+// one and this process the other.
+Bytes alone_in_its_block(Place place, Bytes bytes) {
+  constexpr Bytes block = Bytes{2} << 20;
+  return place.is_gpu() ? (bytes + block - 1) / block * block : bytes;
+}
+
 // The GPU whose copies or kernels write the other process's memory. Staged copies end at the destination's own GPU.
 Place user_of_remote(const Path& path) {
   if (path.mechanism == "host_staged" || path.mechanism == "relay") return path.destination;
@@ -48,8 +55,9 @@ PairBuffers::PairBuffers(Platform& platform, const Path& path, Role role, Bytes 
   const Path out = outgoing_path(path, role);
   remote_place_ = out.destination;
   user_ = user_of_remote(out);
-  outgoing_ = platform.allocate(out.source, capacity, outgoing_allocation(path, out.source, out.destination));
-  landing_ = platform.allocate(out.source, capacity, landing_allocation(path, out.source));
+  const Bytes bytes = alone_in_its_block(out.source, capacity);
+  outgoing_ = platform.allocate(out.source, bytes, outgoing_allocation(path, out.source, out.destination));
+  landing_ = platform.allocate(out.source, bytes, landing_allocation(path, out.source));
   touch(deadline);
 }
 

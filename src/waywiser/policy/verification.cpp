@@ -10,8 +10,9 @@
 namespace waywiser {
 namespace {
 
-constexpr int least_sittings = 2;    // of every duel, some time apart: a disturbance may last longer than one
+constexpr int least_sittings = 3;    // of every duel, some time apart: a disturbance may last longer than one
 constexpr double first_share = 0.3;  // of the budget, for finding rivals
+constexpr double late_share = 0.75;  // until then, rivals where all paths together are slow
 
 class Verifier {
  public:
@@ -28,7 +29,9 @@ class Verifier {
   Verification run() {
     watch_.expect(static_cast<int>(order_.size()) * (1 + least_sittings));
     find_rivals();
-    for (int sitting = 0; sitting < least_sittings; ++sitting) sit(false);
+    sit(false);
+    for (Trial* trial : late_) find_rival(*trial, late_share);
+    for (int sitting = 1; sitting < least_sittings; ++sitting) sit(false);
     while (sit(true)) {
     }
     return result();
@@ -42,15 +45,13 @@ class Verifier {
   // In random order, so that a budget that ends early leaves a fair sample; what takes far more than its share last.
   void find_rivals() {
     shuffle();
-    std::vector<Trial*> late;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const Seconds fair = watch_.left(first_share) / static_cast<double>(order_.size() - i);
       if (4 * fair < cost(*order_[i]))
-        late.push_back(order_[i]);
+        late_.push_back(order_[i]);
       else
         find_rival(*order_[i], first_share);
     }
-    for (Trial* trial : late) find_rival(*trial, 1);
   }
 
   // Warm-up and the rounds that even a slow path takes part in.
@@ -70,7 +71,7 @@ class Verifier {
   bool sit(bool undecided_only) {
     shuffle();
     int sat = 0;
-    const int rounds = options_.quick ? 7 : 9;
+    const int rounds = 5;
     for (Trial* trial : order_) {
       const bool wanted = trial->has_rival() && trial->pairs() < most_pairs() && !(undecided_only && trial->decided());
       const Seconds seconds = wanted ? 2 * (rounds + 2) * seconds_of(*trial) : 0;
@@ -110,7 +111,7 @@ class Verifier {
   Watch watch_;
   std::mt19937_64 random_;
   std::vector<Trial> trials_;
-  std::vector<Trial*> order_;
+  std::vector<Trial*> order_, late_;
 };
 
 Json to_json(const VerifiedCase& entry) {

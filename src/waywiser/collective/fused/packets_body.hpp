@@ -54,8 +54,8 @@ class PacketsBody {
     if (active && work_.has_data(terms_.rank)) keep_own(mine_for(terms_.rank, unit), words);
     bool arrived = false;
     WAYWISER_ROLLED
-    for (const bool leader : {true, false}) {
-      if (active && gpu_.leads(thread) == leader) arrived = receive(unit, words);
+    for (unsigned turn = 0; turn < 2; ++turn) {
+      if (active && gpu_.leads(thread) == (turn == 0)) arrived = receive(unit, words);
       gpu_.join_warp();
     }
     if (arrived) deliver(unit, words);

@@ -18,7 +18,8 @@ bool reduced(Collective operation) {
 
 bool is_exact(const Work& work, Method method) {
   const auto address = reinterpret_cast<std::uintptr_t>(work.input) | reinterpret_cast<std::uintptr_t>(work.output);
-  const Bytes word = method == Method::packets ? sizeof(Word8) : sizeof(Vector16);
+  const bool pushed = method == Method::one_shot || method == Method::two_shot;
+  const Bytes word = pushed ? sizeof(Vector16) : sizeof(Word8);
   return (address | work.bytes | work.total | work.stride) % word == 0;
 }
 
@@ -41,8 +42,10 @@ void check_shape(const CollectiveCall& call, const Shape& shape) {
   if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < most_ranks || shape.threads > 512)
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::to_string(shape.blocks) + " blocks of " +
                                               std::to_string(shape.threads) + " threads are out of range");
-  if (shape.method == Method::two_shot && call.operation != Collective::all_reduce)
-    throw Error(ErrorKind::invalid_input, "fused kernel: two_shot is a method of all_reduce");
+  if (is_line_method(shape.method) && shape.threads % 32 != 0)
+    throw Error(ErrorKind::invalid_input, "fused kernel: lines need whole warps");
+  if (is_two_shot(shape.method) && call.operation != Collective::all_reduce)
+    throw Error(ErrorKind::invalid_input, "fused kernel: two shots are a method of all_reduce");
 }
 
 std::size_t input_blocks(const CollectiveCall& call) {
@@ -57,7 +60,7 @@ std::size_t output_blocks(const CollectiveCall& call) {
 
 std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most) {
   std::vector<Work> all;
-  const bool split = method == Method::two_shot;
+  const bool split = is_two_shot(method);
   for (Bytes at = 0; at < buffers.block; at += most) {
     const Bytes bytes = std::min(most, buffers.block - at);
     Work work{buffers.input == nullptr ? nullptr : buffers.input + at,

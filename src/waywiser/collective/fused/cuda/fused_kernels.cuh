@@ -2,15 +2,18 @@
 
 #include "waywiser/collective/fused/cuda/cuda_block.cuh"
 #include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 
 namespace waywiser::fused {
 
-// Lets the next kernel of the stream be launched, then waits for the end of the one before.
-__device__ inline void overlap_launches() {
+// Lets the next kernel of the stream be launched, then waits for the end of the one before. Reads the parameters first:
+// otherwise the way to them would be waited for afterwards.
+__device__ inline void overlap_launches(const Terms& terms, const Work& work) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("" ::"l"(terms.landing[0]), "l"(terms.state), "r"(terms.rest), "l"(work.input), "r"(work.root));
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
@@ -18,7 +21,7 @@ __device__ inline void overlap_launches() {
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
     packets_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
-  overlap_launches();
+  overlap_launches(terms, work);
   CudaBlock block;
   PacketsBody<T, most, exact, CudaBlock>(block, terms, work).run();
 }
@@ -26,7 +29,7 @@ __global__ void __launch_bounds__(512)
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, 2)
     one_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
-  overlap_launches();
+  overlap_launches(terms, work);
   CudaBlock block;
   PushBody<T, most, exact, CudaBlock>(block, terms, work).run_one_shot();
 }
@@ -34,17 +37,39 @@ __global__ void __launch_bounds__(512, 2)
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, 2)
     two_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
-  overlap_launches();
+  overlap_launches(terms, work);
   CudaBlock block;
   PushBody<T, most, exact, CudaBlock>(block, terms, work).run_two_shot();
+}
+
+template <typename T, unsigned most, bool exact>
+__global__ void __launch_bounds__(512)
+    lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+  overlap_launches(terms, work);
+  CudaBlock block;
+  LinesBody<T, most, exact, CudaBlock>(block, terms, work).run_one_shot();
+}
+
+template <typename T, unsigned most, bool exact>
+__global__ void __launch_bounds__(512)
+    lines_two_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+  overlap_launches(terms, work);
+  CudaBlock block;
+  LinesBody<T, most, exact, CudaBlock>(block, terms, work).run_two_shot();
 }
 
 using KernelFunction = void (*)(Terms, Work);
 
 template <typename T, unsigned most, bool exact>
 KernelFunction kernel_of(Method method) {
-  if (method == Method::packets) return packets_kernel<T, most, exact>;
-  return method == Method::one_shot ? one_shot_kernel<T, most, exact> : two_shot_kernel<T, most, exact>;
+  switch (method) {
+    case Method::packets: return packets_kernel<T, most, exact>;
+    case Method::one_shot: return one_shot_kernel<T, most, exact>;
+    case Method::two_shot: return two_shot_kernel<T, most, exact>;
+    case Method::lines: return lines_kernel<T, most, exact>;
+    case Method::lines_two_shot: return lines_two_shot_kernel<T, most, exact>;
+  }
+  return nullptr;
 }
 
 // Whatever is not exact takes the kernels for any number of ranks. Every type is instantiated in one of the files here.
