@@ -9,6 +9,7 @@ NB_MODULE(_core, m) {
   bind_measure(m);
   bind_policy(m);
   bind_peer_report(m);
+  bind_device(m);
   bind_comm(m);
   bind_sim(m);
   bind_bench(m);

@@ -7,6 +7,33 @@ __version__ = "0.1.0"
 # Before the core is loaded: it opens libucp on first use, by the path that this leaves in WAYWISER_LIBUCP.
 libucp = select_libucp()
 
-from waywiser.group import Exchange, Future, Group, join  # noqa: E402
+from waywiser.group import (  # noqa: E402
+    Exchange,
+    Future,
+    GpuArray,
+    Gpus,
+    Group,
+    Window,
+    cuda_gpus,
+    find_gpus,
+    from_mpi4py,
+    from_torch,
+    join,
+    virtual_gpus,
+)
 
-__all__ = ["Exchange", "Future", "Group", "join", "libucp"]
+__all__ = [
+    "Exchange",
+    "Future",
+    "GpuArray",
+    "Gpus",
+    "Group",
+    "Window",
+    "cuda_gpus",
+    "find_gpus",
+    "from_mpi4py",
+    "from_torch",
+    "join",
+    "libucp",
+    "virtual_gpus",
+]

@@ -37,7 +37,8 @@ class Group {
   int rank() const noexcept { return members_->rank; }
   int size() const noexcept { return members_->size(); }
   Seconds timeout() const noexcept { return session_->timeout(); }
-  const std::shared_ptr<Platform>& platform() const noexcept { return session_->options().platform; }
+  // Throws unavailable when this rank has joined without one.
+  const std::shared_ptr<Platform>& platform() const { return session_->shared_platform(); }
   void set_timeout(Seconds timeout) { session_->set_timeout(timeout); }
 
   // Waits until all ranks have closed, as the end of the last Group of a rank does. No call is possible afterwards.

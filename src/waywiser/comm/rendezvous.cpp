@@ -86,8 +86,11 @@ Muster join_by_file(Launch launch, const Introduction& mine, Deadline deadline) 
                                       " has not come to " + runtime_folder().string() + " in time");
 }
 
-Muster receive_as_root(Launch launch, const Introduction& mine, Deadline deadline) {
-  Descriptor listener = listen_on(launch.root.value_or(Endpoint{}));
+Muster receive_as_root(Launch launch, const Introduction& mine, Deadline deadline,
+                       const std::function<void(const Endpoint&)>& announce) {
+  const Endpoint here = launch.root.value_or(Endpoint{});
+  Descriptor listener = listen_on(here);
+  if (announce) announce({here.host, port_of(listener)});
   std::optional<MeetingFile> file;
   if (!launch.root) {
     const std::string written = launch.secret.empty() ? launch.secret = random_secret() : "given";
@@ -98,9 +101,10 @@ Muster receive_as_root(Launch launch, const Introduction& mine, Deadline deadlin
 
 }  // namespace
 
-Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline) {
+Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline,
+            const std::function<void(const Endpoint&)>& announce) {
   if (launch.size == 1) return {{mine}, {}};
-  if (launch.rank == 0) return receive_as_root(launch, mine, deadline);
+  if (launch.rank == 0) return receive_as_root(launch, mine, deadline, announce);
   if (launch.root) return join_at(*launch.root, launch, mine, deadline, deadline);
   return join_by_file(launch, mine, deadline);
 }

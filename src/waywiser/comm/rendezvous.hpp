@@ -18,6 +18,8 @@ struct Muster {
 // All ranks call it; each gets what all have told. A rank shows that it knows the secret before it hears anything, and
 // the root shows it back. Nobody else stops or delays the group. Throws timeout naming who is missing; invalid_input
 // with the difference when one rank does not fit; io.
-Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline);
+// `announce`: rank 0 tells where it listens.
+Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline,
+            const std::function<void(const Endpoint&)>& announce = {});
 
 }  // namespace waywiser

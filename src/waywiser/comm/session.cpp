@@ -63,8 +63,8 @@ Session::Session(const JoinOptions& options)
       rank_(options_.launch->rank) {
   const Launch& launch = *options_.launch;
   const Introduction mine = introduce(launch);
-  lifeline_ =
-      std::make_unique<Lifeline>(rank_, meet(launch, mine, Deadline::in(timeout_)), describer(mine, launch.job));
+  Muster muster = meet(launch, mine, Deadline::in(timeout_), options_.announce);
+  lifeline_ = std::make_unique<Lifeline>(rank_, std::move(muster), describer(mine, launch.job));
   engine_.introduce(lifeline_->ranks(), static_cast<std::uint32_t>(rank_));
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });
   exceptions_ = std::uncaught_exceptions();
@@ -123,10 +123,11 @@ std::function<std::string()> Session::describer(const Introduction& mine, const 
   };
 }
 
-Platform& Session::platform() const {
+const std::shared_ptr<Platform>& Session::shared_platform() {
+  if (!options_.platform && options_.open_platform) options_.platform = options_.open_platform();
   if (!options_.platform)
     throw Error(ErrorKind::unavailable, "this rank has joined without a platform: host memory only");
-  return *options_.platform;
+  return options_.platform;
 }
 
 void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout, "the timeout"); }

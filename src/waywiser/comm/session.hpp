@@ -17,10 +17,14 @@ class Chooser;
 struct JoinOptions {
   // What the launcher said (read_launch()), or made by hand: several ranks can be threads of one process.
   std::optional<Launch> launch;
+  // Called by rank 0 when it listens, for others who are told where by this program: a root with port 0 is any port.
+  std::function<void(const Endpoint& root)> announce;
   // Of every wait, in seconds. WAYWISER_TIMEOUT, or 60.
   std::optional<Seconds> timeout;
   // Devices of this process; host memory only when there is none.
   std::shared_ptr<Platform> platform;
+  // Where there is no platform: asked for one when the first GPU array comes.
+  std::function<std::shared_ptr<Platform>()> open_platform;
   // Asked now and then in long waits: true ends them with `interrupted`.
   std::function<bool()> interrupted;
   // Which path messages between GPUs of one machine take; the same plan in all ranks.
@@ -47,7 +51,8 @@ class Session {
   const JoinOptions& options() const noexcept { return options_; }
   bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
   // Throws unavailable when this rank has joined without one.
-  Platform& platform() const;
+  const std::shared_ptr<Platform>& shared_platform();
+  Platform& platform() { return *shared_platform(); }
   Seconds timeout() const noexcept { return timeout_; }
   void set_timeout(Seconds timeout);
 

@@ -41,6 +41,12 @@ class Platform {
   virtual Memory open_memory_for(const MemoryHandle& handle, Place user) = 0;
   Memory open_memory(const MemoryHandle& handle) { return open_memory_for(handle, handle.place); }
 
+  // The GPU whose memory is at `address`; nothing for memory that is not a GPU's, or that this process cannot use.
+  virtual std::optional<Place> gpu_of(const std::byte* /*address*/) const { return {}; }
+
+  // The number that CUDA itself, and so every other library, gives to a GPU.
+  virtual int native_number(int gpu) const { return gpu; }
+
   virtual std::unique_ptr<Stream> open_stream(Place place) = 0;
   virtual std::unique_ptr<Event> create_event(Place place) = 0;
 

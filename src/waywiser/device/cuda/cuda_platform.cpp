@@ -1,5 +1,6 @@
 #include "waywiser/device/cuda/cuda_platform.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
@@ -195,6 +196,18 @@ Memory CudaPlatform::open_memory_for(const MemoryHandle& handle, Place user) {
   const CurrentDevice current(devices_.front().ordinal);
   return own(handle.place, handle.bytes, Allocation::shared,
              std::make_shared<RegisteredRange>(host_->open_memory(handle)));
+}
+
+std::optional<Place> CudaPlatform::gpu_of(const std::byte* address) const {
+  cudaPointerAttributes attributes{};
+  if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+    cudaGetLastError();
+    return {};
+  }
+  if (attributes.type != cudaMemoryTypeDevice && attributes.type != cudaMemoryTypeManaged) return {};
+  const auto found = std::ranges::find(devices_, attributes.device, &CudaDevice::ordinal);
+  if (found == devices_.end()) return {};
+  return gpu(static_cast<int>(found - devices_.begin()));
 }
 
 std::unique_ptr<Stream> CudaPlatform::open_stream(Place place) {

@@ -25,6 +25,8 @@ class CudaPlatform : public Platform {
   Memory allocate(Place place, Bytes bytes, Allocation allocation) override;
   MemoryHandle export_memory(const Memory& memory) override;
   Memory open_memory_for(const MemoryHandle& handle, Place user) override;
+  int native_number(int gpu) const override { return ordinal(gpu); }
+  std::optional<Place> gpu_of(const std::byte* address) const override;
   std::unique_ptr<Stream> open_stream(Place place) override;
   std::unique_ptr<Event> create_event(Place place) override;
   Json state() const override;

@@ -44,6 +44,15 @@ void Bus::remove(const std::byte* data) {
   memories_.erase(data);
 }
 
+std::optional<Place> Bus::gpu_of(const std::byte* address) const {
+  const std::shared_lock lock(mutex_);
+  auto after = memories_.upper_bound(address);
+  if (after == memories_.begin()) return {};
+  const Region& region = std::prev(after)->second.region;
+  if (!region.place.is_gpu() || static_cast<Bytes>(address - region.data) >= region.bytes) return {};
+  return region.place;
+}
+
 void Bus::reserve(Place place, Bytes bytes) {
   const std::unique_lock lock(mutex_);
   Bytes& used = used_[static_cast<std::size_t>(place.index)];

@@ -38,6 +38,7 @@ class Bus {
 
   void add(BusMemory memory);
   void remove(const std::byte* data);
+  std::optional<Place> gpu_of(const std::byte* address) const;
   // Takes from the memory of a GPU; throws device when it has not as much.
   void reserve(Place place, Bytes bytes);
   void release(Place place, Bytes bytes);

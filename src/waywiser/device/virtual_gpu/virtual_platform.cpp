@@ -91,6 +91,8 @@ class VirtualPlatform : public Platform {
     return Memory(map_gpu(bus_, std::move(block), place, bytes, allocation, false));
   }
 
+  std::optional<Place> gpu_of(const std::byte* address) const override { return bus_->gpu_of(address); }
+
   MemoryHandle export_memory(const Memory& memory) override;
   Memory open_memory_for(const MemoryHandle& handle, Place user) override;
 

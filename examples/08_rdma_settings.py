@@ -1,6 +1,6 @@
 """What to switch on, on which node type: GPUDirect RDMA and GDRCopy on and off between two nodes, by message size.
 
-Simulated: nothing here is a measurement. Run: python examples/05_rdma_settings.py [MACHINE ...]
+Simulated: nothing here is a measurement. Run: python examples/08_rdma_settings.py [MACHINE ...]
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Averages the gradients of all ranks, as data-parallel training does.
 
-waywiser run -n 4 python examples/04_all_reduce.py
+waywiser run -n 4 python examples/03_all_reduce.py
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
 """Ranks find each other.
 
-waywiser run -n 4 python examples/02_hello.py        (or mpirun -n 4, srun -n 4, torchrun --nproc-per-node 4)
+waywiser run -n 4 python examples/01_hello.py        (or mpirun -n 4, srun -n 4, torchrun --nproc-per-node 4)
 """
 
 import numpy as np

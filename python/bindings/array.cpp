@@ -1,0 +1,125 @@
+#include "bindings/array.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <bit>
+#include <optional>
+
+#include "bindings/cuda_array_interface.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
+
+namespace nb = nanobind;
+
+namespace waywiser {
+namespace {
+
+constexpr int dlpack_cuda = 2, dlpack_cuda_host = 3, dlpack_cuda_managed = 13;
+
+std::optional<DataType> type_of(nb::dlpack::dtype type) {
+  using Code = nb::dlpack::dtype_code;
+  const auto is = [&](Code code, int bits) {
+    return type.code == static_cast<std::uint8_t>(code) && type.bits == bits && type.lanes == 1;
+  };
+  if (is(Code::Float, 64)) return DataType::float64;
+  if (is(Code::Float, 32)) return DataType::float32;
+  if (is(Code::Float, 16)) return DataType::float16;
+  if (is(Code::Bfloat, 16)) return DataType::bfloat16;
+  if (is(Code::Int, 8)) return DataType::int8;
+  if (is(Code::Int, 16)) return DataType::int16;
+  if (is(Code::Int, 32)) return DataType::int32;
+  if (is(Code::Int, 64)) return DataType::int64;
+  if (is(Code::UInt, 8) || is(Code::Bool, 8)) return DataType::uint8;
+  return {};
+}
+
+template <typename Array>
+bool is_contiguous(const Array& array) {
+  std::int64_t stride = 1;
+  for (std::size_t i = array.ndim(); i-- > 0;) {
+    if (array.shape(i) > 1 && array.stride(i) != stride && array.size() != 0) return false;
+    stride *= static_cast<std::int64_t>(array.shape(i));
+  }
+  return true;
+}
+
+// What the library itself says when it does not give an array out: that it needs gradients, that it is sparse.
+std::string words_of(nb::handle object) {
+  if (!nb::hasattr(object, "__dlpack__")) return "";
+  try {
+    object.attr("__dlpack__")();
+  } catch (nb::python_error& error) {
+    return ": " + nb::cast<std::string>(nb::str(error.value()));
+  }
+  return "";
+}
+
+template <typename Array>
+ArrayFacts facts_of(nb::handle object) {
+  Array array;
+  if (!nb::try_cast(object, array, false)) {
+    const bool readable =
+        std::is_same_v<Array, nb::ndarray<>> && nb::try_cast(object, *std::make_unique<nb::ndarray<nb::ro>>(), false);
+    refuse_array(object, readable ? "is none that can be written to"
+                                  : "is none: give it a buffer, DLPack or __cuda_array_interface__" + words_of(object));
+  }
+  ArrayFacts facts;
+  facts.address = reinterpret_cast<std::uintptr_t>(array.data());
+  facts.bytes = array.nbytes();
+  facts.type = type_of(array.dtype());
+  facts.contiguous = is_contiguous(array);
+  const int device = array.device_type();
+  facts.on_gpu = device == dlpack_cuda || device == dlpack_cuda_managed;
+  if (!facts.on_gpu && device != nb::device::cpu::value && device != dlpack_cuda_host)
+    refuse_array(
+        object, "is on a device of kind " + std::to_string(device) + " of DLPack: host memory and CUDA GPUs are taken");
+  return facts;
+}
+
+// Arrays with a buffer are in host memory, and looking further would cost as much as a short message.
+std::optional<ArrayFacts> read_gpu_array(nb::handle array) {
+  if (PyObject_CheckBuffer(array.ptr()) != 0) return {};
+  return read_cuda_array_interface(array);
+}
+
+// Where and what the elements are, checked.
+std::pair<Region, DataType> elements_of(nb::handle object, const ArrayFacts& facts, const PlatformSource& platform) {
+  if (!facts.type)
+    refuse_array(object,
+                 "has elements of a type that cannot be sent: float64, float32, float16, bfloat16, int8 to int64, "
+                 "uint8, bool");
+  if (!facts.contiguous) refuse_array(object, "is not contiguous (C order)");
+  Region region{std::bit_cast<std::byte*>(facts.address), facts.bytes, host(0)};
+  if (facts.on_gpu && facts.bytes != 0) {
+    const std::shared_ptr<Platform> gpus = platform();
+    const std::optional<Place> place = gpus->gpu_of(region.data);
+    if (!place)
+      refuse_array(object,
+                   "is in GPU memory that the GPUs of this group (" + std::string(gpus->backend()) + ") do not have");
+    region.place = *place;
+  }
+  return {region, *facts.type};
+}
+
+}  // namespace
+
+void refuse_array(nb::handle object, const std::string& why) {
+  const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
+  throw Error(ErrorKind::invalid_input, "an array was expected, '" + type + "' " + why);
+}
+
+ConstElements input_elements(nb::handle array, const PlatformSource& platform) {
+  const std::optional<ArrayFacts> of_gpu = read_gpu_array(array);
+  const auto [region, type] = elements_of(array, of_gpu ? *of_gpu : facts_of<nb::ndarray<nb::ro>>(array), platform);
+  return {region, type};
+}
+
+Elements output_elements(nb::handle array, const PlatformSource& platform) {
+  const std::optional<ArrayFacts> of_gpu = read_gpu_array(array);
+  if (of_gpu && of_gpu->read_only) refuse_array(array, "is none that can be written to");
+  const auto [region, type] = elements_of(array, of_gpu ? *of_gpu : facts_of<nb::ndarray<>>(array), platform);
+  return {region, type};
+}
+
+}  // namespace waywiser

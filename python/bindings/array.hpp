@@ -1,0 +1,23 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <functional>
+#include <memory>
+
+#include "waywiser/comm/elements.hpp"
+
+namespace waywiser {
+
+class Platform;
+
+// Who knows GPU memory; asked only when an array is on a GPU. Throws unavailable.
+using PlatformSource = std::function<std::shared_ptr<Platform>()>;
+
+// The elements of an array of any library: buffer protocol, DLPack, __cuda_array_interface__. Valid while the array
+// is. Throws invalid_input in words that name its type.
+ConstElements input_elements(nanobind::handle array, const PlatformSource& platform);
+// Also: it can be written to.
+Elements output_elements(nanobind::handle array, const PlatformSource& platform);
+
+}  // namespace waywiser

@@ -1,0 +1,87 @@
+#include "bindings/cuda_array_interface.hpp"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+
+namespace waywiser {
+namespace {
+
+constexpr const char* attribute = "__cuda_array_interface__";
+
+// The type has it and the object does not raise AttributeError, as arrays in host memory do.
+nb::object interface_of(nb::handle object) {
+  const nb::handle type = object.type();
+  if (!nb::hasattr(type, attribute)) return {};
+  const std::string module = nb::cast<std::string>(nb::str(type.attr("__module__")));
+  if (module == "torch" || module.starts_with("torch.")) return {};
+  nb::object found = nb::steal(PyObject_GetAttrString(object.ptr(), attribute));
+  if (!found.is_valid()) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
+    PyErr_Clear();
+  }
+  return found;
+}
+
+std::optional<DataType> type_of(const std::string& text) {
+  if (text == "<f8") return DataType::float64;
+  if (text == "<f4") return DataType::float32;
+  if (text == "<f2") return DataType::float16;
+  if (text == "|i1" || text == "<i1") return DataType::int8;
+  if (text == "<i2") return DataType::int16;
+  if (text == "<i4") return DataType::int32;
+  if (text == "<i8") return DataType::int64;
+  if (text == "|u1" || text == "<u1" || text == "|b1") return DataType::uint8;
+  return {};
+}
+
+bool is_contiguous(const nb::dict& interface, const std::vector<std::size_t>& shape, std::size_t item) {
+  const nb::object strides = interface.attr("get")("strides");
+  if (strides.is_none()) return true;
+  const auto given = nb::cast<std::vector<std::int64_t>>(strides);
+  if (given.size() != shape.size()) return false;
+  auto expected = static_cast<std::int64_t>(item);
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] > 1 && given[i] != expected) return false;
+    expected *= static_cast<std::int64_t>(shape[i]);
+  }
+  return true;
+}
+
+ArrayFacts read(const nb::dict& interface) {
+  const auto shape = nb::cast<std::vector<std::size_t>>(interface["shape"]);
+  const auto [address, read_only] = nb::cast<std::pair<std::uintptr_t, bool>>(interface["data"]);
+  ArrayFacts facts;
+  facts.address = address;
+  facts.read_only = read_only;
+  facts.on_gpu = true;
+  facts.type = type_of(nb::cast<std::string>(interface["typestr"]));
+  if (!facts.type) return facts;
+  facts.bytes = bytes_of(*facts.type);
+  for (const std::size_t extent : shape) facts.bytes *= extent;
+  facts.contiguous = facts.bytes == 0 || is_contiguous(interface, shape, bytes_of(*facts.type));
+  return facts;
+}
+
+}  // namespace
+
+std::optional<ArrayFacts> read_cuda_array_interface(nb::handle object) {
+  const nb::object interface = interface_of(object);
+  if (!interface.is_valid()) return {};
+  int version = 0;
+  try {
+    const auto fields = nb::cast<nb::dict>(interface);
+    version = nb::cast<int>(fields["version"]);
+    const bool masked = fields.contains("mask") && !fields["mask"].is_none();
+    if (version >= 2 && !masked) return read(fields);
+  } catch (const std::exception&) {  // a field is missing or of another type
+    refuse_array(object, "has a __cuda_array_interface__ that cannot be understood");
+  }
+  refuse_array(object, version < 2 ? "has a __cuda_array_interface__ of version " + std::to_string(version) +
+                                         ": 2 and 3 are understood"
+                                   : "is masked");
+}
+
+}  // namespace waywiser

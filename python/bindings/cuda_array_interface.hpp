@@ -1,0 +1,31 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/comm/data_type.hpp"
+
+namespace waywiser {
+
+// What any of the protocols tells of an array.
+struct ArrayFacts {
+  std::uintptr_t address = 0;
+  Bytes bytes = 0;
+  std::optional<DataType> type;  // nothing: one that cannot be sent
+  bool contiguous = true;
+  bool on_gpu = false;
+  bool read_only = false;
+};
+
+// "an array was expected, 'Tensor' is not contiguous".
+[[noreturn]] void refuse_array(nanobind::handle object, const std::string& why);
+
+// Nothing when the object has no __cuda_array_interface__. Tensors of PyTorch have one, but DLPack knows their
+// bfloat16. Throws invalid_input for what is not version 2 or 3.
+std::optional<ArrayFacts> read_cuda_array_interface(nanobind::handle object);
+
+}  // namespace waywiser

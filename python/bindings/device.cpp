@@ -1,0 +1,81 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "bindings/bindings.hpp"
+#include "bindings/gpus.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace waywiser;
+
+namespace {
+
+constexpr Seconds patience = 60;
+
+Gpus open_cuda_gpus() { return {open_cuda_platform()}; }
+
+Gpus open_virtual_gpus(int count, Bytes memory) {
+  VirtualMachine machine;
+  machine.gpus = count;
+  machine.memory = memory;
+  return {open_virtual_platform(machine)};
+}
+
+GpuMemory allocate(const Gpus& gpus, int gpu_index, Bytes bytes) {
+  return {gpus.platform, gpus.platform->allocate(gpu(gpu_index), std::max<Bytes>(bytes, 1), Allocation::gpu)};
+}
+
+void copy(Platform& platform, Place where, Region destination, ConstRegion source) {
+  const nb::gil_scoped_release released;
+  const auto stream = platform.open_stream(where);
+  stream->copy(destination, source);
+  stream->synchronize(Deadline::in(patience));
+}
+
+using HostBytes = nb::ndarray<nb::device::cpu, nb::c_contig>;
+using ConstHostBytes = nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>;
+
+void fill(const GpuMemory& self, const ConstHostBytes& host_array) {
+  const Region there = self.memory.region().slice(0, host_array.nbytes());
+  const auto* data = static_cast<const std::byte*>(host_array.data());
+  copy(*self.platform, there.place, there, {data, there.bytes, host(0)});
+}
+
+void copy_out(const GpuMemory& self, const HostBytes& host_array) {
+  const Region there = self.memory.region().slice(0, host_array.nbytes());
+  copy(*self.platform, there.place, {static_cast<std::byte*>(host_array.data()), there.bytes, host(0)}, there);
+}
+
+// For other libraries; the array keeps `self`.
+nb::object view(nb::handle self, const std::vector<std::size_t>& shape, int code, int bits) {
+  const auto& memory = nb::cast<const GpuMemory&>(self);
+  const Region region = memory.memory.region();
+  const nb::dlpack::dtype type{static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(bits), 1};
+  const nb::ndarray<nb::array_api> array(region.data, shape.size(), shape.data(), self, nullptr, type,
+                                         nb::device::cuda::value, memory.platform->native_number(region.place.index));
+  return nb::cast(array, nb::rv_policy::reference);
+}
+
+}  // namespace
+
+void bind_device(nb::module_& m) {
+  nb::class_<Gpus>(m, "Gpus", "GPUs as this process sees them. See waywiser.Gpus.")
+      .def_prop_ro("backend", [](const Gpus& self) { return std::string(self.platform->backend()); })
+      .def_prop_ro("count", [](const Gpus& self) { return self.platform->gpu_count(); })
+      .def("allocate", allocate, "gpu"_a, "bytes"_a);
+  nb::class_<GpuMemory>(m, "GpuMemory", "Memory of one GPU.")
+      .def_prop_ro("address",
+                   [](const GpuMemory& self) { return reinterpret_cast<std::uintptr_t>(self.memory.region().data); })
+      .def_prop_ro("device",
+                   [](const GpuMemory& self) { return self.platform->native_number(self.memory.region().place.index); })
+      .def("write", fill, "array"_a, "Fills its beginning from host memory.")
+      .def("read", copy_out, "array"_a, "Copies its beginning to host memory.")
+      .def("view", view, "shape"_a, "code"_a, "bits"_a, "As an array for DLPack.");
+  m.def("open_cuda_gpus", open_cuda_gpus, "Raises Error when there are none.");
+  m.def("open_virtual_gpus", open_virtual_gpus, "count"_a, "memory"_a, "GPUs made of host threads, for tests.");
+}

@@ -1,0 +1,33 @@
+"""Ranks that talk to each other: `group = waywiser.join()` in a program that mpirun, srun, torchrun or `waywiser run`
+starts.
+
+Arrays are NumPy arrays, PyTorch tensors, CuPy arrays, `waywiser.GpuArray`, and anything else with the buffer protocol,
+DLPack or `__cuda_array_interface__`: in host memory or in that of a GPU. They must be contiguous; types are float64,
+float32, float16, bfloat16, int8 to int64, uint8 and bool.
+
+`stream`: the CUDA stream that GPU arrays are used in, as an integer or as an object of PyTorch, CuPy or cuda.core. Left
+out, it is the current one of PyTorch or CuPy for their arrays; of other libraries' arrays it is what their interface
+says.
+"""
+
+from waywiser.group.future import Future
+from waywiser.group.gpus import GpuArray, Gpus, cuda_gpus, find_gpus, virtual_gpus
+from waywiser.group.group import Group
+from waywiser.group.joining import from_mpi4py, from_torch, join
+from waywiser.group.messages import Exchange
+from waywiser.group.windows import Window
+
+__all__ = [
+    "Exchange",
+    "Future",
+    "GpuArray",
+    "Gpus",
+    "Group",
+    "Window",
+    "cuda_gpus",
+    "find_gpus",
+    "from_mpi4py",
+    "from_torch",
+    "join",
+    "virtual_gpus",
+]

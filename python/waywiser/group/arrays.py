@@ -1,0 +1,134 @@
+"""Arrays of NumPy, PyTorch, CuPy and of this package: making one like another, and the stream that its work is in.
+
+None of the libraries is imported here: an array of one is only there when its program has imported it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from waywiser.group.gpus import GpuArray
+
+Stream = Any  # a CUDA stream as an integer, or an object of PyTorch, CuPy or cuda.core
+
+
+class Library:
+    """What a group has to know of a library of arrays. This one: of any that has only the protocols."""
+
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+        """An array in the same place, of the same type; of the same shape unless `shape` is given."""
+        raise TypeError(f"give out= as well: for a {type(like).__name__} it is not made")
+
+    def stream(self, array: Any) -> int | None:
+        """The stream that `array` is used in now; None for host memory, and where nobody says."""
+        interface = getattr(array, "__cuda_array_interface__", None)
+        stream = interface.get("stream") if isinstance(interface, dict) else None
+        return None if stream is None else int(stream)
+
+
+class NumPy(Library):
+    """numpy.ndarray."""
+
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+        import numpy
+
+        return numpy.empty(like.shape if shape is None else tuple(shape), like.dtype)
+
+    def stream(self, array: Any) -> int | None:
+        return None
+
+
+class PyTorch(Library):
+    """torch.Tensor on the host or on a GPU."""
+
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+        import torch
+
+        shape = like.shape if shape is None else tuple(shape)
+        if not like.is_cuda or stream is None or stream == self.stream(like):
+            return torch.empty(shape, dtype=like.dtype, device=like.device)
+        # Memory of the stream that fills it: PyTorch may reuse what its own current stream has let go of.
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=like.device)):
+            return torch.empty(shape, dtype=like.dtype, device=like.device)
+
+    def stream(self, array: Any) -> int | None:
+        if not array.is_cuda:
+            return None
+        return int(sys.modules["torch"].cuda.current_stream(array.device).cuda_stream)
+
+
+class CuPy(Library):
+    """cupy.ndarray."""
+
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+        import cupy
+
+        with like.device:
+            return cupy.empty(like.shape if shape is None else tuple(shape), like.dtype)
+
+    def stream(self, array: Any) -> int | None:
+        return int(sys.modules["cupy"].cuda.get_current_stream(array.device.id).ptr)
+
+
+class Ours(Library):
+    """waywiser.GpuArray: complete between two calls."""
+
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+        return like.gpus.empty(like.shape if shape is None else shape, like.dtype, like.gpu)
+
+    def stream(self, array: Any) -> int | None:
+        return None
+
+
+_BY_NAME: dict[str, Library] = {"numpy.ndarray": NumPy(), "torch.Tensor": PyTorch(), "cupy.ndarray": CuPy()}
+_BY_TYPE: dict[type, Library] = {GpuArray: Ours()}
+_ANY = Library()
+
+
+def library_of(array: Any) -> Library:
+    """The library that an array belongs to; arrays of derived types belong to that of their base."""
+    kind = type(array)
+    known = _BY_TYPE.get(kind)
+    if known is None:
+        names = (f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in kind.__mro__)
+        known = next((_BY_NAME[name] for name in names if name in _BY_NAME), _ANY)
+        _BY_TYPE[kind] = known
+    return known
+
+
+def stream_number(stream: Stream) -> int:
+    """The CUDA stream of an integer, of a torch.cuda.Stream, a cupy.cuda.Stream or a cuda.core stream."""
+    if isinstance(stream, int):
+        return stream
+    for name in ("cuda_stream", "ptr"):
+        number = getattr(stream, name, None)
+        if isinstance(number, int):
+            return number
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        return int((protocol() if callable(protocol) else protocol)[1])
+    raise TypeError(f"a stream is an integer or an object of PyTorch, CuPy or cuda.core, not a {type(stream).__name__}")
+
+
+def settled(stream: Stream, *arrays: Any) -> int | None:
+    """Waits for what is enqueued in the stream that the arrays are used in; returns its number, if there is one."""
+    number = None if stream is None else stream_number(stream)
+    for array in arrays:
+        if number is not None:
+            break
+        if array is not None:
+            number = library_of(array).stream(array)
+    if number is not None:
+        _synchronize(number)
+    return number
+
+
+def _synchronize(number: int) -> None:
+    for name in ("torch", "cupy"):
+        library = sys.modules.get(name)
+        if library is not None:
+            library.cuda.ExternalStream(number).synchronize()
+            return
+    raise TypeError("a stream can be given where PyTorch or CuPy is imported")

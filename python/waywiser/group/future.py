@@ -1,0 +1,37 @@
+"""What a group has begun."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from waywiser import _core
+
+_EAGER_TURNS = 200  # of the event loop; then it may sleep between two looks
+_NAP = 2e-4  # seconds
+
+
+class Future:
+    """Something that a group has begun: `wait()` for it, ask `done()`, or `await` it. It keeps its arrays."""
+
+    def __init__(self, core: _core.Future, result: Any = None) -> None:
+        self._core = core
+        self._result = result
+
+    def done(self) -> bool:
+        """Whether it is complete; gives everything that the group has under way a turn."""
+        return bool(self._core.done())
+
+    def wait(self) -> Any:
+        """Returns the array that it fills, if any. Raises Error as the call itself would."""
+        self._core.wait()
+        return self._result
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        turns = 0
+        while not self.done():
+            turns += 1
+            yield from asyncio.sleep(0 if turns < _EAGER_TURNS else _NAP).__await__()
+        return self._result

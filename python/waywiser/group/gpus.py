@@ -1,0 +1,121 @@
+"""GPUs and arrays in their memory, for programs without PyTorch or CuPy, for windows, and for tests without a GPU."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
+
+    from waywiser import _core
+
+_DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+
+
+class Gpus:
+    """The GPUs that this process uses: cuda_gpus() or virtual_gpus()."""
+
+    def __init__(self, core: _core.Gpus) -> None:
+        self._core = core
+
+    @property
+    def backend(self) -> str:
+        """`cuda`, or `virtual_gpu`: host threads that give right results and whose times mean nothing."""
+        return str(self._core.backend)
+
+    def __len__(self) -> int:
+        return int(self._core.count)
+
+    def empty(self, shape: int | Sequence[int], dtype: Any = float, gpu: int = 0) -> GpuArray:
+        """An array in the memory of a GPU, with anything in it."""
+        return GpuArray(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype, gpu)
+
+    def array(self, values: Any, gpu: int = 0) -> GpuArray:
+        """A copy of a NumPy array, or of what numpy.asarray takes, in the memory of a GPU."""
+        import numpy
+
+        values = numpy.ascontiguousarray(values)
+        array = self.empty(values.shape, values.dtype, gpu)
+        array.fill(values)
+        return array
+
+
+class GpuArray:
+    """An array in the memory of one GPU, which the host cannot touch: `fill()` and `numpy()` copy.
+
+    `torch.from_dlpack(array)` and `cupy.from_dlpack(array)` are the same memory.
+    """
+
+    def __init__(self, gpus: Gpus, shape: tuple[int, ...], dtype: Any, gpu: int) -> None:
+        import numpy
+
+        self.gpus = gpus
+        self.gpu = gpu
+        self.shape = shape
+        self.dtype: numpy.dtype[Any] = numpy.dtype(dtype)
+        self._memory = gpus._core.allocate(gpu, self.nbytes)
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they have."""
+        return self.size * self.dtype.itemsize
+
+    def fill(self, values: Any) -> None:
+        """Copies values from the host, spread over the array as NumPy would."""
+        import numpy
+
+        self._memory.write(numpy.ascontiguousarray(numpy.broadcast_to(numpy.asarray(values, self.dtype), self.shape)))
+
+    def numpy(self) -> numpy.ndarray[Any, Any]:
+        """A copy on the host."""
+        import numpy
+
+        values = numpy.empty(self.shape, self.dtype)
+        self._memory.read(values)
+        return values
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        data = (self._memory.address, False)
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": data, "strides": None, "version": 3}
+
+    def __dlpack__(self, **options: Any) -> Any:
+        code = _DLPACK_CODES[self.dtype.kind]
+        return self._memory.view(list(self.shape), code, 8 * self.dtype.itemsize).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, self._memory.device)
+
+    def __repr__(self) -> str:
+        return f"<waywiser.GpuArray: {self.shape} of {self.dtype} on gpu{self.gpu} ({self.gpus.backend})>"
+
+
+def cuda_gpus() -> Gpus:
+    """The machine's GPUs, in the order of their PCI addresses. Raises Error with the reason when there are none."""
+    from waywiser import _core
+
+    return Gpus(_core.open_cuda_gpus())
+
+
+def virtual_gpus(count: int, memory: int = 1 << 30) -> Gpus:
+    """GPUs made of host threads with `memory` bytes each, for tests: as strict as real ones about who touches what."""
+    from waywiser import _core
+
+    return Gpus(_core.open_virtual_gpus(count, memory))
+
+
+def find_gpus(virtual: int = 1) -> Gpus:
+    """cuda_gpus(), or as many virtual ones where there are none: `backend` says which."""
+    from waywiser import _core
+
+    try:
+        return cuda_gpus()
+    except _core.Error:
+        return virtual_gpus(virtual)

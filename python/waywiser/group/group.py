@@ -1,0 +1,74 @@
+"""A group as one of its ranks sees it."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from waywiser.group.collectives import Collectives
+from waywiser.group.messages import Messages
+from waywiser.group.windows import Windows
+
+if TYPE_CHECKING:
+    from waywiser import _core
+
+
+class Group(Messages, Collectives, Windows):
+    """The ranks of a job, or a part of them, as one of them sees it.
+
+    All calls raise Error when they wait longer than `timeout` seconds, when a rank has died, and when the ranks' calls
+    do not fit together; the message names rank, call and peer. The collectives must be called by all ranks in the same
+    order. Where `out` is left out, the array that is returned is made in the library of `data`, and in the same memory.
+    """
+
+    def __init__(self, core: _core.Group) -> None:
+        self._core = core
+        self._end = weakref.finalize(self, _end, core)
+
+    def close(self) -> None:
+        """Waits until all ranks have closed; happens by itself at the end of the program."""
+        self._end.detach()
+        self._core.close()
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._core.abort(_words(error))
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<waywiser.Group: rank {self.rank} of {self.size}>"
+
+    def split(self, color: int, key: int = 0) -> Group | None:
+        """The group of the ranks with the same color, in the order of key and rank; None for a color below 0."""
+        part = self._core.split(color, key)
+        return None if part is None else Part(part, self)
+
+
+class Part(Group):
+    """A group made by split: it ends with the group that it was made from."""
+
+    def __init__(self, core: _core.Group, whole: Group) -> None:
+        self._core = core
+        self._whole = whole
+
+    def close(self) -> None:
+        """Nothing: the whole group is what closes."""
+
+
+def _end(core: _core.Group) -> None:
+    """At the end of the program, or of the last reference."""
+    error = getattr(sys, "last_value", None)
+    if error is not None:
+        core.abort(_words(error))
+    core.close()
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,168 @@
+"""Becoming a rank of a group: started by a launcher, or beside MPI or torch.distributed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from waywiser.errors import InputError
+from waywiser.group.gpus import Gpus
+from waywiser.group.group import Group
+from waywiser.ucx_library import select_libucp
+
+
+def join(timeout: float | None = None, *, gpus: Gpus | None = None) -> Group:
+    """The group of all ranks that the launcher has started; alone without one.
+
+    `timeout`: seconds that any call may wait; WAYWISER_TIMEOUT or 60 when it is left out. `gpus`: cuda_gpus() when it
+    is left out, and only once there is an array on a GPU; virtual_gpus() for tests.
+    """
+    from waywiser import _core
+
+    return Group(_core.join(timeout, gpus and gpus._core))
+
+
+class Communicator(Protocol):
+    """What is used of an mpi4py communicator."""
+
+    def Get_rank(self) -> int: ...
+    def Get_size(self) -> int: ...
+    def bcast(self, obj: Any, root: int = 0) -> Any: ...
+    def allgather(self, sendobj: Any) -> list[Any]: ...
+
+
+class Store(Protocol):
+    """What is used of a store of torch.distributed."""
+
+    def set(self, key: str, value: str) -> None: ...
+    def get(self, key: str) -> bytes: ...
+    def add(self, key: str, amount: int) -> int: ...
+
+
+def from_mpi4py(
+    comm: Communicator, timeout: float | None = None, *, root: str | None = None, gpus: Gpus | None = None
+) -> Group:
+    """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
+
+    The secret and rank 0's address travel over MPI. `root`: the address of rank 0's machine that the others can reach,
+    where the one by which it reaches them will not do.
+    """
+    rank, size = comm.Get_rank(), comm.Get_size()
+    machines = comm.allgather((_network(), socket.gethostname()))
+    words = _Words(
+        tell=lambda text: comm.bcast(text, root=0),
+        hear=lambda: str(comm.bcast(None, root=0)),
+        host=lambda: root or _address_for(machines),
+    )
+    select_libucp()  # MPI's own UCX may have been loaded since
+    return _form(_Seat("mpi4py", rank, size), words, timeout, gpus)
+
+
+def from_torch(
+    store: Store, rank: int, size: int, timeout: float | None = None, *, root: str | None = None,
+    gpus: Gpus | None = None,
+) -> Group:  # fmt: skip
+    """A group of `size` ranks that share a store of torch.distributed; all of them call it.
+
+    The secret and rank 0's address travel through the store: keep it within a network that you trust. `root`: the
+    address of rank 0's machine that the others can reach, where the store's own host will not do.
+    """
+    key = f"waywiser/{store.add(f'waywiser/{rank}/groups', 1)}"
+    words = _Words(
+        tell=lambda text: store.set(key, text),
+        hear=lambda: store.get(key).decode(),
+        host=lambda: root or _host_of(store),
+    )
+    return _form(_Seat("torch store", rank, size), words, timeout, gpus)
+
+
+class _Seat(NamedTuple):
+    """Who asks to be which rank."""
+
+    launcher: str
+    rank: int
+    size: int
+
+
+class _Words(NamedTuple):
+    """How rank 0 tells the others where it listens, and on which address that is."""
+
+    tell: Callable[[str], object]
+    hear: Callable[[], str]
+    host: Callable[[], str]
+
+
+def _form(seat: _Seat, words: _Words, timeout: float | None, gpus: Gpus | None) -> Group:
+    if not 0 <= seat.rank < seat.size:
+        raise InputError(f"rank {seat.rank} of {seat.size}: ranks are 0 to {seat.size - 1}")
+    if seat.rank == 0:
+        return _form_as_root(seat, words, timeout, gpus)
+    meeting = json.loads(words.hear())
+    if "problem" in meeting:
+        raise InputError(f"rank 0: {meeting['problem']}")
+    return _join_at(seat, meeting, None, timeout, gpus)
+
+
+def _form_as_root(seat: _Seat, words: _Words, timeout: float | None, gpus: Gpus | None) -> Group:
+    """The others wait for its words, also when it cannot begin."""
+    told = seat.size == 1
+    meeting: dict[str, Any] = {"job": secrets.token_hex(8), "secret": secrets.token_hex(32), "port": 0}
+
+    def announce(port: int) -> None:
+        nonlocal told
+        told = True
+        words.tell(json.dumps(meeting | {"port": port}))
+
+    try:
+        meeting["host"] = words.host()
+        return _join_at(seat, meeting, announce, timeout, gpus)
+    except BaseException as error:
+        if not told:
+            words.tell(json.dumps({"problem": f"{type(error).__name__}: {error}"}))
+        raise
+
+
+def _join_at(
+    seat: _Seat, meeting: dict[str, Any], announce: Callable[[int], None] | None, timeout: float | None,
+    gpus: Gpus | None,
+) -> Group:  # fmt: skip
+    from waywiser import _core
+
+    job = f"{seat.launcher}-{meeting['job']}"
+    where = (str(meeting["host"]), int(meeting["port"]), str(meeting["secret"]))
+    return Group(_core.join_at(tuple(seat), job, where, announce, timeout, gpus and gpus._core))
+
+
+def _network() -> tuple[str, str]:
+    """The same in two processes that reach each other by the loopback address."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    return boot, os.readlink("/proc/self/ns/net")
+
+
+def _address_for(machines: list[tuple[tuple[str, str], str]]) -> str:
+    """Rank 0's address towards the first rank of another machine."""
+    here, _ = machines[0]
+    others = [host for network, host in machines if network != here]
+    if not others:
+        return "127.0.0.1"
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((others[0], 9))
+            address = str(probe.getsockname()[0])
+    except OSError as error:
+        raise InputError(f"no way to {others[0]} ({error}): give root=, an address of this machine") from error
+    if address.startswith("127."):
+        raise InputError(f"{others[0]} has a loopback address here: give root=, an address of this machine")
+    return address
+
+
+def _host_of(store: Any) -> str:
+    """Where a TCP store is; other stores are for one machine unless `root` says where rank 0 is."""
+    while (inner := getattr(store, "underlying_store", None)) is not None:
+        store = inner
+    return str(getattr(store, "host", "127.0.0.1"))

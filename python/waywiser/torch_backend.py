@@ -1,0 +1,271 @@
+"""A back end of torch.distributed: `import waywiser.torch_backend`, then `init_process_group("waywiser")`.
+
+Tensors in host memory and on GPUs. An operation is complete when `wait()` returns: nothing moves unless a process is
+inside a call, so long asynchronous operations go on in `wait()`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from waywiser.group import Future, Group, from_torch
+
+NAME = "waywiser"
+Tensor = Any
+_OPERATIONS = (
+    (dist.ReduceOp.SUM, "sum"),
+    (dist.ReduceOp.AVG, "avg"),
+    (dist.ReduceOp.PRODUCT, "prod"),
+    (dist.ReduceOp.MIN, "min"),
+    (dist.ReduceOp.MAX, "max"),
+)
+# True + True is True.
+_OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max"}
+
+
+class Work(dist._Work):  # type: ignore[misc]
+    """An operation that has begun."""
+
+    def __init__(self, futures: Sequence[Future], result: list[Tensor], lock: threading.RLock) -> None:
+        super().__init__()
+        self._futures = list(futures)
+        self._result = result
+        self._lock = lock
+
+    def is_completed(self) -> bool:
+        with self._lock:
+            self._futures = [each for each in self._futures if not each.done()]
+            return not self._futures
+
+    def is_success(self) -> bool:
+        return self.is_completed()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """The group's own timeout holds, and ends the group when it passes."""
+        with self._lock:
+            while self._futures:
+                self._futures[0].wait()
+                del self._futures[0]
+        return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def result(self) -> list[Tensor]:
+        return self._result
+
+    def get_future(self) -> Any:
+        """A complete one: PyTorch would wait for it without giving the group a turn."""
+        self.wait()
+        future = torch.futures.Future()
+        future.set_result(self._result)
+        return future
+
+
+class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
+    """torch.distributed's calls as those of a Group."""
+
+    def __init__(self, group: Group) -> None:
+        super().__init__(group.rank, group.size)
+        self.group = group
+        self._lock = threading.RLock()  # autograd has threads of its own
+        self._name = ""
+
+    def getBackendName(self) -> str:
+        return NAME
+
+    def _set_group_name(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def group_name(self) -> str:
+        return self._name
+
+    def getGroupName(self) -> str:
+        return self._name
+
+    def getRank(self) -> int:
+        return self.group.rank
+
+    def getSize(self) -> int:
+        return self.group.size
+
+    def shutdown(self) -> None:
+        """Waits until all ranks have come here."""
+        with self._lock:
+            self.group.close()
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        self.group.timeout = timeout.total_seconds()
+
+    def barrier(self, opts: Any = None) -> Work:
+        return self._done([], lambda: self.group.barrier())
+
+    def broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
+        data = _only(tensors, "broadcast")
+        return self._done([data], lambda: self.group.broadcast(data, opts.rootRank))
+
+    def allreduce(self, tensors: list[Tensor], opts: Any) -> Work:
+        data = _only(tensors, "all_reduce")
+        with self._lock:
+            future = self.group.start_all_reduce(data, data, _operation(opts.reduceOp, data))
+        return Work([future], [data], self._lock)
+
+    def allreduce_coalesced(self, tensors: list[Tensor], opts: Any) -> Work:
+        with self._lock:
+            futures = [
+                self.group.start_all_reduce(data, data, _operation(opts.reduceOp, data))
+                for data in map(_plain, tensors)
+            ]
+        return Work(futures, list(tensors), self._lock)
+
+    def reduce(self, tensors: list[Tensor], opts: Any) -> Work:
+        data = _only(tensors, "reduce")
+        out = data if self.group.rank == opts.rootRank else None
+        op = _operation(opts.reduceOp, data)
+        return self._done([data], lambda: self.group.reduce(data, out, op, opts.rootRank))
+
+    def _allgather_base(self, output: Tensor, data: Tensor, opts: Any = None) -> Work:
+        return self._done([output], lambda: self.group.all_gather(_plain(data), _plain(output)))
+
+    def allgather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None) -> Work:
+        data, targets = _only(tensors, "all_gather"), outputs[0]
+
+        def gather() -> None:
+            sizes = [each.numel() for each in targets]
+            _share_out(self.group.all_gather(data, counts=None if len(set(sizes)) == 1 else sizes), targets)
+
+        return self._done(targets, gather)
+
+    def allgather_into_tensor_coalesced(
+        self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
+    ) -> Work:  # fmt: skip
+        for output, data in zip(outputs, tensors, strict=True):
+            self._allgather_base(output, data)
+        return Work([], list(outputs), self._lock)
+
+    def gather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any) -> Work:
+        data = _only(tensors, "gather")
+        targets = outputs[0] if outputs else []
+
+        def gather() -> None:
+            blocks = self.group.gather(data, root=opts.rootRank)
+            if blocks is not None:
+                _share_out(blocks, targets)
+
+        return self._done(targets, gather)
+
+    def scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any) -> Work:
+        output = _only(outputs, "scatter")
+
+        def scatter() -> None:
+            blocks = _joined(inputs[0]) if self.group.rank == opts.rootRank else None
+            self.group.scatter(blocks, output, opts.rootRank)
+
+        return self._done([output], scatter)
+
+    def _reduce_scatter_base(self, output: Tensor, data: Tensor, opts: Any) -> Work:
+        op = _operation(opts.reduceOp, data)
+        return self._done([output], lambda: self.group.reduce_scatter(_plain(data), _plain(output), op))
+
+    def reduce_scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any) -> Work:
+        return self._reduce_scatter_base(_only(outputs, "reduce_scatter"), _joined(inputs[0]), opts)
+
+    def reduce_scatter_tensor_coalesced(
+        self, outputs: list[Tensor], inputs: list[Tensor], opts: Any
+    ) -> Work:  # fmt: skip
+        for output, data in zip(outputs, inputs, strict=True):
+            self._reduce_scatter_base(output, data, opts)
+        return Work([], list(outputs), self._lock)
+
+    def alltoall_base(
+        self, output: Tensor, data: Tensor, take: Sequence[int], give: Sequence[int], opts: Any = None
+    ) -> Work:  # fmt: skip
+        """Counts are rows of the first dimension."""
+
+        def exchange() -> None:
+            if not take and not give:
+                self.group.all_to_all(_plain(data), _plain(output))
+                return
+            gives, takes = _elements(data, give, self.group.size), _elements(output, take, self.group.size)
+            self.group.all_to_all_v(_plain(data), gives, _plain(output), takes)
+
+        return self._done([output], exchange)
+
+    def alltoall(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None) -> Work:
+        def exchange() -> None:
+            takes = [each.numel() for each in outputs]
+            blocks = outputs[0].new_empty(sum(takes))
+            self.group.all_to_all_v(_joined(inputs), [each.numel() for each in inputs], blocks, takes)
+            _share_out(blocks, outputs)
+
+        return self._done(outputs, exchange)
+
+    def send(self, tensors: list[Tensor], to: int, tag: int) -> Work:
+        data = _only(tensors, "send").contiguous()
+        with self._lock:
+            return Work([self.group.start_send(data, to, tag)], [], self._lock)
+
+    def recv(self, tensors: list[Tensor], source: int, tag: int) -> Work:
+        data = _only(tensors, "recv")
+        with self._lock:
+            return Work([self.group.start_recv(data, source, tag)], [data], self._lock)
+
+    def recv_anysource(self, tensors: list[Tensor], tag: int) -> Work:
+        raise NotImplementedError("waywiser receives from a rank that is named: recv(..., src=RANK)")
+
+    def _done(self, result: list[Tensor], call: Callable[[], object]) -> Work:
+        with self._lock:
+            call()
+        return Work([], result, self._lock)
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """The same memory, without a history."""
+    return tensor.detach()
+
+
+def _only(tensors: list[Tensor], what: str) -> Tensor:
+    if len(tensors) != 1:
+        raise ValueError(f"{what} of {len(tensors)} tensors at once: one process has one tensor in a call")
+    return _plain(tensors[0])
+
+
+def _joined(tensors: list[Tensor]) -> Tensor:
+    return torch.cat([_plain(each).reshape(-1) for each in tensors])
+
+
+def _share_out(blocks: Tensor, targets: list[Tensor]) -> None:
+    parts = blocks.reshape(-1).split([each.numel() for each in targets])
+    for target, part in zip(targets, parts, strict=True):
+        _plain(target).copy_(part.view(target.shape))
+
+
+def _elements(tensor: Tensor, rows: Sequence[int], size: int) -> list[int]:
+    """Elements of each rank's block; equal blocks where no rows are given."""
+    if not rows:
+        return [tensor.numel() // size] * size
+    row = tensor.numel() // max(1, tensor.shape[0])
+    return [row * count for count in rows]
+
+
+def _operation(op: Any, tensor: Tensor) -> str:
+    name = next((name for known, name in _OPERATIONS if op == known), None)
+    if name is not None and tensor.dtype == torch.bool:
+        name = _OF_BOOLS.get(name)
+    if name is None:
+        raise ValueError(f"waywiser has no {op} of {tensor.dtype}: SUM, AVG, PRODUCT, MIN and MAX of numbers")
+    return name
+
+
+def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
+    return ProcessGroup(from_torch(store, rank, size, timeout.total_seconds()))
+
+
+dist.Backend.register_backend(NAME, _create, devices=["cpu", "cuda"])

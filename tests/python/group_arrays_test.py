@@ -1,0 +1,192 @@
+"""Arrays of other libraries, and of virtual GPUs, in the calls of a group."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from rank_jobs import HAS_TORCH, run, runtime_folder
+
+import waywiser as ww
+from waywiser.group.arrays import stream_number
+
+__all__ = ["runtime_folder"]
+
+
+class OnlyInterface:
+    """Another library's array: the memory of a GpuArray by __cuda_array_interface__ alone."""
+
+    def __init__(self, array: ww.GpuArray, **changes: Any) -> None:
+        self.array = array
+        self.changes = changes
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self.array.__cuda_array_interface__ | self.changes
+
+
+class OnlyDlpack:
+    """The same by DLPack alone."""
+
+    def __init__(self, array: ww.GpuArray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+@pytest.fixture
+def gpus() -> ww.Gpus:
+    return ww.virtual_gpus(2)
+
+
+@pytest.fixture
+def alone(gpus: ww.Gpus, monkeypatch: pytest.MonkeyPatch) -> ww.Group:
+    """A group of one rank."""
+    for name in ("WAYWISER_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "RANK", "SLURM_PROCID"):
+        monkeypatch.delenv(name, raising=False)
+    return ww.join(gpus=gpus)
+
+
+def test_every_call_with_gpu_arrays() -> None:
+    code = """
+    gpus = ww.virtual_gpus(3)
+    group = ww.join(gpus=gpus)
+    rank, size, gpu = group.rank, group.size, group.rank
+    on_gpu = lambda values: gpus.array(np.asarray(values), gpu)
+    mine, blocks = on_gpu([rank, 10 + rank]), on_gpu(np.arange(size) * 10 + rank)
+    total = group.all_reduce(mine)
+    assert (type(total), total.gpu, total.numpy().tolist()) == (ww.GpuArray, gpu, [3, 33])
+    assert group.start_all_reduce(mine, op="max").wait().numpy().tolist() == [2, 12]
+    reduced = group.reduce(mine, op="prod", root=1)
+    assert reduced.numpy().tolist() == [0, 1320] if rank == 1 else reduced is None
+    assert group.broadcast(on_gpu([rank]), root=2).numpy().tolist() == [2]
+    assert group.all_gather(mine).numpy().tolist() == [[0, 10], [1, 11], [2, 12]]
+    gathered = group.gather(mine, root=0)
+    assert gathered.numpy().tolist() == [[0, 10], [1, 11], [2, 12]] if rank == 0 else gathered is None
+    assert group.scatter(gathered, gpus.empty(2, np.int64, gpu)).numpy().tolist() == [rank, 10 + rank]
+    assert group.all_to_all(blocks).numpy().tolist() == [10 * rank, 10 * rank + 1, 10 * rank + 2]
+    assert group.reduce_scatter(blocks).numpy().tolist() == [30 * rank + 3]
+    right, left = (rank + 1) % 3, (rank + 2) % 3
+    assert group.sendrecv(mine, right, on_gpu([0, 0]), left).numpy().tolist() == [left, 10 + left]
+    halos = [on_gpu([0, 0]), np.zeros(2, np.int64)]  # one end on the host
+    group.neighbor_exchange([ww.Exchange(left, mine, halos[0], 1, 2), ww.Exchange(right, mine, halos[1], 2, 1)])
+    assert (halos[0].numpy()[0], halos[1][0]) == (left, right)
+    group.barrier()
+    """
+    assert run(3, code, program="import numpy as np, waywiser as ww\n") == (0, [], "")
+
+
+def test_windows_of_the_host_and_of_gpus() -> None:
+    code = """
+    gpus = ww.virtual_gpus(2)
+    group = ww.join(gpus=gpus)
+    other = 1 - group.rank
+    values = np.arange(4.0) + 10 * group.rank
+    for array in (np.zeros(8), gpus.array(np.zeros(8), group.rank)):
+        on_gpu = isinstance(array, ww.GpuArray)
+        window = group.expose(array)
+        assert (window.bytes_of(other), window.array is array) == (64, True)
+        group.put(gpus.array(values, group.rank) if on_gpu else values, window, other, 8)
+        group.signal(window, other, 56, 9)
+        group.wait(window, 56, 9)
+        seen = array.numpy() if on_gpu else array
+        assert seen[1:5].tolist() == (np.arange(4.0) + 10 * other).tolist()
+        group.barrier()
+        back = group.get(gpus.empty(4, gpu=group.rank) if on_gpu else np.empty(4), window, other, 8)
+        assert (back.numpy() if on_gpu else back).tolist() == values.tolist()
+        group.flush()
+        group.barrier()
+        try: group.put(values, window, other, 40)
+        except Exception as error: assert "bytes 40 to 72 are not within the 64" in str(error)
+        else: raise AssertionError
+    """
+    code, lines, errors = run(2, code, program="import numpy as np, waywiser as ww\n")
+    assert (code, lines) == (0, []), errors
+
+
+def test_arrays_by_either_protocol(alone: ww.Group, gpus: ww.Gpus) -> None:
+    source, target = gpus.array(np.arange(5, dtype=np.float32), 1), gpus.empty(5, np.float32, 1)
+    for wrapped in (OnlyInterface, OnlyDlpack):
+        target.fill(0)
+        alone.all_reduce(wrapped(source), wrapped(target))
+        assert target.numpy().tolist() == [0, 1, 2, 3, 4]
+    host = np.empty(5, np.float32)
+    alone.all_reduce(OnlyInterface(source, strides=(4,), version=2), host)
+    assert host.tolist() == [0, 1, 2, 3, 4]
+    part = OnlyInterface(source, shape=(2,), data=(source.__cuda_array_interface__["data"][0] + 8, True))
+    assert alone.all_reduce(part, np.empty(2, np.float32)).tolist() == [2, 3]
+
+
+def test_gpu_arrays_that_cannot_be_sent_are_refused_in_words(alone: ww.Group, gpus: ww.Gpus) -> None:
+    array, stranger = gpus.array(np.zeros((4, 4))), ww.virtual_gpus(1).array(np.zeros(3))
+    address = array.__cuda_array_interface__["data"][0]
+    for bad, words in (
+        (OnlyInterface(array, strides=(8, 32)), "is not contiguous"),
+        (OnlyInterface(array, typestr="<c16"), "of a type that cannot be sent"),
+        (OnlyInterface(array, typestr=">f8"), "of a type that cannot be sent"),
+        (OnlyInterface(array, version=1), "of version 1: 2 and 3 are understood"),
+        (OnlyInterface(array, mask=array), "is masked"),
+        (OnlyInterface(array, data=(address, True)), "none that can be written to"),
+        (OnlyInterface(array, data="here"), "cannot be understood"),
+        (stranger, "that the GPUs of this group (virtual_gpu) do not have"),
+    ):
+        with pytest.raises(RuntimeError, match="an array was expected, '") as caught:
+            alone.broadcast(bad)
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_an_array_of_a_gpu_needs_gpus(monkeypatch: pytest.MonkeyPatch, gpus: ww.Gpus) -> None:
+    if ww.find_gpus().backend == "cuda":
+        pytest.skip("there are real GPUs")
+    with pytest.raises(RuntimeError, match="no CUDA device: "):
+        ww.join().broadcast(gpus.array(np.zeros(3)))
+
+
+def test_what_a_gpu_array_is(gpus: ww.Gpus) -> None:
+    array = gpus.array([[1, 2], [3, 4]], gpu=1)
+    assert (array.shape, array.dtype, array.size, array.nbytes, array.gpu) == ((2, 2), np.int64, 4, 32, 1)
+    assert repr(array) == "<waywiser.GpuArray: (2, 2) of int64 on gpu1 (virtual_gpu)>"
+    assert (len(gpus), gpus.backend) == (2, "virtual_gpu")
+    array.fill([7, 8])
+    assert array.numpy().tolist() == [[7, 8], [7, 8]]
+    assert gpus.empty((0, 3)).numpy().shape == (0, 3)
+    assert array.__dlpack_device__() == (2, 1)
+    for shape, gpu in ((1 << 40, 0), (1, 5)):
+        with pytest.raises(RuntimeError, match=r"gpu0: cannot allocate|there is no gpu5"):
+            gpus.empty(shape, gpu=gpu)
+
+
+def test_streams_of_any_library() -> None:
+    assert stream_number(7) == 7
+    assert stream_number(SimpleNamespace(cuda_stream=8)) == 8
+    assert stream_number(SimpleNamespace(ptr=9)) == 9
+    assert stream_number(SimpleNamespace(__cuda_stream__=lambda: (0, 10))) == 10
+    with pytest.raises(TypeError, match="not a str"):
+        stream_number("fast")
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+def test_tensors_of_pytorch(alone: ww.Group) -> None:
+    import torch
+
+    for name in ("float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool"):
+        tensor = torch.ones(3, 2).to(getattr(torch, name))
+        for result in (alone.all_reduce(tensor), alone.start_all_reduce(tensor).wait()):
+            assert isinstance(result, torch.Tensor) and torch.equal(result, tensor), name
+    gathered = alone.all_gather(torch.ones(2, dtype=torch.bfloat16))
+    assert (gathered.shape, gathered.dtype) == ((1, 2), torch.bfloat16)
+    for bad, words in (
+        (torch.ones(2, device="meta"), "Cannot pack tensors on meta"),
+        (torch.ones(3, 2).T, "contiguous"),
+    ):
+        with pytest.raises(RuntimeError, match=words):
+            alone.broadcast(bad)
+    assert "cupy" not in sys.modules

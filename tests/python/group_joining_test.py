@@ -1,0 +1,131 @@
+"""Groups of ranks that MPI or torch.distributed has started."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rank_jobs import EXAMPLES, HAS_MPI4PY, HAS_TORCH, MPIRUN, TORCHRUN, runtime_folder
+
+import waywiser as ww
+from waywiser.errors import InputError
+from waywiser.group import joining
+
+__all__ = ["runtime_folder"]
+
+
+class MadeStore:
+    """A store of threads of one process."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self.changed = threading.Condition()
+
+    def set(self, key: str, value: str) -> None:
+        with self.changed:
+            self.values[key] = value
+            self.changed.notify_all()
+
+    def get(self, key: str) -> bytes:
+        with self.changed:
+            assert self.changed.wait_for(lambda: key in self.values, 60)
+            return self.values[key].encode()
+
+    def add(self, key: str, amount: int) -> int:
+        with self.changed:
+            self.values[key] = str(int(self.values.get(key, "0")) + amount)
+            return int(self.values[key])
+
+
+def in_threads(size: int, store: MadeStore, **options: str) -> list[str]:
+    """What each rank got, or the error that it had."""
+    results = [""] * size
+
+    def rank_main(rank: int) -> None:
+        try:
+            with ww.from_torch(store, rank, size, 30, **options) as group:
+                total = group.all_reduce(np.array([group.rank]))[0]
+                results[rank] = f"{group.rank} of {group.size}: {total}"
+        except Exception as error:
+            results[rank] = str(error)
+
+    threads = [threading.Thread(target=rank_main, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(90)
+    return results
+
+
+def test_ranks_meet_through_a_store_again_and_again() -> None:
+    store = MadeStore()
+    for _ in range(2):
+        assert in_threads(3, store) == ["0 of 3: 3", "1 of 3: 3", "2 of 3: 3"]
+    assert in_threads(1, store) == ["0 of 1: 0"]
+
+
+def test_when_rank_0_cannot_begin_the_others_hear_why() -> None:
+    errors = in_threads(2, MadeStore(), root="192.0.2.7")  # an address of nobody
+    assert "192.0.2.7" in errors[0]
+    assert errors[1].startswith("rank 0: ") and "192.0.2.7" in errors[1]
+    with pytest.raises(InputError, match="rank 3 of 2: ranks are 0 to 1"):
+        ww.from_torch(MadeStore(), 3, 2)
+
+
+def test_the_address_of_rank_0() -> None:
+    here, there = ("boot", "net:[1]"), ("boot", "net:[2]")
+    assert joining._address_for([(here, "a"), (here, "a")]) == "127.0.0.1"
+    with pytest.raises(InputError, match="loopback address here: give root="):
+        joining._address_for([(here, "a"), (there, "localhost")])
+    with pytest.raises(InputError, match=r"no way to no-such-host\.invalid"):
+        joining._address_for([(here, "a"), (there, "no-such-host.invalid")])
+
+
+def finished(command: list[str | Path]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+
+
+@pytest.mark.skipif(not (HAS_MPI4PY and MPIRUN), reason="mpi4py or mpirun is missing")
+def test_from_mpi4py(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from mpi4py import MPI\nimport numpy as np, waywiser as ww\n"
+        "world = MPI.COMM_WORLD\n"
+        "for comm in (world, world.Split(world.rank % 2)):\n"
+        "    group = ww.from_mpi4py(comm)\n"
+        "    assert (group.rank, group.size) == (comm.rank, comm.size)\n"
+        "    for count in (3, 100000):\n"
+        "        mine = np.full(count, world.rank + 1.0)\n"
+        "        assert (group.all_reduce(mine) == comm.allreduce(world.rank + 1.0)).all()\n"
+        "    group.close()\n"
+        "print('rank', world.rank, 'is through', flush=True)\n"
+    )
+    done = finished([*MPIRUN, "-n", "3", sys.executable, program])
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {rank} is through" for rank in range(3)]
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+def test_from_the_store_of_torchrun(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, torch, torch.distributed as dist, waywiser as ww\n"
+        "store, rank, size = next(dist.rendezvous('env://'))\n"
+        "with ww.from_torch(store, rank, size) as group:\n"
+        "    total = group.all_reduce(torch.full((4,), rank + 1))\n"
+        "    print(f'rank {rank}: {total.tolist()}', flush=True)\n"
+    )
+    done = finished([*TORCHRUN, "--nproc-per-node", "2", program])
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0: [3, 3, 3, 3]", "rank 1: [3, 3, 3, 3]"]
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+def test_started_by_torchrun() -> None:
+    done = finished([*TORCHRUN, "--nproc-per-node", "2", EXAMPLES / "01_hello.py"])
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0 of 2: hello from rank 1", "rank 1 of 2: hello from rank 0"]

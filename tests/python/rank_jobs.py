@@ -1,0 +1,68 @@
+"""Jobs of several ranks, for tests: started by `waywiser run`, by mpirun, by torchrun."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+COMMAND = [sys.executable, "-c", "from waywiser.cli import main; main()"]
+PROGRAM = "import os, signal, sys, numpy as np, waywiser as ww\ngroup = ww.join()\n"
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+HAS_MPI4PY = importlib.util.find_spec("mpi4py") is not None
+
+
+def _mpirun() -> list[str]:
+    """The mpirun beside this Python, of the wheel that mpi4py finds, or that of PATH; nothing where there is none."""
+    beside = Path(sys.executable).with_name("mpirun")
+    mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
+    if mpirun is None:
+        return []
+    version = subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
+    if "Open MPI" not in version:
+        return [mpirun]
+    return [mpirun, "--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+
+
+MPIRUN = _mpirun()
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+
+
+@pytest.fixture(autouse=True)
+def runtime_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the jobs of a test meet; import it into the module of the tests."""
+    folder = tmp_path / "runtime"
+    monkeypatch.setenv("WAYWISER_RUNTIME_DIR", str(folder))
+    more = os.environ.get("PYTHONPATH")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python") + (os.pathsep + more if more else ""))
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # it tears lines of several ranks apart
+    return folder
+
+
+def start(*arguments: str | Path) -> subprocess.Popen[str]:
+    """`waywiser ARGUMENT...`."""
+    return subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, list[str], str]:
+    """Exit code, sorted lines of output, errors."""
+    out, err = process.communicate(timeout=100)
+    return process.returncode, sorted(out.splitlines()), err
+
+
+def run(ranks: int, code: str, *options: str, program: str = PROGRAM) -> tuple[int, list[str], str]:
+    """The ranks run `code`, after having joined."""
+    program = program + textwrap.dedent(code)
+    return finish(start("run", "-n", str(ranks), *options, sys.executable, "-c", program))
+
+
+def example(ranks: int, name: str) -> tuple[int, list[str], str]:
+    return finish(start("run", "-n", str(ranks), sys.executable, EXAMPLES / name))

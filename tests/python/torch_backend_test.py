@@ -1,0 +1,127 @@
+"""torch.distributed with backend="waywiser", beside what Gloo gives for the same calls."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from rank_jobs import HAS_TORCH, TORCHRUN, runtime_folder
+
+__all__ = ["runtime_folder"]
+pytestmark = pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+
+# Every call is made with each back end; the results must be equal.
+PROGRAM = """
+import torch, torch.distributed as dist, waywiser.torch_backend
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("waywiser")
+rank, size = dist.get_rank(), dist.get_world_size()
+ours, gloo = dist.group.WORLD, dist.new_group(backend="gloo")
+TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int32, torch.int64, torch.uint8)
+
+
+def made(count, dtype, salt=0):
+    return ((torch.arange(count) * 7 + 3 * rank + salt) % 5).to(dtype)
+
+
+def everything(group, dtype):
+    seen = []
+    for op in (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT, dist.ReduceOp.MIN, dist.ReduceOp.MAX):
+        data = made(11, dtype)
+        dist.all_reduce(data, op, group)
+        seen.append(data)
+    work = dist.all_reduce(data := made(11, dtype), group=group, async_op=True)
+    work.wait()
+    assert work.is_completed()
+    seen.append(data)
+    dist.reduce(data := made(4, dtype), 1, group=group)
+    seen.append(data if rank == 1 else made(4, dtype))
+    dist.broadcast(data := made(4, dtype), 1, group=group)
+    seen.append(data)
+    outputs = [torch.empty(3, dtype=dtype) for _ in range(size)]
+    dist.all_gather(outputs, made(3, dtype), group=group)
+    seen += outputs
+    dist.all_gather_into_tensor(data := torch.empty(3 * size, dtype=dtype), made(3, dtype), group=group)
+    seen.append(data)
+    dist.gather(made(3, dtype), outputs if rank == 0 else None, 0, group=group)
+    seen += outputs
+    blocks = list(made(3 * size, dtype).split(3))
+    dist.scatter(data := torch.empty(3, dtype=dtype), blocks if rank == 1 else None, 1, group=group)
+    seen.append(data)
+    rows = [rank + to + 1 for to in range(size)]
+    data = torch.empty(sum(rows), 2, dtype=dtype)
+    dist.all_to_all_single(data, made(2 * sum(rows), dtype).view(-1, 2), rows, rows, group=group)
+    seen.append(data)
+    dist.all_to_all_single(data := torch.empty(size, dtype=dtype), made(size, dtype), group=group)
+    seen.append(data)
+    right, left = (rank + 1) % size, (rank - 1) % size
+    data = torch.empty(5, dtype=dtype)
+    for request in dist.batch_isend_irecv([dist.P2POp(dist.isend, made(5, dtype), right, group),
+                                           dist.P2POp(dist.irecv, data, left, group)]):
+        request.wait()
+    seen.append(data)
+    dist.barrier(group)
+    return seen
+
+
+for dtype in TYPES:
+    for one, other in zip(everything(ours, dtype), everything(gloo, dtype), strict=True):
+        assert torch.equal(one, other), (dtype, one, other)
+
+# What Gloo does not do, or not for all types.
+for one, other in zip(everything(ours, torch.int16), everything(ours, torch.int64), strict=True):
+    assert torch.equal(one, other.to(torch.int16))
+for op, expected in ((dist.ReduceOp.SUM, [True, True, False]), (dist.ReduceOp.PRODUCT, [True, False, False])):
+    dist.all_reduce(flags := torch.tensor([True, rank == 0, False]), op)
+    assert flags.tolist() == expected
+average = made(6, torch.float32)
+dist.all_reduce(average, dist.ReduceOp.AVG)
+assert torch.equal(average * size, sum((torch.arange(6) * 7 + 3 * each) % 5 for each in range(size)))
+part = torch.empty(2)
+dist.reduce_scatter_tensor(part, torch.arange(2.0 * size) + rank)
+assert part.tolist() == [size * 2 * rank + 1, size * (2 * rank + 1) + 1]
+dist.reduce_scatter(part, [torch.full((2,), float(block)) for block in range(size)])
+assert part.tolist() == [size * rank] * 2
+outputs = [torch.empty(rank + 1) for _ in range(size)]
+dist.all_to_all(outputs, [torch.full((to + 1,), float(rank)) for to in range(size)])
+assert [each.tolist() for each in outputs] == [[float(each)] * (rank + 1) for each in range(size)]
+
+# What is built on them: objects, parts of the ranks, functional collectives, data-parallel training.
+everyone = [None] * size
+dist.all_gather_object(everyone, {"rank": rank})
+assert everyone == [{"rank": each} for each in range(size)]
+alone = [dist.new_group([each]) for each in range(size)][rank]
+dist.all_reduce(data := torch.ones(2), group=alone)
+assert data.tolist() == [1, 1]
+import torch.distributed._functional_collectives as functional
+assert functional.all_reduce(torch.ones(2), "sum", dist.group.WORLD).tolist() == [size, size]
+torch.manual_seed(rank)
+model = DistributedDataParallel(torch.nn.Linear(3, 2))
+model(torch.ones(4, 3) * (rank + 1)).sum().backward()
+assert model.module.weight.grad.tolist() == [[6.0] * 3] * 2
+
+for call, words in (
+    (lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.BXOR), "SUM, AVG"),
+    (lambda: dist.recv(torch.ones(2)), "a rank that is named"),
+    (lambda: dist.broadcast(torch.ones(2, 2).T, 0), "contiguous"),
+):
+    try:
+        call()
+    except Exception as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(words)
+dist.destroy_process_group()
+print(f"rank {rank} is through", flush=True)
+"""
+
+
+def test_every_call_gives_what_gloo_gives(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    command = [*TORCHRUN, "--nproc-per-node", "2", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    assert done.returncode == 0, "\n".join(line for line in done.stderr.splitlines() if line.startswith("[rank"))
+    assert sorted(done.stdout.splitlines()) == ["rank 0 is through", "rank 1 is through"]
