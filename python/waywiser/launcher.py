@@ -14,9 +14,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from waywiser.errors import InputError
+
+if TYPE_CHECKING:
+    from waywiser.apply.rank_setup import RankSetup
 
 GRACE = 3.0  # seconds for the others to say what they saw when one has failed
 _PATIENCE_AFTER_TERM = 2.0
@@ -59,11 +62,15 @@ def place_ranks(count: int, hosts: Sequence[Host]) -> list[str]:
 
 @dataclass
 class Job:
-    """What the ranks of one job are told. `places`: the host of each; None: all are here."""
+    """What the ranks of one job are told. `places`: the host of each; None: all are here.
+
+    `results`: where the settings are that each rank gets on its node, bound to its CPUs; None: it is started as it is.
+    """
 
     command: Sequence[str]
     count: int
     places: Sequence[str] | None = None
+    results: Path | None = None
     port: int | None = None
     ssh: Sequence[str] = ("ssh", "-o", "BatchMode=yes")
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
@@ -101,6 +108,7 @@ class Launcher:
         self._printers: list[threading.Thread] = []
         self._interrupts = 0
         self._failed: tuple[int, int] | None = None
+        self._made: list[RankSetup] | None = None
 
     def run(self) -> int:
         """Starts all, waits for all; returns 0 or the exit code of the first that failed."""
@@ -126,11 +134,7 @@ class Launcher:
         output = subprocess.PIPE if self._prefix else None
         variables = self._job.variables(rank)
         if host in _LOCAL:
-            environment = os.environ | variables | {"WAYWISER_SECRET": self._job.secret}
-            stdin = None if rank == 0 else subprocess.DEVNULL
-            process = subprocess.Popen(
-                self._job.command, env=environment, stdin=stdin, stdout=output, stderr=output, start_new_session=True
-            )
+            process = self._start_here(rank, variables | {"WAYWISER_SECRET": self._job.secret}, output)
         else:
             process = self._start_by_ssh(host, variables, output)
         self._processes.append(process)
@@ -141,10 +145,45 @@ class Launcher:
                     printer.start()
                     self._printers.append(printer)
 
+    def _start_here(self, rank: int, variables: dict[str, str], output: int | None) -> subprocess.Popen[bytes]:
+        """Children have the CPUs of who starts them."""
+        environment = dict(os.environ) | variables
+        mine = os.sched_getaffinity(0)
+        if self._job.results is not None:
+            setups = self._setups(self._job.results, int(variables["WAYWISER_LOCAL_SIZE"]))
+            setup = setups[int(variables["WAYWISER_LOCAL_RANK"])]
+            environment = setup.environment(environment)
+            os.sched_setaffinity(0, setup.cpus or mine)
+        try:
+            return subprocess.Popen(
+                self._job.command,
+                env=environment,
+                stdin=None if rank == 0 else subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        finally:
+            os.sched_setaffinity(0, mine)
+
+    def _setups(self, results: Path, size: int) -> list[RankSetup]:
+        """Of all ranks of this machine: looking at it once is enough."""
+        if self._made is None:
+            from waywiser.apply.start_rank import say_why, setups_here
+
+            self._made = setups_here(results, [(rank, size) for rank in range(size)], os.environ)
+            say_why(self._made[0])
+        return self._made
+
     def _start_by_ssh(self, host: str, variables: dict[str, str], output: int | None) -> subprocess.Popen[bytes]:
         """The secret goes through standard input: a command line can be seen by all users."""
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
-        program = f"exec env {settings} {shlex.join(self._job.command)} </dev/null"
+        command = self._job.command
+        if self._job.results is not None:
+            from waywiser.apply.start_rank import command_for
+
+            command = command_for(self._job.results, command)
+        program = f"exec env {settings} {shlex.join(command)} </dev/null"
         script = f"cd {shlex.quote(os.getcwd())} && IFS= read -r WAYWISER_SECRET && export WAYWISER_SECRET && {program}"
         process = subprocess.Popen(
             [*self._job.ssh, host, script],

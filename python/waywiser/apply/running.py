@@ -7,12 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from waywiser.apply.start_rank import setup_here
-from waywiser.apply.watch import keep_watched, watched
 from waywiser.doctor.job import job
-from waywiser.monitor.counters import fresh, read_counters
-from waywiser.progress import say
-from waywiser.report.terminal import add, print_result, table
 
 
 def running_in_job(count: int) -> bool:
@@ -22,7 +17,10 @@ def running_in_job(count: int) -> bool:
 
 def show_setups(results: Path, ranks: Sequence[tuple[int, int]]) -> None:
     """A line for each rank of this node, then the variables and the reasons."""
-    setups = [setup_here(results, rank, size, os.environ) for rank, size in ranks]
+    from waywiser.apply.start_rank import setups_here
+    from waywiser.report.terminal import add, print_result, table
+
+    setups = setups_here(results, ranks, os.environ)
     made = table(">rank", "GPU", "NIC", "CPUs", "variables")
     for (rank, _), setup in zip(ranks, setups, strict=True):
         told = " ".join(f"{name}={value}" for name, value in setup.variables.items())
@@ -45,6 +43,10 @@ def _ranges(cpus: Sequence[int]) -> str:
 
 def watching(results: Path, wanted: Sequence[str], run: Callable[[], int]) -> int:
     """Runs, then says which roads the bytes took on this node, and keeps it for `waywiser doctor`."""
+    from waywiser.apply.watch import keep_watched, watched
+    from waywiser.monitor.counters import fresh, read_counters
+    from waywiser.progress import say
+
     nodes = int(os.environ.get("SLURM_NNODES", "1")) if os.environ.get("SLURM_NNODES", "1").isdecimal() else 1
     before, start = read_counters(fresh()), time.monotonic()
     code = run()

@@ -37,13 +37,27 @@ def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
     return 0, 1
 
 
-def setup_here(results: Path, rank: int, size: int, environment: Mapping[str, str]) -> RankSetup:
-    """The set-up of a rank on this machine, from the settings that are kept in `results`."""
+def setups_here(
+    results: Path, ranks: Sequence[tuple[int, int]], environment: Mapping[str, str]
+) -> list[RankSetup]:  # fmt: skip
+    """The set-ups of ranks on this machine, from the settings that are kept in `results`."""
     from waywiser import _core
 
     topology = _core.discover()
     settings = kept(results, topology.fingerprint)
-    return setup_for(topology, settings, rank, size, environment, os.sched_getaffinity(0))
+    allowed = os.sched_getaffinity(0)
+    return [setup_for(topology, settings, rank, size, environment, allowed) for rank, size in ranks]
+
+
+def setup_here(results: Path, rank: int, size: int, environment: Mapping[str, str]) -> RankSetup:
+    """The set-up of one rank on this machine."""
+    return setups_here(results, [(rank, size)], environment)[0]
+
+
+def say_why(setup: RankSetup) -> None:
+    """A file of messages is for the program's; that nothing is known is for people only."""
+    for line in setup.why if setup.removed or sys.stderr.isatty() else ():
+        print(f"waywiser: {clean(line)}", file=sys.stderr, flush=True)
 
 
 def command_for(results: Path, command: Sequence[str]) -> list[str]:
@@ -67,9 +81,8 @@ def main() -> None:
     try:
         rank, size = local_rank(os.environ)
         setup = setup_here(Path(sys.argv[1]), rank, size, os.environ)
-        # A file of messages is for the program's; that nothing is known is for people only.
-        for line in setup.why if rank == 0 and (setup.removed or sys.stderr.isatty()) else ():
-            print(f"waywiser: {clean(line)}", file=sys.stderr, flush=True)
+        if rank == 0:
+            say_why(setup)
         become(setup, sys.argv[2:])
     except Exception as error:
         print(f"waywiser: {' '.join(str(error).split())}", file=sys.stderr)

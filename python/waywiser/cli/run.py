@@ -44,24 +44,34 @@ def run(
     say what they saw; then they are ended, and the exit code is that of the first failure.
     """
     from waywiser.apply.running import running_in_job, show_setups, watching
-    from waywiser.apply.start_rank import command_for, local_rank
 
     wanted = _required(require)
     in_job = running_in_job(count) and hosts is None
     if dry_run:
+        from waywiser.apply.start_rank import local_rank
+
         ranks = [local_rank(os.environ)] if in_job else [(rank, count) for rank in range(count)]
         show_setups(output, ranks)
         return 0
-    started = list(command) if plain else command_for(output, command)
     if hosts is None and shutil.which(command[0]) is None:
         raise InputError(f"there is no program '{command[0]}'")
-    if in_job and not (watch and local_rank(os.environ)[0] == 0):
-        os.execvp(started[0], started)
     if in_job:
-        return watching(output, wanted, lambda: _call(started))
+        return _be_a_rank(list(command), plain, output, wanted if watch else None)
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
-    launcher = Launcher(Job(started, count, places, port, tuple(ssh.split())), prefix)
+    job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()))
+    launcher = Launcher(job, prefix)
     return watching(output, wanted, launcher.run) if watch else launcher.run()
+
+
+def _be_a_rank(command: list[str], plain: bool, output: Path, watched_for: list[str] | None) -> int:
+    """Becomes the program, or starts it and watches for these roads where this is the first rank of the node."""
+    from waywiser.apply.running import watching
+    from waywiser.apply.start_rank import command_for, local_rank
+
+    started = command if plain else command_for(output, command)
+    if watched_for is None or local_rank(os.environ)[0] != 0:
+        os.execvp(started[0], started)
+    return watching(output, watched_for, lambda: _call(started))
 
 
 def _required(text: str) -> list[str]:

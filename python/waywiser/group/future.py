@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,8 @@ class Future:
         return self._result
 
     def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio  # as long as all the rest of this package to import
+
         turns = 0
         while not self.done():
             turns += 1
