@@ -38,7 +38,8 @@ FITTED: dict[str, tuple[str, ...]] = {
     "split": ("split.issue",),
     "ucx": (
         "ucx.issue", "ucx.overhead", "ucx.segment", "ucx.shm_rate", "ucx.cma_rate", "ucx.cma_cached", "ucx.rendezvous",
-        "ucx.ipc_small", "ucx.ipc_large", "ucx.ipc_threshold", "ucx.ipc_hold", "ucx.ipc_rate", "tcp.issue", "tcp.rate", "tcp.loopback",
+        "ucx.ipc_small", "ucx.ipc_large", "ucx.ipc_threshold", "ucx.ipc_hold", "ucx.ipc_rate",
+        "tcp.issue", "tcp.rate", "tcp.loopback",
     ),
 }  # fmt: skip
 _STEPS = (2.0, 1.3, 1.08, 1.02)
