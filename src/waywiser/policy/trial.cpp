@@ -7,9 +7,10 @@ namespace {
 
 constexpr int first_rounds = 5;
 constexpr std::size_t fewest = 3;
-constexpr double hopeless = 1.5;  // a path this much slower than the best so far needs no further rounds
-constexpr double no_rival = 1.1;  // nor a duel when it is this much slower than the chosen one
-constexpr int fewest_pairs = 9;   // before a ratio decides
+constexpr double hopeless = 1.5;    // a path this much slower than the best so far needs no further rounds
+constexpr double no_rival = 1.1;    // nor a duel when it is this much slower than the chosen one
+constexpr int fewest_pairs = 5;     // before a ratio decides
+constexpr int fewest_sittings = 3;  // before a loss counts, some time apart: a disturbance may last longer than one
 
 void drop_hopeless(Contest& contest) {
   Seconds best = contest.contenders().front().typical();
@@ -68,7 +69,7 @@ bool Trial::decided() const {
   if (!rival_ || !failed_.empty()) return true;
   if (pairs() < fewest_pairs) return false;
   const Interval ratio = paired_ratio(chosen_, other_).interval;
-  return ratio.high < limit_of_loss || ratio.low > limit_of_loss;
+  return ratio.high < limit_of_loss || (ratio.low > limit_of_loss && sittings_ >= fewest_sittings);
 }
 
 std::optional<VerifiedCase> Trial::result() const {

@@ -10,9 +10,8 @@
 namespace waywiser {
 namespace {
 
-constexpr int least_sittings = 3;    // of every duel, some time apart: a disturbance may last longer than one
 constexpr double first_share = 0.3;  // of the budget, for finding rivals
-constexpr double late_share = 0.75;  // until then, rivals where all paths together are slow
+constexpr double late_share = 0.65;  // until then, rivals where all paths together are slow
 
 class Verifier {
  public:
@@ -27,11 +26,10 @@ class Verifier {
   }
 
   Verification run() {
-    watch_.expect(static_cast<int>(order_.size()) * (1 + least_sittings));
+    watch_.expect(static_cast<int>(order_.size()) * 2);
     find_rivals();
     sit(false);
     for (Trial* trial : late_) find_rival(*trial, late_share);
-    for (int sitting = 1; sitting < least_sittings; ++sitting) sit(false);
     while (sit(true)) {
     }
     return result();
