@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,11 @@ def test_every_key() -> None:
         ("network: switch", "line 1: 'nodes' is missing"),
         ("- 1", "line 1: a cluster file is a list of KEY: VALUE"),
         ("", "line 1: a cluster file is a list of KEY: VALUE"),
+        ("nodes: 4 x hse-e\nfailed_links: [7]", "line 2: there is no link 7: the network has 0 cables"),
+        ("nodes: 64 x hse-e\nnetwork: fat-tree(1:1)\nslow_links: {9999: 0.5}", "line 3: there is no link 9999"),
+        ("nodes: 4 x hse-e\nnvlink_domain: 12", "line 2: an NVLink domain must hold whole nodes"),
+        ("network: torus(2, 3)\nnodes: 4 x hse-e", "line 1: the sides of the torus must multiply to the 4 nodes"),
+        ("nodes: 4 x hse-e\ncosts:\n  ucx.coppy: 1", "line 3: costs: 'ucx.coppy' is not a cost"),
     ],
 )
 def test_one_line_with_the_line_number(
@@ -64,7 +71,8 @@ def test_one_line_with_the_line_number(
     file = tmp_path / "cluster.yaml"
     file.write_text(text)
     assert run(["simulate", "all_reduce", "--cluster", str(file)]) == 2
-    said = capsys.readouterr().err.strip().splitlines()
+    lines = capsys.readouterr().err.strip().splitlines()
+    said = [line for line in lines if not line.startswith("simulating:")]
     assert len(said) == 1
     assert words in said[0] and "cluster.yaml" in said[0]
 
@@ -80,18 +88,56 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=5))
 def test_any_values_are_read_or_refused_in_one_line(values: dict[str, object]) -> None:
     _read_or_refuse(json.dumps(values))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.binary(max_size=80).map(lambda data: data.decode("latin-1"))))
 def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
     _read_or_refuse(text)
     cut = len(text) % len(GOOD)
     _read_or_refuse(GOOD[:cut] + text + GOOD[cut:])
+
+
+# Through the core, which checks what only it can: shapes with room for all nodes, cables that there are, domains.
+SHAPES = st.sampled_from(
+    ["switch", "fat-tree(3:1)", "rail-optimised(1:1)", "torus(2, 2)", "torus(4)", "dragonfly(2, 2, 1)", "torus(9)"]
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.integers(1, 5),
+    SHAPES,
+    st.integers(2, 20),
+    st.lists(st.integers(0, 12), max_size=3),
+    st.floats(0.001, 1),
+    st.booleans(),
+)
+def test_any_cluster_is_simulated_or_refused_with_its_line(
+    tmp_path_factory: pytest.TempPathFactory,
+    nodes: int,
+    shape: str,
+    domain: int,
+    failed: list[int],
+    share: float,
+    reduction: bool,
+) -> None:
+    file = tmp_path_factory.mktemp("cluster") / "c.yaml"
+    file.write_text(
+        f"nodes: {nodes} x remote-a10\nnetwork: {shape}\nnvlink_domain: {domain}\nfailed_links: {failed}\n"
+        f"slow_links: {{1: {share}}}\nin_network_reduction: {reduction}\nradix: 4\n"
+    )
+    with pytest.MonkeyPatch.context() as patch, io.StringIO() as told, io.StringIO() as shown:
+        patch.setattr(sys, "stderr", told)
+        patch.setattr(sys, "stdout", shown)
+        code = run(["simulate", "all_reduce", "--cluster", str(file), "--sizes", "1K", "--algorithms", "ring"])
+        said = [line for line in told.getvalue().splitlines() if not line.startswith("simulating:")]
+    assert code in (0, 2), said
+    assert code == 0 or (len(said) == 1 and "c.yaml, line" in said[0]), said
 
 
 def _read_or_refuse(text: str) -> None:
@@ -103,7 +149,7 @@ def _read_or_refuse(text: str) -> None:
 
 def test_deep_nesting_is_refused() -> None:
     with pytest.raises(InputError):
-        parse_cluster("[" * 5000, "c.yaml")
+        parse_cluster("[" * 1500, "c.yaml")
 
 
 def test_crossovers() -> None:
@@ -122,7 +168,8 @@ def test_all_reduce_of_a_cluster_file(tmp_path: Path, capsys: pytest.CaptureFixt
     arguments = ["all_reduce", "--cluster", str(file), "--sizes", "1K,1M", "--vary", "nodes"]
     assert run(["simulate", *arguments, "--plot", str(plot), "--trace", str(trace), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["simulated"] is True and plot.stat().st_size > 0 and trace.stat().st_size > 0
+    pictures = (plot, trace, tmp_path / "a-crossover.svg")
+    assert answer["simulated"] is True and all(picture.stat().st_size > 0 for picture in pictures)
     assert {case["ranks"] for case in answer["cases"]} == {16, 32}
     assert {case["algorithm"] for case in answer["cases"]} == {"ring", "double_tree", "hierarchical", "in_network"}
     assert all(case["seconds"] > 0 for case in answer["cases"])

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
 from waywiser.simulator.cluster import Cluster, read_cluster
@@ -45,9 +46,15 @@ def simulate(
         raise InputError(f"{what!r}: write one of {', '.join(known)}")
     spec = _cluster(machine, cluster)
     fixed = _settings(spec, set_ or [])
-    if what in OPERATIONS:
-        return _transfer(_sweep(spec, what, sizes or "8..64M", _words(vary), fixed, pair), pair, plot, trace, as_json)
-    return _collective(spec, what, sizes or "8..256M", _words(vary), _words(algorithms), fixed, plot, trace, as_json)
+    try:
+        if what in OPERATIONS:
+            sweep = _sweep(spec, what, sizes or "8..64M", _words(vary), fixed, pair)
+            return _transfer(sweep, pair, plot, trace, as_json)
+        _collective(spec, what, sizes or "8..256M", _words(vary), _words(algorithms), fixed, plot, trace, as_json)
+    except _core.Error as error:
+        if getattr(error, "kind", "") != "invalid input":
+            raise
+        raise InputError(spec.located(str(error))) from None
 
 
 def _cluster(machine: str | None, file: Path | None) -> Cluster:
@@ -143,6 +150,9 @@ def _collective(
         _write_trace(trace, run.last_trace)
     if plot is not None:
         simulated.plot_cases(cases, title, plot)
+        if len(nodes) > 1 and {"ring", "double_tree"} <= set(chosen) and len(direct) == 1:
+            beside = plot.with_stem(plot.stem + "-crossover")
+            simulated.plot_crossover(cases, "ring", "double_tree", title, beside)
     if as_json:
         typer.echo(json.dumps({"simulated": True, "cases": [vars(case) for case in cases]}, indent=1))
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from waywiser.report.terminal import table
-from waywiser.simulator.collectives import Case
+from waywiser.simulator.collectives import Case, crossovers
 from waywiser.simulator.published import Row
 from waywiser.simulator.sweep import Curve, best_settings
 from waywiser.units import format_bytes, format_range, format_rate, format_seconds
@@ -22,10 +22,23 @@ LABEL = "SIMULATED: not a measurement"
 
 def curves_table(curves: Sequence[Curve], sizes: Sequence[int], title: str) -> Table:
     """A row for each size, a column for each setting."""
-    shown = table("!>size", *(f">{curve.label()}" for curve in curves), title=f"{title}. {LABEL}")
+    shown = table("!>size", *(f"!>{_stacked(curve.label())}" for curve in curves), title=f"{title}. {LABEL}")
+    _narrow(shown)
     for size in sizes:
         shown.add_row(format_bytes(size), *(_cell(curve, size) for curve in curves))
     return shown
+
+
+def _narrow(shown: Table) -> None:
+    if len(shown.columns) > 7:
+        shown.padding = (0, 1, 0, 0)
+
+
+def _stacked(label: str) -> str:
+    """A setting a line, a long one in two, so that many columns fit."""
+    return "\n".join(
+        word if len(word) <= 9 else word.replace(" ", "\n").replace("_", "_\n") for word in label.split(", ")
+    )
 
 
 def _cell(curve: Curve, size: int) -> str:
@@ -67,8 +80,8 @@ def _styles() -> Sequence[str]:
     return ("-o", "-s", "--^", "--v", ":d", ":x", "-.p", "-.h", "-+", "--+", ":+", "-.+")
 
 
-def save_plot(draw: object, title: str, file: Path, log_base: int = 2) -> None:
-    """One picture with sizes on the x axis; `draw` gets the axes."""
+def save_plot(draw: object, title: str, file: Path, log_base: int = 2, sizes: bool = True) -> None:
+    """One picture with sizes, or else plain numbers, on the x axis; `draw` gets the axes."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, LogLocator
@@ -81,7 +94,9 @@ def save_plot(draw: object, title: str, file: Path, log_base: int = 2) -> None:
     axes.set_xscale("log", base=log_base)
     draw(axes)  # type: ignore[operator]
     axes.xaxis.set_major_locator(LogLocator(base=log_base, numticks=12))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_bytes(int(value))))
+    axes.xaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: format_bytes(int(value)) if sizes else f"{value:,.0f}")
+    )
     axes.tick_params(axis="x", rotation=30)
     axes.grid(alpha=0.3)
     if len(axes.get_lines()) > 6:
@@ -97,7 +112,10 @@ def save_plot(draw: object, title: str, file: Path, log_base: int = 2) -> None:
 def cases_table(cases: Sequence[Case], title: str) -> Table:
     """A row for each size and number of ranks, a column for each algorithm; the fastest is marked."""
     labels = list(dict.fromkeys(case.label() for case in cases))
-    shown = table("!>GPUs", "!>size", *(f">{label}" for label in labels), "fastest", title=f"{title}. {LABEL}")
+    shown = table(
+        "!>GPUs", "!>size", *(f"!>{_stacked(label)}" for label in labels), "fastest", title=f"{title}. {LABEL}"
+    )
+    _narrow(shown)
     rows = {(case.ranks, case.size): {} for case in cases}  # type: dict[tuple[int, int], dict[str, Case]]
     for case in cases:
         rows[case.ranks, case.size][case.label()] = case
@@ -133,6 +151,24 @@ def plot_cases(cases: Sequence[Case], title: str, file: Path) -> None:
     save_plot(draw, title, file)
 
 
+def plot_crossover(cases: Sequence[Case], one: str, other: str, title: str, file: Path) -> None:
+    """The size from which on one algorithm is faster than another, over the number of GPUs; a triangle where never."""
+    found = crossovers(cases, one, other)
+    largest = max(case.size for case in cases)
+
+    def draw(axes: Axes) -> None:
+        known = [(ranks, size) for ranks, size in found.items() if size is not None]
+        axes.plot([r for r, _ in known], [s for _, s in known], "-o", label=f"{one} is faster from this size on")
+        never = [ranks for ranks, size in found.items() if size is None]
+        axes.plot(never, [largest] * len(never), "^", color="C3", label=f"{other} is faster up to this size at least")
+        axes.set_xlabel("GPUs")
+        axes.set_ylabel("size of the buffer")
+        axes.set_yscale("log", base=2)
+        axes.yaxis.set_major_formatter(lambda value, _: format_bytes(int(value)))
+
+    save_plot(draw, title, file, sizes=False)
+
+
 def plot_trace(trace: dict[str, Any], file: Path) -> None:
     """A timeline: a row for each rank or unit, a bar for each step."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -162,7 +198,8 @@ def plot_trace(trace: dict[str, Any], file: Path) -> None:
     for kind, colour in colours.items():
         axes.barh(0, 0, color=colour, label=kind)
     axes.legend(fontsize=8, loc="upper right")
-    axes.set_title(f"{trace['otherData']['title']}\n{LABEL}", fontsize=10)
+    left_out = f", first {len(shown)} of {len(rows)} rows" if len(shown) < len(rows) else ""
+    axes.set_title(f"{trace['otherData']['title']}{left_out}\n{LABEL}", fontsize=10)
     figure.savefig(file)
 
 

@@ -21,6 +21,16 @@ MOST_BYTES = 1 << 20
 NETWORKS = "switch, fat-tree(2:1), rail-optimised(1:1), dragonfly(GROUPS, ROUTERS, NODES), torus(8, 8, 16)"
 _SHAPES = {"dragonfly": (3, 3), "torus": (1, 6)}
 
+# What the core says about values that only it can check, and their keys; a group is the name of a cost.
+_SAID = {
+    "failed_links": "there is no link .*cables|all links between two switches",
+    "slow_links": "there is no link .*cables",
+    "nvlink_domain": "NVLink domain",
+    "network": "torus|dragonfly|fat tree",
+    "costs": "'([^']+)' is not a cost",
+    "nodes": "",
+}
+
 
 @dataclass
 class Cluster:
@@ -30,6 +40,19 @@ class Cluster:
     network: dict[str, Any]
     job_bytes: int = 0
     costs: dict[str, float] = field(default_factory=dict)
+    file: str = ""
+    lines: dict[str, int] = field(default_factory=dict)  # of its keys and costs
+
+    def located(self, message: str) -> str:
+        """What the core said about a value of the file, with the line of that value."""
+        if not self.file:
+            return message
+        for key, words in _SAID.items():
+            found = re.search(words, message)
+            name = found.group(1) if found and found.groups() else key
+            if found and name in self.lines:
+                return f"{self.file}, line {self.lines[name]}: {message}"
+        return f"{self.file}: {message}"
 
     @property
     def nodes(self) -> int:
@@ -162,6 +185,7 @@ class _Reader:
     def costs(self, node: Any) -> None:
         for name, value in self.pairs(node, "costs"):
             self.cluster.costs[name] = self.number(value, name, 0, 1e15)
+            self.cluster.lines[name] = value.start_mark.line + 1
 
 
 _KEYS: dict[str, Callable[[_Reader, Any], None]] = {
@@ -182,6 +206,7 @@ def parse_cluster(text: str, what: str, folder: Path | None = None) -> Cluster:
     """The cluster in `text`; machine files are relative to `folder`. Raises InputError: one line with file and line."""
     reader = _Reader(what)
     reader.folder = folder or Path()
+    reader.cluster.file = what
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
@@ -195,6 +220,7 @@ def parse_cluster(text: str, what: str, folder: Path | None = None) -> Cluster:
     for key, value in reader.pairs(root, "a cluster file"):
         if key not in _KEYS:
             raise reader.refuse(value, f"{key[:40]!r} is not a key; keys are {', '.join(_KEYS)}")
+        reader.cluster.lines[key] = value.start_mark.line + 1
         _KEYS[key](reader, value)
     if not reader.cluster.machine:
         raise InputError(f"{what}, line 1: 'nodes' is missing: write nodes: 1024 x hse-e")

@@ -21,7 +21,8 @@ FromOption = Annotated[
     ),
 ]
 MachineOption = Annotated[
-    str | None, typer.Option("--machine", metavar="NAME", help="A machine that comes with the package, like dgx-1v.")
+    str | None,
+    typer.Option("--machine", metavar="NAME|FILE", help="A machine of the package, like dgx-1v, or its description."),
 ]
 
 
@@ -30,7 +31,7 @@ def chosen_topology(from_: str | None, machine: str | None) -> _core.Topology:
     if from_ and machine:
         raise InputError("give --from or --machine, not both")
     if machine:
-        return read_machine(machine)
+        return read_topology_file(machine) if Path(machine).is_file() else read_machine(machine)
     if not from_:
         return _core.discover()
     if from_ == "-":

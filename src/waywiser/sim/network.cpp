@@ -17,19 +17,28 @@ class OneSwitch : public SwitchedNetwork {
   Crossing cross(Port from, Port to) const override { return {{out(from), into(to)}, 1}; }
 };
 
+std::unique_ptr<Network> made(const NetworkSpec& spec, FlowNetwork& links) {
+  if (spec.kind == "fat-tree" || spec.kind == "rail-optimised") return make_fat_tree(spec, links);
+  if (spec.kind == "dragonfly") return make_dragonfly(spec, links);
+  if (spec.kind == "torus") return make_torus(spec, links);
+  if (spec.kind == "switch") return std::make_unique<OneSwitch>(spec, links);
+  throw Error(ErrorKind::invalid_input, "'" + spec.kind.substr(0, 40) +
+                                            "' is no network: write switch, fat-tree, dragonfly, torus or "
+                                            "rail-optimised");
+}
+
 }  // namespace
 
 SwitchedNetwork::SwitchedNetwork(NetworkSpec spec, FlowNetwork& links) : spec_(std::move(spec)), links_(links) {
+  for (const SickLink& sick : spec_.sick) sick_[sick.index] = sick.share;
   first_ = static_cast<LinkId>(links.links());
   for (int port = 0; port < spec_.nodes * spec_.rails; ++port)
     for (int direction = 0; direction < 2; ++direction) links.add_link(spec_.port_rate);
 }
 
 LinkId SwitchedNetwork::add_cable(double port_rates) {
-  double share = 1;
-  for (const SickLink& sick : spec_.sick)
-    if (sick.index == cables_) share = sick.share;
-  ++cables_;
+  const auto sick = sick_.find(count_++);
+  const double share = sick == sick_.end() ? 1 : sick->second;
   last_failed_ = share <= 0;
   last_rate_ = spec_.port_rate * port_rates * std::max(share, dead);
   return add_direction();
@@ -68,13 +77,13 @@ std::unique_ptr<Network> make_network(const NetworkSpec& spec, FlowNetwork& link
   if (spec.nodes < 1 || spec.nodes > most_nodes || spec.rails < 1 || spec.rails > 64)
     throw Error(ErrorKind::invalid_input, "a cluster has 1 to " + std::to_string(most_nodes) + " nodes");
   if (!(spec.port_rate > 0)) throw Error(ErrorKind::invalid_input, "the nodes have no NIC with a known rate");
-  if (spec.kind == "fat-tree" || spec.kind == "rail-optimised") return make_fat_tree(spec, links);
-  if (spec.kind == "dragonfly") return make_dragonfly(spec, links);
-  if (spec.kind == "torus") return make_torus(spec, links);
-  if (spec.kind == "switch") return std::make_unique<OneSwitch>(spec, links);
-  throw Error(ErrorKind::invalid_input, "'" + spec.kind.substr(0, 40) +
-                                            "' is no network: write switch, fat-tree, dragonfly, torus or "
-                                            "rail-optimised");
+  std::unique_ptr<Network> network = made(spec, links);
+  for (const SickLink& sick : spec.sick)
+    if (sick.index >= network->cables())
+      throw Error(ErrorKind::invalid_input, "there is no link " + std::to_string(sick.index) + ": the network has " +
+                                                std::to_string(network->cables()) +
+                                                " cables between switches, counted from 0");
+  return network;
 }
 
 }  // namespace waywiser::sim

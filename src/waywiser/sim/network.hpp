@@ -28,6 +28,8 @@ class Network {
   virtual Crossing cross(Port from, Port to) const = 0;
   // Hops and switches of the tree that in-network reduction uses for one rail: every hop once.
   virtual Crossing tree_over(const std::vector<Port>& ports) const = 0;
+  // Between switches: what can be sick.
+  virtual std::size_t cables() const = 0;
 };
 
 // A sick link: the n-th hop between switches, with the share of its rate that is left.

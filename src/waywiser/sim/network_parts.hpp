@@ -12,6 +12,7 @@ class SwitchedNetwork : public Network {
  public:
   SwitchedNetwork(NetworkSpec spec, FlowNetwork& links);
   Crossing tree_over(const std::vector<Port>& ports) const override;
+  std::size_t cables() const override { return count_; }
 
  protected:
   LinkId out(Port port) const { return first_ + 2 * number(port); }
@@ -29,7 +30,8 @@ class SwitchedNetwork : public Network {
   NetworkSpec spec_;
   FlowNetwork& links_;
   LinkId first_ = 0;
-  std::size_t cables_ = 0;
+  std::map<std::size_t, double> sick_;  // share by cable
+  std::size_t count_ = 0;
   double last_rate_ = 0;
   bool last_failed_ = false;
   std::map<LinkId, bool> failed_;

@@ -7,13 +7,12 @@
 
 // UCX between two machines, as its protocols go (docs of OpenUCX, "Protocols"; UCX-Py docs for the threshold):
 //   eager, below ucx.rndv_threshold where it is faster: a copy of GPU memory into a host buffer by the cheapest that is
-//   on (BAR loads, or the
-//     copy engine; or none: the NIC reads GPU memory), the wire, at the other end a copy out of the host buffer.
+//     on (BAR loads, or the copy engine; or none: the NIC reads GPU memory), the wire, at the other end a copy out of
+//     the host buffer;
 //   rendezvous: a handshake of one round trip, then
-//     with GPUDirect RDMA (gdr=on): the NICs read and write GPU memory, over as many rails as nics says and no rail
-//     that
+//     with GPUDirect RDMA (gdr=on): the NICs read and write GPU memory, over as many rails as nics says, but none that
 //       is over 4 times slower than the best (UCX_MAX_RNDV_RAILS, UCX_MULTI_LANE_MAX_RATIO), each with a share of the
-//       bytes that goes with its slowest hop;
+//       bytes that goes with its slowest hop, and of at least ucx.rail_bytes;
 //     without: fragments of ucx.fragment bytes through host memory, copies and wire overlapped.
 //   T(n) = ucx.issue + sum of legs + ucx.overhead, and for memory of a GPU half of ucx.gpu_overhead at each end; wire:
 //   nic.hold + nic.latency + switches + n / slowest hop.
@@ -158,7 +157,9 @@ Program rendezvous(const Transfer& transfer, const Sides& sides, const std::vect
                    const std::vector<std::string>& in) {
   std::vector<std::pair<BytesPerSecond, Program>> rails;
   BytesPerSecond best = 0;
-  for (std::size_t i = 0; i < std::min(out.size(), in.size()); ++i) {
+  const auto chunks = static_cast<std::size_t>(static_cast<double>(transfer.bytes) / transfer.cost("ucx.rail_bytes"));
+  const std::size_t most = std::min({out.size(), in.size(), std::max<std::size_t>(1, chunks)});
+  for (std::size_t i = 0; i < most; ++i) {
     Program one = rail(transfer, sides, out[i], in[i]);
     BytesPerSecond rate = no_cap;
     for (const Leg& leg : one.legs) rate = std::min(rate, slowest(transfer, leg));
