@@ -11,40 +11,43 @@ import pytest
 from waywiser.cli import run
 from waywiser.errors import InputError
 from waywiser.results import recorded
-from waywiser.simulator import calibration
+from waywiser.simulator.calibration_errors import by_kind, errors, straight_lines
 from waywiser.simulator.costs import calibrated, read_costs
+from waywiser.simulator.fit import FITTED, fit
+from waywiser.simulator.measured import Measured, key_of
+from waywiser.simulator.ratio_curves import curves, ratio_at
 from waywiser.topology import load_topology
 
 MACHINE = "recorded-4xh200"
 
 
-def some(mechanism: str, pair: str) -> calibration.Measured:
+def some(mechanism: str, pair: str) -> Measured:
     profile = recorded(MACHINE).needed_profile()
     chosen = tuple(s for s in profile.series if s.path.mechanism == mechanism and s.path.pair_text == pair)
-    return calibration.Measured(load_topology(MACHINE), dataclasses.replace(profile, series=chosen))
+    return Measured(load_topology(MACHINE), dataclasses.replace(profile, series=chosen))
 
 
 def test_fitting_half_of_the_sizes_helps_for_the_other_half() -> None:
     measured = some("copy_engine", "gpu0>gpu1")
-    start = dict.fromkeys(calibration.FITTED["copy_engine"], 2e-06) | {"pcie.share": 0.5, "copy.peer_rate": 0}
+    start = dict.fromkeys(FITTED["copy_engine"], 2e-06) | {"pcie.share": 0.5, "copy.peer_rate": 0}
     bad = {"copy.issue_peer": 2e-5, "copy.hold_peer": 2e-5}
-    values = calibration.fit(measured, start | bad, 0, lambda *_: None)
-    before = calibration.errors(measured, measured.predict(bad), 1)
-    after = calibration.errors(measured, measured.predict(values), 1)
+    values = fit(measured, start | bad, 0, lambda *_: None)
+    before = errors(measured, measured.predict(bad), 1)
+    after = errors(measured, measured.predict(values), 1)
     assert after["median"] < 0.15 < before["median"]
 
 
 def test_curves_take_what_the_costs_leave() -> None:
     measured = some("sm_copy", "gpu0>gpu1")
     predicted = measured.predict({"kernel.issue": 1e-6})
-    curves = calibration.curves(measured, predicted, 0)
-    left = calibration.errors(measured, predicted, 1)["median"]
-    assert calibration.errors(measured, predicted, 1, curves)["median"] < min(0.1, left)
+    kept = curves(measured, predicted, 0)
+    left = errors(measured, predicted, 1)["median"]
+    assert errors(measured, predicted, 1, kept)["median"] < min(0.1, left)
 
 
 def test_ratio_at() -> None:
     curve = [(16, 2.0), (256, 1.0)]
-    found = [calibration.ratio_at(curve, size) for size in (1, 16, 64, 256, 1 << 20)]
+    found = [ratio_at(curve, size) for size in (1, 16, 64, 256, 1 << 20)]
     assert found == pytest.approx([2, 2, 2**0.5, 1, 1])
 
 
@@ -54,18 +57,18 @@ def test_a_point_that_was_disturbed_does_not_bend_its_curve() -> None:
     series = measured.series[0]
     points = tuple(dataclasses.replace(series.points[i], bytes=s, seconds=r) for i, (s, r) in enumerate(ratios))
     measured.series = [dataclasses.replace(series, points=points)]
-    key = calibration.key_of(series)
-    found = calibration.curves(measured, {key: {size: 1.0 for size, _ in ratios}}, None)
+    key = key_of(series)
+    found = curves(measured, {key: {size: 1.0 for size, _ in ratios}}, None)
     assert found[key] == [(1, 1.0), (2, 1.1), (4, 1.3), (8, 1.3), (16, 1.2)]
 
 
 def test_errors_are_told_by_kind_of_path() -> None:
     measured = some("sm_copy", "gpu0>gpu1")
     predicted = measured.predict({})
-    kinds = calibration.by_kind(measured, predicted, 1, calibration.curves(measured, predicted, 0))
+    kinds = by_kind(measured, predicted, 1, curves(measured, predicted, 0))
     assert list(kinds) == ["sm_copy gpu0>gpu1"]
-    assert kinds["sm_copy gpu0>gpu1"]["points"] == calibration.errors(measured, predicted, 1)["points"]
-    assert calibration.straight_lines(measured, 1)["points"] == kinds["sm_copy gpu0>gpu1"]["points"]
+    assert kinds["sm_copy gpu0>gpu1"]["points"] == errors(measured, predicted, 1)["points"]
+    assert straight_lines(measured, 1)["points"] == kinds["sm_copy gpu0>gpu1"]["points"]
 
 
 def test_recorded_machine_is_predicted(tmp_path: Path) -> None:
