@@ -41,22 +41,31 @@ def bar(title: str) -> Iterator[Show]:
     )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title, total=None, left="")
+        start = time.monotonic()
 
         def show(done: int, total: int, seconds_left: float, label: str) -> None:
-            left = Text(f"{_left(seconds_left)}  {clean(label)}").plain.replace("[", r"\[")
+            told = _left(seconds_left, done, total, time.monotonic() - start)
+            left = Text(f"{told[2:]}  {clean(label)}").plain.replace("[", r"\[")
             progress.update(task, completed=done, total=total or None, left=left[: max(10, console.width - 60)])
 
         yield show
 
 
-def _left(seconds: float) -> str:
+def _left(seconds: float, done: int, total: int, gone: float) -> str:
+    """From the budget; without one, from how long the steps so far took, if there are any."""
+    about = ", at most"
+    if seconds <= 0 and done == 0:
+        return ""
+    if seconds <= 0 and 0 < done < total:
+        about, seconds = ", about", gone * (total - done) / done
     whole = max(0, round(seconds))
-    return f"at most {whole // 60}:{whole % 60:02d} left"
+    return f"{about} {whole // 60}:{whole % 60:02d} left"
 
 
 def lines(title: str, clock: Callable[[], float] = time.monotonic) -> Show:
     """A line for each tenth of the steps, and after ten seconds without one."""
-    tenth, said = -1, clock()
+    tenth, start = -1, clock()
+    said = start
 
     def show(done: int, total: int, seconds_left: float, label: str) -> None:
         nonlocal tenth, said
@@ -64,6 +73,6 @@ def lines(title: str, clock: Callable[[], float] = time.monotonic) -> Show:
         if now == tenth and clock() - said < _LONGEST_SILENCE:
             return
         tenth, said = now, clock()
-        say(f"{title}: step {done} of {total}, {_left(seconds_left)}  {clean(label)}")
+        say(f"{title}: step {done} of {total}{_left(seconds_left, done, total, clock() - start)}  {clean(label)}")
 
     return show
