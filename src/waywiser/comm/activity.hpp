@@ -18,6 +18,10 @@ class Activity {
   virtual std::string progress_text() const = 0;
   // It will not be completed: lets go of the caller's memory.
   virtual void abandon() noexcept = 0;
+  // False: it goes on by itself; advance() is only to be asked.
+  virtual bool needs_turns() const noexcept { return true; }
+
+  bool under_way = false;  // the session's
 };
 
 }  // namespace waywiser

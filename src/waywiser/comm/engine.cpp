@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/tag.hpp"
 
 namespace waywiser {
 namespace {
@@ -26,7 +27,8 @@ std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank
 
 }  // namespace
 
-Engine::Engine(std::size_t ranks) : functions_(ucx_library().functions()), context_(ranks) {
+Engine::Engine(std::size_t ranks)
+    : functions_(ucx_library().functions()), context_(ranks), shorts_(ranks, matched_bits) {
   ucp_worker_params_t parameters{};
   parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -59,6 +61,7 @@ std::vector<std::byte> Engine::address() const {
 void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
   for (const Introduction& other : ranks)
     peers_.push_back({this, other.rank, other.machine_id == ranks[me].machine_id, other.address});
+  peers_have_mailboxes_ = shorts_.introduce(ranks, me);
 }
 
 // A peer of this machine that dies is known by its life-line; only between machines does UCX watch the connection too,
@@ -106,13 +109,52 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
   message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag, &parameters);
   if (UCS_PTR_IS_ERR(message.request))
     check(UCS_PTR_STATUS(std::exchange(message.request, nullptr)), "send to " + rank_text(peer));
+  if (message.request != nullptr) ++with_ucx_;
+}
+
+void Engine::send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message) {
+  if (!shorts_.reaches(peer, bytes)) return send(peer, tag, data, bytes, message);
+  message.receiving = false;
+  message.peer = peer;
+  message.tag = tag;
+  message.from = static_cast<const std::byte*>(data);
+  message.bytes = bytes;
+  shorts_.send(message);
+}
+
+void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message) {
+  message.peer = peer;
+  message.tag = tag;
+  message.bytes = bytes;
+  if (!shorts_.reaches(peer, bytes)) {
+    receive(tag, matched_bits, data, bytes, message);
+    if (shorts_.reaches(peer, 0) && message.request != nullptr) shorts_.list(message);
+    return;
+  }
+  message.receiving = true;
+  message.into = static_cast<std::byte*>(data);
+  shorts_.receive(message);
+}
+
+std::optional<std::string> Engine::wrong_length() const {
+  if (const auto found = shorts_.too_short())
+    return unlike(found->second, found->first->tag, found->first->bytes, source_of(found->first->tag));
+  for (const Message* one : shorts_.awaited()) {
+    ucp_tag_recv_info_t info{};
+    if (functions_.tag_probe_nb(worker_, one->tag, matched_bits, 0, &info) != nullptr)
+      return unlike(info, one->tag, one->bytes, source_of(one->tag));
+  }
+  return {};
 }
 
 void Engine::receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message) {
   static const ucp_request_param_t parameters = always_a_request();
   message.receiving = true;
   message.request = functions_.tag_recv_nbx(worker_, data, bytes, tag, mask, &parameters);
-  if (!UCS_PTR_IS_ERR(message.request)) return;
+  if (!UCS_PTR_IS_ERR(message.request)) {
+    ++with_ucx_;
+    return;
+  }
   const ucs_status_t status = UCS_PTR_STATUS(std::exchange(message.request, nullptr));
   if (status != UCS_ERR_MESSAGE_TRUNCATED) check(status, "receive");
 }
@@ -122,6 +164,8 @@ bool Engine::test_request(Message& message) {
                                                 : functions_.request_check_status(message.request);
   if (status == UCS_INPROGRESS) return false;
   functions_.request_free(std::exchange(message.request, nullptr));
+  --with_ucx_;
+  if (message.listed) shorts_.unlist(message);
   // What came says how long it is: whoever asked compares.
   if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED)
     check(status, message.receiving ? "receive" : "send to " + rank_text(message.peer));
@@ -129,7 +173,10 @@ bool Engine::test_request(Message& message) {
 }
 
 void Engine::cancel(Message& message) noexcept {
+  shorts_.cancel(message);
   if (message.request == nullptr) return;
+  --with_ucx_;
+  if (message.listed) shorts_.unlist(message);
   functions_.request_cancel(worker_, message.request);
   functions_.request_free(std::exchange(message.request, nullptr));
 }

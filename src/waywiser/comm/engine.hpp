@@ -6,20 +6,12 @@
 #include <vector>
 
 #include "waywiser/comm/introduction.hpp"
-#include "waywiser/transport/ucx/ucx_worker.hpp"
+#include "waywiser/comm/short_messages.hpp"
 
 namespace waywiser {
 
-// One message on its way, or its result. Kept by whoever started it until test() says that it is complete.
-struct Message {
-  UcxRequest request = nullptr;  // nullptr: complete
-  bool receiving = false;
-  std::uint32_t peer = 0;
-  ucp_tag_recv_info_t info{};  // of a receive, when complete
-};
-
-// UCX between this rank and all others, endpoints made when they are needed. Used by one thread; nothing moves unless
-// it calls progress().
+// What moves messages between this rank and all others: UCX, endpoints made when they are needed, and the mailboxes of
+// this machine. Used by one thread; nothing moves unless it calls progress().
 class Engine {
  public:
   explicit Engine(std::size_t ranks);
@@ -32,12 +24,30 @@ class Engine {
   // Who the others are; `me` among them.
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
 
-  unsigned progress() { return functions_.worker_progress(worker_); }
+  std::string mailbox() const { return shorts_.offer(); }
+
+  // UCX gets fewer turns while it has nothing to do for a message.
+  void progress() {
+    if (!peers_have_mailboxes_) {
+      functions_.worker_progress(worker_);
+      return;
+    }
+    const bool moved = shorts_.progress();
+    const bool can_wait = with_ucx_ == 0 && shorts_.awaits_any();
+    if (can_wait && (moved || ++turns_without_ucx_ % turns_of_ucx != 0)) return;
+    functions_.worker_progress(worker_);
+  }
+  // A message whose length its receiver knows: short ones take the mailbox where there is one.
+  void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message);
+  void receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message);
+  // Of an awaited message of known length: another one with its tag has come the other way, so its length is wrong.
+  std::optional<std::string> wrong_length() const;
+  // By UCX, whatever the length.
   void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message);
   void receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message);
   // True: complete. A receive of a longer message throws invalid_input; everything else that goes wrong io, naming the
   // peer.
-  bool test(Message& message) { return message.request == nullptr || test_request(message); }
+  bool test(Message& message) { return !message.waiting && (message.request == nullptr || test_request(message)); }
   // For messages that are given up.
   void cancel(Message& message) noexcept;
 
@@ -73,6 +83,11 @@ class Engine {
   std::vector<Peer> peers_;
   const Peer* broken_ = nullptr;
   bool unclosed_ = false;
+  static constexpr unsigned turns_of_ucx = 16;
+  ShortMessages shorts_;
+  bool peers_have_mailboxes_ = false;
+  unsigned turns_without_ucx_ = 0;
+  std::size_t with_ucx_ = 0;  // messages
   std::function<void(const std::string&)> explainer_;
 };
 

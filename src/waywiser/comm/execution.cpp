@@ -84,14 +84,15 @@ void Execution::start_receive(const Step& step, std::byte* arrival) {
   pending.tag = members_->tag(step.peer, call_.sequence, call_);
   pending.arrival = step.kind == StepKind::receive_reduce ? arrival : nullptr;
   std::byte* into = pending.arrival != nullptr ? pending.arrival : write(step.destination);
-  session_.engine().receive(pending.tag, matched_bits, into, bytes(step.destination), pending.message);
+  session_.engine().receive_sized(members_->peer(step.peer), pending.tag, into, bytes(step.destination),
+                                  pending.message);
 }
 
 void Execution::start_send(const Step& step) {
   Pending& pending = pending_.emplace_back();
   pending.step = &step;
-  session_.engine().send(members_->peer(step.peer), members_->tag(members_->rank, call_.sequence, call_),
-                         read(step.source), bytes(step.source), pending.message);
+  session_.engine().send_sized(members_->peer(step.peer), members_->tag(members_->rank, call_.sequence, call_),
+                               read(step.source), bytes(step.source), pending.message);
 }
 
 void Execution::work_locally(const Step& step) {

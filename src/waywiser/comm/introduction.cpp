@@ -9,6 +9,7 @@ namespace waywiser {
 namespace {
 
 constexpr std::size_t longest_text = 512;
+constexpr std::size_t longest_cores = 4096;
 constexpr std::size_t longest_address = 64 << 10;
 
 std::string link_target(const char* link) {
@@ -31,6 +32,8 @@ void write(WireWriter& writer, const Introduction& introduction) {
   writer.number(introduction.process);
   writer.block(introduction.address);
   writer.text(introduction.channel);
+  writer.text(introduction.cores);
+  writer.text(introduction.mailbox);
 }
 
 Introduction read_introduction(WireReader& reader) {
@@ -45,6 +48,8 @@ Introduction read_introduction(WireReader& reader) {
   const auto address = reader.block(longest_address);
   introduction.address.assign(address.begin(), address.end());
   introduction.channel = reader.text(longest_text);
+  introduction.cores = reader.text(longest_cores);
+  introduction.mailbox = reader.text(longest_text);
   return introduction;
 }
 

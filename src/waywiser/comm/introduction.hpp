@@ -18,6 +18,8 @@ struct Introduction {
   std::uint64_t process = 0;
   std::vector<std::byte> address;  // of its UCX worker
   std::string channel;             // socket for file descriptors, between ranks of one machine
+  std::string cores;               // that it may run on
+  std::string mailbox;             // what Mailbox offers; empty: none
 };
 
 void write(WireWriter& writer, const Introduction& introduction);

@@ -7,12 +7,14 @@
 #include <charconv>
 #include <cmath>
 #include <exception>
+#include <iterator>
 #include <thread>
 #include <utility>
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/version.hpp"
+#include "waywiser/comm/cores.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
 #include "waywiser/comm/rank_status.hpp"
 
@@ -48,12 +50,6 @@ JoinOptions with_launch(JoinOptions options) {
   return options;
 }
 
-std::size_t cores_of_this_process() {
-  cpu_set_t cores;
-  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return std::thread::hardware_concurrency();
-  return static_cast<std::size_t>(CPU_COUNT(&cores));
-}
-
 }  // namespace
 
 Session::Session(const JoinOptions& options)
@@ -68,9 +64,8 @@ Session::Session(const JoinOptions& options)
   engine_.introduce(lifeline_->ranks(), static_cast<std::uint32_t>(rank_));
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });
   exceptions_ = std::uncaught_exceptions();
-  std::size_t here = 0;
-  for (int other = 0; other < size(); ++other) here += same_machine(other) ? 1 : 0;
-  turns_between_looks_ = here > cores_of_this_process() ? looks_when_crowded : looks_when_alone;
+  const bool crowded = is_crowded(lifeline_->ranks(), static_cast<std::size_t>(rank_));
+  turns_between_looks_ = crowded ? looks_when_crowded : looks_when_alone;
 }
 
 Session::~Session() {
@@ -93,6 +88,8 @@ Introduction Session::introduce(const Launch& launch) const {
   mine.host = host_name();
   mine.process = static_cast<std::uint64_t>(::getpid());
   mine.address = engine_.address();
+  mine.cores = cores_of_this_process();
+  mine.mailbox = engine_.mailbox();
   return mine;
 }
 
@@ -142,6 +139,7 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
     watch.tell_at = now + unusual_wait;
   }
   if (now > watch.tell_at) {
+    if (const auto why = engine_.wrong_length()) fail(ErrorKind::invalid_input, text(call) + ": " + *why);
     lifeline_->tell_waiting(call);
     waiting_since_.store(watch.started, std::memory_order_relaxed);
     watch.tell_at = now + unusual_wait;
@@ -179,23 +177,41 @@ void Session::throw_failure(const std::string& why) {
 }
 
 void Session::start(std::shared_ptr<Activity> operation) {
-  if (!operation->advance()) under_way_.push_back(std::move(operation));
+  if (operation->advance()) return;
+  operation->under_way = true;
+  auto& list = operation->needs_turns() ? under_way_ : by_themselves_;
+  list.push_back(std::move(operation));
+  if (by_themselves_.size() >= forget_at_) forget_complete();
 }
 
-bool Session::is_under_way(const Activity& operation) const {
-  return std::ranges::any_of(under_way_, [&](const auto& known) { return known.get() == &operation; });
+// The list is kept for those that fail: what it holds of complete ones is not more than of others.
+void Session::forget_complete() {
+  std::erase_if(by_themselves_, [this](const auto& operation) { return !is_under_way(*operation); });
+  forget_at_ = std::max(first_forget, 2 * by_themselves_.size());
 }
 
+// An operation that fails throws; the list is empty then, and what was in it lives on.
 void Session::advance_all() {
-  // An operation that fails throws; the list is cleared on the way.
-  const std::vector<std::shared_ptr<Activity>> all = under_way_;
-  for (const auto& operation : all)
-    if (operation->advance()) std::erase(under_way_, operation);
+  for (std::size_t i = 0; i < under_way_.size();) {
+    Activity& operation = *under_way_[i];
+    if (!operation.advance()) {
+      ++i;
+      continue;
+    }
+    operation.under_way = false;
+    under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 void Session::abandon_all() noexcept {
-  for (const auto& operation : under_way_) operation->abandon();
-  under_way_.clear();
+  for (auto* list : {&under_way_, &by_themselves_}) {
+    for (const auto& operation : *list) {
+      if (operation->under_way) operation->abandon();
+      operation->under_way = false;
+    }
+    std::ranges::move(*list, std::back_inserter(abandoned_));
+    list->clear();
+  }
 }
 
 }  // namespace waywiser

@@ -87,7 +87,11 @@ class Session {
   }
   // Gets turns whenever this rank waits for anything.
   void start(std::shared_ptr<Activity> operation);
-  bool is_under_way(const Activity& operation) const;
+  // Asks one that goes on by itself.
+  bool is_under_way(Activity& operation) {
+    if (operation.under_way && !operation.needs_turns() && operation.advance()) operation.under_way = false;
+    return operation.under_way;
+  }
   // All ranks hear of it.
   [[noreturn]] void fail(ErrorKind kind, const std::string& why);
 
@@ -110,6 +114,7 @@ class Session {
   [[noreturn]] static void throw_closed();
   void explain(const std::string& problem);
   void advance_all();
+  void forget_complete();
   void abandon_all() noexcept;
   Introduction introduce(const Launch& launch) const;
   std::function<std::string()> describer(const Introduction& mine, const std::string& job) const;
@@ -124,7 +129,10 @@ class Session {
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
   bool closed_ = false;
-  std::vector<std::shared_ptr<Activity>> under_way_;
+  // Those that need turns; the others, with some that are complete; all that were given up.
+  std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
+  std::size_t forget_at_ = first_forget;
+  static constexpr std::size_t first_forget = 256;
 };
 
 }  // namespace waywiser

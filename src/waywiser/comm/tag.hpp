@@ -23,6 +23,9 @@ constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, s
          (static_cast<ucp_tag_t>(call.root) & 0xff);
 }
 
+// The rank of the sender in its group.
+constexpr int source_of(ucp_tag_t tag) { return static_cast<int>(tag >> 36 & 0x7fff); }
+
 // What is wrong with a message that came for a receive of `bytes` with the tag `expected`; `source` is its rank.
 std::optional<std::string> unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source);
 

@@ -13,12 +13,12 @@ class Transfer : public Activity {
       : session_(session), call_(call), source_(source), bytes_(bytes) {}
 
   void send(const Members& members, int to, int tag, const std::byte* data) {
-    session_.engine().send(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data, bytes_,
-                           message_);
+    session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,
+                                 bytes_, message_);
   }
   void receive(const Members& members, int tag, std::byte* data) {
     expected_ = members.tag(source_, static_cast<unsigned>(tag), as_send());
-    session_.engine().receive(expected_, matched_bits, data, bytes_, message_);
+    session_.engine().receive_sized(members.peer(source_), expected_, data, bytes_, message_);
   }
 
   bool advance() override {
@@ -33,6 +33,8 @@ class Transfer : public Activity {
     return message_.receiving ? "0 of " + std::to_string(bytes_) + " bytes arrived"
                               : std::to_string(bytes_) + " bytes have not been taken";
   }
+  // Not the short ones: they must be cheap to keep under way.
+  bool needs_turns() const noexcept override { return message_.receiving && bytes_ > longest_short; }
   void abandon() noexcept override { session_.engine().cancel(message_); }
 
  private:

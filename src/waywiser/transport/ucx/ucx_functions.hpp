@@ -23,6 +23,7 @@ struct UcxFunctions {
   decltype(&ucp_ep_close_nbx) ep_close_nbx = nullptr;
   decltype(&ucp_tag_send_nbx) tag_send_nbx = nullptr;
   decltype(&ucp_tag_recv_nbx) tag_recv_nbx = nullptr;
+  decltype(&ucp_tag_probe_nb) tag_probe_nb = nullptr;
   decltype(&ucp_tag_recv_request_test) tag_recv_request_test = nullptr;
   decltype(&ucp_request_check_status) request_check_status = nullptr;
   decltype(&ucp_request_cancel) request_cancel = nullptr;

@@ -72,6 +72,7 @@ std::string find_functions(const DynamicLibrary& library, UcxFunctions& function
   find(functions.ep_close_nbx, "ucp_ep_close_nbx");
   find(functions.tag_send_nbx, "ucp_tag_send_nbx");
   find(functions.tag_recv_nbx, "ucp_tag_recv_nbx");
+  find(functions.tag_probe_nb, "ucp_tag_probe_nb");
   find(functions.tag_recv_request_test, "ucp_tag_recv_request_test");
   find(functions.request_check_status, "ucp_request_check_status");
   find(functions.request_cancel, "ucp_request_cancel");

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace waywiser {
+
+// One direction between two ranks of a machine: a ring of cache lines in memory that both have mapped, with one writer
+// and one reader. A message stands in one piece of whole lines; the first word of a line is 0 unless one begins there.
+inline constexpr std::size_t line_bytes = 64, lane_lines = 512;
+inline constexpr std::size_t longest_short = 2048;
+
+struct alignas(line_bytes) Line {
+  std::array<std::byte, line_bytes> bytes;
+};
+
+struct LaneMemory {
+  alignas(line_bytes) std::atomic<std::uint64_t> taken;  // lines that the reader is done with
+  alignas(line_bytes) std::array<Line, lane_lines> lines;
+};
+
+// What a message begins with; its bytes follow.
+struct LaneHead {
+  enum State : std::uint32_t { nothing, message, rest_unused };
+  std::uint32_t state;
+  std::uint32_t bytes;
+  std::uint64_t tag;
+};
+static_assert(sizeof(LaneHead) == 16 && std::atomic_ref<std::uint32_t>::is_always_lock_free);
+
+class LaneWriter {
+ public:
+  explicit LaneWriter(LaneMemory* memory = nullptr) : memory_(memory) {}
+  explicit operator bool() const noexcept { return memory_ != nullptr; }
+
+  // False: there is no room until the reader has taken more.
+  bool write(std::uint64_t tag, const std::byte* data, std::size_t bytes) noexcept {
+    const std::size_t lines = (sizeof(LaneHead) + bytes + line_bytes - 1) / line_bytes;
+    const std::size_t to_end = lane_lines - written_ % lane_lines;
+    if (!has_room(lines <= to_end ? lines : to_end + lines)) return false;
+    if (lines > to_end) {
+      publish(head(), LaneHead::rest_unused);
+      written_ += to_end;
+    }
+    LaneHead* begin = head();
+    begin->bytes = static_cast<std::uint32_t>(bytes);
+    begin->tag = tag;
+    if (bytes != 0) std::memcpy(begin + 1, data, bytes);
+    publish(begin, LaneHead::message);
+    written_ += lines;
+    return true;
+  }
+
+ private:
+  bool has_room(std::size_t lines) noexcept {
+    if (written_ + lines - taken_ <= lane_lines) return true;
+    taken_ = memory_->taken.load(std::memory_order_acquire);
+    return written_ + lines - taken_ <= lane_lines;
+  }
+  LaneHead* head() noexcept { return reinterpret_cast<LaneHead*>(&memory_->lines[written_ % lane_lines]); }
+  static void publish(LaneHead* head, LaneHead::State state) noexcept {
+    std::atomic_ref(head->state).store(state, std::memory_order_release);
+  }
+
+  LaneMemory* memory_;
+  std::uint64_t written_ = 0, taken_ = 0;
+};
+
+class LaneReader {
+ public:
+  explicit LaneReader(LaneMemory* memory = nullptr) : memory_(memory) {}
+  explicit operator bool() const noexcept { return memory_ != nullptr; }
+
+  // The next message, until pop(); nullptr when there is none.
+  const LaneHead* peek() noexcept {
+    LaneHead* begin = head();
+    const std::uint32_t state = std::atomic_ref(begin->state).load(std::memory_order_acquire);
+    if (state == LaneHead::nothing) return nullptr;
+    if (state == LaneHead::message) return begin;
+    take(lane_lines - read_ % lane_lines);
+    return peek();
+  }
+  void pop() noexcept { take((sizeof(LaneHead) + head()->bytes + line_bytes - 1) / line_bytes); }
+
+ private:
+  LaneHead* head() noexcept { return reinterpret_cast<LaneHead*>(&memory_->lines[read_ % lane_lines]); }
+  void take(std::size_t lines) noexcept {
+    for (std::size_t i = 0; i < lines; ++i, ++read_) head()->state = LaneHead::nothing;
+    memory_->taken.store(read_, std::memory_order_release);
+  }
+
+  LaneMemory* memory_;
+  std::uint64_t read_ = 0;
+};
+
+}  // namespace waywiser

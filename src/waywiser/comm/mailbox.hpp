@@ -1,0 +1,37 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "waywiser/comm/introduction.hpp"
+#include "waywiser/comm/lane.hpp"
+#include "waywiser/device/mapping.hpp"
+
+namespace waywiser {
+
+// Memory of one rank into which the others of its machine write short messages: a lane for each.
+class Mailbox {
+ public:
+  // Nothing is there when there are too many ranks, or others could not open it: see offer().
+  explicit Mailbox(std::size_t ranks);
+
+  // For the introduction: what others need to open it. Empty: nothing is there.
+  std::string offer() const;
+  // Both have one, and each can open the other's.
+  static bool agreed(const Introduction& one, const Introduction& other);
+  // The lane from `rank` to this one.
+  LaneMemory* from(std::size_t rank) const;
+  // The lane from this rank, `me`, to another, which has agreed. Throws unavailable.
+  LaneMemory* open(const Introduction& other, std::size_t me);
+
+ private:
+  static LaneMemory* lane(const Mapping& mapping, std::size_t rank);
+
+  std::size_t ranks_;
+  Descriptor file_;
+  Mapping mine_;
+  std::map<std::uint32_t, Mapping> others_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,148 @@
+#include "waywiser/comm/short_messages.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+
+void ShortMessages::Queue::append(Message& message) noexcept {
+  message.next = nullptr;
+  (first == nullptr ? first : last->next) = &message;
+  last = &message;
+}
+
+bool ShortMessages::Queue::remove(const Message& message) noexcept {
+  Message* before = nullptr;
+  for (Message* one = first; one != nullptr; before = std::exchange(one, one->next)) {
+    if (one != &message) continue;
+    (before == nullptr ? first : before->next) = one->next;
+    if (last == one) last = before;
+    return true;
+  }
+  return false;
+}
+
+bool ShortMessages::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
+  for (const Introduction& other : ranks) {
+    if (other.rank == me || !Mailbox::agreed(ranks[me], other)) continue;
+    routes_[other.rank].writer = LaneWriter(mailbox_.open(other, me));
+    routes_[other.rank].reader = LaneReader(mailbox_.from(other.rank));
+    peers_.push_back(other.rank);
+  }
+  return !peers_.empty();
+}
+
+void ShortMessages::send(Message& message) {
+  Route& route = routes_[message.peer];
+  if (route.sends.first == nullptr && route.writer.write(message.tag, message.from, message.bytes)) return;
+  message.waiting = true;
+  route.sends.append(message);
+}
+
+void ShortMessages::receive(Message& message) {
+  Route& route = routes_[message.peer];
+  const auto fits = [&](const Early& early) { return ((early.tag ^ message.tag) & mask_) == 0; };
+  if (!route.early.empty()) {
+    const auto found = std::ranges::find_if(route.early, fits);
+    if (found != route.early.end()) {
+      complete(message, found->tag, found->data.data(), found->data.size());
+      route.early.erase(found);
+      return;
+    }
+  }
+  message.waiting = true;
+  ++awaited_;
+  route.receives.append(message);
+  poll(route);
+}
+
+// A longer message than was asked for says how long it is: whoever asked compares.
+void ShortMessages::complete(Message& message, ucp_tag_t tag, const std::byte* data, std::size_t bytes) noexcept {
+  if (bytes != 0) std::memcpy(message.into, data, std::min(bytes, message.bytes));
+  message.info.sender_tag = tag;
+  message.info.length = bytes;
+  message.waiting = false;
+}
+
+void ShortMessages::deliver(Route& route, const LaneHead& head) {
+  const auto* data = reinterpret_cast<const std::byte*>(&head + 1);
+  if (head.bytes > longest_short)
+    throw Error(ErrorKind::io, "a mailbox holds a message of " + std::to_string(head.bytes) + " bytes");
+  Message* one = route.receives.first;
+  while (one != nullptr && ((one->tag ^ head.tag) & mask_) != 0) one = one->next;
+  if (one == nullptr) {
+    route.early.push_back({head.tag, {data, data + head.bytes}});
+    return;
+  }
+  route.receives.remove(*one);
+  --awaited_;
+  complete(*one, head.tag, data, head.bytes);
+}
+
+bool ShortMessages::poll(Route& route) {
+  bool moved = false;
+  while (const LaneHead* head = route.reader.peek()) {
+    deliver(route, *head);
+    route.reader.pop();
+    moved = true;
+  }
+  return moved;
+}
+
+bool ShortMessages::send_again(Route& route) {
+  bool moved = false;
+  while (Message* first = route.sends.first) {
+    if (!route.writer.write(first->tag, first->from, first->bytes)) break;
+    route.sends.remove(*first);
+    first->waiting = false;
+    moved = true;
+  }
+  return moved;
+}
+
+bool ShortMessages::progress() {
+  bool moved = false;
+  for (const std::uint32_t peer : peers_) {
+    Route& route = routes_[peer];
+    if (poll(route)) moved = true;
+    if (route.sends.first != nullptr && send_again(route)) moved = true;
+  }
+  return moved;
+}
+
+void ShortMessages::cancel(Message& message) noexcept {
+  if (!std::exchange(message.waiting, false)) return;
+  Route& route = routes_[message.peer];
+  if (message.receiving && route.receives.remove(message)) --awaited_;
+  if (!message.receiving) route.sends.remove(message);
+}
+
+void ShortMessages::list(Message& longer) noexcept {
+  longer.listed = true;
+  longer_.append(longer);
+}
+
+void ShortMessages::unlist(Message& longer) noexcept {
+  longer.listed = false;
+  longer_.remove(longer);
+}
+
+std::vector<const Message*> ShortMessages::awaited() const {
+  std::vector<const Message*> all;
+  for (const std::uint32_t peer : peers_)
+    for (const Message* one = routes_[peer].receives.first; one != nullptr; one = one->next) all.push_back(one);
+  return all;
+}
+
+std::optional<std::pair<const Message*, ucp_tag_recv_info_t>> ShortMessages::too_short() const {
+  for (const Message* one = longer_.first; one != nullptr; one = one->next)
+    for (const Early& early : routes_[one->peer].early)
+      if (((early.tag ^ one->tag) & mask_) == 0)
+        return std::pair(one, ucp_tag_recv_info_t{early.tag, early.data.size()});
+  return {};
+}
+
+}  // namespace waywiser
