@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from waywiser.apply.memory_policy import prefer_memory
 from waywiser.errors import InputError
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Job:
     """What the ranks of one job are told. `places`: the host of each; None: all are here.
 
     `results`: where the settings are that each rank gets on its node, bound to its CPUs; None: it is started as it is.
+    `bind`: whether it is bound.
     """
 
     command: Sequence[str]
@@ -75,6 +77,7 @@ class Job:
     ssh: Sequence[str] = ("ssh", "-o", "BatchMode=yes")
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
     name: str = field(default_factory=lambda: secrets.token_hex(8))
+    bind: bool = True
 
     def variables(self, rank: int) -> dict[str, str]:
         """The environment of a rank, the secret left out."""
@@ -149,11 +152,14 @@ class Launcher:
         """Children have the CPUs of who starts them."""
         environment = dict(os.environ) | variables
         mine = os.sched_getaffinity(0)
+        setup: RankSetup | None = None
         if self._job.results is not None:
             setups = self._setups(self._job.results, int(variables["WAYWISER_LOCAL_SIZE"]))
             setup = setups[int(variables["WAYWISER_LOCAL_RANK"])]
             environment = setup.environment(environment)
             os.sched_setaffinity(0, setup.cpus or mine)
+            if setup.memory is not None:
+                prefer_memory(setup.memory)
         try:
             return subprocess.Popen(
                 self._job.command,
@@ -165,13 +171,15 @@ class Launcher:
             )
         finally:
             os.sched_setaffinity(0, mine)
+            if setup is not None and setup.memory is not None:
+                prefer_memory(None)
 
     def _setups(self, results: Path, size: int) -> list[RankSetup]:
         """Of all ranks of this machine: looking at it once is enough."""
         if self._made is None:
             from waywiser.apply.start_rank import say_why, setups_here
 
-            self._made = setups_here(results, [(rank, size) for rank in range(size)], os.environ)
+            self._made = setups_here(results, [(rank, size) for rank in range(size)], os.environ, self._job.bind)
             say_why(self._made[0])
         return self._made
 
@@ -182,7 +190,7 @@ class Launcher:
         if self._job.results is not None:
             from waywiser.apply.start_rank import command_for
 
-            command = command_for(self._job.results, command)
+            command = command_for(self._job.results, command, self._job.bind)
         program = f"exec env {settings} {shlex.join(command)} </dev/null"
         script = f"cd {shlex.quote(os.getcwd())} && IFS= read -r WAYWISER_SECRET && export WAYWISER_SECRET && {program}"
         process = subprocess.Popen(

@@ -21,6 +21,7 @@ from waywiser.doctor.variables import harmful
 class RankSetup:
     """`variables` to set, `removed` ones with the reason, CPUs to be bound to; `gpu` and `nic` by id, "" for none.
 
+    `memory`: the NUMA node whose memory is preferred; None where there is one only, or it is not known.
     `why` says each decision in a line.
     """
 
@@ -30,6 +31,7 @@ class RankSetup:
     gpu: str
     nic: str
     why: tuple[str, ...]
+    memory: int | None = None
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """The environment for the program."""
@@ -45,9 +47,11 @@ def setup_for(
     environment: Mapping[str, str],
     allowed: set[int],
     targets: tuple[str, ...] = TARGETS,
+    bind: bool = True,
 ) -> RankSetup:
     """The set-up of one of `local_size` ranks of this node. What the user has set stays, unless it is harmful.
 
+    Without `bind` CPUs, memory and NIC are left alone.
     Without settings (a machine that was never tuned) there is binding and nothing else.
     """
     why: list[str] = []
@@ -64,10 +68,13 @@ def setup_for(
     gpu, nic, near = _place(topology, local_rank, why)
     if gpu and "CUDA_DEVICE_ORDER" not in environment:
         variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    if not bind:
+        why.append("binding is off")
+        return RankSetup(variables, removed, (), gpu, "", tuple(why))
     if nic and settings and "UCX_NET_DEVICES" not in environment:
         variables.setdefault("UCX_NET_DEVICES", f"{topology.device(nic).name}:1")
     bound = _share(topology, near & allowed or allowed, local_rank, local_size, gpu)
-    return RankSetup(variables, removed, bound, gpu, nic, tuple(why))
+    return RankSetup(variables, removed, bound, gpu, nic, tuple(why), _memory(topology, bound))
 
 
 def _place(topology: _core.Topology, local_rank: int, why: list[str]) -> tuple[str, str, set[int]]:
@@ -83,6 +90,13 @@ def _place(topology: _core.Topology, local_rank: int, why: list[str]) -> tuple[s
     if not near:
         why.append(f"the CPUs near to {gpu} are not known")
     return gpu, nic, near
+
+
+def _memory(topology: _core.Topology, bound: tuple[int, ...]) -> int | None:
+    """The NUMA node of all these CPUs, where there are several nodes."""
+    nodes = [topology.device(name) for name in topology.ids("host")]
+    found = [node.numa for node in nodes if set(bound) <= cpus(node.cores)]
+    return int(found[0]) if len(nodes) > 1 and len(found) == 1 and bound else None
 
 
 def _share(topology: _core.Topology, near: set[int], local_rank: int, local_size: int, gpu: str) -> tuple[int, ...]:

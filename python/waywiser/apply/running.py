@@ -6,8 +6,13 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from waywiser.doctor.job import job
+
+if TYPE_CHECKING:
+    from waywiser import _core
+    from waywiser.apply.setting import Settings
 
 
 def running_in_job(count: int) -> bool:
@@ -15,12 +20,12 @@ def running_in_job(count: int) -> bool:
     return count == 1 and "WAYWISER_RANK" not in os.environ and job() is not None
 
 
-def show_setups(results: Path, ranks: Sequence[tuple[int, int]]) -> None:
+def show_setups(results: Path, ranks: Sequence[tuple[int, int]], bind: bool = True) -> None:
     """A line for each rank of this node, then the variables and the reasons."""
     from waywiser.apply.start_rank import setups_here
     from waywiser.report.terminal import add, print_result, table
 
-    setups = setups_here(results, ranks, os.environ)
+    setups = setups_here(results, ranks, os.environ, bind)
     made = table(">rank", "GPU", "NIC", "CPUs", "variables")
     for (rank, _), setup in zip(ranks, setups, strict=True):
         told = " ".join(f"{name}={value}" for name, value in setup.variables.items())
@@ -28,6 +33,24 @@ def show_setups(results: Path, ranks: Sequence[tuple[int, int]]) -> None:
     print_result(made)
     for line in dict.fromkeys(line for setup in setups for line in setup.why):
         print_result(line)
+
+
+def show_binding(topology: _core.Topology, settings: Settings | None, ranks: int, allowed: set[int]) -> None:
+    """A line for each of `ranks` ranks of a node: its GPU, and what is next to it."""
+    from waywiser.apply.rank_setup import setup_for
+    from waywiser.report.terminal import add, print_result, table
+
+    made = table(">rank", "GPU", "CPUs", "memory", "NIC", "its distance", title=f"{ranks} ranks on {topology.name}")
+    setups = [setup_for(topology, settings, rank, ranks, {}, allowed) for rank in range(ranks)]
+    for rank, setup in enumerate(setups):
+        memory = "as it comes" if setup.memory is None else f"node {setup.memory} preferred"
+        nic = f"{setup.nic} {topology.device(setup.nic).name}" if setup.nic else "-"
+        distance = topology.relation(setup.gpu, setup.nic) if setup.gpu and setup.nic else ""
+        add(made, str(rank), setup.gpu or "-", _ranges(setup.cpus), memory, nic, distance)
+    print_result(made)
+    for line in dict.fromkeys(line for setup in setups for line in setup.why):
+        print_result(line)
+    print_result("`waywiser run --bind none` leaves all of it alone")
 
 
 def _ranges(cpus: Sequence[int]) -> str:

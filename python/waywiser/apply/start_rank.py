@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from waywiser.apply.memory_policy import prefer_memory
 from waywiser.apply.rank_setup import RankSetup, setup_for
 from waywiser.apply.store import kept
 from waywiser.checked import clean
@@ -24,6 +25,7 @@ _LOCAL = (
     ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
 )
 _MOST = 4096
+_NO_BINDING = "--no-binding"
 
 
 def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
@@ -38,20 +40,20 @@ def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
 
 
 def setups_here(
-    results: Path, ranks: Sequence[tuple[int, int]], environment: Mapping[str, str]
-) -> list[RankSetup]:  # fmt: skip
+    results: Path, ranks: Sequence[tuple[int, int]], environment: Mapping[str, str], bind: bool = True
+) -> list[RankSetup]:
     """The set-ups of ranks on this machine, from the settings that are kept in `results`."""
     from waywiser import _core
 
     topology = _core.discover()
     settings = kept(results, topology.fingerprint)
     allowed = os.sched_getaffinity(0)
-    return [setup_for(topology, settings, rank, size, environment, allowed) for rank, size in ranks]
+    return [setup_for(topology, settings, rank, size, environment, allowed, bind=bind) for rank, size in ranks]
 
 
-def setup_here(results: Path, rank: int, size: int, environment: Mapping[str, str]) -> RankSetup:
+def setup_here(results: Path, rank: int, size: int, environment: Mapping[str, str], bind: bool = True) -> RankSetup:
     """The set-up of one rank on this machine."""
-    return setups_here(results, [(rank, size)], environment)[0]
+    return setups_here(results, [(rank, size)], environment, bind)[0]
 
 
 def say_why(setup: RankSetup) -> None:
@@ -60,9 +62,10 @@ def say_why(setup: RankSetup) -> None:
         print(f"waywiser: {clean(line)}", file=sys.stderr, flush=True)
 
 
-def command_for(results: Path, command: Sequence[str]) -> list[str]:
+def command_for(results: Path, command: Sequence[str], bind: bool = True) -> list[str]:
     """What a launcher starts in place of `command`."""
-    return [sys.executable, "-m", "waywiser.apply.start_rank", str(results), *command]
+    unbound = () if bind else (_NO_BINDING,)
+    return [sys.executable, "-m", "waywiser.apply.start_rank", *unbound, str(results), *command]
 
 
 def become(setup: RankSetup, command: Sequence[str]) -> None:
@@ -70,6 +73,8 @@ def become(setup: RankSetup, command: Sequence[str]) -> None:
     environment = setup.environment(os.environ)
     if setup.cpus:
         os.sched_setaffinity(0, setup.cpus)
+    if setup.memory is not None:
+        prefer_memory(setup.memory)
     try:
         os.execvpe(command[0], list(command), environment)
     except OSError as error:
@@ -77,13 +82,15 @@ def become(setup: RankSetup, command: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Arguments: folder of results, program, its arguments."""
+    """Arguments: --no-binding if so, folder of results, program, its arguments."""
     try:
         rank, size = local_rank(os.environ)
-        setup = setup_here(Path(sys.argv[1]), rank, size, os.environ)
+        bind = sys.argv[1] != _NO_BINDING
+        arguments = sys.argv[1 if bind else 2 :]
+        setup = setup_here(Path(arguments[0]), rank, size, os.environ, bind)
         if rank == 0:
             say_why(setup)
-        become(setup, sys.argv[2:])
+        become(setup, arguments[1:])
     except Exception as error:
         print(f"waywiser: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(exit_code(error))

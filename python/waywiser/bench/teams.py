@@ -47,7 +47,7 @@ def our_team(setup: Setup) -> Team:
     select_libucp()
     team = Team("waywiser", setup.ranks, setup.folder)
     program = [str(RANK_PROGRAM), team.path, setup.backend, str(setup.gpus)]
-    command = command_for(setup.results, program) if setup.bind else program
+    command = command_for(setup.results, program, setup.bind)
     job = Job(command, setup.ranks)
     for rank in range(setup.ranks):
         variables = job.variables(rank) | {"WAYWISER_SECRET": job.secret}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,20 +17,29 @@ from waywiser.units import format_bytes, parse_bytes
 
 
 def explain(
-    source: Annotated[str, typer.Argument(metavar="SRC", help="host0, gpu3, ...")],
-    destination: Annotated[str, typer.Argument(metavar="DST", help="host0, gpu3, ...")],
-    size: Annotated[str, typer.Argument(metavar="SIZE", help="17, 64K, 2M, 1G")],
+    source: Annotated[str, typer.Argument(metavar="SRC", help="host0, gpu3, ...")] = "",
+    destination: Annotated[str, typer.Argument(metavar="DST", help="host0, gpu3, ...")] = "",
+    size: Annotated[str, typer.Argument(metavar="SIZE", help="17, 64K, 2M, 1G")] = "",
     operation: Annotated[str, typer.Option(metavar="|".join(OPERATIONS), help="What is timed.")] = "latency",
     processes: Annotated[int, typer.Option(min=1, max=2, help="2: each end has a process of its own.")] = 1,
     output: Output = DEFAULT,
     machine: Recorded = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
+    binding: Annotated[bool, typer.Option("--binding", help="Instead: what waywiser run binds each rank to.")] = False,
+    ranks: Annotated[
+        int | None,
+        typer.Option("-n", min=1, max=4096, help="With --binding: how many ranks, if not one a GPU."),
+    ] = None,
 ) -> None:
     """Every road from SRC to DST for SIZE bytes: measured and predicted time, and why it was not taken."""
     from waywiser import stages
     from waywiser.report import terminal
     from waywiser.report.explanation import explain_table
 
+    if binding:
+        return _binding(output, machine, ranks)
+    if not size:
+        raise InputError("which transfer? write SRC DST SIZE, such as host0 gpu0 64K, or --binding")
     if operation not in OPERATIONS:
         raise InputError(f"--operation {operation!r}: write one of {', '.join(OPERATIONS)}")
     count = parse_bytes(size)
@@ -48,6 +59,19 @@ def explain(
         f"{pair_text((source, destination), processes)}, {format_bytes(count)}, {operation}{who} on {profile.machine}"
     )
     terminal.print_result(explain_table(answer, head))
+
+
+def _binding(output: Path, machine: str | None, ranks: int | None) -> None:
+    """On this machine the CPUs that this process may use; all of those of another."""
+    from waywiser import _core
+    from waywiser.apply.running import show_binding
+    from waywiser.apply.store import kept
+    from waywiser.topology import load_topology
+
+    topology = _core.discover() if machine is None else load_topology(machine)
+    allowed = os.sched_getaffinity(0) if machine is None else set(range(1 << 16))
+    count = ranks or max(1, len(topology.ids("gpu")))
+    show_binding(topology, kept(output, topology.fingerprint), count, allowed)
 
 
 def _plan(results: Results, profile: Profile, text: str) -> str:

@@ -35,6 +35,9 @@ def run(
     ] = "",
     watch: Annotated[bool, typer.Option("--watch", help="Count bytes: which roads did they take?")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each rank would get; start nothing.")] = False,
+    bind: Annotated[
+        str, typer.Option(metavar="default|none", help="Bind each rank to CPUs, memory and NIC next to its GPU.")
+    ] = "default",
     plain: Annotated[bool, typer.Option("--plain", help="No settings and no binding.")] = False,
 ) -> int:
     """Runs PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.
@@ -45,30 +48,38 @@ def run(
     """
     from waywiser.apply.running import running_in_job, show_setups, watching
 
-    wanted = _required(require)
+    if bind not in ("default", "none"):
+        raise InputError(f"--bind {bind!r}: write default or none")
+    wanted, bound = _required(require), bind == "default"
     in_job = running_in_job(count) and hosts is None
     if dry_run:
         from waywiser.apply.start_rank import local_rank
 
         ranks = [local_rank(os.environ)] if in_job else [(rank, count) for rank in range(count)]
-        show_setups(output, ranks)
+        show_setups(output, ranks, bound)
         return 0
     if hosts is None and shutil.which(command[0]) is None:
         raise InputError(f"there is no program '{command[0]}'")
     if in_job:
-        return _be_a_rank(list(command), plain, output, wanted if watch else None)
+        return _be_a_rank(_started(list(command), plain, output, bound), output, wanted if watch else None)
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
-    job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()))
+    job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()), bind=bound)
     launcher = Launcher(job, prefix)
     return watching(output, wanted, launcher.run) if watch else launcher.run()
 
 
-def _be_a_rank(command: list[str], plain: bool, output: Path, watched_for: list[str] | None) -> int:
+def _started(command: list[str], plain: bool, output: Path, bound: bool) -> list[str]:
+    """What to start for a rank of somebody else's job."""
+    from waywiser.apply.start_rank import command_for
+
+    return command if plain else command_for(output, command, bound)
+
+
+def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) -> int:
     """Becomes the program, or starts it and watches for these roads where this is the first rank of the node."""
     from waywiser.apply.running import watching
-    from waywiser.apply.start_rank import command_for, local_rank
+    from waywiser.apply.start_rank import local_rank
 
-    started = command if plain else command_for(output, command)
     if watched_for is None or local_rank(os.environ)[0] != 0:
         os.execvp(started[0], started)
     return watching(output, watched_for, lambda: _call(started))

@@ -40,6 +40,11 @@ class Engine {
   // A message whose length its receiver knows: short ones take the mailbox where there is one.
   void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message);
   void receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message);
+  // The same without anything to wait for; false where that is not possible at once: nothing has happened then.
+  bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
+    return shorts_.reaches(peer, bytes) && shorts_.send_at_once(peer, tag, data, bytes);
+  }
+  bool receive_at_once(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message);
   // Of an awaited message of known length: another one with its tag has come the other way, so its length is wrong.
   std::optional<std::string> wrong_length() const;
   // By UCX, whatever the length.

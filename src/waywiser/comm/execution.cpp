@@ -13,9 +13,9 @@ bool receives(const Step& step) { return step.kind == StepKind::receive || step.
 
 }  // namespace
 
-void Execution::begin(std::shared_ptr<const Members> members, const Call& call,
+void Execution::begin(const std::shared_ptr<const Members>& members, const Call& call,
                       std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
-  members_ = std::move(members);
+  if (members_ != members) members_ = members;
   call_ = call;
   schedule_ = std::move(schedule);
   input_ = input.region;

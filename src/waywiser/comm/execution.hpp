@@ -13,7 +13,7 @@ class Execution : public Activity {
   explicit Execution(Session& session) : session_(session) {}
 
   // The schedule and the memory must live until it is complete. Throws invalid_input when they do not fit.
-  void begin(std::shared_ptr<const Members> members, const Call& call, std::shared_ptr<const Schedule> schedule,
+  void begin(const std::shared_ptr<const Members>& members, const Call& call, std::shared_ptr<const Schedule> schedule,
              ConstElements input, Elements output);
 
   bool advance() override;

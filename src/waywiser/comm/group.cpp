@@ -100,6 +100,11 @@ Future Group::start_send_labelled(ConstElements data, int to, int label) {
   check_peer(to, "send to");
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
+  if (!through_host(data) &&
+      Transfer(*session_, call, rank(), data.region.bytes).send_at_once(*members_, to, label, data.region.data)) {
+    session_->end();
+    return {};
+  }
   auto staging = through_host(data) ? std::make_unique<Staging>(*session_) : nullptr;
   const ConstElements here = staging ? staging->input(data) : data;
   auto transfer = std::make_shared<Transfer>(*session_, call, rank(), here.region.bytes);
@@ -111,6 +116,11 @@ Future Group::start_recv_labelled(Elements data, int from, int label) {
   check_peer(from, "recv from");
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
+  if (!through_host(data) &&
+      Transfer(*session_, call, from, data.region.bytes).receive_at_once(*members_, label, data.region.data)) {
+    session_->end();
+    return {};
+  }
   auto staging = through_host(data) ? std::make_unique<Staging>(*session_) : nullptr;
   const Elements here = staging ? staging->output(data) : data;
   auto transfer = std::make_shared<Transfer>(*session_, call, from, here.region.bytes);

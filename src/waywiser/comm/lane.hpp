@@ -8,9 +8,11 @@
 
 namespace waywiser {
 
-// One direction between two ranks of a machine: a ring of cache lines in memory that both have mapped, with one writer
-// and one reader. A message stands in one piece of whole lines; the first word of a line is 0 unless one begins there.
-inline constexpr std::size_t line_bytes = 64, lane_lines = 512;
+// One direction between two ranks of a machine: a ring of lines in memory that both have mapped, with one writer and
+// one reader. A message stands in one piece of whole lines; the first word of a line is 0 unless one begins there. Two
+// lines are one of the cache: each that goes to the other core costs more than all that is done with it.
+inline constexpr std::size_t line_bytes = 32, lane_lines = 1024;
+inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t longest_short = 2048;
 
 struct alignas(line_bytes) Line {
@@ -18,8 +20,8 @@ struct alignas(line_bytes) Line {
 };
 
 struct LaneMemory {
-  alignas(line_bytes) std::atomic<std::uint64_t> taken;  // lines that the reader is done with
-  alignas(line_bytes) std::array<Line, lane_lines> lines;
+  alignas(cache_line) std::atomic<std::uint64_t> taken;  // lines that the reader is done with
+  alignas(cache_line) std::array<Line, lane_lines> lines;
 };
 
 // What a message begins with; its bytes follow.
@@ -51,10 +53,13 @@ class LaneWriter {
     if (bytes != 0) std::memcpy(begin + 1, data, bytes);
     publish(begin, LaneHead::message);
     written_ += lines;
+    __builtin_prefetch(&memory_->lines[(written_ + lines_ahead) % lane_lines], 1);  // to be this core's by then
     return true;
   }
 
  private:
+  static constexpr std::size_t lines_ahead = 8;
+
   bool has_room(std::size_t lines) noexcept {
     if (written_ + lines - taken_ <= lane_lines) return true;
     taken_ = memory_->taken.load(std::memory_order_acquire);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 
 #include "waywiser/base/environment.hpp"
@@ -54,6 +55,7 @@ LaneMemory* Mailbox::open(const Introduction& other, std::size_t me) {
   std::from_chars(other.mailbox.data(), other.mailbox.data() + other.mailbox.size(), number);
   const std::string path = "/proc/" + std::to_string(other.process) + "/fd/" + std::to_string(number);
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file.open() && (errno == ENOENT || errno == ESRCH)) return nullptr;
   if (!file.open())
     throw Error(ErrorKind::unavailable,
                 who + ": " + path + ": " + last_system_error() + "; WAYWISER_MAILBOX=off does without");

@@ -22,7 +22,7 @@ class Mailbox {
   static bool agreed(const Introduction& one, const Introduction& other);
   // The lane from `rank` to this one.
   LaneMemory* from(std::size_t rank) const;
-  // The lane from this rank, `me`, to another, which has agreed. Throws unavailable.
+  // The lane from this rank, `me`, to another, which has agreed; nullptr when that one has ended. Throws unavailable.
   LaneMemory* open(const Introduction& other, std::size_t me);
 
  private:

@@ -7,6 +7,18 @@
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
+namespace {
+
+// Turns after which also what nobody awaits is taken, so that its sender has room.
+constexpr unsigned turns_of_unawaited = 64;
+
+std::size_t checked_length(const LaneHead& head) {
+  if (head.bytes > longest_short)
+    throw Error(ErrorKind::io, "a mailbox holds a message of " + std::to_string(head.bytes) + " bytes");
+  return head.bytes;
+}
+
+}  // namespace
 
 void ShortMessages::Queue::append(Message& message) noexcept {
   message.next = nullptr;
@@ -36,23 +48,31 @@ bool ShortMessages::introduce(const std::vector<Introduction>& ranks, std::uint3
 }
 
 void ShortMessages::send(Message& message) {
-  Route& route = routes_[message.peer];
-  if (route.sends.first == nullptr && route.writer.write(message.tag, message.from, message.bytes)) return;
+  if (send_at_once(message.peer, message.tag, message.from, message.bytes)) return;
   message.waiting = true;
-  route.sends.append(message);
+  routes_[message.peer].sends.append(message);
+}
+
+bool ShortMessages::receive_at_once(Message& message) {
+  Route& route = routes_[message.peer];
+  const auto fits = [&](ucp_tag_t tag) { return ((tag ^ message.tag) & mask_) == 0; };
+  if (!route.early.empty()) {
+    const auto found = std::ranges::find_if(route.early, fits, &Early::tag);
+    if (found == route.early.end()) return false;
+    complete(message, found->tag, found->data.data(), found->data.size());
+    route.early.erase(found);
+    return true;
+  }
+  const LaneHead* head = route.receives.first == nullptr ? route.reader.peek() : nullptr;
+  if (head == nullptr || !fits(head->tag)) return false;
+  complete(message, head->tag, reinterpret_cast<const std::byte*>(head + 1), checked_length(*head));
+  route.reader.pop();
+  return true;
 }
 
 void ShortMessages::receive(Message& message) {
+  if (receive_at_once(message)) return;
   Route& route = routes_[message.peer];
-  const auto fits = [&](const Early& early) { return ((early.tag ^ message.tag) & mask_) == 0; };
-  if (!route.early.empty()) {
-    const auto found = std::ranges::find_if(route.early, fits);
-    if (found != route.early.end()) {
-      complete(message, found->tag, found->data.data(), found->data.size());
-      route.early.erase(found);
-      return;
-    }
-  }
   message.waiting = true;
   ++awaited_;
   route.receives.append(message);
@@ -69,17 +89,16 @@ void ShortMessages::complete(Message& message, ucp_tag_t tag, const std::byte* d
 
 void ShortMessages::deliver(Route& route, const LaneHead& head) {
   const auto* data = reinterpret_cast<const std::byte*>(&head + 1);
-  if (head.bytes > longest_short)
-    throw Error(ErrorKind::io, "a mailbox holds a message of " + std::to_string(head.bytes) + " bytes");
+  const std::size_t bytes = checked_length(head);
   Message* one = route.receives.first;
   while (one != nullptr && ((one->tag ^ head.tag) & mask_) != 0) one = one->next;
   if (one == nullptr) {
-    route.early.push_back({head.tag, {data, data + head.bytes}});
+    route.early.push_back({head.tag, {data, data + bytes}});
     return;
   }
   route.receives.remove(*one);
   --awaited_;
-  complete(*one, head.tag, data, head.bytes);
+  complete(*one, head.tag, data, bytes);
 }
 
 bool ShortMessages::poll(Route& route) {
@@ -105,9 +124,10 @@ bool ShortMessages::send_again(Route& route) {
 
 bool ShortMessages::progress() {
   bool moved = false;
+  const bool all = ++turns_ % turns_of_unawaited == 0;
   for (const std::uint32_t peer : peers_) {
     Route& route = routes_[peer];
-    if (poll(route)) moved = true;
+    if ((all || route.receives.first != nullptr) && poll(route)) moved = true;
     if (route.sends.first != nullptr && send_again(route)) moved = true;
   }
   return moved;

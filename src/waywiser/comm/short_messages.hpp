@@ -27,6 +27,12 @@ class ShortMessages {
   }
   void send(Message& message);
   void receive(Message& message);
+  // Without anything to wait for: false where it is not possible at once. Nothing has happened then.
+  bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
+    Route& route = routes_[peer];
+    return route.sends.first == nullptr && route.writer.write(tag, static_cast<const std::byte*>(data), bytes);
+  }
+  bool receive_at_once(Message& message);
   void cancel(Message& message) noexcept;
   // What has come finds its place, what could not be sent is tried again. False: nothing moved.
   bool progress();
@@ -67,6 +73,7 @@ class ShortMessages {
   std::vector<std::uint32_t> peers_;
   ucp_tag_t mask_;
   std::size_t awaited_ = 0;
+  unsigned turns_ = 0;
   Queue longer_;
 };
 

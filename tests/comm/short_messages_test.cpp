@@ -1,0 +1,110 @@
+// Short messages through the memory that ranks of one machine share.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+
+#include "tests/comm/test_ranks.hpp"
+#include "waywiser/comm/cores.hpp"
+#include "waywiser/comm/lane.hpp"
+
+namespace waywiser {
+namespace {
+
+const std::vector<std::string> none;
+
+TEST(Lane, MessagesOfAllLengthsComeInOrderRoundAndRound) {
+  const auto memory = std::make_unique<LaneMemory>();
+  LaneWriter writer(memory.get());
+  LaneReader reader(memory.get());
+  std::vector<std::byte> data(longest_short);
+  std::size_t written = 0, read = 0;
+  const auto length = [](std::size_t i) { return 97 * i % (longest_short + 1); };
+  while (read < 3000) {
+    std::ranges::fill(data, static_cast<std::byte>(written | 1));  // never what an empty line begins with
+    if (writer.write(written, data.data(), length(written))) {
+      ++written;
+      continue;
+    }
+    for (int taken = 0; taken < 3; ++taken, ++read) {
+      const LaneHead* head = reader.peek();
+      ASSERT_NE(head, nullptr);
+      ASSERT_EQ(head->tag, read);
+      ASSERT_EQ(head->bytes, length(read));
+      const auto* bytes = reinterpret_cast<const std::byte*>(head + 1);
+      ASSERT_TRUE(std::all_of(bytes, bytes + head->bytes, [&](std::byte one) { return one == std::byte(read | 1); }));
+      reader.pop();
+    }
+  }
+  EXPECT_GT(written, read);
+}
+
+TEST(Lane, IsEmptyUntilSomethingIsWritten) {
+  const auto memory = std::make_unique<LaneMemory>();
+  LaneReader reader(memory.get());
+  EXPECT_EQ(reader.peek(), nullptr);
+  LaneWriter writer(memory.get());
+  EXPECT_TRUE(writer.write(7, nullptr, 0));
+  ASSERT_NE(reader.peek(), nullptr);
+  reader.pop();
+  EXPECT_EQ(reader.peek(), nullptr);
+}
+
+// More than a lane holds, taken in another order than they were sent; long ones in between.
+void flood(Group& group) {
+  constexpr int count = 3000;
+  const int other = 1 - group.rank();
+  std::vector<Future> under_way;
+  std::vector<int> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), 1000 * group.rank());
+  const std::vector<double> large(5000, group.rank());
+  for (int i = 0; i < count; ++i) under_way.push_back(group.start_send(std::span(&numbers[i], 1), other, i % 3));
+  under_way.push_back(group.start_send(std::span(large), other, 7));
+  std::vector<double> large_in(5000);
+  group.recv(std::span(large_in), other, 7);
+  require_that(large_in[4999] == other, "the long one, before the short ones");
+  for (const int tag : {2, 0, 1})
+    for (int i = tag; i < count; i += 3) {
+      int got = -1;
+      group.recv(std::span(&got, 1), other, tag);
+      require_that(got == 1000 * other + i, "number " + std::to_string(i));
+    }
+  for (Future& future : under_way) future.wait();
+  group.barrier();
+}
+
+TEST(ShortMessages, MoreThanThereIsRoomFor) {
+  EXPECT_EQ(TestRanks(2).in_processes(flood), none);
+  EXPECT_EQ(TestRanks(2).in_threads(flood), none);
+}
+
+TEST(ShortMessages, CanBeSwitchedOff) {
+  ::setenv("WAYWISER_MAILBOX", "off", 1);
+  EXPECT_EQ(TestRanks(2).in_processes(flood), none);
+  ::unsetenv("WAYWISER_MAILBOX");
+}
+
+TEST(Cores, RanksAreCrowdedWhereTheyWantTheSameCores) {
+  const auto crowded = [](const std::vector<std::string>& cores) {
+    std::vector<Introduction> ranks;
+    for (const std::string& each : cores) {
+      Introduction one;
+      one.machine_id = each == "elsewhere" ? "other" : "this";
+      one.cores = each == "elsewhere" ? "0" : each;
+      ranks.push_back(one);
+    }
+    return is_crowded(ranks, 0);
+  };
+  EXPECT_FALSE(crowded({"0", "1"}));
+  EXPECT_FALSE(crowded({"0-1", "0-1"}));
+  EXPECT_TRUE(crowded({"0-1", "0-1", "1"}));
+  EXPECT_TRUE(crowded({"0", "0"}));
+  EXPECT_FALSE(crowded({"0", "elsewhere"}));
+  EXPECT_FALSE(crowded({"0-3,8", "8-9", "nonsense", "5-2", "-"}));
+  EXPECT_FALSE(cores_of_this_process().empty());
+}
+
+}  // namespace
+}  // namespace waywiser
