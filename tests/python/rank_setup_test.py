@@ -166,3 +166,50 @@ def test_run_watches_and_refuses(tmp_path: Path) -> None:
 )
 def test_place_on_the_node(environment: dict[str, str], expected: tuple[int, int]) -> None:
     assert local_rank(environment) == expected
+
+
+def test_memory_of_the_near_node_is_preferred_and_nothing_is_bound_without_binding() -> None:
+    topology = read_machine("hse-c")
+    setups = [setup_for(topology, SETTINGS, rank, 4, {}, EVERY) for rank in range(4)]
+    assert [one.memory for one in setups] == [0, 0, 1, 1]
+    assert setup_for(topology, SETTINGS, 0, 1, {}, {0, 30}).memory == 0  # only the near CPU is taken
+    loose = setup_for(topology, SETTINGS, 0, 4, {}, EVERY, bind=False)
+    assert loose.cpus == () and loose.nic == "" and loose.memory is None and "UCX_NET_DEVICES" not in loose.variables
+    assert loose.gpu == "gpu0" and loose.variables["UCX_CMA_BW"] == "9000MBs"
+
+
+def test_processes_that_are_started_prefer_the_node_too() -> None:
+    if not Path("/proc/self/numa_maps").exists():
+        pytest.skip("a kernel without NUMA")
+    script = (
+        "import subprocess; from waywiser.apply.memory_policy import prefer_memory; assert prefer_memory(0); "
+        "print(subprocess.run(['cat', '/proc/self/numa_maps'], capture_output=True, text=True).stdout); "
+        "assert prefer_memory(None) and not prefer_memory(-1); print('then', open('/proc/self/numa_maps').readline())"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    child, _, after = done.stdout.partition("then")
+    assert "prefer" in child and "default" in after
+
+
+def test_explain_shows_what_ranks_are_bound_to(capsys: pytest.CaptureFixture[str]) -> None:
+    from waywiser.cli import run
+
+    assert run(["explain", "--binding", "--machine", "hse-c"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("4 ranks on hse-c")
+    assert lines[5].split() == ["2", "gpu2", "24-35,72-83", "node", "1", "preferred", "nic1", "mlx5_1", "PHB"]
+    assert run(["explain", "host0"]) == 2
+    assert "or --binding" in capsys.readouterr().err
+
+
+def test_run_can_leave_binding_alone() -> None:
+    command = [sys.executable, "-c", "from waywiser.cli import main; main()", "run", "-n", "2"]
+    show = ["grep", "Cpus_allowed_list", "/proc/self/status"]
+    bound, loose = (
+        subprocess.run([*command, *words, *show], capture_output=True, text=True, timeout=60).stdout.split()[1::2]
+        for words in ([], ["--bind", "none"])
+    )
+    assert len(loose) == 2 and loose[0] == loose[1]
+    if len(os.sched_getaffinity(0)) > 1:
+        assert bound[0] != bound[1]
