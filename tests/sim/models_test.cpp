@@ -91,6 +91,37 @@ TEST(Models, RemoteTransfersAreMonotone) {
   }
 }
 
+TEST(Models, HostCopiesAreMonotoneWhereThreadsJoin) {
+  const Simulated simulated("recorded-4xh200");
+  for (const char* threads : {"1", "2", "16"}) {
+    const Path path{"host_copy", host(0), host(0), 1, {{"stores", "temporal"}, {"threads", threads}}};
+    Seconds before = 0;
+    for (Bytes bytes = 1; bytes <= 64 << 20; bytes += bytes / 5 + 1) {
+      const Seconds seconds = simulated.time(path, Operation::latency, bytes);
+      ASSERT_GE(seconds, before * (1 - 1e-12)) << label(path) << " " << bytes;
+      before = seconds;
+    }
+  }
+}
+
+TEST(Models, StagedTransfersWaitForEachOther) {
+  const Simulated simulated("recorded-4xh200");
+  const Path path{"host_staged", gpu(0), gpu(1), 1, {{"variant", "whole"}}};
+  constexpr Bytes bytes = 64 << 20;
+  const Seconds alone = simulated.time(path, Operation::latency, bytes);
+  EXPECT_NEAR(simulated.time(path, Operation::streaming, bytes) / alone, 1, 0.05);
+}
+
+TEST(Models, TwoProcessesTakeTurnsOnOneGpuOnly) {
+  const Simulated simulated("recorded-4xh200");
+  const auto time = [&](int to, int processes) {
+    const Path path{"sm_copy", gpu(0), gpu(to), processes, {{"direction", "push"}, {"blocks", "8"}}};
+    return simulated.time(path, Operation::latency, 64);
+  };
+  EXPECT_GT(time(0, 2), time(0, 1) + 5e-5);
+  EXPECT_NEAR(time(1, 2), time(1, 1), 5e-6);
+}
+
 // What was found on real nodes: behind a root complex GPUDirect RDMA slows large messages, beside the NIC it helps.
 TEST(Models, DirectRdmaHelpsOnlyWhereNothingLimitsIt) {
   constexpr Bytes bytes = 16 << 20;

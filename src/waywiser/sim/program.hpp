@@ -26,8 +26,10 @@ struct Leg {
 struct Program {
   std::string cpu;  // "0:cpu0"
   Seconds issue = 0, issue_chunk = 0;
+  Seconds busy = 0;          // of that CPU's time too, but within the legs
   Bytes chunk = 0;           // 0: the transfer is one chunk
   int depth = 0;             // 0: no limit
+  bool in_turn = false;      // a transfer's first leg waits for the last leg of the transfer before it
   std::optional<Leg> first;  // once for the transfer, before its first chunk; carries no bytes
   std::vector<Leg> legs;
   Seconds finish = 0;  // until the caller knows, seen once by a transfer that it waits for

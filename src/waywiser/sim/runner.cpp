@@ -125,10 +125,15 @@ class Runner::Stream : public Listener {
   }
 
   void admit(Bytes chunk) {
-    if (program_.depth == 0 || chunk < done_ + static_cast<Bytes>(program_.depth))
+    if (held_back_.empty() && may_enter(chunk))
       enter(chunk, 0);
     else
       held_back_.push_back(chunk);
+  }
+
+  bool may_enter(Bytes chunk) const {
+    if (program_.in_turn && done_ < chunk / each_ * each_) return false;
+    return program_.depth == 0 || chunk < done_ + static_cast<Bytes>(program_.depth);
   }
 
   void enter(Bytes chunk, std::size_t leg) {
@@ -160,10 +165,11 @@ class Runner::Stream : public Listener {
   void leave(Bytes) {
     ++done_;
     end_ = engine().now();
-    if (held_back_.empty()) return;
-    const Bytes next = held_back_.front();
-    held_back_.pop_front();
-    enter(next, 0);
+    while (!held_back_.empty() && may_enter(held_back_.front())) {
+      const Bytes next = held_back_.front();
+      held_back_.pop_front();
+      enter(next, 0);
+    }
   }
 
   void note(const std::string& row, const std::string& what, Seconds begin, Bytes bytes) {

@@ -1,12 +1,14 @@
 #include <algorithm>
+#include <utility>
 
 #include "waywiser/sim/models.hpp"
 
 // Two legs through host memory, for chunks of c bytes:
 //   T(n) = staged.issue + issue per chunk + (n / c + 1) max(leg) + staged.finish      pipelined, n / c chunks
 //   T(n) = staged.issue + n / rate1 + n / rate2 + staged.finish                       whole, pageable: one chunk
-// A leg is a copy engine's. With ordinary memory the CPU copies a piece to or from a buffer of the driver at pageable.*
-// and the engine moves it, one after the other: 1 / rate = 1 / pageable + 1 / engine.
+// A transfer begins when the one before it has arrived. A leg is a copy engine's. With ordinary memory the CPU issues
+// then, and copies a piece to or from a buffer of the driver at pageable.*, and the engine moves it, in turn:
+//   1 / rate = 1 / pageable + 1 / engine.
 
 namespace waywiser::sim {
 namespace {
@@ -37,6 +39,7 @@ Program host_staged_program(const Transfer& transfer) {
   program.issue = transfer.cost("staged.issue");
   program.issue_chunk = transfer.cost("staged.issue_chunk");
   program.finish = transfer.cost("staged.finish");
+  program.in_turn = true;
   if (variant == "pipelined") {
     program.chunk = transfer.path.bytes("chunk", 4096, Bytes{1} << 30);
     program.depth = static_cast<int>(transfer.path.integer("depth", 1, 64));
@@ -46,7 +49,8 @@ Program host_staged_program(const Transfer& transfer) {
   if (!out || !in) program.legs.push_back(cpu_leg(transfer, buffer.device));
   if (in) program.legs.push_back(engine_leg(transfer, buffer, transfer.to, Links::no_gpu_fabric));
   if (variant == "pageable") {
-    program.issue += transfer.cost("pageable.issue");
+    program.busy = std::exchange(program.issue, 0) + transfer.cost("pageable.issue");
+    program.legs.front().hold += program.busy;
     if (out) make_pageable(transfer, program.legs.front(), true);
     if (in) make_pageable(transfer, program.legs.back(), false);
   }

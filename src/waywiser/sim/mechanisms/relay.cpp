@@ -18,6 +18,7 @@ Program relay_program(const Transfer& transfer) {
   program.legs.push_back(engine_leg(transfer, transfer.from, via));
   program.legs.push_back(engine_leg(transfer, via, transfer.to));
   program.finish = transfer.cost("staged.finish");
+  program.in_turn = true;
   return program;
 }
 

@@ -11,8 +11,8 @@ namespace {
 Program by_cpu(const Transfer& transfer, Seconds start, BytesPerSecond rate, Seconds finish) {
   Program program;
   program.cpu = transfer.cpu();
-  program.issue = start;
   Leg leg;
+  leg.hold = program.busy = start;
   leg.unit = transfer.unit(transfer.from, "small copies of " + program.cpu);
   const Road road = transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
   leg.uses = road.uses;
