@@ -32,6 +32,7 @@ void write(WireWriter& writer, const Introduction& introduction) {
   writer.number(introduction.process);
   writer.block(introduction.address);
   writer.text(introduction.channel);
+  writer.number(static_cast<std::uint8_t>(introduction.gpus));
   writer.text(introduction.cores);
   writer.text(introduction.mailbox);
 }
@@ -48,6 +49,7 @@ Introduction read_introduction(WireReader& reader) {
   const auto address = reader.block(longest_address);
   introduction.address.assign(address.begin(), address.end());
   introduction.channel = reader.text(longest_text);
+  introduction.gpus = reader.number<std::uint8_t>() != 0;
   introduction.cores = reader.text(longest_cores);
   introduction.mailbox = reader.text(longest_text);
   return introduction;

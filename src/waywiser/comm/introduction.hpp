@@ -18,6 +18,7 @@ struct Introduction {
   std::uint64_t process = 0;
   std::vector<std::byte> address;  // of its UCX worker
   std::string channel;             // socket for file descriptors, between ranks of one machine
+  bool gpus = false;               // it may send out of a GPU
   std::string cores;               // that it may run on
   std::string mailbox;             // what Mailbox offers; empty: none
 };

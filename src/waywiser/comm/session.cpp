@@ -17,6 +17,7 @@
 #include "waywiser/comm/cores.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
 #include "waywiser/comm/rank_status.hpp"
+#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 namespace {
@@ -24,6 +25,7 @@ namespace {
 constexpr Seconds default_timeout = 60;
 constexpr Seconds longest_timeout = 1e7;
 constexpr Seconds unusual_wait = 0.5;
+constexpr Seconds long_wait = 0.01;  // from here on others get the core
 constexpr Seconds closing_patience = 5;
 constexpr Seconds between_questions = 0.05;
 constexpr Seconds news_patience = 2;
@@ -65,6 +67,7 @@ Session::Session(const JoinOptions& options)
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });
   exceptions_ = std::uncaught_exceptions();
   const bool crowded = is_crowded(lifeline_->ranks(), static_cast<std::size_t>(rank_));
+  gpus_send_ = std::ranges::any_of(lifeline_->ranks(), &Introduction::gpus);
   turns_between_looks_ = crowded ? looks_when_crowded : looks_when_alone;
 }
 
@@ -88,6 +91,7 @@ Introduction Session::introduce(const Launch& launch) const {
   mine.host = host_name();
   mine.process = static_cast<std::uint64_t>(::getpid());
   mine.address = engine_.address();
+  mine.gpus = options_.open_platform != nullptr || (options_.platform && options_.platform->gpu_count() > 0);
   mine.cores = cores_of_this_process();
   mine.mailbox = engine_.mailbox();
   return mine;
@@ -130,7 +134,7 @@ const std::shared_ptr<Platform>& Session::shared_platform() {
 void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout, "the timeout"); }
 
 bool Session::stop_waiting(Watch& watch, const Call& call) {
-  ::sched_yield();
+  if (turns_between_looks_ == looks_when_crowded) ::sched_yield();
   if (const std::string* why = lifeline_->failure()) throw_failure(*why);
   if (const auto why = engine_.broken()) fail(ErrorKind::io, *why);
   const Seconds now = now_seconds();
@@ -138,6 +142,7 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
     watch.started = now;
     watch.tell_at = now + unusual_wait;
   }
+  if (now - watch.started > long_wait) ::sched_yield();
   if (now > watch.tell_at) {
     if (const auto why = engine_.wrong_length()) fail(ErrorKind::invalid_input, text(call) + ": " + *why);
     lifeline_->tell_waiting(call);

@@ -50,6 +50,8 @@ class Session {
   const Introduction& introduction(int rank) const { return lifeline_->ranks()[static_cast<std::size_t>(rank)]; }
   const JoinOptions& options() const noexcept { return options_; }
   bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
+  // Whether any rank may send out of a GPU: what comes can then need work of the receiver's before it is there.
+  bool gpus_send() const noexcept { return gpus_send_; }
   // Throws unavailable when this rank has joined without one.
   const std::shared_ptr<Platform>& shared_platform();
   Platform& platform() { return *shared_platform(); }
@@ -128,7 +130,7 @@ class Session {
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
-  bool closed_ = false;
+  bool closed_ = false, gpus_send_ = false;
   // Those that need turns; the others, with some that are complete; all that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;

@@ -42,8 +42,10 @@ class Transfer : public Activity {
     return message_.receiving ? "0 of " + std::to_string(bytes_) + " bytes arrived"
                               : std::to_string(bytes_) + " bytes have not been taken";
   }
-  // Not the short ones: they must be cheap to keep under way.
-  bool needs_turns() const noexcept override { return message_.receiving && bytes_ > longest_short; }
+  // UCX and the mailboxes move it by themselves.
+  bool needs_turns() const noexcept override {
+    return message_.receiving && bytes_ > longest_short && session_.gpus_send();
+  }
   void abandon() noexcept override { session_.engine().cancel(message_); }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
@@ -28,6 +29,21 @@ Configuration read_configuration() {
   ucp_config_t* raw = nullptr;
   check_ucx(ucx.config_read("WAYWISER", nullptr, &raw), "read its configuration");
   return {raw, ucx.config_release};
+}
+
+// Within a machine the receiver's read of the sender's memory, which UCX takes from 8 KiB on, costs a system call for
+// each message: two copies take a sixth of the time there (docs/performance.md). Old versions know no such setting, and
+// say so on the terminal; this is the first one that it was measured with.
+constexpr unsigned first_with_intra = 22;  // 1.22
+
+void copy_middle_sizes(ucp_config_t* configuration) {
+  for (const char* name : {"UCX_RNDV_THRESH", "WAYWISER_UCX_RNDV_THRESH"})
+    if (environment(name)) return;
+  const UcxFunctions& ucx = ucx_library().functions();
+  unsigned major = 0, minor = 0, release = 0;
+  ucx.get_version(&major, &minor, &release);
+  if (major == 1 && minor >= first_with_intra)
+    static_cast<void>(ucx.config_modify(configuration, "RNDV_THRESH", "intra:32k,inter:auto"));
 }
 
 template <typename Owner>
@@ -62,6 +78,7 @@ ucs_status_t UcxContext::open(const std::string& transports, const std::string& 
 UcxContext::UcxContext(std::size_t endpoints) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
   const Configuration configuration = read_configuration();
+  copy_middle_sizes(configuration.get());
   check_ucx(open_with(configuration.get(), UCP_FEATURE_TAG | UCP_FEATURE_RMA, endpoints, context_),
             "open its transports");
 }
