@@ -53,7 +53,7 @@ def test_other_machines_are_shown_and_nothing_is_kept(run: Run, tmp_path: Path) 
     assert status == 0 and "NOT A MEASUREMENT" in out and "UCX_MAX_RNDV_RAILS=1" in out
     assert list(tmp_path.iterdir()) == []
     _, out, _ = run("apply", "--machine", "recorded-4xh200", "--for", "ucx")
-    assert "NOT A MEASUREMENT" not in out and "UCX_CMA_BW=20787MBs" in out
+    assert "NOT A MEASUREMENT" not in out and "UCX_POSIX_BW=10818MBs" in out
 
 
 def test_an_unknown_machine_gets_a_comment(run: Run, tmp_path: Path) -> None:
