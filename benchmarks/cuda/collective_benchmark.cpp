@@ -300,13 +300,6 @@ std::vector<fused::Shape> shapes_for(const fused::Shape& shape, bool several, co
         if (const Bytes each = Bytes{8} * units * threads, blocks = (bytes + each - 1) / each;
             blocks <= 264 && (blocks > 1 || units == 1))
           shapes.push_back({fused::Method::packets, static_cast<unsigned>(blocks), threads});
-  for (const unsigned threads : {128u, 256u, 512u})
-    for (const unsigned blocks : {16u, 32u, 64u, 128u, 192u, 264u}) {
-      if (bytes < (Bytes{8} << 10) || bytes > (Bytes{4} << 20) || Bytes{blocks} * threads * 4 > bytes) continue;
-      shapes.push_back({fused::Method::lines, blocks, threads});
-      if (setting.operation == Collective::all_reduce)
-        shapes.push_back({fused::Method::lines_two_shot, blocks, threads});
-    }
   for (const unsigned threads : {256u, 512u})
     for (const unsigned blocks : {16u, 32u, 64u, 96u, 128u, 192u, 256u, 384u, 512u}) {
       if (bytes < (Bytes{64} << 10) || Bytes{blocks} * threads * 8 > bytes || blocks * threads > 512 * 264) continue;

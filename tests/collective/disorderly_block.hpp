@@ -1,6 +1,5 @@
 #pragma once
 
-#include <map>
 #include <random>
 #include <vector>
 
@@ -9,18 +8,14 @@
 namespace waywiser::fused {
 
 // A block whose stores to others stay away for a while and arrive in any order, as far as the rules of memory allow:
-// a release lets everything before it go first, a line goes as a whole, and at the end all has gone. It falls asleep
-// now and then.
+// a release lets everything before it go first, and at the end all has gone. It falls asleep now and then.
 class DisorderlyBlock : public HostBlock {
  public:
   DisorderlyBlock(unsigned block, unsigned blocks, unsigned threads, std::uint64_t seed)
       : HostBlock(block, blocks, threads), generator_(seed) {}
   DisorderlyBlock(const DisorderlyBlock&) = default;
   DisorderlyBlock& operator=(const DisorderlyBlock&) = delete;
-  ~DisorderlyBlock() {
-    let_all_go();
-    while (!lines_.empty()) let_lines_go();
-  }
+  ~DisorderlyBlock() { let_all_go(); }
 
   void store_packet(Packet* to, const Word8& word, std::uint32_t number) {
     auto* halves = reinterpret_cast<std::uint64_t*>(to);
@@ -45,19 +40,8 @@ class DisorderlyBlock : public HostBlock {
     let_all_go();
     HostBlock::release(flag, value);
   }
-  void store_line_part(Vector16* to, unsigned lane, const Vector16& words) {
-    Line& line = lines_[to - lane];
-    line.words[lane] = words;
-    line.whole = lane + 1 == line_lanes;
-    if (line.whole && generator_() % 2 == 0) let_lines_go();
-  }
-  bool load_line_part(const Vector16* from, unsigned lane, std::uint32_t number, Vector16& words) {
-    if (generator_() % 16 == 0) let_lines_go();
-    return HostBlock::load_line_part(from, lane, number, words);
-  }
 
   void pause() {
-    let_lines_go();
     for (std::size_t left = held_.size() / 2; held_.size() > left;) let_go(generator_() % held_.size());
     HostBlock::pause();
   }
@@ -82,23 +66,6 @@ class DisorderlyBlock : public HostBlock {
     while (!held_.empty()) let_go(generator_() % held_.size());
   }
 
-  struct Line {
-    Vector16 words[line_lanes];
-    bool whole = false;
-  };
-  void let_lines_go() {
-    for (auto entry = lines_.begin(); entry != lines_.end();) {
-      auto& [to, line] = *entry;
-      if (!line.whole || generator_() % 4 == 0) {
-        ++entry;
-        continue;
-      }
-      for (unsigned lane = 0; lane < line_lanes; ++lane) HostBlock::store_line_part(to + lane, lane, line.words[lane]);
-      entry = lines_.erase(entry);
-    }
-  }
-
-  std::map<Vector16*, Line> lines_;
   std::mt19937_64 generator_;
   std::vector<Held> held_;
 };

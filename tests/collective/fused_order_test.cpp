@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "tests/collective/disorderly_block.hpp"
-#include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 #include "waywiser/collective/fused/works.hpp"
@@ -12,12 +11,12 @@
 namespace waywiser::fused {
 namespace {
 
-constexpr unsigned blocks = 2, threads = 8;
+constexpr unsigned blocks = 2, threads = 4;
 constexpr int operations = 14;
 
 // The ranks as threads on plain memory; every block of every operation is a thread of its own.
 struct Ranks {
-  explicit Ranks(unsigned ranks) : layout{ranks, 1024, 1024, 4096}, states(ranks) {
+  explicit Ranks(unsigned ranks) : layout{ranks, 1024, 4096}, states(ranks) {
     for (unsigned rank = 0; rank < ranks; ++rank) landings.emplace_back(layout.bytes() / sizeof(Vector16) + 1);
   }
 
@@ -44,16 +43,12 @@ void run_block(DisorderlyBlock block, Method method, const Terms& terms, const W
     PacketsBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run();
   else if (method == Method::one_shot)
     PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
-  else if (method == Method::lines)
-    LinesBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
-  else if (method == Method::lines_two_shot)
-    LinesBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
   else
     PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
 }
 
 std::size_t count_of(int operation) { return 1 + static_cast<std::size_t>(operation * 37) % 150; }
-Method method_of(int operation) { return static_cast<Method>(operation * 5 % 7 % 5); }
+Method method_of(int operation) { return static_cast<Method>(operation * 5 % 7 % 3); }
 float value(unsigned rank, int operation, std::size_t i) {
   return static_cast<float>(100 * operation + static_cast<int>(i % 50)) + static_cast<float>(rank);
 }
@@ -103,7 +98,7 @@ TEST(FusedOrder, ResultsAreRightWhenStoresArriveLateAndInAnyOrder) {
 }
 
 TEST(FusedOrder, AMissingRankIsNamedAndLaterOperationsDoNotWait) {
-  for (const int operation : {0, 3, 6, 2, 5}) {  // a method each
+  for (const int operation : {0, 1, 3}) {  // a method each
     Ranks group(3);
     const Terms terms = group.terms(0, 1e-3);
     const std::vector<float> in(20, 1);

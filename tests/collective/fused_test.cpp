@@ -13,7 +13,7 @@
 namespace waywiser {
 namespace {
 
-constexpr FusedOptions small{256, 512, 8192, 20};
+constexpr FusedOptions small{256, 8192, 20};
 
 // The ranks of one process, a virtual GPU each.
 class Group {
@@ -75,15 +75,12 @@ struct Case {
 };
 
 constexpr Case cases[] = {
-    {Collective::all_reduce, fused::Method::packets},        {Collective::all_reduce, fused::Method::one_shot},
-    {Collective::all_reduce, fused::Method::two_shot},       {Collective::reduce_scatter, fused::Method::packets},
-    {Collective::reduce_scatter, fused::Method::one_shot},   {Collective::all_gather, fused::Method::packets},
-    {Collective::all_gather, fused::Method::one_shot},       {Collective::all_to_all, fused::Method::packets},
-    {Collective::all_to_all, fused::Method::one_shot},       {Collective::broadcast, fused::Method::packets},
-    {Collective::broadcast, fused::Method::one_shot},        {Collective::all_reduce, fused::Method::lines},
-    {Collective::all_reduce, fused::Method::lines_two_shot}, {Collective::reduce_scatter, fused::Method::lines},
-    {Collective::all_gather, fused::Method::lines},          {Collective::all_to_all, fused::Method::lines},
-    {Collective::broadcast, fused::Method::lines},
+    {Collective::all_reduce, fused::Method::packets},      {Collective::all_reduce, fused::Method::one_shot},
+    {Collective::all_reduce, fused::Method::two_shot},     {Collective::reduce_scatter, fused::Method::packets},
+    {Collective::reduce_scatter, fused::Method::one_shot}, {Collective::all_gather, fused::Method::packets},
+    {Collective::all_gather, fused::Method::one_shot},     {Collective::all_to_all, fused::Method::packets},
+    {Collective::all_to_all, fused::Method::one_shot},     {Collective::broadcast, fused::Method::packets},
+    {Collective::broadcast, fused::Method::one_shot},
 };
 
 // One rank's part in one operation.
@@ -101,10 +98,10 @@ Part begin(Group& group, const MadeUpCall& made_up, int rank, const Case& wanted
   part.arrays = made_up.arrays(part.sizes);
   part.buffers = upload(group, rank, part.arrays, terms.seed % 2 == 0 ? 0 : element);
   const Region region = part.buffers.region();
-  group.member(rank).enqueue(
-      call, terms.type, terms.op, region.slice(part.arrays.input_at * element, part.sizes.input_count * element),
-      region.slice(part.arrays.output_at * element, part.sizes.output_count * element), group.stream(rank),
-      {wanted.method, 1 + static_cast<unsigned>(terms.seed % 3), fused::is_line_method(wanted.method) ? 32u : 8u});
+  group.member(rank).enqueue(call, terms.type, terms.op,
+                             region.slice(part.arrays.input_at * element, part.sizes.input_count * element),
+                             region.slice(part.arrays.output_at * element, part.sizes.output_count * element),
+                             group.stream(rank), {wanted.method, 1 + static_cast<unsigned>(terms.seed % 3), 8});
   return part;
 }
 
@@ -148,7 +145,7 @@ TEST(FusedCollective, DelayedStreamsChangeNothing) {
 }
 
 TEST(FusedCollective, ARankThatDoesNotTakePartIsNamed) {
-  Group group(2, {256, 512, 8192, 0.01});
+  Group group(2, {256, 8192, 0.01});
   const MadeUpCall made_up(Collective::all_reduce, 2, {DataType::float32, ReduceOp::sum, 9, -1}, false);
   const Part part = begin(group, made_up, 0, cases[0], {DataType::float32, ReduceOp::sum, 9, -1});
   try {

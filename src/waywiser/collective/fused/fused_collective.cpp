@@ -15,7 +15,7 @@ constexpr Bytes cleared_at_once = Bytes{1} << 20;
 fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
   if (ranks < 2 || ranks > static_cast<int>(fused::most_ranks))
     throw Error(ErrorKind::invalid_input, "fused collectives are for 2 to 8 ranks, not " + std::to_string(ranks));
-  return {static_cast<std::uint32_t>(ranks), (options.packet_bytes + 15) / 16 * 16, options.line_bytes,
+  return {static_cast<std::uint32_t>(ranks), (options.packet_bytes + 15) / 16 * 16,
           (options.bulk_bytes + 4095) / 4096 * 4096};
 }
 
@@ -40,7 +40,7 @@ FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, i
       state_(platform.allocate(stream.place(), sizeof(fused::State), Allocation::gpu)),
       host_state_(
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::State), Allocation::pinned)) {
-  clear(platform, stream, landing_.region().slice(0, layout_.bulk(0, 0)));
+  clear(platform, stream, landing_.region().slice(0, layout_.packets(2)));
   clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
 }
 
@@ -84,8 +84,6 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
 Bytes FusedCollective::most_at_once(const fused::Shape& shape) const {
   switch (shape.method) {
     case fused::Method::packets: return layout_.packet_bytes;
-    case fused::Method::lines: return layout_.line_bytes / 16 * 16;
-    case fused::Method::lines_two_shot: return (layout_.line_bytes - 16) * layout_.ranks / 16 * 16;
     case fused::Method::one_shot: return layout_.bulk_bytes / layout_.ranks / 16 * 16;
     case fused::Method::two_shot: return layout_.bulk_bytes - Bytes{16} * layout_.ranks;
   }

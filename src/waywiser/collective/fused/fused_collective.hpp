@@ -13,7 +13,6 @@ namespace waywiser {
 // The same at all ranks.
 struct FusedOptions {
   Bytes packet_bytes = Bytes{512} << 10;  // data that a rank sends to another as packets in one operation
-  Bytes line_bytes = Bytes{1088} << 10;   // ... as lines, in one shot
   Bytes bulk_bytes = Bytes{32} << 20;     // data that all ranks together push in one operation
   Seconds deadline = 60;                  // of a wait inside a kernel
 };

@@ -35,19 +35,6 @@ class HostBlock {
     for (const unsigned i : {0u, 1u})
       half(to, i).store(word.words[i] | std::uint64_t{number} << 32, std::memory_order_relaxed);
   }
-  bool leads_lines(unsigned) const { return false; }
-  bool all_of_warp(bool value) const { return value; }
-  // The lanes of a line come one after the other: the flag, which is the last one's, is stored last and read first.
-  bool load_line_part(const Vector16* from, unsigned lane, std::uint32_t number, Vector16& words) const {
-    if (line_flag(from - lane).load(std::memory_order_acquire) != (number | std::uint64_t{number} << 32)) return false;
-    std::memcpy(&words, from, lane + 1 < line_lanes ? sizeof words : sizeof(Word8));
-    return true;
-  }
-  void store_line_part(Vector16* to, unsigned lane, const Vector16& words) const {
-    std::memcpy(to, &words, lane + 1 < line_lanes ? sizeof words : sizeof(Word8));
-    if (lane + 1 < line_lanes) return;
-    line_flag(to - lane).store(words.words[2] | std::uint64_t{words.words[3]} << 32, std::memory_order_release);
-  }
   void store_far(Vector16* to, const Vector16& words) const { std::memcpy(to, &words, sizeof words); }
   std::uint32_t acquire(const std::uint32_t* flag) const { return as_atomic(flag).load(std::memory_order_acquire); }
   void release(std::uint32_t* flag, std::uint32_t value) const {
@@ -67,7 +54,6 @@ class HostBlock {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
                                       std::chrono::nanoseconds(1));
   }
-  static std::uint64_t nanoseconds_of_warp() { return nanoseconds(); }
   static void pause() { std::this_thread::yield(); }
 
   template <typename T>
@@ -90,9 +76,6 @@ class HostBlock {
  private:
   static std::atomic_ref<std::uint32_t> as_atomic(const std::uint32_t* word) {
     return std::atomic_ref<std::uint32_t>(*const_cast<std::uint32_t*>(word));
-  }
-  static std::atomic_ref<std::uint64_t> line_flag(const Vector16* line) {
-    return std::atomic_ref<std::uint64_t>(reinterpret_cast<std::uint64_t*>(const_cast<Vector16*>(line))[line_words]);
   }
   // Data in the low four bytes, the number above.
   static std::atomic_ref<std::uint64_t> half(const Packet* packet, unsigned index) {

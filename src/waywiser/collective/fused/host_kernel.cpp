@@ -1,6 +1,5 @@
 #include "waywiser/collective/fused/host_block.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
-#include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 
@@ -12,8 +11,6 @@ void run_block(HostBlock block, Method method, const Terms& terms, const Work& w
   switch (method) {
     case Method::packets: return PacketsBody<T, most_ranks, exact, HostBlock>(block, terms, work).run();
     case Method::one_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_one_shot();
-    case Method::lines: return LinesBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_one_shot();
-    case Method::lines_two_shot: return LinesBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_two_shot();
     case Method::two_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_two_shot();
   }
 }
@@ -21,7 +18,7 @@ void run_block(HostBlock block, Method method, const Terms& terms, const Work& w
 }  // namespace
 
 std::string_view name(Method method) noexcept {
-  constexpr std::string_view names[] = {"packets", "one_shot", "two_shot", "lines", "lines_two_shot"};
+  constexpr std::string_view names[] = {"packets", "one_shot", "two_shot"};
   return names[static_cast<std::size_t>(method)];
 }
 

@@ -8,10 +8,8 @@
 
 namespace waywiser::fused {
 
-enum class Method : std::uint8_t { packets, one_shot, two_shot, lines, lines_two_shot };
+enum class Method : std::uint8_t { packets, one_shot, two_shot };
 std::string_view name(Method method) noexcept;
-constexpr bool is_two_shot(Method method) { return method == Method::two_shot || method == Method::lines_two_shot; }
-constexpr bool is_line_method(Method method) { return method == Method::lines || method == Method::lines_two_shot; }
 
 // How an operation is run: all ranks alike.
 struct Shape {

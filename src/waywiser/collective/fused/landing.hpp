@@ -17,29 +17,19 @@ struct alignas(16) Packet {
   std::uint32_t low, low_number, high, high_number;
 };
 
-// Lines: eight lanes of a warp, the last of which has one word and the number of the operation.
-inline constexpr unsigned line_lanes = 8, line_words = 15;
-WAYWISER_DEVICE constexpr std::uint64_t lines_in(std::uint64_t bytes) {
-  return (bytes + line_words * 8 - 1) / (line_words * 8);
-}
-
-// Where others put what they send to a rank: flags, then packets, lines and bulk data, each twice. Operations take the
-// two by turns: who is in operation k + 2 has received from everyone in k + 1, so everyone is through with k.
+// Where others put what they send to a rank: flags, then packets and bulk data, each twice. Operations take the two by
+// turns: who is in operation k + 2 has received from everyone in k + 1, so everyone is through with k.
 struct LandingLayout {
   std::uint32_t ranks = 0;
   std::uint64_t packet_bytes = 0;  // data that one rank sends as packets, a multiple of 16
-  std::uint64_t line_bytes = 0;    // data that one rank sends as lines in one shot
   std::uint64_t bulk_bytes = 0;    // data that all ranks together push, a multiple of 4096
 
   WAYWISER_DEVICE std::uint64_t flags(unsigned shot) const { return std::uint64_t{shot} * ranks * most_blocks * 4; }
   WAYWISER_DEVICE std::uint64_t packets(unsigned turn) const {
     return flags(2) + std::uint64_t{turn} * ranks * packet_bytes * 2;
   }
-  WAYWISER_DEVICE std::uint64_t lines(unsigned turn, unsigned shot) const {
-    return (packets(2) + 127) / 128 * 128 + (std::uint64_t{turn} * 2 + shot) * ranks * lines_in(line_bytes) * 128;
-  }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned turn, unsigned shot) const {
-    return (lines(2, 0) + 4095) / 4096 * 4096 + (std::uint64_t{turn} * 2 + shot) * bulk_bytes;
+    return (packets(2) + 4095) / 4096 * 4096 + (std::uint64_t{turn} * 2 + shot) * bulk_bytes;
   }
   WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(2, 0); }
 };
@@ -69,7 +59,7 @@ struct Work {
   std::uint64_t total;   // of all blocks, if the last ones are shorter; else 0
   std::uint64_t stride;  // between blocks
   bool scattered;        // block i goes to rank i; else the only block goes to all
-  bool exact;            // all addresses and lengths are multiples of a word: 16 bytes for a push, else 8
+  bool exact;            // all addresses and lengths are multiples of a word: 8 bytes for packets, else 16
   bool reduced;          // what arrives is reduced; else the block of rank i becomes block i of the output
   ReduceOp op;
   std::int32_t root;  // the only rank that has data; -1: all have
@@ -88,12 +78,6 @@ WAYWISER_DEVICE inline Packet* packet_at(const Terms& terms, unsigned rank, unsi
   return reinterpret_cast<Packet*>(terms.landing[rank] + terms.layout.packets(turn) +
                                    std::uint64_t{from} * terms.layout.packet_bytes * 2) +
          unit;
-}
-
-WAYWISER_DEVICE inline Vector16* line_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot, unsigned from,
-                                         std::uint64_t line) {
-  const std::uint64_t first = from * lines_in(terms.layout.line_bytes);
-  return reinterpret_cast<Vector16*>(terms.landing[rank] + terms.layout.lines(turn, shot) + (first + line) * 128);
 }
 
 WAYWISER_DEVICE inline std::uint32_t* flag_at(const Terms& terms, unsigned rank, unsigned shot, unsigned from,

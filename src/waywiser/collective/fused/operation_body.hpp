@@ -6,8 +6,7 @@ namespace waywiser::fused {
 
 // What every fused kernel does beside its work: which operation it is, and how it waits. `Gpu` is a block of threads:
 // block(), blocks(), threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet,
-// leads_lines(thread), load_line_part, store_line_part, all_of_warp(b), nanoseconds_of_warp(), store_far, acquire,
-// release, load_state, store, add, nanoseconds(), pause(), widen, narrow.
+// store_far, acquire, release, load_state, store, add, nanoseconds(), pause(), widen, narrow.
 template <typename Gpu>
 class OperationBody {
  public:
@@ -34,25 +33,8 @@ class OperationBody {
       const std::uint64_t now = gpu_.nanoseconds();
       if (start == 0) start = now;
       if (now - start < terms_.deadline_ns) continue;
-      fail(peer);
-      return false;
-    }
-  }
-
-  // The same for all threads of a warp together, unless one has failed already.
-  template <typename Missing>
-  WAYWISER_DEVICE bool wait_together(bool so_far, Missing missing) {
-    if (!gpu_.all_of_warp(so_far)) return false;
-    std::uint64_t start = 0;
-    for (unsigned look = 1;; ++look) {
-      const unsigned peer = missing();
-      if (gpu_.all_of_warp(peer == 0)) return true;
-      gpu_.pause();
-      if (look % 256 != 0) continue;
-      const std::uint64_t now = gpu_.nanoseconds_of_warp();
-      if (start == 0) start = now;
-      if (now - start < terms_.deadline_ns) continue;
-      if (peer != 0) fail(peer);
+      gpu_.store(&terms_.state->failed_number, number_);
+      gpu_.store(&terms_.state->failed_peer, peer);
       return false;
     }
   }
@@ -72,11 +54,6 @@ class OperationBody {
   }
 
  private:
-  WAYWISER_DEVICE void fail(unsigned peer) {
-    gpu_.store(&terms_.state->failed_number, number_);
-    gpu_.store(&terms_.state->failed_peer, peer);
-  }
-
   Gpu& gpu_;
   const Terms& terms_;
   std::uint32_t number_ = 0;

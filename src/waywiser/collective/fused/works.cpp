@@ -18,8 +18,7 @@ bool reduced(Collective operation) {
 
 bool is_exact(const Work& work, Method method) {
   const auto address = reinterpret_cast<std::uintptr_t>(work.input) | reinterpret_cast<std::uintptr_t>(work.output);
-  const bool pushed = method == Method::one_shot || method == Method::two_shot;
-  const Bytes word = pushed ? sizeof(Vector16) : sizeof(Word8);
+  const Bytes word = method == Method::packets ? sizeof(Word8) : sizeof(Vector16);
   return (address | work.bytes | work.total | work.stride) % word == 0;
 }
 
@@ -42,10 +41,8 @@ void check_shape(const CollectiveCall& call, const Shape& shape) {
   if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < most_ranks || shape.threads > 512)
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::to_string(shape.blocks) + " blocks of " +
                                               std::to_string(shape.threads) + " threads are out of range");
-  if (is_line_method(shape.method) && shape.threads % 32 != 0)
-    throw Error(ErrorKind::invalid_input, "fused kernel: lines need whole warps");
-  if (is_two_shot(shape.method) && call.operation != Collective::all_reduce)
-    throw Error(ErrorKind::invalid_input, "fused kernel: two shots are a method of all_reduce");
+  if (shape.method == Method::two_shot && call.operation != Collective::all_reduce)
+    throw Error(ErrorKind::invalid_input, "fused kernel: two_shot is a method of all_reduce");
 }
 
 std::size_t input_blocks(const CollectiveCall& call) {
@@ -60,7 +57,7 @@ std::size_t output_blocks(const CollectiveCall& call) {
 
 std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most) {
   std::vector<Work> all;
-  const bool split = is_two_shot(method);
+  const bool split = method == Method::two_shot;
   for (Bytes at = 0; at < buffers.block; at += most) {
     const Bytes bytes = std::min(most, buffers.block - at);
     Work work{buffers.input == nullptr ? nullptr : buffers.input + at,
@@ -84,24 +81,24 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
   return all;
 }
 
+// Measured on 4 x H200: packets in many small blocks, pushes in blocks of 256 threads with two vectors each.
 Shape default_shape(const CollectiveCall& call, Bytes block) {
   const Bytes sent = block * (static_cast<Bytes>(call.ranks) - 1);
-  const auto threads_for = [](Bytes units, Bytes blocks) {
-    return static_cast<unsigned>(std::clamp<Bytes>(round_up((units + blocks - 1) / blocks, 32), 32, 512));
-  };
-  const auto blocks_for = [](Bytes units, unsigned threads, Bytes most) {
-    return static_cast<unsigned>(std::clamp<Bytes>((units + threads - 1) / threads, 1, most));
+  const auto blocks_for = [](Bytes units, Bytes each, Bytes most) {
+    return static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most));
   };
   if (sent <= (Bytes{384} << 10)) {
     const Bytes units = (block + 7) / 8;
-    const unsigned threads = threads_for(units, 32);
-    return {Method::packets, blocks_for(units, threads, 128), threads};
+    const Bytes threads = std::clamp<Bytes>(round_up((units + 127) / 128, 32), 32, 512);
+    return {Method::packets, blocks_for(units, threads, 256), static_cast<unsigned>(threads)};
   }
+  constexpr unsigned threads = 256;
   const Bytes vectors = (block + 15) / 16;
   const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
   if (call.operation != Collective::all_reduce || sent <= most_in_one_shot)
-    return {Method::one_shot, blocks_for(vectors, 512, 128), 512};
-  return {Method::two_shot, blocks_for(vectors / static_cast<Bytes>(call.ranks), 512, 128), 512};
+    return {Method::one_shot, blocks_for(vectors, 2 * threads, 256), threads};
+  const Bytes part = vectors / static_cast<Bytes>(call.ranks);
+  return {Method::two_shot, part <= 32768 ? blocks_for(part, 2 * threads, 64) : 256, threads};
 }
 
 }  // namespace waywiser::fused

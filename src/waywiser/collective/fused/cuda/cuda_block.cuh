@@ -33,21 +33,6 @@ class CudaBlock {
                  "r"(word.words[1])
                  : "memory");
   }
-  // The flag lane of a warp's first line.
-  __device__ bool leads_lines(unsigned thread) const { return thread % 32 == line_lanes - 1; }
-  __device__ bool all_of_warp(bool value) const { return __all_sync(0xffffffffu, value) != 0; }
-  __device__ bool load_line_part(const Vector16* from, unsigned lane, std::uint32_t number, Vector16& words) const {
-    asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(words.words[0]), "=r"(words.words[1]), "=r"(words.words[2]), "=r"(words.words[3])
-                 : "l"(from)
-                 : "memory");
-    return lane + 1 < line_lanes || (words.words[2] == number && words.words[3] == number);
-  }
-  __device__ void store_line_part(Vector16* to, unsigned, const Vector16& words) const {
-    asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(words.words[0]), "r"(words.words[1]),
-                 "r"(words.words[2]), "r"(words.words[3])
-                 : "memory");
-  }
   __device__ void store_far(Vector16* to, const Vector16& words) const { *to = words; }
   __device__ std::uint32_t acquire(const std::uint32_t* flag) const {
     std::uint32_t value;
@@ -78,7 +63,6 @@ class CudaBlock {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     return now;
   }
-  __device__ std::uint64_t nanoseconds_of_warp() const { return __shfl_sync(0xffffffffu, nanoseconds(), 0); }
   __device__ void pause() const {}
 
   template <typename T>
