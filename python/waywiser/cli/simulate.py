@@ -145,7 +145,7 @@ def _collective(
     run.trace = trace is not None
     with bar("simulating") as show:
         cases = run.run(show)
-    title = f"{what} on {spec.nodes} x {run.topology.name}"
+    title = f"{what} on {'up to ' if len(nodes) > 1 else ''}{spec.nodes} x {run.topology.name}"
     if trace is not None:
         _write_trace(trace, run.last_trace)
     if plot is not None:
