@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench]      (all four when none is named)
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers]      (the first four when none is named)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of what it
 # lacks (default .whl); a folder "prefix" in it is searched for headers and GoogleTest; OUT: where the results go
 # (default gpu_results): summary.txt and gpu_results.tar.gz. Ends with 1 when a stage failed; the others still run.
@@ -40,7 +40,14 @@ tune() {
   .venv/bin/waywiser tune --json --output "$work/tune" >"$work/tune.json"
 }
 
-export -f build_programs tune
+# The group on all GPUs beside NCCL, PyTorch and UCX, in turns.
+peers() {
+  .venv/bin/waywiser bench latency bandwidth bidirectional all_reduce all_gather all_to_all --memory gpu \
+    -n "$(nvidia-smi --list-gpus | wc -l)" --sizes 8,1K,64K,1M,16M,256M --against nccl,torch,ucx --budget 120 --json \
+    >"$work/peers.json"
+}
+
+export -f build_programs tune peers
 export work build
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
@@ -55,7 +62,10 @@ for name in $stages; do
     bench)
       stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'"
       stage courier 60 bash -c "'$build/benchmarks/courier_benchmark' >'$work/courier_benchmark.json'" ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench" >&2; exit 2 ;;
+    peers)
+      stage setup 240 scripts/setup --offline
+      stage peers 170 bash -c peers ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers" >&2; exit 2 ;;
   esac
 done
 cp "$work/summary.txt" "$out/"
