@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers]      (the first four when none is named)
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group]      (the first four when none is named)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of what it
 # lacks (default .whl); a folder "prefix" in it is searched for headers and GoogleTest; OUT: where the results go
 # (default gpu_results): summary.txt and gpu_results.tar.gz. Ends with 1 when a stage failed; the others still run.
@@ -47,7 +47,19 @@ peers() {
     >"$work/peers.json"
 }
 
-export -f build_programs tune peers
+# A process for each GPU, four at most. NCCL and UCX as the interpreter's packages bring them.
+group() {
+  local libraries
+  libraries=$("$WAYWISER_PYTHON" -c 'import site, sysconfig
+for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print(folder)')
+  for folder in $libraries; do
+    [ ! -e "$folder/nvidia/nccl/lib/libnccl.so.2" ] || export WAYWISER_LIBNCCL="$folder/nvidia/nccl/lib/libnccl.so.2"
+    [ ! -e "$folder/libucx/lib/libucp.so.0" ] || export WAYWISER_LIBUCP="${WAYWISER_LIBUCP:-$folder/libucx/lib/libucp.so.0}"
+  done
+  "$build/benchmarks/group_gpu_benchmark" "$(nvidia-smi -L | head -n 4 | wc -l)" >"$work/group_gpu_benchmark.json"
+}
+
+export -f build_programs tune peers group
 export work build
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
@@ -62,10 +74,13 @@ for name in $stages; do
     bench)
       stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'"
       stage courier 60 bash -c "'$build/benchmarks/courier_benchmark' >'$work/courier_benchmark.json'" ;;
+    group)
+      stage group 170 bash -c group
+      [ ! -f "$work/group_gpu_benchmark.json" ] || cp "$work/group_gpu_benchmark.json" "$out/" ;;
     peers)
       stage setup 240 scripts/setup --offline
       stage peers 170 bash -c peers ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group" >&2; exit 2 ;;
   esac
 done
 cp "$work/summary.txt" "$out/"

@@ -3,6 +3,7 @@
 
 #include "bindings/bindings.hpp"
 #include "waywiser/bench/bench_rank.hpp"
+#include "waywiser/collective/collective_algorithm.hpp"
 #include "waywiser/comm/launch.hpp"
 #include "waywiser/measure/platform_choice.hpp"
 
@@ -22,6 +23,18 @@ BenchRank join_bench(const std::string& backend, int gpus) {
   return BenchRank(options);
 }
 
+// Of one size for all ranks of one machine.
+std::vector<std::string> host_ways(const std::string& operation, int ranks) {
+  CollectiveCall call;
+  call.operation = parse_collective(operation);
+  call.ranks = ranks;
+  call.count = 1024;
+  std::vector<std::string> names;
+  for (const CollectiveAlgorithm& row : algorithms())
+    if (row.operation == call.operation && !row.why_unavailable(call)) names.emplace_back(row.name);
+  return names;
+}
+
 }  // namespace
 
 void bind_bench(nb::module_& m) {
@@ -35,6 +48,8 @@ void bind_bench(nb::module_& m) {
       .def("share", &BenchRank::share, "text"_a, nb::call_guard<nb::gil_scoped_release>(), "What rank 0 says.")
       .def("collect", &BenchRank::collect, "values"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Rank 0 gets the values of all.");
+  m.def("host_ways", host_ways, "operation"_a, "ranks"_a,
+        "The algorithms of a collective that serve so many ranks of one machine.");
   m.def("launched_ranks", [] { return read_launch().size; }, "Ranks of the job that this process belongs to; 1: none.");
   m.def("why_no_cuda", [] { return why_no_cuda().value_or(""); }, "Why there is no GPU; empty when there is one.");
   m.def("join_bench", join_bench, "backend"_a, "gpus"_a, "Becomes a rank of the job that the launcher started.");

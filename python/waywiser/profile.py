@@ -14,6 +14,7 @@ from waywiser.checked import Node
 SCHEMA = "waywiser.profile"
 VERSION = 1
 OPERATIONS = ("latency", "streaming", "bidirectional", "loaded")
+COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "reduce_scatter", "all_to_all")
 _PLACE = re.compile(r"(host|gpu)\d{1,4}")
 
 Pair = tuple[str, str]

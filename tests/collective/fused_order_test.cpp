@@ -16,13 +16,14 @@ constexpr int operations = 14;
 
 // The ranks as threads on plain memory; every block of every operation is a thread of its own.
 struct Ranks {
-  explicit Ranks(unsigned ranks) : layout{ranks, 1024, 4096}, states(ranks) {
+  explicit Ranks(unsigned ranks) : layout{ranks, 1024, 4096}, states(ranks), notices(ranks) {
     for (unsigned rank = 0; rank < ranks; ++rank) landings.emplace_back(layout.bytes() / sizeof(Vector16) + 1);
   }
 
   Terms terms(unsigned rank, double deadline) {
     Terms terms{{},
                 &states[rank],
+                &notices[rank],
                 layout,
                 rank,
                 static_cast<std::uint64_t>(deadline * 1e9),
@@ -35,6 +36,7 @@ struct Ranks {
 
   LandingLayout layout;
   std::vector<State> states;
+  std::vector<Notice> notices;
   std::vector<std::vector<Vector16>> landings;
 };
 

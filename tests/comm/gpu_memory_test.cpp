@@ -28,9 +28,10 @@ class GpuArray {
     std::iota(values().begin(), values().end(), first);
     copy(memory_.region(), host_.region());
   }
-  bool holds(float first) {
+  bool holds(float first) { return elements_hold(count_, first); }
+  bool elements_hold(std::size_t count, float first) {
     copy(host_.region(), memory_.region());
-    for (std::size_t i = 0; i < count_; ++i)
+    for (std::size_t i = 0; i < count; ++i)
       if (values()[i] != first + static_cast<float>(i)) return false;
     return true;
   }
@@ -69,6 +70,73 @@ TEST(GpuMemory, MessagesBetweenGpusAndHosts) {
             none);
 }
 
+std::shared_ptr<const Chooser> plan_that_stages(const std::string& variant) {
+  PlanRow row;
+  row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
+  row.processes = 2;
+  row.to_bytes = 1 << 30;
+  row.path = {"host_staged", gpu(0), gpu(1), 2, {{"variant", variant}, {"handle", "cuda_ipc"}}};
+  Plan plan;
+  plan.rows = {row};
+  return std::make_shared<const Chooser>(std::move(plan));
+}
+
+// Long messages find their own way: by the plan's path, or in pieces where an array is on the host or out of reach.
+void exchange_long_ones(Group& group, int gpu_index) {
+  const auto platform = group.platform();
+  constexpr std::size_t count = 700001;  // three pieces
+  const int other = 1 - group.rank();
+  GpuArray mine(*platform, gpu_index, count), theirs(*platform, gpu_index, count);
+  mine.fill(static_cast<float>(group.rank()));
+  for (int i = 0; i < 2; ++i) {
+    group.sendrecv(mine.elements().slice(1, count - 1), other, theirs.elements().slice(0, count - 1), other);
+    require_that(theirs.elements_hold(count - 1, static_cast<float>(other + 1)), "what the other GPU sent");
+  }
+  std::vector<float> on_host(count);
+  Future taking = group.start_recv(std::span(on_host), other, 5);
+  group.send(mine.elements(), other, 5);
+  taking.wait();
+  require_that(on_host[count - 1] == static_cast<float>(other) + static_cast<float>(count - 1),
+               "what came to the host");
+  Future arriving = group.start_recv(theirs.elements(), other, 6);
+  group.send(std::span<const float>(on_host), other, 6);
+  arriving.wait();
+  require_that(theirs.holds(static_cast<float>(group.rank())), "what came back from the host");
+}
+
+TEST(GpuMemory, LongMessages) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) { exchange_long_ones(group, group.rank()); }), none);
+  ranks.virtual_gpus = 1;
+  EXPECT_EQ(ranks.in_processes([](Group& group) { exchange_long_ones(group, 0); }), none);
+}
+
+TEST(GpuMemory, LongMessagesFollowThePlan) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  ranks.chooser_of = [](int) { return plan_that_stages("whole"); };
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    exchange_long_ones(group, group.rank());
+    require_that(group.why_staged(1 - group.rank()).find("on its host") != std::string::npos, "the last one's reason");
+  }),
+            none);
+}
+
+TEST(GpuMemory, LongMessagesOfTwoSizesAreAnError) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  const auto problems = ranks.in_processes([](Group& group) {
+    GpuArray mine(*group.platform(), group.rank(), 5000);
+    mine.fill(0);
+    if (group.rank() == 0) group.send(mine.elements(), 1);
+    if (group.rank() == 1) group.recv(mine.elements().slice(0, 4000), 0);
+    group.barrier();
+  });
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE(problems[0].find("receives 16000 bytes"), std::string::npos) << problems[0];
+}
+
 TEST(GpuMemory, CollectivesInPlaceAndNot) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -88,6 +156,28 @@ TEST(GpuMemory, CollectivesInPlaceAndNot) {
     out.fill(3);
     group.gather(mine.elements().slice(0, count / 2), out.elements(), 0);
     if (group.rank() == 1) require_that(out.holds(3), "an output that is none of this rank's is left alone");
+  }),
+            none);
+}
+
+TEST(GpuMemory, CallsOnStreamsComeBehindTheirWork) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    const auto platform = group.platform();
+    constexpr std::size_t count = 3000;
+    GpuArray mine(*platform, group.rank(), count), copy(*platform, group.rank(), count);
+    const auto stream = platform->open_stream(gpu(group.rank()));
+    mine.fill(static_cast<float>(group.rank()));
+    stream->copy(copy.elements().region, mine.elements().region);
+    group.all_reduce(copy.elements(), copy.elements(), ReduceOp::max, *stream);
+    group.synchronize(*stream);
+    require_that(copy.holds(1), "the largest of what the stream had copied");
+    const int other = 1 - group.rank();
+    group.sendrecv(mine.elements(), other, copy.elements(), other, *stream);
+    group.barrier(*stream);
+    group.synchronize(*stream);
+    require_that(copy.holds(static_cast<float>(other)), "what the other sent");
   }),
             none);
 }
@@ -122,17 +212,6 @@ TEST(GpuMemory, WindowsBetweenTwoGpus) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), none);
-}
-
-std::shared_ptr<const Chooser> plan_that_stages(const std::string& variant) {
-  PlanRow row;
-  row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
-  row.processes = 2;
-  row.to_bytes = 1 << 30;
-  row.path = {"host_staged", gpu(0), gpu(1), 2, {{"variant", variant}, {"handle", "cuda_ipc"}}};
-  Plan plan;
-  plan.rows = {row};
-  return std::make_shared<const Chooser>(std::move(plan));
 }
 
 TEST(GpuMemory, WindowsFollowThePlan) {

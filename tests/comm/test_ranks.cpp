@@ -31,6 +31,7 @@ JoinOptions TestRanks::options(int rank) const {
   options.timeout = timeout;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
+  if (cuda_gpus) options.platform = open_cuda_platform();
   if (virtual_gpus != 0) options.platform = open_virtual_platform(machine);
   if (chooser_of) options.chooser = chooser_of(rank);
   return options;

@@ -19,7 +19,8 @@ class TestRanks {
 
   JoinOptions options(int rank) const;
   Seconds timeout = 20;
-  int virtual_gpus = 0;  // of the machine that all ranks share
+  int virtual_gpus = 0;    // of the machine that all ranks share
+  bool cuda_gpus = false;  // instead: those of this machine
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
 
   using Body = std::function<void(Group&)>;

@@ -77,6 +77,52 @@ INSTANTIATE_TEST_SUITE_P(
       return text;
     });
 
+TEST(Choose, ATwoSidedPathComesWithItsBestOneSidedRival) {
+  Profile profile =
+      made_up_profile({{"ucx", line(1e-6, 1e11)}, {"sm_copy", line(2e-5, 1e9)}, {"copy_engine", line(1e-5, 1e10)}});
+  profile.classes.front().processes = 2;
+  for (Series& series : profile.series) series.path.processes = 2;
+  const Plan plan = plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
+  ASSERT_FALSE(plan.rows.empty());
+  ASSERT_EQ(plan.rows.front().path.mechanism, "ucx");
+  const auto rival = Chooser::one_sided_path_for(plan.rows.front(), gpu(0), gpu(1));
+  ASSERT_TRUE(rival);
+  EXPECT_EQ(rival->mechanism, "copy_engine");
+}
+
+TEST(Choose, CollectivesGetRowsOfTheirOwn) {
+  Profile profile = made_up_profile({{"a", line(1e-6, 1e9)}});
+  const auto add = [&](const char* memory, int ranks, const char* way, const testing::TimeOf& seconds) {
+    profile.collectives.push_back(
+        {"all_reduce", memory, ranks, way, testing::made_up_series({way, seconds}, 0, 1, Bytes{1} << 20).points});
+  };
+  add("gpu", 4, "packets", line(2e-6, 1e10));
+  add("gpu", 4, "nccl", line(1e-5, 1e11));
+  add("host", 2, "ring", line(1e-5, 1e11));
+  const Profile read = profile_from_json(to_json(profile), "profile");
+  const Chooser chooser(plan_from_json(to_json(choose(read, order)), "plan"));
+  const auto way = [&](const char* memory, int ranks, Bytes bytes) {
+    const CollectiveRow* row = chooser.choose_collective("all_reduce", memory, ranks, bytes);
+    return row == nullptr ? std::string("none") : row->way;
+  };
+  EXPECT_EQ(way("gpu", 4, 0), "packets");
+  EXPECT_EQ(way("gpu", 4, 1 << 19), "nccl");
+  EXPECT_EQ(way("gpu", 4, Bytes{1} << 40), "nccl");
+  EXPECT_EQ(way("host", 2, 100), "ring");
+  EXPECT_EQ(way("gpu", 2, 100), "none");
+  const CollectiveRow* row = chooser.choose_collective("all_reduce", "gpu", 4, 8);
+  EXPECT_EQ(row->runner_up, "nccl");
+  EXPECT_GT(row->runner_up_ratio, 1);
+  EXPECT_FALSE(row->expected.empty());
+}
+
+TEST(Choose, FilesWithoutCollectivesAreRead) {
+  const Json profile = to_json(made_up_profile({{"a", line(1e-6, 1e9)}}));
+  EXPECT_FALSE(profile.contains("collectives"));
+  EXPECT_TRUE(profile_from_json(profile, "profile").collectives.empty());
+  EXPECT_TRUE(plan_from_json(to_json(choose(made_up_profile({}), order)), "plan").collectives.empty());
+}
+
 TEST(Choose, RangesCoverAllSizesOnce) {
   const Plan plan =
       choose(made_up_profile({{"a", line(1e-6, 1e9)}, {"b", line(3e-6, 1e10)}, {"c", line(1e-5, 1e11)}}), order);

@@ -36,7 +36,9 @@ class Case:
 
 
 @dataclass
-class _Contender:
+class Contender:
+    """One of those that take turns, and what was seen of it."""
+
     team: Timed
     calls: int = 1
     samples: int = 1
@@ -88,7 +90,7 @@ class Conductor:
     def time(self, case: Case, budget: float, patience: float = _PATIENCE) -> Row | None:
         """A row, in about `budget` seconds, but at least three rounds; None when we do not offer it."""
         until = time.monotonic() + budget
-        contenders = {name: _Contender(team) for name, team in self._teams.items()}
+        contenders = {name: Contender(team) for name, team in self._teams.items()}
         for name in list(contenders):
             there = self._guard(contenders, name, case, lambda one: one.plan(case, patience))
             if name == OURS and not there:
@@ -103,9 +105,7 @@ class Conductor:
         figures = {name: one.figures(case) for name, one in contenders.items()}
         return Row(case.operation, case.memory, self._ranks, case.bytes, figures.pop(OURS), figures)
 
-    def _guard(
-        self, contenders: dict[str, _Contender], name: str, case: Case, act: Callable[[_Contender], None]
-    ) -> bool:
+    def _guard(self, contenders: dict[str, Contender], name: str, case: Case, act: Callable[[Contender], None]) -> bool:
         try:
             act(contenders[name])
             return True

@@ -11,14 +11,14 @@ import typer
 
 from waywiser.cli.options import Output, Recorded, results_of
 from waywiser.errors import InputError
-from waywiser.profile import OPERATIONS, Profile, pair_text
+from waywiser.profile import COLLECTIVES, OPERATIONS, Profile, pair_text
 from waywiser.results import DEFAULT, Results
 from waywiser.units import format_bytes, parse_bytes
 
 
 def explain(
-    source: Annotated[str, typer.Argument(metavar="SRC", help="host0, gpu3, ...")] = "",
-    destination: Annotated[str, typer.Argument(metavar="DST", help="host0, gpu3, ...")] = "",
+    source: Annotated[str, typer.Argument(metavar="SRC|COLLECTIVE", help="host0, gpu3, ...; all_reduce, ...")] = "",
+    destination: Annotated[str, typer.Argument(metavar="DST|MEMORY", help="host0, gpu3, ...; host, gpu")] = "",
     size: Annotated[str, typer.Argument(metavar="SIZE", help="17, 64K, 2M, 1G")] = "",
     operation: Annotated[str, typer.Option(metavar="|".join(OPERATIONS), help="What is timed.")] = "latency",
     processes: Annotated[int, typer.Option(min=1, max=2, help="2: each end has a process of its own.")] = 1,
@@ -28,12 +28,16 @@ def explain(
     binding: Annotated[bool, typer.Option("--binding", help="Instead: what waywiser run binds each rank to.")] = False,
     ranks: Annotated[
         int | None,
-        typer.Option("-n", min=1, max=4096, help="With --binding: how many ranks, if not one a GPU."),
+        typer.Option("-n", min=1, max=4096, help="Of a collective (2); with --binding (one a GPU)."),
     ] = None,
 ) -> None:
-    """Every road from SRC to DST for SIZE bytes: measured and predicted time, and why it was not taken."""
+    """Every road from SRC to DST for SIZE bytes: measured and predicted time, and why it was not taken.
+
+    Of a collective every way that was timed: `waywiser explain all_reduce gpu 1M -n 4`.
+    """
     from waywiser import stages
     from waywiser.report import terminal
+    from waywiser.report.collective_table import collective_answer, collective_table
     from waywiser.report.explanation import explain_table
 
     if binding:
@@ -45,6 +49,15 @@ def explain(
     count = parse_bytes(size)
     results = results_of(output, machine)
     profile = results.needed_profile()
+    if source in COLLECTIVES:
+        ranks = ranks or 2
+        answer = collective_answer(results.needed_profile_text(), (source, destination, ranks), count)
+        head = f"{source} of {format_bytes(count)}, {ranks} ranks, arrays in {destination} memory on {profile.machine}"
+        if as_json:
+            typer.echo(json.dumps(answer, indent=1))
+        else:
+            terminal.print_result(collective_table(answer, head))
+        return
     for place in (source, destination):
         _check_place(place, profile, results)
     text = results.needed_profile_text()

@@ -11,11 +11,13 @@ import typer
 
 from waywiser.campaign import Request, measure_into
 from waywiser.cli.options import Backend, Budget, Costs, Output, Quick
+from waywiser.collective_tuning import collectives_into
 from waywiser.results import DEFAULT, Results, recorded_machines
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
 # For measuring and for verifying, at most; with set-up and report a quick run takes under 60 s, one with GPUs 10 min.
-_QUICK_SECONDS, _HOST_SECONDS, _GPU_SECONDS = (34.0, 15.0), (240.0, 60.0), (345.0, 185.0)
+_QUICK_SECONDS, _HOST_SECONDS, _GPU_SECONDS = (31.0, 14.0), (240.0, 60.0), (335.0, 170.0)
+_QUICK_COLLECTIVES, _COLLECTIVES = 2.5, 12.0  # for each number of ranks and kind of memory
 
 
 def tune(
@@ -43,6 +45,8 @@ def tune(
     topology = request.topology()
     request.budget, verifying = _budgets(request, topology)
     measure_into(results, topology, request)
+    if request.kind == "real":
+        collectives_into(results, len(topology.ids("gpu")), _seconds_for_collectives(request), request.fresh)
     _choose_and_verify(results, topology, request, verifying)
     page = _report(results, topology, request)
     seconds = time.monotonic() - start
@@ -64,6 +68,12 @@ def _budgets(request: Request, topology: Any) -> tuple[float | None, float]:
     if request.quick:
         return _QUICK_SECONDS
     return _GPU_SECONDS if request.kind == "real" and topology.ids("gpu") else _HOST_SECONDS
+
+
+def _seconds_for_collectives(request: Request) -> float:
+    if request.quick:
+        return _QUICK_COLLECTIVES
+    return max(_QUICK_COLLECTIVES, min(_COLLECTIVES, 0.1 * (request.budget or _COLLECTIVES / 0.1)))
 
 
 def _choose_and_verify(results: Results, topology: Any, request: Request, seconds: float) -> None:

@@ -10,9 +10,21 @@ namespace {
 constexpr int most_calls_to_warm_up = 50;
 constexpr std::uint64_t longest_text = 1 << 20;
 
+// For the calls of one slice; those that conduct take their own way.
+class WayOfGroup {
+ public:
+  WayOfGroup(Group& group, const std::string& way) : group_(group) { group_.set_way(way); }
+  WayOfGroup(const WayOfGroup&) = delete;
+  WayOfGroup& operator=(const WayOfGroup&) = delete;
+  ~WayOfGroup() { group_.set_way(""); }
+
+ private:
+  Group& group_;
+};
+
 std::string case_of(const BenchRequest& request) {
   return request.operation + ' ' + request.input + ' ' + request.output + ' ' + std::to_string(request.bytes) + ' ' +
-         std::to_string(request.window) + ' ' + std::to_string(request.compute);
+         std::to_string(request.window) + ' ' + std::to_string(request.compute) + ' ' + request.way;
 }
 
 }  // namespace
@@ -34,6 +46,7 @@ std::vector<Seconds> BenchRank::run(const BenchRequest& request) {
     exercise_ = make_exercise({group_, *platform_}, request);
     case_ = case_of(request);
   }
+  const WayOfGroup way(group_, request.way);
   std::vector<Seconds> times;
   times.reserve(static_cast<std::size_t>(request.samples));
   exercise_->prepare(request.seed);

@@ -24,6 +24,7 @@ class Words {
     rest_.remove_prefix(end);
     return found;
   }
+  bool more() const { return rest_.find_first_not_of(' ') != std::string_view::npos; }
   std::uint64_t number(const char* what, std::uint64_t least, std::uint64_t most) {
     const std::string_view text = word(what);
     std::uint64_t value = 0;
@@ -59,6 +60,7 @@ BenchRequest parse_bench_request(std::string_view line) {
   request.samples = static_cast<int>(words.number("samples", 1, most_samples));
   request.seed = words.number("seed", 0, any);
   request.compute = 1e-9 * static_cast<double>(words.number("compute", 0, most_nanoseconds));
+  if (words.more()) request.way = words.word("way");
   return request;
 }
 

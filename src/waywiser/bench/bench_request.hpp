@@ -16,10 +16,11 @@ struct BenchRequest {
   int window = 1;                               // messages under way at once, where an operation streams
   int calls = 1, samples = 1;
   std::uint64_t seed = 0;
+  std::string way;      // of a collective: Group::set_way
   Seconds compute = 0;  // between start and wait of an operation that overlaps
 };
 
-// "OPERATION INPUT OUTPUT BYTES WINDOW CALLS SAMPLES SEED COMPUTE", COMPUTE in nanoseconds. Throws invalid_input.
+// "OPERATION INPUT OUTPUT BYTES WINDOW CALLS SAMPLES SEED COMPUTE [WAY]", COMPUTE in nanoseconds. Throws invalid_input.
 BenchRequest parse_bench_request(std::string_view line);
 
 }  // namespace waywiser

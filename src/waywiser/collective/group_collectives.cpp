@@ -4,8 +4,11 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
+#include "waywiser/collective/gpu/gpu_way.hpp"
 #include "waywiser/comm/execution.hpp"
 #include "waywiser/comm/group.hpp"
+#include "waywiser/device/stream.hpp"
+#include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
@@ -60,6 +63,24 @@ bool overlap(ConstElements input, ConstElements output) { return waywiser::overl
 
 }  // namespace
 
+// What was set, or what the plan says, or the default.
+const CollectiveAlgorithm& Group::algorithm_for(const CollectiveCall& complete, DataType type) const {
+  if (!way_.empty() && complete.operation != Collective::barrier && !parse_gpu_way(way_)) {
+    const CollectiveAlgorithm& set = find_algorithm(complete.operation, way_);
+    if (const auto why = set.why_unavailable(complete)) throw Error(ErrorKind::unavailable, way_ + ": " + *why);
+    return set;
+  }
+  const Chooser* chooser = session_->options().chooser.get();
+  const CollectiveRow* row = nullptr;
+  if (chooser != nullptr && complete.counts.empty() && complete.machine_of.empty())
+    row = chooser->choose_collective(name(complete.operation), "host", size(), complete.count * bytes_of(type));
+  for (const CollectiveAlgorithm& each : algorithms())
+    if (row != nullptr && each.operation == complete.operation && each.name == row->way &&
+        !each.why_unavailable(complete))
+      return each;
+  return default_algorithm(complete, bytes_of(type));
+}
+
 std::shared_ptr<const Schedule> Group::schedule_for(const CollectiveCall& call, DataType type) {
   const ScheduleKey key{static_cast<std::uint8_t>(call.operation), static_cast<std::uint8_t>(bytes_of(type)), call.root,
                         call.count};
@@ -70,19 +91,25 @@ std::shared_ptr<const Schedule> Group::schedule_for(const CollectiveCall& call, 
   complete.rank = rank();
   complete.ranks = size();
   complete.machine_of = machines_of(*session_, *members_);
-  Schedule schedule = default_algorithm(complete, bytes_of(type)).make(complete);
+  Schedule schedule = algorithm_for(complete, type).make(complete);
   return kept ? schedules_.keep(key, std::move(schedule)) : std::make_shared<const Schedule>(std::move(schedule));
 }
 
-void Group::barrier() {
+void Group::barrier_on(Stream* stream) {
   const Call call = next_call(CallKind::barrier, {}, -1);
+  const Elements nothing({nullptr, 0, stream != nullptr ? stream->place() : host(0)}, DataType::uint8);
+  if (done_by_gpus(call, asked(Collective::barrier, 0), nothing, nothing, stream)) return;
+  before_host_call(call, stream);
   run(call, schedule_for(asked(Collective::barrier, 0), call.type), {}, {});
 }
 
-void Group::broadcast(Elements data, int root) {
+void Group::broadcast_on(Stream* stream, Elements data, int root) {
   check_peer(root, "broadcast from");
   const Call call = next_call(CallKind::broadcast, data, -1, ReduceOp::sum, root);
-  run(call, schedule_for(asked(Collective::broadcast, data.count(), root), data.type), data, data);
+  const CollectiveCall wanted = asked(Collective::broadcast, data.count(), root);
+  if (done_by_gpus(call, wanted, data, data, stream)) return;
+  before_host_call(call, stream);
+  run(call, schedule_for(wanted, data.type), data, data);
 }
 
 void Group::reduce(ConstElements input, Elements output, ReduceOp op, int root) {
@@ -93,11 +120,14 @@ void Group::reduce(ConstElements input, Elements output, ReduceOp op, int root) 
   run(call, schedule_for(asked(Collective::reduce, input.count(), root), input.type), input, output);
 }
 
-void Group::all_reduce(ConstElements input, Elements output, ReduceOp op) {
+void Group::all_reduce_on(Stream* stream, ConstElements input, Elements output, ReduceOp op) {
   check_types(CallKind::all_reduce, input, output);
   check_count(CallKind::all_reduce, "the output", output.count(), input.count());
   const Call call = next_call(CallKind::all_reduce, input, -1, op);
-  run(call, schedule_for(asked(Collective::all_reduce, input.count()), input.type), input, output);
+  const CollectiveCall wanted = asked(Collective::all_reduce, input.count());
+  if (done_by_gpus(call, wanted, input, output, stream)) return;
+  before_host_call(call, stream);
+  run(call, schedule_for(wanted, input.type), input, output);
 }
 
 Future Group::start_all_reduce(ConstElements input, Elements output, ReduceOp op) {
@@ -107,11 +137,14 @@ Future Group::start_all_reduce(ConstElements input, Elements output, ReduceOp op
   return start(call, schedule_for(asked(Collective::all_reduce, input.count()), input.type), input, output);
 }
 
-void Group::all_gather(ConstElements input, Elements output) {
+void Group::all_gather_on(Stream* stream, ConstElements input, Elements output) {
   check_types(CallKind::all_gather, input, output);
   check_count(CallKind::all_gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
   const Call call = next_call(CallKind::all_gather, input, -1);
-  run(call, schedule_for(asked(Collective::all_gather, input.count()), input.type), input, output);
+  const CollectiveCall wanted = asked(Collective::all_gather, input.count());
+  if (done_by_gpus(call, wanted, input, output, stream)) return;
+  before_host_call(call, stream);
+  run(call, schedule_for(wanted, input.type), input, output);
 }
 
 void Group::all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts) {
@@ -124,24 +157,30 @@ void Group::all_gather_v(ConstElements input, Elements output, std::span<const s
   run(call, schedule_for(wanted, input.type), input, output);
 }
 
-void Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op) {
+void Group::reduce_scatter_on(Stream* stream, ConstElements input, Elements output, ReduceOp op) {
   check_types(CallKind::reduce_scatter, input, output);
   check_count(CallKind::reduce_scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
   const Call call = next_call(CallKind::reduce_scatter, input, -1, op);
-  run(call, schedule_for(asked(Collective::reduce_scatter, output.count()), input.type), input, output);
+  const CollectiveCall wanted = asked(Collective::reduce_scatter, output.count());
+  if (done_by_gpus(call, wanted, input, output, stream)) return;
+  before_host_call(call, stream);
+  run(call, schedule_for(wanted, input.type), input, output);
 }
 
 // In place by way of a copy: whether it is may differ between ranks, the algorithm must not.
-void Group::all_to_all(ConstElements input, Elements output) {
+void Group::all_to_all_on(Stream* stream, ConstElements input, Elements output) {
   check_types(CallKind::all_to_all, input, output);
   check_count(CallKind::all_to_all, "the output", output.count(), input.count());
   if (input.count() % static_cast<std::size_t>(size()) != 0)
     refuse(CallKind::all_to_all,
            std::to_string(input.count()) + " elements cannot be shared out to " + std::to_string(size()) + " ranks");
   const Call call = next_call(CallKind::all_to_all, input, -1);
-  const auto schedule =
-      schedule_for(asked(Collective::all_to_all, input.count() / static_cast<std::size_t>(size())), input.type);
-  run_apart(call, schedule, input, output);
+  if (input.region.place.is_gpu() && overlap(input, output))
+    refuse(call.kind, "input and output on a GPU must not overlap");
+  const CollectiveCall wanted = asked(Collective::all_to_all, input.count() / static_cast<std::size_t>(size()));
+  if (done_by_gpus(call, wanted, input, output, stream)) return;
+  before_host_call(call, stream);
+  run_apart(call, schedule_for(wanted, input.type), input, output);
 }
 
 void Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,

@@ -3,7 +3,9 @@
 #include <numeric>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/announced_send.hpp"
 #include "waywiser/comm/execution.hpp"
+#include "waywiser/comm/gpu_receive.hpp"
 #include "waywiser/comm/staging.hpp"
 #include "waywiser/comm/transfer.hpp"
 
@@ -20,8 +22,12 @@ void check_tag(int tag) {
     throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " is not in 0 to 32767");
 }
 
-// GPU memory goes through host memory.
+// Shorter messages out of a GPU go through the host at once: they need not wait for the receiver.
+constexpr Bytes least_announced = 4096;
+static_assert(least_announced > longest_short, "an announcement comes by UCX, where a long message is awaited");
+
 bool through_host(ConstElements data) { return data.region.place.is_gpu() && data.region.bytes != 0; }
+bool is_announced(ConstElements data) { return data.region.place.is_gpu() && data.region.bytes >= least_announced; }
 
 }  // namespace
 
@@ -75,7 +81,7 @@ void Group::recv_labelled(Elements data, int from, int label) {
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
   Transfer transfer(*session_, call, from, data.region.bytes);
-  transfer.receive(*members_, label, data.region.data);
+  transfer.receive(*members_, label, data.region.data, data);
   session_->wait(transfer);
   session_->end();
 }
@@ -100,6 +106,8 @@ Future Group::start_send_labelled(ConstElements data, int to, int label) {
   check_peer(to, "send to");
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
+  if (is_announced(data))
+    return begun(std::make_shared<AnnouncedSend>(*session_, *members_, call, label, data), nullptr);
   if (!through_host(data) &&
       Transfer(*session_, call, rank(), data.region.bytes).send_at_once(*members_, to, label, data.region.data)) {
     session_->end();
@@ -116,16 +124,19 @@ Future Group::start_recv_labelled(Elements data, int from, int label) {
   check_peer(from, "recv from");
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
-  if (!through_host(data) &&
-      Transfer(*session_, call, from, data.region.bytes).receive_at_once(*members_, label, data.region.data)) {
+  if (through_host(data)) return begun(std::make_shared<GpuReceive>(*session_, *members_, call, label, data), nullptr);
+  if (Transfer(*session_, call, from, data.region.bytes).receive_at_once(*members_, label, data.region.data)) {
     session_->end();
     return {};
   }
-  auto staging = through_host(data) ? std::make_unique<Staging>(*session_) : nullptr;
-  const Elements here = staging ? staging->output(data) : data;
-  auto transfer = std::make_shared<Transfer>(*session_, call, from, here.region.bytes);
-  transfer->receive(*members_, label, here.region.data);
-  return begun(std::move(transfer), std::move(staging));
+  auto transfer = std::make_shared<Transfer>(*session_, call, from, data.region.bytes);
+  transfer->receive(*members_, label, data.region.data, data);
+  return begun(std::move(transfer), nullptr);
+}
+
+std::string Group::why_staged(int rank) const {
+  check_peer(rank, "why_staged of");
+  return session_->why_staged(static_cast<int>(members_->peer(rank)));
 }
 
 Future Group::begun(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging) {

@@ -14,7 +14,10 @@
 namespace waywiser {
 
 class Execution;
+class GpuCollectives;
+struct CollectiveAlgorithm;
 class Staging;
+class Stream;
 struct CollectiveCall;
 
 // What one rank gives to another in a neighbor_exchange, and what it takes from it. Where two ranks are neighbours in
@@ -64,14 +67,18 @@ class Group {
   void wait(const MemoryWindow& window, Bytes offset, std::uint64_t at_least);
   void flush();  // all puts and signals of this rank have arrived
 
-  void barrier();
-  void broadcast(Elements data, int root);
+  void barrier() { barrier_on(nullptr); }
+  void broadcast(Elements data, int root) { broadcast_on(nullptr, data, root); }
   void reduce(ConstElements input, Elements output, ReduceOp op, int root);
-  void all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum);
-  void all_gather(ConstElements input, Elements output);
+  void all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum) {
+    all_reduce_on(nullptr, input, output, op);
+  }
+  void all_gather(ConstElements input, Elements output) { all_gather_on(nullptr, input, output); }
   void all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts);
-  void reduce_scatter(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum);
-  void all_to_all(ConstElements input, Elements output);
+  void reduce_scatter(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum) {
+    reduce_scatter_on(nullptr, input, output, op);
+  }
+  void all_to_all(ConstElements input, Elements output) { all_to_all_on(nullptr, input, output); }
   void all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
                     std::span<const std::size_t> take);
   void gather(ConstElements input, Elements output, int root);
@@ -81,9 +88,38 @@ class Group {
   void neighbor_exchange(std::span<const Exchange> neighbors);
   Future start_all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum);
 
+  // On a stream of the GPU that has the arrays: enqueued behind what is in it, complete when the stream is through.
+  // The first collective sets up what the others and messages use. Messages on streams are apart from all others and
+  // arrive in the order of their calls. The operations of one group run one after another: two graphs of them must not
+  // run at once. Where no kernel serves a call, it waits for the stream and is complete on return; in a stream that is
+  // being captured it throws unavailable, as the first one does.
+  void barrier(Stream& stream) { barrier_on(&stream); }
+  void broadcast(Elements data, int root, Stream& stream) { broadcast_on(&stream, data, root); }
+  void all_reduce(ConstElements input, Elements output, ReduceOp op, Stream& stream) {
+    all_reduce_on(&stream, input, output, op);
+  }
+  void all_gather(ConstElements input, Elements output, Stream& stream) { all_gather_on(&stream, input, output); }
+  void reduce_scatter(ConstElements input, Elements output, ReduceOp op, Stream& stream) {
+    reduce_scatter_on(&stream, input, output, op);
+  }
+  void all_to_all(ConstElements input, Elements output, Stream& stream) { all_to_all_on(&stream, input, output); }
+  void send(ConstElements data, int to, Stream& stream);
+  void recv(Elements data, int from, Stream& stream);
+  void sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream);
+  // Waits for the stream, and throws what an operation of this group has failed with on any stream.
+  void synchronize(Stream& stream);
+  // Why the collectives of GPU arrays go through host memory; empty while they do not, and before the first one.
+  std::string why_staged() const;
+  // The same for the last message of GPU memory from or to a rank.
+  std::string why_staged(int rank) const;
+
   // Runs a schedule that the caller has made: every rank its own.
   void execute(std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output,
                ReduceOp op = ReduceOp::sum);
+  // For measuring: what carries the collectives out from now on, at all ranks: an algorithm of docs/algorithms.md for
+  // host arrays; "packets", "one_shot", "two_shot", "nccl" or "host" for those on GPUs; empty: the choice. Calls that
+  // it does not serve throw.
+  void set_way(std::string_view way);
   // The ranks with the same color form a group, in the order of key and rank. Nothing for a color below 0.
   std::optional<Group> split(int color, int key = 0);
 
@@ -98,7 +134,22 @@ class Group {
   Future begun(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging);
   void finish(void* request, const Call& call);
   void check_peer(int rank, const char* what) const;
+  const CollectiveAlgorithm& algorithm_for(const CollectiveCall& complete, DataType type) const;
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& call, DataType type);
+  // With a stream or, for calls that are complete when they return, without.
+  void barrier_on(Stream* stream);
+  void broadcast_on(Stream* stream, Elements data, int root);
+  void all_reduce_on(Stream* stream, ConstElements input, Elements output, ReduceOp op);
+  void all_gather_on(Stream* stream, ConstElements input, Elements output);
+  void reduce_scatter_on(Stream* stream, ConstElements input, Elements output, ReduceOp op);
+  void all_to_all_on(Stream* stream, ConstElements input, Elements output);
+  GpuCollectives& gpu_collectives(Place gpu, bool capturing);
+  bool done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
+                    Stream* stream);
+  bool message_by_gpus(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
+  static void copy_on(Stream& stream, ConstElements data, Elements into);
+  void finish_on(GpuCollectives& gpus, Stream& stream, const Call& call);
+  void before_host_call(const Call& call, Stream* stream);
   void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
   void run_apart(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
   Future start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
@@ -108,6 +159,8 @@ class Group {
   std::uint64_t messages_ = 0, collectives_ = 0;
   ScheduleCache schedules_;
   std::shared_ptr<Execution> execution_;  // of the collectives that wait
+  std::shared_ptr<GpuCollectives> on_gpus_;
+  std::string way_;  // empty: the choice
 };
 
 }  // namespace waywiser

@@ -15,6 +15,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/version.hpp"
 #include "waywiser/comm/cores.hpp"
+#include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
 #include "waywiser/comm/rank_status.hpp"
 #include "waywiser/device/platform.hpp"
@@ -129,6 +130,16 @@ const std::shared_ptr<Platform>& Session::shared_platform() {
   if (!options_.platform)
     throw Error(ErrorKind::unavailable, "this rank has joined without a platform: host memory only");
   return options_.platform;
+}
+
+GpuRoads& Session::gpu_roads() {
+  if (!gpu_roads_) gpu_roads_ = std::make_unique<GpuRoads>(platform(), options_.chooser.get(), rank_ == 0);
+  return *gpu_roads_;
+}
+
+std::string Session::why_staged(int rank) const {
+  const auto found = why_staged_.find(rank);
+  return found == why_staged_.end() ? "" : found->second;
 }
 
 void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout, "the timeout"); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -12,6 +13,7 @@ namespace waywiser {
 
 class Platform;
 class Chooser;
+class GpuRoads;
 
 // How to become a rank of a group.
 struct JoinOptions {
@@ -55,6 +57,8 @@ class Session {
   // Throws unavailable when this rank has joined without one.
   const std::shared_ptr<Platform>& shared_platform();
   Platform& platform() { return *shared_platform(); }
+  // Of this rank's GPUs; throws unavailable like platform().
+  GpuRoads& gpu_roads();
   Seconds timeout() const noexcept { return timeout_; }
   void set_timeout(Seconds timeout);
 
@@ -97,6 +101,11 @@ class Session {
   // All ranks hear of it.
   [[noreturn]] void fail(ErrorKind kind, const std::string& why);
 
+  // Why the last message between GPUs of this rank and another one went through the host; empty: none did.
+  std::string why_staged(int rank) const;
+  void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
+  // Numbers the announcements of this rank.
+  unsigned next_announcement = 0;
   // The number of the next group; all its members must agree on the largest of theirs.
   std::uint32_t next_group = 1;
 
@@ -135,6 +144,8 @@ class Session {
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;
   static constexpr std::size_t first_forget = 256;
+  std::unique_ptr<GpuRoads> gpu_roads_;
+  std::map<int, std::string> why_staged_;
 };
 
 }  // namespace waywiser

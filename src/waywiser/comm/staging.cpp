@@ -1,17 +1,19 @@
 #include "waywiser/comm/staging.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/session.hpp"
-#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 
-Staging::~Staging() = default;
+Staging::~Staging() {
+  for (Copy& copy : copies_) session_.gpu_roads().pool().give_back(std::move(copy.memory));
+}
 
 Stream& Staging::stream(Place place) {
   if (stream_ && stream_->place() != place)
     throw Error(ErrorKind::invalid_input, "input and output of a call must be on one GPU or on the host");
-  if (!stream_) stream_ = session_.platform().open_stream(place);
+  stream_ = &session_.gpu_roads().stream(place);
   return *stream_;
 }
 
@@ -21,11 +23,10 @@ Region Staging::stage(Region on_gpu, bool back) {
       known.back = known.back || back;
       return known.on_host;
     }
-  Platform& platform = session_.platform();
   Copy copy;
   copy.on_gpu = on_gpu;
   copy.back = back;
-  copy.memory = platform.allocate(platform.nearest_host(on_gpu.place.index), on_gpu.bytes, Allocation::pinned);
+  copy.memory = session_.gpu_roads().pool().take(on_gpu.place.index, on_gpu.bytes);
   copy.on_host = copy.memory.region().slice(0, on_gpu.bytes);
   Stream& line = stream(on_gpu.place);
   line.copy(copy.on_host, on_gpu);

@@ -38,7 +38,7 @@ class Staging {
 
   Session& session_;
   std::vector<Copy> copies_;
-  std::unique_ptr<Stream> stream_;
+  Stream* stream_ = nullptr;
 };
 
 // An operation on host memory whose outputs go back to a GPU when it is complete.

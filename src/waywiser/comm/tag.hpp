@@ -14,7 +14,7 @@ namespace waywiser {
 inline constexpr int description_bits = 20;
 inline constexpr ucp_tag_t matched_bits = ~ucp_tag_t{0} << description_bits;
 inline constexpr int largest_label = 0xffff;
-inline constexpr std::uint32_t most_groups = 1u << 12;
+inline constexpr std::uint32_t most_groups = (1u << 12) - 1;  // the last number is for announcements
 
 constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, std::uint64_t label, const Call& call) {
   return ucp_tag_t{group} << 52 | ucp_tag_t{collective} << 51 | static_cast<ucp_tag_t>(source) << 36 |

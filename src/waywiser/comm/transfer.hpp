@@ -1,12 +1,13 @@
 #pragma once
 
+#include "waywiser/comm/announced_receive.hpp"
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/members.hpp"
 #include "waywiser/comm/session.hpp"
 
 namespace waywiser {
 
-// One message between host memories, sent or received.
+// One message between host memories, sent or received. What comes may be the announcement of one out of a GPU.
 class Transfer : public Activity {
  public:
   Transfer(Session& session, const Call& call, int source, std::size_t bytes)
@@ -25,20 +26,30 @@ class Transfer : public Activity {
     expected_ = members.tag(source_, static_cast<unsigned>(tag), as_send());
     return session_.engine().receive_at_once(members.peer(source_), expected_, data, bytes_, message_) && advance();
   }
-  void receive(const Members& members, int tag, std::byte* data) {
+  // What was announced goes `into` that place, anything else to `data`.
+  void receive(const Members& members, int tag, std::byte* data, Elements into) {
+    into_ = into;
+    peer_ = members.peer(source_);
     expected_ = members.tag(source_, static_cast<unsigned>(tag), as_send());
     session_.engine().receive_sized(members.peer(source_), expected_, data, bytes_, message_);
   }
 
   bool advance() override {
+    if (rest_) return rest_->advance();
     if (!session_.engine().test(message_)) return false;
     if (!message_.receiving) return true;
+    if (is_announcement(message_.info.sender_tag)) {
+      rest_ = std::make_unique<AnnouncedReceive>(session_, call_, peer_, message_.info.sender_tag, into_);
+      return rest_->advance();
+    }
     if (const auto why = unlike(message_.info, expected_, bytes_, source_))
       session_.fail(ErrorKind::invalid_input, text(call_) + ": " + *why);
     return true;
   }
+  bool was_announced() const noexcept { return rest_ != nullptr; }
   const Call& call() const override { return call_; }
   std::string progress_text() const override {
+    if (rest_) return rest_->progress_text();
     return message_.receiving ? "0 of " + std::to_string(bytes_) + " bytes arrived"
                               : std::to_string(bytes_) + " bytes have not been taken";
   }
@@ -46,7 +57,10 @@ class Transfer : public Activity {
   bool needs_turns() const noexcept override {
     return message_.receiving && bytes_ > longest_short && session_.gpus_send();
   }
-  void abandon() noexcept override { session_.engine().cancel(message_); }
+  void abandon() noexcept override {
+    session_.engine().cancel(message_);
+    if (rest_) rest_->abandon();
+  }
 
  private:
   // What the sender's call looks like.
@@ -62,6 +76,9 @@ class Transfer : public Activity {
   const std::size_t bytes_;
   ucp_tag_t expected_ = 0;
   Message message_;
+  Elements into_;
+  std::uint32_t peer_ = 0;
+  std::unique_ptr<AnnouncedReceive> rest_;
 };
 
 }  // namespace waywiser

@@ -8,6 +8,7 @@
 
 #include "waywiser/base/json.hpp"
 #include "waywiser/device/memory.hpp"
+#include "waywiser/device/shared_region.hpp"
 #include "waywiser/device/stream.hpp"
 
 namespace waywiser {
@@ -19,6 +20,10 @@ class Platform {
 
   virtual std::string_view backend() const = 0;  // "cuda", "virtual_gpu" or "host"
   virtual int gpu_count() const = 0;
+  // Equal in two processes of one machine where it is the same GPU, whatever they number it: its PCI address.
+  virtual std::string identity(int gpu) const;
+  // The GPU of this process with that identity; nothing where it is hidden.
+  std::optional<Place> find_gpu(std::string_view identity) const;
   virtual Bytes free_memory(Place place) const = 0;
   // The host memory that is closest to a GPU: where buffers for it belong.
   virtual Place nearest_host(int /*gpu*/) const { return host(0); }
@@ -47,7 +52,16 @@ class Platform {
   // The number that CUDA itself, and so every other library, gives to a GPU.
   virtual int native_number(int gpu) const { return gpu; }
 
+  // The same for memory that anybody has allocated on a GPU, in whole or in part. Throws unavailable or device.
+  virtual SharedRegion share(ConstRegion region);
+  // The whole allocation, for kernels and copies of the GPU `user`, which reaches it from now on. Throws unavailable or
+  // device.
+  virtual Memory open_shared(const SharedRegion& shared, Place user);
+
   virtual std::unique_ptr<Stream> open_stream(Place place) = 0;
+  // A view of another library's stream on this GPU, a cudaStream_t as a number, 0 being CUDA's default stream; it must
+  // outlive the view. Throws unavailable where there are none.
+  virtual std::unique_ptr<Stream> borrow_stream(Place gpu, std::uintptr_t native);
   virtual std::unique_ptr<Event> create_event(Place place) = 0;
 
   // Clocks, temperatures, power, driver and library versions: what a report must show beside the numbers.

@@ -61,6 +61,8 @@ class Stream {
   virtual void synchronize(Deadline deadline) = 0;
   // cudaStream_t, or nullptr.
   virtual void* native() const { return nullptr; }
+  // Whether what is enqueued goes into a graph instead of being run.
+  virtual bool capturing() const { return false; }
 };
 
 }  // namespace waywiser

@@ -182,6 +182,7 @@ class Campaign {
 
   Profile result() const {
     Profile profile = assemble(found_, meter_, previous_);
+    if (previous_ != nullptr) profile.collectives = previous_->collectives;
     profile.state = {{"interrupted", watch_.stopped()},           {"quick", options_.quick},
                      {"budget_seconds", options_.budget_seconds}, {"seconds", watch_.elapsed()},
                      {"comparisons_left_out", left_out_},         {"notes", comparer_.notes()}};

@@ -45,18 +45,40 @@ Json to_json(const Series& series) {
           {"limit_source", series.limit_source}};
 }
 
+std::vector<Point> points_from_json(const Json& value, std::string_view what) {
+  std::vector<Point> points;
+  for (const Json& entry : list_field(value, "points", what, most_points)) {
+    const Point point = point_from_json(entry, what);
+    if (!points.empty() && point.bytes <= points.back().bytes)
+      throw Error(ErrorKind::invalid_input, std::string(what) + ": 'points' must be in ascending order of 'bytes'");
+    points.push_back(point);
+  }
+  return points;
+}
+
+Json to_json(const CollectiveSeries& series) {
+  Json points = Json::array();
+  for (const Point& point : series.points) points.push_back(to_json(point));
+  return {{"operation", series.operation},
+          {"memory", series.memory},
+          {"ranks", series.ranks},
+          {"way", series.way},
+          {"points", points}};
+}
+
+CollectiveSeries collective_from_json(const Json& value, std::string_view what) {
+  return {text_field(value, "operation", what), text_field(value, "memory", what),
+          static_cast<int>(require_integer(value, "ranks", what, 2, 1 << 20)), text_field(value, "way", what),
+          points_from_json(value, what)};
+}
+
 Series series_from_json(const Json& value, std::string_view what) {
   Series series;
   series.path = path_from_json(require(value, "path", what), what);
   series.operation = parse_operation(require_string(value, "operation", what));
   series.limit = not_negative_field(value, "limit", what);
   series.limit_source = text_field(value, "limit_source", what);
-  for (const Json& entry : list_field(value, "points", what, most_points)) {
-    const Point point = point_from_json(entry, what);
-    if (!series.points.empty() && point.bytes <= series.points.back().bytes)
-      throw Error(ErrorKind::invalid_input, std::string(what) + ": 'points' must be in ascending order of 'bytes'");
-    series.points.push_back(point);
-  }
+  series.points = points_from_json(value, what);
   return series;
 }
 
@@ -138,20 +160,22 @@ Operation parse_operation(std::string_view text) {
 }
 
 Json to_json(const Profile& profile) {
-  return {{"schema", schema},
-          {"version", version},
-          {"fingerprint", profile.fingerprint},
-          {"machine", profile.machine},
-          {"backend", profile.backend},
-          {"simulated", profile.simulated},
-          {"created", profile.created},
-          {"state", profile.state},
-          {"classes", list(profile.classes)},
-          {"series", list(profile.series)},
-          {"searched", list(profile.searched)},
-          {"first_use", list(profile.first_use)},
-          {"unavailable", list(profile.unavailable)},
-          {"rejected", list(profile.rejected)}};
+  Json value{{"schema", schema},
+             {"version", version},
+             {"fingerprint", profile.fingerprint},
+             {"machine", profile.machine},
+             {"backend", profile.backend},
+             {"simulated", profile.simulated},
+             {"created", profile.created},
+             {"state", profile.state},
+             {"classes", list(profile.classes)},
+             {"series", list(profile.series)},
+             {"searched", list(profile.searched)},
+             {"first_use", list(profile.first_use)},
+             {"unavailable", list(profile.unavailable)},
+             {"rejected", list(profile.rejected)}};
+  if (!profile.collectives.empty()) value["collectives"] = list(profile.collectives);
+  return value;
 }
 
 Profile profile_from_json(const Json& value, std::string_view what) {
@@ -171,6 +195,8 @@ Profile profile_from_json(const Json& value, std::string_view what) {
   profile.first_use = read_list<FirstUse>(value, "first_use", what, first_use_from_json);
   profile.unavailable = read_list<Unavailable>(value, "unavailable", what, unavailable_from_json);
   profile.rejected = read_list<Rejected>(value, "rejected", what, rejected_from_json);
+  if (value.contains("collectives"))
+    profile.collectives = read_list<CollectiveSeries>(value, "collectives", what, collective_from_json);
   return profile;
 }
 

@@ -40,6 +40,15 @@ struct Series {
   std::string limit_source;
 };
 
+// One way of a collective between so many ranks on one machine, a process each.
+struct CollectiveSeries {
+  std::string operation;  // "all_reduce"
+  std::string memory;     // "host" or "gpu"
+  int ranks = 2;
+  std::string way;            // an algorithm, a fused kernel, "nccl"
+  std::vector<Point> points;  // by the bytes of the block that one rank gives, or of the whole
+};
+
 struct FirstUse {
   Path path;
   Seconds seconds = 0;  // opening the path and the first transfer of 8 bytes: registration, handle opening
@@ -77,6 +86,7 @@ struct Profile {
   std::vector<FirstUse> first_use;
   std::vector<Unavailable> unavailable;
   std::vector<Rejected> rejected;
+  std::vector<CollectiveSeries> collectives;  // older files have none
 };
 
 Json to_json(const Profile& profile);

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/policy/choose_collectives.hpp"
+#include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
 namespace {
@@ -34,6 +36,19 @@ std::size_t runner_up(const std::vector<Cost>& costs, std::size_t choice, double
         (next == choice || costs[i].seconds(bytes) < costs[next].seconds(bytes)))
       next = i;
   return next;
+}
+
+// The fastest path at `bytes` that needs one process only.
+std::optional<Path> best_one_sided(const Candidates& all, double bytes) {
+  const Series* best = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < all.costs.size(); ++i) {
+    if (is_two_sided(all.series[i]->path) || !all.costs[i].known(bytes) || all.costs[i].seconds(bytes) >= least)
+      continue;
+    best = all.series[i];
+    least = all.costs[i].seconds(bytes);
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->path);
 }
 
 std::string number(const char* format, double value) {
@@ -73,6 +88,7 @@ PlanRow make_row(const PairClass& pair_class, Operation operation, const Candida
     row.runner_up = all.series[next]->path;
     row.runner_up_ratio = all.costs[next].seconds(middle) / cost.seconds(middle);
   }
+  if (is_two_sided(row.path)) row.one_sided = best_one_sided(all, middle);
   row.why = reason(all, segment, next, middle);
   if (all.measured_as != operation)
     row.why +=
@@ -94,9 +110,10 @@ void add_rows(Plan& plan, const Profile& profile, const PairClass& pair_class, O
 }  // namespace
 
 Plan choose(const Profile& profile, const MechanismOrder& order, const Hysteresis& hysteresis) {
-  Plan plan{profile.fingerprint, profile.machine, profile.backend, profile.simulated, {}};
+  Plan plan{profile.fingerprint, profile.machine, profile.backend, profile.simulated, {}, {}};
   for (const PairClass& pair_class : profile.classes)
     for (const Operation operation : operations) add_rows(plan, profile, pair_class, operation, order, hysteresis);
+  plan.collectives = choose_collectives(profile, hysteresis);
   return plan;
 }
 

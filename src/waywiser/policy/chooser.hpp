@@ -20,6 +20,11 @@ class Chooser {
                         Bytes bytes) const noexcept;
   // The path of the row as it is for this very pair. Allocates.
   static Path path_for(const PlanRow& row, Place source, Place destination);
+  // The same for what the owner of the source can run alone; nothing where none was measured.
+  static std::optional<Path> one_sided_path_for(const PlanRow& row, Place source, Place destination);
+  // The way of a collective on one machine; nullptr: the plan has nothing for this.
+  const CollectiveRow* choose_collective(std::string_view operation, std::string_view memory, int ranks,
+                                         Bytes bytes) const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 
  private:

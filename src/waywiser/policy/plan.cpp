@@ -11,9 +11,9 @@ constexpr int version = 1;
 constexpr std::size_t most_rows = 100'000;
 constexpr std::size_t most_points = 1024;
 
-Json expected_to_json(const PlanRow& row) {
+Json expected_to_json(const std::vector<std::pair<Bytes, Seconds>>& expected) {
   Json points = Json::array();
-  for (const auto& [bytes, seconds] : row.expected) points.push_back({{"bytes", bytes}, {"seconds", seconds}});
+  for (const auto& [bytes, seconds] : expected) points.push_back({{"bytes", bytes}, {"seconds", seconds}});
   return points;
 }
 
@@ -23,15 +23,17 @@ Json runner_up_to_json(const PlanRow& row) {
 }
 
 Json to_json(const PlanRow& row) {
-  return {{"pairs", pairs_to_json(row.pairs)},
-          {"processes", row.processes},
-          {"operation", name(row.operation)},
-          {"from_bytes", row.from_bytes},
-          {"to_bytes", row.to_bytes},
-          {"path", to_json(row.path)},
-          {"expected", expected_to_json(row)},
-          {"runner_up", runner_up_to_json(row)},
-          {"why", row.why}};
+  Json value{{"pairs", pairs_to_json(row.pairs)},
+             {"processes", row.processes},
+             {"operation", name(row.operation)},
+             {"from_bytes", row.from_bytes},
+             {"to_bytes", row.to_bytes},
+             {"path", to_json(row.path)},
+             {"expected", expected_to_json(row.expected)},
+             {"runner_up", runner_up_to_json(row)},
+             {"why", row.why}};
+  if (row.one_sided) value["one_sided"] = to_json(*row.one_sided);
+  return value;
 }
 
 void read_runner_up(PlanRow& row, const Json& value, std::string_view what) {
@@ -47,21 +49,61 @@ void check_path(const PlanRow& row, std::string_view what) {
     throw Error(ErrorKind::invalid_input, std::string(what) + ": 'path' is not for the first of 'pairs'");
 }
 
+std::vector<std::pair<Bytes, Seconds>> expected_from_json(const Json& row, std::string_view what) {
+  std::vector<std::pair<Bytes, Seconds>> expected;
+  for (const Json& point : list_field(row, "expected", what, most_points))
+    expected.emplace_back(bytes_field(point, "bytes", what), positive_field(point, "seconds", what));
+  return expected;
+}
+
+// Of a row of either kind.
+template <typename Row>
+void read_range(Row& row, const Json& value, std::string_view what) {
+  row.from_bytes = static_cast<Bytes>(require_integer(value, "from_bytes", what, 0, INT64_MAX));
+  row.to_bytes = static_cast<Bytes>(require_integer(value, "to_bytes", what, 0, INT64_MAX));
+  if (row.from_bytes > row.to_bytes)
+    throw Error(ErrorKind::invalid_input, std::string(what) + ": 'from_bytes' is above 'to_bytes'");
+}
+
+Json to_json(const CollectiveRow& row) {
+  return {{"operation", row.operation},
+          {"memory", row.memory},
+          {"ranks", row.ranks},
+          {"from_bytes", row.from_bytes},
+          {"to_bytes", row.to_bytes},
+          {"way", row.way},
+          {"expected", expected_to_json(row.expected)},
+          {"runner_up", row.runner_up},
+          {"runner_up_ratio", row.runner_up_ratio},
+          {"why", row.why}};
+}
+
+CollectiveRow collective_row_from_json(const Json& value, std::string_view what) {
+  CollectiveRow row;
+  row.operation = text_field(value, "operation", what);
+  row.memory = text_field(value, "memory", what);
+  row.ranks = static_cast<int>(require_integer(value, "ranks", what, 2, 1 << 20));
+  read_range(row, value, what);
+  row.way = text_field(value, "way", what);
+  row.expected = expected_from_json(value, what);
+  row.runner_up = text_field(value, "runner_up", what);
+  row.runner_up_ratio = not_negative_field(value, "runner_up_ratio", what);
+  row.why = text_field(value, "why", what);
+  return row;
+}
+
 PlanRow row_from_json(const Json& value, std::string_view what) {
   PlanRow row;
   row.pairs = pairs_field(value, "pairs", what);
   row.processes = static_cast<int>(require_integer(value, "processes", what, 1, 2));
   row.operation = parse_operation(require_string(value, "operation", what));
-  row.from_bytes = static_cast<Bytes>(require_integer(value, "from_bytes", what, 0, INT64_MAX));
-  row.to_bytes = static_cast<Bytes>(require_integer(value, "to_bytes", what, 0, INT64_MAX));
-  if (row.from_bytes > row.to_bytes)
-    throw Error(ErrorKind::invalid_input, std::string(what) + ": 'from_bytes' is above 'to_bytes'");
+  read_range(row, value, what);
   row.path = path_from_json(require(value, "path", what), what);
   check_path(row, what);
-  for (const Json& point : list_field(value, "expected", what, most_points))
-    row.expected.emplace_back(bytes_field(point, "bytes", what), positive_field(point, "seconds", what));
+  row.expected = expected_from_json(value, what);
   read_runner_up(row, require(value, "runner_up", what), what);
   row.why = text_field(value, "why", what);
+  if (value.contains("one_sided")) row.one_sided = path_from_json(value.at("one_sided"), what);
   return row;
 }
 
@@ -70,13 +112,15 @@ PlanRow row_from_json(const Json& value, std::string_view what) {
 Json to_json(const Plan& plan) {
   Json rows = Json::array();
   for (const PlanRow& row : plan.rows) rows.push_back(to_json(row));
-  return {{"schema", schema},
-          {"version", version},
-          {"fingerprint", plan.fingerprint},
-          {"machine", plan.machine},
-          {"backend", plan.backend},
-          {"simulated", plan.simulated},
-          {"rows", rows}};
+  Json value{{"schema", schema},
+             {"version", version},
+             {"fingerprint", plan.fingerprint},
+             {"machine", plan.machine},
+             {"backend", plan.backend},
+             {"simulated", plan.simulated},
+             {"rows", rows}};
+  for (const CollectiveRow& row : plan.collectives) value["collectives"].push_back(to_json(row));
+  return value;
 }
 
 Plan plan_from_json(const Json& value, std::string_view what) {
@@ -88,6 +132,10 @@ Plan plan_from_json(const Json& value, std::string_view what) {
   plan.simulated = bool_field(value, "simulated", what);
   for (const Json& entry : list_field(value, "rows", what, most_rows))
     plan.rows.push_back(row_from_json(entry, std::string(what) + ": rows[" + std::to_string(plan.rows.size()) + "]"));
+  if (!value.contains("collectives")) return plan;
+  for (const Json& entry : list_field(value, "collectives", what, most_rows))
+    plan.collectives.push_back(collective_row_from_json(
+        entry, std::string(what) + ": collectives[" + std::to_string(plan.collectives.size()) + "]"));
   return plan;
 }
 

@@ -21,6 +21,21 @@ struct PlanRow {
   std::vector<std::pair<Bytes, Seconds>> expected;  // the measured points in the range
   std::optional<Path> runner_up;
   double runner_up_ratio = 0;  // its time / the chosen path's, in the middle of the range
+  // Where `path` needs both processes: the fastest measured one that the owner of the source runs alone.
+  std::optional<Path> one_sided;
+  std::string why;
+};
+
+// For a collective of so many ranks on one machine and a range of sizes: the way to take, and why.
+struct CollectiveRow {
+  std::string operation;  // "all_reduce"
+  std::string memory;     // "host" or "gpu"
+  int ranks = 2;
+  Bytes from_bytes = 0, to_bytes = 0;  // inclusive; of the block that one rank gives, or of the whole
+  std::string way;                     // an algorithm, a fused kernel, "nccl"
+  std::vector<std::pair<Bytes, Seconds>> expected;
+  std::string runner_up;  // empty: none
+  double runner_up_ratio = 0;
   std::string why;
 };
 
@@ -30,6 +45,7 @@ struct Plan {
   std::string backend;
   bool simulated = false;
   std::vector<PlanRow> rows;
+  std::vector<CollectiveRow> collectives;  // older files have none
 };
 
 Json to_json(const Plan& plan);

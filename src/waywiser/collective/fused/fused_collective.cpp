@@ -1,33 +1,22 @@
 #include "waywiser/collective/fused/fused_collective.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <new>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/extents.hpp"
+#include "waywiser/collective/fused/clear.hpp"
 #include "waywiser/collective/fused/works.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr Bytes cleared_at_once = Bytes{1} << 20;
 
 fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
   if (ranks < 2 || ranks > static_cast<int>(fused::most_ranks))
     throw Error(ErrorKind::invalid_input, "fused collectives are for 2 to 8 ranks, not " + std::to_string(ranks));
   return {static_cast<std::uint32_t>(ranks), (options.packet_bytes + 15) / 16 * 16,
           (options.bulk_bytes + 4095) / 4096 * 4096};
-}
-
-void clear(Platform& platform, Stream& stream, Region region) {
-  const Memory zeros =
-      platform.allocate(platform.nearest_host(stream.place().index), cleared_at_once, Allocation::pinned);
-  std::memset(zeros.region().data, 0, cleared_at_once);
-  for (Bytes at = 0; at < region.bytes; at += cleared_at_once) {
-    const Bytes bytes = std::min(cleared_at_once, region.bytes - at);
-    stream.copy(region.slice(at, bytes), zeros.region().slice(0, bytes));
-  }
-  stream.synchronize(Deadline::in(60));
 }
 
 }  // namespace
@@ -38,10 +27,11 @@ FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, i
       layout_(layout_of(ranks, options)),
       landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
       state_(platform.allocate(stream.place(), sizeof(fused::State), Allocation::gpu)),
-      host_state_(
-          platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::State), Allocation::pinned)) {
-  clear(platform, stream, landing_.region().slice(0, layout_.packets(2)));
-  clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
+      notice_(
+          platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)) {
+  new (notice_.region().data) fused::Notice();
+  fused::clear(platform, stream, landing_.region().slice(0, layout_.packets(2)));
+  fused::clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
 }
 
 void FusedCollective::connect(std::span<const Region> landings) {
@@ -73,6 +63,7 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<fused::State*>(stream.reach(state_.region()));
+  terms.notice = reinterpret_cast<fused::Notice*>(stream.reach(notice_.region().slice(0, sizeof(fused::Notice))));
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
   terms.deadline_ns = static_cast<std::uint64_t>(options_.deadline * 1e9);
@@ -112,15 +103,20 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
 }
 
 void FusedCollective::synchronize(Stream& stream, Deadline deadline) {
-  const Region seen = host_state_.region().slice(0, sizeof(fused::State));
-  stream.copy(seen, state_.region().slice(0, sizeof(fused::State)));
   stream.synchronize(deadline);
-  fused::State state;
-  std::memcpy(&state, seen.data, sizeof state);
-  if (state.failed_peer == 0) return;
-  throw Error(ErrorKind::timeout, "rank " + std::to_string(rank_) + ": rank " + std::to_string(state.failed_peer - 1) +
-                                      " did not send within " + format_seconds(options_.deadline) +
-                                      " in fused collective " + std::to_string(state.failed_number));
+  check();
 }
+
+fused::Notice& FusedCollective::notice() const { return *reinterpret_cast<fused::Notice*>(notice_.region().data); }
+
+void FusedCollective::check() const {
+  const std::uint32_t peer = std::atomic_ref(notice().failed_peer).load(std::memory_order_acquire);
+  if (peer == 0) return;
+  throw Error(ErrorKind::timeout, "rank " + std::to_string(rank_) + ": rank " + std::to_string(peer - 1) +
+                                      " did not send within " + format_seconds(options_.deadline) +
+                                      " in fused collective " + std::to_string(notice().failed_number));
+}
+
+void FusedCollective::stop() noexcept { std::atomic_ref(notice().stop).store(1, std::memory_order_release); }
 
 }  // namespace waywiser

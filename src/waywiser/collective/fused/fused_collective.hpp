@@ -38,18 +38,24 @@ class FusedCollective {
   void enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output, Stream& stream,
                const fused::Shape& shape);
 
-  // Waits for the stream. Throws timeout with the rank that an operation has waited for in vain; no later operation
-  // does anything then.
+  // Waits for the stream, then check()s.
   void synchronize(Stream& stream, Deadline deadline);
+  // Throws timeout with the rank that an operation has waited for in vain; no later operation does anything then.
+  void check() const;
+  // Ends all waits inside kernels, for good.
+  void stop() noexcept;
+  // Of the waits of what is enqueued from now on.
+  void set_deadline(Seconds deadline) { options_.deadline = deadline; }
 
  private:
+  fused::Notice& notice() const;
   fused::Terms terms(Stream& stream, unsigned blocks) const;
   Bytes most_at_once(const fused::Shape& shape) const;
 
   int rank_;
   FusedOptions options_;
   fused::LandingLayout layout_;
-  Memory landing_, state_, host_state_;
+  Memory landing_, state_, notice_;
   std::vector<Region> landings_;
 };
 

@@ -42,9 +42,16 @@ struct alignas(16) State {
   std::uint32_t failed_peer = 0, failed_number = 0;  // 1 + the rank that was waited for in vain, in this operation
 };
 
+// In host memory: how an operation has failed, where the host sees it without asking the GPU, and what ends all waits.
+struct alignas(16) Notice {
+  std::uint32_t failed_peer = 0, failed_number = 0;  // as in State
+  std::uint32_t stop = 0;
+};
+
 struct Terms {
   std::byte* landing[most_ranks];  // of each rank, as this GPU reaches it
   State* state;
+  Notice* notice;
   LandingLayout layout;
   std::uint32_t rank;
   std::uint64_t deadline_ns;  // of one wait

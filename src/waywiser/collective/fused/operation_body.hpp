@@ -29,12 +29,11 @@ class OperationBody {
       const unsigned peer = missing();
       if (peer == 0) return true;
       gpu_.pause();
-      if (look % 256 != 0) continue;
+      if (look % Gpu::looks != 0) continue;
       const std::uint64_t now = gpu_.nanoseconds();
       if (start == 0) start = now;
-      if (now - start < terms_.deadline_ns) continue;
-      gpu_.store(&terms_.state->failed_number, number_);
-      gpu_.store(&terms_.state->failed_peer, peer);
+      if (now - start < terms_.deadline_ns && !ended()) continue;
+      fail(peer);
       return false;
     }
   }
@@ -54,6 +53,19 @@ class OperationBody {
   }
 
  private:
+  // Another thread has failed, or the host wants the end.
+  WAYWISER_DEVICE bool ended() {
+    return gpu_.load_state(terms_.state).failed_peer != 0 || gpu_.acquire(&terms_.notice->stop) != 0;
+  }
+
+  // The host reads the number only when there is a peer.
+  WAYWISER_DEVICE void fail(unsigned peer) {
+    gpu_.store(&terms_.state->failed_number, number_);
+    gpu_.store(&terms_.state->failed_peer, peer);
+    gpu_.store(&terms_.notice->failed_number, number_);
+    gpu_.release(&terms_.notice->failed_peer, peer);
+  }
+
   Gpu& gpu_;
   const Terms& terms_;
   std::uint32_t number_ = 0;

@@ -61,6 +61,12 @@ class OpenedRange : public CudaRange {
   int ordinal_;
 };
 
+// Somebody else's in this process, who keeps it.
+class BorrowedRange : public CudaRange {
+ public:
+  explicit BorrowedRange(std::byte* data) { data_ = data; }
+};
+
 // Host memory that the GPUs reach at its own address.
 class RegisteredRange : public CudaRange {
  public:

@@ -1,5 +1,7 @@
 #include "waywiser/device/cuda/cuda_platform.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -50,6 +52,11 @@ int CudaPlatform::ordinal(int gpu) const {
     throw Error(ErrorKind::invalid_input,
                 "there is no gpu" + std::to_string(gpu) + ": CUDA shows " + std::to_string(gpu_count()) + " GPUs");
   return devices_[static_cast<std::size_t>(gpu)].ordinal;
+}
+
+std::string CudaPlatform::identity(int gpu) const {
+  ordinal(gpu);
+  return devices_[static_cast<std::size_t>(gpu)].bus_id;
 }
 
 Bytes CudaPlatform::free_memory(Place place) const {
@@ -210,9 +217,46 @@ std::optional<Place> CudaPlatform::gpu_of(const std::byte* address) const {
   return gpu(static_cast<int>(found - devices_.begin()));
 }
 
+SharedRegion CudaPlatform::share(ConstRegion region) {
+  SharedRegion shared;
+  const std::string name = identity(region.place.index);
+  if (name.size() >= shared.gpu.size()) throw Error(ErrorKind::unavailable, "GPU " + name + ": too long a name");
+  std::ranges::copy(name, shared.gpu.begin());
+  const CurrentDevice current(ordinal(region.place.index));
+  shared.offset = offset_in_allocation(region.data);
+  shared.bytes = region.bytes;
+  shared.address = reinterpret_cast<std::uintptr_t>(region.data) - shared.offset;
+  shared.allocation_bytes = shared.offset + region.bytes;
+  shared.process = static_cast<std::uint64_t>(::getpid());
+  cudaIpcMemHandle_t native{};
+  check_cuda(cudaIpcGetMemHandle(&native, const_cast<std::byte*>(region.data)), "cudaIpcGetMemHandle");
+  std::memcpy(shared.opaque.data(), &native, sizeof native);
+  return shared;
+}
+
+Memory CudaPlatform::open_shared(const SharedRegion& shared, Place user) {
+  const Place place = find_gpu(shared.identity()).value_or(user);
+  if (shared.process == static_cast<std::uint64_t>(::getpid())) {
+    set_peer_access(user.index, place.index, true);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): of this very process
+    auto* data = reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(shared.address));
+    return own(place, shared.allocation_bytes, Allocation::gpu, std::make_shared<BorrowedRange>(data));
+  }
+  MemoryHandle handle;
+  handle.place = place;
+  handle.opaque = shared.opaque;
+  return own(place, shared.allocation_bytes, Allocation::gpu, open_ipc(handle, ordinal(user.index)));
+}
+
 std::unique_ptr<Stream> CudaPlatform::open_stream(Place place) {
   if (!place.is_gpu()) return host_->open_stream(place);
   return std::make_unique<CudaStream>(place, ordinal(place.index));
+}
+
+std::unique_ptr<Stream> CudaPlatform::borrow_stream(Place gpu, std::uintptr_t native) {
+  if (!gpu.is_gpu()) return Platform::borrow_stream(gpu, native);
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): it is what other libraries give away
+  return std::make_unique<CudaStream>(gpu, ordinal(gpu.index), reinterpret_cast<cudaStream_t>(native));
 }
 
 std::unique_ptr<Event> CudaPlatform::create_event(Place place) {

@@ -17,6 +17,7 @@ class CudaPlatform : public Platform {
 
   std::string_view backend() const override { return "cuda"; }
   int gpu_count() const override { return static_cast<int>(devices_.size()); }
+  std::string identity(int gpu) const override;
   Bytes free_memory(Place place) const override;
   Place nearest_host(int gpu) const override;
   std::optional<std::string> why_no_peer_access(int gpu, int peer) const override;
@@ -27,7 +28,10 @@ class CudaPlatform : public Platform {
   Memory open_memory_for(const MemoryHandle& handle, Place user) override;
   int native_number(int gpu) const override { return ordinal(gpu); }
   std::optional<Place> gpu_of(const std::byte* address) const override;
+  SharedRegion share(ConstRegion region) override;
+  Memory open_shared(const SharedRegion& shared, Place user) override;
   std::unique_ptr<Stream> open_stream(Place place) override;
+  std::unique_ptr<Stream> borrow_stream(Place gpu, std::uintptr_t native) override;
   std::unique_ptr<Event> create_event(Place place) override;
   Json state() const override;
 

@@ -48,7 +48,16 @@ CudaStream::CudaStream(Place place, int ordinal)
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
 }
 
-CudaStream::~CudaStream() { cudaStreamDestroy(stream_); }
+CudaStream::CudaStream(Place place, int ordinal, cudaStream_t borrowed)
+    : place_(place),
+      ordinal_(ordinal),
+      stream_(borrowed == nullptr ? cudaStreamLegacy : borrowed),
+      own_(false),
+      call_errors_(std::make_shared<CallErrors>()) {}
+
+CudaStream::~CudaStream() {
+  if (own_) cudaStreamDestroy(stream_);
+}
 
 void CudaStream::copy(Region destination, ConstRegion source) {
   check_put(destination, source);
@@ -100,6 +109,12 @@ void CudaStream::wait(const Event& event) {
     check_cuda(cudaStreamWaitEvent(stream_, own->native(), 0), "cudaStreamWaitEvent");
   else
     event.synchronize(Deadline::in(longest_wait));
+}
+
+bool CudaStream::capturing() const {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check_cuda(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
 }
 
 void CudaStream::before_pageable_read() { synchronize(Deadline::in(longest_wait)); }

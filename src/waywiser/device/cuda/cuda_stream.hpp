@@ -12,6 +12,8 @@ namespace waywiser {
 class CudaStream : public Stream {
  public:
   CudaStream(Place place, int ordinal);
+  // Of somebody else, who destroys it.
+  CudaStream(Place place, int ordinal, cudaStream_t borrowed);
   ~CudaStream() override;  // the work goes on; its memory must stay
 
   Place place() const override { return place_; }
@@ -26,6 +28,7 @@ class CudaStream : public Stream {
   bool done() override;
   void synchronize(Deadline deadline) override;
   void* native() const override { return stream_; }
+  bool capturing() const override;
 
  private:
   struct CallErrors;
@@ -35,6 +38,7 @@ class CudaStream : public Stream {
   Place place_;
   int ordinal_;
   cudaStream_t stream_ = nullptr;
+  bool own_ = true;
   std::shared_ptr<CallErrors> call_errors_;
 };
 

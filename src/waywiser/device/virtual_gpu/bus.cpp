@@ -91,6 +91,15 @@ void Bus::check_peer(int gpu, ConstRegion region, const BusMemory& memory, Acces
                                        ": peer access is not switched on");
 }
 
+BusMemory Bus::allocation_of(ConstRegion region) const {
+  const std::shared_lock lock(mutex_);
+  const BusMemory* memory = find(region);
+  if (memory == nullptr)
+    throw Error(ErrorKind::device,
+                text(region.place) + " has no memory of " + std::to_string(region.bytes) + " bytes at that address");
+  return *memory;
+}
+
 Reached Bus::reach(int gpu, ConstRegion region, Access access) const {
   auto* data = const_cast<std::byte*>(region.data);
   if (region.bytes == 0) return {data, nullptr};

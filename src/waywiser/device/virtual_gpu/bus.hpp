@@ -17,6 +17,7 @@ struct BusMemory {
   Region region;
   bool mapped_for_peers = false;             // opened from another process, or virtual memory management
   std::shared_ptr<const Mapping> touchable;  // of GPU memory; empty for host memory, which is its own
+  int file = -1;                             // of GPU memory: open as long as the memory is there
 };
 
 // An address that work may touch, and what keeps it valid.
@@ -43,6 +44,9 @@ class Bus {
   void reserve(Place place, Bytes bytes);
   void release(Place place, Bytes bytes);
   Bytes free_memory(int gpu) const;
+
+  // The allocation that a region is in. Throws device.
+  BusMemory allocation_of(ConstRegion region) const;
 
   enum class Access { copy_engine, kernel };
   // Where work on `gpu` finds the bytes. Throws device when it cannot reach them: no such memory, no peer access,

@@ -1,3 +1,10 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/host_memory.hpp"
 #include "waywiser/device/host_stream.hpp"
@@ -35,7 +42,7 @@ std::unique_ptr<MemoryBlock> map_gpu(const std::shared_ptr<Bus>& bus, std::uniqu
   auto touchable = std::make_shared<const Mapping>(Mapping::of_file(block->file, bytes, true, what));
   block->region = {block->untouchable.data(), bytes, place};
   block->allocation = allocation;
-  bus->add({block->region, opened || allocation == Allocation::gpu_mapped, std::move(touchable)});
+  bus->add({block->region, opened || allocation == Allocation::gpu_mapped, std::move(touchable), block->file.number()});
   return block;
 }
 
@@ -45,7 +52,7 @@ std::unique_ptr<MemoryBlock> keep_host(const std::shared_ptr<Bus>& bus, std::uni
   block->region = host->region;
   block->allocation = host->allocation;
   block->memory = Memory(std::move(host));
-  if (block->allocation != Allocation::pageable) bus->add({block->region, false, nullptr});
+  if (block->allocation != Allocation::pageable) bus->add({block->region, false, nullptr, -1});
   return block;
 }
 
@@ -95,6 +102,8 @@ class VirtualPlatform : public Platform {
 
   MemoryHandle export_memory(const Memory& memory) override;
   Memory open_memory_for(const MemoryHandle& handle, Place user) override;
+  SharedRegion share(ConstRegion region) override;
+  Memory open_shared(const SharedRegion& shared, Place user) override;
 
   std::unique_ptr<Stream> open_stream(Place place) override {
     check(place, place.is_gpu() ? Allocation::gpu : Allocation::pageable);
@@ -144,6 +153,50 @@ Memory VirtualPlatform::open_memory_for(const MemoryHandle& handle, Place /*user
   block->bus = bus_;
   block->file = handle.descriptor.duplicate();
   return Memory(map_gpu(bus_, std::move(block), handle.place, handle.bytes, Allocation::gpu, true));
+}
+
+// What SharedRegion::opaque holds here: the file as its process has it open, and which file that is.
+struct FileOfProcess {
+  std::int64_t number = -1;
+  std::uint64_t device = 0, node = 0;
+};
+
+FileOfProcess describe(int number) {
+  struct stat facts{};
+  if (::fstat(number, &facts) != 0) throw Error(ErrorKind::device, "memory of a virtual GPU: " + last_system_error());
+  return {number, facts.st_dev, facts.st_ino};
+}
+
+SharedRegion VirtualPlatform::share(ConstRegion region) {
+  const BusMemory memory = bus_->allocation_of(region);
+  SharedRegion shared;
+  shared.process = static_cast<std::uint64_t>(::getpid());
+  shared.address = reinterpret_cast<std::uintptr_t>(memory.region.data);
+  shared.allocation_bytes = memory.region.bytes;
+  shared.offset = static_cast<Bytes>(region.data - memory.region.data);
+  shared.bytes = region.bytes;
+  std::ranges::copy(identity(region.place.index), shared.gpu.begin());
+  const FileOfProcess file = describe(memory.file);
+  std::memcpy(shared.opaque.data(), &file, sizeof file);
+  return shared;
+}
+
+// The kernel lets a process of the same user open it.
+Memory VirtualPlatform::open_shared(const SharedRegion& shared, Place user) {
+  FileOfProcess file;
+  std::memcpy(&file, shared.opaque.data(), sizeof file);
+  const Place place = find_gpu(shared.identity()).value_or(user);
+  if (const auto why = why_no_peer_access(user.index, place.index)) throw Error(ErrorKind::unavailable, *why);
+  const std::string path = "/proc/" + std::to_string(shared.process) + "/fd/" + std::to_string(file.number);
+  MemoryHandle handle;
+  handle.place = place;
+  handle.bytes = shared.allocation_bytes;
+  handle.descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!handle.descriptor.open()) throw Error(ErrorKind::device, path + ": " + last_system_error());
+  const FileOfProcess opened = describe(handle.descriptor.number());
+  if (opened.device != file.device || opened.node != file.node)
+    throw Error(ErrorKind::device, "the memory that another process has shared is gone");
+  return open_memory_for(handle, user);
 }
 
 void check_machine(const VirtualMachine& machine) {

@@ -9,6 +9,8 @@ namespace waywiser::fused {
 
 class CudaBlock {
  public:
+  static constexpr unsigned looks = 256;
+
   __device__ unsigned block() const { return blockIdx.x; }
   __device__ unsigned blocks() const { return gridDim.x; }
   __device__ unsigned threads() const { return blockDim.x; }

@@ -1,0 +1,154 @@
+"""Every way of the collectives, timed between the processes of this machine, for the profile of `waywiser tune`."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import waywiser._core as _core
+from waywiser.bench.conduct import Case, Contender
+from waywiser.bench.operations import OPERATIONS
+from waywiser.bench.row import quantile
+from waywiser.bench.team import NotOffered, Timed
+from waywiser.bench.teams import Setup, our_team
+from waywiser.profile import COLLECTIVES
+from waywiser.stages import Show
+
+_GPU_WAYS = ("packets", "one_shot", "two_shot", "nccl", "host")
+_GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
+_HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
+_GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
+_MOST_OF_EACH_RANK = 16 << 20  # of collectives whose result grows with the number of ranks
+_MOST_BY_HOST, _LEAST_BY_SHOTS = 1 << 20, 64 << 10  # of GPU arrays: what is far off is not timed
+_ROUNDS = 4
+_HOPELESS = 2.0  # times as long as the fastest: timed once
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """How many processes, and where their arrays are."""
+
+    count: int
+    memory: str
+    backend: str
+
+    def ways(self, operation: str, size: int) -> list[str]:
+        """Those worth a look. What a group cannot do it refuses by itself."""
+        if self.memory == "host":
+            return list(_core.host_ways(operation, self.count))
+        found = [way for way in _GPU_WAYS if operation == "all_reduce" or "two_shot" not in way]
+        if size > _MOST_BY_HOST:
+            found = [way for way in found if way not in ("host", "packets")]
+        if size < _LEAST_BY_SHOTS:
+            return [way for way in found if "shot" not in way]
+        shots = [way + grid for way in found if "shot" in way for grid in _GRIDS]
+        return [way for way in found if "shot" not in way] + shots
+
+    def sizes(self, operation: str) -> Sequence[int]:
+        if self.memory == "host":
+            return _HOST_SIZES
+        most = _GPU_SIZES[-1] if operation in ("all_reduce", "broadcast") else _MOST_OF_EACH_RANK
+        return [size for size in _GPU_SIZES if size <= most]
+
+
+class _Way:
+    """The ranks, told to take one way."""
+
+    version = ""
+
+    def __init__(self, team: Timed, way: str) -> None:
+        self._team = team
+        self.way = way
+
+    def slice(self, request: str, patience: float) -> list[list[float]]:
+        return self._team.slice(f"{request} {self.way}", patience)
+
+    def close(self) -> None:
+        """The ranks are not its own."""
+
+
+def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
+    """What `tune` looks at on this machine."""
+    found = [Ranks(2, "host", backend)]
+    if backend == "cuda" and gpus > 1:
+        found = [Ranks(count, "gpu", backend) for count in sorted({2, min(gpus, 8)}, reverse=True)] + found
+    return found
+
+
+def measured(ranks: Ranks, results: Path, seconds: float, show: Show) -> list[dict[str, Any]]:
+    """Series as the profile has them, in about `seconds`; what there was no time for is left out. Raises TeamError."""
+    series: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        team = our_team(Setup(ranks.count, ranks.backend, 0, results, Path(folder)))
+        try:
+            for operation, way, point in _points(team, ranks, time.monotonic() + seconds, show):
+                series.setdefault((operation, way), []).append(point)
+        finally:
+            team.close()
+    head = {"memory": ranks.memory, "ranks": ranks.count}
+    return [{"operation": name, "way": way, "points": points, **head} for (name, way), points in series.items()]
+
+
+def _points(team: Timed, ranks: Ranks, until: float, show: Show) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    cases = [(operation, size) for operation in COLLECTIVES for size in ranks.sizes(operation)]
+    started = time.monotonic()
+    for done, (operation, size) in enumerate(cases):
+        left = until - time.monotonic()
+        if left <= 0:
+            return
+        show(done, len(cases), left, f"{operation} {ranks.memory} {size}")
+        share = max(until - started, 0.0) * (done + 1) / len(cases) - (time.monotonic() - started)
+        case = Case(OPERATIONS[operation], ranks.memory, size)
+        for way, point in _timed(team, case, ranks.ways(operation, size), time.monotonic() + share):
+            yield operation, way, point
+
+
+def _timed(team: Timed, case: Case, ways: Sequence[str], until: float) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Rounds in turn, forwards and backwards; two at least."""
+    contenders: dict[str, Contender] = {}
+    for way in ways:
+        one = Contender(_Way(team, way))
+        try:
+            one.plan(case, _PATIENCE)
+            one.take(case, 5, _PATIENCE)
+        except NotOffered:
+            continue
+        contenders[way] = one
+    medians = {way: _median(one) for way, one in contenders.items()}
+    hopeful = [way for way, median in medians.items() if median <= _HOPELESS * min(medians.values())]
+    for turn in range(1, _ROUNDS):
+        if turn > 1 and time.monotonic() > until:
+            break
+        for way in hopeful if turn % 2 else reversed(hopeful):
+            contenders[way].take(case, 1000 * turn + 5, _PATIENCE)
+    for way, one in contenders.items():
+        yield way, _point(case.bytes, one)
+
+
+def _samples(one: Contender) -> list[float]:
+    """Seconds of a call, for each sample: of the slowest rank."""
+    return sorted(max(times) for times in zip(*one.by_rank, strict=True))
+
+
+def _median(one: Contender) -> float:
+    return quantile(_samples(one), 0.5)
+
+
+def _point(size: int, one: Contender) -> dict[str, Any]:
+    samples = _samples(one)
+    count = len(samples)
+    # Of the median, by order statistics, 95 %.
+    aside = 0.98 * math.sqrt(count)
+    low = samples[max(0, math.floor(count / 2 - aside))]
+    high = samples[min(count - 1, math.ceil(count / 2 + aside))]
+    median = quantile(samples, 0.5)
+    return {
+        "bytes": size, "seconds": median, "low": low, "high": high, "p50": median, "p99": quantile(samples, 0.99),
+        "samples": count, "cpu_seconds": 0.0, "verified": True,
+    }  # fmt: skip

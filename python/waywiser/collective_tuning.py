@@ -1,0 +1,39 @@
+"""The collectives' part of `waywiser tune`: series of every way into the profile."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from waywiser.bench.ways import Ranks
+from waywiser.results import Results
+
+
+def collectives_into(results: Results, gpus: int, seconds: float, fresh: bool) -> None:
+    """Times the collectives that the profile lacks, in about `seconds` for each kind, and writes it.
+
+    An extra: when it fails, one line says why and the rest goes on.
+    """
+    from waywiser.bench.team import TeamError
+    from waywiser.bench.ways import measured, ranks_to_time
+    from waywiser.progress import bar, say
+
+    profile: dict[str, Any] = json.loads(results.needed_profile_text())
+    known: list[dict[str, Any]] = [] if fresh else list(profile.get("collectives") or [])
+    there = {(one["ranks"], one["memory"]) for one in known}
+    new: list[dict[str, Any]] = []
+    for ranks in ranks_to_time(str(profile["backend"]), gpus):
+        if (ranks.count, ranks.memory) in there:
+            continue
+        try:
+            with bar("collectives") as show:
+                new += measured(ranks, results.folder, seconds, show)
+        except TeamError as error:
+            say(f"no collectives of {_text(ranks)} measured: {error}")
+    if new:
+        profile["collectives"] = known + new
+        results.write("profile", json.dumps(profile, indent=1))
+
+
+def _text(ranks: Ranks) -> str:
+    return f"{ranks.count} ranks with arrays in {ranks.memory} memory"

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "waywiser/device/platform.hpp"
+
+namespace waywiser::fused {
+
+// Zeros in memory of the stream's GPU; complete on return.
+void clear(Platform& platform, Stream& stream, Region region);
+
+}  // namespace waywiser::fused

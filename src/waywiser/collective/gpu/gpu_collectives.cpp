@@ -1,0 +1,288 @@
+#include "waywiser/collective/gpu/gpu_collectives.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/fused/works.hpp"
+#include "waywiser/comm/gpu_roads.hpp"
+#include "waywiser/comm/group.hpp"
+#include "waywiser/policy/chooser.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr int most_ranks = static_cast<int>(fused::most_ranks);
+constexpr Seconds last_patience = 5;
+constexpr unsigned most_blocks_by_default = 64, threads_by_default = 512;
+constexpr Bytes most_by_kernels = Bytes{32} << 20, most_block_by_kernels = Bytes{16} << 20;
+// Of the group's timeout: so that a kernel says whom it has waited for before the host gives up.
+constexpr double share_of_timeout = 0.75;
+
+// What one rank tells the others.
+struct Offer {
+  SharedRegion landing, messages;
+  std::array<char, 256> why_not{};
+
+  void refuse(const std::string& why) { why.copy(why_not.data(), why_not.size() - 1); }
+};
+
+// Of the first rank that has one.
+std::string first_reason(const std::vector<Offer>& offers) {
+  for (std::size_t rank = 0; rank < offers.size(); ++rank)
+    if (offers[rank].why_not[0] != '\0') return "rank " + std::to_string(rank) + ": " + offers[rank].why_not.data();
+  return {};
+}
+
+std::string shared_gpu(const std::vector<Offer>& offers) {
+  for (std::size_t a = 0; a < offers.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (offers[a].landing.identity() == offers[b].landing.identity())
+        return "ranks " + std::to_string(b) + " and " + std::to_string(a) + " share GPU " +
+               std::string(offers[a].landing.identity());
+  return {};
+}
+
+std::string elsewhere(const Session& session, const Members& members) {
+  const auto machine = [&](int rank) { return session.introduction(static_cast<int>(members.peer(rank))).machine_id; };
+  for (int rank = 1; rank < members.size(); ++rank)
+    if (machine(rank) != machine(0)) return "the group's ranks are on several machines";
+  return {};
+}
+
+std::vector<Offer> exchange(Group& group, const Offer& mine) {
+  std::vector<Offer> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  for (Offer& offer : all) {
+    offer.why_not.back() = '\0';
+    offer.landing.gpu.back() = offer.messages.gpu.back() = '\0';
+  }
+  return all;
+}
+
+// What throws is a reason.
+template <typename Function>
+std::string reason_of(Function function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace
+
+GpuCollectives::GpuCollectives(Group& group, Session& session, const Members& members, Place gpu)
+    : session_(session), platform_(session.platform()), gpu_(gpu), stream_(platform_.open_stream(gpu)) {
+  if (members.size() > 1) why_no_kernels_ = set_up(group, members);
+  if (why_no_kernels_.empty()) return;
+  fused_.reset();
+  messages_.reset();
+}
+
+// Two exchanges: what each rank offers, and whether each could use what the others offer.
+std::string GpuCollectives::set_up(Group& group, const Members& members) {
+  if (members.size() > most_ranks)
+    return "fused kernels are for up to 8 ranks, the group has " + std::to_string(members.size());
+  if (const std::string why = elsewhere(session_, members); !why.empty()) return why;
+  Offer mine;
+  mine.refuse(reason_of([&] {
+    fused_ = std::make_unique<FusedCollective>(platform_, *stream_, members.rank, members.size(), FusedOptions{});
+    nod_ = platform_.allocate(gpu_, sizeof(std::uint64_t), Allocation::gpu);
+    messages_ = std::make_shared<StreamMessages>(platform_, *stream_, members.rank, members.size());
+    mine.landing = platform_.share(fused_->landing().region());
+    mine.messages = platform_.share(messages_->landing().region());
+  }));
+  const std::vector<Offer> offers = exchange(group, mine);
+  if (const std::string why = first_reason(offers); !why.empty()) return why;
+  if (const std::string why = shared_gpu(offers); !why.empty()) return why;
+  std::vector<SharedRegion> landings, messages;
+  for (const Offer& offer : offers) {
+    landings.push_back(offer.landing);
+    messages.push_back(offer.messages);
+  }
+  mine.refuse(reason_of([&] {
+    fused_->connect(open(landings, members.rank, fused_->landing().region()));
+    messages_->connect(open(messages, members.rank, messages_->landing().region()));
+  }));
+  return first_reason(exchange(group, mine));
+}
+
+std::vector<Region> GpuCollectives::open(const std::vector<SharedRegion>& landings, int rank, Region own) {
+  std::vector<Region> regions;
+  for (const SharedRegion& landing : landings) {
+    if (static_cast<int>(regions.size()) == rank) {
+      regions.push_back(own);
+      continue;
+    }
+    opened_.push_back(platform_.open_shared(landing, gpu_));
+    regions.push_back(opened_.back().region().slice(landing.offset, landing.bytes));
+  }
+  return regions;
+}
+
+// The others' kernels send to this rank until the last call has ended here.
+GpuCollectives::~GpuCollectives() {
+  static_cast<void>(reason_of([&] {
+    if (last_) last_->synchronize(Deadline::in(last_patience));
+  }));
+  stop(*stream_);
+  // A receiver says that it has taken a message when the sender may have gone on.
+  static_cast<void>(reason_of([&] { session_.gpu_roads().keep(messages_); }));
+}
+
+bool GpuCollectives::can(const GpuWay& way, const CollectiveCall& call, DataType type) const {
+  const bool barrier = call.operation == Collective::barrier;
+  if (way.engine == Engine::nccl)
+    return !barrier && call.ranks > 1 && why_no_nccl_.empty() && !NcclCommunicator::why_not(call, type);
+  if (way.engine == Engine::host) return true;
+  if (way.method == fused::Method::two_shot && call.operation != Collective::all_reduce) return false;
+  return (fused_ || call.ranks == 1) && (barrier || !fused::why_no_kernel(call));
+}
+
+// Where nothing was measured: kernels win up to there.
+GpuWay GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
+  const Bytes most = call.operation == Collective::all_reduce ? most_by_kernels : most_block_by_kernels;
+  const GpuWay kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
+  const bool large = call.count * bytes_of(type) > most;
+  for (const GpuWay& way : {large ? nccl : kernels, large ? kernels : nccl})
+    if (can(way, call, type)) {
+      if (way.engine == Engine::nccl || !fused_ || call.operation == Collective::barrier) return way;
+      return {Engine::kernels, fused_->default_shape(call, type).method, 0, 0};
+    }
+  return {};
+}
+
+GpuWay GpuCollectives::choose(const CollectiveCall& call, DataType type) const {
+  if (way_) return *way_;
+  const GpuWay usual = default_way(call, type);
+  if (call.operation == Collective::barrier || call.ranks == 1 || session_.options().chooser == nullptr) return usual;
+  const CollectiveRow* row = session_.options().chooser->choose_collective(name(call.operation), "gpu", call.ranks,
+                                                                           call.count * bytes_of(type));
+  const auto planned = row == nullptr ? std::nullopt : parse_gpu_way(row->way);
+  return planned && can(*planned, call, type) ? *planned : usual;
+}
+
+bool GpuCollectives::serves(Group& group, const Members& members, const Call& call, const CollectiveCall& wanted,
+                            bool capturing) {
+  if (choose(wanted, call.type).engine == Engine::nccl) {
+    if (capturing && (!nccl_ || !nccl_->warm(wanted.operation)))
+      throw Error(ErrorKind::unavailable, "the first " + std::string(name(wanted.operation)) +
+                                              " by NCCL cannot be captured: call it once before");
+    if (!std::exchange(nccl_tried_, true)) why_no_nccl_ = set_up_nccl(group, members, call);
+  }
+  const GpuWay way = choose(wanted, call.type);
+  if (!can(way, wanted, call.type))
+    throw Error(ErrorKind::unavailable,
+                text(call) + " by " + text(way) + ": " + (way.engine == Engine::nccl ? why_no_nccl_ : why_no_kernels_));
+  return way.engine != Engine::host;
+}
+
+std::string GpuCollectives::set_up_nccl(Group& group, const Members& members, const Call& call) {
+  Offer mine;
+  NcclUniqueId id;
+  mine.refuse(reason_of([&] {
+    if (platform_.backend() != "cuda")
+      throw Error(ErrorKind::unavailable,
+                  "NCCL is for CUDA GPUs, these are of the " + std::string(platform_.backend()) + " back end");
+    const NcclLibrary& nccl = nccl_library();
+    if (!nccl.why_not().empty()) throw Error(ErrorKind::unavailable, nccl.why_not());
+    if (members.rank == 0) nccl.check(nccl.functions().get_unique_id(&id), "ncclGetUniqueId");
+    platform_.identity(gpu_.index).copy(mine.landing.gpu.data(), mine.landing.gpu.size() - 1);
+  }));
+  const std::vector<Offer> offers = exchange(group, mine);
+  if (const std::string why = first_reason(offers); !why.empty()) return why;
+  if (const std::string why = elsewhere(session_, members).empty() ? shared_gpu(offers) : ""; !why.empty()) return why;
+  group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
+  mine.refuse(reason_of(
+      [&] { nccl_ = std::make_unique<NcclCommunicator>(id, members.rank, members.size(), stream_, waiter(call)); }));
+  return first_reason(exchange(group, mine));
+}
+
+NcclCommunicator::Waiter GpuCollectives::waiter(const Call& call) {
+  return [this, call](const std::function<bool()>& done) {
+    session_.wait(call, [&done] { return done(); }, [] { return std::string("NCCL waits for other ranks"); });
+  };
+}
+
+// Calls on different streams come one after another; those in graphs are the caller's to keep apart.
+void GpuCollectives::begin(Stream& stream) {
+  if (stream.place() != gpu_)
+    throw Error(ErrorKind::invalid_input,
+                "a stream of " + text(stream.place()) + ": the collectives of this group use " + text(gpu_));
+  check();
+  if (!last_) return;
+  const bool same = stream.native() != nullptr && stream.native() == last_native_;
+  if (!same && !stream.capturing()) stream.wait(*last_);
+}
+
+void GpuCollectives::end(Stream& stream) {
+  if (stream.capturing() || &stream == stream_.get()) return;
+  if (!last_) last_ = platform_.create_event(gpu_);
+  stream.record(*last_);
+  last_native_ = stream.native();
+}
+
+void GpuCollectives::enqueue(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
+                             Stream& stream) {
+  begin(stream);
+  const GpuWay way = choose(wanted, call.type);
+  if (wanted.operation == Collective::barrier) {
+    enqueue_barrier(wanted, stream);
+  } else if (wanted.ranks == 1) {
+    if (output.data != input.data) stream.copy(output, input);
+  } else if (way.engine == Engine::nccl) {
+    nccl_->enqueue(wanted, call.type, call.op, input, output, stream, waiter(call));
+  } else {
+    enqueue_kernels(way, wanted, call.type, call.op, input, output, stream);
+  }
+  end(stream);
+}
+
+void GpuCollectives::enqueue_message(ConstRegion give, int to, Region take, int from, Stream& stream) {
+  begin(stream);
+  messages_->enqueue(give, to, take, from, stream, session_.timeout() * share_of_timeout);
+  end(stream);
+}
+
+void GpuCollectives::enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op,
+                                     ConstRegion input, Region output, Stream& stream) {
+  fused::Shape shape = fused_->default_shape(call, type);
+  if (way.method != shape.method) shape = fused::Shape{way.method, most_blocks_by_default, threads_by_default};
+  if (way.blocks != 0) shape = fused::Shape{way.method, way.blocks, way.threads};
+  fused_->set_deadline(session_.timeout() * share_of_timeout);
+  fused_->enqueue(call, type, op, input, output, stream, shape);
+}
+
+// Everyone hears from everyone.
+void GpuCollectives::enqueue_barrier(const CollectiveCall& call, Stream& stream) {
+  if (call.ranks == 1) return;
+  CollectiveCall nod = call;
+  nod.operation = Collective::all_reduce;
+  nod.count = sizeof(std::uint64_t);
+  const Region word = nod_.region().slice(0, nod.count);
+  enqueue_kernels({Engine::kernels, fused::Method::packets, 0, 0}, nod, DataType::uint8, ReduceOp::max, word, word,
+                  stream);
+}
+
+void GpuCollectives::check() const {
+  if (fused_) fused_->check();
+  if (messages_) messages_->check();
+  if (nccl_) nccl_->check();
+}
+
+void GpuCollectives::stop(Stream& stream) noexcept {
+  stop_waits();
+  static_cast<void>(reason_of([&] { stream.synchronize(Deadline::in(last_patience)); }));
+}
+
+void GpuCollectives::stop_waits() noexcept {
+  if (fused_) fused_->stop();
+  if (messages_) messages_->stop();
+  if (nccl_) nccl_->abort();
+}
+
+}  // namespace waywiser

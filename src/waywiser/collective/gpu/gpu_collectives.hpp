@@ -1,0 +1,86 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "waywiser/collective/call.hpp"
+#include "waywiser/collective/fused/fused_collective.hpp"
+#include "waywiser/collective/gpu/gpu_way.hpp"
+#include "waywiser/collective/messages/stream_messages.hpp"
+#include "waywiser/collective/nccl/nccl_communicator.hpp"
+#include "waywiser/comm/call.hpp"
+#include "waywiser/comm/data_type.hpp"
+
+namespace waywiser {
+
+class Group;
+class Session;
+struct Members;
+
+// The collectives of one group on arrays of GPUs, one GPU for each rank. What serves a call is the same at all ranks.
+class GpuCollectives {
+ public:
+  // By all ranks together: afterwards they agree on what can be used.
+  GpuCollectives(Group& group, Session& session, const Members& members, Place gpu);
+  GpuCollectives(const GpuCollectives&) = delete;
+  GpuCollectives& operator=(const GpuCollectives&) = delete;
+  ~GpuCollectives();
+
+  Place gpu() const noexcept { return gpu_; }
+  // Why fused kernels cannot be used, in the words of the first rank that cannot; empty when they can.
+  const std::string& why_no_kernels() const noexcept { return why_no_kernels_; }
+  // The same for NCCL, which is asked for when a call would take it.
+  const std::string& why_no_nccl() const noexcept { return why_no_nccl_; }
+
+  // Whether the call can be enqueued: the same at all ranks. The first call that would take NCCL sets it up, by all
+  // ranks together; it throws unavailable in a stream that is being captured.
+  bool serves(Group& group, const Members& members, const Call& call, const CollectiveCall& wanted, bool capturing);
+  void enqueue(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
+  // For measuring: the only way until another one is set; nothing: the choice.
+  void set_way(std::optional<GpuWay> way) { way_ = way; }
+  // Messages by kernels; only while there is no reason against kernels.
+  void enqueue_message(ConstRegion give, int to, Region take, int from, Stream& stream);
+  // For calls that come without one.
+  Stream& stream() { return *stream_; }
+  // Throws timeout, naming the rank that did not come.
+  void check() const;
+  // What waits on this GPU gives up; when this returns, what was enqueued on the stream has ended, or has had time to.
+  void stop(Stream& stream) noexcept;
+
+ private:
+  std::string set_up(Group& group, const Members& members);
+  std::vector<Region> open(const std::vector<SharedRegion>& landings, int rank, Region own);
+  using Engine = GpuWay::Engine;
+  // Of what serves the call: what was set, or what the plan says, or the default.
+  GpuWay choose(const CollectiveCall& call, DataType type) const;
+  bool can(const GpuWay& way, const CollectiveCall& call, DataType type) const;
+  GpuWay default_way(const CollectiveCall& call, DataType type) const;
+  std::string set_up_nccl(Group& group, const Members& members, const Call& call);
+  NcclCommunicator::Waiter waiter(const Call& call);
+  void stop_waits() noexcept;
+  // Around what is enqueued on a stream.
+  void begin(Stream& stream);
+  void end(Stream& stream);
+  void enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input,
+                       Region output, Stream& stream);
+  void enqueue_barrier(const CollectiveCall& call, Stream& stream);
+
+  Session& session_;
+  Platform& platform_;
+  Place gpu_;
+  std::shared_ptr<Stream> stream_;
+  std::unique_ptr<FusedCollective> fused_;
+  std::shared_ptr<StreamMessages> messages_;
+  std::vector<Memory> opened_;  // of other ranks
+  Memory nod_;                  // what a barrier sends
+  std::unique_ptr<NcclCommunicator> nccl_;
+  bool nccl_tried_ = false;
+  std::optional<GpuWay> way_;
+  std::string why_no_kernels_, why_no_nccl_;
+  std::unique_ptr<Event> last_;  // the end of the last call that was enqueued
+  void* last_native_ = nullptr;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,46 @@
+#include "waywiser/collective/gpu/gpu_way.hpp"
+
+#include <charconv>
+
+namespace waywiser {
+namespace {
+
+constexpr unsigned most = 1024;
+
+// Takes `prefix` and a number from the front of `text`.
+std::optional<unsigned> take(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return {};
+  text.remove_prefix(prefix.size());
+  unsigned value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || value == 0 || value > most) return {};
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+}  // namespace
+
+std::string text(const GpuWay& way) {
+  if (way.engine != GpuWay::Engine::kernels) return way.engine == GpuWay::Engine::host ? "host" : "nccl";
+  std::string text(fused::name(way.method));
+  if (way.blocks == 0) return text;
+  return text + "(blocks=" + std::to_string(way.blocks) + ",threads=" + std::to_string(way.threads) + ")";
+}
+
+std::optional<GpuWay> parse_gpu_way(std::string_view text) {
+  if (text == "host") return GpuWay{};
+  if (text == "nccl") return GpuWay{GpuWay::Engine::nccl, {}, 0, 0};
+  using fused::Method;
+  for (const Method method : {Method::packets, Method::one_shot, Method::two_shot}) {
+    const std::string_view name = fused::name(method);
+    if (!text.starts_with(name) || (text != name && text[name.size()] != '(')) continue;
+    if (text == name) return GpuWay{GpuWay::Engine::kernels, method, 0, 0};
+    text.remove_prefix(name.size());
+    const auto blocks = take(text, "(blocks="), threads = blocks ? take(text, ",threads=") : std::nullopt;
+    if (!threads || text != ")") return {};
+    return GpuWay{GpuWay::Engine::kernels, method, *blocks, *threads};
+  }
+  return {};
+}
+
+}  // namespace waywiser

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "waywiser/collective/fused/kernel.hpp"
+
+namespace waywiser {
+
+// How a collective of GPU arrays is carried out, as plans and measurements name it: "host", "nccl", "one_shot", or with
+// its grid "one_shot(blocks=64,threads=512)".
+struct GpuWay {
+  enum class Engine { host, kernels, nccl };
+
+  Engine engine = Engine::host;
+  fused::Method method = fused::Method::packets;
+  unsigned blocks = 0, threads = 0;  // 0: the default grid
+};
+
+std::string text(const GpuWay& way);
+// Nothing when it is none.
+std::optional<GpuWay> parse_gpu_way(std::string_view text);
+
+}  // namespace waywiser

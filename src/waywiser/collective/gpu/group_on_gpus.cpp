@@ -1,0 +1,136 @@
+// The calls of a Group (comm/group.hpp) that GPUs carry out by themselves.
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/gpu/gpu_collectives.hpp"
+#include "waywiser/comm/group.hpp"
+
+namespace waywiser {
+namespace {
+
+// Of messages on streams that take the host's way.
+constexpr int stream_tag = 0x7fff;
+
+}  // namespace
+
+std::string Group::why_staged() const { return on_gpus_ ? on_gpus_->why_no_kernels() : ""; }
+
+void Group::set_way(std::string_view way) {
+  way_ = way;
+  schedules_ = {};
+  if (on_gpus_) on_gpus_->set_way(parse_gpu_way(way));
+}
+
+GpuCollectives& Group::gpu_collectives(Place gpu, bool capturing) {
+  if (!on_gpus_) {
+    if (capturing)
+      throw Error(ErrorKind::unavailable,
+                  "the first collective of a group on GPUs sets them up and cannot be captured: call it once before");
+    on_gpus_ = std::make_shared<GpuCollectives>(*this, *session_, *members_, gpu);
+    on_gpus_->set_way(parse_gpu_way(way_));
+  }
+  if (on_gpus_->gpu() != gpu)
+    throw Error(ErrorKind::invalid_input,
+                "arrays of " + text(gpu) + ": the collectives of this group use " + text(on_gpus_->gpu()));
+  return *on_gpus_;
+}
+
+// Arrays of GPUs at all ranks: a call that has them on the host at some is found out by those that wait.
+bool Group::done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
+                         Stream* stream) {
+  const Place place = output.region.place;
+  if (!place.is_gpu() || !input.region.place.is_gpu()) return false;
+  if (wanted.count == 0 && wanted.operation != Collective::barrier) return false;
+  const bool capturing = stream != nullptr && stream->capturing();
+  GpuCollectives& gpus = gpu_collectives(place, capturing);
+  CollectiveCall complete = wanted;
+  complete.rank = rank();
+  complete.ranks = size();
+  if (!gpus.serves(*this, *members_, call, complete, capturing)) return false;
+  session_->begin(call);
+  gpus.enqueue(call, complete, input.region, output.region, stream != nullptr ? *stream : gpus.stream());
+  if (stream == nullptr) finish_on(gpus, gpus.stream(), call);
+  session_->end();
+  return true;
+}
+
+// Until the stream is through. Whoever has not come is named by the kernel that has waited for it. When it fails,
+// nothing touches the caller's memory any more.
+void Group::finish_on(GpuCollectives& gpus, Stream& stream, const Call& call) {
+  try {
+    session_->wait(call, [&] { return stream.done(); }, [] { return std::string("the GPU has not finished"); });
+    stream.synchronize(Deadline::in(timeout()));
+  } catch (...) {
+    gpus.stop(stream);
+    throw;
+  }
+  try {
+    gpus.check();
+  } catch (const Error& error) {
+    gpus.stop(stream);
+    session_->fail(error.kind(), text(call) + ": " + error.what());
+  }
+}
+
+// A call that the host carries out in the place of the stream.
+void Group::before_host_call(const Call& call, Stream* stream) {
+  if (stream == nullptr) return;
+  if (stream->capturing())
+    throw Error(ErrorKind::unavailable, text(call) + " goes through the host, which no graph can capture" +
+                                            (why_staged().empty() ? "" : ": " + why_staged()));
+  synchronize(*stream);
+}
+
+void Group::synchronize(Stream& stream) {
+  const Call call = next_call(CallKind::wait, {}, -1);
+  if (on_gpus_) return finish_on(*on_gpus_, stream, call);
+  stream.synchronize(Deadline::in(timeout()));
+}
+
+bool Group::message_by_gpus(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
+  check_peer(to, "send to");
+  check_peer(from, "recv from");
+  if (!on_gpus_)
+    throw Error(ErrorKind::unavailable,
+                text(call) + " on a stream: a collective on GPUs, such as barrier, comes first");
+  const bool on_gpus =
+      (data.region.bytes == 0 || data.region.place.is_gpu()) && (into.region.bytes == 0 || into.region.place.is_gpu());
+  if (!on_gpus) throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
+  if (!on_gpus_->why_no_kernels().empty() || size() == 1) return false;
+  session_->begin(call);
+  on_gpus_->enqueue_message(data.region, to, into.region, from, stream);
+  session_->end();
+  return true;
+}
+
+void Group::send(ConstElements data, int to, Stream& stream) {
+  if (to == rank()) throw Error(ErrorKind::invalid_input, "send on a stream to this rank itself: use sendrecv");
+  const Call call = next_call(CallKind::send, data, to);
+  if (message_by_gpus(call, data, to, {}, to, stream)) return;
+  before_host_call(call, &stream);
+  send(data, to, stream_tag);
+}
+
+void Group::recv(Elements data, int from, Stream& stream) {
+  if (from == rank()) throw Error(ErrorKind::invalid_input, "recv on a stream from this rank itself: use sendrecv");
+  const Call call = next_call(CallKind::recv, data, from);
+  if (message_by_gpus(call, {}, from, data, from, stream)) return;
+  before_host_call(call, &stream);
+  recv(data, from, stream_tag);
+}
+
+void Group::sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream) {
+  const Call call = next_call(CallKind::send, data, to);
+  if ((to == rank()) != (from == rank()))
+    throw Error(ErrorKind::invalid_input, text(call) + " on a stream: with this rank itself, or with others");
+  if (to == rank()) return copy_on(stream, data, into);
+  if (message_by_gpus(call, data, to, into, from, stream)) return;
+  before_host_call(call, &stream);
+  sendrecv(data, to, into, from, stream_tag);
+}
+
+void Group::copy_on(Stream& stream, ConstElements data, Elements into) {
+  if (data.region.bytes != into.region.bytes)
+    throw Error(ErrorKind::invalid_input, "sendrecv with this rank itself: arrays of two sizes");
+  if (data.region.bytes != 0) stream.copy(into.region, data.region);
+}
+
+}  // namespace waywiser

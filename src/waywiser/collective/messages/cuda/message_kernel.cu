@@ -1,0 +1,39 @@
+#include "waywiser/collective/fused/cuda/cuda_block.cuh"
+#include "waywiser/collective/messages/message_body.hpp"
+#include "waywiser/collective/messages/message_kernel.hpp"
+#include "waywiser/device/cuda/check.hpp"
+
+namespace waywiser::messages {
+namespace {
+
+__global__ void __launch_bounds__(threads)
+    message_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  fused::CudaBlock block;
+  if (blockIdx.x < work.give.blocks)
+    MessageBody<fused::CudaBlock>(block, terms, work.give, blockIdx.x).send();
+  else
+    MessageBody<fused::CudaBlock>(block, terms, work.take, blockIdx.x - work.give.blocks).receive();
+}
+
+}  // namespace
+
+std::function<void(void*)> cuda_launcher(const Terms& terms, const Work& work) {
+  return [=](void* stream) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(work.give.blocks + work.take.blocks);
+    config.blockDim = dim3(threads);
+    config.stream = static_cast<cudaStream_t>(stream);
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &overlap;
+    config.numAttrs = 1;
+    check_cuda(cudaLaunchKernelEx(&config, message_kernel, terms, work), "launch of a message between GPUs");
+  };
+}
+
+}  // namespace waywiser::messages

@@ -1,0 +1,182 @@
+#pragma once
+
+#include "waywiser/collective/fused/word_access.hpp"
+#include "waywiser/collective/messages/message_landing.hpp"
+
+namespace waywiser::messages {
+
+// One block's part of a message. A slot is written when what it held before has been taken. `Gpu` is a block of
+// threads as in fused/operation_body.hpp; every thread makes the same number of calls of sync().
+template <typename Gpu>
+class MessageBody {
+ public:
+  WAYWISER_DEVICE MessageBody(Gpu& gpu, const Terms& terms, const Part& part, unsigned channel)
+      : gpu_(gpu), terms_(terms), part_(part), channel_(channel) {}
+
+  WAYWISER_DEVICE void send() {
+    std::uint32_t* counter = &terms_.state->sent[index(part_.kind)][part_.peer][channel_];
+    std::uint32_t number = gpu_.acquire(counter);
+    for (std::uint64_t at = first(); at < part_.bytes; at += step()) {
+      ++number;
+      wait_for_room(number);
+      if (part_.kind == Kind::packets)
+        send_packets(at, number);
+      else
+        send_bulk(at, number);
+    }
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) gpu_.store(counter, number);
+    });
+  }
+
+  WAYWISER_DEVICE void receive() {
+    std::uint32_t* counter = &terms_.state->received[index(part_.kind)][part_.peer][channel_];
+    std::uint32_t number = gpu_.acquire(counter);
+    for (std::uint64_t at = first(); at < part_.bytes; at += step()) {
+      ++number;
+      if (part_.kind == Kind::packets)
+        take_packets(at, number);
+      else
+        take_bulk(at, number);
+      gpu_.sync();
+      gpu_.each_thread([&](unsigned thread) {
+        if (thread == 0) gpu_.release(word(part_.peer, terms_.layout.taken(part_.kind, terms_.rank, channel_)), number);
+      });
+    }
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) gpu_.store(counter, number);
+    });
+  }
+
+ private:
+  static constexpr unsigned batch = 8;
+
+  WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
+  WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
+  WAYWISER_DEVICE std::uint64_t step() const { return part_.blocks * part_.piece; }
+  WAYWISER_DEVICE std::uint64_t length(std::uint64_t at) const {
+    return part_.bytes - at < part_.piece ? part_.bytes - at : part_.piece;
+  }
+  WAYWISER_DEVICE std::uint32_t* word(unsigned rank, std::uint64_t offset) const {
+    return reinterpret_cast<std::uint32_t*>(terms_.landing[rank] + offset);
+  }
+  WAYWISER_DEVICE fused::Packet* packets(unsigned rank, unsigned from, std::uint32_t number) const {
+    return reinterpret_cast<fused::Packet*>(terms_.landing[rank] +
+                                            terms_.layout.packets(from, channel_, number % packet_slots));
+  }
+  WAYWISER_DEVICE std::byte* bulk(unsigned rank, unsigned from, std::uint32_t number) const {
+    return terms_.landing[rank] + terms_.layout.bulk(from, channel_, number % bulk_slots);
+  }
+
+  // Until `there()`; gives up, for this and all later messages, at the deadline or when the host says so.
+  template <typename There>
+  WAYWISER_DEVICE bool wait(There there) {
+    std::uint64_t start = 0;
+    for (unsigned look = 1;; ++look) {
+      if (there()) return true;
+      gpu_.pause();
+      if (look % Gpu::looks != 0) continue;
+      const std::uint64_t now = gpu_.nanoseconds();
+      if (start == 0) start = now;
+      const bool over = now - start >= terms_.deadline_ns || gpu_.acquire(&terms_.notice->stop) != 0;
+      if (!over && gpu_.acquire(&terms_.state->failed) == 0) continue;
+      gpu_.store(&terms_.state->failed, 1);
+      gpu_.release(&terms_.notice->failed_peer, part_.peer + 1);
+      return false;
+    }
+  }
+  WAYWISER_DEVICE bool reached(const std::uint32_t* counter, std::uint32_t number) {
+    return static_cast<std::int32_t>(gpu_.acquire(counter) - number) >= 0;
+  }
+
+  WAYWISER_DEVICE void wait_for_room(std::uint32_t number) {
+    const unsigned slots = part_.kind == Kind::packets ? packet_slots : bulk_slots;
+    const std::uint32_t* taken = word(terms_.rank, terms_.layout.taken(part_.kind, part_.peer, channel_));
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) wait([&] { return reached(taken, number - slots); });
+    });
+    gpu_.sync();
+  }
+
+  WAYWISER_DEVICE void send_packets(std::uint64_t at, std::uint32_t number) {
+    const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
+    fused::Packet* to = packets(part_.peer, terms_.rank, number);
+    gpu_.each_thread([&](unsigned thread) {
+      for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads())
+        gpu_.store_packet(to + unit, fused::load_word<fused::Word8, false>(part_.data + at, bytes, unit), number);
+    });
+  }
+
+  WAYWISER_DEVICE void take_packets(std::uint64_t at, std::uint32_t number) {
+    const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
+    const fused::Packet* from = packets(terms_.rank, part_.peer, number);
+    gpu_.each_thread([&](unsigned thread) {
+      for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads()) {
+        fused::Packet packet{};
+        const bool come = wait([&] {
+          packet = gpu_.load_packet(from + unit);
+          return packet.low_number == number && packet.high_number == number;
+        });
+        if (!come) return;
+        fused::store_word<false>(part_.data + at, bytes, unit, fused::Word8{{packet.low, packet.high}});
+      }
+    });
+  }
+
+  WAYWISER_DEVICE void send_bulk(std::uint64_t at, std::uint32_t number) {
+    fill(reinterpret_cast<Vector16*>(bulk(part_.peer, terms_.rank, number)), part_.data + at, length(at));
+    gpu_.sync();
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) gpu_.release(word(part_.peer, terms_.layout.come(terms_.rank, channel_)), number);
+    });
+  }
+
+  WAYWISER_DEVICE void take_bulk(std::uint64_t at, std::uint32_t number) {
+    const std::uint32_t* come = word(terms_.rank, terms_.layout.come(part_.peer, channel_));
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) wait([&] { return reached(come, number); });
+    });
+    gpu_.sync();
+    empty(part_.data + at, bulk(terms_.rank, part_.peer, number), length(at));
+  }
+
+  // Loads of a batch are in flight together. Out of the user's memory, into a slot.
+  WAYWISER_DEVICE void fill(Vector16* to, const std::byte* from, std::uint64_t bytes) {
+    each_batch(bytes, [&](std::uint64_t index, std::uint64_t end) {
+      Vector16 words[batch] = {};
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < batch; ++i)
+        if (index + i * gpu_.threads() < end)
+          words[i] = fused::load_word<Vector16, false>(from, bytes, index + i * gpu_.threads());
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < batch; ++i)
+        if (index + i * gpu_.threads() < end) gpu_.store_far(to + index + i * gpu_.threads(), words[i]);
+    });
+  }
+  // Out of a slot, into the user's memory.
+  WAYWISER_DEVICE void empty(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+    each_batch(bytes, [&](std::uint64_t index, std::uint64_t end) {
+      Vector16 words[batch] = {};
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < batch; ++i)
+        if (index + i * gpu_.threads() < end)
+          words[i] = reinterpret_cast<const Vector16*>(from)[index + i * gpu_.threads()];
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < batch; ++i)
+        if (index + i * gpu_.threads() < end) fused::store_word<false>(to, bytes, index + i * gpu_.threads(), words[i]);
+    });
+  }
+  template <typename Function>
+  WAYWISER_DEVICE void each_batch(std::uint64_t bytes, Function f) {
+    const std::uint64_t end = (bytes + sizeof(Vector16) - 1) / sizeof(Vector16);
+    for (std::uint64_t begin = 0; begin < end; begin += std::uint64_t{gpu_.threads()} * batch)
+      gpu_.each_thread([&](unsigned thread) { f(begin + thread, end); });
+  }
+
+  Gpu& gpu_;
+  const Terms& terms_;
+  const Part& part_;
+  unsigned channel_;
+};
+
+}  // namespace waywiser::messages

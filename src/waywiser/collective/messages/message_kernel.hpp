@@ -1,0 +1,17 @@
+#pragma once
+
+#include <functional>
+
+#include "waywiser/collective/messages/message_landing.hpp"
+
+namespace waywiser::messages {
+
+inline constexpr unsigned threads = 512;
+
+// Both directions at once, on the calling thread and another one.
+void run_on_host(const Terms& terms, const Work& work);
+
+// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs.
+std::function<void(void*)> cuda_launcher(const Terms& terms, const Work& work);
+
+}  // namespace waywiser::messages

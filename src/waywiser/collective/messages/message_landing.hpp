@@ -1,0 +1,68 @@
+#pragma once
+
+#include "waywiser/collective/fused/landing.hpp"
+
+namespace waywiser::messages {
+
+// A message is cut into pieces that blocks of threads carry, block i of the sender to block i of the receiver: that is
+// a channel. Pieces of short messages are packets (data beside its number), those of long ones bulk data with one flag.
+inline constexpr unsigned most_ranks = fused::most_ranks;
+inline constexpr unsigned channels = 64;
+inline constexpr std::uint64_t packet_piece = 4096;          // bytes of data
+inline constexpr std::uint64_t most_bulk_piece = 128 << 10;  // a multiple of 16
+inline constexpr unsigned packet_slots = 4, bulk_slots = 2;
+
+enum class Kind : std::uint32_t { packets, bulk };
+
+// What each rank has in the memory of its GPU, for others to write into: how many pieces of this rank each peer has
+// taken, how many bulk pieces of each peer have come, and the slots that the pieces of each peer take by turns.
+struct Layout {
+  std::uint32_t ranks = 0;
+
+  WAYWISER_DEVICE std::uint64_t count(unsigned table, unsigned peer, unsigned channel) const {
+    return ((std::uint64_t{table} * ranks + peer) * channels + channel) * 4;
+  }
+  WAYWISER_DEVICE std::uint64_t taken(Kind kind, unsigned peer, unsigned channel) const {
+    return count(static_cast<unsigned>(kind), peer, channel);
+  }
+  WAYWISER_DEVICE std::uint64_t come(unsigned peer, unsigned channel) const { return count(2, peer, channel); }
+  WAYWISER_DEVICE std::uint64_t packets(unsigned peer, unsigned channel, unsigned slot) const {
+    return count(3, 0, 0) + ((std::uint64_t{peer} * channels + channel) * packet_slots + slot) * (packet_piece * 2);
+  }
+  WAYWISER_DEVICE std::uint64_t bulk(unsigned peer, unsigned channel, unsigned slot) const {
+    return packets(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * most_bulk_piece;
+  }
+  WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(ranks, 0, 0); }
+};
+
+// Of this rank alone: the numbers of its next pieces, and whether anything has gone wrong.
+struct State {
+  std::uint32_t sent[2][most_ranks][channels];
+  std::uint32_t received[2][most_ranks][channels];
+  std::uint32_t failed;
+};
+
+struct Terms {
+  std::byte* landing[most_ranks];  // of each rank, as this GPU reaches it
+  State* state;
+  fused::Notice* notice;
+  Layout layout;
+  std::uint32_t rank;
+  std::uint64_t deadline_ns;  // of one wait
+};
+
+// One direction: the first `blocks` channels carry it.
+struct Part {
+  std::byte* data = nullptr;  // only read by the sender
+  std::uint64_t bytes = 0;
+  std::uint64_t piece = 0;
+  std::uint32_t peer = 0, blocks = 0;
+  Kind kind = Kind::packets;
+};
+
+// What is given and what is taken in one kernel; the blocks of the first come before those of the second.
+struct Work {
+  Part give, take;
+};
+
+}  // namespace waywiser::messages

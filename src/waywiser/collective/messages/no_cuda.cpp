@@ -1,0 +1,7 @@
+#include "waywiser/collective/messages/message_kernel.hpp"
+
+namespace waywiser::messages {
+
+std::function<void(void*)> cuda_launcher(const Terms&, const Work&) { return {}; }
+
+}  // namespace waywiser::messages

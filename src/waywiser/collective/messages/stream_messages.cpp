@@ -1,0 +1,84 @@
+#include "waywiser/collective/messages/stream_messages.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/fused/clear.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes most_by_packets = Bytes{256} << 10;
+constexpr Bytes least_bulk_piece = Bytes{16} << 10;
+constexpr std::uint32_t most_blocks_of_bulk = 32;
+
+// The same at both ends.
+messages::Part part_for(std::byte* data, Bytes bytes, int peer) {
+  messages::Part part{
+      data, bytes, messages::packet_piece, static_cast<std::uint32_t>(peer), 0, messages::Kind::packets};
+  std::uint32_t most = messages::channels;
+  if (bytes > most_by_packets) {
+    part.kind = messages::Kind::bulk;
+    most = most_blocks_of_bulk;
+    part.piece = std::clamp<Bytes>(bytes / most_blocks_of_bulk / 16 * 16, least_bulk_piece, messages::most_bulk_piece);
+  }
+  part.blocks = static_cast<std::uint32_t>(std::min<Bytes>((bytes + part.piece - 1) / part.piece, most));
+  return part;
+}
+
+}  // namespace
+
+StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, int ranks)
+    : rank_(rank),
+      layout_{static_cast<std::uint32_t>(ranks)},
+      landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
+      state_(platform.allocate(stream.place(), sizeof(messages::State), Allocation::gpu)),
+      notice_(
+          platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)) {
+  new (notice_.region().data) fused::Notice();
+  fused::clear(platform, stream, landing_.region().slice(0, layout_.bulk(0, 0, 0)));
+  fused::clear(platform, stream, state_.region().slice(0, sizeof(messages::State)));
+}
+
+void StreamMessages::connect(std::span<const Region> landings) {
+  if (landings.size() != layout_.ranks)
+    throw Error(ErrorKind::invalid_input,
+                std::to_string(landings.size()) + " landing memories for " + std::to_string(layout_.ranks) + " ranks");
+  landings_.assign(landings.begin(), landings.end());
+}
+
+void StreamMessages::enqueue(ConstRegion give, int to, Region take, int from, Stream& stream, Seconds deadline) {
+  messages::Terms terms{};
+  for (std::size_t rank = 0; rank < landings_.size(); ++rank)
+    terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
+  terms.state = reinterpret_cast<messages::State*>(stream.reach(state_.region()));
+  terms.notice = reinterpret_cast<fused::Notice*>(stream.reach(notice_.region().slice(0, sizeof(fused::Notice))));
+  terms.layout = layout_;
+  terms.rank = static_cast<std::uint32_t>(rank_);
+  terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
+  messages::Work work;
+  if (give.bytes != 0) work.give = part_for(const_cast<std::byte*>(stream.reach(give)), give.bytes, to);
+  if (take.bytes != 0) work.take = part_for(stream.reach(take), take.bytes, from);
+  if (work.give.blocks + work.take.blocks == 0) return;
+  Kernel kernel{1, 1, {}, {}};
+  if (stream.native() != nullptr)
+    kernel.cuda = messages::cuda_launcher(terms, work);
+  else
+    kernel.body = [=](const ThreadContext&) { messages::run_on_host(terms, work); };
+  stream.launch(kernel);
+}
+
+fused::Notice& StreamMessages::notice() const { return *reinterpret_cast<fused::Notice*>(notice_.region().data); }
+
+void StreamMessages::check() const {
+  const std::uint32_t peer = std::atomic_ref(notice().failed_peer).load(std::memory_order_acquire);
+  if (peer != 0)
+    throw Error(ErrorKind::timeout, "rank " + std::to_string(rank_) + ": a message on a stream has waited for rank " +
+                                        std::to_string(peer - 1) + " in vain");
+}
+
+void StreamMessages::stop() noexcept { std::atomic_ref(notice().stop).store(1, std::memory_order_release); }
+
+}  // namespace waywiser

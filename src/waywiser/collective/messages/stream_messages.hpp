@@ -1,0 +1,39 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "waywiser/collective/messages/message_kernel.hpp"
+#include "waywiser/device/platform.hpp"
+
+namespace waywiser {
+
+// Messages between up to 8 ranks, each with a GPU that reaches the memory of the others, by kernels: enqueued, complete
+// when their stream is through, and replayable in graphs, as the counts of pieces are kept on the GPUs. Between two
+// ranks they arrive in the order of their calls. A sender waits on the GPU when more than a few pieces are on the way.
+class StreamMessages {
+ public:
+  // Allocates and clears this rank's landing memory on the stream's GPU. Throws as the platform does.
+  StreamMessages(Platform& platform, Stream& stream, int rank, int ranks);
+
+  const Memory& landing() const { return landing_; }
+  // Of all ranks in their order, as this process has them mapped for this GPU; one's own included.
+  void connect(std::span<const Region> landings);
+
+  // Both at once; an empty region: only the other. Ranks other than this one. Throws as Stream::launch.
+  void enqueue(ConstRegion give, int to, Region take, int from, Stream& stream, Seconds deadline);
+  // Throws timeout with the rank that a message has waited for in vain; later ones fail too.
+  void check() const;
+  // Ends all waits inside kernels, for good.
+  void stop() noexcept;
+
+ private:
+  fused::Notice& notice() const;
+
+  int rank_;
+  messages::Layout layout_;
+  Memory landing_, state_, notice_;
+  std::vector<Region> landings_;
+};
+
+}  // namespace waywiser

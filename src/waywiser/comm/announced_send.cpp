@@ -1,0 +1,96 @@
+#include "waywiser/comm/announced_send.hpp"
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+
+AnnouncedSend::AnnouncedSend(Session& session, const Members& members, const Call& call, int label, ConstElements data)
+    : session_(session),
+      call_(call),
+      data_(data),
+      peer_(members.peer(call.peer)),
+      number_(session.next_announcement++ % announcement_numbers),
+      pieces_(session, peer_, rest_tag(true, session.rank(), number_)) {
+  const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
+  session.engine().receive(rest_tag(false, static_cast<int>(peer_), number_), matched_bits, &reply_, sizeof reply_,
+                           replied_);
+  session.engine().send(peer_, announcement_tag(tag, number_), nullptr, 0, announced_);
+}
+
+bool AnnouncedSend::advance() {
+  if (stage_ == Stage::waits) {
+    if (!session_.engine().test(announced_) || !session_.engine().test(replied_)) return false;
+    read_reply();
+  }
+  if (stage_ == Stage::copies) {
+    if (!road_->stream->done()) return false;
+    road_->transport->finish(*road_->stream, Deadline::in(session_.timeout()));
+    road_->transport->rest();
+    tell(Way::direct, "");
+  }
+  if (stage_ == Stage::pieces && session_.engine().test(told_) && pieces_.send(data_.region)) stage_ = Stage::done;
+  if (stage_ == Stage::tells && session_.engine().test(told_)) stage_ = Stage::done;
+  return stage_ == Stage::done;
+}
+
+void AnnouncedSend::read_reply() {
+  check_reply();
+  reply_.why_not_direct.back() = '\0';
+  reply_.region.gpu.back() = '\0';
+  if (reply_.way == Way::pieces) return tell(Way::pieces, reply_.why_not_direct.data());
+  try {
+    start_copy();
+  } catch (const Error& error) {
+    return tell(Way::pieces, error.what());
+  }
+  stage_ = Stage::copies;
+}
+
+void AnnouncedSend::check_reply() const {
+  const auto refuse = [this](const std::string& why) {
+    session_.fail(ErrorKind::invalid_input, text(call_) + ": " + why);
+  };
+  if (replied_.info.length != sizeof reply_) refuse("rank " + std::to_string(call_.peer) + " has sent no reply");
+  if (reply_.bytes != data_.region.bytes || reply_.element_type != static_cast<std::uint32_t>(data_.type))
+    refuse("rank " + std::to_string(call_.peer) + " receives " + std::to_string(reply_.bytes) + " bytes of " +
+           (reply_.element_type < data_types ? std::string(name(static_cast<DataType>(reply_.element_type)))
+                                             : "an unknown type"));
+}
+
+void AnnouncedSend::start_copy() {
+  const Place mine = data_.region.place;
+  const auto theirs = session_.platform().find_gpu(reply_.region.identity());
+  if (!theirs)
+    throw Error(ErrorKind::unavailable,
+                "this process does not see GPU " + std::string(reply_.region.identity()) + " (CUDA_VISIBLE_DEVICES?)");
+  GpuRoads& roads = session_.gpu_roads();
+  const bool reached = !session_.platform().why_no_peer_access(mine.index, theirs->index);
+  Region there = roads.open(reply_.region, reached ? mine : *theirs);
+  there.place = *theirs;
+  road_ = &roads.road(mine, there.place, there.bytes);
+  road_->transport->put(there, data_.region, *road_->stream);
+}
+
+void AnnouncedSend::tell(Way way, const std::string& why) {
+  verdict_.way = way;
+  why.copy(verdict_.why_not_direct.data(), verdict_.why_not_direct.size() - 1);
+  if (way == Way::pieces) session_.note_staged(static_cast<int>(peer_), why);
+  stage_ = way == Way::direct ? Stage::tells : Stage::pieces;
+  session_.engine().send(peer_, rest_tag(true, session_.rank(), number_), &verdict_, sizeof verdict_, told_);
+}
+
+std::string AnnouncedSend::progress_text() const {
+  switch (stage_) {
+    case Stage::waits: return "the receiver has not taken the message";
+    case Stage::copies: return "the copy from GPU to GPU has not ended";
+    case Stage::pieces: return pieces_.progress_text("have been taken");
+    default: return "the receiver has not heard of its end";
+  }
+}
+
+void AnnouncedSend::abandon() noexcept {
+  for (Message* message : {&announced_, &replied_, &told_}) session_.engine().cancel(*message);
+  pieces_.abandon();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "waywiser/comm/tag.hpp"
+#include "waywiser/device/shared_region.hpp"
+
+namespace waywiser {
+
+// A message out of GPU memory begins with an announcement: an empty message with the tag of the real one, but for the
+// description, which holds a mark and a number instead. The receiver replies where the bytes go; the sender puts them
+// there and says that it has, or sends them in pieces. What follows the announcement has tags of its own.
+inline constexpr std::uint32_t announcements_group = most_groups;
+inline constexpr unsigned announcement_numbers = 1u << 11;
+
+constexpr ucp_tag_t announcement_mark = ucp_tag_t{0x1f} << 15;
+
+constexpr ucp_tag_t announcement_tag(ucp_tag_t tag, unsigned number) {
+  return (tag & matched_bits) | announcement_mark | (tag & ucp_tag_t{0xf} << 11) | number;
+}
+constexpr bool is_announcement(ucp_tag_t tag) { return (tag & announcement_mark) == announcement_mark; }
+constexpr unsigned announcement_number(ucp_tag_t tag) { return tag & (announcement_numbers - 1); }
+
+// Of what `from`, a rank of the whole session, says next about an announcement: its sender, or its receiver.
+constexpr ucp_tag_t rest_tag(bool of_sender, int from, unsigned number) {
+  return make_tag(announcements_group, of_sender, from, number, {});
+}
+
+enum class Way : std::uint32_t { direct, pieces };
+
+struct AnnouncementReply {
+  Way way = Way::pieces;
+  std::uint32_t element_type = 0;
+  Bytes bytes = 0;
+  SharedRegion region;
+  std::array<char, 128> why_not_direct{};
+};
+
+// With Way::direct: the bytes are there. With Way::pieces: they come.
+struct AnnouncementVerdict {
+  Way way = Way::pieces;
+  std::array<char, 124> why_not_direct{};
+};
+
+}  // namespace waywiser

@@ -1,0 +1,92 @@
+#include "waywiser/comm/gpu_roads.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/policy/chooser.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t most_opened = 256;
+
+// Once in a program: a default is nothing that was measured.
+void say_that_there_is_no_plan() {
+  static std::once_flag said;
+  std::call_once(said, [] {
+    std::fputs("waywiser: no plan: GPU memory goes by copy engines; `waywiser tune` finds better ways\n", stderr);
+  });
+}
+
+}  // namespace
+
+GpuRoads::GpuRoads(Platform& platform, const Chooser* chooser, bool says_so)
+    : platform_(platform), chooser_(chooser), says_so_(says_so), pool_(platform) {}
+
+Path GpuRoads::choose_without_plan(Place source, Place destination) const {
+  const Path candidates[] = {
+      {"copy_engine", source, destination, 2, {{"handle", "cuda_ipc"}}},
+      {"host_staged",
+       source,
+       destination,
+       2,
+       {{"variant", "pipelined"}, {"chunk", "2M"}, {"depth", "4"}, {"handle", "cuda_ipc"}}},
+  };
+  std::string reasons;
+  for (const Path& path : candidates) {
+    const auto why = why_unavailable(path, {platform_});
+    if (!why) return path;
+    reasons += (reasons.empty() ? "" : "; ") + path.mechanism + ": " + *why;
+  }
+  throw Error(ErrorKind::unavailable, text(source) + " to " + text(destination) + ": " + reasons);
+}
+
+// Only the owner of the source works on it: a two-sided path is not for that, its best one-sided rival is.
+Path GpuRoads::choose(Place source, Place destination, Bytes bytes) const {
+  const PlanRow* row =
+      chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
+  if (row == nullptr) return choose_without_plan(source, destination);
+  const auto path = Chooser::one_sided_path_for(*row, source, destination);
+  return path ? *path : choose_without_plan(source, destination);
+}
+
+GpuRoads::Road& GpuRoads::road(Place source, Place destination, Bytes bytes) {
+  if (chooser_ == nullptr && says_so_) say_that_there_is_no_plan();
+  const Path path = choose(source, destination, bytes);
+  Road& road = roads_[pair_text(path) + " " + label(path)];
+  if (!road.transport) {
+    road.stream = platform_.open_stream(find_mechanism(path.mechanism)->works_on(path));
+    road.transport = open_transport(path, {platform_});
+  }
+  return road;
+}
+
+// Memory that its owner has freed is let go when other memory comes at its address, or when there is much else.
+Region GpuRoads::open(const SharedRegion& shared, Place user) {
+  Opened& known = opened_[{shared.process, shared.address, user.index}];
+  if (!known.memory || known.opaque != shared.opaque || known.bytes < shared.allocation_bytes) {
+    known.memory = Memory();
+    known.memory = platform_.open_shared(shared, user);
+    known.opaque = shared.opaque;
+    known.bytes = shared.allocation_bytes;
+  }
+  known.used = ++uses_;
+  const Region region = known.memory.region().slice(shared.offset, shared.bytes);
+  if (opened_.size() > most_opened) forget_oldest();
+  return region;
+}
+
+void GpuRoads::forget_oldest() {
+  opened_.erase(
+      std::ranges::min_element(opened_, [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+}
+
+Stream& GpuRoads::stream(Place gpu) {
+  std::unique_ptr<Stream>& stream = streams_[gpu];
+  if (!stream) stream = platform_.open_stream(gpu);
+  return *stream;
+}
+
+}  // namespace waywiser

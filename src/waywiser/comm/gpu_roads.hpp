@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/comm/pinned_pool.hpp"
+#include "waywiser/device/shared_region.hpp"
+#include "waywiser/transport/transport.hpp"
+
+namespace waywiser {
+
+class Chooser;
+
+// How the bytes of one rank's GPUs get to other ranks of this machine: the plan's paths, opened once; what others have
+// shared, opened once.
+class GpuRoads {
+ public:
+  // Without a plan a copy engine moves the bytes, or a pipeline through the host where no GPU reaches the other.
+  GpuRoads(Platform& platform, const Chooser* chooser, bool says_so);
+
+  struct Road {
+    std::unique_ptr<Transport> transport;
+    std::unique_ptr<Stream> stream;
+  };
+  // The one-sided path of the plan for the pair and size. Throws unavailable.
+  Road& road(Place source, Place destination, Bytes bytes);
+  // What another process has shared, for copies of `user`. Throws unavailable or device.
+  Region open(const SharedRegion& shared, Place user);
+  // For copies between a GPU and its host.
+  Stream& stream(Place gpu);
+  PinnedPool& pool() { return pool_; }
+  // Until the session has closed, when no other rank writes to it any more.
+  void keep(std::shared_ptr<void> memory) { kept_.push_back(std::move(memory)); }
+
+ private:
+  struct Opened {
+    Memory memory;
+    std::array<std::byte, 64> opaque{};
+    Bytes bytes = 0;
+    std::uint64_t used = 0;
+  };
+  using OpenedKey = std::tuple<std::uint64_t, std::uint64_t, int>;  // process, address, user
+
+  Path choose(Place source, Place destination, Bytes bytes) const;
+  Path choose_without_plan(Place source, Place destination) const;
+  void forget_oldest();
+
+  Platform& platform_;
+  const Chooser* chooser_;
+  bool says_so_;
+  std::map<std::string, Road> roads_;
+  std::map<OpenedKey, Opened> opened_;
+  std::map<Place, std::unique_ptr<Stream>> streams_;
+  PinnedPool pool_;
+  std::uint64_t uses_ = 0;
+  std::vector<std::shared_ptr<void>> kept_;
+};
+
+}  // namespace waywiser

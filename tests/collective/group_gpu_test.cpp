@@ -1,0 +1,391 @@
+// Collectives of a Group on the memory of virtual GPUs: by kernels where they serve, beside the same call on the host.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "tests/comm/test_ranks.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/call.hpp"
+#include "waywiser/device/platform.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/policy/chooser.hpp"
+
+namespace waywiser {
+namespace {
+
+const std::vector<std::string> none;
+constexpr Seconds patience = 20;
+
+// An array on the rank's GPU and its twin on the host, equal until a call has changed one of them.
+class Twins {
+ public:
+  Twins(Group& group, DataType type, std::size_t count, int seed)
+      : type_(type),
+        bytes_(count * bytes_of(type)),
+        on_gpu_(group.platform()->allocate(gpu(group.rank()), offset + bytes_ + 1, Allocation::gpu)),
+        pinned_(group.platform()->allocate(host(0), offset + bytes_ + 1, Allocation::pinned)),
+        on_host_(bytes_),
+        stream_(group.platform()->open_stream(gpu(group.rank()))) {
+    for (std::size_t i = 0; i < count; ++i)
+      store(i, static_cast<int>((i * 7 + static_cast<std::size_t>(seed)) % 3) + 1);
+    std::memcpy(pinned_.region().data, on_host_.data(), bytes_);
+    stream_->copy(region(), pinned_.region().slice(0, bytes_));
+    stream_->synchronize(Deadline::in(patience));
+  }
+
+  Elements gpu_elements() const { return {region(), type_}; }
+  Elements host_elements() { return {{on_host_.data(), bytes_, host(0)}, type_}; }
+  bool equal() {
+    stream_->copy(pinned_.region().slice(0, bytes_), region());
+    stream_->synchronize(Deadline::in(patience));
+    return std::memcmp(pinned_.region().data, on_host_.data(), bytes_) == 0;
+  }
+
+ private:
+  static constexpr Bytes offset = 8;  // not where memory begins
+
+  Region region() const { return on_gpu_.region().slice(offset, bytes_); }
+  // Small whole numbers: sums of them are exact in every type and order.
+  void store(std::size_t i, int value) {
+    const auto put = [&]<typename T>(T number) {
+      std::memcpy(on_host_.data() + i * sizeof number, &number, sizeof number);
+    };
+    constexpr std::uint16_t halves[] = {0, 0x3c00, 0x4000, 0x4200}, bfloats[] = {0, 0x3f80, 0x4000, 0x4040};
+    switch (type_) {
+      case DataType::float64: return put(static_cast<double>(value));
+      case DataType::float32: return put(static_cast<float>(value));
+      case DataType::float16: return put(halves[value]);
+      case DataType::bfloat16: return put(bfloats[value]);
+      case DataType::int8: return put(static_cast<std::int8_t>(value));
+      case DataType::int16: return put(static_cast<std::int16_t>(value));
+      case DataType::int32: return put(static_cast<std::int32_t>(value));
+      case DataType::int64: return put(static_cast<std::int64_t>(value));
+      case DataType::uint8: return put(static_cast<std::uint8_t>(value));
+    }
+  }
+
+  DataType type_;
+  std::size_t bytes_;
+  Memory on_gpu_, pinned_;
+  std::vector<std::byte> on_host_;
+  std::unique_ptr<Stream> stream_;
+};
+
+// One call on the arrays of one kind of memory.
+void call(Group& group, Collective operation, ReduceOp op, ConstElements in, Elements out, Stream* stream) {
+  switch (operation) {
+    case Collective::all_reduce:
+      return stream != nullptr ? group.all_reduce(in, out, op, *stream) : group.all_reduce(in, out, op);
+    case Collective::reduce_scatter:
+      return stream != nullptr ? group.reduce_scatter(in, out, op, *stream) : group.reduce_scatter(in, out, op);
+    case Collective::all_gather:
+      return stream != nullptr ? group.all_gather(in, out, *stream) : group.all_gather(in, out);
+    case Collective::all_to_all:
+      return stream != nullptr ? group.all_to_all(in, out, *stream) : group.all_to_all(in, out);
+    default: return stream != nullptr ? group.broadcast(out, 1, *stream) : group.broadcast(out, 1);
+  }
+}
+
+std::size_t blocks(Collective operation, bool of_input, int ranks) {
+  const bool in = operation == Collective::reduce_scatter || operation == Collective::all_to_all;
+  const bool out = operation == Collective::all_gather || operation == Collective::all_to_all;
+  return (of_input ? in : out) ? static_cast<std::size_t>(ranks) : 1;
+}
+
+void compare(Group& group, Collective operation, DataType type, ReduceOp op, std::size_t count, Stream* stream) {
+  Twins in(group, type, count * blocks(operation, true, group.size()), group.rank());
+  Twins out(group, type, count * blocks(operation, false, group.size()), group.rank() + 1);
+  call(group, operation, op, in.gpu_elements(), out.gpu_elements(), stream);
+  if (stream != nullptr) group.synchronize(*stream);
+  call(group, operation, op, in.host_elements(), out.host_elements(), nullptr);
+  require_that(in.equal() && out.equal(), std::string(name(operation)) + " of " + std::string(name(type)) + ", " +
+                                              std::string(name(op)) + ", as on the host");
+}
+
+constexpr Collective operations[] = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
+                                     Collective::all_to_all, Collective::broadcast};
+
+void compare_all(Group& group) {
+  const auto stream = group.platform()->open_stream(gpu(group.rank()));
+  int turn = 0;
+  for (const Collective operation : operations)
+    for (int type = 0; type < data_types; ++type) {
+      const bool reduces = operation == Collective::all_reduce || operation == Collective::reduce_scatter;
+      for (int op = 0; op < (reduces ? reduce_ops : 1); ++op, ++turn) {
+        constexpr std::size_t counts[] = {5, 300, 1};
+        compare(group, operation, static_cast<DataType>(type), static_cast<ReduceOp>(op), counts[turn % 3],
+                turn % 2 == 0 ? stream.get() : nullptr);
+      }
+    }
+  group.barrier(*stream);
+  group.synchronize(*stream);
+}
+
+TEST(GroupOnGpus, EveryCollectiveAndType) {
+  for (const int size : {2, 3}) {
+    TestRanks ranks(size);
+    ranks.virtual_gpus = size;
+    EXPECT_EQ(ranks.in_processes([](Group& group) {
+      compare_all(group);
+      require_that(group.why_staged().empty(), "kernels, not " + group.why_staged());
+    }),
+              none);
+  }
+}
+
+// Messages on streams: long and short ones, both ways at once, more of them than there are slots.
+void exchange_on_stream(Group& group, std::size_t count, int times) {
+  const auto stream = group.platform()->open_stream(gpu(group.rank()));
+  const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
+  for (int i = 0; i < times; ++i) {
+    Twins give(group, DataType::int16, count, group.rank() + i), take(group, DataType::int16, count, 7);
+    group.sendrecv(give.gpu_elements(), next, take.gpu_elements(), before, *stream);
+    group.sendrecv(give.host_elements(), next, take.host_elements(), before);
+    group.synchronize(*stream);
+    require_that(take.equal(), "message " + std::to_string(i) + " of " + std::to_string(count));
+  }
+}
+
+// CUDA is touched by the ranks' processes only: it does not survive a fork.
+int cuda_devices_here() {
+  int count = 0;
+  while (std::filesystem::exists("/dev/nvidia" + std::to_string(count))) ++count;
+  return count;
+}
+
+TEST(GroupOnGpus, TheSameOnCudaGpus) {
+  const int gpus = std::min(cuda_devices_here(), 4);
+  if (gpus < 2) GTEST_SKIP() << "needs two CUDA GPUs";
+  TestRanks ranks(gpus);
+  ranks.cuda_gpus = true;
+  ranks.timeout = 60;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    compare_all(group);
+    require_that(group.why_staged().empty(), "kernels, not " + group.why_staged());
+    for (const std::size_t count : {3, 5001, 1500001}) exchange_on_stream(group, count, 6);
+    compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 20000000, nullptr);
+    compare(group, Collective::all_gather, DataType::int16, ReduceOp::sum, 9000000, nullptr);
+  }),
+            none);
+}
+
+TEST(GroupOnGpus, LargeArraysAndNoneInPlace) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    for (const Collective operation : operations)
+      compare(group, operation, DataType::float32, ReduceOp::sum, 0, nullptr);
+    compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 700000, nullptr);
+    compare(group, Collective::all_gather, DataType::int64, ReduceOp::sum, 100000, nullptr);
+    Twins both(group, DataType::float64, 40000, group.rank());
+    group.all_reduce(both.gpu_elements(), both.gpu_elements());
+    group.all_reduce(both.host_elements(), both.host_elements());
+    require_that(both.equal(), "the sum in place");
+  }),
+            none);
+}
+
+TEST(GroupOnGpus, OneRankHasWhatItGives) {
+  TestRanks ranks(1);
+  ranks.virtual_gpus = 1;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    compare(group, Collective::all_reduce, DataType::int32, ReduceOp::avg, 10, nullptr);
+    compare(group, Collective::all_to_all, DataType::int32, ReduceOp::sum, 10, nullptr);
+  }),
+            none);
+}
+
+TEST(GroupOnGpus, OnTwoStreamsByTurns) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const auto first = group.platform()->open_stream(gpu(group.rank()));
+    const auto second = group.platform()->open_stream(gpu(group.rank()));
+    Twins sum(group, DataType::int32, 1000, group.rank());
+    for (int i = 0; i < 6; ++i) {
+      group.all_reduce(sum.gpu_elements(), sum.gpu_elements(), ReduceOp::sum, i % 2 == 0 ? *first : *second);
+      group.all_reduce(sum.host_elements(), sum.host_elements());
+    }
+    group.synchronize(*second);
+    require_that(sum.equal(), "what one stream gave to the other");
+  }),
+            none);
+}
+
+// Every rank in a process of its own: what its machine lacks is its own matter.
+std::vector<std::string> on_machines(int size, const std::function<VirtualMachine(int rank)>& machine,
+                                     const TestRanks::Body& body) {
+  TestRanks ranks(size);
+  std::vector<TestRanks::Process> processes;
+  for (int rank = 0; rank < size; ++rank)
+    processes.push_back(ranks.start(rank, [&](int self) {
+      JoinOptions options = ranks.options(self);
+      options.platform = open_virtual_platform(machine(self));
+      Group group = Group::join(options);
+      body(group);
+    }));
+  std::vector<std::string> problems;
+  for (const auto& process : processes)
+    if (const std::string problem = TestRanks::wait(process); !problem.empty()) problems.push_back(problem);
+  return problems;
+}
+
+TEST(GroupOnGpus, WhatOneRankCannotAllDoByWayOfTheHost) {
+  const auto machine = [](int rank) {
+    VirtualMachine made;
+    made.gpus = 2;
+    if (rank == 1) made.no_peer_access = {{"", "a wall"}, {"a wall", ""}};
+    return made;
+  };
+  EXPECT_EQ(on_machines(2, machine,
+                        [](Group& group) {
+                          compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 100, nullptr);
+                          const auto stream = group.platform()->open_stream(gpu(group.rank()));
+                          compare(group, Collective::all_gather, DataType::float32, ReduceOp::sum, 100, stream.get());
+                          const std::string why = group.why_staged();
+                          require_that(why.find("rank 1: ") == 0 && why.find("a wall") != std::string::npos, why);
+                        }),
+            none);
+}
+
+TEST(GroupOnGpus, EveryWayThatIsSet) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    for (const char* way : {"packets", "one_shot", "two_shot(blocks=3,threads=64)", "host"}) {
+      group.set_way(way);
+      compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 5000, nullptr);
+    }
+    group.set_way("nccl");
+    Twins sum(group, DataType::int32, 10, 0);
+    try {
+      group.all_reduce(sum.gpu_elements(), sum.gpu_elements());
+      require_that(false, "no NCCL for virtual GPUs");
+    } catch (const Error& error) {
+      require_that(std::string(error.what()).find("NCCL is for CUDA GPUs") != std::string::npos, error.what());
+    }
+    group.set_way("");
+    compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 50, nullptr);
+  }),
+            none);
+}
+
+// A way of a plan that cannot be is passed over; one that can is taken: its grid is too large, and that is told.
+TEST(GroupOnGpus, ThePlanSaysWhich) {
+  const auto problems_with = [](const std::string& way) {
+    TestRanks ranks(2);
+    ranks.virtual_gpus = 2;
+    ranks.chooser_of = [&](int) {
+      Plan plan;
+      plan.collectives = {{"all_reduce", "gpu", 2, 0, 1 << 20, way, {}, "", 0, ""},
+                          {"broadcast", "host", 2, 0, 1 << 20, way, {}, "", 0, ""}};
+      return std::make_shared<const Chooser>(std::move(plan));
+    };
+    return ranks.in_processes([](Group& group) {
+      compare(group, Collective::broadcast, DataType::float32, ReduceOp::sum, 50, nullptr);
+      compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 50, nullptr);
+    });
+  };
+  EXPECT_EQ(problems_with("nccl"), none);
+  EXPECT_EQ(problems_with("binomial"), none);
+  const auto problems = problems_with("one_shot(blocks=600,threads=64)");
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE((problems[0] + problems[1]).find("600 blocks"), std::string::npos) << problems[0] << problems[1];
+}
+
+TEST(GroupOnGpus, RanksThatShareAGpuGoByWayOfTheHost) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 1;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const Memory memory = group.platform()->allocate(gpu(0), 64, Allocation::gpu);
+    const Elements all(memory.region(), DataType::uint8);
+    group.broadcast(all, 0);
+    require_that(group.why_staged().find("ranks 0 and 1 share GPU") == 0, group.why_staged());
+  }),
+            none);
+}
+
+TEST(GroupOnGpus, ARankThatDoesNotComeIsNamed) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  const auto problems = ranks.in_processes([](Group& group) {
+    Twins sum(group, DataType::int32, 100, 0);
+    group.all_reduce(sum.gpu_elements(), sum.gpu_elements());
+    if (group.rank() == 0) group.set_timeout(1);
+    if (group.rank() == 1) return group.recv(std::span<int>(), 0);  // never sent
+    group.all_reduce(sum.gpu_elements(), sum.gpu_elements());
+  });
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE((problems[0] + problems[1]).find("rank 1 did not send"), std::string::npos) << problems[0] << problems[1];
+}
+
+TEST(GroupOnGpus, UnlikeCallsAreNamed) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  ranks.timeout = 1;
+  const auto problems = ranks.in_processes([](Group& group) {
+    Twins sum(group, DataType::int32, 100, 0), longer(group, DataType::int32, 3000, 0);
+    group.barrier(*group.platform()->open_stream(gpu(group.rank())));
+    if (group.rank() == 0) group.broadcast(sum.gpu_elements(), 1);
+    if (group.rank() == 1) group.recv(std::span<int>(), 0);
+    group.all_reduce(longer.gpu_elements(), longer.gpu_elements());
+  });
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE((problems[0] + problems[1]).find("broadcast"), std::string::npos) << problems[0] << problems[1];
+}
+
+TEST(GroupOnGpus, MessagesOnStreams) {
+  for (const int size : {2, 3}) {
+    TestRanks ranks(size);
+    ranks.virtual_gpus = size;
+    EXPECT_EQ(ranks.in_processes([](Group& group) {
+      group.barrier(*group.platform()->open_stream(gpu(group.rank())));
+      exchange_on_stream(group, 3, 6);
+      exchange_on_stream(group, 5001, 2);
+      exchange_on_stream(group, 1500001, 2);  // 3 MB in bulk
+    }),
+              none);
+  }
+}
+
+TEST(GroupOnGpus, ManyMessagesAreOnTheirWayInOrder) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const auto stream = group.platform()->open_stream(gpu(group.rank()));
+    const auto other = group.platform()->open_stream(gpu(group.rank()));
+    group.barrier(*stream);
+    std::vector<Twins> arrays;
+    for (int i = 0; i < 20; ++i) arrays.emplace_back(group, DataType::int32, 10 + 3 * static_cast<std::size_t>(i), i);
+    for (int i = 0; i < 20; ++i) {
+      const Elements all = arrays[static_cast<std::size_t>(i)].gpu_elements();
+      if (group.rank() == 0) group.send(all, 1, i % 2 == 0 ? *stream : *other);
+      if (group.rank() == 1) group.recv(all, 0, *stream);
+    }
+    group.synchronize(*other);
+    group.synchronize(*stream);
+    for (Twins& each : arrays) require_that(each.equal(), "what was sent in this place of the order");
+  }),
+            none);
+}
+
+TEST(GroupOnGpus, AMessageOnAStreamThatNobodySendsIsAnError) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  const auto problems = ranks.in_processes([](Group& group) {
+    const auto stream = group.platform()->open_stream(gpu(group.rank()));
+    Twins taken(group, DataType::int32, 10, 0);
+    group.barrier(*stream);
+    if (group.rank() == 0) group.set_timeout(1);
+    if (group.rank() == 0) group.recv(taken.gpu_elements(), 1, *stream);
+    group.synchronize(*stream);
+    group.barrier();
+  });
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE(problems[0].find("has waited for rank 1 in vain"), std::string::npos) << problems[0];
+}
+
+}  // namespace
+}  // namespace waywiser

@@ -1,0 +1,84 @@
+"""The collectives' part of tune: which ways are timed, what the profile gets, what explain says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_up import write
+
+from waywiser.bench import ways
+from waywiser.bench.team import NotOffered
+from waywiser.cli import run
+from waywiser.collective_tuning import collectives_into
+from waywiser.results import Results
+
+SECONDS = {"packets": 2e-6, "host": 50e-6}
+
+
+class MadeUpTeam:
+    """Two ranks that answer at once; NCCL they have not."""
+
+    version = ""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def slice(self, request: str, patience: float) -> list[list[float]]:
+        way = request.split()[-1]
+        self.asked.append(way)
+        if way == "nccl":
+            raise NotOffered("no NCCL here")
+        samples = int(request.split()[6])
+        return [[SECONDS.get(way, 9e-6)] * samples, [SECONDS.get(way, 9e-6) / 2] * samples]
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def team(monkeypatch: pytest.MonkeyPatch) -> MadeUpTeam:
+    made = MadeUpTeam()
+    monkeypatch.setattr(ways, "our_team", lambda setup: made)
+    return made
+
+
+def test_every_way_is_timed_by_the_slowest_rank(team: MadeUpTeam, tmp_path: Path) -> None:
+    series = ways.measured(ways.Ranks(4, "gpu", "cuda"), tmp_path, 60.0, lambda *told: None)
+    packets = next(one for one in series if one["operation"] == "all_reduce" and one["way"] == "packets")
+    assert (packets["memory"], packets["ranks"]) == ("gpu", 4)
+    assert [point["bytes"] for point in packets["points"]][:2] == [8, 1024]
+    assert packets["points"][0]["seconds"] == pytest.approx(2e-6)
+    assert {one["operation"] for one in series} == set(ways.COLLECTIVES)
+    assert not any(one["way"] == "nccl" for one in series)
+    assert not any("two_shot" in one["way"] for one in series if one["operation"] != "all_reduce")
+
+
+def test_no_time_no_series(team: MadeUpTeam, tmp_path: Path) -> None:
+    assert ways.measured(ways.Ranks(2, "gpu", "cuda"), tmp_path, 0.0, lambda *told: None) == []
+    assert team.asked == []
+
+
+def test_machines_without_gpus_time_two_ranks_in_host_memory() -> None:
+    assert ways.ranks_to_time("host", 0) == [ways.Ranks(2, "host", "host")]
+    assert [one.count for one in ways.ranks_to_time("cuda", 4)] == [4, 2, 2]
+    assert "ring" in ways.Ranks(2, "host", "host").ways("all_reduce", 8)
+
+
+def test_what_is_known_is_not_timed_again(team: MadeUpTeam, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path) / "profile.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"unavailable": []}))
+    results = Results(tmp_path)
+    collectives_into(results, 0, 60.0, fresh=False)
+    asked = len(team.asked)
+    assert asked > 0
+    collectives_into(Results(results.folder), 0, 60.0, fresh=False)
+    assert len(team.asked) == asked
+    profile: dict[str, Any] = json.loads((results.folder / "profile.json").read_text())
+    assert {one["memory"] for one in profile["collectives"]} == {"host"}
+    assert run(["explain", "all_reduce", "host", "1K", "--output", str(results.folder)]) == 0
+    told = capsys.readouterr().out
+    assert "2 ranks" in told
+    assert "* " in told
+    assert run(["explain", "all_reduce", "gpu", "1K", "--output", str(results.folder)]) == 2
