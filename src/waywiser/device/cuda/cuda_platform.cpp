@@ -255,8 +255,10 @@ std::unique_ptr<Stream> CudaPlatform::open_stream(Place place) {
 
 std::unique_ptr<Stream> CudaPlatform::borrow_stream(Place gpu, std::uintptr_t native) {
   if (!gpu.is_gpu()) return Platform::borrow_stream(gpu, native);
+  // The default stream of CUDA is called 0, but a stream without a name is one of a virtual GPU here.
   // NOLINTNEXTLINE(performance-no-int-to-ptr): it is what other libraries give away
-  return std::make_unique<CudaStream>(gpu, ordinal(gpu.index), reinterpret_cast<cudaStream_t>(native));
+  const cudaStream_t stream = native == 0 ? cudaStreamLegacy : reinterpret_cast<cudaStream_t>(native);
+  return std::make_unique<CudaStream>(gpu, ordinal(gpu.index), stream);
 }
 
 std::unique_ptr<Event> CudaPlatform::create_event(Place place) {
