@@ -19,8 +19,9 @@ constexpr Seconds patience = 60;
 
 Gpus open_cuda_gpus() { return {open_cuda_platform()}; }
 
-Gpus open_virtual_gpus(int count, Bytes memory) {
+Gpus open_virtual_gpus(int count, Bytes memory, double delay) {
   VirtualMachine machine;
+  machine.delay = delay;
   machine.gpus = count;
   machine.memory = memory;
   return {open_virtual_platform(machine)};
@@ -35,6 +36,19 @@ void copy(Platform& platform, Place where, Region destination, ConstRegion sourc
   const auto stream = platform.open_stream(where);
   stream->copy(destination, source);
   stream->synchronize(Deadline::in(patience));
+}
+
+GpuStream open_stream(const Gpus& gpus, int gpu_index) {
+  return {gpus.platform, gpus.platform->open_stream(gpu(gpu_index))};
+}
+
+void enqueue_copy(GpuStream& self, const GpuMemory& destination, const GpuMemory& source, Bytes bytes) {
+  self.stream->copy(destination.memory.region().slice(0, bytes), source.memory.region().slice(0, bytes));
+}
+
+void synchronize(GpuStream& self, double timeout) {
+  const nb::gil_scoped_release released;
+  self.stream->synchronize(Deadline::in(timeout));
 }
 
 using HostBytes = nb::ndarray<nb::device::cpu, nb::c_contig>;
@@ -67,7 +81,13 @@ void bind_device(nb::module_& m) {
   nb::class_<Gpus>(m, "Gpus", "GPUs as this process sees them. See waywiser.Gpus.")
       .def_prop_ro("backend", [](const Gpus& self) { return std::string(self.platform->backend()); })
       .def_prop_ro("count", [](const Gpus& self) { return self.platform->gpu_count(); })
-      .def("allocate", allocate, "gpu"_a, "bytes"_a);
+      .def("allocate", allocate, "gpu"_a, "bytes"_a)
+      .def("open_stream", open_stream, "gpu"_a);
+  nb::class_<GpuStream>(m, "GpuStream", "A stream of one GPU.")
+      .def_prop_ro("number",
+                   [](const GpuStream& self) { return reinterpret_cast<std::uintptr_t>(self.stream->native()); })
+      .def("copy", enqueue_copy, "destination"_a, "source"_a, "bytes"_a)
+      .def("synchronize", synchronize, "timeout"_a);
   nb::class_<GpuMemory>(m, "GpuMemory", "Memory of one GPU.")
       .def_prop_ro("address",
                    [](const GpuMemory& self) { return reinterpret_cast<std::uintptr_t>(self.memory.region().data); })
@@ -77,5 +97,6 @@ void bind_device(nb::module_& m) {
       .def("read", copy_out, "array"_a, "Copies its beginning to host memory.")
       .def("view", view, "shape"_a, "code"_a, "bits"_a, "As an array for DLPack.");
   m.def("open_cuda_gpus", open_cuda_gpus, "Raises Error when there are none.");
-  m.def("open_virtual_gpus", open_virtual_gpus, "count"_a, "memory"_a, "GPUs made of host threads, for tests.");
+  m.def("open_virtual_gpus", open_virtual_gpus, "count"_a, "memory"_a, "delay"_a,
+        "GPUs made of host threads, for tests.");
 }

@@ -17,4 +17,10 @@ struct GpuMemory {
   Memory memory;
 };
 
+// A stream of one of them.
+struct GpuStream {
+  std::shared_ptr<Platform> platform;
+  std::unique_ptr<Stream> stream;
+};
+
 }  // namespace waywiser

@@ -1,7 +1,8 @@
 """A back end of torch.distributed: `import waywiser.torch_backend`, then `init_process_group("waywiser")`.
 
-Tensors in host memory and on GPUs. An operation is complete when `wait()` returns: nothing moves unless a process is
-inside a call, so long asynchronous operations go on in `wait()`.
+Tensors in host memory and on GPUs. On the host an operation is complete when `wait()` returns, and nothing moves
+unless a process is inside a call, so asynchronous operations go on in `wait()`. On GPUs collectives are enqueued in the
+current stream.
 """
 
 from __future__ import annotations
@@ -30,28 +31,32 @@ _OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max"}
 
 
 class Work(dist._Work):  # type: ignore[misc]
-    """An operation that has begun."""
+    """An operation that has begun: futures of the host, or what is enqueued in the current stream of a GPU."""
 
     def __init__(self, futures: Sequence[Future], result: list[Tensor], lock: threading.RLock) -> None:
         super().__init__()
         self._futures = list(futures)
         self._result = result
         self._lock = lock
+        self._device = next((each.device for each in result if each.is_cuda), None)
+        self._enqueued = None if self._device is None else torch.cuda.current_stream(self._device).record_event()
 
     def is_completed(self) -> bool:
         with self._lock:
             self._futures = [each for each in self._futures if not each.done()]
-            return not self._futures
+            return not self._futures and (self._enqueued is None or self._enqueued.query())
 
     def is_success(self) -> bool:
         return self.is_completed()
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """The group's own timeout holds, and ends the group when it passes."""
+        """On a GPU the current stream waits, not the host. The group's own timeout holds."""
         with self._lock:
             while self._futures:
                 self._futures[0].wait()
                 del self._futures[0]
+        if self._enqueued is not None:
+            torch.cuda.current_stream(self._device).wait_event(self._enqueued)
         return True
 
     def synchronize(self) -> None:
@@ -63,7 +68,7 @@ class Work(dist._Work):  # type: ignore[misc]
     def get_future(self) -> Any:
         """A complete one: PyTorch would wait for it without giving the group a turn."""
         self.wait()
-        future = torch.futures.Future()
+        future = torch.futures.Future(devices=[] if self._device is None else [self._device])
         future.set_result(self._result)
         return future
 
@@ -105,34 +110,30 @@ class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         self.group.timeout = timeout.total_seconds()
 
     def barrier(self, opts: Any = None) -> Work:
+        """What the current stream has been given is done as well."""
+        if torch.cuda.is_initialized():
+            torch.cuda.current_stream().synchronize()
         return self._done([], lambda: self.group.barrier())
 
     def broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
         data = _only(tensors, "broadcast")
-        return self._done([data], lambda: self.group.broadcast(data, opts.rootRank))
+        return self._begun("broadcast", data, data, opts.rootRank)
 
     def allreduce(self, tensors: list[Tensor], opts: Any) -> Work:
         data = _only(tensors, "all_reduce")
-        with self._lock:
-            future = self.group.start_all_reduce(data, data, _operation(opts.reduceOp, data))
-        return Work([future], [data], self._lock)
+        return self._begun("all_reduce", data, data, data, _operation(opts.reduceOp, data))
 
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any) -> Work:
-        with self._lock:
-            futures = [
-                self.group.start_all_reduce(data, data, _operation(opts.reduceOp, data))
-                for data in map(_plain, tensors)
-            ]
-        return Work(futures, list(tensors), self._lock)
+        return self._together([self.allreduce([each], opts) for each in tensors])
 
     def reduce(self, tensors: list[Tensor], opts: Any) -> Work:
         data = _only(tensors, "reduce")
         out = data if self.group.rank == opts.rootRank else None
         op = _operation(opts.reduceOp, data)
-        return self._done([data], lambda: self.group.reduce(data, out, op, opts.rootRank))
+        return self._begun("reduce", data, data, out, op, opts.rootRank)
 
     def _allgather_base(self, output: Tensor, data: Tensor, opts: Any = None) -> Work:
-        return self._done([output], lambda: self.group.all_gather(_plain(data), _plain(output)))
+        return self._begun("all_gather", output, _plain(data), _plain(output))
 
     def allgather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None) -> Work:
         data, targets = _only(tensors, "all_gather"), outputs[0]
@@ -146,9 +147,7 @@ class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
     def allgather_into_tensor_coalesced(
         self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
     ) -> Work:  # fmt: skip
-        for output, data in zip(outputs, tensors, strict=True):
-            self._allgather_base(output, data)
-        return Work([], list(outputs), self._lock)
+        return self._together([self._allgather_base(*each) for each in zip(outputs, tensors, strict=True)])
 
     def gather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any) -> Work:
         data = _only(tensors, "gather")
@@ -172,7 +171,7 @@ class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def _reduce_scatter_base(self, output: Tensor, data: Tensor, opts: Any) -> Work:
         op = _operation(opts.reduceOp, data)
-        return self._done([output], lambda: self.group.reduce_scatter(_plain(data), _plain(output), op))
+        return self._begun("reduce_scatter", output, _plain(data), _plain(output), op)
 
     def reduce_scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any) -> Work:
         return self._reduce_scatter_base(_only(outputs, "reduce_scatter"), _joined(inputs[0]), opts)
@@ -180,23 +179,16 @@ class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
     def reduce_scatter_tensor_coalesced(
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any
     ) -> Work:  # fmt: skip
-        for output, data in zip(outputs, inputs, strict=True):
-            self._reduce_scatter_base(output, data, opts)
-        return Work([], list(outputs), self._lock)
+        return self._together([self._reduce_scatter_base(*each, opts) for each in zip(outputs, inputs, strict=True)])
 
     def alltoall_base(
         self, output: Tensor, data: Tensor, take: Sequence[int], give: Sequence[int], opts: Any = None
     ) -> Work:  # fmt: skip
         """Counts are rows of the first dimension."""
-
-        def exchange() -> None:
-            if not take and not give:
-                self.group.all_to_all(_plain(data), _plain(output))
-                return
-            gives, takes = _elements(data, give, self.group.size), _elements(output, take, self.group.size)
-            self.group.all_to_all_v(_plain(data), gives, _plain(output), takes)
-
-        return self._done([output], exchange)
+        if not take and not give:
+            return self._begun("all_to_all", output, _plain(data), _plain(output))
+        gives, takes = _elements(data, give, self.group.size), _elements(output, take, self.group.size)
+        return self._done([output], lambda: self.group.all_to_all_v(_plain(data), gives, _plain(output), takes))
 
     def alltoall(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None) -> Work:
         def exchange() -> None:
@@ -219,6 +211,18 @@ class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
 
     def recv_anysource(self, tensors: list[Tensor], tag: int) -> Work:
         raise NotImplementedError("waywiser receives from a rank that is named: recv(..., src=RANK)")
+
+    def _begun(self, name: str, result: Tensor, *arguments: Any) -> Work:
+        """A collective of the group: on a GPU it is enqueued, on the host it goes on in the background."""
+        with self._lock:
+            if result.is_cuda:
+                getattr(self.group, name)(*arguments)
+                return Work([], [result], self._lock)
+            return Work([getattr(self.group, f"start_{name}")(*arguments)], [result], self._lock)
+
+    def _together(self, works: list[Work]) -> Work:
+        futures = [future for work in works for future in work._futures]
+        return Work(futures, [tensor for work in works for tensor in work._result], self._lock)
 
     def _done(self, result: list[Tensor], call: Callable[[], object]) -> Work:
         with self._lock:

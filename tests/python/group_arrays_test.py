@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rank_jobs import HAS_TORCH, run, runtime_folder
+from rank_jobs import HAS_TORCH, NO_PLAN, run, runtime_folder
 
 import waywiser as ww
 from waywiser.group.arrays import stream_number
@@ -80,7 +80,47 @@ def test_every_call_with_gpu_arrays() -> None:
     assert (halos[0].numpy()[0], halos[1][0]) == (left, right)
     group.barrier()
     """
-    assert run(3, code, program="import numpy as np, waywiser as ww\n") == (0, [], "")
+    assert run(3, code, program="import numpy as np, waywiser as ww\n") == (0, [], NO_PLAN)
+
+
+def test_calls_follow_the_stream() -> None:
+    """Whatever is enqueued is done 5 ms later: a call that did not follow would send what was there before."""
+    code = """
+    gpus = ww.virtual_gpus(2, delay=0.005)
+    group = ww.join(gpus=gpus)
+    rank, gpu, other = group.rank, group.rank, 1 - group.rank
+    new, data, out = gpus.array([rank + 1.0] * 6, gpu), gpus.array([9.0] * 6, gpu), gpus.array([9.0] * 6, gpu)
+    result, half = gpus.array([9.0] * 6, gpu), gpus.array([9.0] * 3, gpu)
+    stream = gpus.open_stream(gpu)
+    assert stream.cuda_stream == 0
+
+    def follows(call, wanted):
+        data.fill(9.0)
+        stream.copy(data, new)
+        made = call()
+        if made.size == 6: stream.copy(result, made)
+        group.synchronize(made, stream=stream)
+        assert (result if made.size == 6 else made).numpy().flatten().tolist() == wanted, (call, made.numpy())
+
+    follows(lambda: group.all_reduce(data, out, stream=stream), [3.0] * 6)
+    follows(lambda: group.all_reduce(data, op="max", stream=stream), [2.0] * 6)
+    follows(lambda: group.start_all_reduce(data, stream=stream).wait(), [3.0] * 6)
+    follows(lambda: group.broadcast(data, 1, stream=stream), [2.0] * 6)
+    follows(lambda: group.all_gather(data, stream=stream), [1.0] * 6 + [2.0] * 6)
+    follows(lambda: group.all_to_all(data, out, stream=stream), [1.0] * 3 + [2.0] * 3)
+    follows(lambda: group.reduce_scatter(data, half, stream=stream), [3.0] * 3)
+    follows(lambda: group.sendrecv(data, other, out, other, stream=stream), [other + 1.0] * 6)
+    follows(lambda: group.scatter(data, half, stream=stream), [1.0] * 3)
+    follows(lambda: (group.gather(data, stream=stream), data)[1], [rank + 1.0] * 6)
+    if rank == 0: follows(lambda: (group.send(data, 1, stream=stream), data)[1], [1.0] * 6)
+    else: follows(lambda: group.recv(out, 0, stream=stream), [1.0] * 6)
+    try: group.send(data, other, tag=3, stream=stream)
+    except ValueError as error: assert "tag 3 with stream=" in str(error)
+    else: raise AssertionError
+    group.barrier()
+    """
+    code, lines, errors = run(2, code, program="import numpy as np, waywiser as ww\n")
+    assert (code, lines) == (0, []), errors
 
 
 def test_windows_of_the_host_and_of_gpus() -> None:

@@ -64,6 +64,42 @@ def test_every_call() -> None:
     assert run(3, code) == (0, ["the group is closed"] * 3, "")
 
 
+def test_collectives_in_the_background() -> None:
+    code = """
+    import asyncio
+    rank, size = group.rank, group.size
+    mine, blocks = np.array([rank, 10 + rank], dtype=np.int64), np.arange(size) * 10 + rank
+
+    async def all_at_once():
+        return await asyncio.gather(
+            group.start_all_reduce(mine), group.start_reduce(mine, op="prod", root=1), group.start_all_gather(mine),
+            group.start_reduce_scatter(blocks), group.start_all_to_all(blocks), group.start_broadcast(mine.copy(), 2),
+            group.start_gather(mine, root=1), group.start_scatter(blocks, np.empty(1, np.int64), 0),
+            group.start_barrier())
+
+    everyone = [[0, 10], [1, 11], [2, 12]]
+    total, product, gathered, part, exchanged, sent, root_has, shared, nothing = asyncio.run(all_at_once())
+    assert (total.tolist(), gathered.tolist(), sent.tolist()) == ([3, 33], everyone, [2, 12])
+    assert (part.tolist(), exchanged.tolist()) == ([30 * rank + 3], [10 * rank, 10 * rank + 1, 10 * rank + 2])
+    assert (shared.tolist(), nothing) == ([10 * rank], None)
+    assert (product.tolist(), root_has.tolist()) == ([0, 1320], everyone) if rank == 1 else product is root_has is None
+    # Begun before a message that the others need to get there: nobody waits in between.
+    if rank == 0:
+        late = group.start_all_reduce(mine)
+        for to in (1, 2): group.send(mine, to)
+    else:
+        group.recv(np.empty(2, np.int64), 0)
+        late = group.start_all_reduce(mine)
+    assert late.wait().tolist() == [3, 33]
+    try: group.start_all_to_all(blocks, blocks)
+    except Exception as error: assert "must not overlap in a call that only begins" in str(error)
+    else: raise AssertionError
+    group.barrier()
+    """
+    code, lines, errors = run(3, code)
+    assert (code, lines) == (0, []), errors
+
+
 def test_arrays_that_cannot_be_sent_are_refused_in_words() -> None:
     code = """
     frozen = np.zeros(3); frozen.flags.writeable = False

@@ -11,7 +11,7 @@ says.
 """
 
 from waywiser.group.future import Future
-from waywiser.group.gpus import GpuArray, Gpus, cuda_gpus, find_gpus, virtual_gpus
+from waywiser.group.gpus import GpuArray, Gpus, GpuStream, cuda_gpus, find_gpus, virtual_gpus
 from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, join
 from waywiser.group.messages import Exchange
@@ -21,6 +21,7 @@ __all__ = [
     "Exchange",
     "Future",
     "GpuArray",
+    "GpuStream",
     "Gpus",
     "Group",
     "Window",

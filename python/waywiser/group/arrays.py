@@ -9,15 +9,15 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from waywiser.group.gpus import GpuArray
+from waywiser.group.gpus import GpuArray, GpuStream
 
-Stream = Any  # a CUDA stream as an integer, or an object of PyTorch, CuPy or cuda.core
+Stream = Any  # a CUDA stream as an integer, an object of PyTorch, CuPy or cuda.core, or a GpuStream
 
 
 class Library:
     """What a group has to know of a library of arrays. This one: of any that has only the protocols."""
 
-    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: Any) -> Any:
         """An array in the same place, of the same type; of the same shape unless `shape` is given."""
         raise TypeError(f"give out= as well: for a {type(like).__name__} it is not made")
 
@@ -31,7 +31,7 @@ class Library:
 class NumPy(Library):
     """numpy.ndarray."""
 
-    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: Any) -> Any:
         import numpy
 
         return numpy.empty(like.shape if shape is None else tuple(shape), like.dtype)
@@ -43,11 +43,11 @@ class NumPy(Library):
 class PyTorch(Library):
     """torch.Tensor on the host or on a GPU."""
 
-    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: Any) -> Any:
         import torch
 
         shape = like.shape if shape is None else tuple(shape)
-        if not like.is_cuda or stream is None or stream == self.stream(like):
+        if not like.is_cuda or not isinstance(stream, int) or stream == self.stream(like):
             return torch.empty(shape, dtype=like.dtype, device=like.device)
         # Memory of the stream that fills it: PyTorch may reuse what its own current stream has let go of.
         with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=like.device)):
@@ -62,7 +62,7 @@ class PyTorch(Library):
 class CuPy(Library):
     """cupy.ndarray."""
 
-    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: Any) -> Any:
         import cupy
 
         with like.device:
@@ -75,7 +75,7 @@ class CuPy(Library):
 class Ours(Library):
     """waywiser.GpuArray: complete between two calls."""
 
-    def empty(self, like: Any, shape: Sequence[int] | None, stream: int | None) -> Any:
+    def empty(self, like: Any, shape: Sequence[int] | None, stream: Any) -> Any:
         return like.gpus.empty(like.shape if shape is None else shape, like.dtype, like.gpu)
 
     def stream(self, array: Any) -> int | None:
@@ -98,7 +98,7 @@ def library_of(array: Any) -> Library:
     return known
 
 
-def stream_number(stream: Stream) -> int:
+def stream_number(stream: Any) -> int:
     """The CUDA stream of an integer, of a torch.cuda.Stream, a cupy.cuda.Stream or a cuda.core stream."""
     if isinstance(stream, int):
         return stream
@@ -112,23 +112,30 @@ def stream_number(stream: Stream) -> int:
     raise TypeError(f"a stream is an integer or an object of PyTorch, CuPy or cuda.core, not a {type(stream).__name__}")
 
 
-def settled(stream: Stream, *arrays: Any) -> int | None:
-    """Waits for what is enqueued in the stream that the arrays are used in; returns its number, if there is one."""
-    number = None if stream is None else stream_number(stream)
+def stream_for(stream: Stream, *arrays: Any) -> Any:
+    """The stream of a call, as the core takes it: the given one, else the one that the arrays are used in now."""
+    if stream is not None:
+        return stream._core if isinstance(stream, GpuStream) else stream_number(stream)
     for array in arrays:
+        number = None if array is None else library_of(array).stream(array)
         if number is not None:
-            break
-        if array is not None:
-            number = library_of(array).stream(array)
-    if number is not None:
-        _synchronize(number)
-    return number
+            return number
+    return None
 
 
-def _synchronize(number: int) -> None:
-    for name in ("torch", "cupy"):
-        library = sys.modules.get(name)
-        if library is not None:
-            library.cuda.ExternalStream(number).synchronize()
-            return
-    raise TypeError("a stream can be given where PyTorch or CuPy is imported")
+def made(data: Any, shape: tuple[int, ...] | None, stream: Any) -> Any:
+    """An array like `data`, of another shape unless that is None, for what `stream` will fill it with."""
+    return library_of(data).empty(data, shape, stream)
+
+
+def all_blocks(data: Any, size: int, counts: Sequence[int] | None) -> tuple[int, ...]:
+    """The shape of what all ranks' arrays are together."""
+    return (sum(counts),) if counts is not None else (size, *getattr(data, "shape", ()))
+
+
+def one_block(data: Any, size: int) -> tuple[int, ...]:
+    """The shape of a rank's part of `data`."""
+    first, *rest = getattr(data, "shape", (0,)) or (0,)
+    if first % size:
+        raise TypeError(f"give out= as well: {first} rows cannot be shared out to {size} ranks")
+    return (first // size, *rest)

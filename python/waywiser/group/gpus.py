@@ -32,6 +32,10 @@ class Gpus:
         """An array in the memory of a GPU, with anything in it."""
         return GpuArray(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype, gpu)
 
+    def open_stream(self, gpu: int = 0) -> GpuStream:
+        """A stream of a GPU."""
+        return GpuStream(self, gpu)
+
     def array(self, values: Any, gpu: int = 0) -> GpuArray:
         """A copy of a NumPy array, or of what numpy.asarray takes, in the memory of a GPU."""
         import numpy
@@ -40,6 +44,28 @@ class Gpus:
         array = self.empty(values.shape, values.dtype, gpu)
         array.fill(values)
         return array
+
+
+class GpuStream:
+    """Work of one GPU in order, for `stream=` of a group's calls."""
+
+    def __init__(self, gpus: Gpus, gpu: int) -> None:
+        self._core = gpus._core.open_stream(gpu)
+
+    @property
+    def cuda_stream(self) -> int:
+        """Its cudaStream_t as a number, for other libraries; 0 on a virtual GPU."""
+        return int(self._core.number)
+
+    def copy(self, destination: GpuArray, source: GpuArray) -> None:
+        """Enqueues a copy of the whole array."""
+        if destination.nbytes != source.nbytes:
+            raise ValueError(f"{source.nbytes} bytes into {destination.nbytes}")
+        self._core.copy(destination._memory, source._memory, source.nbytes)
+
+    def synchronize(self, timeout: float = 60) -> None:
+        """Waits until all that was enqueued is done. Raises Error when it fails or takes longer."""
+        self._core.synchronize(timeout)
 
 
 class GpuArray:
@@ -104,11 +130,14 @@ def cuda_gpus() -> Gpus:
     return Gpus(_core.open_cuda_gpus())
 
 
-def virtual_gpus(count: int, memory: int = 1 << 30) -> Gpus:
-    """GPUs made of host threads with `memory` bytes each, for tests: as strict as real ones about who touches what."""
+def virtual_gpus(count: int, memory: int = 1 << 30, delay: float = 0) -> Gpus:
+    """GPUs made of host threads, for tests: as strict as real ones about who touches what.
+
+    Each has `memory` bytes; whatever is enqueued in a stream is done `delay` seconds later.
+    """
     from waywiser import _core
 
-    return Gpus(_core.open_virtual_gpus(count, memory))
+    return Gpus(_core.open_virtual_gpus(count, memory, delay))
 
 
 def find_gpus(virtual: int = 1) -> Gpus:

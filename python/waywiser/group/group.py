@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from waywiser.group.arrays import Stream, stream_for
+from waywiser.group.background import Background
 from waywiser.group.collectives import Collectives
 from waywiser.group.messages import Messages
 from waywiser.group.windows import Windows
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from waywiser import _core
 
 
-class Group(Messages, Collectives, Windows):
+class Group(Messages, Collectives, Background, Windows):
     """The ranks of a job, or a part of them, as one of them sees it.
 
     All calls raise Error when they wait longer than `timeout` seconds, when a rank has died, and when the ranks' calls
@@ -44,6 +46,10 @@ class Group(Messages, Collectives, Windows):
 
     def __repr__(self) -> str:
         return f"<waywiser.Group: rank {self.rank} of {self.size}>"
+
+    def synchronize(self, array: Any, *, stream: Stream = None) -> None:
+        """Waits for the stream that `array` is used in. Raises what an operation of this group has failed with."""
+        self._core.synchronize(array, stream_for(stream, array))
 
     def split(self, color: int, key: int = 0) -> Group | None:
         """The group of the ranks with the same color, in the order of key and rank; None for a color below 0."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from waywiser.group.arrays import Stream, settled
+from waywiser.group.arrays import Stream, stream_for
 from waywiser.group.future import Future
 from waywiser.group.rank import Rank
 
@@ -21,36 +21,44 @@ class Exchange(NamedTuple):
 
 
 class Messages(Rank):
-    """The calls of a group for messages; they arrive in order, `tag` (0 to 32767) tells them apart."""
+    """The calls of a group for messages; they arrive in order, `tag` (0 to 32767) tells them apart.
+
+    With `stream=` both sides of a message only enqueue it, without a tag and apart from all other messages; a
+    collective of GPU arrays must have come before. Without, a call is complete when it returns, and what was enqueued
+    in the arrays' current stream comes first.
+    """
 
     def send(self, data: Any, to: int, tag: int = 0, *, stream: Stream = None) -> None:
         """Sends an array; returns when it may be changed again."""
-        settled(stream, data)
-        self._core.send(data, to, tag)
+        self._core.send(data, to, _tag(tag, stream), stream_for(stream, data))
 
     def recv(self, out: Any, source: int, tag: int = 0, *, stream: Stream = None) -> Any:
         """Fills `out` with what `source` sends; size and type must agree. Returns `out`."""
-        settled(stream, out)
-        self._core.recv(out, source, tag)
+        self._core.recv(out, source, _tag(tag, stream), stream_for(stream, out))
         return out
 
     def sendrecv(self, data: Any, to: int, out: Any, source: int, tag: int = 0, *, stream: Stream = None) -> Any:
         """Sends to one rank and receives from another at the same time. Returns `out`."""
-        settled(stream, data, out)
-        self._core.sendrecv(data, to, out, source, tag)
+        self._core.sendrecv(data, to, out, source, _tag(tag, stream), stream_for(stream, data, out))
         return out
 
-    def start_send(self, data: Any, to: int, tag: int = 0, *, stream: Stream = None) -> Future:
+    def start_send(self, data: Any, to: int, tag: int = 0) -> Future:
         """Begins to send; `data` must not be changed until the future is done."""
-        settled(stream, data)
-        return Future(self._core.start_send(data, to, tag))
+        return Future(self._core.start_send(data, to, tag, stream_for(None, data)))
 
-    def start_recv(self, out: Any, source: int, tag: int = 0, *, stream: Stream = None) -> Future:
+    def start_recv(self, out: Any, source: int, tag: int = 0) -> Future:
         """Begins to receive; the future gives `out`."""
-        settled(stream, out)
-        return Future(self._core.start_recv(out, source, tag), out)
+        return Future(self._core.start_recv(out, source, tag, stream_for(None, out)), out)
 
-    def neighbor_exchange(self, neighbors: Sequence[Exchange], *, stream: Stream = None) -> None:
+    def neighbor_exchange(self, neighbors: Sequence[Exchange]) -> None:
         """Gives to and takes from each neighbour at the same time."""
-        settled(stream, *(array for each in neighbors for array in (each.give, each.take)))
-        self._core.neighbor_exchange([tuple(each) for each in neighbors])
+        self._core.neighbor_exchange([(*each, stream_for(None, each.give, each.take)) for each in neighbors])
+
+
+def _tag(tag: int, stream: Stream) -> int | None:
+    """None for a message that is enqueued."""
+    if stream is None:
+        return tag
+    if tag != 0:
+        raise ValueError(f"tag {tag} with stream=: a message on a stream has none")
+    return None

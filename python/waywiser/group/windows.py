@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from waywiser.group.arrays import Stream, settled
+from waywiser.group.arrays import Stream, stream_for
 from waywiser.group.gpus import GpuArray
 from waywiser.group.rank import Rank
 
@@ -30,20 +30,17 @@ class Windows(Rank):
     def expose(self, array: Any) -> Window:
         """All ranks call it. `array` of the host, or a GpuArray; then all ranks must be on one machine. It must live
         until all ranks have done what they do with it: a barrier says when."""
-        settled(None, array)
         if isinstance(array, GpuArray):
             return Window(self._core.expose_gpu(array._memory), array)
         return Window(self._core.expose(array), array)
 
     def put(self, data: Any, window: Window, to: int, offset: int = 0, *, stream: Stream = None) -> None:
         """Writes an array into the memory of rank `to`; returns when `data` may be changed again."""
-        settled(stream, data)
-        self._core.put(data, window._core, to, offset)
+        self._core.put(data, window._core, to, offset, stream_for(stream, data))
 
     def get(self, out: Any, window: Window, source: int, offset: int = 0, *, stream: Stream = None) -> Any:
         """Fills `out` from the memory of rank `source`. Returns `out`."""
-        settled(stream, out)
-        self._core.get(out, window._core, source, offset)
+        self._core.get(out, window._core, source, offset, stream_for(stream, out))
         return out
 
     def signal(self, window: Window, to: int, offset: int, value: int) -> None:

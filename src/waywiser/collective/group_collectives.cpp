@@ -130,13 +130,6 @@ void Group::all_reduce_on(Stream* stream, ConstElements input, Elements output, 
   run(call, schedule_for(wanted, input.type), input, output);
 }
 
-Future Group::start_all_reduce(ConstElements input, Elements output, ReduceOp op) {
-  check_types(CallKind::all_reduce, input, output);
-  check_count(CallKind::all_reduce, "the output", output.count(), input.count());
-  const Call call = next_call(CallKind::all_reduce, input, -1, op);
-  return start(call, schedule_for(asked(Collective::all_reduce, input.count()), input.type), input, output);
-}
-
 void Group::all_gather_on(Stream* stream, ConstElements input, Elements output) {
   check_types(CallKind::all_gather, input, output);
   check_count(CallKind::all_gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
@@ -200,6 +193,7 @@ void Group::run_apart(const Call& call, std::shared_ptr<const Schedule> schedule
                       Elements output) {
   if (!overlap(input, output)) return run(call, std::move(schedule), input, output);
   if (input.region.place.is_gpu()) refuse(call.kind, "input and output on a GPU must not overlap");
+  if (begins_ != nullptr) refuse(call.kind, "input and output must not overlap in a call that only begins");
   std::vector<std::byte> copy(input.region.bytes);
   std::memcpy(copy.data(), input.region.data, copy.size());
   run(call, std::move(schedule), {{copy.data(), copy.size(), input.region.place}, input.type}, output);

@@ -161,6 +161,10 @@ void Group::neighbor_exchange(std::span<const Exchange> neighbors) {
 }
 
 void Group::run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output) {
+  if (begins_ != nullptr) {
+    *begins_ = start(call, std::move(schedule), input, output);
+    return;
+  }
   if (through_host(input) || through_host(output)) return start(call, std::move(schedule), input, output).wait();
   session_->begin(call);
   execution_->begin(members_, call, std::move(schedule), input, output);

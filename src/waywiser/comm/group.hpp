@@ -86,7 +86,36 @@ class Group {
   void scatter(ConstElements input, Elements output, int root);
   void scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root);
   void neighbor_exchange(std::span<const Exchange> neighbors);
-  Future start_all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum);
+
+  // The same, begun: complete when the future is. The arrays must not overlap unless they are the same; those of GPUs
+  // go through host memory, since no rank may wait for another in here.
+  Future start_barrier() {
+    return begin([&] { barrier(); });
+  }
+  Future start_broadcast(Elements data, int root) {
+    return begin([&] { broadcast(data, root); });
+  }
+  Future start_reduce(ConstElements input, Elements output, ReduceOp op, int root) {
+    return begin([&] { reduce(input, output, op, root); });
+  }
+  Future start_all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum) {
+    return begin([&] { all_reduce(input, output, op); });
+  }
+  Future start_all_gather(ConstElements input, Elements output) {
+    return begin([&] { all_gather(input, output); });
+  }
+  Future start_reduce_scatter(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum) {
+    return begin([&] { reduce_scatter(input, output, op); });
+  }
+  Future start_all_to_all(ConstElements input, Elements output) {
+    return begin([&] { all_to_all(input, output); });
+  }
+  Future start_gather(ConstElements input, Elements output, int root) {
+    return begin([&] { gather(input, output, root); });
+  }
+  Future start_scatter(ConstElements input, Elements output, int root) {
+    return begin([&] { scatter(input, output, root); });
+  }
 
   // On a stream of the GPU that has the arrays: enqueued behind what is in it, complete when the stream is through.
   // The first collective sets up what the others and messages use. Messages on streams are apart from all others and
@@ -131,6 +160,18 @@ class Group {
   void recv_labelled(Elements data, int from, int label);
   Future start_send_labelled(ConstElements data, int to, int label);
   Future start_recv_labelled(Elements data, int from, int label);
+  // Makes a collective start() where it would run().
+  template <typename Collective>
+  Future begin(Collective collective) {
+    Future future;
+    const struct Beginning {
+      Future*& begins;
+      ~Beginning() { begins = nullptr; }
+    } beginning{begins_};
+    begins_ = &future;
+    collective();
+    return future;
+  }
   Future begun(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging);
   void finish(void* request, const Call& call);
   void check_peer(int rank, const char* what) const;
@@ -157,6 +198,7 @@ class Group {
   std::shared_ptr<Session> session_;
   std::shared_ptr<const Members> members_;
   std::uint64_t messages_ = 0, collectives_ = 0;
+  Future* begins_ = nullptr;  // of the call that only begins
   ScheduleCache schedules_;
   std::shared_ptr<Execution> execution_;  // of the collectives that wait
   std::shared_ptr<GpuCollectives> on_gpus_;

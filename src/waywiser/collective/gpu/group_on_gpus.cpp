@@ -36,6 +36,7 @@ GpuCollectives& Group::gpu_collectives(Place gpu, bool capturing) {
 // Arrays of GPUs at all ranks: a call that has them on the host at some is found out by those that wait.
 bool Group::done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                          Stream* stream) {
+  if (begins_ != nullptr) return false;
   const Place place = output.region.place;
   if (!place.is_gpu() || !input.region.place.is_gpu()) return false;
   if (wanted.count == 0 && wanted.operation != Collective::barrier) return false;

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <memory>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/group.hpp"
+#include "waywiser/device/stream.hpp"
+
+namespace waywiser {
+
+// The elements of an array that is given to a call.
+ConstElements input(const Group& group, nanobind::handle array);
+Elements output(const Group& group, nanobind::handle array);
+
+// The stream in which a call's arrays are used: None, a GpuStream, or the number of another library's stream on the GPU
+// that has the array. None for arrays of the host.
+class StreamUse {
+ public:
+  StreamUse(const Group& group, nanobind::handle stream, Place place);
+
+  Stream* stream() const noexcept { return stream_; }
+  // For calls that are complete when they return: what was enqueued comes first.
+  void settle(Group& group) const {
+    if (stream_ != nullptr) group.synchronize(*stream_);
+  }
+
+ private:
+  std::unique_ptr<Stream> borrowed_;
+  Stream* stream_ = nullptr;
+};
+
+// The arrays are looked at with the GIL, the rest is done without it. An interruption is raised as what it is.
+template <typename Function>
+void without_gil(Function function) {
+  try {
+    const nanobind::gil_scoped_release released;
+    function();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted && PyErr_Occurred() != nullptr) throw nanobind::python_error();
+    throw;
+  }
+}
+
+// Futures keep their arrays.
+class PyFuture {
+ public:
+  PyFuture(Future future, nanobind::object arrays) : future_(std::move(future)), arrays_(std::move(arrays)) {}
+  bool done() {
+    if (future_.done()) arrays_.reset();
+    return !arrays_.is_valid();
+  }
+  void wait() {
+    without_gil([this] { future_.wait(); });
+    arrays_.reset();
+  }
+
+ private:
+  Future future_;
+  nanobind::object arrays_;
+};
+
+void bind_messages(nanobind::class_<Group>& type);
+void bind_collectives(nanobind::class_<Group>& type);
+void bind_windows(nanobind::module_& m, nanobind::class_<Group>& type);
+
+}  // namespace waywiser

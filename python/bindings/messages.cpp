@@ -1,0 +1,93 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "bindings/group_call.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser {
+namespace {
+
+// A message on a stream has no tag; one with a tag is complete on return, behind what is in `settle`'s stream.
+void send(Group& self, nb::handle data, int to, std::optional<int> tag, nb::handle stream) {
+  const ConstElements give = input(self, data);
+  const StreamUse use(self, stream, give.region.place);
+  without_gil([&] {
+    if (use.stream() != nullptr && !tag) return self.send(give, to, *use.stream());
+    use.settle(self);
+    self.send(give, to, tag.value_or(0));
+  });
+}
+
+void recv(Group& self, nb::handle out, int from, std::optional<int> tag, nb::handle stream) {
+  const Elements take = output(self, out);
+  const StreamUse use(self, stream, take.region.place);
+  without_gil([&] {
+    if (use.stream() != nullptr && !tag) return self.recv(take, from, *use.stream());
+    use.settle(self);
+    self.recv(take, from, tag.value_or(0));
+  });
+}
+
+void sendrecv(Group& self, nb::handle data, int to, nb::handle out, int from, std::optional<int> tag,
+              nb::handle stream) {
+  const ConstElements give = input(self, data);
+  const Elements take = output(self, out);
+  const StreamUse use(self, stream, give.region.place.is_gpu() ? give.region.place : take.region.place);
+  without_gil([&] {
+    if (use.stream() != nullptr && !tag) return self.sendrecv(give, to, take, from, *use.stream());
+    use.settle(self);
+    self.sendrecv(give, to, take, from, tag.value_or(0));
+  });
+}
+
+PyFuture start_send(Group& self, const nb::object& data, int to, int tag, nb::handle stream) {
+  const ConstElements give = input(self, data);
+  const StreamUse use(self, stream, give.region.place);
+  std::optional<Future> future;
+  without_gil([&] {
+    use.settle(self);
+    future = self.start_send(give, to, tag);
+  });
+  return {std::move(*future), data};
+}
+
+PyFuture start_recv(Group& self, const nb::object& out, int from, int tag, nb::handle stream) {
+  const Elements take = output(self, out);
+  const StreamUse use(self, stream, take.region.place);
+  std::optional<Future> future;
+  without_gil([&] {
+    use.settle(self);
+    future = self.start_recv(take, from, tag);
+  });
+  return {std::move(*future), out};
+}
+
+// Each exchange: rank, give, take, give_tag, take_tag, stream.
+void neighbor_exchange(Group& self, const nb::list& list) {
+  std::vector<Exchange> exchanges;
+  for (const nb::handle each : list) {
+    exchanges.push_back({nb::cast<int>(each[0]), input(self, each[1]), output(self, each[2]), nb::cast<int>(each[3]),
+                         nb::cast<int>(each[4])});
+    const Place give = exchanges.back().give.region.place;
+    const StreamUse use(self, each[5], give.is_gpu() ? give : exchanges.back().take.region.place);
+    without_gil([&] { use.settle(self); });
+  }
+  without_gil([&] { self.neighbor_exchange(exchanges); });
+}
+
+}  // namespace
+
+void bind_messages(nb::class_<Group>& type) {
+  type.def("send", send, "data"_a, "to"_a, "tag"_a.none(), "stream"_a.none());
+  type.def("recv", recv, "out"_a, "source"_a, "tag"_a.none(), "stream"_a.none());
+  type.def("sendrecv", sendrecv, "data"_a, "to"_a, "out"_a, "source"_a, "tag"_a.none(), "stream"_a.none());
+  type.def("start_send", start_send, "data"_a, "to"_a, "tag"_a, "stream"_a.none());
+  type.def("start_recv", start_recv, "out"_a, "source"_a, "tag"_a, "stream"_a.none());
+  type.def("neighbor_exchange", neighbor_exchange, "neighbors"_a);
+}
+
+}  // namespace waywiser

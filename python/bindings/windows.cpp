@@ -1,0 +1,64 @@
+#include <optional>
+
+#include "bindings/gpus.hpp"
+#include "bindings/group_call.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser {
+namespace {
+
+// Keeps the session of the group that it was made of.
+struct PyWindow {
+  MemoryWindow window;
+};
+
+template <typename Exposed>
+PyWindow expose(Group& group, const Exposed& memory) {
+  std::optional<MemoryWindow> window;
+  without_gil([&] { window.emplace(group.expose(memory)); });
+  return {std::move(*window)};
+}
+
+void put(Group& self, nb::handle data, const PyWindow& window, int to, Bytes offset, nb::handle stream) {
+  const ConstRegion give = input(self, data).region;
+  const StreamUse use(self, stream, give.place);
+  without_gil([&] {
+    use.settle(self);
+    self.put(give, window.window, to, offset);
+  });
+}
+
+void get(Group& self, nb::handle out, const PyWindow& window, int from, Bytes offset, nb::handle stream) {
+  const Region take = output(self, out).region;
+  const StreamUse use(self, stream, take.place);
+  without_gil([&] {
+    use.settle(self);
+    self.get(take, window.window, from, offset);
+  });
+}
+
+void signal(Group& self, const PyWindow& window, int to, Bytes offset, std::uint64_t value) {
+  without_gil([&] { self.signal(window.window, to, offset, value); });
+}
+
+void wait(Group& self, const PyWindow& window, Bytes offset, std::uint64_t at_least) {
+  without_gil([&] { self.wait(window.window, offset, at_least); });
+}
+
+}  // namespace
+
+void bind_windows(nb::module_& m, nb::class_<Group>& type) {
+  nb::class_<PyWindow>(m, "Window", "Memory that all ranks have exposed.")
+      .def("bytes_of", [](const PyWindow& self, int rank) { return self.window.bytes_of(rank); }, "rank"_a);
+  type.def("expose", [](Group& self, nb::handle array) { return expose(self, output(self, array).region); }, "array"_a);
+  type.def("expose_gpu", [](Group& self, const GpuMemory& memory) { return expose(self, memory.memory); }, "memory"_a);
+  type.def("put", put, "data"_a, "window"_a, "to"_a, "offset"_a, "stream"_a.none());
+  type.def("get", get, "out"_a, "window"_a, "source"_a, "offset"_a, "stream"_a.none());
+  type.def("signal", signal, "window"_a, "to"_a, "offset"_a, "value"_a);
+  type.def("wait", wait, "window"_a, "offset"_a, "at_least"_a);
+  type.def("flush", [](Group& self) { without_gil([&] { self.flush(); }); });
+}
+
+}  // namespace waywiser

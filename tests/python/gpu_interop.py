@@ -1,0 +1,314 @@
+"""Run by torchrun, a process for each GPU: tensors of PyTorch, arrays of CuPy in a Group and in the back end, against
+what PyTorch itself gives; streams, graphs, windows; times beside NCCL. Rank 0 prints a table and writes JSON.
+
+torchrun --standalone --nproc-per-node 4 gpu_interop.py [RESULT.json]       (WAYWISER_INTEROP_DEVICE=cpu: what there is
+without a GPU, beside Gloo)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+import waywiser as ww
+import waywiser.torch_backend
+
+ON_GPU = os.environ.get("WAYWISER_INTEROP_DEVICE", "cuda") == "cuda"
+RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+DEVICE = torch.device("cuda", int(os.environ["LOCAL_RANK"])) if ON_GPU else torch.device("cpu")
+TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64,
+         torch.uint8)  # fmt: skip
+COUNTS = (1, 1000, 300_001)
+OPS = {"sum": dist.ReduceOp.SUM, "prod": dist.ReduceOp.PRODUCT, "min": dist.ReduceOp.MIN, "max": dist.ReduceOp.MAX}
+TIMED = (1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26)
+
+rows: list[dict[str, Any]] = []
+
+
+def made(count: int, dtype: torch.dtype, rank: int = RANK, device: torch.device = DEVICE) -> torch.Tensor:
+    """Small whole numbers, so that every order of adding gives the same bits."""
+    return ((torch.arange(count, device=device) * 7 + 3 * rank) % 4).to(dtype)
+
+
+def combined(count: int, dtype: torch.dtype, op: str) -> torch.Tensor:
+    """What PyTorch makes of all ranks' arrays."""
+    everyone = torch.stack([made(count, torch.int64, rank) for rank in range(SIZE)])
+    if op == "prod":
+        return everyone.prod(0).to(dtype)
+    if op == "sum":
+        return everyone.sum(0).to(dtype)
+    return (everyone.amin(0) if op == "min" else everyone.amax(0)).to(dtype)
+
+
+def check(what: str, function: Callable[[], None]) -> None:
+    """One line of the table."""
+    problem = ""
+    try:
+        function()
+    except Exception as error:
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+    problems: list[Any] = [None] * SIZE
+    dist.all_gather_object(problems, problem, group=plain)
+    first = next((f"rank {rank}: {text}" for rank, text in enumerate(problems) if text), "")
+    rows.append({"check": what, "passed": not first, "problem": first})
+
+
+def equal(one: torch.Tensor, other: torch.Tensor) -> None:
+    if one.dtype != other.dtype or not torch.equal(one, other):
+        raise AssertionError(f"{one.flatten()[:4].tolist()} is not {other.flatten()[:4].tolist()}")
+
+
+def group_calls(dtype: torch.dtype) -> None:
+    for count in COUNTS:
+        mine = made(count, dtype)
+        for op in OPS:
+            result = group.all_reduce(mine, op=op)
+            assert result.device == mine.device
+            equal(result, combined(count, dtype, op))
+        everyone = torch.stack([made(count, dtype, rank) for rank in range(SIZE)])
+        equal(group.all_gather(mine), everyone)
+        equal(group.broadcast(made(count, dtype), root=SIZE - 1), everyone[-1])
+        blocks = made(count * SIZE, dtype).view(SIZE, count)
+        equal(group.all_to_all(blocks), torch.stack([made(count * SIZE, dtype, rank).view(SIZE, count)[RANK]
+                                                     for rank in range(SIZE)]))  # fmt: skip
+        equal(group.reduce_scatter(blocks.flatten()), combined(count * SIZE, dtype, "sum").view(SIZE, count)[RANK])
+        right, left = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+        equal(group.sendrecv(mine, right, torch.empty_like(mine), left), everyone[left])
+        gathered = group.gather(mine, root=0)
+        if RANK == 0:
+            equal(gathered, everyone)
+        equal(group.scatter(gathered, torch.empty_like(mine)), mine)
+
+
+def backend_calls(dtype: torch.dtype) -> None:
+    for count in COUNTS:
+        for op, torch_op in OPS.items():
+            data = made(count, dtype)
+            work = dist.all_reduce(data, torch_op, async_op=True)
+            work.wait()
+            equal(data, combined(count, dtype, op))
+        mine = made(count, dtype)
+        everyone = [made(count, dtype, rank) for rank in range(SIZE)]
+        outputs = [torch.empty_like(mine) for _ in range(SIZE)]
+        dist.all_gather(outputs, mine)
+        equal(torch.stack(outputs), torch.stack(everyone))
+        dist.all_gather_into_tensor(flat := torch.empty(count * SIZE, dtype=dtype, device=DEVICE), mine)
+        equal(flat, torch.cat(everyone))
+        dist.broadcast(data := made(count, dtype), 0)
+        equal(data, everyone[0])
+        blocks = made(count * SIZE, dtype)
+        dist.reduce_scatter_tensor(part := torch.empty_like(mine), blocks)
+        equal(part, combined(count * SIZE, dtype, "sum").view(SIZE, count)[RANK])
+        dist.all_to_all_single(flat, blocks)
+        equal(flat, torch.cat([made(count * SIZE, dtype, rank).view(SIZE, count)[RANK] for rank in range(SIZE)]))
+        right, left = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+        requests = [dist.P2POp(dist.isend, mine, right), dist.P2POp(dist.irecv, part, left)]
+        for request in dist.batch_isend_irecv(requests):
+            request.wait()
+        equal(part, everyone[left])
+    dist.barrier()
+
+
+def peers_agree(dtype: torch.dtype) -> None:
+    """The same bits as NCCL (Gloo without GPUs) on numbers that are not whole."""
+    torch.manual_seed(RANK)
+    data = torch.rand(5000, dtype=torch.float64).to(dtype).to(DEVICE)
+    ours, theirs = data.clone(), data.clone()
+    dist.all_reduce(ours, dist.ReduceOp.MAX)
+    dist.all_reduce(theirs, dist.ReduceOp.MAX, group=peer)
+    equal(ours, theirs)
+
+
+def training() -> None:
+    torch.manual_seed(RANK)
+    inputs, models = torch.rand(16, 3, device=DEVICE), []
+    for chosen in (None, peer):
+        torch.manual_seed(7)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2).to(DEVICE), process_group=chosen)
+        model(inputs).square().sum().backward()
+        models.append(model.module.weight.grad)
+    torch.testing.assert_close(models[0], models[1])
+
+
+def streams() -> None:
+    """The side stream is busy before it writes: a call that did not follow it would read what was there before."""
+    for given in (None, "object", "number"):
+        side = torch.cuda.Stream()
+        data, total = torch.zeros(1000, device=DEVICE), torch.empty(1000, device=DEVICE)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(100_000_000)
+            data.fill_(RANK + 1)
+            if given is None:
+                group.all_reduce(data, total)
+        if given is not None:
+            group.all_reduce(data, total, stream=side if given == "object" else side.cuda_stream)
+        rows.append({"fact": f"all_reduce on a stream ({given or 'current'}) returned before the stream was through",
+                     "value": not side.query()})  # fmt: skip
+        with torch.cuda.stream(side):
+            result = total * 2
+        side.synchronize()
+        equal(result, torch.full_like(result, SIZE * (SIZE + 1)))
+
+
+def messages_on_streams() -> None:
+    side = torch.cuda.Stream()
+    right, left = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+    for count in (1, 1000, 1 << 20):
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(20_000_000)
+            mine = made(count, torch.float32)
+            back = torch.empty_like(mine)
+            group.sendrecv(mine, right, back, left, stream=side)
+        group.synchronize(back, stream=side)
+        equal(back, made(count, torch.float32, left))
+
+
+def graphs() -> None:
+    values, total = torch.full((3000,), RANK + 1.0, device=DEVICE), torch.empty(3000, device=DEVICE)
+    group.all_reduce(values, total)
+    dist.all_reduce(values.clone())
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(10):
+            group.all_reduce(values, total)
+            values.copy_(total / SIZE)
+        dist.all_reduce(total)
+    for _ in range(20):
+        graph.replay()
+    torch.cuda.synchronize()
+    equal(total, torch.full_like(total, SIZE * SIZE * (SIZE + 1) / 2))
+
+
+def cupy_arrays() -> None:
+    import cupy
+
+    with cupy.cuda.Device(DEVICE.index):
+        for dtype in ("f8", "f4", "f2", "i1", "i2", "i4", "i8", "u1"):
+            with cupy.cuda.Stream(non_blocking=True) as stream:
+                mine = (cupy.arange(5000) * 7 + 3 * RANK).astype(dtype) % cupy.asarray(4, dtype)
+                total = group.all_reduce(mine)
+                assert isinstance(total, cupy.ndarray) and total.device.id == DEVICE.index
+                everyone = group.all_gather(mine)
+                stream.synchronize()
+            wanted = sum((cupy.arange(5000) * 7 + 3 * rank).astype(dtype) % cupy.asarray(4, dtype)
+                         for rank in range(SIZE))  # fmt: skip
+            assert bool((total == wanted.astype(dtype)).all()), dtype
+            assert bool((everyone[RANK] == mine).all()), dtype
+
+
+def windows() -> None:
+    gpus = ww.cuda_gpus()
+    tried = (gpus.empty(1024, "f4", gpu) for gpu in range(len(gpus)))
+    memory = next(each for each in tried if each.__dlpack_device__()[1] == DEVICE.index)  # CUDA's own number
+    view = torch.from_dlpack(memory)
+    assert view.is_cuda and view.data_ptr() == memory.__cuda_array_interface__["data"][0]
+    view.zero_()
+    torch.cuda.synchronize()
+    window = group.expose(memory)
+    right, left = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+    group.put(torch.full((100,), RANK + 1.0, device=DEVICE), window, right, 64)
+    group.signal(window, right, 4088, 3)
+    group.wait(window, 4088, 3)
+    equal(view[16:116].clone(), torch.full((100,), left + 1.0, device=DEVICE))
+    group.barrier()
+
+
+def timed(function: Callable[[], object], calls: int) -> float:
+    """Microseconds of a call, pipelined."""
+    torch.cuda.synchronize()
+    dist.barrier(group=plain)
+    start = time.perf_counter()
+    for _ in range(calls):
+        function()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / calls * 1e6
+
+
+def captured(call: Callable[[], object], calls: int) -> Callable[[], object]:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            call()
+    return graph.replay
+
+
+def times() -> None:
+    """In turns; the slowest rank's median."""
+    for size in TIMED:
+        data, out = torch.ones(size // 4, device=DEVICE), torch.empty(size // 4, device=DEVICE)
+        calls: dict[str, Callable[[], object]] = {
+            "group": lambda data=data, out=out: group.all_reduce(data, out),
+            "back end": lambda data=data: dist.all_reduce(data),
+            "NCCL": lambda data=data: dist.all_reduce(data, group=peer),
+        }
+        for call in calls.values():
+            timed(call, 3)
+        many = 50 if size < 1 << 24 else 10
+        replays = {name: captured(calls[name], 20) for name in ("group", "NCCL")}
+        found: dict[str, list[float]] = {}
+        for _ in range(7):
+            for name, call in calls.items():
+                found.setdefault(f"{name} eager", []).append(timed(call, many))
+            for name, replay in replays.items():
+                found.setdefault(f"{name} graph", []).append(timed(replay, 5) / 20)
+        mine = {name: statistics.median(values) for name, values in found.items()}
+        everyone: list[Any] = [None] * SIZE
+        dist.all_gather_object(everyone, mine, group=plain)
+        rows.append({"bytes": size, "us": {name: max(each[name] for each in everyone) for name in mine}})
+
+
+def show() -> None:
+    for row in rows:
+        if "check" in row:
+            print(f"{'ok ' if row['passed'] else 'BAD'} {row['check']}  {row['problem']}")
+        elif "fact" in row:
+            print(f"    {row['fact']}: {row['value']}")
+    timed_rows = [row for row in rows if "us" in row]
+    if timed_rows:
+        names = list(timed_rows[0]["us"])
+        print("all_reduce of float32, microseconds of a call (slowest rank, median of 7, back to back)")
+        print(f"{'bytes':>10} " + " ".join(f"{name:>15}" for name in names))
+        for row in timed_rows:
+            print(f"{row['bytes']:>10} " + " ".join(f"{row['us'][name]:>15.1f}" for name in names))
+
+
+if ON_GPU:
+    torch.cuda.set_device(DEVICE)
+dist.init_process_group("waywiser")
+plain = dist.new_group(backend="gloo")  # for what this program itself has to say
+peer = dist.new_group(backend="nccl") if ON_GPU else plain
+store = dist.PrefixStore("interop", dist.distributed_c10d._get_default_store())
+group = ww.from_torch(store, RANK, SIZE)
+for each in TYPES:
+    check(f"Group, tensors of {str(each).removeprefix('torch.')}", lambda each=each: group_calls(each))
+for each in TYPES:
+    check(f"back end, {str(each).removeprefix('torch.')}", lambda each=each: backend_calls(each))
+for each in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+    check(f"same bits as the peer, {str(each).removeprefix('torch.')}", lambda each=each: peers_agree(each))
+check("DistributedDataParallel, gradients as the peer's", training)
+if ON_GPU:
+    check("streams: current, given as object, given as number", streams)
+    check("messages on a stream", messages_on_streams)
+    check("CUDA graph of Group and back end, 20 replays", graphs)
+    check("CuPy arrays of all types, on streams of their own", cupy_arrays)
+    check("windows: GpuArray as a tensor, put, signal, wait", windows)
+    check("times", times)
+if RANK == 0:
+    show()
+    if len(sys.argv) > 1:
+        with open(sys.argv[1], "w") as file:
+            json.dump({"ranks": SIZE, "device": str(DEVICE.type), "rows": rows}, file, indent=1)
+failed = [row for row in rows if not row.get("passed", True)]
+group.close()
+dist.destroy_process_group()
+sys.exit(1 if failed else 0)
