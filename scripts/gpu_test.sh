@@ -71,6 +71,8 @@ for name in $stages; do
     tune)
       stage setup 240 scripts/setup --offline && stage pytest 180 .venv/bin/python -m pytest -q tests/python -k "gpu or cuda"
       stage tune 600 bash -c tune ;;
+    interop)
+      stage setup 240 scripts/setup --offline && stage interop 170 bash -c interop ;;
     bench)
       stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'"
       stage courier 60 bash -c "'$build/benchmarks/courier_benchmark' >'$work/courier_benchmark.json'" ;;
