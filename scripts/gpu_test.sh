@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group]      (the first four when none is named)
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop]   (the first four when none is named)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of what it
 # lacks (default .whl); a folder "prefix" in it is searched for headers and GoogleTest; OUT: where the results go
 # (default gpu_results): summary.txt and gpu_results.tar.gz. Ends with 1 when a stage failed; the others still run.
@@ -59,7 +59,15 @@ for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print
   "$build/benchmarks/group_gpu_benchmark" "$(nvidia-smi -L | head -n 4 | wc -l)" >"$work/group_gpu_benchmark.json"
 }
 
-export -f build_programs tune peers group
+# PyTorch and CuPy in groups, a process for each GPU, four at most; before that what is skipped without them.
+interop() {
+  .venv/bin/python -m pytest -q tests/python/group_arrays_test.py tests/python/group_joining_test.py \
+    tests/python/torch_backend_test.py tests/python/examples_test.py -k "not choose_and_copy"
+  .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node "$(nvidia-smi -L | head -n 4 | wc -l)" \
+    tests/python/gpu_interop.py "$work/interop.json"
+}
+
+export -f build_programs tune peers group interop
 export work build
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
@@ -82,7 +90,7 @@ for name in $stages; do
     peers)
       stage setup 240 scripts/setup --offline
       stage peers 170 bash -c peers ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop" >&2; exit 2 ;;
   esac
 done
 cp "$work/summary.txt" "$out/"
