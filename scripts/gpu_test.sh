@@ -61,10 +61,11 @@ for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print
 
 # PyTorch and CuPy in groups, a process for each GPU, four at most; before that what is skipped without them.
 interop() {
+  local status=0
   .venv/bin/python -m pytest -q tests/python/group_arrays_test.py tests/python/group_joining_test.py \
-    tests/python/torch_backend_test.py tests/python/examples_test.py -k "not choose_and_copy"
+    tests/python/torch_backend_test.py tests/python/examples_test.py -k "not choose_and_copy" || status=1
   .venv/bin/python -m torch.distributed.run --standalone --nproc-per-node "$(nvidia-smi -L | head -n 4 | wc -l)" \
-    tests/python/gpu_interop.py "$work/interop.json"
+    tests/python/gpu_interop.py "$work/interop.json" && return $status
 }
 
 export -f build_programs tune peers group interop
