@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "bindings/cuda_array_interface.hpp"
+#include "bindings/torch_tensor.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
 
@@ -78,8 +79,9 @@ ArrayFacts facts_of(nb::handle object) {
 }
 
 // Arrays with a buffer are in host memory, and looking further would cost as much as a short message.
-std::optional<ArrayFacts> read_gpu_array(nb::handle array) {
+std::optional<ArrayFacts> read_directly(nb::handle array) {
   if (PyObject_CheckBuffer(array.ptr()) != 0) return {};
+  if (auto tensor = read_torch_tensor(array)) return tensor;
   return read_cuda_array_interface(array);
 }
 
@@ -110,15 +112,15 @@ void refuse_array(nb::handle object, const std::string& why) {
 }
 
 ConstElements input_elements(nb::handle array, const PlatformSource& platform) {
-  const std::optional<ArrayFacts> of_gpu = read_gpu_array(array);
-  const auto [region, type] = elements_of(array, of_gpu ? *of_gpu : facts_of<nb::ndarray<nb::ro>>(array), platform);
+  const std::optional<ArrayFacts> known = read_directly(array);
+  const auto [region, type] = elements_of(array, known ? *known : facts_of<nb::ndarray<nb::ro>>(array), platform);
   return {region, type};
 }
 
 Elements output_elements(nb::handle array, const PlatformSource& platform) {
-  const std::optional<ArrayFacts> of_gpu = read_gpu_array(array);
-  if (of_gpu && of_gpu->read_only) refuse_array(array, "is none that can be written to");
-  const auto [region, type] = elements_of(array, of_gpu ? *of_gpu : facts_of<nb::ndarray<>>(array), platform);
+  const std::optional<ArrayFacts> known = read_directly(array);
+  if (known && known->read_only) refuse_array(array, "is none that can be written to");
+  const auto [region, type] = elements_of(array, known ? *known : facts_of<nb::ndarray<>>(array), platform);
   return {region, type};
 }
 

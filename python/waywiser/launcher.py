@@ -112,6 +112,7 @@ class Launcher:
         self._interrupts = 0
         self._failed: tuple[int, int] | None = None
         self._made: list[RankSetup] | None = None
+        self._plan: str | None = None
 
     def run(self) -> int:
         """Starts all, waits for all; returns 0 or the exit code of the first that failed."""
@@ -156,7 +157,7 @@ class Launcher:
         if self._job.results is not None:
             setups = self._setups(self._job.results, int(variables["WAYWISER_LOCAL_SIZE"]))
             setup = setups[int(variables["WAYWISER_LOCAL_RANK"])]
-            environment = setup.environment(environment)
+            environment = self._plan_variable(self._job.results) | setup.environment(environment)
             os.sched_setaffinity(0, setup.cpus or mine)
             if setup.memory is not None:
                 prefer_memory(setup.memory)
@@ -182,6 +183,15 @@ class Launcher:
             self._made = setups_here(results, [(rank, size) for rank in range(size)], os.environ, self._job.bind)
             say_why(self._made[0])
         return self._made
+
+    def _plan_variable(self, results: Path) -> dict[str, str]:
+        """All ranks must follow one plan: none when some are elsewhere."""
+        if self._plan is None:
+            from waywiser.apply.start_rank import plan_to_follow
+
+            all_here = self._job.places is None
+            self._plan = str((plan_to_follow(results) if all_here else None) or "")
+        return {"WAYWISER_PLAN": self._plan} if self._plan else {}
 
     def _start_by_ssh(self, host: str, variables: dict[str, str], output: int | None) -> subprocess.Popen[bytes]:
         """The secret goes through standard input: a command line can be seen by all users."""

@@ -56,9 +56,38 @@ void reductions(Group& group, std::size_t count) {
     group.reduce(std::span(mine), std::span(at_root), ReduceOp::sum, root);
     if (group.rank() == root) require_that(at_root == sum, "reduce");
   }
-  Future started = group.start_all_reduce(std::span(mine), std::span(mine));  // in place
-  started.wait();
-  require_that(mine == sum, "all_reduce that was started");
+}
+
+// All at once; they are waited for in another order than they were begun in.
+void futures(Group& group, std::size_t count) {
+  const int ranks = group.size(), root = ranks - 1;
+  const Numbers all = blocks_of_all(ranks, count), sum = sum_of_all(ranks, count);
+  const Numbers mine = made_by(group.rank(), count), nothing;
+  Numbers in_place = mine, gathered(all.size()), summed(count), told = group.rank() == 0 ? all : Numbers(all.size());
+  Numbers exchanged(all.size()), at_root(group.rank() == root ? all.size() : 0), block(count);
+  Numbers reduced(group.rank() == root ? count : 0);
+  std::vector<Future> begun;
+  begun.push_back(group.start_all_reduce(std::span(in_place), std::span(in_place)));
+  begun.push_back(group.start_all_gather(std::span(mine), std::span(gathered)));
+  begun.push_back(group.start_reduce_scatter(std::span(all), std::span(summed)));
+  begun.push_back(group.start_broadcast(std::span(told), 0));
+  begun.push_back(group.start_all_to_all(std::span(all), std::span(exchanged)));
+  begun.push_back(group.start_gather(std::span(mine), std::span(at_root), root));
+  begun.push_back(group.start_scatter(std::span(group.rank() == root ? all : nothing), std::span(block), root));
+  begun.push_back(group.start_reduce(std::span(mine), std::span(reduced), ReduceOp::sum, root));
+  begun.push_back(group.start_barrier());
+  for (auto each = begun.rbegin(); each != begun.rend(); ++each) each->wait();
+  require_that(in_place == sum && gathered == all && told == all, "what all have");
+  require_that(block == mine && exchanged.size() == all.size(), "what rank r has");
+  for (std::size_t i = 0; i < count; ++i) require_that(summed[i] == ranks * mine[i], "reduce_scatter that was begun");
+  for (int rank = 0; rank < ranks; ++rank)
+    require_that(part(exchanged, rank, count) == mine, "all_to_all that was begun");
+  if (group.rank() == root) require_that(at_root == all && reduced == sum, "what the root has");
+  if (count != 0) {
+    EXPECT_THROW(static_cast<void>(group.start_all_to_all(std::span(told), std::span(told))), Error);
+    group.all_reduce(std::span(mine), std::span(in_place));  // waits again
+    require_that(in_place == sum, "all_reduce after a call that did not begin");
+  }
 }
 
 void distributions(Group& group, std::size_t count) {
@@ -128,6 +157,7 @@ void every_collective(Group& group) {
     reductions(group, count);
     distributions(group, count);
     exchanges(group, count);
+    futures(group, count);
     unequal_parts(group, count);
   }
   group.barrier();

@@ -133,6 +133,22 @@ def test_run_repairs_the_environment_and_binds(tmp_path: Path) -> None:
     assert plain.stdout.split()[:2] == ["tcp", "None"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "follows"), [({}, True), ({"fingerprint": "else"}, False), ({"simulated": True}, False)]
+)
+def test_run_follows_the_plan_of_this_machine(tmp_path: Path, changes: dict[str, object], follows: bool) -> None:
+    plan = {"schema": "waywiser.plan", "version": 1, "fingerprint": _core.discover().fingerprint, "machine": "here"}
+    plan |= {"backend": "host", "simulated": False, "rows": [], **changes}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan))
+    show = "import os, waywiser; waywiser.join(); print(os.environ.get('WAYWISER_PLAN'))"
+    done = run_cli("-n", "2", "--output", str(tmp_path), sys.executable, "-c", show)
+    assert (done.returncode, done.stdout.split()) == (0, [str(file) if follows else "None"] * 2), done.stderr
+    if follows:
+        done = run_cli("-n", "2", sys.executable, "-c", show, WAYWISER_PLAN=str(tmp_path / "none.json"))
+        assert done.returncode != 0 and "none.json" in done.stderr
+
+
 def test_run_inside_a_job_is_for_its_own_rank(tmp_path: Path) -> None:
     told = {"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "8"}
     told |= {"OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}

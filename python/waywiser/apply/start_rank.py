@@ -10,11 +10,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import waywiser.plan as plan_schema
 from waywiser.apply.memory_policy import prefer_memory
 from waywiser.apply.rank_setup import RankSetup, setup_for
 from waywiser.apply.store import kept
 from waywiser.checked import clean
 from waywiser.errors import InputError, exit_code
+from waywiser.files import read_json
 
 # Rank on the node and ranks of the node, as launchers tell them.
 _LOCAL = (
@@ -49,6 +51,18 @@ def setups_here(
     settings = kept(results, topology.fingerprint)
     allowed = os.sched_getaffinity(0)
     return [setup_for(topology, settings, rank, size, environment, allowed, bind=bind) for rank, size in ranks]
+
+
+def plan_to_follow(results: Path) -> Path | None:
+    """The plan in `results`, if it was made for this machine, of measurements."""
+    from waywiser import _core
+
+    file = results / "plan.json"
+    if not file.exists():
+        return None
+    plan = read_json(file, plan_schema.SCHEMA, plan_schema.VERSION)
+    same = plan.get("fingerprint") == _core.discover().fingerprint and not plan.get("simulated")
+    return file.resolve() if same else None
 
 
 def setup_here(results: Path, rank: int, size: int, environment: Mapping[str, str], bind: bool = True) -> RankSetup:

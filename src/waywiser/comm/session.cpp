@@ -19,6 +19,7 @@
 #include "waywiser/comm/plan_fingerprint.hpp"
 #include "waywiser/comm/rank_status.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
@@ -48,15 +49,23 @@ Seconds chosen_timeout(const JoinOptions& options) {
   return checked_timeout(value, "WAYWISER_TIMEOUT='" + text->substr(0, 40) + "'");
 }
 
-JoinOptions with_launch(JoinOptions options) {
+// What WAYWISER_PLAN names, if anything. Throws invalid_input.
+std::shared_ptr<const Chooser> plan_of_environment() {
+  const auto file = environment("WAYWISER_PLAN");
+  if (!file || file->empty()) return {};
+  return std::make_shared<const Chooser>(plan_from_json(read_json(*file), *file));
+}
+
+JoinOptions with_environment(JoinOptions options) {
   if (!options.launch) options.launch = read_launch();
+  if (!options.chooser) options.chooser = plan_of_environment();
   return options;
 }
 
 }  // namespace
 
 Session::Session(const JoinOptions& options)
-    : options_(with_launch(options)),
+    : options_(with_environment(options)),
       timeout_(chosen_timeout(options)),
       engine_(static_cast<std::size_t>(options_.launch->size)),
       rank_(options_.launch->rank) {

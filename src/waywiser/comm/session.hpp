@@ -29,7 +29,7 @@ struct JoinOptions {
   std::function<std::shared_ptr<Platform>()> open_platform;
   // Asked now and then in long waits: true ends them with `interrupted`.
   std::function<bool()> interrupted;
-  // Which path messages between GPUs of one machine take; the same plan in all ranks.
+  // Which path messages between GPUs of one machine take; the same plan in all ranks. That of WAYWISER_PLAN, or none.
   std::shared_ptr<const Chooser> chooser;
 };
 

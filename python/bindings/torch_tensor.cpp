@@ -1,0 +1,62 @@
+#include "bindings/torch_tensor.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <string_view>
+
+namespace nb = nanobind;
+
+namespace waywiser {
+namespace {
+
+bool is_text(nb::handle object, std::string_view expected) {
+  Py_ssize_t length = 0;
+  const char* text = PyUnicode_AsUTF8AndSize(object.ptr(), &length);
+  if (text == nullptr) PyErr_Clear();
+  return text != nullptr && std::string_view(text, static_cast<std::size_t>(length)) == expected;
+}
+
+bool is_tensor(nb::handle object) {
+  const nb::handle type = object.type();
+  const nb::object module = nb::getattr(type, "__module__", nb::none());
+  return (is_text(module, "torch") && is_text(type.attr("__name__"), "Tensor")) ||
+         (is_text(module, "torch.nn.parameter") && is_text(type.attr("__name__"), "Parameter"));
+}
+
+std::optional<DataType> type_of(nb::handle dtype) {
+  const std::string name = nb::cast<std::string>(nb::str(dtype));
+  constexpr std::pair<std::string_view, DataType> types[] = {
+      {"torch.float32", DataType::float32}, {"torch.float64", DataType::float64},
+      {"torch.float16", DataType::float16}, {"torch.bfloat16", DataType::bfloat16},
+      {"torch.int64", DataType::int64},     {"torch.int32", DataType::int32},
+      {"torch.int16", DataType::int16},     {"torch.int8", DataType::int8},
+      {"torch.uint8", DataType::uint8},     {"torch.bool", DataType::uint8}};
+  for (const auto& [known, type] : types)
+    if (known == name) return type;
+  return {};
+}
+
+ArrayFacts read(nb::handle tensor) {
+  ArrayFacts facts;
+  facts.on_gpu = nb::cast<bool>(tensor.attr("is_cuda"));
+  facts.contiguous = nb::cast<bool>(tensor.attr("is_contiguous")());
+  facts.address = nb::cast<std::uintptr_t>(tensor.attr("data_ptr")());
+  facts.bytes = nb::cast<Bytes>(tensor.attr("nbytes"));
+  facts.type = type_of(tensor.attr("dtype"));
+  return facts;
+}
+
+}  // namespace
+
+std::optional<ArrayFacts> read_torch_tensor(nb::handle object) {
+  if (!is_tensor(object)) return {};
+  try {
+    const bool plain = nb::cast<bool>(object.attr("is_cuda")) || nb::cast<bool>(object.attr("is_cpu"));
+    if (!plain || nb::cast<bool>(object.attr("is_neg")())) return {};
+    return read(object);
+  } catch (const nb::python_error&) {  // sparse, and whatever else has no address
+    return {};
+  }
+}
+
+}  // namespace waywiser
