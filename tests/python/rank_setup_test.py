@@ -141,7 +141,8 @@ def test_run_follows_the_plan_of_this_machine(tmp_path: Path, changes: dict[str,
     plan |= {"backend": "host", "simulated": False, "rows": [], **changes}
     file = tmp_path / "plan.json"
     file.write_text(json.dumps(plan))
-    show = "import os, waywiser; waywiser.join(); print(os.environ.get('WAYWISER_PLAN'))"
+    said = "os.environ.get('WAYWISER_PLAN', 'None')"
+    show = f"import os, sys, waywiser; waywiser.join(); sys.stdout.write({said} + '\\n')"
     done = run_cli("-n", "2", "--output", str(tmp_path), sys.executable, "-c", show)
     assert (done.returncode, done.stdout.split()) == (0, [str(file) if follows else "None"] * 2), done.stderr
     if follows:
