@@ -21,6 +21,14 @@ PyWindow expose(Group& group, const Exposed& memory) {
   return {std::move(*window)};
 }
 
+PyWindow expose_array(Group& self, nb::handle array) {
+  const Region region = output(self, array).region;
+  if (region.place.is_gpu())
+    throw Error(ErrorKind::invalid_input,
+                "a window of GPU memory is a waywiser.GpuArray, which torch.from_dlpack and cupy.from_dlpack can view");
+  return expose(self, region);
+}
+
 void put(Group& self, nb::handle data, const PyWindow& window, int to, Bytes offset, nb::handle stream) {
   const ConstRegion give = input(self, data).region;
   const StreamUse use(self, stream, give.place);
@@ -52,7 +60,7 @@ void wait(Group& self, const PyWindow& window, Bytes offset, std::uint64_t at_le
 void bind_windows(nb::module_& m, nb::class_<Group>& type) {
   nb::class_<PyWindow>(m, "Window", "Memory that all ranks have exposed.")
       .def("bytes_of", [](const PyWindow& self, int rank) { return self.window.bytes_of(rank); }, "rank"_a);
-  type.def("expose", [](Group& self, nb::handle array) { return expose(self, output(self, array).region); }, "array"_a);
+  type.def("expose", expose_array, "array"_a);
   type.def("expose_gpu", [](Group& self, const GpuMemory& memory) { return expose(self, memory.memory); }, "memory"_a);
   type.def("put", put, "data"_a, "window"_a, "to"_a, "offset"_a, "stream"_a.none());
   type.def("get", get, "out"_a, "window"_a, "source"_a, "offset"_a, "stream"_a.none());

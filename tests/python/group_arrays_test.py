@@ -80,7 +80,8 @@ def test_every_call_with_gpu_arrays() -> None:
     assert (halos[0].numpy()[0], halos[1][0]) == (left, right)
     group.barrier()
     """
-    assert run(3, code, program="import numpy as np, waywiser as ww\n") == (0, [], NO_PLAN)
+    code, lines, errors = run(3, code, program="import numpy as np, waywiser as ww\n")
+    assert (code, lines) == (0, []) and errors in ("", NO_PLAN)
 
 
 def test_calls_follow_the_stream() -> None:
@@ -181,6 +182,17 @@ def test_gpu_arrays_that_cannot_be_sent_are_refused_in_words(alone: ww.Group, gp
             alone.broadcast(bad)
         assert words in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_the_stream_of_an_interface_is_respected(alone: ww.Group, gpus: ww.Gpus) -> None:
+    """Virtual GPUs have no streams of other libraries: being asked for one shows that it was looked at."""
+    array = gpus.array(np.zeros(3))
+    for stream in (1, 1 << 40):
+        with pytest.raises(RuntimeError, match="no streams of gpu0 that another library could own"):
+            alone.all_reduce(OnlyInterface(array, stream=stream), OnlyInterface(array))
+    alone.all_reduce(OnlyInterface(array, stream=None), OnlyInterface(array))
+    with pytest.raises(RuntimeError, match=r"a window of GPU memory is a waywiser\.GpuArray"):
+        alone.expose(OnlyInterface(array))
 
 
 def test_an_array_of_a_gpu_needs_gpus(monkeypatch: pytest.MonkeyPatch, gpus: ww.Gpus) -> None:
