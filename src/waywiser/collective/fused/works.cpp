@@ -92,13 +92,13 @@ Shape default_shape(const CollectiveCall& call, Bytes block) {
     const Bytes threads = std::clamp<Bytes>(round_up((units + 127) / 128, 32), 32, 512);
     return {Method::packets, blocks_for(units, threads, 256), static_cast<unsigned>(threads)};
   }
-  constexpr unsigned threads = 256;
+  constexpr Bytes threads = 256;
   const Bytes vectors = (block + 15) / 16;
   const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
   if (call.operation != Collective::all_reduce || sent <= most_in_one_shot)
-    return {Method::one_shot, blocks_for(vectors, 2 * threads, 256), threads};
+    return {Method::one_shot, blocks_for(vectors, 2 * threads, 256), unsigned{threads}};
   const Bytes part = vectors / static_cast<Bytes>(call.ranks);
-  return {Method::two_shot, part <= 32768 ? blocks_for(part, 2 * threads, 64) : 256, threads};
+  return {Method::two_shot, part <= 32768 ? blocks_for(part, 2 * threads, 64) : 256, unsigned{threads}};
 }
 
 }  // namespace waywiser::fused
