@@ -26,14 +26,14 @@ bench:
 
 lint:
 	$(SETUP) --lint
-	@.venv/bin/python scripts/lint
+	@.venv/bin/python scripts/lint $(LINT_FLAGS)
 
 format:
 	$(SETUP) --lint
 	@.venv/bin/python scripts/lint --fix
 
 sanitize:
-	$(SETUP) --sanitize address
+	$(SETUP) --sanitize address $(SANITIZE_FLAGS)
 	@scripts/test_sanitized address
 
 sanitize-thread:

@@ -73,14 +73,15 @@ def build(tests, benchmarks):
     _ninja(BUILD, targets)
 
 
-def build_sanitized(sanitizer):
-    """Builds the C++ tests alone with `sanitizer`, into build/<sanitizer>."""
+def build_sanitized(sanitizer, core_only):
+    """Builds the C++ tests alone, or those of the core, with `sanitizer`, into build/<sanitizer>."""
     folder = BUILD / sanitizer
     settings = {
         "WAYWISER_CUDA": "OFF",
         "WAYWISER_TESTS": "ON",
         "WAYWISER_PYTHON": "OFF",
         "WAYWISER_SANITIZE": sanitizer,
+        "WAYWISER_CORE_ONLY": "ON" if core_only else "OFF",
         "WAYWISER_PRECOMPILE": "ON",
     }
     _configure(folder, settings)

@@ -140,11 +140,11 @@ class Session {
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
   bool closed_ = false, gpus_send_ = false;
+  std::unique_ptr<GpuRoads> gpu_roads_;  // the operations below give memory back to it
   // Those that need turns; the others, with some that are complete; all that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;
   static constexpr std::size_t first_forget = 256;
-  std::unique_ptr<GpuRoads> gpu_roads_;
   std::map<int, std::string> why_staged_;
 };
 
