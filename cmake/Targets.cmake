@@ -13,7 +13,7 @@ function(waywiser_sources folder result)
     list(FILTER files EXCLUDE REGEX "/cuda/[^/]+$|\\.cu$")
   endif()
   if(WAYWISER_CORE_ONLY)
-    list(FILTER files EXCLUDE REGEX "(src/waywiser|tests)/(sim|bench)/")
+    list(FILTER files EXCLUDE REGEX "(src/waywiser|tests)/(sim|bench)/|tests/(measure|policy|topology)/")
   endif()
   set(${result} ${files} PARENT_SCOPE)
 endfunction()
@@ -50,13 +50,10 @@ if(WAYWISER_WITH_CUDA)
   target_include_directories(waywiser_core SYSTEM PUBLIC ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
 endif()
 
-# Not for the core of an ordinary build: clang-tidy reads its commands.
 if(WAYWISER_PRECOMPILE)
   set(precompiled_headers nlohmann/json.hpp algorithm functional map memory optional string vector)
   list(TRANSFORM precompiled_headers REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:<\\0$<ANGLE-R>>")
-  if(WAYWISER_SANITIZE)
-    target_precompile_headers(waywiser_core PRIVATE ${precompiled_headers})
-  endif()
+  target_precompile_headers(waywiser_core PRIVATE ${precompiled_headers})
 endif()
 
 # Outside a wheel build the compiled parts go beside the Python sources, so that python/ alone is importable.

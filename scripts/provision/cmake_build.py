@@ -63,6 +63,11 @@ def configure(cuda, tests):
     _configure(BUILD, {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": option, "WAYWISER_PRECOMPILE": "ON"})
 
 
+def configure_for_lint(cuda):
+    """Commands for clang-tidy, in a folder of their own: it cannot read precompiled headers."""
+    _configure(BUILD / "lint", {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": "OFF", "WAYWISER_PRECOMPILE": "OFF"})
+
+
 def build(tests, benchmarks):
     """Builds the package, and the tests and benchmarks when asked."""
     if not (BUILD / ".ninja_log").exists():
