@@ -106,7 +106,8 @@ def test_from_mpi4py(tmp_path: Path) -> None:
     )
     done = finished([*MPIRUN, "-n", "3", sys.executable, program])
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [f"rank {rank} is through" for rank in range(3)]
+    said = [line for line in done.stdout.splitlines() if line.startswith("rank ")]  # UCX may warn there too
+    assert sorted(said) == [f"rank {rank} is through" for rank in range(3)]
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
