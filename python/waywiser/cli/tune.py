@@ -16,7 +16,7 @@ from waywiser.results import DEFAULT, Results, recorded_machines
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
 # For measuring and for verifying, at most; with set-up and report a quick run takes under 60 s, one with GPUs 10 min.
-_QUICK_SECONDS, _HOST_SECONDS, _GPU_SECONDS = (31.0, 14.0), (240.0, 60.0), (335.0, 170.0)
+_QUICK_SECONDS, _HOST_SECONDS, _GPU_SECONDS = (31.0, 14.0), (150.0, 50.0), (335.0, 170.0)
 _QUICK_COLLECTIVES, _COLLECTIVES = 2.5, 12.0  # for each number of ranks and kind of memory
 
 
