@@ -86,5 +86,5 @@ def _initial(packages):
     shell = (busybox or Path("/bin/busybox")).read_bytes()
     modules = kernel.modules(packages, MODULES)
     files = [(f"modules/{number:02}-{name}.ko", data) for number, (name, data) in enumerate(modules, 10)]
-    folders = ["bin", "modules", "proc", "sys", "dev", "machine", "packages", "written", "root"]
+    folders = ["bin", "modules", "proc", "sys", "dev", "machine", "packages", "written", "merged"]
     return initial_files.archive(folders, [("init", _init().encode()), ("bin/busybox", shell), *files])

@@ -1,7 +1,7 @@
 #include "waywiser/collective/fused/cuda/cuda_block.cuh"
+#include "waywiser/collective/fused/cuda/overlapping_launch.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
-#include "waywiser/device/cuda/check.hpp"
 
 namespace waywiser::messages {
 namespace {
@@ -23,16 +23,8 @@ __global__ void __launch_bounds__(threads)
 
 std::function<void(void*)> cuda_launcher(const Terms& terms, const Work& work) {
   return [=](void* stream) {
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(work.give.blocks + work.take.blocks);
-    config.blockDim = dim3(threads);
-    config.stream = static_cast<cudaStream_t>(stream);
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = &overlap;
-    config.numAttrs = 1;
-    check_cuda(cudaLaunchKernelEx(&config, message_kernel, terms, work), "launch of a message between GPUs");
+    fused::launch_overlapping(message_kernel, work.give.blocks + work.take.blocks, threads, stream,
+                              "launch of a message between GPUs", terms, work);
   };
 }
 
