@@ -1,8 +1,11 @@
+#include <nanobind/stl/string_view.h>
+
 #include <exception>
 #include <string>
 #include <string_view>
 
 #include "bindings/bindings.hpp"
+#include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/units.hpp"
 
@@ -36,4 +39,6 @@ void bind_base(nb::module_& m) {
   type.attr("kind") = nb::str("");
   m.attr("Error") = type;
   nb::register_exception_translator(raise_error, type.ptr());
+  m.def("tells_of_a_job", &waywiser::tells_of_a_job, nb::arg("name"),
+        "Whether a launcher tells a rank with this variable of the environment which one it is of which job.");
 }

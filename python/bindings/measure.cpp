@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "bindings/bindings.hpp"
+#include "bindings/other_machine.hpp"
 #include "bindings/progress.hpp"
 #include "waywiser/measure/machine.hpp"
 
@@ -16,7 +17,8 @@ using namespace waywiser;
 namespace {
 
 std::string measure_json(const Topology& topology, const std::string& options_json,
-                         const std::optional<std::string>& previous_json, const nb::object& callback) {
+                         const std::optional<std::string>& previous_json, const nb::object& callback,
+                         MachineLink* other_machine) {
   const CampaignOptions options = campaign_options_from_json(parse_json(options_json, "options"), "options");
   std::optional<Profile> previous;
   if (previous_json) previous = profile_from_json(parse_json(*previous_json, "profile"), "profile");
@@ -24,7 +26,7 @@ std::string measure_json(const Topology& topology, const std::string& options_js
   Profile profile;
   {
     const nb::gil_scoped_release released;
-    profile = measure(topology, options, previous ? &*previous : nullptr, progress.callback());
+    profile = measure(topology, options, previous ? &*previous : nullptr, progress.callback(), lines_to(other_machine));
   }
   progress.rethrow();
   return to_json(profile).dump();
@@ -34,8 +36,9 @@ std::string measure_json(const Topology& topology, const std::string& options_js
 
 void bind_measure(nb::module_& m) {
   m.def("measure", measure_json, "topology"_a, "options_json"_a, "previous_profile_json"_a.none() = nb::none(),
-        "progress"_a.none() = nb::none(),
-        "Measures the paths of this machine and returns the profile as JSON. `progress` gets a JSON text and returns "
+        "progress"_a.none() = nb::none(), "other_machine"_a.none() = nb::none(),
+        "Measures the paths of this machine, and those to the one of rank 1 with `other_machine`, and returns the "
+        "profile as JSON. `progress` gets a JSON text and returns "
         "False to stop; what was measured so far is returned then. Raises Error.");
   m.def(
       "check_profile",

@@ -13,4 +13,5 @@ NB_MODULE(_core, m) {
   bind_comm(m);
   bind_sim(m);
   bind_bench(m);
+  bind_other_machine(m);
 }

@@ -4,9 +4,11 @@
 #include <memory>
 
 #include "bindings/bindings.hpp"
+#include "bindings/other_machine.hpp"
 #include "bindings/progress.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/machine.hpp"
+#include "waywiser/measure/other_machine.hpp"
 #include "waywiser/policy/choose.hpp"
 #include "waywiser/policy/chooser.hpp"
 #include "waywiser/policy/explain.hpp"
@@ -34,9 +36,10 @@ std::string explain_json(const std::string& profile_json, const std::string& pla
 }
 
 std::string verify_json(const Topology& topology, const std::string& profile_json, const std::string& plan_json,
-                        const std::string& options_json, const nb::object& callback) {
+                        const std::string& options_json, const nb::object& callback, MachineLink* other_machine) {
   const CampaignOptions options = campaign_options_from_json(parse_json(options_json, "options"), "options");
-  const Profile profile = read_profile(profile_json);
+  const Profile whole = read_profile(profile_json);
+  const Profile profile = other_machine != nullptr ? whole : without_other_machine(whole);
   const Plan plan = read_plan(plan_json);
   if (profile.fingerprint != fingerprint(topology))
     throw Error(ErrorKind::invalid_input, "the profile was measured on another machine: " + profile.machine);
@@ -45,7 +48,8 @@ std::string verify_json(const Topology& topology, const std::string& profile_jso
   {
     const nb::gil_scoped_release released;
     const std::unique_ptr<Platform> platform = open_platform(topology, profile.backend);
-    const auto meter = machine_meter(*platform, topology, profile.classes, options.peer_program);
+    const auto meter =
+        machine_meter(*platform, topology, profile.classes, options.peer_program, lines_to(other_machine));
     verification = verify_plan(profile, plan, *meter, options, progress.callback());
   }
   progress.rethrow();
@@ -60,7 +64,7 @@ void bind_policy(nb::module_& m) {
   m.def("explain", explain_json, "profile_json"_a, "plan_json"_a, "source"_a, "destination"_a, "processes"_a,
         "operation"_a, "bytes"_a, "Why the plan takes which path for one transfer, as JSON. Raises Error.");
   m.def("verify_plan", verify_json, "topology"_a, "profile_json"_a, "plan_json"_a, "options_json"_a = "{}",
-        "progress"_a.none() = nb::none(),
+        "progress"_a.none() = nb::none(), "other_machine"_a.none() = nb::none(),
         "Measures the chosen path against all others at sizes that were not used for choosing; returns JSON. "
         "`progress` gets a JSON text and returns False to stop. Raises Error.");
   nb::class_<Chooser>(m, "Chooser", "Looks up the path of a message in a plan, in less than 100 ns in C++.")

@@ -33,6 +33,7 @@ class Request:
     machine: str | None = None
     fresh: bool = False
     costs_file: Path | None = None  # of `waywiser calibrate`
+    other_machine: _core.OtherMachine | None = None  # of rank 1 of this job: the roads there are measured too
 
     def check(self) -> None:
         """Raises InputError for what cannot be done, before anything is measured."""
@@ -133,7 +134,9 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
 
     with bar("measuring") as show:
         watch = stages.Watch(show, keep)
-        text = stages.measure(topology, request.options(), previous, watch, request.costs(topology))
+        text = stages.measure(
+            topology, request.options(), previous, watch, request.costs(topology), request.other_machine
+        )
     profile = read_profile(json.loads(text), "the core's profile")
     if previous and old:
         _set_aside(results, previous, old, profile)

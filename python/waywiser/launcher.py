@@ -11,11 +11,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from waywiser import _core
 from waywiser.apply.memory_policy import prefer_memory
 from waywiser.errors import InputError
 
@@ -95,6 +96,11 @@ class Job:
                 self.port = 20000 + secrets.randbelow(12000)
             values["WAYWISER_ROOT"] = f"{_bracketed(places[0])}:{self.port}"
         return values
+
+
+def outside_jobs(environment: Mapping[str, str]) -> dict[str, str]:
+    """For a job of this process's own: without what a launcher has told this process of the one around it."""
+    return {name: value for name, value in environment.items() if not _core.tells_of_a_job(name)}
 
 
 def _bracketed(host: str) -> str:

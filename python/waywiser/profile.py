@@ -15,7 +15,7 @@ SCHEMA = "waywiser.profile"
 VERSION = 1
 OPERATIONS = ("latency", "streaming", "bidirectional", "loaded")
 COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "reduce_scatter", "all_to_all")
-_PLACE = re.compile(r"(host|gpu)\d{1,4}")
+_PLACE = re.compile(r"(other:)?(host|gpu)\d{1,4}")
 
 Pair = tuple[str, str]
 

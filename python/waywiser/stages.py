@@ -62,23 +62,29 @@ def stopping_on_interrupt(watch: Watch) -> Iterator[None]:
         signal.signal(signal.SIGINT, previous)
 
 
-def _peer_program() -> str:
+def peer_program() -> str:
     """The program that is the second process; empty when the package was built without it."""
     return str(PEER_PROGRAM) if PEER_PROGRAM.is_file() else ""
 
 
 def measure(
-    topology: Any, options: dict[str, Any], previous: str | None, watch: Watch, costs: str | None = None
+    topology: Any,
+    options: dict[str, Any],
+    previous: str | None,
+    watch: Watch,
+    costs: str | None = None,
+    other_machine: _core.OtherMachine | None = None,
 ) -> str:
     """Measures what is missing in `previous` (a profile as JSON) and returns the whole profile as JSON.
 
-    With `costs` of the simulator nothing is measured: the times are simulated, and the profile says so.
+    With `costs` of the simulator nothing is measured: the times are simulated, and the profile says so. With
+    `other_machine` the roads to the machine of rank 1 are measured too.
     """
-    text = json.dumps({"peer_program": _peer_program(), **options})
+    text = json.dumps({"peer_program": peer_program(), **options})
     with stopping_on_interrupt(watch):
         if costs is not None:
             return str(_core.measure_simulated(topology, costs, text, previous, watch.progress))
-        return str(_core.measure(topology, text, previous, watch.progress))
+        return str(_core.measure(topology, text, previous, watch.progress, other_machine))
 
 
 def choose(profile: str) -> str:
@@ -95,15 +101,21 @@ def explain(
 
 
 def verify(
-    topology: Any, profile: str, plan: str, options: dict[str, Any], watch: Watch, costs: str | None = None
+    topology: Any,
+    profile: str,
+    plan: str,
+    options: dict[str, Any],
+    watch: Watch,
+    costs: str | None = None,
+    other_machine: _core.OtherMachine | None = None,
 ) -> str:
     """Runs the chosen path against every other at other sizes, simulated where `costs` are given; as JSON."""
-    text = json.dumps({"peer_program": _peer_program(), **options})
+    text = json.dumps({"peer_program": peer_program(), **options})
     with stopping_on_interrupt(watch):
         if costs is not None:
             answer = json.loads(_core.verify_simulated(topology, costs, profile, plan, text, watch.progress))
         else:
-            answer = json.loads(_core.verify_plan(topology, profile, plan, text, watch.progress))
+            answer = json.loads(_core.verify_plan(topology, profile, plan, text, watch.progress, other_machine))
     head = {
         "schema": VERIFICATION_SCHEMA,
         "version": VERIFICATION_VERSION,

@@ -9,11 +9,13 @@ namespace waywiser {
 namespace {
 
 TEST(Place, TextReadsBack) {
-  for (const Place place : {host(0), host(17), gpu(0), gpu(4095)}) EXPECT_EQ(parse_place(text(place)), place);
+  for (const Place place : {host(0), host(17), gpu(0), gpu(4095), seen_from_other(gpu(3))})
+    EXPECT_EQ(parse_place(text(place)), place);
 }
 
 TEST(Place, OtherTextIsRefused) {
-  for (const char* text : {"", "gpu", "host", "gpu-1", "gpu4096", "gpu1x", "hos0", "GPU0", "gpu 1", "gpu99999999999"})
+  for (const char* text : {"", "gpu", "host", "gpu-1", "gpu4096", "gpu1x", "hos0", "GPU0", "gpu 1", "gpu99999999999",
+                           "other:", "other:other:gpu0"})
     EXPECT_THROW(parse_place(text), Error) << text;
 }
 

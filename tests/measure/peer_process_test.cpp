@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdlib>
+#include <fstream>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/platform_choice.hpp"
@@ -39,6 +42,31 @@ TEST(PeerProcess, BeginsAndEndsWithItsOwner) {
   }
   EXPECT_EQ(::kill(id, 0), -1);
   EXPECT_EQ(errno, ESRCH);
+}
+
+std::string all_from(const Descriptor& line) {
+  std::string text;
+  std::array<char, 4096> part{};
+  for (ssize_t got = 0; (got = ::read(line.number(), part.data(), part.size())) > 0;)
+    text.append(part.data(), static_cast<std::size_t>(got));
+  return text;
+}
+
+TEST(PeerProgram, SeesNothingOfTheJobOfItsOwner) {
+  const std::string script = ::testing::TempDir() + "/show_environment." + std::to_string(::getpid());
+  std::ofstream(script) << "#!/bin/sh\nenv >&$1\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  for (const char* name : {"WAYWISER_ROOT", "OMPI_COMM_WORLD_RANK", "NOT_OF_A_JOB"}) ::setenv(name, "1", 1);
+  auto [mine, theirs] = PeerChannel::socket_pair();
+  const PeerProgram program(script, theirs, {"GIVEN=2"});
+  theirs = Descriptor();
+  const std::string seen = all_from(mine);
+  for (const char* name : {"WAYWISER_ROOT", "OMPI_COMM_WORLD_RANK", "NOT_OF_A_JOB"}) ::unsetenv(name);
+  std::filesystem::remove(script);
+  EXPECT_EQ(seen.find("WAYWISER_ROOT"), std::string::npos);
+  EXPECT_EQ(seen.find("OMPI_COMM_WORLD_RANK"), std::string::npos);
+  EXPECT_NE(seen.find("NOT_OF_A_JOB=1\n"), std::string::npos);
+  EXPECT_NE(seen.find("GIVEN=2\n"), std::string::npos);
 }
 
 TEST(PeerProcess, EndsWhenItsChannelIsClosed) {

@@ -34,7 +34,9 @@ class FakeCore:
     def discover(self, root: str = "") -> Any:
         return core.Topology.from_json(json.dumps(made_up.topology(self.gpus)), "made up")
 
-    def measure(self, topology: Any, options: str, previous: str | None, progress: Progress) -> str:
+    def measure(
+        self, topology: Any, options: str, previous: str | None, progress: Progress, other_machine: Any = None
+    ) -> str:
         self.calls.append(("measure", (json.loads(options), previous)))
         for step in range(5):
             if step == self.interrupt_at:
@@ -74,7 +76,9 @@ class FakeCore:
         missing = {"label": "bar_copy", "reason": "libgdrapi.so.2: cannot open"}
         return json.dumps({"chosen": "copy_engine", "candidates": [fast, slow], "unavailable": [missing]})
 
-    def verify_plan(self, topology: Any, profile: str, plan: str, options: str, progress: Progress) -> str:
+    def verify_plan(
+        self, topology: Any, profile: str, plan: str, options: str, progress: Progress, other_machine: Any = None
+    ) -> str:
         self.calls.append(("verify", json.loads(options)))
         found = made_up.verification(json.loads(plan))
         return json.dumps({key: found[key] for key in ("cases", "within_5_percent", "worst_ratio", "rows")})

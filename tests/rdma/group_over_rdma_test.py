@@ -22,24 +22,24 @@ VERBS_ONLY = {"WAYWISER_LIBUCP": SYSTEM_UCX, "UCX_IB_GID_INDEX": "0"}
 FEW = "MemoryWindow.PutsHaveArrivedAfterAFlush:MemoryWindow.ASignalThatNeverComes:Group.MessagesOfOneTag*"
 
 
-def start_ranks(guests: TwoGuests, transport: str, **more: str) -> list[Command]:
+def start_programs(guests: TwoGuests, program: str, *arguments: str, **more: str) -> list[Command]:
     variables = {
         "WAYWISER_SIZE": "2",
         "WAYWISER_LOCAL_SIZE": "1",
         "WAYWISER_ROOT": f"10.98.7.1:{next(PORTS)}",
         "WAYWISER_SECRET": "a secret of this very test",
-        "WAYWISER_UCX_TLS": f"{transport},self",
         "PYTHONPATH": str(ROOT / "python"),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    ranks = [
-        guest.start(
-            [sys.executable, HERE / "rank.py"],
-            VERBS_ONLY | variables | more | {"WAYWISER_RANK": str(rank)},
-            seconds=150,
-        )
+    variables |= VERBS_ONLY | more
+    return [
+        guest.start([sys.executable, HERE / program, *arguments], variables | {"WAYWISER_RANK": str(rank)}, seconds=150)
         for rank, guest in enumerate(guests.guests)
     ]
+
+
+def start_ranks(guests: TwoGuests, transport: str, **more: str) -> list[Command]:
+    ranks = start_programs(guests, "rank.py", WAYWISER_UCX_TLS=f"{transport},self", **more)
     for rank in ranks:
         rank.wait_for_line("joined")
     return ranks
@@ -135,3 +135,12 @@ def test_tests_of_the_group_in_each_machine(guests: TwoGuests, tests: str) -> No
     ]
     for ended in [command.wait() for command in started]:
         assert ended.code == 0, "\n".join(ended.lines) + ended.errors
+
+
+def test_the_road_between_the_machines_is_measured(guests: TwoGuests) -> None:
+    first, second = (rank.wait() for rank in start_programs(guests, "measure.py", "12"))
+    assert first.code == 0, first.errors
+    assert second.code == 0, second.errors
+    for transport in ("rc", "ud", "network-tcp"):
+        assert f"measured {transport} latency True" in first.lines, first.lines
+    assert any(line.startswith("unavailable dc ") for line in first.lines), first.lines

@@ -14,7 +14,7 @@ from pathlib import Path
 from waywiser.apply.benchmarks import clean_environment
 from waywiser.bench.team import Team, TeamError, Timed
 from waywiser.bench.ucx_perftest import UcxPerftest
-from waywiser.launcher import Job
+from waywiser.launcher import Job, outside_jobs
 from waywiser.stages import PEER_PROGRAM
 
 RANK_PROGRAM = PEER_PROGRAM.with_name("waywiser-rank")
@@ -51,7 +51,7 @@ def our_team(setup: Setup) -> Team:
     job = Job(command, setup.ranks)
     for rank in range(setup.ranks):
         variables = job.variables(rank) | {"WAYWISER_SECRET": job.secret}
-        team.launch(command, os.environ | variables)
+        team.launch(command, outside_jobs(os.environ) | variables)
     return _met(team)
 
 

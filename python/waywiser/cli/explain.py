@@ -18,7 +18,9 @@ from waywiser.units import format_bytes, parse_bytes
 
 def explain(
     source: Annotated[str, typer.Argument(metavar="SRC|COLLECTIVE", help="host0, gpu3, ...; all_reduce, ...")] = "",
-    destination: Annotated[str, typer.Argument(metavar="DST|MEMORY", help="host0, gpu3, ...; host, gpu")] = "",
+    destination: Annotated[
+        str, typer.Argument(metavar="DST|MEMORY", help="host0, gpu3, other:host0, ...; host, gpu")
+    ] = "",
     size: Annotated[str, typer.Argument(metavar="SIZE", help="17, 64K, 2M, 1G")] = "",
     operation: Annotated[str, typer.Option(metavar="|".join(OPERATIONS), help="What is timed.")] = "latency",
     processes: Annotated[int, typer.Option(min=1, max=2, help="2: each end has a process of its own.")] = 1,
@@ -47,6 +49,8 @@ def explain(
     if operation not in OPERATIONS:
         raise InputError(f"--operation {operation!r}: write one of {', '.join(OPERATIONS)}")
     count = parse_bytes(size)
+    if any(place.startswith("other:") for place in (source, destination)):
+        processes = 2
     results = results_of(output, machine)
     profile = results.needed_profile()
     if source in COLLECTIVES:
@@ -67,7 +71,7 @@ def explain(
         return
     if profile.warning():
         terminal.print_result(profile.warning().upper())
-    who = "" if processes == 1 else ", two processes"
+    who = "" if processes == 1 or "other:" in source + destination else ", two processes"
     head = (
         f"{pair_text((source, destination), processes)}, {format_bytes(count)}, {operation}{who} on {profile.machine}"
     )

@@ -12,6 +12,7 @@ import typer
 from waywiser.campaign import Request, measure_into
 from waywiser.cli.options import Backend, Budget, Costs, Output, Quick
 from waywiser.collective_tuning import collectives_into
+from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.results import DEFAULT, Results, recorded_machines
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
@@ -40,14 +41,17 @@ def tune(
     start = time.monotonic()
     request = Request(quick, budget, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
     request.check()
+    if request.kind == "real" and takes_part_only():
+        return
     results = Results(output)
     results.make_writable()
     topology = request.topology()
-    request.budget, verifying = _budgets(request, topology)
-    measure_into(results, topology, request)
-    if request.kind == "real":
-        collectives_into(results, len(topology.ids("gpu")), _seconds_for_collectives(request), request.fresh)
-    _choose_and_verify(results, topology, request, verifying)
+    with the_other_machine(request):
+        request.budget, verifying = _budgets(request, topology)
+        measure_into(results, topology, request)
+        if request.kind == "real":
+            collectives_into(results, len(topology.ids("gpu")), _seconds_for_collectives(request), request.fresh)
+        _choose_and_verify(results, topology, request, verifying)
     page = _report(results, topology, request)
     seconds = time.monotonic() - start
     if as_json:
@@ -86,7 +90,7 @@ def _choose_and_verify(results: Results, topology: Any, request: Request, second
     options = {**request.options(), "budget_seconds": seconds}
     with bar("verifying") as show:
         watch = stages.Watch(show)
-        text = stages.verify(topology, profile, plan, options, watch, request.costs(topology))
+        text = stages.verify(topology, profile, plan, options, watch, request.costs(topology), request.other_machine)
     if watch.stop:
         raise stages.Stopped(f"interrupted: profile and plan are kept in {results.folder}; the same command goes on")
     results.write("verification", text)

@@ -38,8 +38,9 @@ class Matrix:
         return (cell.value - low) / (high - low) if high > 1.02 * low else 0.5
 
 
-def _place_key(place: str) -> tuple[bool, int]:
-    return not place.startswith("host"), int(place.lstrip("hostgpu"))
+def _place_key(place: str) -> tuple[bool, bool, int]:
+    here = place.removeprefix("other:")
+    return here != place, not here.startswith("host"), int(here.lstrip("hostgpu"))
 
 
 def places(profile: Profile) -> tuple[str, ...]:

@@ -27,8 +27,8 @@ std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank
 
 }  // namespace
 
-Engine::Engine(std::size_t ranks)
-    : functions_(ucx_library().functions()), context_(ranks), shorts_(ranks, matched_bits) {
+Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings)
+    : functions_(ucx_library().functions()), context_(ranks, settings), shorts_(ranks, matched_bits) {
   ucp_worker_params_t parameters{};
   parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;

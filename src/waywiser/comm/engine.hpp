@@ -14,7 +14,8 @@ namespace waywiser {
 // this machine. Used by one thread; nothing moves unless it calls progress().
 class Engine {
  public:
-  explicit Engine(std::size_t ranks);
+  // `settings` as UcxContext takes them.
+  explicit Engine(std::size_t ranks, const UcxContext::Settings& settings = {});
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   // Without close() nothing is waited for; while connections to other machines are open, UCX is left as it is.

@@ -16,6 +16,7 @@
 #include "waywiser/base/version.hpp"
 #include "waywiser/comm/cores.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
+#include "waywiser/comm/network_choice.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
 #include "waywiser/comm/rank_status.hpp"
 #include "waywiser/device/platform.hpp"
@@ -67,7 +68,8 @@ JoinOptions with_environment(JoinOptions options) {
 Session::Session(const JoinOptions& options)
     : options_(with_environment(options)),
       timeout_(chosen_timeout(options)),
-      engine_(static_cast<std::size_t>(options_.launch->size)),
+      engine_(static_cast<std::size_t>(options_.launch->size),
+              options_.chooser ? network_choice(options_.chooser->plan()) : UcxContext::Settings{}),
       rank_(options_.launch->rank) {
   const Launch& launch = *options_.launch;
   const Introduction mine = introduce(launch);

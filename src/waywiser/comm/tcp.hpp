@@ -32,6 +32,8 @@ class Connection {
   Connection(Descriptor socket, std::size_t largest_frame);
 
   int number() const noexcept { return socket_.number(); }
+  // The connection for somebody else, who must not miss a frame that has been read already.
+  Descriptor release() noexcept { return std::move(socket_); }
   void set_limit(std::size_t largest_frame) noexcept { reader_.set_limit(largest_frame); }
   // Throws io when the other side has gone, timeout when it does not read.
   void send(FrameKind kind, std::span<const std::byte> body, Deadline deadline);

@@ -2,30 +2,26 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 
 #include "waywiser/device/descriptor.hpp"
+#include "waywiser/measure/flags.hpp"
 #include "waywiser/transport/peer_channel.hpp"
 
 namespace waywiser {
 
-enum class Role { initiator, peer };
-
 // A page that both processes map: each raises its own counter and watches the other's. Sub-microsecond, so that the
 // transfers around it can be timed.
-class FlagPage {
+class FlagPage : public Flags {
  public:
   // Nothing open: makes the page; its descriptor is for the other process.
   FlagPage(Role role, Descriptor file, PeerChannel& channel);
-  ~FlagPage();
+  ~FlagPage() override;
   FlagPage(const FlagPage&) = delete;
   FlagPage& operator=(const FlagPage&) = delete;
 
   int descriptor() const noexcept { return file_.number(); }
-  void tell() noexcept { mine_->store(++told_, std::memory_order_release); }
-  // Returns after the other's next tell(); calls `idle`, when there is one, at every look. Throws timeout, or io when
-  // the other process has ended.
-  void wait(Deadline deadline, const std::function<void()>& idle = {});
+  void tell() noexcept override { mine_->store(++told_, std::memory_order_release); }
+  void wait(Deadline deadline, const std::function<void()>& idle = {}) override;
 
  private:
   void wait_long(Deadline deadline, const std::function<void()>& idle);

@@ -7,8 +7,10 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/machine_meter.hpp"
 #include "waywiser/measure/one_process_meter.hpp"
+#include "waywiser/measure/other_machine.hpp"
 #include "waywiser/measure/path_limit.hpp"
 #include "waywiser/measure/platform_choice.hpp"
+#include "waywiser/measure/this_side.hpp"
 #include "waywiser/measure/two_process_meter.hpp"
 #include "waywiser/topology/pair_group.hpp"
 #include "waywiser/topology/virtual_machine.hpp"
@@ -73,24 +75,34 @@ std::vector<Subject> subjects(const Topology& topology, const Platform& platform
 }
 
 std::unique_ptr<Meter> machine_meter(Platform& platform, const Topology& topology, std::vector<PairClass> classes,
-                                     const std::string& peer_program) {
-  auto within_one = std::make_unique<OneProcessMeter>(platform, topology, std::move(classes));
-  if (peer_program.empty())
-    return std::make_unique<MachineMeter>(std::move(within_one), nullptr, "no peer program was given");
+                                     const std::string& peer_program, const TwoProcessMeter::Connect& connect) {
+  const PlatformChoice choice = choice_of(topology, std::string(platform.backend()));
   const auto limit = [&topology](const Path& path, Operation) { return path_limit(topology, path); };
-  auto between_two = std::make_unique<TwoProcessMeter>(platform, choice_of(topology, std::string(platform.backend())),
-                                                       peer_program, limit);
-  return std::make_unique<MachineMeter>(std::move(within_one), std::move(between_two));
+  auto within_one = std::make_unique<OneProcessMeter>(platform, topology, std::move(classes));
+  std::unique_ptr<Meter> between_two;
+  if (!peer_program.empty()) between_two = std::make_unique<TwoProcessMeter>(platform, choice, peer_program, limit);
+  auto meter = std::make_unique<MachineMeter>(std::move(within_one), std::move(between_two),
+                                              peer_program.empty() ? "no peer program was given" : "");
+  if (connect) meter->set_between_machines(std::make_unique<TwoProcessMeter>(platform, choice, connect));
+  return meter;
 }
 
 Profile measure(const Topology& topology, const CampaignOptions& options, const Profile* previous,
-                const ProgressCallback& progress) {
+                const ProgressCallback& progress, const TwoProcessMeter::Connect& connect) {
   const std::unique_ptr<Platform> platform = open_platform(topology, options.backend);
-  const std::vector<Subject> wanted = subjects(topology, *platform, options);
+  std::vector<Subject> wanted = subjects(topology, *platform, options);
+  std::optional<NetworkSide> there;
+  if (connect) {
+    there = TwoProcessMeter(*platform, choice_of(topology, std::string(platform->backend())), connect).other_side();
+    std::ranges::move(network_subjects(this_side(*platform, topology), *there, options), std::back_inserter(wanted));
+  }
+  std::optional<Profile> of_this_machine;
+  if (previous != nullptr && there && other_fingerprint(*previous) != there->fingerprint)
+    previous = &of_this_machine.emplace(without_other_machine(*previous));
   if (wanted.empty()) throw Error(ErrorKind::invalid_input, "no pair of places of this machine was asked for");
   std::vector<PairClass> classes;
   for (const Subject& subject : wanted) classes.push_back(subject.pair_class);
-  const std::unique_ptr<Meter> meter = machine_meter(*platform, topology, classes, options.peer_program);
+  const std::unique_ptr<Meter> meter = machine_meter(*platform, topology, classes, options.peer_program, connect);
   const std::string print = fingerprint(topology);
   const bool same = previous != nullptr && previous->fingerprint == print && previous->backend == platform->backend();
   const auto complete = [&](Profile& profile) {
@@ -100,6 +112,10 @@ Profile measure(const Topology& topology, const CampaignOptions& options, const 
     profile.created = utc_now();
     profile.state["platform"] = platform->state();
     profile.state["resumed"] = same;
+    if (there)
+      profile.state["other"] = to_json(*there);
+    else if (same && previous->state.contains("other"))
+      profile.state["other"] = previous->state["other"];
   };
   const auto report = [&](const Progress& plain) {
     if (!plain.so_far) return progress(plain);

@@ -12,6 +12,8 @@ class MachineMeter : public Meter {
  public:
   // `between_two` may be nullptr; then `why_not_two` is the reason.
   MachineMeter(std::unique_ptr<Meter> within_one, std::unique_ptr<Meter> between_two, std::string why_not_two = {});
+  // Paths to another machine go to this one.
+  void set_between_machines(std::unique_ptr<Meter> meter) { between_machines_ = std::move(meter); }
 
   bool simulated() const override { return within_one_->simulated(); }
   std::optional<std::string> why_unavailable(const Path& path) override;
@@ -26,7 +28,7 @@ class MachineMeter : public Meter {
   // Throws unavailable when there is no meter for it.
   Meter& of(const Path& path) const;
 
-  std::unique_ptr<Meter> within_one_, between_two_;
+  std::unique_ptr<Meter> within_one_, between_two_, between_machines_;
   std::string why_not_two_;
 };
 

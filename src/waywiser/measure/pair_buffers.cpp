@@ -3,6 +3,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/kernels/pattern.hpp"
 #include "waywiser/measure/pair_class.hpp"
+#include "waywiser/path/network_families.hpp"
 #include "waywiser/transport/memory_message.hpp"
 #include "waywiser/transport/transport.hpp"
 
@@ -40,7 +41,15 @@ Place user_of_remote(const Path& path) {
 
 Path reversed(const Path& path) { return for_pair(path, path.destination, path.source); }
 
-Path outgoing_path(const Path& path, Role role) { return role == Role::initiator ? path : reversed(path); }
+Path outgoing_path(const Path& path, Role role) {
+  if (role == Role::initiator) return path;
+  Path out = reversed(path);
+  if (path.source.other_machine == path.destination.other_machine) return out;
+  out.source = seen_from_other(out.source);
+  out.destination = seen_from_other(out.destination);
+  if (out.has("device")) out.parameters["device"] = turned_device(out.parameter("device"));
+  return out;
+}
 
 std::string buffers_key(const Path& path) {
   const auto number = [](Allocation allocation) { return std::to_string(static_cast<int>(allocation)); };

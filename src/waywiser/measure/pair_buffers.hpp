@@ -1,6 +1,6 @@
 #pragma once
 
-#include "waywiser/measure/flag_page.hpp"
+#include "waywiser/measure/flags.hpp"
 #include "waywiser/path/path.hpp"
 #include "waywiser/transport/transport.hpp"
 

@@ -41,7 +41,7 @@ int PairRun::before() const { return seed == 0 ? waywiser::warm_up(repetitions, 
 
 double PairRun::transfers() const { return repetitions * (operation == Operation::latency ? 2.0 : 1.0); }
 
-PairRoad::PairRoad(Platform& platform, const Path& path, Role role, PeerChannel& channel, FlagPage& flags)
+PairRoad::PairRoad(Platform& platform, const Path& path, Role role, PeerChannel& channel, Flags& flags)
     : path_(path), role_(role), channel_(channel), flags_(flags) {
   const Seats seats = choose_seats(seat_choices(path));
   if (platform.backend() != "virtual_gpu") cpu_ = role == Role::initiator ? seats.source : seats.destination;
@@ -68,11 +68,12 @@ PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline dead
   if (run.before() > 0) warm_up(run, deadline);
   PairResult result;
   each_.clear();
+  ended_ = 0;
   if (role_ == Role::peer) flags_.tell();
   if (role_ == Role::initiator) flags_.wait(deadline);
   const Seconds cpu_before = cpu_seconds_of_process(), before = now_seconds();
   perform(run, deadline);
-  result.seconds = now_seconds() - before;
+  result.seconds = (ended_ > 0 ? ended_ : now_seconds()) - before;
   result.cpu_seconds = cpu_seconds_of_process() - cpu_before;
   transport_->rest();
   if (run.seed != 0) result.mismatches = check(run, deadline);
@@ -114,6 +115,7 @@ void PairRoad::ping_pong(const PairRun& run, Deadline deadline) {
     before = after;
   }
   finish(deadline);
+  ended_ = now_seconds();
   if (transport_->two_sided()) end_together(deadline);
 }
 

@@ -37,7 +37,7 @@ struct PairResult {
 class PairRoad {
  public:
   // Both processes construct it at the same time.
-  PairRoad(Platform& platform, const Path& path, Role role, PeerChannel& channel, FlagPage& flags);
+  PairRoad(Platform& platform, const Path& path, Role role, PeerChannel& channel, Flags& flags);
 
   const Path& path() const noexcept { return path_; }
   // Both processes call it at the same time, with the same run.
@@ -67,7 +67,7 @@ class PairRoad {
   Role role_;
   int cpu_ = -1;  // where this process's thread works while it is timed
   PeerChannel& channel_;
-  FlagPage& flags_;
+  Flags& flags_;
   std::unique_ptr<Stream> stream_;        // on which the transport works
   std::unique_ptr<Stream> local_stream_;  // where this process's buffers are
   std::unique_ptr<Transport> transport_;
@@ -85,6 +85,7 @@ class PairRoad {
 
   Turn outgoing_, landing_, remote_;
   std::vector<Seconds> each_;
+  Seconds ended_ = 0;  // of a ping-pong: when the last answer was there
 };
 
 }  // namespace waywiser

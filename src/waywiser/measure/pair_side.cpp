@@ -56,6 +56,10 @@ Json PairSide::perform(const Json& command, Deadline deadline) {
   const std::string verb = require_string(command, "do", what);
   if (verb == "run") return run(command, deadline);
   if (verb == "first_use") return first_use(path_of(command), deadline);
+  if (verb == "why_unavailable") {
+    const auto why = waywiser::why_unavailable(outgoing_path(path_of(command), role_), {platform_, &channel_});
+    return {{"why", why ? Json(*why) : Json(nullptr)}};
+  }
   if (verb == "buffers") {
     make_buffers(command, deadline);
   } else if (verb == "free") {

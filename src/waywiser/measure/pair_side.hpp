@@ -10,11 +10,11 @@ namespace waywiser {
 // their roles: the initiator owns sources and measures, the peer owns destinations.
 class PairSide {
  public:
-  PairSide(Platform& platform, Role role, PeerChannel& channel, FlagPage& flags)
+  PairSide(Platform& platform, Role role, PeerChannel& channel, Flags& flags)
       : platform_(platform), role_(role), channel_(channel), flags_(flags) {}
 
-  // {"do": "open" | "close" | "buffers" | "free" | "run" | "first_use", ...}. Returns what was measured, if anything.
-  // Throws invalid_input for a command that is none.
+  // {"do": "why_unavailable" | "open" | "close" | "buffers" | "free" | "run" | "first_use", ...}. Returns what was
+  // measured, if anything. Throws invalid_input for a command that is none.
   Json perform(const Json& command, Deadline deadline);
 
  private:
@@ -25,7 +25,7 @@ class PairSide {
   Platform& platform_;
   Role role_;
   PeerChannel& channel_;
-  FlagPage& flags_;
+  Flags& flags_;
   std::map<std::string, PairBuffers> buffers_;              // by buffers_key
   std::map<std::string, std::unique_ptr<PairRoad>> roads_;  // by road_key
 };

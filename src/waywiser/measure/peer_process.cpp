@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
@@ -24,7 +25,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string name = name_part(*entry);
     const bool changed = std::ranges::any_of(changes, [&](const auto& change) { return name_part(change) == name; });
-    if (!changed) entries.emplace_back(*entry);
+    if (!changed && !tells_of_a_job(name)) entries.emplace_back(*entry);
   }
   return entries;
 }
@@ -55,18 +56,21 @@ pid_t spawn(const std::string& program, std::vector<std::string> environment, in
 
 }  // namespace
 
+PeerProgram::PeerProgram(const std::filesystem::path& program, const Descriptor& line,
+                         const std::vector<std::string>& environment)
+    : id_(spawn(program.string(), environment_with(environment), line.number())) {}
+
+PeerProgram::~PeerProgram() {
+  ::kill(id_, SIGKILL);
+  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 PeerProcess::PeerProcess(const std::filesystem::path& program, const std::vector<std::string>& environment)
     : PeerProcess(program, environment, PeerChannel::socket_pair()) {}
 
 PeerProcess::PeerProcess(const std::filesystem::path& program, const std::vector<std::string>& environment,
                          std::pair<Descriptor, Descriptor> ends)
-    : channel_(std::move(ends.first)),
-      id_(spawn(program.string(), environment_with(environment), ends.second.number())) {}
-
-PeerProcess::~PeerProcess() {
-  ::kill(id_, SIGKILL);
-  while (::waitpid(id_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-}
+    : channel_(std::move(ends.first)), program_(program, ends.second, environment) {}
 
 }  // namespace waywiser

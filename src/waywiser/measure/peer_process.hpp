@@ -1,34 +1,45 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "waywiser/transport/peer_channel.hpp"
+#include "waywiser/measure/peer.hpp"
 
 namespace waywiser {
 
-// The second process of a two-process measurement: runs waywiser-peer, ends with this object or this process.
-class PeerProcess {
+// A running waywiser-peer, ends with this object. `line`: its control line. It sees nothing of the job that this
+// process may be a rank of. `environment`: NAME=value, in place of what this process has under these names. Throws
+// unavailable when the program cannot be started.
+class PeerProgram {
  public:
-  // `environment`: NAME=value, in place of what this process has under these names. Throws unavailable when the
-  // program cannot be started.
-  explicit PeerProcess(const std::filesystem::path& program, const std::vector<std::string>& environment = {});
-  PeerProcess(const PeerProcess&) = delete;
-  PeerProcess& operator=(const PeerProcess&) = delete;
-  ~PeerProcess();
+  PeerProgram(const std::filesystem::path& program, const Descriptor& line,
+              const std::vector<std::string>& environment = {});
+  PeerProgram(const PeerProgram&) = delete;
+  PeerProgram& operator=(const PeerProgram&) = delete;
+  ~PeerProgram();
 
-  PeerChannel& channel() noexcept { return channel_; }
   pid_t id() const noexcept { return id_; }
+
+ private:
+  pid_t id_ = -1;
+};
+
+// The second process of a two-process measurement.
+class PeerProcess : public Peer {
+ public:
+  // As PeerProgram.
+  explicit PeerProcess(const std::filesystem::path& program, const std::vector<std::string>& environment = {});
+
+  PeerChannel& channel() noexcept override { return channel_; }
+  pid_t id() const noexcept override { return program_.id(); }
 
  private:
   PeerProcess(const std::filesystem::path& program, const std::vector<std::string>& environment,
               std::pair<Descriptor, Descriptor> ends);
 
   PeerChannel channel_;
-  pid_t id_ = -1;
+  PeerProgram program_;
 };
 
 }  // namespace waywiser

@@ -1,8 +1,11 @@
 #include <unistd.h>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/flag_line.hpp"
+#include "waywiser/measure/flag_page.hpp"
 #include "waywiser/measure/pair_side.hpp"
 #include "waywiser/measure/platform_choice.hpp"
+#include "waywiser/measure/this_side.hpp"
 
 namespace waywiser {
 namespace {
@@ -42,17 +45,23 @@ class Service {
 
  private:
   Json begin(const Json& command, std::vector<Descriptor>& descriptors) {
-    if (descriptors.size() != 1 || require_string(command, "do", what) != "begin")
+    const std::string verb = require_string(command, "do", what);
+    if (verb != "begin_between_machines" && (descriptors.size() != 1 || verb != "begin"))
       throw Error(ErrorKind::invalid_input, std::string(what) + ": the first one must be 'begin' with a shared page");
     platform_ = open_platform(platform_choice_from_json(require(command, "platform", what), what));
-    flags_.emplace(Role::peer, std::move(descriptors.front()), channel_);
+    if (verb == "begin")
+      flags_ = std::make_unique<FlagPage>(Role::peer, std::move(descriptors.front()), channel_);
+    else
+      flags_ = std::make_unique<FlagLine>(channel_);
     side_.emplace(*platform_, Role::peer, channel_, *flags_);
-    return {{"process", ::getpid()}};
+    Json answer{{"process", ::getpid()}};
+    if (verb != "begin") answer["side"] = to_json(this_side(*platform_));
+    return answer;
   }
 
   PeerChannel& channel_;
   std::unique_ptr<Platform> platform_;
-  std::optional<FlagPage> flags_;
+  std::unique_ptr<Flags> flags_;
   std::optional<PairSide> side_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/flag_line.hpp"
+#include "waywiser/measure/flag_page.hpp"
 #include "waywiser/transport/ucx/ucx_library.hpp"
 
 namespace waywiser {
@@ -34,14 +36,15 @@ std::vector<std::string> peer_environment() {
 
 // A running peer and what is open in both processes.
 struct TwoProcessMeter::Session {
-  Session(Platform& platform, const std::filesystem::path& program)
-      : process(program, peer_environment()),
-        flags(Role::initiator, Descriptor(), process.channel()),
-        side(platform, Role::initiator, process.channel(), flags) {}
+  Session(Platform& platform, std::unique_ptr<Peer> answering, std::unique_ptr<Flags> shared)
+      : peer(std::move(answering)),
+        flags(std::move(shared)),
+        side(platform, Role::initiator, peer->channel(), *flags) {}
 
-  PeerProcess process;
-  FlagPage flags;
+  std::unique_ptr<Peer> peer;
+  std::unique_ptr<Flags> flags;
   PairSide side;
+  NetworkSide other;                     // between machines
   std::map<std::string, Bytes> buffers;  // capacity by buffers_key
   std::map<std::string, Bytes> next;     // the slot whose turn it is, by buffers_key
   std::list<std::string> roads;          // road_key, the last used at the end
@@ -55,23 +58,49 @@ TwoProcessMeter::TwoProcessMeter(Platform& platform, PlatformChoice choice, std:
       limit_(std::move(limit)),
       patience_(patience) {}
 
+TwoProcessMeter::TwoProcessMeter(Platform& platform, PlatformChoice choice, Connect connect, Seconds patience)
+    : platform_(platform), choice_(std::move(choice)), connect_(std::move(connect)), patience_(patience) {}
+
 TwoProcessMeter::~TwoProcessMeter() = default;
 
-pid_t TwoProcessMeter::peer() const noexcept { return session_ ? session_->process.id() : -1; }
+pid_t TwoProcessMeter::peer() const noexcept { return session_ ? session_->peer->id() : -1; }
+
+std::unique_ptr<TwoProcessMeter::Session> TwoProcessMeter::open_session() const {
+  if (between_machines()) {
+    auto peer = std::make_unique<DistantPeer>(connect_());
+    auto flags = std::make_unique<FlagLine>(peer->channel());
+    return std::make_unique<Session>(platform_, std::move(peer), std::move(flags));
+  }
+  auto peer = std::make_unique<PeerProcess>(program_, peer_environment());
+  auto flags = std::make_unique<FlagPage>(Role::initiator, Descriptor(), peer->channel());
+  return std::make_unique<Session>(platform_, std::move(peer), std::move(flags));
+}
 
 void TwoProcessMeter::begin() {
-  if (session_ && !session_->process.channel().peer_ended()) return;
+  if (session_ && !session_->peer->channel().peer_ended()) return;
   session_.reset();
-  auto fresh = std::make_unique<Session>(platform_, program_);
-  PeerChannel& channel = fresh->process.channel();
+  auto fresh = open_session();
+  PeerChannel& channel = fresh->peer->channel();
   const Deadline deadline = Deadline::in(start_patience);
-  channel.send({{"do", "begin"}, {"seconds", start_patience}, {"platform", to_json(choice_)}}, deadline,
-               {fresh->flags.descriptor()});
+  std::vector<int> shared;
+  if (const auto* page = dynamic_cast<const FlagPage*>(fresh->flags.get())) shared.push_back(page->descriptor());
+  channel.send({{"do", shared.empty() ? "begin_between_machines" : "begin"},
+                {"seconds", start_patience},
+                {"platform", to_json(choice_)}},
+               deadline, shared);
   const Json answer = channel.receive(deadline).first;
   if (answer.contains("error"))
     throw Error(ErrorKind::unavailable,
                 "the peer process cannot begin: " + require_string(answer, "error", answer_name));
+  if (between_machines())
+    fresh->other =
+        network_side_from_json(require(require(answer, "answer", answer_name), "side", answer_name), answer_name);
   session_ = std::move(fresh);
+}
+
+NetworkSide TwoProcessMeter::other_side() {
+  begin();
+  return session_->other;
 }
 
 // Replaces a peer after every failure: it may be anywhere in a transfer. What it said last explains the most.
@@ -79,9 +108,9 @@ void TwoProcessMeter::fail(const Error& problem, const std::string& doing) {
   std::string message = problem.what();
   ErrorKind kind = problem.kind();
   try {
-    const Deadline soon = Deadline::in(session_ && session_->process.channel().peer_ended() ? 0.2 : 0.0);
+    const Deadline soon = Deadline::in(session_ && session_->peer->channel().peer_ended() ? 0.2 : 0.0);
     while (session_) {
-      const Json last = session_->process.channel().receive(soon).first;
+      const Json last = session_->peer->channel().receive(soon).first;
       if (!last.contains("error")) continue;
       message = "in the peer process: " + require_string(last, "error", answer_name);
       kind = static_cast<ErrorKind>(require_integer(last, "kind", answer_name, 0, 6));
@@ -105,7 +134,7 @@ auto TwoProcessMeter::attempt(const std::string& what, Work work) {
 
 Json TwoProcessMeter::command(const Json& body, Seconds seconds) {
   Session& both = *session_;
-  PeerChannel& channel = both.process.channel();
+  PeerChannel& channel = both.peer->channel();
   const Deadline deadline = Deadline::in(seconds);
   Json message = body;
   message["seconds"] = seconds;
@@ -165,15 +194,20 @@ TwoProcessMeter::Both TwoProcessMeter::run(const Path& path, PairRun run) {
 
 std::optional<std::string> TwoProcessMeter::why_unavailable(const Path& path) {
   if (path.processes != 2) return "a path within one process";
-  for (const Path& way : {path, reversed(path)})
-    if (auto why = waywiser::why_unavailable(way, {platform_})) return why;
-  return {};
+  if (auto why = waywiser::why_unavailable(path, {platform_})) return why;
+  if (!between_machines()) return waywiser::why_unavailable(reversed(path), {platform_});
+  const Json there = attempt("asking for " + label(path), [&] {
+    return command({{"do", "why_unavailable"}, {"path", to_json(path)}}, patience_)["theirs"];
+  });
+  const Json& why = require(there, "why", answer_name);
+  return why.is_string() ? std::optional("on the other machine: " + why.get<std::string>()) : std::nullopt;
 }
 
 // Each process holds what it sends and what it gets.
 Bytes TwoProcessMeter::largest(const Path& path) const {
   const Bytes buffers = path.source == path.destination ? 4 : 2;
-  const Bytes free = std::min(platform_.free_memory(path.source), platform_.free_memory(path.destination));
+  Bytes free = platform_.free_memory(path.source);
+  if (!between_machines()) free = std::min(free, platform_.free_memory(path.destination));
   return std::min(largest_transfer, free / 2 / buffers);
 }
 

@@ -10,6 +10,7 @@
 #include "waywiser/measure/pair_side.hpp"
 #include "waywiser/measure/peer_process.hpp"
 #include "waywiser/measure/platform_choice.hpp"
+#include "waywiser/topology/network_side.hpp"
 
 namespace waywiser {
 
@@ -21,6 +22,9 @@ class TwoProcessMeter : public Meter {
   // `platform` must be what `choice` says. `patience`: how long a step may take beyond the time its bytes need.
   TwoProcessMeter(Platform& platform, PlatformChoice choice, std::filesystem::path peer_program, LimitOf limit = {},
                   Seconds patience = 20);
+  // Between two machines: `connect` gives a new control line to the other one each time.
+  using Connect = std::function<Descriptor()>;
+  TwoProcessMeter(Platform& platform, PlatformChoice choice, Connect connect, Seconds patience = 20);
   ~TwoProcessMeter() override;
 
   bool simulated() const override { return choice_.backend == "virtual_gpu"; }
@@ -31,6 +35,9 @@ class TwoProcessMeter : public Meter {
   Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) override;
   Seconds first_use(const Path& path) override;
 
+  // The machine at the other end. Throws what connecting throws.
+  NetworkSide other_side();
+
   // The peer of the moment; -1 when there is none.
   pid_t peer() const noexcept;
 
@@ -40,6 +47,8 @@ class TwoProcessMeter : public Meter {
     PairResult mine, theirs;
   };
 
+  bool between_machines() const { return static_cast<bool>(connect_); }
+  std::unique_ptr<Session> open_session() const;
   void begin();  // a peer to work with; only between cases, for a new one has nothing open
   Json command(const Json& body, Seconds seconds);
   Both run(const Path& path, PairRun run);
@@ -52,6 +61,7 @@ class TwoProcessMeter : public Meter {
   Platform& platform_;
   PlatformChoice choice_;
   std::filesystem::path program_;
+  Connect connect_;
   LimitOf limit_;
   Seconds patience_;
   std::uint64_t seed_ = 1;

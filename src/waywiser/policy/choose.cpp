@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/other_machine.hpp"
 #include "waywiser/policy/choose_collectives.hpp"
 #include "waywiser/transport/transport.hpp"
 
@@ -110,7 +111,8 @@ void add_rows(Plan& plan, const Profile& profile, const PairClass& pair_class, O
 }  // namespace
 
 Plan choose(const Profile& profile, const MechanismOrder& order, const Hysteresis& hysteresis) {
-  Plan plan{profile.fingerprint, profile.machine, profile.backend, profile.simulated, {}, {}};
+  Plan plan{profile.fingerprint,       profile.machine, profile.backend, profile.simulated, {}, {},
+            other_fingerprint(profile)};
   for (const PairClass& pair_class : profile.classes)
     for (const Operation operation : operations) add_rows(plan, profile, pair_class, operation, order, hysteresis);
   plan.collectives = choose_collectives(profile, hysteresis);

@@ -14,7 +14,7 @@ constexpr int largest_index = 4095;
 constexpr int most_places = 256;
 constexpr std::size_t kinds_of_use = 8;  // 1 or 2 processes, 4 operations
 
-std::size_t kind_of(Place place) noexcept { return place.is_gpu() ? 1 : 0; }
+std::size_t kind_of(Place place) noexcept { return (place.is_gpu() ? 1 : 0) + (place.other_machine ? 2 : 0); }
 
 }  // namespace
 

@@ -42,7 +42,8 @@ class Chooser {
   static Table make_table(std::vector<const PlanRow*> rows);
 
   Plan plan_;
-  std::array<std::vector<int>, 2> numbers_;  // of hosts and GPUs: index to row of the square table, -1 when not there
+  // Of hosts and GPUs, here and there: index to row of the square table, -1 when not there.
+  std::array<std::vector<int>, 4> numbers_;
   int places_ = 0;
   std::vector<std::int32_t> slots_;  // table of each (pair, processes, operation), -1 for none
   std::vector<Table> tables_;

@@ -118,6 +118,7 @@ Json to_json(const Plan& plan) {
              {"machine", plan.machine},
              {"backend", plan.backend},
              {"simulated", plan.simulated},
+             {"other", plan.other},
              {"rows", rows}};
   for (const CollectiveRow& row : plan.collectives) value["collectives"].push_back(to_json(row));
   return value;
@@ -130,6 +131,7 @@ Plan plan_from_json(const Json& value, std::string_view what) {
   plan.machine = text_field(value, "machine", what);
   plan.backend = text_field(value, "backend", what);
   plan.simulated = bool_field(value, "simulated", what);
+  if (value.contains("other")) plan.other = text_field(value, "other", what);
   for (const Json& entry : list_field(value, "rows", what, most_rows))
     plan.rows.push_back(row_from_json(entry, std::string(what) + ": rows[" + std::to_string(plan.rows.size()) + "]"));
   if (!value.contains("collectives")) return plan;

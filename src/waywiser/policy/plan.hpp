@@ -46,6 +46,7 @@ struct Plan {
   bool simulated = false;
   std::vector<PlanRow> rows;
   std::vector<CollectiveRow> collectives;  // older files have none
+  std::string other = {};  // fingerprint of the machine that "other:" places are of; empty: there are none
 };
 
 Json to_json(const Plan& plan);

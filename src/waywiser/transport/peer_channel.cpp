@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t magic = 0x43505757;  // "WWPC"
 
-// Both ends run on one machine: native byte order.
+// Both ends are of one kind of machine: native byte order.
 struct Header {
   std::uint32_t magic = waywiser::magic;
   std::uint32_t length = 0;
@@ -162,6 +162,11 @@ std::pair<Json, std::vector<Descriptor>> PeerChannel::receive(Deadline deadline)
 Json PeerChannel::exchange(const Json& mine, Deadline deadline) {
   send(mine, deadline);
   return receive(deadline).first;
+}
+
+bool PeerChannel::readable(Deadline deadline) const noexcept {
+  pollfd entry{socket_.number(), POLLIN, 0};
+  return ::poll(&entry, 1, static_cast<int>(std::ceil(std::min(deadline.left() * 1e3, 1e6)))) > 0;
 }
 
 bool PeerChannel::peer_ended() const noexcept {

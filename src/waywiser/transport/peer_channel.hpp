@@ -11,8 +11,9 @@
 
 namespace waywiser {
 
-// The control line between the two processes of a two-process path: small JSON messages with file descriptors
-// attached, over a Unix socket pair. Not for data. Bounded messages (1 MiB, 8 descriptors), every wait with a deadline.
+// The control line between the two processes of a two-process path: small JSON messages over a Unix socket pair, with
+// file descriptors attached, or between two machines over TCP. Not for data. Bounded messages (1 MiB, 8 descriptors),
+// every wait with a deadline.
 class PeerChannel {
  public:
   static constexpr Bytes largest_message = 1 << 20;
@@ -28,6 +29,8 @@ class PeerChannel {
   // Both sides call it: each gets what the other gave.
   Json exchange(const Json& mine, Deadline deadline);
 
+  // Whether something has come, or the peer has gone; waits for it until the deadline.
+  bool readable(Deadline deadline = Deadline::in(0)) const noexcept;
   // Looks without waiting. Messages that it sent before it ended can still be received.
   bool peer_ended() const noexcept;
 

@@ -59,9 +59,12 @@ Reason relayed(const Transfer& transfer) {
   return one_node(transfer);
 }
 
+// ib and roce stand for whichever of rc, dc and ud UCX takes there.
+constexpr std::array<std::string_view, 6> between_machines{"ib", "roce", "rc", "dc", "ud", "network-tcp"};
+
 Reason with_ucx(const Transfer& transfer) {
   const std::string_view transports = transfer.path.parameter("transports");
-  const bool network = transports == "ib" || transports == "roce" || transports == "network-tcp";
+  const bool network = std::ranges::count(between_machines, transports) != 0;
   if (transfer.remote() != network)
     return std::string(transports) + (network ? " is between machines" : " is within one machine");
   if (!network && transfer.path.processes != 2) return "between two processes only";

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
-namespace waywiser {
+#include "waywiser/path/network_families.hpp"
 
-std::span<const UcxRoad> ucx_roads() {
+namespace waywiser {
+namespace {
+
+const std::vector<UcxRoad>& within_a_machine() {
   using enum UcxRoad::Memory;
   // cma and cuda_* cannot carry UCX's own messages, so posix does.
-  static constexpr UcxRoad rows[] = {
+  static const std::vector<UcxRoad> rows{
       {"posix", "posix", "", host},
       {"sysv", "sysv", "", host},
       {"cma", "posix,cma", "", host},
@@ -18,10 +21,35 @@ std::span<const UcxRoad> ucx_roads() {
   return rows;
 }
 
-const UcxRoad* find_ucx_road(std::string_view name) {
-  const auto rows = ucx_roads();
-  const auto found = std::ranges::find(rows, name, &UcxRoad::name);
-  return found == rows.end() ? nullptr : &*found;
+bool on(const Path& path, std::string_view name) { return path.has(name) && path.parameter(name) == "on"; }
+
+std::vector<UcxRoad> between_machines(const Path& path) {
+  const std::string wanted(path.parameter("transports"));
+  if (wanted != "rc" && wanted != "dc" && wanted != "ud" && wanted != "network-tcp") return {};
+  UcxRoad road;
+  road.name = wanted == "network-tcp" ? "tcp" : wanted;
+  road.transports = road.name;
+  road.between_machines = true;
+  road.memory = UcxRoad::Memory::any;
+  const bool gpu = path.source.is_gpu() || path.destination.is_gpu();
+  if (gpu) road.transports += on(path, "gdrcopy") ? ",cuda_copy,gdr_copy" : ",cuda_copy";
+  if (path.has("gdr")) road.settings.emplace_back("IB_GPU_DIRECT_RDMA", on(path, "gdr") ? "yes" : "no");
+  if (!path.has("device")) return {road};
+  std::vector<UcxRoad> rails;
+  for (const std::string& device : devices_here(path.parameter("device"))) {
+    road.devices = device;
+    rails.push_back(road);
+  }
+  return rails;
+}
+
+}  // namespace
+
+std::vector<UcxRoad> ucx_rails(const Path& path) {
+  if (path.source.other_machine != path.destination.other_machine) return between_machines(path);
+  const auto found = std::ranges::find(within_a_machine(), path.parameter("transports"), &UcxRoad::name);
+  if (found == within_a_machine().end()) return {};
+  return {*found};
 }
 
 }  // namespace waywiser

@@ -1,20 +1,25 @@
 #pragma once
 
-#include <span>
-#include <string_view>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waywiser/path/path.hpp"
 
 namespace waywiser {
 
-// What the parameter transports=NAME means to UCX.
+// What the parameters of a path mean to UCX.
 struct UcxRoad {
-  std::string_view name;        // also the transport of UCX that must be there and carry the large messages
-  std::string_view transports;  // UCX_TLS: with those that NAME needs beside it, for small messages or to connect
-  std::string_view devices;     // UCX_NET_DEVICES; empty for all
-  enum class Memory { host, gpu_pair, any_gpu } memory;
+  std::string name;        // the transport of UCX that must be there and carry the large messages
+  std::string transports;  // UCX_TLS: with those that it needs beside it, for small messages or to connect
+  std::string devices;     // UCX_NET_DEVICES; empty for all
+  enum class Memory { host, gpu_pair, any_gpu, any } memory = Memory::host;
+  bool between_machines = false;
+  std::vector<std::pair<std::string, std::string>> settings = {};  // further variables of UCX, without UCX_
 };
 
-std::span<const UcxRoad> ucx_roads();
-// nullptr when there is no such road.
-const UcxRoad* find_ucx_road(std::string_view name);
+// One for each rail; none when there is no such road.
+std::vector<UcxRoad> ucx_rails(const Path& path);
 
 }  // namespace waywiser

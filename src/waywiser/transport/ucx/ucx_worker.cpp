@@ -1,5 +1,6 @@
 #include "waywiser/transport/ucx/ucx_worker.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "waywiser/base/environment.hpp"
@@ -66,31 +67,41 @@ void check_ucx(ucs_status_t status, const std::string& what) {
     throw Error(ErrorKind::device, "UCX cannot " + what + ": " + ucx_library().functions().status_string(status));
 }
 
-ucs_status_t UcxContext::open(const std::string& transports, const std::string& devices, Owner& owner) {
+ucs_status_t UcxContext::open(const UcxRoad& road, Owner& owner) {
   const Configuration configuration = read_configuration();
   const UcxFunctions& ucx = ucx_library().functions();
-  check_ucx(ucx.config_modify(configuration.get(), "TLS", transports.c_str()), "take TLS=" + transports);
-  check_ucx(ucx.config_modify(configuration.get(), "NET_DEVICES", devices.empty() ? "all" : devices.c_str()),
-            "take " + devices);
+  const auto set = [&](const std::string& name, const std::string& value) {
+    check_ucx(ucx.config_modify(configuration.get(), name.c_str(), value.c_str()), "take " + name + "=" + value);
+  };
+  set("TLS", road.transports);
+  set("NET_DEVICES", road.devices.empty() ? "all" : road.devices);
+  for (const auto& [name, value] : road.settings) set(name, value);
   return open_with(configuration.get(), UCP_FEATURE_TAG, 1, owner);
 }
 
-UcxContext::UcxContext(std::size_t endpoints) {
+UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
   const Configuration configuration = read_configuration();
   copy_middle_sizes(configuration.get());
+  const bool by_user = std::ranges::any_of(settings, [](const auto& setting) {
+    return environment("UCX_" + setting.first) || environment("WAYWISER_UCX_" + setting.first);
+  });
+  for (const auto& [name, value] : settings)
+    if (!by_user)
+      check_ucx(ucx_library().functions().config_modify(configuration.get(), name.c_str(), value.c_str()),
+                "take " + name + "=" + value);
   check_ucx(open_with(configuration.get(), UCP_FEATURE_TAG | UCP_FEATURE_RMA, endpoints, context_),
             "open its transports");
 }
 
-UcxContext::UcxContext(const std::string& transports, const std::string& devices) {
+UcxContext::UcxContext(const UcxRoad& road) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
-  check_ucx(open(transports, devices, context_), "open transports " + transports);
+  check_ucx(open(road, context_), "open transports " + road.transports);
 }
 
-ucs_status_t UcxContext::try_transports(const std::string& transports, const std::string& devices) {
+ucs_status_t UcxContext::try_road(const UcxRoad& road) {
   Owner context;
-  return open(transports, devices, context);
+  return open(road, context);
 }
 
 UcxWorker::UcxWorker(const UcxContext& context) {
@@ -101,6 +112,7 @@ UcxWorker::UcxWorker(const UcxContext& context) {
 }
 
 UcxWorker::~UcxWorker() {
+  if (worker_ == nullptr) return;
   close_endpoint();
   ucx_library().functions().worker_destroy(worker_);
 }
@@ -127,10 +139,15 @@ std::vector<std::uint8_t> UcxWorker::address() const {
   return bytes;
 }
 
-void UcxWorker::connect(const std::vector<std::uint8_t>& address) {
+void UcxWorker::connect(const std::vector<std::uint8_t>& address, bool watched) {
   ucp_ep_params_t parameters{};
   parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
   parameters.address = reinterpret_cast<const ucp_address_t*>(address.data());
+  if (watched) {
+    parameters.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    parameters.err_handler.cb = [](void*, ucp_ep_h, ucs_status_t) {};  // what is under way fails with the reason
+  }
   check_ucx(ucx_library().functions().ep_create(worker_, &parameters, &endpoint_), "connect to the peer process");
 }
 

@@ -7,6 +7,7 @@
 
 #include "waywiser/device/region.hpp"
 #include "waywiser/transport/ucx/ucx_library.hpp"
+#include "waywiser/transport/ucx/ucx_roads.hpp"
 
 namespace waywiser {
 
@@ -16,13 +17,14 @@ void check_ucx(ucs_status_t status, const std::string& what);
 // A UCX context that knows the given transports and network devices only.
 class UcxContext {
  public:
-  // `transports` as in UCX_TLS; `devices` as in UCX_NET_DEVICES, empty for all. Throws unavailable or device.
-  UcxContext(const std::string& transports, const std::string& devices);
+  // Throws unavailable or device.
+  explicit UcxContext(const UcxRoad& road);
   // For a group of `endpoints` ranks: messages and one-sided access, by whatever UCX finds best and its variables
-  // allow.
-  explicit UcxContext(std::size_t endpoints);
+  // allow. `settings` of variables, without UCX_, hold where the user has set none of them.
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  explicit UcxContext(std::size_t endpoints, const Settings& settings = {});
   // Nothing: the context can be made.
-  static ucs_status_t try_transports(const std::string& transports, const std::string& devices);
+  static ucs_status_t try_road(const UcxRoad& road);
 
   ucp_context_h get() const noexcept { return context_.get(); }
   // Left to the end of the process, as a worker of it cannot be destroyed.
@@ -33,7 +35,7 @@ class UcxContext {
     void operator()(ucp_context_h context) const { ucx_library().functions().cleanup(context); }
   };
   using Owner = std::unique_ptr<ucp_context, Cleanup>;
-  static ucs_status_t open(const std::string& transports, const std::string& devices, Owner& owner);
+  static ucs_status_t open(const UcxRoad& road, Owner& owner);
   Owner context_;
 };
 
@@ -50,7 +52,8 @@ class UcxWorker {
   UcxWorker& operator=(const UcxWorker&) = delete;
 
   std::vector<std::uint8_t> address() const;
-  void connect(const std::vector<std::uint8_t>& address);
+  // `watched`: UCX looks after the connection and fails what is under way when it breaks.
+  void connect(const std::vector<std::uint8_t>& address, bool watched);
   // Names of the transports that the endpoint uses ("posix"); empty when this UCX cannot tell.
   std::vector<std::string> transports() const;
 
@@ -62,6 +65,8 @@ class UcxWorker {
   void cancel(UcxRequest request) { ucx_library().functions().request_cancel(worker_, request); }
   // The peer is gone: do not wait for it when closing.
   void abandon() noexcept { abandoned_ = true; }
+  // Left to the end of the process: UCX 1.13 cannot give up connections that it watches.
+  void leave() noexcept { worker_ = nullptr; }
 
  private:
   void close_endpoint() noexcept;

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "waywiser/comm/rendezvous.hpp"
+
+namespace waywiser {
+
+// A connection between the two ranks of a job, each on its own machine, that both have proved to know the secret on.
+struct MachineLine {
+  Introduction other;
+  bool same_machine = false;
+  Descriptor socket;
+};
+
+// Both ranks call it, as often as they need a fresh line. Throws invalid_input for a job of more than two ranks, and
+// what meet() throws.
+MachineLine meet_other_machine(const Launch& launch, Deadline deadline);
+
+}  // namespace waywiser

@@ -1,0 +1,66 @@
+#include "waywiser/path/network_families.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/measure/pair_buffers.hpp"
+#include "waywiser/transport/ucx/ucx_roads.hpp"
+
+namespace waywiser {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Place there = seen_from_other(host(0));
+const NetworkDevice eth{"eth0", false, {"10.0.0.0/24"}}, ens{"ens5", false, {"10.0.0.0/24"}};
+const NetworkDevice second{"eth1", false, {"10.0.1.0/24"}}, card{"mlx5_0:1", true, {"10.0.0.0/24"}};
+
+Names labels(const std::vector<Family>& families) {
+  Names found;
+  for (const Family& family : families) found.push_back(label(family.base));
+  return found;
+}
+
+TEST(NetworkFamilies, DevicesInOneNetworkAreJoinedAndMissingOnesHaveAPathToBeRefused) {
+  const NetworkSide here{"a", "1", 0, {eth, second}}, other{"b", "2", 0, {second, ens}};
+  EXPECT_EQ(labels(network_families(here, other, host(0), there)),
+            (Names{"ucx(transports=rc)", "ucx(transports=dc)", "ucx(transports=ud)",
+                   "ucx(device=eth0/ens5,transports=network-tcp)", "ucx(device=eth1,transports=network-tcp)",
+                   "ucx(device=eth0/ens5+eth1,transports=network-tcp)"}));
+}
+
+TEST(NetworkFamilies, GpuMemoryHasFourSettingsOfRdmaAndTwoOfTcp) {
+  const NetworkSide side{"a", "1", 1, {eth, card}};
+  const auto families = network_families(side, side, gpu(0), seen_from_other(gpu(0)));
+  EXPECT_EQ(std::ranges::count_if(families,
+                                  [](const Family& family) { return family.base.parameters.at("transports") == "rc"; }),
+            4);
+  EXPECT_EQ(families.size(), 3u * 4 + 2);
+  const UcxRoad road = ucx_rails(families[1].base).at(0);
+  EXPECT_EQ(road.transports, "rc,cuda_copy,gdr_copy");
+  EXPECT_EQ(road.devices, "mlx5_0:1");
+  EXPECT_EQ(road.settings, (decltype(road.settings){{"IB_GPU_DIRECT_RDMA", "no"}}));
+}
+
+TEST(NetworkFamilies, TheOtherEndTurnsThePathRound) {
+  const Path path{"ucx", host(0), there, 2, {{"transports", "network-tcp"}, {"device", "a/b+c"}, {"share", "75+25"}}};
+  const Path back = outgoing_path(path, Role::peer);
+  EXPECT_EQ(pair_text(back), "host0>>other:host0");
+  EXPECT_EQ(label(back), "ucx(device=b/a+c,share=75+25,transports=network-tcp)");
+  EXPECT_EQ(ucx_rails(back).at(0).devices, "b");
+  EXPECT_EQ(ucx_rails(back).at(1).devices, "c");
+}
+
+TEST(NetworkSide, ReadsBackAndRefusesWhatIsNone) {
+  const NetworkSide side = network_side_from_json(to_json({"a", "1", 2, {eth, card}}), "side");
+  EXPECT_EQ(side.gpus, 2);
+  EXPECT_EQ(side.devices.at(1).name, "mlx5_0:1");
+  EXPECT_TRUE(side.devices.at(1).rdma);
+  EXPECT_THROW(network_side_from_json(Json::array(), "side"), Error);
+  EXPECT_THROW(network_side_from_json({{"machine", "a"}, {"fingerprint", "1"}, {"gpus", -1}}, "side"), Error);
+}
+
+}  // namespace
+}  // namespace waywiser

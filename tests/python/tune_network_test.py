@@ -1,0 +1,128 @@
+"""`waywiser tune` by two ranks on two "machines": the road between them is measured, chosen and used."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from two_machines import TwoMachines
+
+MAIN = "import sys; from waywiser.cli import main; sys.argv[0] = 'waywiser'; main()"
+PAIR = ["host0", "other:host0"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WAYWISER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def machines() -> Iterator[TwoMachines]:
+    made = TwoMachines()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def two_links() -> Iterator[TwoMachines]:
+    made = TwoMachines(links=2)
+    yield made
+    made.close()
+
+
+def tune(machines: TwoMachines, folder: Path) -> dict[str, Any]:
+    """The profile."""
+    words = ["-c", MAIN, "tune", "--quick", "--budget", "10", "--output", str(folder)]
+    first, second = (machines.start(rank, 2, words) for rank in range(2))
+    out, err = first.communicate(timeout=200)
+    assert first.returncode == 0, err + out
+    out, err = second.communicate(timeout=30)
+    assert second.returncode == 0, err
+    assert "rank 1 has taken part" in err
+    return json.loads((folder / "profile.json").read_text())
+
+
+def between(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of series or paths, those to the other machine."""
+    return [one for one in entries if one.get("path", one)["destination"] == PAIR[1]]
+
+
+def test_the_road_between_two_machines(machines: TwoMachines, folder: Path) -> None:
+    profile = tune(machines, folder)
+    series = between(profile["series"])
+    assert "latency" in {one["operation"] for one in series}
+    here, there = machines.links[0]
+    assert series[0]["path"]["parameters"] == {"device": f"{here}/{there}", "transports": "network-tcp"}
+    most = max(point["bytes"] for one in series for point in one["points"])
+    assert machines.bytes_over_the_link() > 2 * most
+    assert {one["parameters"]["transports"] for one in between(profile["unavailable"])} == {"rc", "dc", "ud"}
+    assert all(len(one["reason"]) > 20 for one in between(profile["unavailable"]))
+
+    plan = json.loads((folder / "plan.json").read_text())
+    assert plan["other"] == profile["state"]["other"]["fingerprint"]
+    assert PAIR in [pair for row in plan["rows"] for pair in row["pairs"]]
+    explain = [*PAIR, "64K", "--output", str(folder)]
+    answer = machines.start(0, 2, ["-c", MAIN, "explain", *explain]).communicate(timeout=60)
+    assert "network-tcp" in answer[0], answer
+    check_a_group_follows(machines, folder / "plan.json")
+
+
+def check_a_group_follows(machines: TwoMachines, plan: Path) -> None:
+    code = """
+import numpy as np, waywiser as ww
+group = ww.join()
+mine, theirs = np.full(3_000_000, group.rank, np.uint8), np.empty(3_000_000, np.uint8)
+group.sendrecv(mine, 1 - group.rank, theirs, 1 - group.rank)
+print(theirs.min(), theirs.max())
+"""
+    before = machines.bytes_over_the_link()
+    ranks: list[subprocess.Popen[str]] = [
+        machines.start(rank, 2, ["-c", code], WAYWISER_PLAN=str(plan)) for rank in range(2)
+    ]
+    for rank, process in enumerate(ranks):
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (0, f"{1 - rank} {1 - rank}\n"), err
+    assert machines.bytes_over_the_link() - before > 3_000_000
+
+
+def test_rank_1_ends_when_rank_0_is_killed(machines: TwoMachines, folder: Path) -> None:
+    code = "import time, waywiser._core as core; held = core.OtherMachine(); print('held', flush=True); time.sleep(100)"
+    first = machines.start(0, 2, ["-c", code])
+    second = machines.start(1, 2, ["-c", MAIN, "tune", "--output", str(folder)])
+    assert first.stdout is not None and first.stdout.readline() == "held\n"
+    first.kill()
+    out, err = second.communicate(timeout=30)
+    assert second.returncode != 0 and out == ""
+    assert len(err.splitlines()) == 1, err
+    assert "rank 0 on " in err and "has ended" in err
+    first.communicate()
+
+
+def test_large_messages_go_over_both_rails(two_links: TwoMachines) -> None:
+    options = {"operations": ["streaming"], "processes": [1], "min_bytes": 1 << 18, "max_bytes": 1 << 18}
+    options |= {"quick": True, "budget_seconds": 5}
+    code = f"""
+import waywiser._core as core
+from waywiser import stages
+if core.rank_and_size()[0] == 1:
+    core.serve_other_machine(stages.peer_program())
+else:
+    other = core.OtherMachine()
+    print(core.measure(core.discover(), {json.dumps(options)!r}, None, None, other))
+    other.dismiss()
+"""
+    first, second = (two_links.start(rank, 2, ["-c", code]) for rank in range(2))
+    out, err = first.communicate(timeout=100)
+    assert first.returncode == 0, err
+    assert second.wait(timeout=30) == 0
+    profile = json.loads(out)
+    paths = [one["path"]["parameters"] for one in between(profile["series"] + profile["searched"])]
+    rails = "+".join("/".join(link) for link in two_links.links)
+    assert any("share" in path for path in paths if path["device"] == rails)
+    assert not between(profile["rejected"])
+    assert all(two_links.bytes_over_the_link(link) > 10_000_000 for link in (0, 1))
