@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from two_machines import TwoMachines
+from two_machines import ROOT, TwoMachines
 
 MAIN = "import sys; from waywiser.cli import main; sys.argv[0] = 'waywiser'; main()"
 PAIR = ["host0", "other:host0"]
@@ -36,14 +38,15 @@ def two_links() -> Iterator[TwoMachines]:
 
 
 def tune(machines: TwoMachines, folder: Path) -> dict[str, Any]:
-    """The profile."""
-    words = ["-c", MAIN, "tune", "--quick", "--budget", "10", "--output", str(folder)]
-    first, second = (machines.start(rank, 2, words) for rank in range(2))
-    out, err = first.communicate(timeout=200)
-    assert first.returncode == 0, err + out
-    out, err = second.communicate(timeout=30)
-    assert second.returncode == 0, err
-    assert "rank 1 has taken part" in err
+    """The profile, as `waywiser run` has it measured on two hosts."""
+    hosts, ssh = machines.hosts_and_ssh(folder.parent)
+    ranks = [sys.executable, "-c", MAIN, "tune", "--quick", "--budget", "10", "--output", str(folder)]
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "run", "-n", "2", "--hosts", str(hosts), "--ssh", str(ssh), "--plain", *ranks],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "rank 1 has taken part" in done.stderr
     return json.loads((folder / "profile.json").read_text())
 
 

@@ -68,6 +68,17 @@ class TwoMachines:
     def cut(self) -> None:
         ip("-n", self.names[0], "link", "set", self.links[0][0], "down")
 
+    def hosts_and_ssh(self, folder: Path) -> tuple[Path, Path]:
+        """A file of hosts and a program in place of ssh, for `waywiser run`."""
+        hosts, ssh = folder / "hosts", folder / "ssh"
+        hosts.write_text("10.99.7.1\n10.99.7.2\n")
+        a, b = self.names
+        ssh.write_text(
+            f'#!/bin/sh\ncase $1 in 10.99.7.1) on={a};; *) on={b};; esac\nshift\nexec ip netns exec $on sh -c "$*"\n'
+        )
+        ssh.chmod(0o700)
+        return hosts, ssh
+
     def start(self, rank: int, size: int, words: list[str], **more: str) -> subprocess.Popen[str]:
         """Ranks of the lower half run on a, the others on b."""
         variables = {
