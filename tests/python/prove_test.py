@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from waywiser import _core, cli
-from waywiser.apply import benchmarks
+from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
 from waywiser.apply.evidence import keep_evidence
+from waywiser.apply.provable import split
 from waywiser.apply.prove import AGAIN, Variant, against, chance_faster, prove, proved
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
@@ -102,6 +103,31 @@ def test_winners_are_tried_together() -> None:
     assert len(result.settings) == 2
 
 
+def test_what_the_benchmark_fails_with_is_dropped_and_the_base_may_not_fail() -> None:
+    def benchmark(variables: Mapping[str, str]) -> benchmarks.Times:
+        if "OMPI_MCA_slow" in variables:
+            raise InputError("mpirun failed (1): no such component")
+        return made(variables)
+
+    made = Made()
+    proof = prove([[FAST], [SLOW]], benchmark, 7, BASE, quiet)
+    assert proof.kept == "fast" and proof.failed == {"slow": "mpirun failed (1): no such component"}
+    assert [one.name for one in proof.variants] == ["default", "fast", AGAIN]
+    (left,) = proved(Settings("abcd", "n", settings=(FAST, SLOW)), [[FAST], [SLOW]], proof).left_out
+    assert left.name == "OMPI_MCA_slow" and "the benchmark fails with it: mpirun failed" in left.why
+    with pytest.raises(InputError, match="no such component"):
+        prove([[FAST]], benchmark, 7, Variant("default", {"OMPI_MCA_slow": "1"}), quiet)
+
+
+def test_a_benchmark_on_one_node_decides_nothing_about_networks_and_mpi_nothing_about_gpus() -> None:
+    names = ("UCX_MAX_RNDV_RAILS", "UCX_CUDA_COPY_BW", "UCX_POSIX_BW")
+    groups = [[Setting("ucx", name, "1", "", "", name)] for name in names]
+    for library, gpus, wanted in (("openmpi", 4, names[2:]), ("ucx", 0, names[2:]), ("ucx", 4, names[1:])):
+        tried_, why = split(groups, library, gpus)
+        assert [group[0].name for group in tried_] == list(wanted), library
+        assert set(why) == set(names) - set(wanted) and "network" in why["UCX_MAX_RNDV_RAILS"]
+
+
 def test_evidence_keeps_every_round(tmp_path: Path) -> None:
     proof = against(BASE, Variant("fast", {"OMPI_MCA_fast": "1"}), Made(), 5, quiet)
     file = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], {"load": "0"})
@@ -118,12 +144,12 @@ def test_output_of_the_benchmarks() -> None:
     assert benchmarks.read_osu("ping-pong", osu, 2, (24,)) == {("ping-pong", 24): pytest.approx(0.53e-6)}
     assert benchmarks.read_osu("one way", "1536   3072.00\n", 2, (1536,)) == {("one way", 1536): pytest.approx(0.5e-6)}
     nccl = "# size count type redop root time\n 1048576 262144 float sum -1 28.7 36.5 54.8 0 27.9 37.5 56.3 0\n"
-    assert benchmarks.read_nccl(nccl) == {("all-reduce", 1048576): pytest.approx(28.7e-6)}
+    assert nccl_benchmarks.read_nccl_tests(nccl) == {("all-reduce", 1048576): pytest.approx(28.7e-6)}
     with pytest.raises(InputError, match="wrong results"):
-        benchmarks.read_nccl(nccl.replace("54.8 0", "54.8 17"))
+        nccl_benchmarks.read_nccl_tests(nccl.replace("54.8 0", "54.8 17"))
     for read in (
         benchmarks.read_mpi4py,
-        benchmarks.read_nccl,
+        nccl_benchmarks.read_nccl_tests,
         lambda text: benchmarks.read_osu("one way", text, 2, ()),
     ):
         with pytest.raises(InputError, match="no figures"):
@@ -135,8 +161,9 @@ def test_benchmarks_say_what_they_need(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(InputError, match="needs mpirun"):
         benchmarks.openmpi(2, (24,))
-    with pytest.raises(InputError, match="needs all_reduce_perf"):
-        benchmarks.nccl(2, (24,))
+    monkeypatch.setenv("WAYWISER_LIBUCP", str(tmp_path / "libucp.so.0"))
+    with pytest.raises(InputError, match="ucx_perftest is neither in PATH nor beside libucp"):
+        ucx_benchmark.ucx(0, (24,))
     (tmp_path / "mpirun").touch(0o755)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs mpi4py \(pip install mpi4py\) or the OSU"):
@@ -146,6 +173,7 @@ def test_benchmarks_say_what_they_need(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_variables_around_the_program_do_not_count() -> None:
     told = {"PATH": "/bin", "UCX_TLS": "tcp", "OMPI_MCA_pml": "ob1", "PMIX_RANK": "0", "NCCL_DEBUG": "INFO"}
     assert benchmarks.clean_environment(told) == {"PATH": "/bin"}
+    assert benchmarks.clean_environment({"NCCL_NVLS_ENABLE": "0"}) == {"NCCL_NVLS_ENABLE": "0"}
 
 
 def test_verify_keeps_what_won(

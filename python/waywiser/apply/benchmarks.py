@@ -17,22 +17,25 @@ from pathlib import Path
 from waywiser.apply.setting import Setting
 from waywiser.errors import InputError
 
-Times = dict[tuple[str, int], float]
+Case = tuple[str, int]  # test, bytes
+Times = dict[Case, float]
 Benchmark = Callable[[Mapping[str, str]], Times]
 # Three times a power of two: profiles are measured at powers of two.
 SIZES = (24, 1536, 12288, 98304, 786432, 6291456)
 _SECONDS = 180.0
 _OSU = {"ping-pong": "osu_latency", "one way": "osu_bw", "all-reduce": "osu_allreduce"}
 STEERING = ("UCX_", "OMPI_MCA_", "NCCL_", "MPIR_CVAR_")
+# Where NVLink multicast is switched off, that is for the whole machine's sake and no matter of speed.
+KEPT = ("NCCL_NVLS_ENABLE",)
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Without variables that steer the libraries, or that tell of a job around this program."""
     drop = (*STEERING, "OMPI_COMM_", "PMIX_", "PMI_", "ORTE_")
-    return {name: value for name, value in environment.items() if not name.startswith(drop)}
+    return {name: value for name, value in environment.items() if name in KEPT or not name.startswith(drop)}
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str], what: str) -> str:
+def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: str) -> str:
     """Standard output. Raises InputError when it fails or does not end; nothing it started is left running then."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         process = subprocess.Popen(
@@ -70,7 +73,7 @@ def openmpi(
     def launched(variables: Mapping[str, str], *program: str) -> str:
         told = [word for name in variables if not name.startswith("OMPI_") for word in ("-x", name)]
         command = [mpirun, "-n", str(ranks), *told, *program]
-        return _run(command, {**environment, **root, **variables}, f"mpirun {Path(program[0]).name}")
+        return run_benchmark(command, {**environment, **root, **variables}, f"mpirun {Path(program[0]).name}")
 
     def by_mpi4py(variables: Mapping[str, str]) -> Times:
         script = str(Path(__file__).with_name("mpi_benchmark.py"))
@@ -102,36 +105,6 @@ def read_osu(test: str, text: str, ranks: int, sizes: Sequence[int]) -> Times:
             found[test, int(size)] = int(size) / (float(value) * 1e6) if test == "one way" else float(value) * 1e-6
     if not found:
         raise InputError(f"{_OSU[test]} printed no figures")
-    return found
-
-
-def nccl(gpus: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ) -> Benchmark:
-    """Through nccl-tests. Raises InputError when they are missing."""
-    program = shutil.which("all_reduce_perf")
-    if not program:
-        raise InputError("verify --with nccl needs all_reduce_perf of nccl-tests in PATH")
-    if gpus < 2:
-        raise InputError("verify --with nccl needs two GPUs or more")
-
-    def run(variables: Mapping[str, str]) -> Times:
-        least, most = str(min(sizes)), str(max(sizes))
-        command = [program, "-b", least, "-e", most, "-f", "8", "-g", str(gpus), "-n", "50", "-w", "10"]
-        return read_nccl(_run(command, {**environment, **variables}, "all_reduce_perf"))
-
-    return run
-
-
-def read_nccl(text: str) -> Times:
-    """The table of all_reduce_perf: out-of-place time in microseconds; a wrong result is an error."""
-    found: Times = {}
-    for line in text.splitlines():
-        words = line.split()
-        if len(words) >= 9 and words[0].isdecimal() and words[2] == "float":
-            if words[8] not in ("0", "N/A"):
-                raise InputError(f"all_reduce_perf: {words[8]} wrong results at {words[0]} bytes")
-            found["all-reduce", int(words[0])] = float(words[5]) * 1e-6
-    if not found:
-        raise InputError("all_reduce_perf printed no figures")
     return found
 
 

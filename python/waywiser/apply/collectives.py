@@ -9,6 +9,7 @@ from pathlib import Path
 
 from waywiser.apply import benchmarks
 from waywiser.apply.algorithms import TEST, TUNING_SIZES, nccl_choices, openmpi_algorithms, openmpi_rules
+from waywiser.apply.nccl_benchmarks import nccl
 from waywiser.apply.prove import Tell
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.apply.store import file_of
@@ -54,7 +55,7 @@ def _nccl(settings_file: Path, gpus: int, tell: Tell) -> Iterator[Setting | Left
     if gpus < 2:
         return
     file = settings_file.with_suffix(".nccl-tuner.csv")
-    benchmark = benchmarks.nccl(gpus, TUNING_SIZES, benchmarks.clean_environment(os.environ))
+    benchmark, _ = nccl(gpus, TUNING_SIZES, benchmarks.clean_environment(os.environ), (TEST,))
     plugin = next(iter(installed(Root(), "libnccl-tuner-example")), "")
     found, text = nccl_choices(benchmark, gpus, _ROUNDS, file, plugin, tell)
     if text:

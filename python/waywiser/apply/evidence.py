@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from waywiser.apply.prove import Proof
 from waywiser.apply.setting import Settings
@@ -32,10 +33,29 @@ def evidence_json(settings: Settings, library: str, proofs: Sequence[Proof], sta
             for one in proof.variants
         ]
         verdicts = {name: {**vars(one), "wins": one.wins} for name, one in proof.verdicts.items()}
-        steps.append({"kept": proof.kept, "verdicts": verdicts, "variants": variants})
+        steps.append({"kept": proof.kept, "verdicts": verdicts, "failed": dict(proof.failed), "variants": variants})
     head = {"schema": SCHEMA, "version": VERSION, "created": now(), "fingerprint": settings.fingerprint}
     body = {"machine": settings.machine, "library": library, "versions": settings.versions, "state": state}
     return json.dumps({**head, **body, "steps": steps}, indent=1)
+
+
+def summary_json(settings: Settings, benchmark: str, proofs: Sequence[Proof]) -> str:
+    """The medians in seconds and the verdicts, for programs."""
+    steps = []
+    for proof in proofs:
+        rows = [
+            {
+                "test": test,
+                "bytes": size,
+                "seconds": {one.name: median(one.times((test, size))) for one in proof.variants},
+            }
+            for test, size in proof.cases
+        ]
+        verdicts = {name: {**vars(one), "wins": one.wins} for name, one in proof.verdicts.items()}
+        steps.append({"base": proof.base, "kept": proof.kept, "verdicts": verdicts, "failed": dict(proof.failed),
+                      "rows": rows})  # fmt: skip
+    kept = {one.name: one.value for one in settings.settings}
+    return json.dumps({"machine": settings.machine, "benchmark": benchmark, "steps": steps, "settings": kept}, indent=1)
 
 
 def keep_evidence(

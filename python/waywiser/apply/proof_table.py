@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import median
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from waywiser.apply.prove import Proof
+from waywiser.apply.prove import Proof, Variant
 from waywiser.report.terminal import add, print_result, table
 from waywiser.units import format_bytes, format_rate, format_seconds
 
 _MOST_COLUMNS = 5
+_LONGEST_HEAD = 16  # characters; longer names are in the lines below the table
 
 
 def print_proof(title: str, proof: Proof) -> None:
@@ -19,7 +21,8 @@ def print_proof(title: str, proof: Proof) -> None:
     shown = proof.variants[:_MOST_COLUMNS]
     if shown[-1] is not proof.variants[-1]:
         shown = (*shown[:-1], proof.variants[-1])
-    made = table("test", ">size", *(f">{one.name}" for one in shown), title=title)
+    heads = _heads(shown)
+    made = table("test", ">size", *(f">{heads[one.name]}" for one in shown), title=title)
     last = ""
     for test, size in proof.cases:
         middles = [median(one.times((test, size))) for one in shown]
@@ -28,13 +31,21 @@ def print_proof(title: str, proof: Proof) -> None:
         last = test
     parts: list[RenderableType] = [made, Text()]
     for name, one in proof.verdicts.items():
-        mark = "kept   " if name == proof.kept else "dropped"
-        parts.append(Text(f"{mark}  {name}: {one.text}", "green" if name == proof.kept else "dim"))
+        kept = set(name.split(" + ")) <= set(proof.kept.split(" + "))
+        told = name if heads.get(name, name) == name else f"{heads[name]} {name}"
+        parts.append(Text(f"{'kept   ' if kept else 'dropped'}  {told}: {one.text}", "green" if kept else "dim"))
+    parts += [Text(f"fails    {name}: {why}", "yellow") for name, why in proof.failed.items()]
     if proof.kept == proof.base:
         parts.append(Text(f"{proof.base}: best here", "green"))
     print_result(Group(*parts, Text()))
 
 
+def _heads(shown: Sequence[Variant]) -> dict[str, str]:
+    """Name -> what stands above its column: the name, or [1], [2] for long ones."""
+    long = [one.name for one in shown if len(one.name) > _LONGEST_HEAD]
+    return {one.name: f"[{long.index(one.name) + 1}]" if one.name in long else one.name for one in shown}
+
+
 def _cell(test: str, size: int, seconds: float, best: bool) -> str:
-    text = format_rate(size / seconds) if test == "one way" else format_seconds(seconds)
+    text = format_rate(size / seconds) if test.startswith("one way") else format_seconds(seconds)
     return f"{text} *" if best else f"{text}  "

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from statistics import median
 
-from waywiser.apply.benchmarks import Benchmark, Times
+from waywiser.apply.benchmarks import Benchmark, Case, Times
 from waywiser.apply.setting import LeftOut, Setting, Settings
+from waywiser.errors import InputError
 
 AGAIN = "the same again"
 WORTH = 1.03  # a smaller gain on average is not worth a setting
 CHANCE = 0.05  # of calling any case faster by accident, over all cases together
-Case = tuple[str, int]
 Tell = Callable[[str], None]
 
 
@@ -61,11 +61,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Proof:
-    """All variants, the first being the base line; `kept` is the name of the one that won, else that of the base."""
+    """All variants, the first being the base line; `kept` is the name of the one that won, else that of the base.
+
+    `failed`: name of a variant with which the benchmark failed -> what it said.
+    """
 
     variants: tuple[Variant, ...]
     kept: str
     verdicts: Mapping[str, Verdict]
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def base(self) -> str:
@@ -79,15 +83,28 @@ class Proof:
         return [case for case in self.variants[0].rounds[0] if case in common]
 
 
-def measured(variants: Sequence[Variant], benchmark: Benchmark, rounds: int, tell: Tell) -> list[Variant]:
-    """Every variant once in each round, so that drift of the machine hits all alike; every other round backwards."""
+def measured(
+    variants: Sequence[Variant], benchmark: Benchmark, rounds: int, tell: Tell, failed: dict[str, str] | None = None
+) -> list[Variant]:
+    """Every variant once in each round, so that drift of the machine hits all alike; every other round backwards.
+
+    A variant with which the benchmark fails is left out and told of in `failed`; without one, and for the base line
+    and its twin, the first and the last, that is an error.
+    """
     found: list[list[Times]] = [[] for _ in variants]
+    going = list(range(len(variants)))
     for number in range(rounds):
-        order = list(range(len(variants)))
-        for index in order if number % 2 == 0 else reversed(order):
+        for index in list(going) if number % 2 == 0 else going[::-1]:
             tell(f"round {number + 1} of {rounds}: {variants[index].name}")
-            found[index].append(benchmark(variants[index].variables))
-    return [replace(one, rounds=tuple(times)) for one, times in zip(variants, found, strict=True)]
+            try:
+                found[index].append(benchmark(variants[index].variables))
+            except InputError as error:
+                if failed is None or index in (0, len(variants) - 1):
+                    raise
+                tell(f"{variants[index].name}: {error}")
+                failed[variants[index].name] = str(error)
+                going.remove(index)
+    return [replace(variants[index], rounds=tuple(found[index])) for index in going]
 
 
 @cache
@@ -124,14 +141,14 @@ def verdict(base: Variant, again: Variant, other: Variant, cases: Sequence[Case]
 
 def prove(groups: Sequence[Sequence[Setting]], benchmark: Benchmark, rounds: int, base: Variant, tell: Tell) -> Proof:
     """Each group alone against the base line, then all that won together; the best of them is kept."""
-    singles = [_with(base, [group]) for group in groups]
-    proof = _judged(measured(_opponents(base, singles), benchmark, rounds, tell))
-    winners = [group for group in groups if proof.verdicts[group[0].group].wins]
+    proof = _judged(base, [_with(base, [group]) for group in groups], benchmark, rounds, tell)
+    winners = [group for group in groups if (found := proof.verdicts.get(group[0].group)) and found.wins]
     if len(winners) < 2:
         return proof
     alone = [_with(base, [group]) for group in winners]
-    second = _judged(measured(_opponents(base, [*alone, _with(base, winners)]), benchmark, rounds, tell))
-    return Proof(second.variants, second.kept, {**proof.verdicts, **second.verdicts})
+    second = _judged(base, [*alone, _with(base, winners)], benchmark, rounds, tell)
+    verdicts = {**proof.verdicts, **second.verdicts}
+    return Proof(second.variants, second.kept, verdicts, {**proof.failed, **second.failed})
 
 
 def _with(base: Variant, groups: Sequence[Sequence[Setting]]) -> Variant:
@@ -139,17 +156,16 @@ def _with(base: Variant, groups: Sequence[Sequence[Setting]]) -> Variant:
     return Variant(" + ".join(group[0].group for group in groups), {**base.variables, **added})
 
 
-def _opponents(base: Variant, others: Sequence[Variant]) -> list[Variant]:
-    return [base, *others, Variant(AGAIN, base.variables)]
-
-
-def _judged(variants: Sequence[Variant]) -> Proof:
-    base, *others, again = variants
+def _judged(base: Variant, others: Sequence[Variant], benchmark: Benchmark, rounds: int, tell: Tell) -> Proof:
+    failed: dict[str, str] = {}
+    opponents = [base, *others, Variant(AGAIN, base.variables)]
+    variants = measured(opponents, benchmark, rounds, tell, failed)
+    base, *tried, again = variants
     cases = Proof(tuple(variants), "", {}).cases
-    verdicts = {one.name: verdict(base, again, one, cases) for one in others}
+    verdicts = {one.name: verdict(base, again, one, cases) for one in tried}
     winners = [name for name, one in verdicts.items() if one.wins]
     kept = max(winners, key=lambda name: verdicts[name].gain, default=base.name)
-    return Proof(tuple(variants), kept, verdicts)
+    return Proof(tuple(variants), kept, verdicts, failed)
 
 
 def proved(settings: Settings, groups: Sequence[Sequence[Setting]], proof: Proof) -> Settings:
@@ -164,12 +180,20 @@ def proved(settings: Settings, groups: Sequence[Sequence[Setting]], proof: Proof
         elif one.group in winners:
             kept.append(replace(one, proof=proof.verdicts[proof.kept].text))
         else:
-            found = proof.verdicts[one.group]
-            reason = "beaten by what is kept" if found.wins else "does not win beyond the noise"
-            left.append(LeftOut(one.target, one.name, one.value, f"{reason}: {found.text}"))
+            left.append(LeftOut(one.target, one.name, one.value, _why_dropped(one.group, proof)))
     return replace(settings, settings=tuple(kept), left_out=tuple(left), proved=all(one.proof for one in kept))
+
+
+def _why_dropped(group: str, proof: Proof) -> str:
+    found = proof.verdicts.get(group)
+    if found is None:
+        return f"the benchmark fails with it: {proof.failed[group]}"
+    return f"{'beaten by what is kept' if found.wins else 'does not win beyond the noise'}: {found.text}"
 
 
 def against(base: Variant, other: Variant, benchmark: Benchmark, rounds: int, tell: Tell) -> Proof:
     """One variant against a base line."""
-    return _judged(measured(_opponents(base, [other]), benchmark, rounds, tell))
+    proof = _judged(base, [other], benchmark, rounds, tell)
+    if proof.failed:
+        raise InputError(f"{other.name}: {proof.failed[other.name]}")
+    return proof

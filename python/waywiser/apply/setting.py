@@ -12,7 +12,7 @@ from waywiser.errors import InputError
 
 SCHEMA = "waywiser.settings"
 VERSION = 1
-_NAME = re.compile(r"(?:UCX|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}")
+NAME = re.compile(r"(?:UCX|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}")
 TARGETS = ("ucx", "openmpi", "mpich", "nccl")
 
 
@@ -79,7 +79,7 @@ class Settings:
 
 def _variable(node: Node) -> Setting:
     name, value = node.text("name"), node.text("value")
-    if not _NAME.fullmatch(name):  # nothing else gets into the environment of a program, LD_PRELOAD least of all
+    if not NAME.fullmatch(name):  # nothing else gets into the environment of a program, LD_PRELOAD least of all
         raise node.child("name").refuse("must be a variable of UCX, Open MPI, MPICH or NCCL")
     return Setting(
         node.word("target", TARGETS),

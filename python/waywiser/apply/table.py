@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from waywiser.apply.provable import why_not_tried
 from waywiser.apply.setting import Settings
 from waywiser.report.terminal import add, print_result, table
 
@@ -36,5 +37,17 @@ def print_settings(settings: Settings) -> None:
             add(made, f"{left.name}={left.value}" if left.value else left.name, left.why)
         parts += [Text(), made]
     if settings.settings and not settings.proved:
-        parts += [Text(), Text("not yet proved against the defaults: waywiser verify --with openmpi", "dim")]
+        parts += [Text(), Text(f"not yet proved against the defaults: {_verify(settings)}", "dim")]
     print_result(Group(*parts))
+
+
+def _verify(settings: Settings) -> str:
+    """The commands that prove them."""
+    targets = {one.target for one in settings.settings if not one.proof}
+    gpus = any(why_not_tried(one, "openmpi", 1) and not why_not_tried(one, "ucx", 1) for one in settings.settings)
+    wanted = {
+        "openmpi": "openmpi" in targets or ("ucx" in targets and not gpus),
+        "nccl": "nccl" in targets,
+        "ucx": gpus,
+    }
+    return ", ".join(f"waywiser verify --with {name}" for name, there in wanted.items() if there) or "waywiser verify"

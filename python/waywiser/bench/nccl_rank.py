@@ -1,4 +1,4 @@
-"""A rank of NCCL itself, called through ctypes; PyTorch only holds the memory.
+"""A rank of NCCL itself, called through ctypes. Needs libnccl and the driver, nothing else of CUDA.
 
 `python -m waywiser.bench.nccl_rank SOCKET RANK SIZE FILE gpu`; FILE is where the ranks meet.
 """
@@ -7,12 +7,19 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy
+
+from waywiser.bench.cuda_memory import CudaDevice, GpuMemory, gpu_count
+from waywiser.bench.nccl_library import find_libnccl
 from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, serve
 
 _BYTE, _FLOAT, _SUM = 1, 7, 0  # ncclUint8, ncclFloat32, ncclSum
+_PATIENCE = 60.0
 
 
 class _UniqueId(ctypes.Structure):
@@ -23,27 +30,22 @@ class Nccl:
     """Calls are in the order of one stream; `finish` waits."""
 
     def __init__(self, rank: int, size: int, file: str) -> None:
-        import torch  # type: ignore[import-not-found,unused-ignore]
-        import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]
-
-        self._torch = torch
         self.rank, self.size = rank, size
-        torch.cuda.set_device(rank % torch.cuda.device_count())
-        self._library = ctypes.CDLL("libnccl.so.2")
+        self._device = CudaDevice(rank % gpu_count())
+        self._library = ctypes.CDLL(find_libnccl())
         number = ctypes.c_int()
         self._check(self._library.ncclGetVersion(ctypes.byref(number)))
         self.version = f"NCCL {number.value // 10000}.{number.value // 100 % 100}.{number.value % 100}"
-        store = dist.FileStore(file, size)
         made = _UniqueId()
         if rank == 0:
             self._check(self._library.ncclGetUniqueId(ctypes.byref(made)))
-            store.set("id", bytes(made).hex())
-        told = _UniqueId.from_buffer_copy(bytes.fromhex(store.get("id").decode()))
+            _tell(Path(file), bytes(made))
+        told = _UniqueId.from_buffer_copy(_hear(Path(file)))
         self._comm = ctypes.c_void_p()
         self._library.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, _UniqueId, ctypes.c_int]
         self._check(self._library.ncclCommInitRank(ctypes.byref(self._comm), size, told, rank))
-        self._stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        self._token = torch.zeros(4, dtype=torch.float32, device="cuda")
+        self._stream = ctypes.c_void_p()  # the default one
+        self._token = self._device.array(4, numpy.float32)
         self.barrier()
 
     def _check(self, result: int) -> None:
@@ -51,24 +53,24 @@ class Nccl:
             self._library.ncclGetErrorString.restype = ctypes.c_char_p
             raise RuntimeError(f"NCCL: {self._library.ncclGetErrorString(result).decode()}")
 
-    def array(self, count: int, numbers: bool, memory: str) -> Any:
+    def array(self, count: int, numbers: bool, memory: str) -> GpuMemory:
         if memory != "gpu":
             raise NotThere("GPU memory only")
-        return self._torch.ones(count, dtype=self._torch.float32 if numbers else self._torch.uint8, device="cuda")
+        return self._device.array(count, numpy.float32 if numbers else numpy.uint8)
 
-    def write(self, array: Any, values: Any) -> None:
-        array[: len(values)].copy_(self._torch.from_numpy(values))
+    def write(self, array: GpuMemory, values: Any) -> None:
+        array.write(values)
         self.finish()
 
-    def read(self, array: Any) -> Any:
-        return array.cpu().numpy()
+    def read(self, array: GpuMemory) -> Any:
+        return array.read()
 
     def barrier(self) -> None:
         self._all_reduce(self._token, self._token)()
         self.finish()
 
     def finish(self) -> None:
-        self._torch.cuda.synchronize()
+        self._device.synchronize()
 
     def _bound(self, function: str, *arguments: Any) -> Callable[[], None]:
         """One call with these arguments, then communicator and stream, converted once."""
@@ -153,12 +155,28 @@ class Nccl:
         )
 
 
-def _at(array: Any, offset: int = 0) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.data_ptr() + offset)
+def _at(array: GpuMemory, offset: int = 0) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.pointer + offset)
 
 
-def _count(array: Any, count: int | None = None) -> ctypes.c_size_t:
-    return ctypes.c_size_t(array.numel() if count is None else count)
+def _count(array: GpuMemory, count: int | None = None) -> ctypes.c_size_t:
+    return ctypes.c_size_t(array.count if count is None else count)
+
+
+def _tell(file: Path, data: bytes) -> None:
+    """The file is there with all of it, or not at all."""
+    part = file.with_suffix(".part")
+    part.write_bytes(data)
+    part.rename(file)
+
+
+def _hear(file: Path) -> bytes:
+    deadline = time.monotonic() + _PATIENCE
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"rank 0 has not come within {_PATIENCE:.0f} s")
+        time.sleep(0.005)
+    return file.read_bytes()
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.apply.benchmarks import clean_environment
+from waywiser.bench.nccl_library import look_for_nccl
 from waywiser.bench.team import Team, TeamError, Timed
 from waywiser.bench.ucx_perftest import UcxPerftest
 from waywiser.launcher import Job, outside_jobs
@@ -118,26 +119,28 @@ def _openmpi_ucx(setup: Setup) -> Team:
     return _openmpi(setup, "openmpi+ucx", ("--mca", "pml", "ucx", *_UCX_EVERYWHERE))
 
 
-def _python_ranks(setup: Setup, name: str, module: str, needs: str) -> Team:
-    """Ranks in Python, a module of this folder, which find each other through a file."""
-    if importlib.util.find_spec(needs) is None:
-        raise TeamError(f"the Python package {needs} is not installed")
+def python_ranks(setup: Setup, name: str, environment: Mapping[str, str] = os.environ) -> Team:
+    """Ranks in Python, NAME_rank.py of this folder, which find each other through a file. Raises TeamError."""
     team = Team(name, setup.ranks, setup.folder)
     meeting = setup.folder / f"{name}.store"
     for rank in range(setup.ranks):
         told = (str(rank), str(setup.ranks), str(meeting), "gpu" if setup.on_gpu else "host")
-        team.launch([sys.executable, "-m", f"waywiser.bench.{module}", team.path, *told], os.environ)
+        team.launch([sys.executable, "-m", f"waywiser.bench.{name}_rank", team.path, *told], environment)
     return _met(team)
 
 
 def _torch(setup: Setup) -> Team:
-    return _python_ranks(setup, "torch", "torch_rank", "torch")
+    if importlib.util.find_spec("torch") is None:
+        raise TeamError("the Python package torch is not installed")
+    return python_ranks(setup, "torch")
 
 
 def _nccl(setup: Setup) -> Team:
     if not setup.on_gpu:
         raise TeamError("moves GPU memory only: write --memory gpu on a machine with GPUs")
-    return _python_ranks(setup, "nccl", "nccl_rank", "torch")
+    if why := look_for_nccl().why_not(setup.ranks):
+        raise TeamError(why)
+    return python_ranks(setup, "nccl")
 
 
 def _ucx(setup: Setup) -> Timed:

@@ -1,15 +1,21 @@
-"""`ucx_perftest` as a contender: each slice is a run of its client and server, and gives one sample."""
+"""`ucx_perftest`: as a contender, each slice a run of its client and server; or a batch of tests in one run."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from waywiser.bench.team import NotOffered, TeamError
+from waywiser.ucx_library import find_libucp
 
 # Ours -> its test; what it reports is half a round trip, or the time of one message.
 _TESTS = {
@@ -19,6 +25,118 @@ _TESTS = {
 _SECONDS = 0.05
 _MOST, _LEAST = 20_000, 5
 _MEMORY = {"host": "host", "gpu": "cuda"}
+_STARTING = 3.0  # seconds that a server may take until it listens
+
+
+@dataclass(frozen=True)
+class Program:
+    """`ucx_perftest`, and the variables with which it starts. `version`: of its UCX, for people."""
+
+    path: str
+    environment: Mapping[str, str]
+    version: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """Seconds of one test: the median of its messages, and the time of all of them divided by their number."""
+
+    typical: float
+    overall: float
+
+
+def find_perftest() -> Program:
+    """That of the UCX which the core would open; else the one in PATH. Raises TeamError."""
+    library = find_libucp().path
+    if library is not None:
+        prefix = library.absolute().parents[1]
+        if (prefix / "bin/ucx_perftest").exists():
+            folders = os.pathsep.join(filter(None, (str(prefix / "lib"), os.environ.get("LD_LIBRARY_PATH"))))
+            return _program(str(prefix / "bin/ucx_perftest"), {"LD_LIBRARY_PATH": folders})
+    found = shutil.which("ucx_perftest")
+    if found is None:
+        raise TeamError("ucx_perftest is neither in PATH nor beside libucp (pip install libucx-cu13 has one)")
+    return _program(found, {})
+
+
+def _program(path: str, environment: Mapping[str, str]) -> Program:
+    info = os.path.join(os.path.dirname(path), "ucx_info")
+    try:
+        done = subprocess.run(
+            [info, "-v"],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return Program(path, environment, "UCX")
+    found = re.search(r"\d+\.\d+\.\d+", done.stdout)
+    return Program(path, environment, f"UCX {found[0]}" if found else "UCX")
+
+
+def batch(
+    program: Program, file: Path, environment: Mapping[str, str], cpus: Sequence[Sequence[int]], patience: float
+) -> list[tuple[str, Row]]:
+    """All tests of a batch file in order, with their names there. `cpus`: of the server and of the client; they
+    never sleep. Raises TeamError."""
+    told = {**environment, **program.environment}
+    words = [["-b", str(file), *(["-c", ",".join(map(str, one))] if one else [])] for one in cpus]
+    with _server(program, words[0], told) as port:
+        text = _client([program.path, "-p", port, "127.0.0.1", "-f", "-v", *words[1]], told, patience)
+    rows: list[tuple[str, Row]] = []
+    for line in text.splitlines():
+        fields = line.split(",")
+        with contextlib.suppress(ValueError, IndexError):
+            typical, overall = float(fields[2]), float(fields[4])
+            if typical > 0 and overall > 0:
+                rows.append((fields[0], Row(typical * 1e-6, overall * 1e-6)))
+    if not rows:
+        raise TeamError(f"ucx_perftest printed no figures: {_complaint(text)}")
+    return rows
+
+
+def _complaint(text: str) -> str:
+    """What UCX says was wrong, else the last words."""
+    found = re.search(r"\bERROR\s+(.*)", text)
+    return " ".join(found[1].split())[:200] if found else " ".join(text.split())[-200:]
+
+
+@contextlib.contextmanager
+def _server(program: Program, words: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
+    """The other side, at a free port, until the end of the block."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    server = subprocess.Popen(
+        [program.path, "-p", port, *words], env=dict(environment), stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield port
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+
+
+def _client(command: Sequence[str], environment: Mapping[str, str], patience: float) -> str:
+    """Its output; it is started again while the server does not listen yet."""
+    listening_by = time.monotonic() + min(patience, _STARTING)
+    while True:
+        try:
+            done = subprocess.run(
+                command, env=dict(environment), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                errors="replace", timeout=patience,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise TeamError(f"ucx_perftest did not end within {patience:.0f} s") from error
+        if done.returncode == 0:
+            return done.stdout + done.stderr
+        if time.monotonic() > listening_by:
+            raise TeamError(f"ucx_perftest failed: {_complaint(done.stderr or done.stdout)}")
+        time.sleep(0.02)
 
 
 class UcxPerftest:
@@ -27,13 +145,10 @@ class UcxPerftest:
     name = "ucx"
 
     def __init__(self, on_gpu: bool) -> None:
-        found = shutil.which("ucx_perftest")
-        if found is None:
-            raise TeamError("no ucx_perftest in PATH")
-        self._program = found
+        self._program = find_perftest()
         self._on_gpu = on_gpu
         self._seconds: dict[tuple[str, int], float] = {}
-        self.version = _version(found)
+        self.version = self._program.version
 
     def slice(self, request: str, patience: float) -> list[list[float]]:
         operation, given, taken, size, window = request.split()[:5]
@@ -46,56 +161,21 @@ class UcxPerftest:
         count = max(_LEAST, min(_MOST, int(_SECONDS / self._seconds.get(key, 1e-3))))
         words = ["-t", test, "-s", size, "-n", str(count), "-w", str(max(1, count // 10)), "-m",
                  f"{_MEMORY[given]},{_MEMORY[taken]}"]  # fmt: skip
-        median = self._run(words, patience)
-        self._seconds[key] = median
-        return [[median * parts * (int(window) if operation not in ("latency", "put", "get") else 1)]]
+        found = self._run(words, patience)
+        # Many messages are under way at once in the tests of bandwidth: the median between two says nothing there.
+        seconds = found.overall if test.endswith("_bw") else found.typical
+        self._seconds[key] = seconds
+        return [[seconds * parts * (int(window) if operation not in ("latency", "put", "get") else 1)]]
 
-    def _run(self, words: list[str], patience: float) -> float:
-        """Seconds: the typical value of a run."""
-        port = str(_free_port())
-        server = subprocess.Popen(
-            [self._program, "-p", port], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        try:
-            text = self._client([self._program, "-p", port, "127.0.0.1", *words], patience)
-        finally:
-            server.kill()
-            server.wait()
+    def _run(self, words: list[str], patience: float) -> Row:
+        told = {**os.environ, **self._program.environment}
+        with _server(self._program, (), told) as port:
+            text = _client([self._program.path, "-p", port, "127.0.0.1", *words], told, patience)
         found = re.search(r"^Final:\s+\d+\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)", text, re.MULTILINE)
-        if found is None:
-            raise TeamError(f"ucx_perftest printed no figures: {' '.join(text.split())[-120:]}")
-        typical = float(found[1])
-        return (typical if typical > 0 else float(found[2])) * 1e-6
-
-    def _client(self, command: list[str], patience: float) -> str:
-        """Its output; it is started again while the server does not listen yet."""
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=patience)
-            except subprocess.TimeoutExpired as error:
-                raise TeamError(f"ucx_perftest did not end within {patience:.0f} s") from error
-            if done.returncode == 0:
-                return done.stdout
-            if time.monotonic() > min(deadline, deadline - patience + 3):
-                raise TeamError(f"ucx_perftest failed: {' '.join((done.stderr or done.stdout).split())[:160]}")
-            time.sleep(0.02)
+        if found is None or float(found[3]) <= 0:
+            raise TeamError(f"ucx_perftest printed no figures: {_complaint(text)}")
+        typical, overall = float(found[1]), float(found[3])
+        return Row((typical if typical > 0 else float(found[2])) * 1e-6, overall * 1e-6)
 
     def close(self) -> None:
         """Nothing is left running."""
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _version(program: str) -> str:
-    info = shutil.which("ucx_info") or os.path.join(os.path.dirname(program), "ucx_info")
-    try:
-        done = subprocess.run([info, "-v"], capture_output=True, text=True, timeout=10)
-    except OSError:
-        return "UCX"
-    found = re.search(r"\d+\.\d+\.\d+", done.stdout)
-    return f"UCX {found[0]}" if found else "UCX"

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waywiser import _core
 from waywiser.cli.options import Output
 from waywiser.errors import InputError
+from waywiser.progress import say
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
@@ -18,39 +20,69 @@ if TYPE_CHECKING:
     from waywiser.apply.setting import Settings
 
 _ROUNDS, _QUICK_ROUNDS = 7, 5
+_LIBRARIES = ("openmpi", "nccl", "ucx")
 
 
 def verify(
-    library: Annotated[str, typer.Option("--with", metavar="openmpi|nccl", help="Whose benchmark decides.")],
+    library: Annotated[str, typer.Option("--with", metavar="openmpi|nccl|ucx", help="Whose benchmark decides.")],
     output: Output = DEFAULT,
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, max=4096, help="Ranks, or GPUs with nccl.")] = 2,
-    rounds: Annotated[int, typer.Option(min=4, max=101, help="Interleaved rounds of all variants.")] = _ROUNDS,
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=4, max=101, help=f"Interleaved rounds of all variants: {_ROUNDS}, {_QUICK_ROUNDS} if quick."),
+    ] = None,
     baseline: Annotated[
         str, typer.Option(metavar="default|environment", help="Compare with the defaults, or with what is set now.")
     ] = "default",
+    try_: Annotated[
+        list[str] | None,
+        typer.Option("--try", metavar="'NAME=VALUE ...'", help="Also settings of yours; those of one option together."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Half the sizes, fewer rounds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the medians and verdicts as JSON.")] = False,
 ) -> None:
     """Before and after, interleaved, at sizes that were not used for tuning. What does not win is dropped."""
-    from waywiser.apply import benchmarks
+    from waywiser.apply.tried import tried
 
-    if library not in ("openmpi", "nccl") or baseline not in ("default", "environment"):
-        raise InputError("write --with openmpi or nccl, --baseline default or environment")
-    settings = _settings(output)
-    sizes = _sizes(Results(output), benchmarks.SIZES)[:: 2 if quick else 1]
-    make = benchmarks.openmpi if library == "openmpi" else benchmarks.nccl
-    benchmark = make(ranks, sizes, benchmarks.clean_environment(os.environ))
-    count = _QUICK_ROUNDS if quick else rounds
-    title = f"{settings.machine}, {ranks} ranks, {library}"
+    if library not in _LIBRARIES or baseline not in ("default", "environment"):
+        raise InputError(
+            f"write --with {', '.join(_LIBRARIES[:-1])} or {_LIBRARIES[-1]}, --baseline default or environment"
+        )
+    settings = tried(_settings(output), library, try_ or [])
+    benchmark, what = _benchmark(library, output, ranks, quick)
+    count = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
+    title = f"{settings.machine}, {2 if library == 'ucx' else ranks} ranks, {what}"
     if baseline == "environment":
         _against_environment(output, benchmark, count, title)
         return
     result, proofs = _proved(settings, library, benchmark, count)
     _keep(output, result, library, proofs)
-    _show(result, proofs, title)
+    if as_json:
+        from waywiser.apply.evidence import summary_json
+
+        typer.echo(summary_json(result, what, proofs))
+    else:
+        _show(result, library, proofs, title)
+
+
+def _benchmark(library: str, output: Path, ranks: int, quick: bool) -> tuple[Benchmark, str]:
+    """What decides, at sizes that the profile does not have; and its name."""
+    from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
+
+    all_sizes = nccl_benchmarks.SIZES if library == "nccl" else benchmarks.SIZES
+    sizes = _sizes(Results(output), all_sizes)[:: 2 if quick else 1]
+    environment = benchmarks.clean_environment(os.environ)
+    for name in benchmarks.KEPT:
+        if name in environment:
+            say(f"{name}={environment[name]} stays set for all")
+    if library == "nccl":
+        return nccl_benchmarks.nccl(ranks, sizes, environment)
+    if library == "ucx":
+        return ucx_benchmark.ucx(len(_core.discover().ids("gpu")), sizes, environment)
+    return benchmarks.openmpi(ranks, sizes, environment), "openmpi"
 
 
 def _settings(output: Path) -> Settings:
-    from waywiser import _core
     from waywiser.apply.store import kept
 
     settings = kept(output, _core.discover().fingerprint)
@@ -67,16 +99,19 @@ def _sizes(results: Results, wanted: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _proved(settings: Settings, library: str, benchmark: Benchmark, rounds: int) -> tuple[Settings, list[Proof]]:
-    """First the library's own settings, then those of UCX below it, with pml ucx on."""
+    """With openmpi first its own settings, then those of UCX below it, with pml ucx on."""
     from waywiser.apply.benchmarks import groups_of
+    from waywiser.apply.provable import split
     from waywiser.apply.prove import Variant, prove, proved
-    from waywiser.progress import say
 
     result, proofs = settings, []
     base = Variant("default", {})
-    for target in ("openmpi", "ucx") if library == "openmpi" else ("nccl",):
-        groups = groups_of(settings.settings, target)
-        if target == "ucx":
+    gpus = len(_core.discover().ids("gpu"))
+    for target in ("openmpi", "ucx") if library == "openmpi" else (library,):
+        groups, not_tried = split(groups_of(settings.settings, target), library, gpus)
+        for name, why in not_tried.items():
+            say(f"{name} is not tried: {why}")
+        if (library, target) == ("openmpi", "ucx"):
             ucx = {one.name: one.value for one in settings.settings if one.group == "pml ucx"}
             base = Variant("pml ucx" if ucx else "default", ucx)
         if groups:
@@ -88,7 +123,6 @@ def _proved(settings: Settings, library: str, benchmark: Benchmark, rounds: int)
 def _keep(output: Path, result: Settings, library: str, proofs: list[Proof]) -> None:
     from waywiser.apply.evidence import keep_evidence
     from waywiser.apply.store import keep
-    from waywiser.progress import say
 
     keep(output, result)
     state = {"load": " ".join(f"{one:.2f}" for one in os.getloadavg()), "cpus": str(os.cpu_count())}
@@ -96,14 +130,14 @@ def _keep(output: Path, result: Settings, library: str, proofs: list[Proof]) -> 
         say(f"evidence kept in {keep_evidence(output, result, library, proofs, state)}")
 
 
-def _show(result: Settings, proofs: list[Proof], title: str) -> None:
+def _show(result: Settings, library: str, proofs: list[Proof], title: str) -> None:
     from waywiser.apply.proof_table import print_proof
 
     for proof in proofs:
         print_proof(f"{title}, against {proof.base}", proof)
     if not proofs:
-        typer.echo("nothing to prove: no setting was proposed")
-    if not any(one.proof for one in result.settings):
+        typer.echo(f"nothing to prove: no setting was proposed that --with {library} can time; --try adds one of yours")
+    elif not any(one.proof for one in result.settings):
         typer.echo("the defaults are best here")
 
 
@@ -113,7 +147,6 @@ def _against_environment(output: Path, benchmark: Benchmark, rounds: int, title:
     from waywiser.apply.proof_table import print_proof
     from waywiser.apply.prove import Variant, against
     from waywiser.apply.start_rank import setup_here
-    from waywiser.progress import say
 
     now = {name: value for name, value in os.environ.items() if name.startswith(STEERING)}
     told = " ".join(f"{name}={value}" for name, value in now.items()) or "nothing set"

@@ -1,0 +1,75 @@
+"""NCCL's benchmarks: nccl-tests, else ranks of our own that call libnccl, else those of torch.distributed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from waywiser.apply.benchmarks import Benchmark, Times, run_benchmark
+from waywiser.apply.team_benchmark import timed_by
+from waywiser.bench.nccl_library import look_for_nccl
+from waywiser.bench.team import Team
+from waywiser.bench.teams import Setup, python_ranks
+from waywiser.errors import InputError
+
+# Three times a power of two, as `benchmarks.SIZES`: links between GPUs need more bytes to fill.
+SIZES = (24, 1536, 98304, 786432, 6291456, 25165824)
+TESTS = {"ping-pong": "latency", "one way": "bandwidth", "all-reduce": "all_reduce"}
+
+
+def nccl(
+    gpus: int,
+    sizes: Sequence[int],
+    environment: Mapping[str, str] = os.environ,
+    tests: Sequence[str] = tuple(TESTS),
+) -> tuple[Benchmark, str]:
+    """The benchmark and what it is. Raises InputError that says what is missing of each."""
+    if shutil.which("all_reduce_perf"):
+        return _by_nccl_tests(gpus, sizes, environment), "nccl-tests"
+    found = look_for_nccl()
+    if why := found.too_few(gpus):
+        raise InputError(f"NCCL cannot be timed: {why}")
+    if not found.no_library:
+        return _by_ranks("nccl", gpus, sizes, environment, tests), "libnccl, a process for each GPU"
+    if importlib.util.find_spec("torch"):
+        return _by_ranks("torch", gpus, sizes, environment, tests), "torch.distributed, a process for each GPU"
+    raise InputError(f"NCCL cannot be timed: no nccl-tests in PATH, no PyTorch, and {found.no_library}")
+
+
+def _by_ranks(
+    name: str, gpus: int, sizes: Sequence[int], environment: Mapping[str, str], tests: Sequence[str]
+) -> Benchmark:
+    """Fresh ranks each time; the data of every sample is checked."""
+
+    def start(folder: Path, variables: Mapping[str, str]) -> Team:
+        setup = Setup(gpus, "cuda", 0, folder, folder)
+        return python_ranks(setup, name, {**environment, **variables})
+
+    return timed_by(start, [("gpu", test, TESTS[test]) for test in tests], sizes)
+
+
+def _by_nccl_tests(gpus: int, sizes: Sequence[int], environment: Mapping[str, str]) -> Benchmark:
+    def run(variables: Mapping[str, str]) -> Times:
+        least, most = str(min(sizes)), str(max(sizes))
+        command = ["all_reduce_perf", "-b", least, "-e", most, "-f", "2", "-g", str(gpus), "-n", "50", "-w", "10"]
+        found = read_nccl_tests(run_benchmark(command, {**environment, **variables}, "all_reduce_perf"))
+        return {(test, size): seconds for (test, size), seconds in found.items() if size in sizes}
+
+    return run
+
+
+def read_nccl_tests(text: str) -> Times:
+    """The table of all_reduce_perf: out-of-place time in microseconds; a wrong result is an error."""
+    found: Times = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) >= 9 and words[0].isdecimal() and words[2] == "float":
+            if words[8] not in ("0", "N/A"):
+                raise InputError(f"all_reduce_perf: {words[8]} wrong results at {words[0]} bytes")
+            found["all-reduce", int(words[0])] = float(words[5]) * 1e-6
+    if not found:
+        raise InputError("all_reduce_perf printed no figures")
+    return found

@@ -1,0 +1,28 @@
+"""What a benchmark on one node can decide: a setting that it does not touch would only be dropped by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.apply.setting import Setting
+
+_NETWORK = ("UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "UCX_TCP_", "NCCL_IB_", "NCCL_NET", "NCCL_TOPO_FILE")
+_GPU = ("UCX_CUDA_", "UCX_GDR_COPY_", "UCX_IB_GPU_")
+
+
+def why_not_tried(one: Setting, library: str, gpus: int) -> str:
+    """Why the benchmark of `library` ("openmpi", "nccl", "ucx") says nothing about this setting; empty when it does."""
+    if one.name.startswith(_NETWORK):
+        return "about the network, and the benchmark stays within this node"
+    if one.name.startswith(_GPU) and library == "openmpi":
+        return "about GPU memory: waywiser verify --with ucx tries it"
+    if one.name.startswith(_GPU) and not gpus:
+        return "about GPU memory, and there is no GPU"
+    return ""
+
+
+def split(groups: Sequence[list[Setting]], library: str, gpus: int) -> tuple[list[list[Setting]], dict[str, str]]:
+    """The groups to try, and why not for each of the others, by name."""
+    why = {group[0].group: next((text for one in group if (text := why_not_tried(one, library, gpus))), "")
+           for group in groups}  # fmt: skip
+    return [group for group in groups if not why[group[0].group]], {name: text for name, text in why.items() if text}

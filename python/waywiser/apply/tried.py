@@ -1,0 +1,53 @@
+"""Settings that a person wants tried: NAME=VALUE, checked as those that are proposed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from waywiser.apply.installed import installed, refused
+from waywiser.apply.setting import NAME, Setting, Settings
+from waywiser.doctor.root import Root
+from waywiser.errors import InputError
+
+_PREFIXES = {"openmpi": {"OMPI_MCA_": "openmpi", "UCX_": "ucx"}, "nccl": {"NCCL_": "nccl"}, "ucx": {"UCX_": "ucx"}}
+
+
+def tried(settings: Settings, library: str, options: Sequence[str]) -> Settings:
+    """The settings and, as a group each, those of the options "NAME=VALUE NAME=VALUE"; they replace their namesakes.
+
+    Raises InputError for what `library` does not read, what the installed version does not know or refuses.
+    """
+    added = [one for text in options for one in _group(text, library)]
+    for target in {one.target for one in added}:
+        _check(target, [one for one in added if one.target == target])
+    names = [one.name for one in added]
+    if len(set(names)) < len(names):
+        raise InputError(f"--try: {next(name for name in names if names.count(name) > 1)} is there twice")
+    return replace(settings, settings=(*(one for one in settings.settings if one.name not in names), *added))
+
+
+def _group(text: str, library: str) -> list[Setting]:
+    found = []
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        target = next((t for prefix, t in _PREFIXES[library].items() if name.startswith(prefix)), "")
+        if not equals or not value or not target or not NAME.fullmatch(name):
+            prefixes = " or ".join(f"{prefix}NAME=VALUE" for prefix in _PREFIXES[library])
+            raise InputError(f"--try {word!r}: with {library} write {prefixes}")
+        found.append(Setting(target, name, value, "", "tried by hand", " ".join(text.split()), measured=False))
+    if not found:
+        raise InputError("--try: write NAME=VALUE")
+    return found
+
+
+def _check(target: str, added: Sequence[Setting]) -> None:
+    library = installed(target, Root())
+    if library.known is None:
+        raise InputError(f"--try {added[0].name}: {library.why_not}")
+    for one in added:
+        if one.name not in library.known:
+            raise InputError(f"--try {one.name}: {target} {library.version} does not know this variable")
+    for group in {one.group for one in added}:
+        if why := refused(target, {one.name: one.value for one in added if one.group == group}):
+            raise InputError(f"--try {group}: refused in a dry run: {why}")

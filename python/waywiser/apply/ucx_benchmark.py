@@ -1,0 +1,69 @@
+"""UCX's own benchmark, `ucx_perftest`: a client and a server for each set of variables, all cases in one batch."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from waywiser import _core
+from waywiser.apply.benchmarks import Benchmark, Case, Times
+from waywiser.apply.rank_setup import setup_for
+from waywiser.bench.team import TeamError
+from waywiser.bench.ucx_perftest import Row, batch, find_perftest
+from waywiser.errors import InputError
+
+# Name -> its test, and the memory of sender and receiver.
+_HOST = {"ping-pong": ("tag_lat", "host,host"), "one way": ("tag_bw", "host,host")}
+_GPU = {
+    "ping-pong, GPUs": ("tag_lat", "cuda,cuda"),
+    "one way, GPUs": ("tag_bw", "cuda,cuda"),
+    "one way, GPU to host": ("tag_bw", "cuda,host"),
+    "one way, host to GPU": ("tag_bw", "host,cuda"),
+}
+_BYTES = 64 << 20  # to move in a block, but
+_LEAST, _MOST = 10, 500  # messages
+_BLOCKS = 5  # of one way, the best counts
+_RANK = "10"  # per cent of the messages of a ping-pong are faster than what counts
+_SECONDS = 180.0
+
+
+def ucx(gpus: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ) -> tuple[Benchmark, str]:
+    """Two processes; also between GPUs, one for each process, where there are `gpus`. Raises InputError."""
+    try:
+        program = find_perftest()
+    except TeamError as error:
+        raise InputError(f"UCX cannot be timed: {error}") from error
+    tests = {**_HOST, **_GPU} if gpus else _HOST
+    cases = [(test, size) for test in tests for size in sizes]
+    lines = [line for index, (test, size) in enumerate(cases) for line in _lines(index, *tests[test], size)]
+
+    topology, allowed = _core.discover(), os.sched_getaffinity(0)
+    cpus = [setup_for(topology, None, rank, 2, {}, allowed).cpus for rank in range(2)]
+
+    def run(variables: Mapping[str, str]) -> Times:
+        with tempfile.TemporaryDirectory(prefix="waywiser-verify-") as folder:
+            file = Path(folder) / "batch"
+            file.write_text("\n".join(lines) + "\n", encoding="ascii")
+            try:
+                rows = batch(program, file, {**environment, **variables}, cpus, _SECONDS)
+            except TeamError as error:
+                raise InputError(str(error)) from error
+        return {case: _best(rows, index, case) for index, case in enumerate(cases)}
+
+    return run, f"ucx_perftest of {program.version}"
+
+
+def _best(rows: Sequence[tuple[str, Row]], index: int, case: Case) -> float:
+    ping_pong = case[0].startswith("ping-pong")
+    found = [row.typical if ping_pong else row.overall for name, row in rows if name == f"case{index}"]
+    if not found:
+        raise InputError(f"ucx_perftest gave no figure for {case[0]} of {case[1]} bytes")
+    return min(found)
+
+
+def _lines(index: int, test: str, memory: str, size: int) -> list[str]:
+    count = max(_LEAST, min(_MOST, _BYTES // size))
+    line = f"case{index} -t {test} -s {size} -n {count} -w {count // 10} -m {memory}"
+    return [f"{line} -R {_RANK}"] if test == "tag_lat" else [line] * _BLOCKS

@@ -1,0 +1,97 @@
+"""Arrays on one GPU through the CUDA driver, opened at run time: for ranks in Python that need no more of CUDA."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any
+
+import numpy
+
+_DRIVER = "libcuda.so.1"
+_HANDLE = ctypes.c_uint64
+
+
+class CudaError(RuntimeError):
+    """The driver is not there or has refused; one line that says what."""
+
+
+def driver() -> Any:
+    """WAYWISER_LIBCUDA, or the driver's library as the loader finds it; initialised. Raises CudaError."""
+    try:
+        library = ctypes.CDLL(os.environ.get("WAYWISER_LIBCUDA") or _DRIVER)
+    except OSError as error:
+        raise CudaError(f"no NVIDIA driver: {error}") from error
+    check(library, "cuInit", 0)
+    return library
+
+
+def check(library: Any, function: str, *arguments: Any) -> None:
+    """Calls a function of the driver. Raises CudaError with the driver's words."""
+    code = getattr(library, function)(*arguments)
+    if code:
+        text = ctypes.c_char_p()
+        library.cuGetErrorString(code, ctypes.byref(text))
+        raise CudaError(f"{function}: {(text.value or b'CUDA error ' + str(code).encode()).decode(errors='replace')}")
+
+
+def gpu_count() -> int:
+    """How many GPUs the driver shows. Raises CudaError."""
+    number = ctypes.c_int()
+    check(driver(), "cuDeviceGetCount", ctypes.byref(number))
+    return number.value
+
+
+class GpuMemory:
+    """`count` elements of a NumPy type at `pointer`; freed with the object."""
+
+    def __init__(self, library: Any, count: int, kind: Any) -> None:
+        self._library = library
+        self.count, self.kind = count, numpy.dtype(kind)
+        self._pointer = _HANDLE()
+        bytes_ = max(1, count * self.kind.itemsize)
+        check(library, "cuMemAlloc_v2", ctypes.byref(self._pointer), ctypes.c_size_t(bytes_))
+        check(library, "cuMemsetD8_v2", self._pointer, ctypes.c_ubyte(0), ctypes.c_size_t(bytes_))
+
+    @property
+    def pointer(self) -> int:
+        return self._pointer.value
+
+    def write(self, values: Any) -> None:
+        """The first elements, from a NumPy array."""
+        given = numpy.ascontiguousarray(values, dtype=self.kind)
+        if len(given) > self.count:
+            raise ValueError(f"{len(given)} elements do not fit into {self.count}")
+        if given.nbytes:
+            data = ctypes.c_void_p(given.ctypes.data)
+            check(self._library, "cuMemcpyHtoD_v2", self._pointer, data, ctypes.c_size_t(given.nbytes))
+
+    def read(self) -> Any:
+        """As a NumPy array."""
+        found = numpy.empty(self.count, dtype=self.kind)
+        if found.nbytes:
+            data = ctypes.c_void_p(found.ctypes.data)
+            check(self._library, "cuMemcpyDtoH_v2", data, self._pointer, ctypes.c_size_t(found.nbytes))
+        return found
+
+    def __del__(self) -> None:
+        if self._pointer.value:
+            self._library.cuMemFree_v2(self._pointer)
+
+
+class CudaDevice:
+    """The GPU of this process, with its primary context current in this thread."""
+
+    def __init__(self, number: int) -> None:
+        self._library = driver()
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        check(self._library, "cuDeviceGet", ctypes.byref(device), number)
+        check(self._library, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        check(self._library, "cuCtxSetCurrent", context)
+
+    def array(self, count: int, kind: Any) -> GpuMemory:
+        return GpuMemory(self._library, count, kind)
+
+    def synchronize(self) -> None:
+        """Waits for everything that was enqueued."""
+        check(self._library, "cuCtxSynchronize")

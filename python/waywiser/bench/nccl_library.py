@@ -1,0 +1,72 @@
+"""Where libnccl is, and whether it can be used here."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from waywiser.doctor.libraries import installed
+from waywiser.doctor.root import Root
+
+_PATIENCE = 60.0
+
+
+def find_libnccl() -> str:
+    """WAYWISER_LIBNCCL, else the first copy of LD_LIBRARY_PATH, the system and wheels, else what the loader finds."""
+    return os.environ.get("WAYWISER_LIBNCCL") or next(iter(installed(Root(), "libnccl")), "libnccl.so.2")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What ranks of NCCL find here: GPUs, or why none; why there is no libnccl, else empty."""
+
+    gpus: int
+    no_gpus: str
+    no_library: str
+
+    def too_few(self, ranks: int) -> str:
+        """Why so many ranks have not a GPU each; empty when they have."""
+        return self.no_gpus or (
+            "" if self.gpus >= ranks else f"{ranks} ranks need a GPU each, and there are {self.gpus}"
+        )
+
+    def why_not(self, ranks: int) -> str:
+        """What so many ranks lack; empty when they can start."""
+        return self.too_few(ranks) or self.no_library
+
+
+def look_for_nccl() -> Found:
+    """Asked in a process of its own: a driver that has been opened stays."""
+    question = "from waywiser.bench.nccl_library import answer; answer()"
+    path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", question], env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True,
+            errors="replace", timeout=_PATIENCE,
+        )  # fmt: skip
+        return Found(**json.loads(done.stdout))
+    except subprocess.TimeoutExpired:
+        return Found(0, f"the driver did not answer within {_PATIENCE:.0f} s", "")
+    except (ValueError, TypeError):
+        return Found(0, f"the question about GPUs failed ({done.returncode}): {done.stderr.strip()[-200:]}", "")
+
+
+def answer() -> None:
+    """Prints what there is."""
+    from waywiser.bench.cuda_memory import gpu_count
+
+    found: dict[str, int | str] = {"gpus": 0, "no_gpus": "", "no_library": ""}
+    try:
+        found["gpus"] = gpu_count()
+    except RuntimeError as error:
+        found["no_gpus"] = " ".join(str(error).split())
+    try:
+        ctypes.CDLL(find_libnccl())
+    except OSError as error:
+        found["no_library"] = " ".join(str(error).split())
+    print(json.dumps(found))
