@@ -1,6 +1,8 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 
@@ -8,6 +10,7 @@
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/comm/runtime_folder.hpp"
+#include "waywiser/comm/text_gather.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -56,6 +59,17 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
   return join_with(std::move(options), timeout, gpus);
 }
 
+// Rank and size of a job whose ranks can meet.
+std::pair<int, int> seat() {
+  const Launch launch = read_launch();
+  return {launch.rank, launch.size};
+}
+
+std::vector<std::string> gather_texts_here(const std::string& mine, double seconds) {
+  const nb::gil_scoped_release released;
+  return gather_texts(read_launch(), mine, Deadline::in(seconds));
+}
+
 }  // namespace
 
 void bind_comm(nb::module_& m) {
@@ -90,6 +104,9 @@ void bind_comm(nb::module_& m) {
   m.def(
       "runtime_folder", [] { return runtime_folder().string(); },
       "The private folder of running jobs; made if needed.");
+  m.def("seat", seat, "Rank and size, when the ranks of this job can meet. Raises Error that says why they cannot.");
+  m.def("gather_texts", gather_texts_here, "mine"_a, "seconds"_a,
+        "The texts of all ranks of this job at rank 0, an empty list at the others; without UCX. Raises Error.");
   m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(),
         "The group of all ranks of this job. Raises Error.");
   m.def("join_at", join_at, "seat"_a, "job"_a, "where"_a, "announce"_a.none(), "timeout"_a.none(), "gpus"_a.none(),

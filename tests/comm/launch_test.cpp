@@ -72,6 +72,13 @@ TEST(Launch, SeveralMachinesNeedARootAndASecret) {
   EXPECT_EQ(text(*read(variables).root), "node1:4711");
 }
 
+TEST(Launch, PmiUnderSlurmAsksSlurmForTheMachines) {
+  Variables variables{{"PMI_RANK", "1"}, {"PMI_SIZE", "4"}, {"SLURM_STEP_NUM_NODES", "2"}};
+  EXPECT_NE(refusal(variables).find("WAYWISER_ROOT"), std::string::npos);
+  variables["MPI_LOCALNRANKS"] = "4";
+  EXPECT_FALSE(read(variables).root);
+}
+
 TEST(Launch, TorchrunNamesTheRootItself) {
   const Launch launch = read({{"RANK", "0"},
                               {"WORLD_SIZE", "4"},

@@ -166,6 +166,7 @@ def test_problems_of_a_node_come_first(tmp_path: Path) -> None:
     [
         ({}, None),
         ({"SLURM_PROCID": "3", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "17", "SLURM_STEP_ID": "0"}, Job(3, 8, "17-0")),
+        ({"WAYWISER_RANK": "1", "WAYWISER_SIZE": "4", "WAYWISER_JOB": "7", "RANK": "0"}, Job(1, 4, "7")),
         ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "a/b"}, Job(0, 2, "a-b")),
         ({"PMI_RANK": "9", "PMI_SIZE": "2"}, None),
         ({"RANK": "x", "WORLD_SIZE": "2"}, None),
@@ -180,19 +181,38 @@ def test_gather_names_the_missing_ranks(tmp_path: Path) -> None:
     assert gather_reports(mine, Job(2, 4, "x"), tmp_path, 1) is None
     with pytest.raises(InputError, match=r"no report of rank 1, 3 .*--gather DIR"):
         gather_reports(mine, Job(0, 4, "x"), tmp_path, 0)
+    for rank in (1, 3):
+        gather_reports(mine, Job(rank, 4, "x"), tmp_path, 1)
+    found = gather_reports(mine, Job(0, 4, "x"), tmp_path, 1)
+    assert found and len(found) == 4 and list(tmp_path.iterdir()) == []
+
+
+def test_a_job_on_machines_that_cannot_meet_is_gathered_through_this_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"SLURM_PROCID": "0", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_NODES": "2"}.items():
+        monkeypatch.setenv(name, value)
+    mine = reports("580")[0]
+    gather_reports(mine, Job(1, 2, "x"), None, 1)
+    assert len(gather_reports(mine, Job(0, 2, "x"), None, 1) or []) == 2
+    assert "set WAYWISER_ROOT" in capsys.readouterr().err
 
 
 def test_a_job_is_gathered_at_rank_0(tmp_path: Path) -> None:
-    """Three processes as a launcher starts them, in one folder."""
+    """Three processes as a launcher starts them on one machine: they need no folder."""
     script = "from waywiser.cli import main; main()"
     processes = []
+    (tmp_path / "run").mkdir(mode=0o700)
+    (tmp_path / "here").mkdir()
     for rank in range(3):
         told = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "3", "PMIX_NAMESPACE": "t"}
         told["NCCL_IB_HCA"] = "mlx5_9" if rank == 1 else "mlx5_0"
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-c", script, "doctor", "--only", "D20", "--timeout", "60", "--gather", str(tmp_path)],
-                env={**os.environ, **told},
+                [sys.executable, "-c", script, "doctor", "--only", "D20", "--timeout", "60"],
+                cwd=tmp_path / "here",
+                env={**os.environ, **told, "WAYWISER_RUNTIME_DIR": str(tmp_path / "run")},
                 stdout=subprocess.PIPE,
                 text=True,
             )
@@ -201,4 +221,4 @@ def test_a_job_is_gathered_at_rank_0(tmp_path: Path) -> None:
     assert outputs[1:] == ["", ""]
     assert "$NCCL_IB_HCA" in outputs[0] and "mlx5_9 (environment)" in outputs[0]
     assert processes[0].returncode in (1, 2)
-    assert list(tmp_path.iterdir()) == []
+    assert list((tmp_path / "here").iterdir()) == []

@@ -29,7 +29,10 @@ def doctor(
     compare: Annotated[bool, typer.Option("--compare", help="Name the odd node among reports made by --json.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="In a job: each rank for itself.")] = False,
     gather: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="In a job: a folder that all nodes see. Default: this one.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="In a job whose ranks cannot meet: a folder that all nodes see. Default: this one."
+        ),
     ] = None,
     timeout: Annotated[float, typer.Option(min=1.0, max=3600.0, help="Seconds to wait for other nodes.")] = 120.0,
     results: Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder with a profile.")] = DEFAULT,
@@ -55,7 +58,7 @@ def doctor(
     if here is not None and here.size > 1:
         from waywiser.doctor.gather import gather_reports
 
-        reports = gather_reports(report, here, gather or Path.cwd(), timeout)
+        reports = gather_reports(report, here, gather, timeout)
         return 0 if reports is None else _compare(reports, as_json, strict)
     if as_json:
         typer.echo(report.to_json())

@@ -1,4 +1,4 @@
-"""The reports of all ranks, through a folder that every node sees: rank 0 waits for the others, with a deadline."""
+"""The reports of all ranks at rank 0: where the ranks of a group would meet, else through a folder that all nodes see."""
 
 from __future__ import annotations
 
@@ -6,16 +6,45 @@ import contextlib
 import time
 from pathlib import Path
 
+from waywiser import _core
 from waywiser.doctor.job import Job
 from waywiser.doctor.report import SCHEMA, VERSION, Report, read_report
 from waywiser.errors import InputError
-from waywiser.files import read_json, write_text_atomically
+from waywiser.files import parse_json, read_json, write_text_atomically
+from waywiser.progress import say
 
 _REST = 0.05
 
 
-def gather_reports(report: Report, job: Job, folder: Path, seconds: float) -> list[Report] | None:
-    """All reports by rank at rank 0, None at the others. Raises InputError that names the ranks that are missing."""
+def gather_reports(report: Report, job: Job, folder: Path | None, seconds: float) -> list[Report] | None:
+    """All reports by rank at rank 0, None at the others; through `folder` where one is given. Raises InputError."""
+    if folder is None and (why := _why_no_meeting(job)):
+        if job.rank == 0:
+            say(f"gathered through files in {Path.cwd()}: {why}")
+        folder = Path.cwd()
+    return _by_folder(report, job, folder, seconds) if folder else _by_meeting(report, seconds)
+
+
+def _why_no_meeting(job: Job) -> str:
+    """Why the ranks cannot meet by themselves; the same at all of them. Empty when they can."""
+    try:
+        seat = _core.seat()
+    except _core.Error as error:
+        return str(error)
+    return "" if seat == (job.rank, job.size) else f"two launchers: rank {job.rank} or {seat[0]}?"
+
+
+def _by_meeting(report: Report, seconds: float) -> list[Report] | None:
+    texts = _core.gather_texts(report.to_json(), seconds)
+    found = []
+    for rank, text in enumerate(texts):
+        what = f"report of rank {rank}"
+        found.append(read_report(parse_json(text.encode(), what, SCHEMA, VERSION), what))
+    return found or None
+
+
+def _by_folder(report: Report, job: Job, folder: Path, seconds: float) -> list[Report] | None:
+    """Raises InputError that names the ranks that are missing."""
     place = folder / f".waywiser-doctor-{job.name}"
     if job.rank:
         write_text_atomically(place / f"{job.rank}.json", report.to_json())

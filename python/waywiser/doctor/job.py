@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 # Rank, size, and variables that together name the job step.
 _LAUNCHERS = (
+    ("WAYWISER_RANK", "WAYWISER_SIZE", ("WAYWISER_JOB",)),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid")),
     ("SLURM_PROCID", "SLURM_NTASKS", ("SLURM_JOB_ID", "SLURM_STEP_ID")),
     ("PMI_RANK", "PMI_SIZE", ("PMI_JOBID", "HYDI_CONTROL_FD", "SLURM_JOB_ID")),

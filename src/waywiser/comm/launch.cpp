@@ -55,7 +55,7 @@ std::string job_of(const Dialect& dialect, const Lookup& lookup) {
 }
 
 bool on_one_machine(const Dialect& dialect, const Lookup& lookup, int size) {
-  if (dialect.launcher != "srun") return !lookup(dialect.local) || read_integer(lookup, dialect.local, 1, size) == size;
+  if (lookup(dialect.local)) return read_integer(lookup, dialect.local, 1, size) == size;
   for (const std::string_view nodes : {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"})
     if (lookup(nodes)) return read_integer(lookup, nodes, 1, most_ranks) == 1;
   return true;

@@ -1,25 +1,8 @@
 #include "waywiser/comm/machine_line.hpp"
 
-#include <unistd.h>
-
 #include "waywiser/base/error.hpp"
-#include "waywiser/base/version.hpp"
 
 namespace waywiser {
-namespace {
-
-Introduction introduce(const Launch& launch) {
-  Introduction mine;
-  mine.rank = static_cast<std::uint32_t>(launch.rank);
-  mine.size = static_cast<std::uint32_t>(launch.size);
-  mine.version = version();
-  mine.machine_id = machine_id();
-  mine.host = host_name();
-  mine.process = static_cast<std::uint64_t>(::getpid());
-  return mine;
-}
-
-}  // namespace
 
 MachineLine meet_other_machine(const Launch& launch, Deadline deadline) {
   if (launch.size != 2)

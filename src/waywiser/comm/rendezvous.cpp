@@ -1,9 +1,12 @@
 #include "waywiser/comm/rendezvous.hpp"
 
+#include <unistd.h>
+
 #include <optional>
 #include <thread>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/version.hpp"
 #include "waywiser/comm/handshake.hpp"
 #include "waywiser/comm/reception.hpp"
 #include "waywiser/comm/runtime_folder.hpp"
@@ -100,6 +103,17 @@ Muster receive_as_root(Launch launch, const Introduction& mine, Deadline deadlin
 }
 
 }  // namespace
+
+Introduction introduce(const Launch& launch) {
+  Introduction mine;
+  mine.rank = static_cast<std::uint32_t>(launch.rank);
+  mine.size = static_cast<std::uint32_t>(launch.size);
+  mine.version = version();
+  mine.machine_id = machine_id();
+  mine.host = host_name();
+  mine.process = static_cast<std::uint64_t>(::getpid());
+  return mine;
+}
 
 Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline,
             const std::function<void(const Endpoint&)>& announce) {

@@ -15,6 +15,9 @@ struct Muster {
   std::map<int, std::unique_ptr<Connection>> lines;  // the root's: to each rank; a member's: to rank 0
 };
 
+// This process as a rank, but for what UCX and GPUs add to it.
+Introduction introduce(const Launch& launch);
+
 // All ranks call it; each gets what all have told. A rank shows that it knows the secret before it hears anything, and
 // the root shows it back. Nobody else stops or delays the group. Throws timeout naming who is missing; invalid_input
 // with the difference when one rank does not fit; io.

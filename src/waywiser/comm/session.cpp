@@ -13,7 +13,6 @@
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/base/version.hpp"
 #include "waywiser/comm/cores.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/network_choice.hpp"
@@ -94,14 +93,8 @@ void Session::abort(const std::string& why) noexcept {
 }
 
 Introduction Session::introduce(const Launch& launch) const {
-  Introduction mine;
-  mine.rank = static_cast<std::uint32_t>(launch.rank);
-  mine.size = static_cast<std::uint32_t>(launch.size);
-  mine.version = version();
+  Introduction mine = waywiser::introduce(launch);
   mine.plan = options_.chooser ? plan_fingerprint(*options_.chooser) : "";
-  mine.machine_id = machine_id();
-  mine.host = host_name();
-  mine.process = static_cast<std::uint64_t>(::getpid());
   mine.address = engine_.address();
   mine.gpus = options_.open_platform != nullptr || (options_.platform && options_.platform->gpu_count() > 0);
   mine.cores = cores_of_this_process();
