@@ -34,14 +34,27 @@ TEST(NetworkFamilies, DevicesInOneNetworkAreJoinedAndMissingOnesHaveAPathToBeRef
 TEST(NetworkFamilies, GpuMemoryHasFourSettingsOfRdmaAndTwoOfTcp) {
   const NetworkSide side{"a", "1", 1, {eth, card}};
   const auto families = network_families(side, side, gpu(0), seen_from_other(gpu(0)));
-  EXPECT_EQ(std::ranges::count_if(families,
-                                  [](const Family& family) { return family.base.parameters.at("transports") == "rc"; }),
-            4);
-  EXPECT_EQ(families.size(), 3u * 4 + 2);
+  const auto count = [&](std::string_view mechanism, std::string_view transport) {
+    return std::ranges::count_if(families, [&](const Family& family) {
+      return family.base.mechanism == mechanism && family.base.parameters.at("transports") == transport;
+    });
+  };
+  EXPECT_EQ(count("ucx", "rc"), 4);
+  EXPECT_EQ(count("ucx", "network-tcp"), 2);
+  EXPECT_EQ(count("ucx_staged", "rc"), 3);
+  EXPECT_EQ(families.size(), 3u * (4 + 3) + 2 + 3);
   const UcxRoad road = ucx_rails(families[1].base).at(0);
   EXPECT_EQ(road.transports, "rc,cuda_copy,gdr_copy");
   EXPECT_EQ(road.devices, "mlx5_0:1");
   EXPECT_EQ(road.settings, (decltype(road.settings){{"IB_GPU_DIRECT_RDMA", "no"}}));
+}
+
+TEST(NetworkFamilies, OfManyDevicesInOneNetworkEachIsTriedWithOneAtTheOtherEnd) {
+  NetworkSide side{"a", "1", 0, {}};
+  for (int i = 0; i < 4; ++i) side.devices.push_back({"mlx5_" + std::to_string(i) + ":1", true, {"InfiniBand"}});
+  const auto families = network_families(side, side, host(0), there);
+  EXPECT_EQ(families.size(), 3u * (4 + 1) + 1);
+  EXPECT_EQ(label(families[3].base), "ucx(device=mlx5_3:1,transports=rc)");
 }
 
 TEST(NetworkFamilies, TheOtherEndTurnsThePathRound) {

@@ -106,26 +106,47 @@ def test_rank_1_ends_when_rank_0_is_killed(machines: TwoMachines, folder: Path) 
     first.communicate()
 
 
-def test_large_messages_go_over_both_rails(two_links: TwoMachines) -> None:
-    options = {"operations": ["streaming"], "processes": [1], "min_bytes": 1 << 18, "max_bytes": 1 << 18}
-    options |= {"quick": True, "budget_seconds": 5}
+def measured(machines: TwoMachines, topology: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The profile that two ranks measure, without the stages of tune around it."""
     code = f"""
 import waywiser._core as core
 from waywiser import stages
+from waywiser.topology import load_topology
 if core.rank_and_size()[0] == 1:
     core.serve_other_machine(stages.peer_program())
 else:
     other = core.OtherMachine()
-    print(core.measure(core.discover(), {json.dumps(options)!r}, None, None, other))
+    print(core.measure({topology}, {json.dumps(options)!r}, None, None, other))
     other.dismiss()
 """
-    first, second = (two_links.start(rank, 2, ["-c", code]) for rank in range(2))
+    first, second = (machines.start(rank, 2, ["-c", code]) for rank in range(2))
     out, err = first.communicate(timeout=100)
     assert first.returncode == 0, err
     assert second.wait(timeout=30) == 0
-    profile = json.loads(out)
+    profile: dict[str, Any] = json.loads(out)
+    return profile
+
+
+def test_large_messages_go_over_both_rails(two_links: TwoMachines) -> None:
+    options = {"operations": ["streaming"], "processes": [1], "min_bytes": 1 << 18, "max_bytes": 1 << 18}
+    options |= {"quick": True, "budget_seconds": 5}
+    profile = measured(two_links, "core.discover()", options)
     paths = [one["path"]["parameters"] for one in between(profile["series"] + profile["searched"])]
     rails = "+".join("/".join(link) for link in two_links.links)
     assert any("share" in path for path in paths if path["device"] == rails)
     assert not between(profile["rejected"])
     assert all(two_links.bytes_over_the_link(link) > 10_000_000 for link in (0, 1))
+
+
+def test_gpu_memory_is_staged_in_three_ways(machines: TwoMachines) -> None:
+    """Of virtual GPUs: the bytes are right, the times are none."""
+    options = {"backend": "virtual_gpu", "places": ["gpu0"], "operations": ["latency"], "processes": [1]}
+    options |= {"min_bytes": 1 << 10, "max_bytes": 2 << 20, "quick": True, "budget_seconds": 6}
+    profile = measured(machines, "load_topology('dgx-1v')", options)
+    assert profile["simulated"]
+    found = [one for one in profile["series"] if one["path"]["destination"] == "other:gpu0"]
+    assert {one["path"]["parameters"]["variant"] for one in found} == {"pageable", "whole", "pipelined"}
+    assert all(point["verified"] for one in found for point in one["points"])
+    assert not [one for one in profile["rejected"] if one["path"]["destination"].startswith("other:")]
+    refused = {one["reason"] for one in profile["unavailable"] if one["mechanism"] == "ucx"}
+    assert "UCX cannot reach the memory of a virtual GPU" in refused

@@ -31,6 +31,7 @@ class ForkedPeer {
   }
 
   PeerChannel& channel() { return *channel_; }
+  void hang_up() { channel_.reset(); }
   pid_t process() const { return process_; }
   // The exit status of waitpid.
   int wait() {

@@ -25,6 +25,7 @@ MECHANISMS: dict[str, Look] = {
     "relay": Look("#44aa99", "#6fd6c4", "triangle-down", "v"),
     "split": Look("#aa4499", "#e690d8", "hexagon", "h"),
     "ucx": Look("#cc3355", "#ff7f92", "x", "X"),
+    "ucx_staged": Look("#8a5a2b", "#d9a066", "bowtie", "d"),
 }
 OTHER = Look("#5c6670", "#9aa5b0", "pentagon", "p")
 

@@ -6,6 +6,7 @@ namespace waywiser {
 namespace {
 
 constexpr std::size_t most_rails = 8;
+constexpr std::size_t most_pairs = 8;  // of more, each device is tried with one at the other end
 
 using Settings = std::vector<std::map<std::string, std::string>>;
 
@@ -59,34 +60,64 @@ std::string device_text(const NetworkDevice& here, const NetworkDevice& there) {
   return here.name == there.name ? here.name : here.name + "/" + there.name;
 }
 
-}  // namespace
+class Candidates {
+ public:
+  Candidates(Place source, Place destination)
+      : source_(source), destination_(destination), gpu_(source.is_gpu() || destination.is_gpu()) {}
 
-std::vector<Family> network_families(const NetworkSide& here, const NetworkSide& there, Place source,
-                                     Place destination) {
-  std::vector<Family> families;
-  const bool gpu = source.is_gpu() || destination.is_gpu();
-  const auto add = [&](const std::string& transport, const std::string& device, bool rdma,
-                       const std::vector<Parameter>& grid) {
-    for (auto parameters : settings(gpu, rdma)) {
-      parameters["transports"] = transport;
-      if (!device.empty()) parameters["device"] = device;
-      families.push_back({{"ucx", source, destination, 2, std::move(parameters)}, grid});
-    }
-  };
-  const auto add_all = [&](const std::string& transport, bool rdma) {
-    const std::vector<Pair> pairs = joined_devices(here, there, rdma);
-    for (const auto& [mine, theirs] : pairs) add(transport, device_text(mine, theirs), rdma, {});
-    if (pairs.empty()) add(transport, "", rdma, {});
+  // `pairs`: of devices that are joined.
+  void add(const std::string& transport, bool rdma, const std::vector<Pair>& pairs) {
+    for (const auto& [mine, theirs] : pairs) add_ucx(transport, device_text(mine, theirs), rdma, {});
+    if (pairs.empty()) add_ucx(transport, "", rdma, {});
     std::vector<Pair> rails = apart(pairs);
+    for (const auto& [mine, theirs] : rails) add_staged(transport, device_text(mine, theirs));
     if (rails.size() < 2) return;
     if (rails.size() > most_rails) rails.resize(most_rails);
     std::string device;
     for (const auto& [mine, theirs] : rails) device += (device.empty() ? "" : "+") + device_text(mine, theirs);
-    add(transport, device, rdma, {{"share", shares(rails.size())}});
+    add_ucx(transport, device, rdma, {{"share", shares(rails.size())}});
+  }
+
+  std::vector<Family> take() { return std::move(families_); }
+
+ private:
+  void add_ucx(const std::string& transport, const std::string& device, bool rdma, const std::vector<Parameter>& grid) {
+    for (auto parameters : settings(gpu_, rdma)) {
+      parameters["transports"] = transport;
+      if (!device.empty()) parameters["device"] = device;
+      families_.push_back({{"ucx", source_, destination_, 2, std::move(parameters)}, grid});
+    }
+  }
+
+  void add_staged(const std::string& transport, const std::string& device) {
+    if (!gpu_) return;
+    Path path{"ucx_staged", source_, destination_, 2, {{"transports", transport}, {"device", device}}};
+    for (const char* variant : {"pageable", "whole", "pipelined"}) {
+      path.parameters["variant"] = variant;
+      const bool in_chunks = std::string_view(variant) == "pipelined";
+      families_.push_back({path, in_chunks ? staged_grid() : std::vector<Parameter>{}});
+    }
+  }
+
+  static std::vector<Parameter> staged_grid() { return {{"chunk", {"256K", "1M", "4M"}}, {"depth", {"2", "4"}}}; }
+
+  const Place source_, destination_;
+  const bool gpu_;
+  std::vector<Family> families_;
+};
+
+}  // namespace
+
+std::vector<Family> network_families(const NetworkSide& here, const NetworkSide& there, Place source,
+                                     Place destination) {
+  Candidates candidates(source, destination);
+  const auto joined = [&](bool rdma) {
+    const std::vector<Pair> pairs = joined_devices(here, there, rdma);
+    return pairs.size() > most_pairs ? apart(pairs) : pairs;
   };
-  for (const char* transport : {"rc", "dc", "ud"}) add_all(transport, true);
-  add_all("network-tcp", false);
-  return families;
+  for (const char* transport : {"rc", "dc", "ud"}) candidates.add(transport, true, joined(true));
+  candidates.add("network-tcp", false, joined(false));
+  return candidates.take();
 }
 
 std::string turned_device(std::string_view device) {

@@ -11,14 +11,15 @@
 #include "waywiser/transport/split/split.hpp"
 #include "waywiser/transport/transport.hpp"
 #include "waywiser/transport/ucx/ucx_transport.hpp"
+#include "waywiser/transport/ucx_staged/ucx_staged.hpp"
 
 namespace waywiser {
 
 std::span<const Mechanism> mechanisms() {
   static const Mechanism rows[] = {
-      copy_engine_mechanism(), sm_copy_mechanism(),  host_copy_mechanism(),
-      host_staged_mechanism(), bar_copy_mechanism(), courier_mechanism(),
-      relay_mechanism(),       split_mechanism(),    ucx_mechanism(),
+      copy_engine_mechanism(), sm_copy_mechanism(),    host_copy_mechanism(), host_staged_mechanism(),
+      bar_copy_mechanism(),    courier_mechanism(),    relay_mechanism(),     split_mechanism(),
+      ucx_mechanism(),         ucx_staged_mechanism(),
   };
   return rows;
 }

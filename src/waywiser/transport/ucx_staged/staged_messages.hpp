@@ -1,0 +1,68 @@
+#pragma once
+
+#include <deque>
+
+#include "waywiser/transport/ucx/ucx_line.hpp"
+#include "waywiser/transport/ucx_staged/staging_ring.hpp"
+
+namespace waywiser {
+
+// One direction of a line: messages cut into chunks, each of which passes through a ring of buffers where the memory at
+// this end is a GPU's. Both ends cut alike.
+class StagedMessages {
+ public:
+  // `ring`: nullptr where no GPU is at this end.
+  StagedMessages(UcxLine& line, const StagingShape& shape, StagingRing* ring)
+      : line_(line), shape_(shape), ring_(ring) {}
+  virtual ~StagedMessages() = default;
+
+  void add(Region message, Stream& stream);
+  // Does what can be done without waiting.
+  virtual void advance() = 0;
+  bool done() const noexcept { return chunks_.empty(); }
+
+ protected:
+  struct Chunk {
+    Region memory;
+    Stream* stream;
+    Region buffer = {};
+  };
+
+  // Chunks are numbered from the first of all, as the line numbers its messages.
+  Chunk& chunk(std::uint64_t number) { return chunks_[number - first_]; }
+  std::uint64_t added() const noexcept { return first_ + chunks_.size(); }
+  bool staged(std::uint64_t number) { return chunk(number).memory.place.is_gpu(); }
+  bool has_room(std::uint64_t number) { return !staged(number) || number - first_ < ring_->depth(); }
+  bool copied(std::uint64_t number) { return !staged(number) || ring_->copied(number).done(); }
+  void copy(std::uint64_t number, Region destination, ConstRegion source);
+  Region buffer(std::uint64_t number);
+  void drop_before(std::uint64_t number);
+
+  UcxLine& line_;
+  const StagingShape shape_;
+  StagingRing* ring_;
+  std::deque<Chunk> chunks_;
+  std::uint64_t first_ = 0;  // number of the first in the list
+};
+
+// Out of this end: copied into a buffer, sent, done.
+class StagedSends : public StagedMessages {
+ public:
+  using StagedMessages::StagedMessages;
+  void advance() override;
+
+ private:
+  std::uint64_t copying_ = 0, sending_ = 0;  // how many have begun to
+};
+
+// Into this end: received in a buffer, copied, done.
+class StagedReceives : public StagedMessages {
+ public:
+  using StagedMessages::StagedMessages;
+  void advance() override;
+
+ private:
+  std::uint64_t receiving_ = 0, copying_ = 0;
+};
+
+}  // namespace waywiser

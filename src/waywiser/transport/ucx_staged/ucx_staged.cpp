@@ -1,0 +1,122 @@
+#include "waywiser/transport/ucx_staged/ucx_staged.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/transport/ucx_staged/staged_messages.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds signal_patience = 60;
+constexpr unsigned turns_between_looks = 1024;
+
+Place works_on(const Path& path) { return path.source; }
+
+StagingShape shape_of(const Path& path) {
+  const std::string_view variant = path.parameter("variant");
+  if (variant == "pageable") return {Allocation::pageable};
+  if (variant == "whole") return {Allocation::pinned};
+  if (variant == "pipelined")
+    return {Allocation::pinned, path.bytes("chunk", 4096, Bytes{1} << 30),
+            static_cast<int>(path.integer("depth", 1, 64))};
+  throw Error(ErrorKind::invalid_input, label(path) + ": parameter 'variant' must be pageable, whole or pipelined");
+}
+
+// What UCX carries.
+Path between_hosts(const Path& path) {
+  Path wire{"ucx", host(0), seen_from_other(host(0)), 2, path.parameters};
+  for (const char* own : {"variant", "chunk", "depth"}) wire.parameters.erase(own);
+  return wire;
+}
+
+class UcxStaged : public Transport {
+ public:
+  UcxStaged(const Path& path, const TransportContext& context)
+      : out_(ring_for(path, context.platform)),
+        in_(ring_for(path, context.platform)),
+        line_(between_hosts(path), *context.peer, label(path) + " " + pair_text(path)),
+        sends_(line_, shape_of(path), out_.get()),
+        receives_(line_, shape_of(path), in_.get()) {
+    line_.connect();
+  }
+
+  void put(Region destination, ConstRegion source, Stream& stream) override {
+    if (destination.bytes != source.bytes) check_put(destination, source);
+    sends_.add({const_cast<std::byte*>(source.data), source.bytes, source.place}, stream);
+    sends_.advance();
+  }
+
+  // Messages may complete out of order at the receiver; what was sent before must have arrived.
+  void signal(Region, std::uint64_t value, Stream& stream) override {
+    const Deadline deadline = Deadline::in(signal_patience);
+    finish_sends(deadline);
+    line_.flush(deadline);
+    sends_.add({reinterpret_cast<std::byte*>(&value), sizeof value, host(0)}, stream);
+    finish_sends(deadline);
+  }
+
+  bool two_sided() const override { return true; }
+
+  void accept(Region destination, Stream& stream) override {
+    receives_.add(destination, stream);
+    receives_.advance();
+  }
+
+  void finish(Stream&, Deadline deadline) override {
+    finish_sends(deadline);
+    advance_until([this] { return receives_.done(); }, deadline);
+  }
+
+ private:
+  static std::unique_ptr<StagingRing> ring_for(const Path& path, Platform& platform) {
+    if (!path.source.is_gpu()) return nullptr;
+    return std::make_unique<StagingRing>(platform, path.source, shape_of(path));
+  }
+
+  void finish_sends(Deadline deadline) {
+    advance_until([this] { return sends_.done(); }, deadline);
+  }
+
+  template <typename Done>
+  void advance_until(Done done, Deadline deadline) {
+    for (unsigned turn = 1; !done(); ++turn) {
+      receives_.advance();
+      sends_.advance();
+      if (turn % turns_between_looks == 0) line_.look(deadline);
+    }
+  }
+
+  std::unique_ptr<StagingRing> out_, in_;  // outlive the line that may still write to them
+  UcxLine line_;
+  StagedSends sends_;
+  StagedReceives receives_;
+};
+
+std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
+  if (path.source.other_machine == path.destination.other_machine)
+    return "it is for the road between two machines; within one there is host_staged";
+  if (!path.source.is_gpu() && !path.destination.is_gpu()) return "no GPU takes part: ucx sends host memory itself";
+  const StagingShape shape = shape_of(path);
+  if (path.source.is_gpu()) {
+    const Place buffers = context.platform.nearest_host(path.source.index);
+    if (auto why = context.platform.why_not_allocatable(buffers, shape.allocation)) return why;
+  }
+  return find_mechanism("ucx")->why_unavailable(between_hosts(path), context);
+}
+
+std::unique_ptr<Transport> open(const Path& path, const TransportContext& context) {
+  if (context.peer == nullptr) throw Error(ErrorKind::invalid_input, label(path) + " needs a peer process");
+  return std::make_unique<UcxStaged>(path, context);
+}
+
+Bytes least_bytes(const Path& path) { return path.has("chunk") ? path.bytes("chunk", 4096, Bytes{1} << 30) : 0; }
+
+}  // namespace
+
+Mechanism ucx_staged_mechanism() {
+  Mechanism row{"ucx_staged", "through host memory at both ends, UCX in between", why_not, works_on, open};
+  row.two_sided = true;
+  row.least_bytes = least_bytes;
+  return row;
+}
+
+}  // namespace waywiser

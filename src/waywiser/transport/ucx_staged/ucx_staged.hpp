@@ -1,0 +1,12 @@
+#pragma once
+
+#include "waywiser/transport/transport.hpp"
+
+namespace waywiser {
+
+// Between GPU memory and a memory of the machine at the other end of the network, through host memory at each GPU's
+// end: UCX sees host memory only. Parameters: variant=pageable | whole (pinned) | pipelined (pinned, in chunks);
+// chunk=4K..1G and depth=1..64 for pipelined; transports, device and share as of ucx.
+Mechanism ucx_staged_mechanism();
+
+}  // namespace waywiser
