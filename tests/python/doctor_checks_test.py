@@ -42,11 +42,12 @@ def test_every_check_has_a_good_and_another_machine() -> None:
     assert sorted(BY_ID) == [f"D{number:02}" for number in range(1, 45)]
     assert len(CHECKS) == 44
     for check in BY_ID.values():
-        if check.id == "D42":  # needs several machines: see doctor_compare_test.py
+        if check.id == "D42":  # needs several machines: see doctor_cli_test.py
             continue
         good = {"ok"} if check.id != "D31" else {"ok", "not applicable"}
         assert seen[check.id] & good, check.id
-        assert seen[check.id] & {"problem", "warning", "unknown"}, check.id
+        if check.id != "D18":  # the bad one takes two ranks: see doctor_cli_test.py and doctor_namespaces_test.py
+            assert seen[check.id] & {"problem", "warning"}, check.id
 
 
 def test_every_row_says_how_it_looks_and_what_to_do() -> None:

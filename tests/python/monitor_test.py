@@ -11,6 +11,7 @@ import pytest
 from doctor_machines import Files, build, gpu, nic, smi
 
 from waywiser import cli
+from waywiser.doctor.commands import Replayed
 from waywiser.doctor.root import Root
 from waywiser.monitor.counters import Sample, fresh, moved_between, rates_between, read_counters
 from waywiser.monitor.exporter import serve, text_of
@@ -45,7 +46,20 @@ def test_counters_of_every_kind(tmp_path: Path) -> None:
     assert sample.errors["network", "tcp", "retransmitted"] == 77
     assert sample.errors["rdma", "mlx5_0:1", "packet_seq_err"] == 2
     assert sample.errors["pcie", "gpu0", "replays"] == 4
-    assert sample.missing == [] and sample.moved("network") == 1009
+    assert sample.missing == ["needs the command waywiser-probe, which is not installed"]
+    assert sample.moved("network") == 1009
+
+
+def test_bytes_of_pcie_links_where_the_driver_counts_them(tmp_path: Path) -> None:
+    root = machine(tmp_path / "a")
+    for told, counted in (('{"pcie": [{"sent": 7, "received": 9}]}', True), ('{"pcie": [null]}', False)):
+        answers = {"waywiser-probe nvml": told, **smi(PCI__Tx_Throughput="2000 KB/s")}
+        sample = read_counters(Root(root.folder, commands=Replayed(answers)))
+        assert (("pcie", "gpu0", "sent") in sample.rates) is not counted
+        assert sample.bytes.get(("pcie", "gpu0", "received")) == (9 if counted else None)
+        assert any("does not count the bytes of PCIe" in line for line in sample.missing) is not counted
+    answers = {"waywiser-probe nvml": '{"pcie": [{"sent": -1, "received": "x"}, 3]}'}
+    assert not read_counters(Root(root.folder, commands=Replayed(answers))).moved("pcie")
 
 
 def test_a_machine_with_nothing_says_so(tmp_path: Path) -> None:

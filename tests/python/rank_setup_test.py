@@ -96,7 +96,9 @@ def test_roads_that_bytes_took(tmp_path: Path) -> None:
     after = Sample({("nvlink", "gpu0", "sent"): 10, ("network", "eth0", "sent"): 5 << 20})
     found = watched(before, after, 2.0, ["nvlink", "cma"])
     assert found.roads == ["network"] and found.fell_back == ("nvlink",) and found.not_counted == ("cma",)
-    assert "bytes went through the kernel's network instead" in found.lines()
+    said = "1 of 1 wanted roads fell back, as they carried nothing: nvlink; 5 MiB by the kernel's network instead"
+    assert said in found.lines() and "cma cannot be seen in counters" in found.lines()
+    assert "watched on n7 for 2.0 s: NVLink 10 B" in watched(before, after, 2.0, [], 8, "n7").lines()[0]
     value = json.loads(keep_watched(tmp_path, found).read_text())
     assert (value["nodes"], value["nic_bytes"], value["fell_back"]) == (1, 0, ["nvlink"])
     assert watched(before, Sample({("nvlink", "gpu0", "sent"): 1 << 30}), 1, ["nvlink"]).fell_back == ()

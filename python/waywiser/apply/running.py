@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -73,7 +74,7 @@ def watching(results: Path, wanted: Sequence[str], run: Callable[[], int]) -> in
     nodes = int(os.environ.get("SLURM_NNODES", "1")) if os.environ.get("SLURM_NNODES", "1").isdecimal() else 1
     before, start = read_counters(fresh()), time.monotonic()
     code = run()
-    found = watched(before, read_counters(fresh()), time.monotonic() - start, wanted, nodes)
+    found = watched(before, read_counters(fresh()), time.monotonic() - start, wanted, nodes, socket.gethostname())
     for line in found.lines():
         say(line)
     keep_watched(results, found)

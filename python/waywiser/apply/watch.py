@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.files import write_text_atomically
-from waywiser.monitor.counters import NETWORK, NVLINK, RDMA, Sample, moved_between
+from waywiser.monitor.counters import NETWORK, NVLINK, PCIE, RDMA, Sample, moved_between
 from waywiser.units import format_bytes
 
 FILE = "watch.json"
 _NOTICED = 1 << 20  # bytes: less is background traffic
 # Road that a run insisted on -> kind of counter that must have moved.
 _SHOWN_BY = {"nvlink": NVLINK, "fabric": NVLINK, "gdr": RDMA, "rdma": RDMA, "roce": RDMA}
+_NAMES = {NETWORK: "the kernel's network", RDMA: "RDMA", NVLINK: "NVLink", PCIE: "the GPUs' PCIe"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Watched:
     moved: dict[str, int]
     fell_back: tuple[str, ...]
     not_counted: tuple[str, ...]
+    host: str = ""
+    wanted: int = 0  # roads that can be seen
 
     @property
     def roads(self) -> list[str]:
@@ -34,11 +37,16 @@ class Watched:
 
     def lines(self) -> list[str]:
         """For people."""
-        told = [f"{kind}: {format_bytes(count)}" for kind, count in self.moved.items() if count]
-        lines = [f"watched for {self.seconds:.1f} s: {', '.join(told) or 'no counter moved'}"]
-        if NETWORK in self.roads and {"nvlink", "gdr", "rdma"} & set(self.fell_back):
-            lines.append("bytes went through the kernel's network instead")
-        lines += [f"{road} was wanted and carried nothing: it fell back" for road in self.fell_back]
+        told = [f"{_NAMES[kind]} {format_bytes(count)}" for kind, count in self.moved.items() if count]
+        on = f" on {self.host}" if self.nodes > 1 and self.host else ""
+        lines = [f"watched{on} for {self.seconds:.1f} s: {', '.join(told) or 'no counter moved'}"]
+        if self.fell_back:
+            seen = [kind for kind in self.roads if kind not in {_SHOWN_BY[road] for road in self.fell_back}]
+            instead = " and ".join(f"{format_bytes(self.moved[kind])} by {_NAMES[kind]}" for kind in seen)
+            lines.append(
+                f"{len(self.fell_back)} of {self.wanted} wanted roads fell back, as they carried nothing: "
+                f"{', '.join(self.fell_back)}; {instead or 'nothing was seen'} instead"
+            )
         return lines + [f"{road} cannot be seen in counters" for road in self.not_counted]
 
     def to_json(self) -> str:
@@ -48,11 +56,14 @@ class Watched:
         return json.dumps({"schema": "waywiser.watch", "version": 1, **body, **nic}, indent=1)
 
 
-def watched(before: Sample, after: Sample, seconds: float, wanted: Sequence[str], nodes: int = 1) -> Watched:
+def watched(
+    before: Sample, after: Sample, seconds: float, wanted: Sequence[str], nodes: int = 1, host: str = ""
+) -> Watched:
     """What happened between two samples."""
     moved = moved_between(before, after)
-    fell = tuple(road for road in wanted if road in _SHOWN_BY and moved.get(_SHOWN_BY[road], 0) < _NOTICED)
-    return Watched(seconds, nodes, moved, fell, tuple(road for road in wanted if road not in _SHOWN_BY))
+    seen = [road for road in wanted if road in _SHOWN_BY]
+    fell = tuple(road for road in seen if moved.get(_SHOWN_BY[road], 0) < _NOTICED)
+    return Watched(seconds, nodes, moved, fell, tuple(set(wanted) - set(seen)), host, len(seen))
 
 
 def keep_watched(results: Path, found: Watched) -> Path:

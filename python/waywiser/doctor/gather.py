@@ -1,4 +1,4 @@
-"""The reports of all ranks at rank 0: where the ranks of a group would meet, else through a folder that all nodes see."""
+"""The reports of all ranks at rank 0: where ranks of a group would meet, else through a folder that all nodes see."""
 
 from __future__ import annotations
 

@@ -89,6 +89,43 @@ def _dmabuf(library: Any, device: int) -> tuple[str, str]:
     return name, answer
 
 
+class _Field(ctypes.Structure):
+    """nvmlFieldValue_t."""
+
+    _fields_ = (
+        ("field", ctypes.c_uint), ("scope", ctypes.c_uint), ("timestamp", ctypes.c_longlong),
+        ("latency", ctypes.c_longlong), ("kind", ctypes.c_int), ("result", ctypes.c_int), ("value", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+_PCIE_SENT, _PCIE_RECEIVED = 197, 198  # NVML_FI_DEV_PCIE_COUNT_TX_BYTES, _RX_BYTES
+_UNSIGNED_INT = 1  # NVML_VALUE_TYPE_UNSIGNED_INT: of the other kinds all 8 bytes count
+
+
+def nvml() -> dict[str, Any]:
+    """For each GPU the bytes that its PCIe link has moved; null where the driver does not count them."""
+    try:
+        library = ctypes.CDLL(os.environ.get("WAYWISER_LIBNVML") or "libnvidia-ml.so.1")
+    except OSError as error:
+        return {"error": str(error)}
+    code = library.nvmlInit_v2()
+    if code:
+        return {"error": f"nvmlInit gives NVML error {code}"}
+    count = ctypes.c_uint()
+    library.nvmlDeviceGetCount_v2(ctypes.byref(count))
+    return {"pcie": [_pcie_bytes(library, number) for number in range(min(count.value, _MOST_GPUS))]}
+
+
+def _pcie_bytes(library: Any, number: int) -> dict[str, int] | None:
+    handle, fields = ctypes.c_void_p(), (_Field * 2)(_Field(_PCIE_SENT), _Field(_PCIE_RECEIVED))
+    if library.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(handle)):
+        return None
+    if library.nvmlDeviceGetFieldValues(handle, 2, fields) or any(field.result for field in fields):
+        return None
+    sent, received = (field.value & 0xFFFFFFFF if field.kind == _UNSIGNED_INT else field.value for field in fields)
+    return {"sent": sent, "received": received}
+
+
 class _Piece(ctypes.Structure):
     _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
 
@@ -120,4 +157,4 @@ def _read_parent(address: int) -> int:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"cuda": cuda, "verbs": verbs, "cma": cma}[sys.argv[1]]()))
+    print(json.dumps({"cuda": cuda, "verbs": verbs, "cma": cma, "nvml": nvml}[sys.argv[1]]()))

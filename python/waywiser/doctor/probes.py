@@ -9,6 +9,8 @@ from waywiser.doctor.commands import PROBE
 from waywiser.doctor.finding import Unknown
 from waywiser.doctor.root import Root
 
+_LIBRARY = {"cuda": "the CUDA driver", "verbs": "libibverbs", "nvml": "NVML"}
+
 
 def probe(root: Root, name: str) -> dict[str, Any]:
     """The answer of one probe. Raises Unknown with its reason when it has none."""
@@ -19,7 +21,7 @@ def probe(root: Root, name: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise Unknown(f"the {name} probe gave no answer")
     if isinstance(answer.get("error"), str) and answer["error"]:
-        raise Unknown(f"needs {'the CUDA driver' if name == 'cuda' else 'libibverbs'}: {answer['error']}")
+        raise Unknown(f"needs {_LIBRARY.get(name, name)}: {answer['error']}")
     return answer
 
 
@@ -40,6 +42,17 @@ def peer_matrix(root: Root) -> list[list[bool]]:
     if not isinstance(peers, list) or not square or not peers:
         raise Unknown("the CUDA driver names no GPU")
     return [[bool(cell) for cell in row] for row in peers]
+
+
+def pcie_bytes(root: Root) -> list[tuple[int, int] | None]:
+    """Bytes that the PCIe link of each GPU has sent and received; None where nobody counts. Raises Unknown."""
+    told = probe(root, "nvml").get("pcie")
+    found: list[tuple[int, int] | None] = []
+    for one in told if isinstance(told, list) else []:
+        told_of = [one.get(word) for word in ("sent", "received")] if isinstance(one, dict) else []
+        counts = [count for count in told_of if isinstance(count, int) and 0 <= count < 1 << 64]
+        found.append((counts[0], counts[1]) if len(counts) == 2 else None)
+    return found
 
 
 def cma_error(root: Root) -> str:

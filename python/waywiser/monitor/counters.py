@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from waywiser.doctor import nvidia, rdma
+from waywiser.doctor import nvidia, probes, rdma
 from waywiser.doctor.commands import Live
 from waywiser.doctor.finding import Unknown
 from waywiser.doctor.root import Root
@@ -36,7 +36,7 @@ class Sample:
 def read_counters(root: Root) -> Sample:
     """All counters now. Commands are asked again each time."""
     sample = Sample()
-    for read in (_interfaces, _retransmissions, _rdma_ports, _nvlinks, _gpus):
+    for read in (_interfaces, _retransmissions, _rdma_ports, _nvlinks, _pcie, _gpus):
         try:
             read(root, sample)
         except Unknown as error:
@@ -96,14 +96,26 @@ def _nvlinks(root: Root, sample: Sample) -> None:
             sample.bytes[key] = sample.bytes.get(key, 0) + int(amount[1]) * 1024
 
 
+def _pcie(root: Root, sample: Sample) -> None:
+    if not root.names("/proc/driver/nvidia/gpus"):
+        return
+    counts = probes.pcie_bytes(root)
+    for index, count in enumerate(counts):
+        if count is not None:
+            sample.bytes[PCIE, f"gpu{index}", "sent"], sample.bytes[PCIE, f"gpu{index}", "received"] = count
+    if None in counts:
+        sample.missing.append("the driver does not count the bytes of PCIe links: rates only, of single moments")
+
+
 def _gpus(root: Root, sample: Sample) -> None:
+    """Errors of the PCIe links; and, where nobody counts bytes, rates over some milliseconds."""
     if not root.names("/proc/driver/nvidia/gpus"):
         return
     _, gpus = nvidia.query(root)
     for index, gpu in enumerate(gpus.values()):
         for word, name in (("sent", "Tx Throughput"), ("received", "Rx Throughput")):
             found = re.fullmatch(r"(\d{1,12}) KB/s", nvidia.value(gpu, "PCI", name))
-            if found:
+            if found and (PCIE, f"gpu{index}", word) not in sample.bytes:
                 sample.rates[PCIE, f"gpu{index}", word] = int(found[1]) * 1e3
         replays = nvidia.value(gpu, "PCI", "Replays Since Reset")
         if replays.isdecimal():
