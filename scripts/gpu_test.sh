@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop]   (the first four when none is named)
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop] [proof]   (the first four when none is named)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of what it
 # lacks (default .whl); a folder "prefix" in it is searched for headers and GoogleTest; OUT: where the results go
 # (default gpu_results): summary.txt and gpu_results.tar.gz. Ends with 1 when a stage failed; the others still run.
@@ -68,8 +68,47 @@ interop() {
     tests/python/gpu_interop.py "$work/interop.json" && return $status
 }
 
-export -f build_programs tune peers group interop
-export work build
+# What is on, what to set, and whether it wins: from the profile of stage tune in this call, else of a quick one.
+# WAYWISER_PROOF: by which libraries. Tables, evidence and settings are left in "proof". Four minutes and more.
+proof() {
+  local gpus status=0 results=$work/tune to=$out/proof ww=$PWD/.venv/bin/waywiser
+  gpus=$(nvidia-smi -L | head -n 4 | wc -l)
+  mkdir -p "$to"
+  # told NAME SECONDS ARGUMENT...: the verb's output goes to NAME.txt, its messages to NAME.log.
+  told() {
+    local name=$1 limit=$2 code
+    shift 2
+    COLUMNS=120 timeout -k 5 "$limit" "$ww" "$@" >"$to/$name.txt" 2>"$to/$name.log"
+    code=$?
+    echo "$name: exit $code $([ $code -eq 0 ] || tail -n 1 "$to/$name.log")"
+    return $code
+  }
+  [ -f "$results/profile.json" ] || told tune 150 tune --quick --budget 60 --output "$results" || return 1
+  told watch 60 run -n "$gpus" --require nvlink --watch --output "$results" "$ww" bench all_reduce --memory gpu \
+    --sizes 1M,64M --budget 4 || status=1
+  # The exit code of doctor is what it found.
+  told doctor 60 doctor --all --results "$results"
+  told doctor-json 60 doctor --json --results "$results"
+  told doctor-job 60 run -n "$gpus" --plain "$ww" doctor
+  UCX_TLS=tcp NCCL_P2P_DISABEL=1 told doctor-bad 60 doctor --only D34
+  told apply 60 apply --output "$results" || status=1
+  told env 30 env --output "$results" || status=1
+  cp -r "$results/settings" "$to/settings-before"
+  for library in ${WAYWISER_PROOF:-nccl ucx openmpi}; do
+    case $library in
+      nccl) told verify-nccl 220 verify --with nccl -n "$gpus" --quick --rounds 4 --output "$results" \
+        --try "NCCL_MIN_P2P_NCHANNELS=32 NCCL_MIN_CTAS=32" || status=1 ;;
+      ucx) told verify-ucx 220 verify --with ucx --quick --rounds 4 --output "$results" || status=1 ;;
+      openmpi) told verify-openmpi 120 verify --with openmpi --quick --rounds 4 --output "$results" ;; # may lack mpirun
+    esac
+  done
+  told env-proved 30 env --output "$results" || status=1
+  cp -r "$results/settings" "$results/evidence" "$to/"
+  return $status
+}
+
+export -f build_programs tune peers group interop proof
+export work build out
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
 for name in $stages; do
@@ -88,10 +127,12 @@ for name in $stages; do
     group)
       stage group 170 bash -c group
       [ ! -f "$work/group_gpu_benchmark.json" ] || cp "$work/group_gpu_benchmark.json" "$out/" ;;
+    proof)
+      stage setup 240 scripts/setup --offline && stage proof 580 bash -c proof ;;
     peers)
       stage setup 240 scripts/setup --offline
       stage peers 170 bash -c peers ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof" >&2; exit 2 ;;
   esac
 done
 cp "$work/summary.txt" "$out/"

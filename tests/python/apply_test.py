@@ -76,6 +76,53 @@ def test_constants_that_are_far_off_are_corrected() -> None:
     assert "UCX_CMA_BW" not in found  # within 25 %
 
 
+def two_machines(**shapes: tuple[dict[str, str], float]) -> Machine:
+    """The made-up profile and, from GPU to GPU of another machine, roads with parameters and a rate."""
+    value: dict[str, Any] = made_up.profile(4)
+    pattern = next(
+        one for one in value["series"] if one["path"]["mechanism"] == "ucx" and one["operation"] == "latency"
+    )
+    for name, (parameters, rate) in shapes.items():
+        points = []
+        for point in pattern["points"]:
+            seconds = 1e-5 + point["bytes"] / rate
+            changed = {
+                "seconds": seconds,
+                "low": 0.99 * seconds,
+                "high": 1.01 * seconds,
+                "p50": seconds,
+                "p99": seconds,
+            }
+            points.append({**point, **changed})
+        path = {"mechanism": name.rstrip("_2"), "source": "gpu0", "destination": "other:gpu0", "processes": 2}
+        value["series"].append({**pattern, "path": {**path, "parameters": parameters}, "points": points})
+    return Machine(read_machine("hse-c"), read_profile(value, "made up"))
+
+
+def test_the_road_to_another_machine() -> None:
+    known = {**UCX, "UCX_DISTANCE_BW": "phb:auto,node:auto,sys:220MBps", "UCX_RNDV_FRAG_SIZE": "host:512K,cuda:4M"}
+    known["UCX_IB_GPU_DIRECT_RDMA"] = "try"
+    topology = read_machine("hse-c")
+    far = next(nic for nic in topology.ids("nic") if topology.relation("gpu0", nic) == "SYS")
+    device = {"transports": "rc", "device": f"{topology.device(far).name}:1"}
+
+    def proposed(direct: float, staged: float, chunk: float) -> dict[str, str]:
+        here = two_machines(
+            ucx=({**device, "gdr": "on"}, direct),
+            ucx_2=({**device, "gdr": "off"}, staged),
+            ucx_staged=({**device, "variant": "pipelined", "chunk": "512K"}, 5e9),
+            ucx_staged_2=({**device, "variant": "pipelined", "chunk": "2M"}, chunk),
+        )
+        return values(settings_for(here, ("ucx",), libraries(ucx=known), accepts))
+
+    found = proposed(10e9, 6e9, 5e9)  # GPUDirect RDMA across the CPUs is fine, and UCX assumes 220 MB/s
+    assert "UCX_IB_GPU_DIRECT_RDMA" not in found and "UCX_RNDV_FRAG_SIZE" not in found
+    assert found["UCX_DISTANCE_BW"].startswith("phb:auto,node:auto,sys:9")
+    found = proposed(0.21e9, 6e9, 9e9)  # it is as slow as UCX thinks
+    assert found["UCX_IB_GPU_DIRECT_RDMA"] == "n" and "UCX_DISTANCE_BW" not in found
+    assert found["UCX_RNDV_FRAG_SIZE"] == f"host:{2 << 20},cuda:4M"
+
+
 def test_a_setting_says_what_was_measured() -> None:
     settings = settings_for(machine(), ("ucx",), libraries(ucx=UCX), accepts)
     one = next(one for one in settings.settings if one.name == "UCX_TCP_MAX_BW")

@@ -117,7 +117,9 @@ def run_cli(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
-SHOW = "import os; print(os.environ.get('UCX_TLS'), os.environ.get('UCX_CMA_BW'), len(os.sched_getaffinity(0)))"
+SHOW = """import os
+told = (os.environ.get('UCX_TLS'), os.environ.get('UCX_CMA_BW'), len(os.sched_getaffinity(0)))
+os.write(1, (' '.join(map(str, told)) + '\\n').encode())"""
 
 
 def test_run_repairs_the_environment_and_binds(tmp_path: Path) -> None:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from waywiser.apply.setting import Setting
 
-_NETWORK = ("UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "UCX_TCP_", "NCCL_IB_", "NCCL_NET", "NCCL_TOPO_FILE")
-_GPU = ("UCX_CUDA_", "UCX_GDR_COPY_", "UCX_IB_GPU_")
+_NETWORK = (
+    "UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "UCX_TCP_", "UCX_IB_", "UCX_DISTANCE_", "UCX_RNDV_FRAG_",
+    "NCCL_IB_", "NCCL_NET", "NCCL_TOPO_FILE",
+)  # fmt: skip
+_GPU = ("UCX_CUDA_", "UCX_GDR_COPY_")
 
 
 def why_not_tried(one: Setting, library: str, gpus: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from waywiser.apply import ucx_network
 from waywiser.apply.facts import Evidence, Machine
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.doctor.ucx import rates
@@ -21,6 +22,8 @@ USUAL = {
     "UCX_TCP_MAX_BW": "2200MBps",
     "UCX_MAX_RNDV_RAILS": "2",
     "UCX_TLS": "all",
+    "UCX_RNDV_FRAG_SIZE": "host:512K,cuda:4M",
+    "UCX_DISTANCE_BW": "phb:auto,node:auto,sys:220MBps",
 }
 # What UCX_CUDA_IPC_BW=auto means, by the model of the GPU (it looks at the compute capability, not at the links).
 _IPC_BY_MODEL = {
@@ -43,6 +46,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
     yield from _constants(machine, known)
     yield from _copies_instead_of_cma(machine)
     yield from _rails(machine)
+    yield from ucx_network.proposed(machine, known)
 
 
 def _measured_constants(machine: Machine) -> dict[str, dict[str, Evidence | None]]:
@@ -60,6 +64,8 @@ def _measured_constants(machine: Machine) -> dict[str, dict[str, Evidence | None
     }
     for name, transports in (("POSIX", "posix"), ("SYSV", "sysv"), ("CMA", "cma"), ("TCP_MAX", "tcp")):
         found[f"UCX_{name}_BW"] = {"": machine.rate("ucx", "host", "host", transports=transports)}
+    if network := machine.rate("ucx", "host", "other:host", transports="network-tcp"):
+        found["UCX_TCP_MAX_BW"] = {"": network}
     return found
 
 

@@ -1,0 +1,117 @@
+"""Settings of UCX for the road between two machines, from what two ranks of `tune` measured on it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from waywiser.apply.facts import Machine
+from waywiser.apply.setting import Setting
+from waywiser.doctor.ucx import rate as rate_in
+from waywiser.profile import Point, Series
+from waywiser.units import format_bytes, format_rate, format_seconds, parse_bytes
+
+_LARGE = 1 << 20
+_TOLERANCE = 1.25
+_FRAGMENT = "512K"  # of host memory, by default
+Curve = Mapping[int, tuple[Series, Point]]
+
+
+def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
+    """Everything that may be worth setting; nothing when no other machine was measured."""
+    yield from _gpu_direct(machine)
+    yield from _distance(machine, known)
+    yield from _fragments(machine, known)
+
+
+def _series(machine: Machine, mechanism: str, **parameters: str) -> list[Series]:
+    """Of GPU memory to GPU memory of the other machine, latency."""
+    series = machine.profile.series if machine.profile else ()
+    return [
+        one
+        for one in series
+        if one.operation == "latency"
+        and one.path.mechanism == mechanism
+        and one.path.source.startswith("gpu")
+        and one.path.destination.startswith("other:gpu")
+        and parameters.items() <= dict(one.path.parameters).items()
+    ]
+
+
+def _best(series: Sequence[Series]) -> Curve:
+    """The fastest of them at each large size."""
+    found: dict[int, tuple[Series, Point]] = {}
+    for one in series:
+        for point in one.points:
+            if point.bytes >= _LARGE and (point.bytes not in found or point.seconds < found[point.bytes][1].seconds):
+                found[point.bytes] = one, point
+    return found
+
+
+def _always_faster(fast: Curve, slow: Curve) -> int:
+    """The largest common size when `fast` wins beyond the intervals at each of three or more; else 0."""
+    common = fast.keys() & slow.keys()
+    wins = len(common) >= 3 and all(fast[size][1].high < slow[size][1].low for size in common)
+    return max(common) if wins else 0
+
+
+def _compared(size: int, fast: Curve, slow: Curve) -> str:
+    told = (f"{one.path.label} {format_seconds(point.seconds)}" for one, point in (fast[size], slow[size]))
+    return f"{format_bytes(size)} to the other machine: {', '.join(told)}"
+
+
+def _measured(machine: Machine) -> bool:
+    return not machine.label
+
+
+def _gpu_direct(machine: Machine) -> Iterator[Setting]:
+    """Off, where staging in host memory beats it at every large size."""
+    direct, staged = _best(_series(machine, "ucx", gdr="on")), _best(_series(machine, "ucx", gdr="off"))
+    if size := _always_faster(staged, direct):
+        name = "UCX_IB_GPU_DIRECT_RDMA"
+        yield Setting("ucx", name, "n", "try", _compared(size, staged, direct), name, _measured(machine))
+
+
+def _distance(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
+    """The rates between a GPU and a NIC far from it, by which UCX decides between GPUDirect RDMA and staging."""
+    name = "UCX_DISTANCE_BW"
+    default = known.get(name, "")
+    words = dict(word.split(":", 1) for word in default.split(",") if ":" in word)
+    found: dict[str, tuple[float, str]] = {}
+    for one in _series(machine, "ucx", gdr="on"):
+        relation = _relation(machine, one).lower()
+        rate = max((point.rate for point in one.points if point.bytes >= _LARGE), default=0.0)
+        assumed = rate_in(words.get(relation, "auto"))
+        off = rate and assumed and not 1 / _TOLERANCE <= assumed / rate <= _TOLERANCE
+        if assumed and off and rate > found.get(relation, (0.0, ""))[0]:
+            found[relation] = rate, f"{one.path.label}: {format_rate(rate)}, UCX assumes {format_rate(assumed)}"
+    if found:
+        values = {**words, **{key: f"{rate / 1e6:.0f}MBs" for key, (rate, _) in found.items()}}
+        value = ",".join(f"{key}:{text}" for key, text in values.items())
+        why = "; ".join(text for _, text in found.values())
+        yield Setting("ucx", name, value, default, why, name, _measured(machine))
+
+
+def _relation(machine: Machine, one: Series) -> str:
+    """Of the GPU and the NIC that a road takes: PHB, SYS, ...; "" for one that is not known, or several."""
+    device = re.split(r"[/:]", dict(one.path.parameters).get("device", ""))[0]
+    topology = machine.topology
+    nic = next((nic for nic in topology.ids("nic") if topology.device(nic).name == device), "")
+    return topology.relation(one.path.source, nic) if nic and one.path.source in topology.ids("gpu") else ""
+
+
+def _fragments(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
+    """The size of the pieces in which a staged message goes through host memory, where another one is faster."""
+    name = "UCX_RNDV_FRAG_SIZE"
+    default = known.get(name, "")
+    by_chunk: dict[str, list[Series]] = {}
+    for one in _series(machine, "ucx_staged", variant="pipelined"):
+        by_chunk.setdefault(dict(one.path.parameters).get("chunk", ""), []).append(one)
+    usual = _best(by_chunk.pop(_FRAGMENT, []))
+    better = {chunk: size for chunk, some in by_chunk.items() if chunk and (size := _always_faster(_best(some), usual))}
+    if not better or f"host:{_FRAGMENT}" not in default:
+        return
+    chunk = min(better, key=lambda one: _best(by_chunk[one])[better[one]][1].seconds)
+    value = default.replace(f"host:{_FRAGMENT}", f"host:{parse_bytes(chunk)}")
+    why = _compared(better[chunk], _best(by_chunk[chunk]), usual)
+    yield Setting("ucx", name, value, default, why, name, _measured(machine))
