@@ -45,6 +45,8 @@ TEST(NetworkFamilies, GpuMemoryHasFourSettingsOfRdmaAndTwoOfTcp) {
   EXPECT_EQ(families.size(), 3u * (4 + 3) + 2 + 3);
   const UcxRoad road = ucx_rails(families[1].base).at(0);
   EXPECT_EQ(road.transports, "rc,cuda_copy,gdr_copy");
+  const Path to_a_gpu = network_families(side, side, host(0), seen_from_other(gpu(0)))[1].base;
+  EXPECT_EQ(ucx_rails(to_a_gpu).at(0).transports, "rc");  // this end may have none
   EXPECT_EQ(road.devices, "mlx5_0:1");
   EXPECT_EQ(road.settings, (decltype(road.settings){{"IB_GPU_DIRECT_RDMA", "no"}}));
 }

@@ -62,6 +62,7 @@ std::string find_functions(const DynamicLibrary& library, UcxFunctions& function
   find(functions.config_release, "ucp_config_release");
   find(functions.init_version, "ucp_init_version");
   find(functions.cleanup, "ucp_cleanup");
+  find(functions.context_print_info, "ucp_context_print_info");
   find(functions.worker_create, "ucp_worker_create");
   find(functions.worker_destroy, "ucp_worker_destroy");
   find(functions.worker_progress, "ucp_worker_progress");

@@ -1,6 +1,7 @@
 #include "waywiser/transport/ucx/ucx_roads.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "waywiser/path/network_families.hpp"
 
@@ -31,8 +32,7 @@ std::vector<UcxRoad> between_machines(const Path& path) {
   road.transports = road.name;
   road.between_machines = true;
   road.memory = UcxRoad::Memory::any;
-  const bool gpu = path.source.is_gpu() || path.destination.is_gpu();
-  if (gpu) road.transports += on(path, "gdrcopy") ? ",cuda_copy,gdr_copy" : ",cuda_copy";
+  if (path.source.is_gpu()) road.transports += on(path, "gdrcopy") ? ",cuda_copy,gdr_copy" : ",cuda_copy";
   if (path.has("gdr")) road.settings.emplace_back("IB_GPU_DIRECT_RDMA", on(path, "gdr") ? "yes" : "no");
   if (!path.has("device")) return {road};
   std::vector<UcxRoad> rails;
@@ -50,6 +50,13 @@ std::vector<UcxRoad> ucx_rails(const Path& path) {
   const auto found = std::ranges::find(within_a_machine(), path.parameter("transports"), &UcxRoad::name);
   if (found == within_a_machine().end()) return {};
   return {*found};
+}
+
+std::vector<std::string> transports_of(const UcxRoad& road) {
+  std::vector<std::string> parts;
+  std::istringstream text(road.transports);
+  for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
+  return parts;
 }
 
 }  // namespace waywiser

@@ -22,4 +22,7 @@ struct UcxRoad {
 // One for each rail; none when there is no such road.
 std::vector<UcxRoad> ucx_rails(const Path& path);
 
+// UCX_TLS in its parts.
+std::vector<std::string> transports_of(const UcxRoad& road);
+
 }  // namespace waywiser

@@ -1,8 +1,8 @@
 #include "waywiser/transport/ucx/ucx_transport.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/transport/split/split.hpp"
 #include "waywiser/transport/ucx/current_gpu.hpp"
+#include "waywiser/transport/ucx/ucx_availability.hpp"
 #include "waywiser/transport/ucx/ucx_line.hpp"
 
 namespace waywiser {
@@ -64,41 +64,6 @@ class UcxTransport : public Transport {
   int ordinal_ = -1, gpu_index_ = -1, known_ordinal_ = -1;
 };
 
-std::optional<std::string> why_memory_does_not_fit(const Path& path, const UcxRoad& road, const Platform& platform) {
-  const int gpus = (path.source.is_gpu() ? 1 : 0) + (path.destination.is_gpu() ? 1 : 0);
-  const std::string& name = road.name;
-  if (gpus != 0 && platform.backend() == "virtual_gpu") return "UCX cannot reach the memory of a virtual GPU";
-  if (gpus != 0 && road.memory == UcxRoad::Memory::host) return "UCX transport " + name + " is for host memory";
-  if (gpus == 0 && road.memory != UcxRoad::Memory::host && !road.between_machines)
-    return "UCX transport " + name + " is for GPU memory";
-  if (gpus != 2 && road.memory == UcxRoad::Memory::gpu_pair) return "UCX transport " + name + " is between two GPUs";
-  return {};
-}
-
-std::optional<std::string> why_not_on(const UcxRoad& road) {
-  const UcxLibrary& library = ucx_library();
-  if (road.between_machines && road.devices.empty()) return "the two machines have no RDMA devices in one network";
-  UcxRoad alone = road;
-  if (!road.between_machines) alone.transports = road.name;
-  const ucs_status_t status = UcxContext::try_road(alone);
-  if (status == UCS_OK) return {};
-  return library.text() + " has no transport '" + alone.transports + "' " +
-         (road.between_machines ? "on " + road.devices : "here") + " (" + library.functions().status_string(status) +
-         ")";
-}
-
-std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
-  const std::vector<UcxRoad> rails = ucx_rails(path);
-  if (rails.empty()) return "transports=" + std::string(path.parameter("transports")) + " is not known here";
-  if (path.processes != 2) return "UCX is used between two processes only";
-  if (rails.size() > 1) split_percents(path, rails.size());
-  if (auto why = why_memory_does_not_fit(path, rails.front(), context.platform)) return why;
-  if (!ucx_library().usable()) return ucx_library().why_not();
-  for (const UcxRoad& rail : rails)
-    if (auto why = why_not_on(rail)) return why;
-  return {};
-}
-
 Place works_on(const Path& path) {
   if (!path.source.is_gpu()) return path.source;
   return path.destination.is_gpu() ? host(0) : path.destination;
@@ -115,7 +80,7 @@ Bytes least_bytes(const Path& path) { return path.has("share") ? smallest_split 
 }  // namespace
 
 Mechanism ucx_mechanism() {
-  Mechanism row{"ucx", "messages through UCX, between two processes", why_not, works_on, open};
+  Mechanism row{"ucx", "messages through UCX, between two processes", why_no_ucx, works_on, open};
   row.two_sided = true;
   row.least_bytes = least_bytes;
   return row;

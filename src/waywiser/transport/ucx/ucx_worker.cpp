@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
@@ -60,6 +63,31 @@ ucs_status_t open_with(const ucp_config_t* configuration, std::uint64_t features
   return status;
 }
 
+std::string printed(ucp_context_h context) {
+  char* text = nullptr;
+  std::size_t length = 0;
+  std::FILE* stream = ::open_memstream(&text, &length);
+  if (stream == nullptr) return {};
+  ucx_library().functions().context_print_info(context, stream);
+  std::fclose(stream);
+  std::string copy(text, length);
+  std::free(text);  // NOLINT(cppcoreguidelines-no-malloc): open_memstream's
+  return copy;
+}
+
+// "#      resource 0  :  md 0  dev 0  flags -- tcp/eth0": no other call tells them.
+std::vector<std::string> transports_in(const std::string& information) {
+  std::vector<std::string> names;
+  std::istringstream lines(information);
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = line.rfind(' '), end = line.rfind('/');
+    if (line.find(" resource ") == std::string::npos || begin == std::string::npos || end == std::string::npos)
+      continue;
+    if (begin < end) names.push_back(line.substr(begin + 1, end - begin - 1));
+  }
+  return names;
+}
+
 }  // namespace
 
 void check_ucx(ucs_status_t status, const std::string& what) {
@@ -99,9 +127,15 @@ UcxContext::UcxContext(const UcxRoad& road) {
   check_ucx(open(road, context_), "open transports " + road.transports);
 }
 
-ucs_status_t UcxContext::try_road(const UcxRoad& road) {
+UcxContext::Trial UcxContext::try_road(const UcxRoad& road) {
   Owner context;
-  return open(road, context);
+  Trial trial{open(road, context), {}};
+  if (trial.status == UCS_OK) trial.transports = transports_in(printed(context.get()));
+  return trial;
+}
+
+bool UcxContext::Trial::has(std::string_view transport) const {
+  return std::ranges::any_of(transports, [&](const std::string& name) { return name.starts_with(transport); });
 }
 
 UcxWorker::UcxWorker(const UcxContext& context) {

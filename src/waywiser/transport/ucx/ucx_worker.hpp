@@ -23,8 +23,13 @@ class UcxContext {
   // allow. `settings` of variables, without UCX_, hold where the user has set none of them.
   using Settings = std::vector<std::pair<std::string, std::string>>;
   explicit UcxContext(std::size_t endpoints, const Settings& settings = {});
-  // Nothing: the context can be made.
-  static ucs_status_t try_road(const UcxRoad& road);
+  // Whether a context can be made, and which transports it has: UCX passes over those that it does not know.
+  struct Trial {
+    ucs_status_t status = UCS_OK;
+    std::vector<std::string> transports;         // "rc_mlx5", "cuda_copy"
+    bool has(std::string_view transport) const;  // the beginning of a name is enough
+  };
+  static Trial try_road(const UcxRoad& road);
 
   ucp_context_h get() const noexcept { return context_.get(); }
   // Left to the end of the process, as a worker of it cannot be destroyed.
