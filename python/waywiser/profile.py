@@ -70,13 +70,17 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """One path under one operation, ascending sizes. `limit` in bytes/s of the slowest hop; 0: unknown."""
+    """One path under one operation, ascending sizes. `limit` in bytes/s of the slowest hop; 0: unknown.
+
+    `pairs`: how many moved at once under `loaded`; 0 for other operations and in older files.
+    """
 
     path: Path
     operation: str
     points: tuple[Point, ...]
     limit: float
     limit_source: str
+    pairs: int = 0
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,11 @@ class Profile:
         for series in self.series:
             found.setdefault((series.path.pair, series.path.processes, series.operation), []).append(series)
         return found
+
+    def pairs_at_once(self, group: PairClass, operation: str) -> int:
+        """How many pairs moved at once; 0 where that was not said, as for all operations but `loaded`."""
+        series = self.series_of(self.measured_pair(group), group.processes, operation)
+        return max((one.pairs for one in series), default=0)
 
     def paths(self) -> set[Path]:
         """Every path that has at least one figure."""
@@ -231,7 +240,8 @@ def _read_series(node: Node, with_limit: bool) -> Series:
     limit, source = node.number("limit", 0.0), node.text("limit_source", "")
     if not with_limit:
         limit, source = 0.0, ""
-    return Series(read_path(node.child("path")), operation, points, limit, source)
+    pairs = node.integer("pairs", 0, 0, 1 << 20)
+    return Series(read_path(node.child("path")), operation, points, limit, source, pairs)
 
 
 def _read_class(node: Node) -> PairClass:

@@ -285,6 +285,25 @@ TEST(Campaign, PairsThatWereNotAskedForStay) {
   EXPECT_EQ(after.series.size(), 3u);
 }
 
+TEST(Campaign, AllPairsAtOnceWhereThereAreSeveral) {
+  for (const int processes : {1, 2})
+    for (const std::size_t members : {1u, 2u}) {
+      MadeUpMeter meter = two_links();
+      std::vector<Subject> subjects = two_paths();
+      subjects[0].pair_class.processes = processes;
+      if (members == 2) subjects[0].pair_class.members.emplace_back(gpu(1), gpu(0));
+      for (Family& family : subjects[0].families) family.base.processes = processes;
+      CampaignOptions options = short_options();
+      options.operations = {Operation::streaming, Operation::loaded};
+      std::map<Operation, int> pairs;
+      for (const Series& series : run_campaign(subjects, meter, options, nullptr, {}).series)
+        pairs[series.operation] = series.pairs;
+      const std::map<Operation, int> alone{{Operation::streaming, 0}};
+      const std::map<Operation, int> both{{Operation::streaming, 0}, {Operation::loaded, 12}};
+      EXPECT_EQ(pairs, members == 1 ? alone : both) << processes;
+    }
+}
+
 TEST(Campaign, ProgressCountsUpToItsTotal) {
   MadeUpMeter meter = two_links();
   meter.fixed_cost = 0.01;

@@ -37,6 +37,7 @@ class MadeUpMeter : public Meter {
     return {};
   }
   Bytes largest(const Path&) const override { return Bytes{1} << 30; }
+  int pairs_at_once(const Path&) const override { return 12; }
   Bytes smallest(const Path& path) const override { return links.at(label(path)).smallest; }
   Limit limit(const Path& path, Operation) const override { return {links.at(label(path)).limit, "made up"}; }
   std::optional<std::string> verify(const Path& path, Operation, Bytes bytes) override {

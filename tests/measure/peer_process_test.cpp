@@ -100,10 +100,17 @@ TEST(PeerProcess, RefusesWrongCommandsWithAReason) {
 
 TEST(PeerProcess, RefusesARunBeforeItIsOpen) {
   const Path path{"host_copy", host(0), host(0), 2, {{"stores", "temporal"}, {"threads", "1"}}};
-  const Json run{{"do", "run"},      {"seconds", 1}, {"path", to_json(path)}, {"operation", "latency"}, {"bytes", 8},
-                 {"repetitions", 1}, {"seed", 0}};
-  const std::vector<std::pair<std::string, Json>> changes{
-      {"bytes", 8}, {"bytes", -1}, {"repetitions", 0}, {"operation", "loaded"}, {"path", "no"}};
+  const Json run{{"do", "run"},
+                 {"seconds", 1},
+                 {"path", to_json(path)},
+                 {"operation", "latency"},
+                 {"bytes", 8},
+                 {"repetitions", 1},
+                 {"seed", 0},
+                 {"first", 0},
+                 {"seats", {-1, -1}}};
+  const std::vector<std::pair<std::string, Json>> changes{{"bytes", 8},           {"bytes", -1},  {"repetitions", 0},
+                                                          {"operation", "dance"}, {"path", "no"}, {"seats", {-2, 0}}};
   for (const auto& [key, value] : changes) {
     PeerProcess peer(WAYWISER_PEER_PATH);
     answer_to(peer, begin());

@@ -198,6 +198,39 @@ TEST(Choose, LoadedOfOnePairIsStreaming) {
   EXPECT_EQ(row_at(chooser, 5), nullptr);
 }
 
+// Two links between processes: the first is faster alone, the second under load.
+Profile loaded_between_processes(int pairs) {
+  Profile profile = made_up_profile({{"a", line(1e-6, 1e10)}, {"b", line(1e-6, 4e9)}});
+  profile.classes[0] = {"gpu>gpu", {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}, {gpu(1), gpu(2)}}, 2};
+  for (Series& series : profile.series) {
+    series.path.processes = 2;
+    series.operation = Operation::streaming;
+  }
+  if (pairs == 0) return profile;
+  for (const std::size_t i : {0u, 1u}) {
+    profile.series.push_back(profile.series[1 - i]);
+    profile.series.back().path.mechanism = i == 0 ? "a" : "b";
+    profile.series.back().operation = Operation::loaded;
+    profile.series.back().pairs = pairs;
+  }
+  return profile;
+}
+
+TEST(Choose, LoadedBetweenProcessesIsWhatWasMeasured) {
+  constexpr std::string_view streaming = "; not measured between two processes: as streaming";
+  const std::tuple<int, std::string_view, std::string_view> cases[] = {
+      {0, "a", streaming}, {2, "b", "; 2 of 3 pairs at once"}, {3, "b", ""}};
+  for (const auto& [pairs, mechanism, says] : cases) {
+    const Chooser chooser(choose(loaded_between_processes(pairs), order));
+    const PlanRow* row = chooser.choose(gpu(0), gpu(1), 2, Operation::loaded, 1 << 20);
+    ASSERT_NE(row, nullptr) << pairs;
+    EXPECT_EQ(row->path.mechanism, mechanism) << pairs;
+    EXPECT_EQ(row->why.find("; "), says.empty() ? std::string::npos : row->why.size() - says.size()) << row->why;
+    EXPECT_TRUE(row->why.ends_with(says)) << row->why;
+    EXPECT_EQ(chooser.choose(gpu(0), gpu(1), 2, Operation::streaming, 1 << 20)->path.mechanism, "a");
+  }
+}
+
 TEST(Choose, BadHysteresisIsRefused) {
   for (const char* text : {"[]", R"({"tolerance": -1})", R"({"equal": 2})", R"({"switching": "x"})"})
     EXPECT_THROW(hysteresis_from_json(parse_json(text, "o"), "options"), Error) << text;

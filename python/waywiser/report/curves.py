@@ -59,6 +59,7 @@ def curves(profile: Profile, plan: Plan | None, group: PairClass, operation: str
         "chosen": _chosen(plan, pair, group.processes, operation),
         "limit": limited.limit,
         "limit_source": limited.limit_source,
+        "at_once": profile.pairs_at_once(group, operation),
     }
 
 

@@ -6,7 +6,7 @@ OPERATIONS: dict[str, str] = {
     "latency": "One transfer at a time; the host sees its end. Two processes: half of a ping-pong round trip.",
     "streaming": "A window of transfers in flight; seconds per transfer.",
     "bidirectional": "Both directions at once; seconds per transfer of one direction.",
-    "loaded": "All pairs of the class at once; seconds per transfer of this pair.",
+    "loaded": "All pairs of the class at once, until the last has ended; seconds per transfer of a pair.",
 }
 
 TITLES: dict[str, str] = {

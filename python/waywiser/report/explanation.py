@@ -32,6 +32,9 @@ def explain_table(answer: dict[str, Any], head: str) -> RenderableType:
         ]
         made.add_row(*(Text(cell, "bold" if label == chosen else "") for cell in cells))
     lines = [Text(f"unavailable: {_unavailable(one)}", "dim") for one in _objects(answer.get("unavailable"))]
+    pairs = answer.get("pairs_at_once")
+    if isinstance(pairs, int):
+        head += f"; {pairs} pairs at once"
     return Group(Text(head, "bold"), made, *lines)
 
 

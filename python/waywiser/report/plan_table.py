@@ -8,7 +8,7 @@ from rich.text import Text
 from waywiser.plan import Plan
 from waywiser.profile import PairClass, Profile, pair_text
 from waywiser.report.choices import choices
-from waywiser.report.terminal import add, console, group_name, spaced, table
+from waywiser.report.terminal import add, console, group_name, operation_name, spaced, table
 from waywiser.units import format_percent, format_range, format_rate, format_seconds
 
 
@@ -17,11 +17,13 @@ def plan_table(profile: Profile | None, plan: Plan) -> RenderableType:
     wide = console().width >= 120
     parts: list[RenderableType] = []
     last, made = ("", ""), table("")
-    for choice in choices(profile or _bare(plan), plan):
+    known = profile or _bare(plan)
+    for choice in choices(known, plan):
         name = (group_name(choice.group), choice.operation)
         if name != last:
             made = table("!sizes", "path", ">time", ">bandwidth", ">limit", ">next best", *(["why"] if wide else []))
-            parts += [Text(f"{name[0]}, {choice.operation}", "bold"), made, Text()]
+            title = operation_name(known, choice.group, choice.operation)
+            parts += [Text(f"{name[0]}, {title}", "bold"), made, Text()]
         last = name
         cells = [
             format_range(choice.from_bytes, choice.to_bytes),

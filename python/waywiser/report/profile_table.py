@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from waywiser.profile import Profile
 from waywiser.report import definitions
-from waywiser.report.terminal import add, group_name, spaced, table
+from waywiser.report.terminal import add, group_name, operation_name, spaced, table
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
 
 CSV_COLUMNS = (
@@ -28,6 +28,7 @@ CSV_COLUMNS = (
     "cpu_seconds",
     "verified",
     "bytes_per_second",
+    "pairs_at_once",
 )
 
 
@@ -41,7 +42,7 @@ def profile_table(profile: Profile) -> RenderableType:
             for size in sorted({point.bytes for one in series for point in one.points}):
                 found = [(point, one) for one in series for point in one.points if point.bytes == size]
                 best, of = min(found, key=lambda pair: pair[0].seconds)
-                name = (group_name(group), operation)
+                name = (group_name(group), operation_name(profile, group, operation))
                 add(
                     made,
                     name[0] if name[0] != last[0] else "",
@@ -107,7 +108,9 @@ def profile_csv(profile: Profile) -> str:
                 p.low,
                 p.high,
             )
-            writer.writerow((*row, p.p50, p.p99, p.samples, p.cpu_seconds, str(p.verified).lower(), p.rate))
+            writer.writerow(
+                (*row, p.p50, p.p99, p.samples, p.cpu_seconds, str(p.verified).lower(), p.rate, one.pairs or "")
+            )
     return text.getvalue()
 
 

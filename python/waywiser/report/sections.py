@@ -128,13 +128,17 @@ def heat_maps(results: Results, profile: Profile) -> Markup | None:
 _SCALES = (("relative", "Time ÷ fastest"), ("linear", "Linear bandwidth"))
 
 
+def _tab(operation: str, drawn: dict[str, Any]) -> str:
+    return definitions.TITLES[operation] + (f" ({drawn['at_once']})" if drawn["at_once"] else "")
+
+
 def curve_cards(curves: list[dict[str, Any]]) -> Markup | None:
     """One card for each class: tabs for the operations, two plots, a legend. The script fills them."""
     cards = []
     for index, group in enumerate(curves):
         tabs = [
-            el("button", definitions.TITLES[operation], type="button", data_operation=operation, aria_pressed="false")
-            for operation in group["operations"]
+            el("button", _tab(name, drawn), type="button", data_operation=name, aria_pressed="false")
+            for name, drawn in group["operations"].items()
         ]
         scales = [el("button", text, type="button", data_scale=name, aria_pressed="false") for name, text in _SCALES]
         others = f", stands for {group['pairs']} pairs" if group["pairs"] > 1 else ""

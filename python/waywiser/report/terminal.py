@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from waywiser.profile import PairClass
+from waywiser.profile import PairClass, Profile
 
 
 def console() -> Console:
@@ -44,6 +44,12 @@ def add(made: Table, *cells: str) -> None:
 def group_name(group: PairClass) -> str:
     """The class, with "2p" where two processes take part."""
     return group.name if group.processes == 1 else f"{group.name} (2p)"
+
+
+def operation_name(profile: Profile, group: PairClass, operation: str) -> str:
+    """The operation, with how many pairs moved at once where that was measured."""
+    pairs = profile.pairs_at_once(group, operation)
+    return f"{operation} ({pairs} pairs)" if pairs else operation
 
 
 def spaced(label: str) -> str:

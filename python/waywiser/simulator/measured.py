@@ -23,7 +23,14 @@ class Measured:
     def __init__(self, topology: Any, profile: Profile) -> None:
         self.topology = topology
         self.members = {(c.processes, *c.members[0]): [list(pair) for pair in c.members] for c in profile.classes}
-        self.series = [series for series in profile.series if series.path.mechanism in MECHANISMS]
+        self.series = [
+            series for series in profile.series if series.path.mechanism in MECHANISMS and self._whole(series)
+        ]
+
+    def _whole(self, series: Series) -> bool:
+        """Whether all pairs of the class were loaded, as the simulator does it; older files do not say otherwise."""
+        members = self.members.get((series.path.processes, series.path.source, series.path.destination), [])
+        return series.pairs in (0, len(members))
 
     def points(self, series: Series, half: int | None) -> dict[int, float]:
         """Size -> seconds; of every second size when `half` is 0 or 1."""

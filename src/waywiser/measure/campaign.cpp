@@ -75,12 +75,12 @@ class Campaign {
     bool agreed = false;
   };
 
-  // `loaded` with one pair is `streaming`; a peer process serves one pair only.
+  // `loaded` with one pair is `streaming`.
   std::vector<Operation> operations_of(const PairClass& pair_class) const {
     std::vector<Operation> chosen;
     for (const Operation operation : operations)
       if (std::count(options_.operations.begin(), options_.operations.end(), operation) &&
-          (operation != Operation::loaded || (pair_class.members.size() > 1 && pair_class.processes == 1)))
+          (operation != Operation::loaded || pair_class.members.size() > 1))
         chosen.push_back(operation);
     return chosen;
   }

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <thread>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/loaded_meter.hpp"
 #include "waywiser/measure/machine_meter.hpp"
 #include "waywiser/measure/one_process_meter.hpp"
 #include "waywiser/measure/other_machine.hpp"
 #include "waywiser/measure/path_limit.hpp"
 #include "waywiser/measure/platform_choice.hpp"
 #include "waywiser/measure/this_side.hpp"
-#include "waywiser/measure/two_process_meter.hpp"
 #include "waywiser/topology/pair_group.hpp"
 #include "waywiser/topology/virtual_machine.hpp"
 
@@ -77,10 +78,16 @@ std::vector<Subject> subjects(const Topology& topology, const Platform& platform
 std::unique_ptr<Meter> machine_meter(Platform& platform, const Topology& topology, std::vector<PairClass> classes,
                                      const std::string& peer_program, const TwoProcessMeter::Connect& connect) {
   const PlatformChoice choice = choice_of(topology, std::string(platform.backend()));
-  const auto limit = [&topology](const Path& path, Operation) { return path_limit(topology, path); };
-  auto within_one = std::make_unique<OneProcessMeter>(platform, topology, std::move(classes));
+  auto within_one = std::make_unique<OneProcessMeter>(platform, topology, classes);
   std::unique_ptr<Meter> between_two;
-  if (!peer_program.empty()) between_two = std::make_unique<TwoProcessMeter>(platform, choice, peer_program, limit);
+  if (!peer_program.empty()) {
+    const auto limit = [&topology](const Path& path, Operation) { return path_limit(topology, path); };
+    const auto make = [&platform, choice, peer_program, limit] {
+      return std::make_unique<TwoProcessMeter>(platform, choice, peer_program, limit);
+    };
+    between_two = std::make_unique<LoadedMeter>(platform, make, std::move(classes),
+                                                most_pairs_at_once(std::thread::hardware_concurrency()));
+  }
   auto meter = std::make_unique<MachineMeter>(std::move(within_one), std::move(between_two),
                                               peer_program.empty() ? "no peer program was given" : "");
   if (connect) meter->set_between_machines(std::make_unique<TwoProcessMeter>(platform, choice, connect));

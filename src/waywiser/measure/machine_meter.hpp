@@ -19,6 +19,7 @@ class MachineMeter : public Meter {
   std::optional<std::string> why_unavailable(const Path& path) override;
   Bytes largest(const Path& path) const override;
   Bytes smallest(const Path& path) const override;
+  int pairs_at_once(const Path& path) const override { return of(path).pairs_at_once(path); }
   Limit limit(const Path& path, Operation operation) const override;
   std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) override;
   Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) override;

@@ -29,6 +29,8 @@ class Meter {
   virtual Bytes largest(const Path& path) const = 0;
   // Below it the path is no other than one with a smaller parameter, and is not measured.
   virtual Bytes smallest(const Path&) const { return 0; }
+  // How many pairs move at once in Operation::loaded of this path, its own included.
+  virtual int pairs_at_once(const Path&) const { return 1; }
   virtual Limit limit(const Path& path, Operation operation) const = 0;
   // Moves a fresh pattern once, poisoned destination before; nothing means every byte arrived.
   virtual std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) = 0;

@@ -60,11 +60,6 @@ void in_windows(Lane& lane, int repetitions, int in_flight, Deadline deadline) {
   *lane.next = slot;
 }
 
-// Enough transfers for the window to matter; very large ones keep their path busy one at a time.
-int at_least_in_flight(const Rotation& window, Bytes bytes) {
-  return bytes <= (1u << 20) ? std::min(window.transfers, 8) : bytes <= (64u << 20) ? 2 : 1;
-}
-
 }  // namespace
 
 OneProcessMeter::OneProcessMeter(Platform& platform, const Topology& topology, std::vector<PairClass> classes)
@@ -74,19 +69,11 @@ std::optional<std::string> OneProcessMeter::why_unavailable(const Path& path) {
   return waywiser::why_unavailable(path, TransportContext{platform_});
 }
 
-const PairClass* OneProcessMeter::class_of(const Path& path) const {
-  for (const PairClass& entry : classes_)
-    if (entry.processes == path.processes &&
-        std::count(entry.members.begin(), entry.members.end(), std::pair(path.source, path.destination)))
-      return &entry;
-  return nullptr;
-}
-
 std::vector<OneProcessMeter::Numbered> OneProcessMeter::together(const Path& path, Operation operation) const {
   std::vector<Numbered> all = {{path, 0}};
   if (operation == Operation::bidirectional)
     all.push_back({for_pair(path, path.destination, path.source), path.source == path.destination ? 1 : 0});
-  const PairClass* pairs = operation == Operation::loaded ? class_of(path) : nullptr;
+  const PairClass* pairs = operation == Operation::loaded ? class_of(classes_, path) : nullptr;
   if (pairs != nullptr)
     for (const auto& [source, destination] : pairs->members)
       if (source != path.source || destination != path.destination)
@@ -108,6 +95,10 @@ Bytes OneProcessMeter::largest(const Path& path) const {
   for (const auto* ends : {&bidirectional, &loaded})
     for (const auto& [place, number] : *ends) most = std::min(most, store_.half_of_free(place) / number);
   return most;
+}
+
+int OneProcessMeter::pairs_at_once(const Path& path) const {
+  return static_cast<int>(together(path, Operation::loaded).size());
 }
 
 Limit OneProcessMeter::limit(const Path& path, Operation) const {

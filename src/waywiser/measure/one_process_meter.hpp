@@ -20,6 +20,7 @@ class OneProcessMeter : public Meter {
   bool simulated() const override { return platform_.backend() == "virtual_gpu"; }
   std::optional<std::string> why_unavailable(const Path& path) override;
   Bytes largest(const Path& path) const override;
+  int pairs_at_once(const Path& path) const override;
   Limit limit(const Path& path, Operation operation) const override;
   std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) override;
   Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) override;
@@ -32,7 +33,6 @@ class OneProcessMeter : public Meter {
   };
   // What runs at once: the path; and its way back; or the path for every pair of the class.
   std::vector<Numbered> together(const Path& path, Operation operation) const;
-  const PairClass* class_of(const Path& path) const;
   std::optional<std::string> try_verify(const Path& path, Operation operation, Bytes bytes);
   Sample try_take(const Path& path, Operation operation, Bytes bytes, int repetitions);
   std::vector<Lane*> lanes(const std::vector<Numbered>& all, Bytes bytes, int slots);

@@ -1,5 +1,9 @@
 #include "waywiser/measure/pair_class.hpp"
 
+#include <algorithm>
+#include <map>
+#include <tuple>
+
 namespace waywiser {
 
 Path for_pair(Path path, Place source, Place destination) {
@@ -16,6 +20,33 @@ Path for_pair(Path path, Place source, Place destination) {
     if (through == source || through == destination) value = text(first_is_free ? old_source : old_destination);
   }
   return path;
+}
+
+const PairClass* class_of(const std::vector<PairClass>& classes, const Path& path) {
+  const std::pair pair(path.source, path.destination);
+  const auto found = std::ranges::find_if(classes, [&](const PairClass& entry) {
+    return entry.processes == path.processes && std::ranges::count(entry.members, pair) != 0;
+  });
+  return found == classes.end() ? nullptr : &*found;
+}
+
+std::vector<std::pair<Place, Place>> pairs_together(const PairClass& pair_class, std::pair<Place, Place> first,
+                                                    std::size_t most) {
+  std::vector<std::pair<Place, Place>> chosen{first}, rest = pair_class.members;
+  if (const auto own = std::ranges::find(rest, first); own != rest.end()) rest.erase(own);
+  std::map<Place, int> out{{first.first, 1}}, in{{first.second, 1}};
+  const auto busy = [&](const std::pair<Place, Place>& pair) {
+    const int sends = out[pair.first], receives = in[pair.second];
+    return std::tuple(std::max(sends, receives), sends + receives);
+  };
+  while (!rest.empty() && chosen.size() < most) {
+    const auto next = std::ranges::min_element(rest, {}, busy);
+    ++out[next->first];
+    ++in[next->second];
+    chosen.push_back(*next);
+    rest.erase(next);
+  }
+  return chosen;
 }
 
 }  // namespace waywiser

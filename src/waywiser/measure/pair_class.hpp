@@ -8,4 +8,12 @@ namespace waywiser {
 // end instead.
 Path for_pair(Path path, Place source, Place destination);
 
+// The class that the path's pair belongs to, with as many processes; nullptr when there is none.
+const PairClass* class_of(const std::vector<PairClass>& classes, const Path& path);
+
+// The pairs of a class that move at once in Operation::loaded, `first` at the front: all, or `most` of them, so that
+// the busiest place has as few as possible.
+std::vector<std::pair<Place, Place>> pairs_together(const PairClass& pair_class, std::pair<Place, Place> first,
+                                                    std::size_t most);
+
 }  // namespace waywiser

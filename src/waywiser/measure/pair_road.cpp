@@ -51,29 +51,34 @@ PairRoad::PairRoad(Platform& platform, const Path& path, Role role, PeerChannel&
   transport_ = open_transport(out, {platform, &channel});
 }
 
-bool PairRoad::sends(const PairRun& run) const {
-  return role_ == Role::initiator || run.operation != Operation::streaming;
+bool PairRoad::sends(const PairRun& run) const { return role_ == Role::initiator || !run.one_way(); }
+
+bool PairRoad::receives(const PairRun& run) const { return role_ == Role::peer || !run.one_way(); }
+
+// Where this process's thread works while it is timed; -1: wherever the system puts it.
+int PairRoad::cpu(const PairRun& run) const {
+  if (run.seed != 0) return -1;
+  if (run.operation != Operation::loaded) return cpu_;
+  return role_ == Role::initiator ? run.seats.source : run.seats.destination;
 }
 
-bool PairRoad::receives(const PairRun& run) const {
-  return role_ == Role::peer || run.operation != Operation::streaming;
-}
-
-PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline deadline) {
+PairResult PairRoad::run(PairBuffers& buffers, const PairRun& run, Deadline deadline, const Release& release) {
   outgoing_ = turns(buffers.outgoing(), run);
   landing_ = turns(buffers.landing(), run);
   remote_ = turns(buffers.remote(), run);
   if (run.seed != 0) prepare(run, deadline);
-  const Seated seated(run.seed == 0 ? cpu_ : -1);
+  const Seated seated(cpu(run));
   if (run.before() > 0) warm_up(run, deadline);
   PairResult result;
   each_.clear();
   ended_ = 0;
   if (role_ == Role::peer) flags_.tell();
   if (role_ == Role::initiator) flags_.wait(deadline);
-  const Seconds cpu_before = cpu_seconds_of_process(), before = now_seconds();
+  if (release && role_ == Role::initiator) release(deadline);
+  const Seconds cpu_before = cpu_seconds_of_process();
+  result.began = now_seconds();
   perform(run, deadline);
-  result.seconds = (ended_ > 0 ? ended_ : now_seconds()) - before;
+  result.seconds = (ended_ > 0 ? ended_ : now_seconds()) - result.began;
   result.cpu_seconds = cpu_seconds_of_process() - cpu_before;
   transport_->rest();
   if (run.seed != 0) result.mismatches = check(run, deadline);

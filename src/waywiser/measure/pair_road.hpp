@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "waywiser/measure/meter.hpp"
 #include "waywiser/measure/pair_buffers.hpp"
 #include "waywiser/measure/seats.hpp"
@@ -13,6 +15,7 @@ struct PairRun {
   int repetitions = 1;
   std::uint64_t seed = 0;  // not 0: verify with this pattern
   Bytes first = 0;         // slot
+  Seats seats = {};        // for `loaded`: where the two threads work, beside those of other pairs
 
   // How the transfers lie in the buffers, over how many slots they rotate, and how many are in flight. A verification
   // goes once through what may be in flight.
@@ -24,9 +27,15 @@ struct PairRun {
   int before() const;
   // How many transfers of one direction the elapsed time covers.
   double transfers() const;
+  // From the initiator to the peer only.
+  bool one_way() const noexcept { return operation == Operation::streaming || operation == Operation::loaded; }
 };
 
+// Called by the initiator when both processes are ready to be timed; returns when the time shall begin.
+using Release = std::function<void(Deadline)>;
+
 struct PairResult {
+  Seconds began = 0;          // on the monotonic clock
   Seconds seconds = 0;        // elapsed
   Seconds cpu_seconds = 0;    // of this process
   Bytes mismatches = 0;       // bytes that landed wrong in this process
@@ -41,7 +50,7 @@ class PairRoad {
 
   const Path& path() const noexcept { return path_; }
   // Both processes call it at the same time, with the same run.
-  PairResult run(PairBuffers& buffers, const PairRun& run, Deadline deadline);
+  PairResult run(PairBuffers& buffers, const PairRun& run, Deadline deadline, const Release& release = {});
 
  private:
   void ping_pong(const PairRun& run, Deadline deadline);
@@ -58,6 +67,7 @@ class PairRoad {
   void accept_next();
   void finish(Deadline deadline) { transport_->finish(*stream_, deadline); }
 
+  int cpu(const PairRun& run) const;
   bool sends(const PairRun& run) const;
   bool receives(const PairRun& run) const;
   void prepare(const PairRun& run, Deadline deadline);
@@ -65,7 +75,7 @@ class PairRoad {
 
   Path path_;
   Role role_;
-  int cpu_ = -1;  // where this process's thread works while it is timed
+  int cpu_ = -1;  // for this pair alone
   PeerChannel& channel_;
   Flags& flags_;
   std::unique_ptr<Stream> stream_;        // on which the transport works

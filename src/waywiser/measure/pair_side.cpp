@@ -11,8 +11,18 @@ constexpr std::int64_t most_repetitions = 100'000'000;
 
 Path path_of(const Json& command) { return path_from_json(require(command, "path", what), what); }
 
+Seats seats_from_json(const Json& value, std::string_view source) {
+  const auto cpu = [](const Json& entry) {
+    return entry.is_number_integer() && entry >= -1 && entry < CPU_SETSIZE ? entry.get<int>() : -2;
+  };
+  if (value.size() != 2 || cpu(value[0]) == -2 || cpu(value[1]) == -2)
+    throw Error(ErrorKind::invalid_input, std::string(source) + ": 'seats' must be two CPUs");
+  return {cpu(value[0]), cpu(value[1])};
+}
+
 Json to_json(const PairResult& result) {
-  return {{"seconds", result.seconds},
+  return {{"began", result.began},
+          {"seconds", result.seconds},
           {"cpu_seconds", result.cpu_seconds},
           {"mismatches", result.mismatches},
           {"each", result.each}};
@@ -27,7 +37,8 @@ Json to_json(const PairRun& run) {
           {"bytes", run.bytes},
           {"repetitions", run.repetitions},
           {"seed", run.seed},
-          {"first", run.first}};
+          {"first", run.first},
+          {"seats", {run.seats.source, run.seats.destination}}};
 }
 
 PairRun pair_run_from_json(const Json& value, std::string_view source) {
@@ -37,13 +48,13 @@ PairRun pair_run_from_json(const Json& value, std::string_view source) {
   run.repetitions = static_cast<int>(require_integer(value, "repetitions", source, 1, most_repetitions));
   run.seed = static_cast<std::uint64_t>(require_integer(value, "seed", source, 0, INT64_MAX));
   run.first = static_cast<Bytes>(require_integer(value, "first", source, 0, INT64_MAX));
-  if (run.operation == Operation::loaded)
-    throw Error(ErrorKind::invalid_input, std::string(source) + ": 'loaded' is not run between two processes");
+  run.seats = seats_from_json(require_array(value, "seats", source), source);
   return run;
 }
 
 PairResult pair_result_from_json(const Json& value, std::string_view source) {
-  PairResult result{require_number(value, "seconds", source),
+  PairResult result{require_number(value, "began", source),
+                    require_number(value, "seconds", source),
                     require_number(value, "cpu_seconds", source),
                     static_cast<Bytes>(require_integer(value, "mismatches", source, 0, INT64_MAX)),
                     {}};
@@ -52,9 +63,9 @@ PairResult pair_result_from_json(const Json& value, std::string_view source) {
   return result;
 }
 
-Json PairSide::perform(const Json& command, Deadline deadline) {
+Json PairSide::perform(const Json& command, Deadline deadline, const Release& release) {
   const std::string verb = require_string(command, "do", what);
-  if (verb == "run") return run(command, deadline);
+  if (verb == "run") return run(command, deadline, release);
   if (verb == "first_use") return first_use(path_of(command), deadline);
   if (verb == "why_unavailable") {
     const auto why = waywiser::why_unavailable(outgoing_path(path_of(command), role_), {platform_, &channel_});
@@ -84,14 +95,14 @@ void PairSide::make_buffers(const Json& command, Deadline deadline) {
   entry->second.share(channel_, deadline);
 }
 
-Json PairSide::run(const Json& command, Deadline deadline) {
+Json PairSide::run(const Json& command, Deadline deadline, const Release& release) {
   const Path path = path_of(command);
   const PairRun run = pair_run_from_json(command, what);
   const auto road = roads_.find(road_key(path));
   const auto buffers = buffers_.find(buffers_key(path));
   if (road == roads_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
     throw Error(ErrorKind::invalid_input, std::string(what) + ": run before its path and buffers are open");
-  return to_json(road->second->run(buffers->second, run, deadline));
+  return to_json(road->second->run(buffers->second, run, deadline, release));
 }
 
 // Opening, sharing the memory and the first 8 bytes, but not the allocation.

@@ -15,10 +15,11 @@ class PairSide {
 
   // {"do": "why_unavailable" | "open" | "close" | "buffers" | "free" | "run" | "first_use", ...}. Returns what was
   // measured, if anything. Throws invalid_input for a command that is none.
-  Json perform(const Json& command, Deadline deadline);
+  // `release` is for the "run" of an initiator.
+  Json perform(const Json& command, Deadline deadline, const Release& release = {});
 
  private:
-  Json run(const Json& command, Deadline deadline);
+  Json run(const Json& command, Deadline deadline, const Release& release);
   Json first_use(const Path& path, Deadline deadline);
   void make_buffers(const Json& command, Deadline deadline);
 

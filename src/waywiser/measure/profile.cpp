@@ -38,11 +38,13 @@ Point point_from_json(const Json& value, std::string_view what) {
 Json to_json(const Series& series) {
   Json points = Json::array();
   for (const Point& point : series.points) points.push_back(to_json(point));
-  return {{"path", waywiser::to_json(series.path)},
-          {"operation", name(series.operation)},
-          {"points", points},
-          {"limit", series.limit},
-          {"limit_source", series.limit_source}};
+  Json value{{"path", waywiser::to_json(series.path)},
+             {"operation", name(series.operation)},
+             {"points", points},
+             {"limit", series.limit},
+             {"limit_source", series.limit_source}};
+  if (series.pairs != 0) value["pairs"] = series.pairs;
+  return value;
 }
 
 std::vector<Point> points_from_json(const Json& value, std::string_view what) {
@@ -79,6 +81,7 @@ Series series_from_json(const Json& value, std::string_view what) {
   series.limit = not_negative_field(value, "limit", what);
   series.limit_source = text_field(value, "limit_source", what);
   series.points = points_from_json(value, what);
+  if (value.contains("pairs")) series.pairs = static_cast<int>(require_integer(value, "pairs", what, 1, 1 << 20));
   return series;
 }
 

@@ -13,7 +13,7 @@ enum class Operation {
   latency,        // one transfer at a time, completion seen by the host; two processes: half a ping-pong round trip
   streaming,      // a window of transfers in flight: seconds per transfer
   bidirectional,  // both directions at once: seconds per transfer of one direction
-  loaded,         // all pairs of the class at once: seconds per transfer of this pair
+  loaded,         // all pairs of the class at once, until the last has ended: seconds per transfer of a pair
 };
 
 inline constexpr Operation operations[] = {Operation::latency, Operation::streaming, Operation::bidirectional,
@@ -38,6 +38,7 @@ struct Series {
   std::vector<Point> points;  // ascending sizes
   BytesPerSecond limit = 0;   // of the slowest hop; 0 = not known
   std::string limit_source;
+  int pairs = 0;  // of `loaded`: how many moved at once; 0 in older files
 };
 
 // One way of a collective between so many ranks on one machine, a process each.

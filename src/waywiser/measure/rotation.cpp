@@ -20,6 +20,10 @@ Rotation rotation(Operation operation, Bytes stride) {
   return {std::max(in_flight, 2), slots};
 }
 
+int at_least_in_flight(const Rotation& window, Bytes bytes) {
+  return bytes <= (1u << 20) ? std::min(window.transfers, 8) : bytes <= (64u << 20) ? 2 : 1;
+}
+
 int warm_up(int repetitions, Bytes bytes) {
   if (bytes > largest_warmed) return 0;
   return std::min(static_cast<int>(most_in_flight), 1 + repetitions / 8);

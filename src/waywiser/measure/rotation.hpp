@@ -16,6 +16,10 @@ struct Rotation {
 // before.
 Rotation rotation(Operation operation, Bytes stride);
 
+// How many transfers of `bytes` a sample has at least where several streams run at once: enough for the window to
+// matter; very large ones keep their path busy one at a time.
+int at_least_in_flight(const Rotation& window, Bytes bytes);
+
 // Untimed transfers before a sample of `repetitions`: they wake threads and bring the caches into the state that the
 // path itself makes, whoever ran before.
 int warm_up(int repetitions, Bytes bytes);

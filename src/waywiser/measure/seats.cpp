@@ -32,6 +32,31 @@ bool same_core(const SeatChoices& choices, int a, int b) {
          });
 }
 
+// The first of `near` that is none of `taken`, nor on a core with one of them unless cores are shared.
+int free_seat(const SeatChoices& choices, const std::vector<int>& near, const std::vector<int>& taken, bool sharing) {
+  const auto free = [&](int cpu) {
+    return std::ranges::none_of(taken,
+                                [&](int other) { return sharing ? cpu == other : same_core(choices, cpu, other); });
+  };
+  const auto found = std::ranges::find_if(near, free);
+  return found == near.end() ? -1 : *found;
+}
+
+// Empty where there are too few CPUs.
+std::vector<Seats> seats_for(const std::vector<SeatChoices>& pairs, bool sharing) {
+  std::vector<Seats> seats;
+  std::vector<int> taken;
+  for (const SeatChoices& choices : pairs)
+    for (const bool first : {true, false}) {
+      const int cpu = free_seat(choices, first ? choices.near_source : choices.near_destination, taken, sharing);
+      if (cpu < 0) return {};
+      taken.push_back(cpu);
+      if (first) seats.emplace_back();
+      (first ? seats.back().source : seats.back().destination) = cpu;
+    }
+  return seats;
+}
+
 }  // namespace
 
 Seats choose_seats(const SeatChoices& choices) {
@@ -42,6 +67,12 @@ Seats choose_seats(const SeatChoices& choices) {
     for (const int destination : choices.near_destination)
       if (source != destination) return {source, destination};
   return {};
+}
+
+std::vector<Seats> choose_seats(const std::vector<SeatChoices>& pairs) {
+  for (const bool sharing : {false, true})
+    if (std::vector<Seats> seats = seats_for(pairs, sharing); !seats.empty()) return seats;
+  return std::vector<Seats>(pairs.size());
 }
 
 SeatChoices seat_choices(const Path& path) {

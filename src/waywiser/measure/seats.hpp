@@ -19,6 +19,8 @@ struct Seats {
 };
 // Different cores where there are two; deterministic, so that both processes choose alike.
 Seats choose_seats(const SeatChoices& choices);
+// The same for several pairs at once, with no CPU twice. Nowhere for all of them where there are too few CPUs.
+std::vector<Seats> choose_seats(const std::vector<SeatChoices>& pairs);
 // From this process's permission and the system's description of nodes and cores. GPUs may be near any CPU.
 SeatChoices seat_choices(const Path& path);
 

@@ -13,7 +13,6 @@ namespace {
 constexpr std::string_view answer_name = "answer of the peer process";
 constexpr Seconds start_patience = 60;
 constexpr BytesPerSecond slowest_rate = 20e6;
-constexpr Bytes most_cached = 512ull << 20;
 constexpr Bytes largest_transfer = 1ull << 30;
 constexpr std::size_t most_roads = 24;
 
@@ -24,7 +23,7 @@ std::string doing(Operation operation, Bytes bytes, const Path& path) {
 
 void check_operation(Operation operation) {
   if (operation == Operation::loaded)
-    throw Error(ErrorKind::unavailable, "loaded: not measured between two processes, a peer process serves one pair");
+    throw Error(ErrorKind::unavailable, "loaded: one peer process serves one pair, this takes all of a class");
 }
 
 std::vector<std::string> peer_environment() {
@@ -132,14 +131,14 @@ auto TwoProcessMeter::attempt(const std::string& what, Work work) {
   }
 }
 
-Json TwoProcessMeter::command(const Json& body, Seconds seconds) {
+Json TwoProcessMeter::command(const Json& body, Seconds seconds, const Release& release) {
   Session& both = *session_;
   PeerChannel& channel = both.peer->channel();
   const Deadline deadline = Deadline::in(seconds);
   Json message = body;
   message["seconds"] = seconds;
   channel.send(message, deadline);
-  const Json mine = both.side.perform(message, deadline);
+  const Json mine = both.side.perform(message, deadline, release);
   const Json theirs = channel.receive(Deadline::in(deadline.left() + 1)).first;
   if (theirs.contains("error"))
     throw Error(static_cast<ErrorKind>(require_integer(theirs, "kind", answer_name, 0, 6)),
@@ -166,7 +165,7 @@ void TwoProcessMeter::make_room(const Path& path, Bytes capacity) {
   if (const auto found = both.buffers.find(key); found != both.buffers.end() && found->second >= capacity) return;
   Bytes total = capacity;
   for (const auto& [unused, bytes] : both.buffers) total += bytes;
-  if (total > most_cached) {
+  if (total > most_cached_) {
     command({{"do", "free"}}, patience_);
     both.buffers.clear();
   }
@@ -175,8 +174,18 @@ void TwoProcessMeter::make_room(const Path& path, Bytes capacity) {
   both.buffers[key] = capacity;
 }
 
-TwoProcessMeter::Both TwoProcessMeter::run(const Path& path, PairRun run) {
-  check_operation(run.operation);
+void TwoProcessMeter::start() {
+  attempt("start of a peer process", [] {});
+}
+
+void TwoProcessMeter::prepare(const Path& path, const PairRun& run) {
+  attempt(doing(run.operation, run.bytes, path), [&] {
+    open(path);
+    make_room(path, run.capacity());
+  });
+}
+
+TwoProcessMeter::Both TwoProcessMeter::run(const Path& path, PairRun run, const Company& company) {
   return attempt(doing(run.operation, run.bytes, path), [&] {
     open(path);
     make_room(path, run.capacity());
@@ -187,7 +196,7 @@ TwoProcessMeter::Both TwoProcessMeter::run(const Path& path, PairRun run) {
     body["do"] = "run";
     body["path"] = to_json(path);
     const double moved = static_cast<double>(run.bytes) * (run.transfers() + 2 * (run.before() + run.in_flight()));
-    const Json both = command(body, patience_ + moved / slowest_rate);
+    const Json both = command(body, patience_ + moved * company.pairs / slowest_rate, company.release);
     return Both{pair_result_from_json(both["mine"], answer_name), pair_result_from_json(both["theirs"], answer_name)};
   });
 }
@@ -216,6 +225,7 @@ Limit TwoProcessMeter::limit(const Path& path, Operation operation) const {
 }
 
 std::optional<std::string> TwoProcessMeter::verify(const Path& path, Operation operation, Bytes bytes) {
+  check_operation(operation);
   PairRun once{operation, bytes, 1, ++seed_ << 16};
   if (operation != Operation::latency) once.repetitions = static_cast<int>(once.slots());
   const Both both = run(path, once);
@@ -225,6 +235,7 @@ std::optional<std::string> TwoProcessMeter::verify(const Path& path, Operation o
 }
 
 Sample TwoProcessMeter::take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
+  check_operation(operation);
   const PairRun timed{operation, bytes, repetitions, 0};
   const Both both = run(path, timed);
   return {both.mine.seconds / timed.transfers(), (both.mine.cpu_seconds + both.theirs.cpu_seconds) / timed.transfers(),

@@ -18,6 +18,14 @@ namespace waywiser {
 // failed or died is replaced at the next call. Used by one thread at a time.
 class TwoProcessMeter : public Meter {
  public:
+  struct Both {
+    PairResult mine, theirs;
+  };
+  // Others that are measured at the same time.
+  struct Company {
+    int pairs;  // this one included: each may need that many times as long
+    Release release;
+  };
   using LimitOf = std::function<Limit(const Path&, Operation)>;
   // `platform` must be what `choice` says. `patience`: how long a step may take beyond the time its bytes need.
   TwoProcessMeter(Platform& platform, PlatformChoice choice, std::filesystem::path peer_program, LimitOf limit = {},
@@ -38,20 +46,23 @@ class TwoProcessMeter : public Meter {
   // The machine at the other end. Throws what connecting throws.
   NetworkSide other_side();
 
+  // What may take long before a run: the peer, if there is none; the path, its memory.
+  void start();
+  void prepare(const Path& path, const PairRun& run);
+  // Any operation, `loaded` too: then this is one of the pairs.
+  Both run(const Path& path, PairRun run, const Company& company = {1, {}});
+  // Buffers of earlier paths stay while all together are no larger than this.
+  void keep_at_most(Bytes bytes) noexcept { most_cached_ = bytes; }
   // The peer of the moment; -1 when there is none.
   pid_t peer() const noexcept;
 
  private:
   struct Session;
-  struct Both {
-    PairResult mine, theirs;
-  };
 
   bool between_machines() const { return static_cast<bool>(connect_); }
   std::unique_ptr<Session> open_session() const;
   void begin();  // a peer to work with; only between cases, for a new one has nothing open
-  Json command(const Json& body, Seconds seconds);
-  Both run(const Path& path, PairRun run);
+  Json command(const Json& body, Seconds seconds, const Release& release = {});
   void open(const Path& path);
   void make_room(const Path& path, Bytes capacity);
   [[noreturn]] void fail(const Error& problem, const std::string& doing);
@@ -64,6 +75,7 @@ class TwoProcessMeter : public Meter {
   Connect connect_;
   LimitOf limit_;
   Seconds patience_;
+  Bytes most_cached_ = 512ull << 20;
   std::uint64_t seed_ = 1;
   std::unique_ptr<Session> session_;
 };

@@ -7,11 +7,12 @@ namespace {
 
 void add_series(std::vector<Series>& list, const PointStore& from, const Path& path, const Meter& meter) {
   for (const Operation operation : operations) {
-    Series series{path, operation, from.points(path, operation), 0, {}};
+    Series series{path, operation, from.points(path, operation), 0, {}, 0};
     if (series.points.empty()) continue;
     const Limit limit = meter.limit(path, operation);
     series.limit = limit.rate;
     series.limit_source = limit.source;
+    if (operation == Operation::loaded) series.pairs = meter.pairs_at_once(path);
     list.push_back(std::move(series));
   }
 }

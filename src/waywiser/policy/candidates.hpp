@@ -16,7 +16,7 @@ MechanismOrder mechanism_order();
 struct Candidates {
   std::vector<const Series*> series;
   std::vector<Cost> costs;
-  Operation measured_as = Operation::latency;  // `loaded` of one pair or of two processes: `streaming`
+  Operation measured_as = Operation::latency;  // `loaded` where it was not measured: `streaming`
 };
 Candidates candidates(const Profile& profile, const PairClass& pair_class, Operation operation,
                       const MechanismOrder& order);

@@ -72,6 +72,17 @@ std::string reason(const Candidates& all, const Segment& segment, std::size_t ne
   return "fastest: " + other + number(" takes %.2f times as long at ", ratio) + size;
 }
 
+// What `loaded` was measured as, where that is not all pairs of the class between as many processes.
+std::string how_loaded(const PairClass& pair_class, const Candidates& all, const Series& chosen) {
+  const std::size_t pairs = pair_class.members.size();
+  if (all.measured_as != Operation::loaded)
+    return std::string(pairs == 1 ? "; one pair only" : "; not measured between two processes") + ": as " +
+           std::string(name(all.measured_as));
+  const auto at_once = static_cast<std::size_t>(chosen.pairs);
+  if (at_once == 0 || at_once >= pairs) return {};
+  return "; " + std::to_string(at_once) + " of " + std::to_string(pairs) + " pairs at once";
+}
+
 PlanRow make_row(const PairClass& pair_class, Operation operation, const Candidates& all, const Segment& segment) {
   PlanRow row;
   row.pairs = pair_class.members;
@@ -91,10 +102,7 @@ PlanRow make_row(const PairClass& pair_class, Operation operation, const Candida
   }
   if (is_two_sided(row.path)) row.one_sided = best_one_sided(all, middle);
   row.why = reason(all, segment, next, middle);
-  if (all.measured_as != operation)
-    row.why +=
-        std::string(pair_class.members.size() == 1 ? "; one pair only" : "; not measured between two processes") +
-        ": as " + std::string(name(all.measured_as));
+  if (operation == Operation::loaded) row.why += how_loaded(pair_class, all, *all.series[segment.choice]);
   return row;
 }
 

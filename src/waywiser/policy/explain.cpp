@@ -63,6 +63,7 @@ class Explanation {
             {"operation", name(question_.operation)},
             {"bytes", question_.bytes},
             {"simulated", profile_.simulated},
+            {"pairs_at_once", pairs_at_once()},
             {"chosen", row_ == nullptr ? Json(nullptr) : Json(label(here(row_->path)))},
             {"why", row_ == nullptr ? "the plan has no path for this size" : row_->why},
             {"candidates", candidates_json()},
@@ -73,6 +74,13 @@ class Explanation {
  private:
   double bytes() const { return static_cast<double>(question_.bytes); }
   Path here(const Path& path) const { return for_pair(path, question_.source, question_.destination); }
+
+  // Of `loaded`, where it was measured and the profile says so.
+  Json pairs_at_once() const {
+    for (const Series* series : all_.series)
+      if (series->pairs != 0) return series->pairs;
+    return nullptr;
+  }
 
   const Rejected* rejection(const Series& series) const {
     for (const Rejected& entry : profile_.rejected)

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/path_limit.hpp"
 #include "waywiser/topology/pair_group.hpp"
 
@@ -12,14 +13,6 @@ namespace {
 constexpr Bytes most_bytes = Bytes{1} << 40;
 
 Spot spot(Place place) { return {0, text(place)}; }
-
-const PairClass* class_of(const std::vector<PairClass>& classes, const Path& path) {
-  for (const PairClass& entry : classes)
-    if (entry.processes == path.processes &&
-        std::ranges::count(entry.members, std::pair(path.source, path.destination)) != 0)
-      return &entry;
-  return nullptr;
-}
 
 bool wanted(Place place, const CampaignOptions& options) {
   return options.places.empty() || std::ranges::count(options.places, place) != 0;
@@ -43,6 +36,11 @@ Bytes SimulatedMeter::largest(const Path& path) const {
     if (memory != 0) found = std::min(found, memory / 2);
   }
   return found;
+}
+
+int SimulatedMeter::pairs_at_once(const Path& path) const {
+  const PairClass* all = class_of(classes_, path);
+  return all == nullptr ? 1 : static_cast<int>(all->members.size());
 }
 
 Limit SimulatedMeter::limit(const Path& path, Operation) const { return path_limit(node_.topology(), path); }

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "waywiser/measure/crew.hpp"
+#include "waywiser/measure/two_process_meter.hpp"
+
+namespace waywiser {
+
+class StartingLine;
+
+// Measures between two processes: one pair by a TwoProcessMeter; all pairs of a class at once (Operation::loaded) by
+// one for each pair, each with a peer of its own, released together. Peers and what is open in them stay for other
+// paths and classes.
+class LoadedMeter : public Meter {
+ public:
+  using MakeMeter = std::function<std::unique_ptr<TwoProcessMeter>()>;
+  // `make` is called once for each pair that moves at once, at most `most` times; `platform` is what the meters use.
+  LoadedMeter(const Platform& platform, MakeMeter make, std::vector<PairClass> classes, int most);
+
+  bool simulated() const override { return meters_.front()->simulated(); }
+  std::optional<std::string> why_unavailable(const Path& path) override;
+  Bytes largest(const Path& path) const override;
+  int pairs_at_once(const Path& path) const override { return static_cast<int>(together(path).size()); }
+  Limit limit(const Path& path, Operation operation) const override;
+  std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) override;
+  // `loaded`: from the common start until the last pair has ended.
+  Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) override;
+  Seconds first_use(const Path& path) override { return meters_.front()->first_use(path); }
+
+  // Of the meters that there are so far; -1 where there is none at the moment.
+  std::vector<pid_t> peers() const;
+
+ private:
+  using Both = TwoProcessMeter::Both;
+
+  std::vector<Path> together(const Path& path) const;
+  Bytes room_of_pair(const std::vector<Path>& paths) const;
+  const std::vector<Seats>& seats_of(const std::vector<Path>& paths);
+  void make_ready(const std::vector<Path>& paths, const PairRun& run);
+  std::vector<Both> move(const std::vector<Path>& paths, const PairRun& run);
+
+  const Platform& platform_;
+  MakeMeter make_;
+  std::vector<PairClass> classes_;
+  std::size_t most_;
+  std::vector<std::unique_ptr<TwoProcessMeter>> meters_;  // the first one also measures one pair alone
+  mutable std::map<Place, Bytes> free_at_start_;
+  std::map<std::string, std::vector<Seats>> seats_;  // by the pairs
+  std::uint64_t turn_ = 0;
+  Crew crew_;
+};
+
+// How many pairs may move at once between processes: a core for each of the two, and not so many processes that
+// starting them takes longer than measuring.
+int most_pairs_at_once(unsigned cpus);
+
+}  // namespace waywiser
