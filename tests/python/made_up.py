@@ -125,6 +125,8 @@ def profile(gpus: int = 4, slower: float = 1.0) -> Json:
                 series.append(
                     {"path": path, "operation": operation, "points": points, "limit": limit, "limit_source": source}
                 )
+                if operation == "loaded" and len(group["members"]) > 1:
+                    series[-1]["pairs"] = len(group["members"])
     return {
         "schema": "waywiser.profile",
         "version": 1,
