@@ -154,10 +154,11 @@ class Profile:
             found.setdefault((series.path.pair, series.path.processes, series.operation), []).append(series)
         return found
 
-    def pairs_at_once(self, group: PairClass, operation: str) -> int:
-        """How many pairs moved at once; 0 where that was not said, as for all operations but `loaded`."""
+    def pairs_at_once(self, group: PairClass, operation: str) -> str:
+        """How many pairs moved at once: "12", or "16 of 56"; empty for all but `loaded`, and in older files."""
         series = self.series_of(self.measured_pair(group), group.processes, operation)
-        return max((one.pairs for one in series), default=0)
+        pairs, members = max((one.pairs for one in series), default=0), len(group.members)
+        return "" if pairs == 0 else f"{pairs} of {members}" if pairs < members else f"{pairs}"
 
     def paths(self) -> set[Path]:
         """Every path that has at least one figure."""

@@ -126,7 +126,7 @@ def profile(gpus: int = 4, slower: float = 1.0) -> Json:
                     {"path": path, "operation": operation, "points": points, "limit": limit, "limit_source": source}
                 )
                 if operation == "loaded" and len(group["members"]) > 1:
-                    series[-1]["pairs"] = len(group["members"])
+                    series[-1]["pairs"] = min(len(group["members"]), 8)
     return {
         "schema": "waywiser.profile",
         "version": 1,

@@ -55,7 +55,7 @@ def test_content(tmp_path: Path) -> None:
     assert "above the limit of 30.0 GB/s" in page
     assert "libgdrapi.so.2: cannot open" in page
     assert 'class="banner"' not in page
-    for at_once in ("", " (4)", " (12)"):
+    for at_once in ("", " (4)", " (8 of 12)"):
         assert f">All pairs at once{at_once}</button>" in page
     groups = json.loads(packed["data"])["groups"]
     assert [list(group["operations"]) for group in groups] == [["latency", "streaming", "bidirectional", "loaded"]] * 6

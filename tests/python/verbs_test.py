@@ -138,12 +138,12 @@ def test_how_many_pairs_were_loaded(
     assert run(["measure", "--format", "csv", "--output", str(tmp_path)]) == 0
     rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
     found = {(row["processes"], row["source"][:3], row["operation"], row["pairs_at_once"]) for row in rows}
-    assert ("2", "gpu", "loaded", "12") in found
+    assert ("2", "gpu", "loaded", "8") in found
     assert ("2", "gpu", "streaming", "") in found
     assert run(["measure", "--format", "table", "--output", str(tmp_path)]) == 0
-    assert "loaded (12 pairs)" in capsys.readouterr().out
+    assert "loaded (8 of 12 pairs)" in capsys.readouterr().out
     assert run(["plan", "--output", str(tmp_path)]) == 0
-    assert "gpu>gpu NV18 (2p), loaded (12 pairs)" in capsys.readouterr().out
+    assert "gpu>gpu NV18 (2p), loaded (8 of 12 pairs)" in capsys.readouterr().out
 
 
 def test_measure_as_json_and_table(core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
