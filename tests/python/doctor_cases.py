@@ -383,6 +383,7 @@ ENVIRONMENT_CASES = [
     Case("D34", OK, "UCX_NET_DEVICES=all", {}, UCX, {"UCX_NET_DEVICES": "all"}),
     Case("D34", PROBLEM, "leaves out", {}, UCX, {"UCX_TLS": "tcp"}),
     Case("D34", PROBLEM, "has; UCX_RNDV_THRESH=inf", {}, UCX, {"UCX_TLS": "tcp", "UCX_RNDV_THRESH": "inf"}),
+    Case("D34", PROBLEM, "NCCL_IB_HCA?", {}, UCX, {"UCX_TLS": "tcp", "NCCL_IB_HCAS": "mlx5_0"}),
     Case("D34", PROBLEM, "cuda_copy", gpu(), UCX, {"UCX_TLS": "rc,sm"}),
     Case("D34", PROBLEM, "copied twice", {}, UCX, {"UCX_RNDV_THRESH": "inf"}),
     Case("D34", PROBLEM, "round trip", {}, UCX, {"UCX_RNDV_THRESH": "intra:auto,inter:1"}),

@@ -45,6 +45,7 @@ def test_elapsed_shares_and_commas() -> None:
         ("a,b\n1,2\n", "needs columns"),
         ("NodeType,GPUHours,CommShare\nx,1,7\n", "line 2: CommShare 7.0 is not between"),
         ("NodeType,AllocTRES,Elapsed\nx,gres/gpu=1,long\n", "line 2: needs ElapsedRaw or Elapsed"),
+        ("NodeType,AllocTRES,ElapsedRaw\nx,gres/gpu=1,abc\n", "line 2: ElapsedRaw 'abc' is no number"),
         ("NodeType,GPUHours\nx,nan\n", "line 2: nan GPU-hours"),
         ("NodeType,GPUHours\nx,-1\n", "line 2"),
     ],

@@ -83,8 +83,10 @@ def _gpus(cells: Mapping[str, str]) -> int:
 
 
 def _seconds(cells: Mapping[str, str]) -> float:
-    if cells.get("ElapsedRaw"):
-        return float(cells["ElapsedRaw"])
+    if raw := cells.get("ElapsedRaw"):
+        if not raw.isdecimal():
+            raise ValueError(f"ElapsedRaw {raw[:40]!r} is no number of seconds")
+        return float(raw)
     found = _ELAPSED.fullmatch(cells.get("Elapsed", ""))
     if not found:
         raise ValueError("needs ElapsedRaw or Elapsed as D-HH:MM:SS")

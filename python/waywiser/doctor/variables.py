@@ -56,7 +56,8 @@ def traps(root: Root) -> Finding:
     found = assignments(root)
     bad = [finding.text for look in (_transports, _threshold) if (finding := look(root, found))]
     if bad:
-        return problem("; ".join(bad))
+        slips = _unknown_nccl(found)
+        return problem("; ".join([*bad, *([f"no such variable: {machine.named(slips)}"] if slips else [])]))
     strange = [*_unknown_nccl(found), *_unknown_ucx(root, found)]
     if strange:
         return warning(f"no such variable: {machine.named(strange)}")
