@@ -15,7 +15,7 @@ from doctor_machines import OPEN, PROPRIETARY, build, gpu, nic
 from waywiser import cli
 from waywiser.doctor.compare import code, compare, node_names, worst_first
 from waywiser.doctor.gather import gather_reports
-from waywiser.doctor.job import Job, job
+from waywiser.doctor.job import Job, job, nodes
 from waywiser.doctor.report import SCHEMA, Report, examine, read_report, selected
 from waywiser.errors import InputError
 
@@ -174,6 +174,14 @@ def test_problems_of_a_node_come_first(tmp_path: Path) -> None:
 )
 def test_launchers(environment: dict[str, str], expected: Job | None) -> None:
     assert job(environment) == expected
+
+
+def test_nodes_of_a_job() -> None:
+    openmpi = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "4"}
+    slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4", "SLURM_NNODES": "2"}
+    assert nodes({}) == 1 and nodes(slurm) == 2 and nodes({**slurm, "SLURM_NNODES": "x"}) == 1
+    assert nodes({**openmpi, "OMPI_COMM_WORLD_LOCAL_SIZE": "3"}) == 2
+    assert nodes({**openmpi, **slurm, "OMPI_COMM_WORLD_LOCAL_SIZE": "4"}) == 1
 
 
 def test_gather_names_the_missing_ranks(tmp_path: Path) -> None:

@@ -65,16 +65,15 @@ def _ranges(cpus: Sequence[int]) -> str:
     return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
 
 
-def watching(results: Path, wanted: Sequence[str], run: Callable[[], int]) -> int:
-    """Runs, then says which roads the bytes took on this node, and keeps it for `waywiser doctor`."""
+def watching(results: Path, wanted: Sequence[str], run: Callable[[], int], hosts: int) -> int:
+    """Runs on so many `hosts`, then says which roads the bytes took on this node, and keeps it for `doctor`."""
     from waywiser.apply.watch import keep_watched, watched
     from waywiser.monitor.counters import fresh, read_counters
     from waywiser.progress import say
 
-    nodes = int(os.environ.get("SLURM_NNODES", "1")) if os.environ.get("SLURM_NNODES", "1").isdecimal() else 1
     before, start = read_counters(fresh()), time.monotonic()
     code = run()
-    found = watched(before, read_counters(fresh()), time.monotonic() - start, wanted, nodes, socket.gethostname())
+    found = watched(before, read_counters(fresh()), time.monotonic() - start, wanted, hosts, socket.gethostname())
     for line in found.lines():
         say(line)
     keep_watched(results, found)

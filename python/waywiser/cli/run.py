@@ -65,7 +65,7 @@ def run(
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
     job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()), bind=bound)
     launcher = Launcher(job, prefix)
-    return watching(output, wanted, launcher.run) if watch else launcher.run()
+    return watching(output, wanted, launcher.run, len(set(places or ("here",)))) if watch else launcher.run()
 
 
 def _started(command: list[str], plain: bool, output: Path, bound: bool) -> list[str]:
@@ -79,10 +79,11 @@ def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) 
     """Becomes the program, or starts it and watches for these roads where this is the first rank of the node."""
     from waywiser.apply.running import watching
     from waywiser.apply.start_rank import local_rank
+    from waywiser.doctor.job import nodes
 
     if watched_for is None or local_rank(os.environ)[0] != 0:
         os.execvp(started[0], started)
-    return watching(output, watched_for, lambda: _call(started))
+    return watching(output, watched_for, lambda: _call(started), nodes())
 
 
 def _required(text: str) -> list[str]:

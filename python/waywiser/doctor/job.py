@@ -15,6 +15,9 @@ _LAUNCHERS = (
     ("PMI_RANK", "PMI_SIZE", ("PMI_JOBID", "HYDI_CONTROL_FD", "SLURM_JOB_ID")),
     ("RANK", "WORLD_SIZE", ("TORCHELASTIC_RUN_ID", "MASTER_PORT")),
 )
+# Ranks of this node, where a launcher counts them; else how many nodes there are.
+_LOCAL_SIZES = ("WAYWISER_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE")
+_NODES = ("SLURM_STEP_NUM_NODES", "SLURM_NNODES")
 
 
 @dataclass(frozen=True)
@@ -36,3 +39,17 @@ def job(environment: Mapping[str, str] = os.environ) -> Job | None:
             if int(told[0]) < int(told[1]):
                 return Job(int(told[0]), int(told[1]), name or "job")
     return None
+
+
+def nodes(environment: Mapping[str, str] = os.environ) -> int:
+    """How many nodes the job has, at least: 1 outside one."""
+    told = job(environment)
+    if told is None:
+        return 1
+    counts = {name: _number(environment.get(name, "")) for name in (*_LOCAL_SIZES, *_NODES)}
+    local = next((counts[name] for name in _LOCAL_SIZES if counts[name]), 0)
+    return -(-told.size // local) if local else next((counts[name] for name in _NODES if counts[name]), 1)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 8 else 0
