@@ -31,6 +31,11 @@ class Matrix:
     cells: dict[Pair, Cell]
     lower_is_better: bool = False
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Those of the places that have a row: nothing is measured from the other machine."""
+        return tuple(place for place in self.places if any(source == place for source, _ in self.cells))
+
     def share(self, cell: Cell) -> float:
         """0 (lowest value of this matrix) to 1 (highest); 0.5 when all are alike."""
         values = [one.value for one in self.cells.values()]
@@ -108,5 +113,7 @@ def matrices(profile: Profile, plan: Plan | None, processes: int) -> list[Matrix
                 if cell:
                     cells[pair] = cell
         if len(cells) > 1:
-            found.append(Matrix(title, about, places(profile), cells, lower_is_better=not factor))
+            reached = {place for _, place in cells}
+            shown = tuple(one for one in places(profile) if one in reached or not one.startswith("other:"))
+            found.append(Matrix(title, about, shown, cells, lower_is_better=not factor))
     return found

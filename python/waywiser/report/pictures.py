@@ -155,14 +155,13 @@ def _curve_picture(group: dict[str, Any], operation: str, heading: str) -> Figur
 
 
 def _matrix_picture(matrix: Matrix, heading: str) -> Figure:
-    size = len(matrix.places)
-    figure = _figure(1.6 + 0.85 * size, 1.5 + 0.6 * size)
-    axes = figure.add_axes(
-        (0.9 / (1.6 + 0.85 * size), 0.03, 1 - 1.1 / (1.6 + 0.85 * size), 1 - 1.25 / (1.5 + 0.6 * size))
-    )
-    shades = [[float("nan")] * size for _ in range(size)]
+    rows, columns = len(matrix.sources), len(matrix.places)
+    width, height = 1.6 + 0.85 * columns, 1.5 + 0.6 * rows
+    figure = _figure(width, height)
+    axes = figure.add_axes((0.9 / width, 0.03, 1 - 1.1 / width, 1 - 1.25 / height))
+    shades = [[float("nan")] * columns for _ in range(rows)]
     for (source, destination), cell in matrix.cells.items():
-        row, column = matrix.places.index(source), matrix.places.index(destination)
+        row, column = matrix.sources.index(source), matrix.places.index(destination)
         share = matrix.share(cell)
         dark = share > 0.55 if not matrix.lower_is_better else share < 0.45
         shades[row][column] = 1 - share if matrix.lower_is_better else share
@@ -170,8 +169,8 @@ def _matrix_picture(matrix: Matrix, heading: str) -> Figure:
         axes.text(column, row - 0.08, _plain(cell.text), ha="center", va="center", fontsize=8.5, color=colour)
         axes.text(column, row + 0.25, _plain(cell.note), ha="center", va="center", fontsize=6.5, color=colour)
     axes.imshow(shades, cmap="Blues", vmin=-0.15, vmax=1.15, aspect="auto")
-    axes.set_xticks(range(size), matrix.places)
-    axes.set_yticks(range(size), matrix.places)
+    axes.set_xticks(range(columns), matrix.places)
+    axes.set_yticks(range(rows), matrix.sources)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False, length=0, labelsize=8.5, colors=_MUTED)
     for spine in axes.spines.values():
         spine.set_visible(False)

@@ -105,8 +105,7 @@ def heat_map(matrix: Matrix) -> Markup:
     head = ("from \\ to", *matrix.places)
     rows = [
         [el("th", source, scope="row"), *(_heat_cell(matrix, source, destination) for destination in matrix.places)]
-        for source in matrix.places
-        if any(pair[0] == source for pair in matrix.cells)
+        for source in matrix.sources
     ]
     name = "heat lower" if matrix.lower_is_better else "heat"
     return el("figure", el("figcaption", el("b", matrix.title), " ", matrix.about), table(head, rows, class_=name))
