@@ -78,7 +78,7 @@ proof() {
   told() {
     local name=$1 limit=$2 code
     shift 2
-    COLUMNS=120 timeout -k 5 "$limit" "$ww" "$@" >"$to/$name.txt" 2>"$to/$name.log"
+    COLUMNS=120 timeout -s INT -k 10 "$limit" "$ww" "$@" >"$to/$name.txt" 2>"$to/$name.log"
     code=$?
     echo "$name: exit $code $([ $code -eq 0 ] || tail -n 1 "$to/$name.log")"
     return $code

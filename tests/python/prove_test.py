@@ -16,7 +16,7 @@ from waywiser import _core, cli
 from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
 from waywiser.apply.evidence import keep_evidence
 from waywiser.apply.provable import split
-from waywiser.apply.prove import AGAIN, Variant, against, chance_faster, prove, proved
+from waywiser.apply.prove import AGAIN, Proof, Variant, against, chance_faster, prove, proved
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
 from waywiser.errors import InputError
@@ -24,6 +24,7 @@ from waywiser.errors import InputError
 FAST = Setting("openmpi", "OMPI_MCA_fast", "1", "", "measured", "fast")
 SLOW = Setting("openmpi", "OMPI_MCA_slow", "1", "", "measured", "slow")
 SAME = Setting("openmpi", "OMPI_MCA_same", "1", "", "measured", "same")
+FAST2 = Setting("openmpi", "OMPI_MCA_fast", "2", "", "measured", "fast2")
 SETTINGS = Settings("abcd1234", "node", settings=(FAST, SLOW, SAME))
 BASE = Variant("default", {})
 
@@ -117,6 +118,23 @@ def test_what_the_benchmark_fails_with_is_dropped_and_the_base_may_not_fail() ->
     assert left.name == "OMPI_MCA_slow" and "the benchmark fails with it: mpirun failed" in left.why
     with pytest.raises(InputError, match="no such component"):
         prove([[FAST]], benchmark, 7, Variant("default", {"OMPI_MCA_slow": "1"}), quiet)
+
+
+def test_what_was_measured_before_an_interruption_counts() -> None:
+    def interrupted_at(run: int) -> Proof:
+        made = Made()
+
+        def benchmark(variables: Mapping[str, str]) -> benchmarks.Times:
+            if len(made.runs) == run:
+                raise KeyboardInterrupt
+            return made(variables)
+
+        return prove([[FAST], [FAST2]], benchmark, 7, BASE, quiet)
+
+    found = interrupted_at(4 * 5 + 2)  # in the middle of the sixth round of four variants
+    assert found.kept in ("fast", "fast2") and {len(one.rounds) for one in found.variants} == {5}
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_at(4 * 3 + 2)
 
 
 def test_a_benchmark_on_one_node_decides_nothing_about_networks_and_mpi_nothing_about_gpus() -> None:

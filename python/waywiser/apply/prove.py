@@ -17,6 +17,7 @@ from waywiser.errors import InputError
 
 AGAIN = "the same again"
 WORTH = 1.03  # a smaller gain on average is not worth a setting
+LEAST_ROUNDS = 4  # of fewer none can be beyond chance
 CHANCE = 0.05  # of calling any case faster by accident, over all cases together
 Tell = Callable[[str], None]
 
@@ -89,22 +90,36 @@ def measured(
     """Every variant once in each round, so that drift of the machine hits all alike; every other round backwards.
 
     A variant with which the benchmark fails is left out and told of in `failed`; without one, and for the base line
-    and its twin, the first and the last, that is an error.
+    and its twin, the first and the last, that is an error. Interrupted after enough rounds, those count.
     """
-    found: list[list[Times]] = [[] for _ in variants]
-    going = list(range(len(variants)))
+    found: dict[int, list[Times]] = {index: [] for index in range(len(variants))}
     for number in range(rounds):
-        for index in list(going) if number % 2 == 0 else going[::-1]:
-            tell(f"round {number + 1} of {rounds}: {variants[index].name}")
-            try:
-                found[index].append(benchmark(variants[index].variables))
-            except InputError as error:
-                if failed is None or index in (0, len(variants) - 1):
-                    raise
-                tell(f"{variants[index].name}: {error}")
-                failed[variants[index].name] = str(error)
-                going.remove(index)
-    return [replace(variants[index], rounds=tuple(found[index])) for index in going]
+        order = list(found) if number % 2 == 0 else list(found)[::-1]
+        try:
+            for index in order:
+                tell(f"round {number + 1} of {rounds}: {variants[index].name}")
+                if why := _run(variants[index], benchmark, found[index]):
+                    if failed is None or index in (0, len(variants) - 1):
+                        raise InputError(why)
+                    tell(f"{variants[index].name}: {why}")
+                    failed[variants[index].name] = why
+                    del found[index]
+        except KeyboardInterrupt:
+            if number < LEAST_ROUNDS:
+                raise
+            tell(f"interrupted: judged by {number} rounds")
+            break
+    complete = min(map(len, found.values()))
+    return [replace(variants[index], rounds=tuple(times[:complete])) for index, times in found.items()]
+
+
+def _run(variant: Variant, benchmark: Benchmark, times: list[Times]) -> str:
+    """Adds the times of one run, or says why there are none."""
+    try:
+        times.append(benchmark(variant.variables))
+        return ""
+    except InputError as error:
+        return str(error)
 
 
 @cache
@@ -146,7 +161,11 @@ def prove(groups: Sequence[Sequence[Setting]], benchmark: Benchmark, rounds: int
     if len(winners) < 2:
         return proof
     alone = [_with(base, [group]) for group in winners]
-    second = _judged(base, [*alone, _with(base, winners)], benchmark, rounds, tell)
+    try:
+        second = _judged(base, [*alone, _with(base, winners)], benchmark, rounds, tell)
+    except KeyboardInterrupt:
+        tell("interrupted: those that won were not tried together")
+        return proof
     verdicts = {**proof.verdicts, **second.verdicts}
     return Proof(second.variants, second.kept, verdicts, {**proof.failed, **second.failed})
 

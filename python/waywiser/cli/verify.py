@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from waywiser import _core
+from waywiser.apply.prove import LEAST_ROUNDS
 from waywiser.cli.options import Output
 from waywiser.errors import InputError
 from waywiser.progress import say
@@ -29,7 +30,9 @@ def verify(
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, max=4096, help="Ranks, or GPUs with nccl.")] = 2,
     rounds: Annotated[
         int | None,
-        typer.Option(min=4, max=101, help=f"Interleaved rounds of all variants: {_ROUNDS}, {_QUICK_ROUNDS} if quick."),
+        typer.Option(
+            min=LEAST_ROUNDS, max=101, help=f"Interleaved rounds of all variants: {_ROUNDS}, {_QUICK_ROUNDS} if quick."
+        ),
     ] = None,
     baseline: Annotated[
         str, typer.Option(metavar="default|environment", help="Compare with the defaults, or with what is set now.")
