@@ -11,8 +11,9 @@ from waywiser import _core
 from waywiser.apply.benchmarks import Benchmark, Case, Times
 from waywiser.apply.rank_setup import setup_for
 from waywiser.bench.team import TeamError
-from waywiser.bench.ucx_perftest import Row, batch, find_perftest
+from waywiser.bench.ucx_perftest import Program, Row, batch, find_perftest
 from waywiser.errors import InputError
+from waywiser.progress import say
 
 # Name -> its test, and the memory of sender and receiver.
 _HOST = {"ping-pong": ("tag_lat", "host,host"), "one way": ("tag_bw", "host,host")}
@@ -35,7 +36,10 @@ def ucx(gpus: int, sizes: Sequence[int], environment: Mapping[str, str] = os.env
         program = find_perftest()
     except TeamError as error:
         raise InputError(f"UCX cannot be timed: {error}") from error
-    tests = {**_HOST, **_GPU} if gpus else _HOST
+    no_gpus = _why_no_gpus(program, environment) if gpus else ""
+    if no_gpus:
+        say(f"{program.path} is asked for host memory only: {no_gpus}")
+    tests = {**_HOST, **_GPU} if gpus and not no_gpus else _HOST
     cases = [(test, size) for test in tests for size in sizes]
     lines = [line for index, (test, size) in enumerate(cases) for line in _lines(index, *tests[test], size)]
 
@@ -43,16 +47,31 @@ def ucx(gpus: int, sizes: Sequence[int], environment: Mapping[str, str] = os.env
     cpus = [setup_for(topology, None, rank, 2, {}, allowed).cpus for rank in range(2)]
 
     def run(variables: Mapping[str, str]) -> Times:
-        with tempfile.TemporaryDirectory(prefix="waywiser-verify-") as folder:
-            file = Path(folder) / "batch"
-            file.write_text("\n".join(lines) + "\n", encoding="ascii")
-            try:
-                rows = batch(program, file, {**environment, **variables}, cpus, _SECONDS)
-            except TeamError as error:
-                raise InputError(str(error)) from error
+        try:
+            rows = _rows(program, lines, {**environment, **variables}, cpus)
+        except TeamError as error:
+            raise InputError(str(error)) from error
         return {case: _best(rows, index, case) for index, case in enumerate(cases)}
 
     return run, f"ucx_perftest of {program.version}"
+
+
+def _rows(
+    program: Program, lines: Sequence[str], environment: Mapping[str, str], cpus: Sequence[Sequence[int]]
+) -> list[tuple[str, Row]]:
+    with tempfile.TemporaryDirectory(prefix="waywiser-verify-") as folder:
+        file = Path(folder) / "batch"
+        file.write_text("\n".join(lines) + "\n", encoding="ascii")
+        return batch(program, file, environment, cpus, _SECONDS)
+
+
+def _why_no_gpus(program: Program, environment: Mapping[str, str]) -> str:
+    """Why a message between GPUs fails by this UCX; empty when it arrives."""
+    try:
+        _rows(program, [_lines(0, *_GPU["ping-pong, GPUs"], 8)[0]], environment, ((), ()))
+        return ""
+    except TeamError as error:
+        return str(error)
 
 
 def _best(rows: Sequence[tuple[str, Row]], index: int, case: Case) -> float:

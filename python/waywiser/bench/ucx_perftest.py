@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,16 +110,22 @@ def _server(program: Program, words: Sequence[str], environment: Mapping[str, st
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    server = subprocess.Popen(
-        [program.path, "-p", port, *words], env=dict(environment), stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    try:
-        yield port
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(server.pid, signal.SIGKILL)
-        server.wait()
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        server = subprocess.Popen(
+            [program.path, "-p", port, *words], env=dict(environment), stdin=subprocess.DEVNULL,
+            stdout=said, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            yield port
+        except TeamError as error:
+            if server.poll():  # its own words tell more than the client's that nobody listens
+                said.seek(0)
+                raise TeamError(f"ucx_perftest failed: {_complaint(said.read(20_000))}") from error
+            raise
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
 
 
 def _client(command: Sequence[str], environment: Mapping[str, str], patience: float) -> str:
