@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MANY_CLASSES = 12  # above: pictures of latency and streaming only, as each takes a quarter of a second
+_LEGEND_CHARACTERS = 175  # in a line
 _INK, _MUTED, _RULE = "#1a1f25", "#5b6670", "#e3e5e4"
 
 
@@ -137,9 +138,15 @@ def _draw_panel(axes: Axes, kind: str, curves: dict[str, Any]) -> None:
     axes.set_title("Time" if kind == "time" else "Bandwidth", loc="left", fontsize=9, color=_INK, pad=13)
 
 
+def _legend_columns(labels: Iterable[str]) -> int:
+    """Three, or fewer where labels are long."""
+    return max(1, min(3, _LEGEND_CHARACTERS // (8 + max(map(len, labels), default=0))))
+
+
 def _curve_picture(group: dict[str, Any], operation: str, heading: str) -> Figure:
     curves = group["operations"][operation]
-    lines = -(-len(curves["series"]) // 3)
+    columns = _legend_columns(one["label"] for one in curves["series"])
+    lines = -(-len(curves["series"]) // columns)
     height = 4.6 + 0.19 * lines
     figure = _figure(10.5, height)
     title = f"{group['title']} ({group['pair']}): {definitions.TITLES[operation]}"
@@ -150,7 +157,9 @@ def _curve_picture(group: dict[str, Any], operation: str, heading: str) -> Figur
     _draw_panel(left, "time", curves)
     _draw_panel(right, "rate", curves)
     handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower left", bbox_to_anchor=(0.02, 0.005), ncols=3, fontsize=7.5, frameon=False)
+    figure.legend(
+        handles, labels, loc="lower left", bbox_to_anchor=(0.02, 0.005), ncols=columns, fontsize=7.5, frameon=False
+    )
     return figure
 
 
