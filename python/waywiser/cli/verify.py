@@ -51,21 +51,21 @@ def verify(
         raise InputError(
             f"write --with {', '.join(_LIBRARIES[:-1])} or {_LIBRARIES[-1]}, --baseline default or environment"
         )
-    settings = tried(_settings(output), library, try_ or [])
+    settings = tried(_settings(output, bool(try_)), library, try_ or [])
     benchmark, what = _benchmark(library, output, ranks, quick)
     count = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
     title = f"{settings.machine}, {2 if library == 'ucx' else ranks} ranks, {what}"
     if baseline == "environment":
-        _against_environment(output, benchmark, count, title)
+        proof = _against_environment(output, benchmark, count)
+        _show(settings, what, [proof], title, as_json)
         return
     result, proofs = _proved(settings, library, benchmark, count)
     _keep(output, result, library, proofs)
-    if as_json:
-        from waywiser.apply.evidence import summary_json
-
-        typer.echo(summary_json(result, what, proofs))
-    else:
-        _show(result, library, proofs, title)
+    _show(result, what, proofs, title, as_json)
+    if not as_json and not proofs:
+        typer.echo(f"nothing to prove: no setting was proposed that --with {library} can time; --try adds one of yours")
+    elif not as_json and not any(one.proof for one in result.settings):
+        typer.echo("the defaults are best here")
 
 
 def _benchmark(library: str, output: Path, ranks: int, quick: bool) -> tuple[Benchmark, str]:
@@ -85,13 +85,15 @@ def _benchmark(library: str, output: Path, ranks: int, quick: bool) -> tuple[Ben
     return benchmarks.openmpi(ranks, sizes, environment), "openmpi"
 
 
-def _settings(output: Path) -> Settings:
+def _settings(output: Path, none_will_do: bool) -> Settings:
+    from waywiser.apply.setting import Settings
     from waywiser.apply.store import kept
 
-    settings = kept(output, _core.discover().fingerprint)
-    if settings is None:
+    topology = _core.discover()
+    settings = kept(output, topology.fingerprint)
+    if settings is None and not none_will_do:
         raise InputError(f"{output}: no settings for this machine: run 'waywiser tune' and 'waywiser apply' first")
-    return settings
+    return settings or Settings(topology.fingerprint, topology.name)
 
 
 def _sizes(results: Results, wanted: tuple[int, ...]) -> tuple[int, ...]:
@@ -133,27 +135,25 @@ def _keep(output: Path, result: Settings, library: str, proofs: list[Proof]) -> 
         say(f"evidence kept in {keep_evidence(output, result, library, proofs, state)}")
 
 
-def _show(result: Settings, library: str, proofs: list[Proof], title: str) -> None:
+def _show(result: Settings, what: str, proofs: list[Proof], title: str, as_json: bool) -> None:
+    from waywiser.apply.evidence import summary_json
     from waywiser.apply.proof_table import print_proof
 
-    for proof in proofs:
-        print_proof(f"{title}, against {proof.base}", proof)
-    if not proofs:
-        typer.echo(f"nothing to prove: no setting was proposed that --with {library} can time; --try adds one of yours")
-    elif not any(one.proof for one in result.settings):
-        typer.echo("the defaults are best here")
+    if as_json:
+        typer.echo(summary_json(result, what, proofs))
+    else:
+        for proof in proofs:
+            print_proof(f"{title}, against {proof.base}", proof)
 
 
-def _against_environment(output: Path, benchmark: Benchmark, rounds: int, title: str) -> None:
+def _against_environment(output: Path, benchmark: Benchmark, rounds: int) -> Proof:
     """What is set now against what `waywiser run` makes of it; nothing is dropped or kept."""
     from waywiser.apply.benchmarks import STEERING
-    from waywiser.apply.proof_table import print_proof
     from waywiser.apply.prove import Variant, against
     from waywiser.apply.start_rank import setup_here
 
     now = {name: value for name, value in os.environ.items() if name.startswith(STEERING)}
-    told = " ".join(f"{name}={value}" for name, value in now.items()) or "nothing set"
+    say("set now: " + (" ".join(f"{name}={value}" for name, value in now.items()) or "nothing"))
     repaired = setup_here(output, 0, 1, os.environ).environment(os.environ)
     better = Variant("waywiser run", {n: value for n, value in repaired.items() if n.startswith(STEERING)})
-    proof = against(Variant("as set now", now), better, benchmark, rounds, say)
-    print_proof(f"{title}, against {told}", proof)
+    return against(Variant("as set now", now), better, benchmark, rounds, say)
