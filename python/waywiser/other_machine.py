@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -12,11 +13,22 @@ from waywiser.errors import InputError
 from waywiser.progress import say
 
 
+def take_all_cpus() -> None:
+    """Launchers bind a rank to a core or two; what is measured is the machine, as far as it is this job's."""
+    bound = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.sysconf("SC_NPROCESSORS_CONF")))
+    free = os.sched_getaffinity(0)
+    if len(free) > len(bound):
+        say(f"the launcher had bound this rank to {len(bound)} of {len(free)} CPUs: all are used")
+
+
 def takes_part_only() -> bool:
     """Whether this process is rank 1; then it has taken part when this returns."""
     rank, size = _core.rank_and_size()
     if size > 2:
         raise InputError(f"tune runs alone or as two ranks on two machines; this job has {size} ranks")
+    if size == 2:
+        take_all_cpus()
     if rank == 0:
         return False
     with stages.stopping_on_interrupt(stages.Watch(lambda *_: None)):  # the first Ctrl-C is for rank 0

@@ -106,6 +106,23 @@ def test_rank_1_ends_when_rank_0_is_killed(machines: TwoMachines, folder: Path) 
     first.communicate()
 
 
+def test_a_rank_that_its_launcher_has_bound_takes_all_cpus() -> None:
+    ours = os.sched_getaffinity(0)
+    code = """
+import os
+from waywiser.other_machine import take_all_cpus
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+take_all_cpus()
+print(len(os.sched_getaffinity(0)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert int(done.stdout) >= len(ours)
+    assert ("had bound this rank to 1 of" in done.stderr) == (len(ours) > 1)
+
+
 def measured(machines: TwoMachines, topology: str, options: dict[str, Any]) -> dict[str, Any]:
     """The profile that two ranks measure, without the stages of tune around it."""
     code = f"""
