@@ -47,8 +47,8 @@ peers() {
     >"$work/peers.json"
 }
 
-# A process for each GPU, four at most. NCCL and UCX as the interpreter's packages bring them.
-group() {
+# NCCL and UCX as the interpreter's packages bring them.
+find_libraries() {
   local libraries
   libraries=$("$WAYWISER_PYTHON" -c 'import site, sysconfig
 for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print(folder)')
@@ -56,6 +56,17 @@ for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print
     [ ! -e "$folder/nvidia/nccl/lib/libnccl.so.2" ] || export WAYWISER_LIBNCCL="$folder/nvidia/nccl/lib/libnccl.so.2"
     [ ! -e "$folder/libucx/lib/libucp.so.0" ] || export WAYWISER_LIBUCP="${WAYWISER_LIBUCP:-$folder/libucx/lib/libucp.so.0}"
   done
+}
+
+# With UCX also the roads between machines, over the loopback device.
+tests() {
+  find_libraries
+  "$build/waywiser_tests" --gtest_brief=1 "--gtest_filter=${WAYWISER_TEST_FILTER:-*}"
+}
+
+# A process for each GPU, four at most.
+group() {
+  find_libraries
   "$build/benchmarks/group_gpu_benchmark" "$(nvidia-smi -L | head -n 4 | wc -l)" >"$work/group_gpu_benchmark.json"
 }
 
@@ -107,15 +118,14 @@ proof() {
   return $status
 }
 
-export -f build_programs tune peers group interop proof
+export -f build_programs find_libraries tests tune peers group interop proof
 export work build out
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
 for name in $stages; do
   case $name in
     build) stage build 300 bash -c build_programs ;;
-    test)
-      stage test 240 "$build/waywiser_tests" --gtest_brief=1 "--gtest_filter=${WAYWISER_TEST_FILTER:-*}" ;;
+    test) stage test 240 bash -c tests ;;
     tune)
       stage setup 240 scripts/setup --offline && stage pytest 180 .venv/bin/python -m pytest -q tests/python -k "gpu or cuda"
       stage tune 600 bash -c tune ;;
