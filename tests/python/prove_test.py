@@ -19,7 +19,9 @@ from waywiser.apply.provable import split
 from waywiser.apply.prove import AGAIN, Proof, Variant, against, chance_faster, prove, proved
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
+from waywiser.bench import ucx_perftest
 from waywiser.errors import InputError
+from waywiser.ucx_library import LibucpChoice
 
 FAST = Setting("openmpi", "OMPI_MCA_fast", "1", "", "measured", "fast")
 SLOW = Setting("openmpi", "OMPI_MCA_slow", "1", "", "measured", "slow")
@@ -179,7 +181,7 @@ def test_benchmarks_say_what_they_need(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(InputError, match="needs mpirun"):
         benchmarks.openmpi(2, (24,))
-    monkeypatch.setenv("WAYWISER_LIBUCP", str(tmp_path / "libucp.so.0"))
+    monkeypatch.setattr(ucx_perftest, "find_libucp", lambda: LibucpChoice(None, "none"))
     with pytest.raises(InputError, match="ucx_perftest is neither in PATH nor beside libucp"):
         ucx_benchmark.ucx(0, (24,))
     (tmp_path / "mpirun").touch(0o755)
