@@ -14,9 +14,10 @@ import pytest
 
 from waywiser import _core, cli
 from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
+from waywiser.apply.chance import chance_faster
 from waywiser.apply.evidence import keep_evidence
 from waywiser.apply.provable import split
-from waywiser.apply.prove import AGAIN, Proof, Variant, against, chance_faster, prove, proved
+from waywiser.apply.prove import AGAIN, Proof, Variant, against, prove, proved
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
 from waywiser.bench import ucx_perftest

@@ -9,9 +9,10 @@ from pathlib import Path
 from statistics import median
 
 from waywiser.apply.benchmarks import Benchmark, Case
+from waywiser.apply.chance import chance_faster
 from waywiser.apply.nccl import Choice, tuner_table
 from waywiser.apply.openmpi import COLLECTIVES, Rule, rules_file
-from waywiser.apply.prove import CHANCE, WORTH, Tell, Variant, chance_faster, measured
+from waywiser.apply.prove import CHANCE, WORTH, Tell, Variant, measured
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.doctor.root import Root
 from waywiser.units import format_bytes, format_seconds

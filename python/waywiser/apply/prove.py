@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from statistics import median
 
 from waywiser.apply.benchmarks import Benchmark, Case, Times
+from waywiser.apply.chance import chance_faster
 from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.errors import InputError
 
@@ -120,23 +120,6 @@ def _run(variant: Variant, benchmark: Benchmark, times: list[Times]) -> str:
         return ""
     except InputError as error:
         return str(error)
-
-
-@cache
-def _arrangements(ones: int, others: int, inversions: int) -> int:
-    """In how many orders of two groups exactly so many pairs are the wrong way round."""
-    if inversions < 0:
-        return 0
-    if ones == 0 or others == 0:
-        return int(inversions == 0)
-    return _arrangements(ones - 1, others, inversions - others) + _arrangements(ones, others - 1, inversions)
-
-
-def chance_faster(base: Sequence[float], other: Sequence[float]) -> float:
-    """How probable it is that times without any difference look as if `other` were so much faster (Mann-Whitney)."""
-    inversions = sum((b < o) + (b == o) for b in base for o in other)
-    total = math.comb(len(base) + len(other), len(base))
-    return sum(_arrangements(len(base), len(other), count) for count in range(inversions + 1)) / total
 
 
 def verdict(base: Variant, again: Variant, other: Variant, cases: Sequence[Case]) -> Verdict:
