@@ -60,12 +60,12 @@ def configure(cuda, tests):
         BUILD.mkdir(exist_ok=True)
         marker.touch()
     option = "ON" if marker.exists() else "OFF"
-    _configure(BUILD, {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": option, "WAYWISER_PRECOMPILE": "ON"})
+    _configure(BUILD, {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": option, "WAYWISER_UNITY": "ON"})
 
 
 def configure_for_lint(cuda):
-    """Commands for clang-tidy, in a folder of their own: it cannot read precompiled headers."""
-    _configure(BUILD / "lint", {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": "OFF", "WAYWISER_PRECOMPILE": "OFF"})
+    """Commands for clang-tidy, in a folder of their own: it reads file by file."""
+    _configure(BUILD / "lint", {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": "OFF", "WAYWISER_UNITY": "OFF"})
 
 
 def build(tests, benchmarks):
@@ -87,7 +87,7 @@ def build_sanitized(sanitizer, core_only):
         "WAYWISER_PYTHON": "OFF",
         "WAYWISER_SANITIZE": sanitizer,
         "WAYWISER_CORE_ONLY": "ON" if core_only else "OFF",
-        "WAYWISER_PRECOMPILE": "ON",
+        "WAYWISER_UNITY": "ON",
     }
     _configure(folder, settings)
     say(f"building the C++ tests with the {sanitizer} sanitizer")

@@ -13,7 +13,7 @@ namespace {
 bool sends(const Step& step) { return step.kind == StepKind::send; }
 bool receives(const Step& step) { return step.kind == StepKind::receive || step.kind == StepKind::receive_reduce; }
 
-struct Place {
+struct Spot {
   std::size_t rank = 0, step = 0;
 };
 
@@ -47,7 +47,7 @@ class Evaluator {
     std::size_t next = 0;              // the first step of the next one
     std::uint32_t round = 0;
     std::uint64_t began = 0, ends = 0;
-    std::vector<Place> partners;
+    std::vector<Spot> partners;
   };
 
   bool stopped(std::size_t rank) const { return static_cast<int>(rank) == terms_.stopped_rank; }
@@ -120,7 +120,7 @@ class Evaluator {
   }
 
   void match() {
-    std::map<std::pair<int, int>, std::vector<Place>> sent, received;
+    std::map<std::pair<int, int>, std::vector<Spot>> sent, received;
     for (std::size_t rank = 0; rank < schedules_.size(); ++rank) {
       const std::vector<Step>& steps = schedules_[rank].steps;
       ranks_[rank].partners.resize(steps.size());
@@ -135,13 +135,13 @@ class Evaluator {
     for (const auto& [pair, places] : sent)
       if (received[pair].size() != places.size()) return fail(places[0].rank, "sends that nobody receives");
     for (const auto& [pair, places] : received) {
-      const std::vector<Place>& from = sent[pair];
+      const std::vector<Spot>& from = sent[pair];
       if (from.size() != places.size()) return fail(places[0].rank, "receives what nobody sends");
       for (std::size_t k = 0; k < places.size(); ++k) join(from[k], places[k]);
     }
   }
 
-  void join(Place from, Place to) {
+  void join(Spot from, Spot to) {
     ranks_[from.rank].partners[from.step] = to;
     ranks_[to.rank].partners[to.step] = from;
     if (schedules_[from.rank].steps[from.step].source.count != schedules_[to.rank].steps[to.step].destination.count)
@@ -180,7 +180,7 @@ class Evaluator {
         end_step(rank, index);
         return true;
       }
-      const Place partner = ranks_[rank].partners[index];
+      const Spot partner = ranks_[rank].partners[index];
       if (!std::ranges::count(ranks_[partner.rank].pending, partner.step)) continue;
       if (sends(step))
         transfer({rank, index}, partner);
@@ -199,7 +199,7 @@ class Evaluator {
       reduce(terms_.type, terms_.op, at(rank, step.destination), at(rank, step.source), step.source.count);
   }
 
-  void transfer(Place from, Place to) {
+  void transfer(Spot from, Spot to) {
     const Step& sent = schedules_[from.rank].steps[from.step];
     const Step& received = schedules_[to.rank].steps[to.step];
     if (!arrays_[from.rank].bytes.empty()) {
@@ -210,7 +210,7 @@ class Evaluator {
         reduce(terms_.type, terms_.op, at(to.rank, received.destination), data, sent.source.count);
     }
     const std::uint64_t end = std::max(ranks_[from.rank].began, ranks_[to.rank].began) + 1;
-    for (const Place& place : {from, to}) {
+    for (const Spot& place : {from, to}) {
       ranks_[place.rank].ends = std::max(ranks_[place.rank].ends, end);
       end_step(place.rank, place.step);
     }

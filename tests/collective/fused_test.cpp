@@ -16,9 +16,9 @@ namespace {
 constexpr FusedOptions small{256, 8192, 20};
 
 // The ranks of one process, a virtual GPU each.
-class Group {
+class FusedRanks {
  public:
-  explicit Group(int ranks, const FusedOptions& options = small, Seconds delay = 0) {
+  explicit FusedRanks(int ranks, const FusedOptions& options = small, Seconds delay = 0) {
     VirtualMachine machine;
     machine.gpus = ranks;
     machine.delay = delay;
@@ -53,7 +53,7 @@ struct Buffers {
   Region region() const { return device.region().slice(offset, host.region().bytes - offset); }
 };
 
-Buffers upload(Group& group, int rank, const PlainArrays& arrays, Bytes offset) {
+Buffers upload(FusedRanks& group, int rank, const PlainArrays& arrays, Bytes offset) {
   const Bytes bytes = arrays.bytes.size() + offset;
   Buffers buffers{group.platform().allocate(gpu(rank), bytes, Allocation::gpu),
                   group.platform().allocate(host(0), bytes, Allocation::pinned), offset};
@@ -62,7 +62,7 @@ Buffers upload(Group& group, int rank, const PlainArrays& arrays, Bytes offset) 
   return buffers;
 }
 
-void download(Group& group, int rank, const Buffers& buffers, PlainArrays& arrays) {
+void download(FusedRanks& group, int rank, const Buffers& buffers, PlainArrays& arrays) {
   const Bytes bytes = buffers.host.region().bytes;
   group.stream(rank).copy(buffers.host.region().slice(0, bytes), buffers.device.region().slice(0, bytes));
   group.member(rank).synchronize(group.stream(rank), Deadline::in(60));
@@ -90,7 +90,7 @@ struct Part {
   Buffers buffers;
 };
 
-Part begin(Group& group, const MadeUpCall& made_up, int rank, const Case& wanted, const EvaluationTerms& terms) {
+Part begin(FusedRanks& group, const MadeUpCall& made_up, int rank, const Case& wanted, const EvaluationTerms& terms) {
   const CollectiveCall& call = made_up.of(rank);
   const Bytes element = bytes_of(terms.type);
   Part part;
@@ -106,7 +106,7 @@ Part begin(Group& group, const MadeUpCall& made_up, int rank, const Case& wanted
 }
 
 // The seed draws sizes and values; the result is compared with what the operation means.
-void expect_right(Group& group, const Case& wanted, const EvaluationTerms& terms, bool in_place) {
+void expect_right(FusedRanks& group, const Case& wanted, const EvaluationTerms& terms, bool in_place) {
   const MadeUpCall made_up(wanted.operation, group.ranks(), terms, in_place);
   if (group.member(0).why_unavailable(made_up.of(0), terms.type)) return;
   std::vector<Part> parts;
@@ -127,7 +127,7 @@ void expect_right(Group& group, const Case& wanted, const EvaluationTerms& terms
 TEST(FusedCollective, GivesTheRightResultForAllTypesSizesAndMethods) {
   std::uint64_t number = 0;
   for (const int ranks : {2, 3, 4, 8}) {
-    Group group(ranks);
+    FusedRanks group(ranks);
     for (const Case& wanted : cases)
       for (int round = 0; round < 12; ++round, ++number) {
         const EvaluationTerms terms{static_cast<DataType>(number % data_types),
@@ -138,14 +138,14 @@ TEST(FusedCollective, GivesTheRightResultForAllTypesSizesAndMethods) {
 }
 
 TEST(FusedCollective, DelayedStreamsChangeNothing) {
-  Group group(3, small, 2e-4);
+  FusedRanks group(3, small, 2e-4);
   for (std::uint64_t round = 0; round < 8; ++round)
     ASSERT_NO_FATAL_FAILURE(
         expect_right(group, cases[round % 3], {DataType::float32, ReduceOp::sum, 4 + 10 * round, -1}, false));
 }
 
 TEST(FusedCollective, ARankThatDoesNotTakePartIsNamed) {
-  Group group(2, {256, 8192, 0.01});
+  FusedRanks group(2, {256, 8192, 0.01});
   const MadeUpCall made_up(Collective::all_reduce, 2, {DataType::float32, ReduceOp::sum, 9, -1}, false);
   const Part part = begin(group, made_up, 0, cases[0], {DataType::float32, ReduceOp::sum, 9, -1});
   try {
@@ -158,7 +158,7 @@ TEST(FusedCollective, ARankThatDoesNotTakePartIsNamed) {
 }
 
 TEST(FusedCollective, WhatItCannotDoIsRefusedWithTheReason) {
-  Group group(2);
+  FusedRanks group(2);
   CollectiveCall call;
   call.operation = Collective::gather;
   call.ranks = 2;
@@ -171,7 +171,7 @@ TEST(FusedCollective, WhatItCannotDoIsRefusedWithTheReason) {
   EXPECT_THROW(group.member(0).enqueue(call, DataType::float32, ReduceOp::sum, {}, {}, group.stream(0),
                                        {fused::Method::two_shot, 1, 32}),
                Error);
-  EXPECT_THROW(Group(9), Error);
+  EXPECT_THROW(FusedRanks(9), Error);
 }
 
 }  // namespace

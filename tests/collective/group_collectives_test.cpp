@@ -10,9 +10,7 @@
 namespace waywiser {
 namespace {
 
-using Problems = std::vector<std::string>;
 using Numbers = std::vector<std::int64_t>;
-const Problems none;
 
 Numbers made_by(int rank, std::size_t count) {
   Numbers values(count);
@@ -164,7 +162,9 @@ void every_collective(Group& group) {
 }
 
 class GroupCollectives : public testing::TestWithParam<int> {};
-TEST_P(GroupCollectives, GiveWhatTheyMust) { EXPECT_EQ(TestRanks(GetParam()).in_processes(every_collective), none); }
+TEST_P(GroupCollectives, GiveWhatTheyMust) {
+  EXPECT_EQ(TestRanks(GetParam()).in_processes(every_collective), no_problems);
+}
 INSTANTIATE_TEST_SUITE_P(Ranks, GroupCollectives, testing::Values(1, 2, 3, 8));
 
 template <typename T>
@@ -189,7 +189,7 @@ TEST(GroupCollectives, AllTypes) {
     sum_and_average<std::int64_t>(group, 1, 3, 1);
     sum_and_average<std::uint8_t>(group, 100, 44, 14);  // the sum wraps
   }),
-            none);
+            no_problems);
 }
 
 TEST(GroupCollectives, InGroupsThatASplitMade) {
@@ -202,7 +202,7 @@ TEST(GroupCollectives, InGroupsThatASplitMade) {
     group.all_reduce(std::span(&mine, 1), std::span(&sum, 1));
     require_that(static_cast<int>(sum) == 6, "and of all");
   }),
-            none);
+            no_problems);
 }
 
 TEST(GroupCollectives, UnlikeCallsAreNamed) {
@@ -245,7 +245,7 @@ TEST(GroupCollectives, WrongArraysAreRefusedBeforeAnythingIsSent) {
     EXPECT_THROW(group.broadcast(std::span(three), 1), Error);
     group.all_reduce(std::span(three), std::span(three));
   }),
-            none);
+            no_problems);
 }
 
 }  // namespace

@@ -15,7 +15,6 @@
 namespace waywiser {
 namespace {
 
-const std::vector<std::string> none;
 constexpr Seconds patience = 20;
 
 // An array on the rank's GPU and its twin on the host, equal until a call has changed one of them.
@@ -131,7 +130,7 @@ TEST(GroupOnGpus, EveryCollectiveAndType) {
       compare_all(group);
       require_that(group.why_staged().empty(), "kernels, not " + group.why_staged());
     }),
-              none);
+              no_problems);
   }
 }
 
@@ -168,7 +167,7 @@ TEST(GroupOnGpus, TheSameOnCudaGpus) {
     compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 20000000, nullptr);
     compare(group, Collective::all_gather, DataType::int16, ReduceOp::sum, 9000000, nullptr);
   }),
-            none);
+            no_problems);
 }
 
 TEST(GroupOnGpus, LargeArraysAndNoneInPlace) {
@@ -184,7 +183,7 @@ TEST(GroupOnGpus, LargeArraysAndNoneInPlace) {
     group.all_reduce(both.host_elements(), both.host_elements());
     require_that(both.equal(), "the sum in place");
   }),
-            none);
+            no_problems);
 }
 
 TEST(GroupOnGpus, OneRankHasWhatItGives) {
@@ -194,7 +193,7 @@ TEST(GroupOnGpus, OneRankHasWhatItGives) {
     compare(group, Collective::all_reduce, DataType::int32, ReduceOp::avg, 10, nullptr);
     compare(group, Collective::all_to_all, DataType::int32, ReduceOp::sum, 10, nullptr);
   }),
-            none);
+            no_problems);
 }
 
 TEST(GroupOnGpus, OnTwoStreamsByTurns) {
@@ -211,7 +210,7 @@ TEST(GroupOnGpus, OnTwoStreamsByTurns) {
     group.synchronize(*second);
     require_that(sum.equal(), "what one stream gave to the other");
   }),
-            none);
+            no_problems);
 }
 
 // Every rank in a process of its own: what its machine lacks is its own matter.
@@ -247,7 +246,7 @@ TEST(GroupOnGpus, WhatOneRankCannotAllDoByWayOfTheHost) {
                           const std::string why = group.why_staged();
                           require_that(why.find("rank 1: ") == 0 && why.find("a wall") != std::string::npos, why);
                         }),
-            none);
+            no_problems);
 }
 
 TEST(GroupOnGpus, EveryWayThatIsSet) {
@@ -269,7 +268,7 @@ TEST(GroupOnGpus, EveryWayThatIsSet) {
     group.set_way("");
     compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 50, nullptr);
   }),
-            none);
+            no_problems);
 }
 
 // A way of a plan that cannot be is passed over; one that can is taken: its grid is too large, and that is told.
@@ -288,8 +287,8 @@ TEST(GroupOnGpus, ThePlanSaysWhich) {
       compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 50, nullptr);
     });
   };
-  EXPECT_EQ(problems_with("nccl"), none);
-  EXPECT_EQ(problems_with("binomial"), none);
+  EXPECT_EQ(problems_with("nccl"), no_problems);
+  EXPECT_EQ(problems_with("binomial"), no_problems);
   const auto problems = problems_with("one_shot(blocks=600,threads=64)");
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_NE((problems[0] + problems[1]).find("600 blocks"), std::string::npos) << problems[0] << problems[1];
@@ -304,7 +303,7 @@ TEST(GroupOnGpus, RanksThatShareAGpuGoByWayOfTheHost) {
     group.broadcast(all, 0);
     require_that(group.why_staged().find("ranks 0 and 1 share GPU") == 0, group.why_staged());
   }),
-            none);
+            no_problems);
 }
 
 TEST(GroupOnGpus, ARankThatDoesNotComeIsNamed) {
@@ -346,7 +345,7 @@ TEST(GroupOnGpus, MessagesOnStreams) {
       exchange_on_stream(group, 5001, 2);
       exchange_on_stream(group, 1500001, 2);  // 3 MB in bulk
     }),
-              none);
+              no_problems);
   }
 }
 
@@ -368,7 +367,7 @@ TEST(GroupOnGpus, ManyMessagesAreOnTheirWayInOrder) {
     group.synchronize(*stream);
     for (Twins& each : arrays) require_that(each.equal(), "what was sent in this place of the order");
   }),
-            none);
+            no_problems);
 }
 
 TEST(GroupOnGpus, AMessageOnAStreamThatNobodySendsIsAnError) {

@@ -11,8 +11,6 @@
 namespace waywiser {
 namespace {
 
-using Problems = std::vector<std::string>;
-
 void die() { ::kill(::getpid(), SIGKILL); }
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

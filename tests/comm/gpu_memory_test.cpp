@@ -12,7 +12,6 @@
 namespace waywiser {
 namespace {
 
-const std::vector<std::string> none;
 constexpr Seconds patience = 20;
 
 // An array on one GPU, and what the host knows of it.
@@ -67,7 +66,7 @@ TEST(GpuMemory, MessagesBetweenGpusAndHosts) {
       if (group.rank() == 1 && count > 1) require_that(on_host[1] == 1, "what came to the host");
     }
   }),
-            none);
+            no_problems);
 }
 
 std::shared_ptr<const Chooser> plan_that_stages(const std::string& variant) {
@@ -107,9 +106,9 @@ void exchange_long_ones(Group& group, int gpu_index) {
 TEST(GpuMemory, LongMessages) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
-  EXPECT_EQ(ranks.in_processes([](Group& group) { exchange_long_ones(group, group.rank()); }), none);
+  EXPECT_EQ(ranks.in_processes([](Group& group) { exchange_long_ones(group, group.rank()); }), no_problems);
   ranks.virtual_gpus = 1;
-  EXPECT_EQ(ranks.in_processes([](Group& group) { exchange_long_ones(group, 0); }), none);
+  EXPECT_EQ(ranks.in_processes([](Group& group) { exchange_long_ones(group, 0); }), no_problems);
 }
 
 TEST(GpuMemory, LongMessagesFollowThePlan) {
@@ -120,7 +119,7 @@ TEST(GpuMemory, LongMessagesFollowThePlan) {
     exchange_long_ones(group, group.rank());
     require_that(group.why_staged(1 - group.rank()).find("on its host") != std::string::npos, "the last one's reason");
   }),
-            none);
+            no_problems);
 }
 
 TEST(GpuMemory, LongMessagesOfTwoSizesAreAnError) {
@@ -157,7 +156,7 @@ TEST(GpuMemory, CollectivesInPlaceAndNot) {
     group.gather(mine.elements().slice(0, count / 2), out.elements(), 0);
     if (group.rank() == 1) require_that(out.holds(3), "an output that is none of this rank's is left alone");
   }),
-            none);
+            no_problems);
 }
 
 TEST(GpuMemory, CallsOnStreamsComeBehindTheirWork) {
@@ -179,7 +178,7 @@ TEST(GpuMemory, CallsOnStreamsComeBehindTheirWork) {
     group.synchronize(*stream);
     require_that(copy.holds(static_cast<float>(other)), "what the other sent");
   }),
-            none);
+            no_problems);
 }
 
 void put_and_get(Group& group, int gpu_index) {
@@ -211,14 +210,14 @@ void put_and_get(Group& group, int gpu_index) {
 TEST(GpuMemory, WindowsBetweenTwoGpus) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
-  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), none);
+  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), no_problems);
 }
 
 TEST(GpuMemory, WindowsFollowThePlan) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   ranks.chooser_of = [](int) { return plan_that_stages("pageable"); };
-  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), none);
+  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), no_problems);
   // A plan with a path that does not exist shows that it is asked.
   ranks.chooser_of = [](int) { return plan_that_stages("by mail"); };
   const auto problems = ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); });
@@ -238,7 +237,7 @@ TEST(GpuMemory, RanksWithDifferentPlansDoNotFormAGroup) {
 TEST(GpuMemory, WindowsOfTwoRanksOnOneGpu) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 1;
-  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, 0); }), none);
+  EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, 0); }), no_problems);
 }
 
 TEST(GpuMemory, NeedsAPlatform) {

@@ -11,9 +11,6 @@
 namespace waywiser {
 namespace {
 
-using Problems = std::vector<std::string>;
-const Problems none;
-
 std::vector<float> made_by(int rank, std::size_t count) {
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), static_cast<float>(1000 * rank));
@@ -35,10 +32,10 @@ void exchange_with_all(Group& group) {
 }
 
 TEST(Group, EveryRankReachesEveryOther) {
-  for (const int size : {1, 2, 8}) EXPECT_EQ(TestRanks(size).in_processes(exchange_with_all), none) << size;
+  for (const int size : {1, 2, 8}) EXPECT_EQ(TestRanks(size).in_processes(exchange_with_all), no_problems) << size;
 }
 
-TEST(Group, RanksCanBeThreads) { EXPECT_EQ(TestRanks(3).in_threads(exchange_with_all), none); }
+TEST(Group, RanksCanBeThreads) { EXPECT_EQ(TestRanks(3).in_threads(exchange_with_all), no_problems); }
 
 TEST(Group, MessagesOfOneTagComeInOrderAndTagsTellThemApart) {
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
@@ -56,7 +53,7 @@ TEST(Group, MessagesOfOneTagComeInOrderAndTagsTellThemApart) {
       require_that(got == i, "message " + std::to_string(i));
     }
   }),
-            none);
+            no_problems);
 }
 
 TEST(Group, FuturesOfManyMessagesInAnyOrder) {
@@ -73,7 +70,7 @@ TEST(Group, FuturesOfManyMessagesInAnyOrder) {
     for (Future& future : futures) future.wait();
     for (const auto& got : theirs) require_that(got == made_by(other, 50000), "all messages");
   }),
-            none);
+            no_problems);
 }
 
 // On a ring of two, the other is the neighbour on both sides.
@@ -89,7 +86,7 @@ TEST(Group, NeighborsOnARing) {
       group.neighbor_exchange(neighbors);
       require_that(from_left == made_by(left + 100, 20) && from_right == made_by(right, 10), "both neighbours");
     }),
-              none);
+              no_problems);
 }
 
 TEST(Group, SplitMakesGroupsByColorInTheOrderOfTheKeys) {
@@ -106,7 +103,7 @@ TEST(Group, SplitMakesGroupsByColorInTheOrderOfTheKeys) {
     std::optional<Group> alone = half->split(half->rank());
     require_that(alone && alone->size() == 1, "a group of one");
   }),
-            none);
+            no_problems);
 }
 
 TEST(Group, WrongArgumentsAreRefusedWithoutHarm) {
@@ -121,7 +118,7 @@ TEST(Group, WrongArgumentsAreRefusedWithoutHarm) {
     group.recv(std::span(data), 0);
     sent.wait();
   }),
-            none);
+            no_problems);
 }
 
 // A ring of two: what one gives is added to what the other has, then both have the sum.
@@ -155,7 +152,7 @@ TEST(Execution, RunsAScheduleOfEveryTypeAndSize) {
       require_that(std::string(error.what()).find("the arrays are shorter") != std::string::npos, error.what());
     }
   }),
-            none);
+            no_problems);
 }
 
 // Arrays of more than 2^31 elements, of which only a page is touched.
@@ -177,7 +174,7 @@ TEST(Execution, OffsetsBeyond32Bits) {
     group.sendrecv(all.slice(far, count), other, all.slice(far - count, count), other);
     require_that(memory.data()[far - 1] == expected, "the slice");
   }),
-            none);
+            no_problems);
 }
 
 }  // namespace

@@ -10,8 +10,6 @@
 namespace waywiser {
 namespace {
 
-const std::vector<std::string> none;
-
 template <typename T>
 Region region_of(std::vector<T>& values) {
   return {reinterpret_cast<std::byte*>(values.data()), values.size() * sizeof(T), host(0)};
@@ -40,7 +38,7 @@ void put_around(Group& group) {
 }
 
 TEST(MemoryWindow, BlocksAndSignalsGoAroundARing) {
-  for (const int size : {1, 2, 3}) EXPECT_EQ(TestRanks(size).in_processes(put_around), none) << size;
+  for (const int size : {1, 2, 3}) EXPECT_EQ(TestRanks(size).in_processes(put_around), no_problems) << size;
 }
 
 TEST(MemoryWindow, PutsHaveArrivedAfterAFlush) {
@@ -56,7 +54,7 @@ TEST(MemoryWindow, PutsHaveArrivedAfterAFlush) {
     if (group.rank() == 1) require_that(memory == data, "the data");
     group.barrier();
   }),
-            none);
+            no_problems);
 }
 
 TEST(MemoryWindow, WhatIsOutsideIsRefused) {
@@ -71,7 +69,7 @@ TEST(MemoryWindow, WhatIsOutsideIsRefused) {
     EXPECT_THROW(group.wait(window, 4, 1), Error);
     EXPECT_THROW(group.put({data.data(), 8, host(0)}, window, 0, ~Bytes{0}), Error);
   }),
-            none);
+            no_problems);
 }
 
 TEST(MemoryWindow, ASignalThatNeverComes) {

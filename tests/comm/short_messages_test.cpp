@@ -13,8 +13,6 @@
 namespace waywiser {
 namespace {
 
-const std::vector<std::string> none;
-
 TEST(Lane, MessagesOfAllLengthsComeInOrderRoundAndRound) {
   const auto memory = std::make_unique<LaneMemory>();
   LaneWriter writer(memory.get());
@@ -76,13 +74,13 @@ void flood(Group& group) {
 }
 
 TEST(ShortMessages, MoreThanThereIsRoomFor) {
-  EXPECT_EQ(TestRanks(2).in_processes(flood), none);
-  EXPECT_EQ(TestRanks(2).in_threads(flood), none);
+  EXPECT_EQ(TestRanks(2).in_processes(flood), no_problems);
+  EXPECT_EQ(TestRanks(2).in_threads(flood), no_problems);
 }
 
 TEST(ShortMessages, CanBeSwitchedOff) {
   ::setenv("WAYWISER_MAILBOX", "off", 1);
-  EXPECT_EQ(TestRanks(2).in_processes(flood), none);
+  EXPECT_EQ(TestRanks(2).in_processes(flood), no_problems);
   ::unsetenv("WAYWISER_MAILBOX");
 }
 

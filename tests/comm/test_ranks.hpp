@@ -9,6 +9,9 @@
 
 namespace waywiser {
 
+using Problems = std::vector<std::string>;  // of each rank, what its error said; empty: there were none
+inline const Problems no_problems;
+
 // Ranks for a test, with a job and a runtime folder of their own.
 class TestRanks {
  public:

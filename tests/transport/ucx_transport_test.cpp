@@ -13,7 +13,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 20;
+constexpr Seconds ucx_patience = 20;
 
 Path ucx_path(const std::string& transports) { return {"ucx", host(0), host(0), 2, {{"transports", transports}}}; }
 
@@ -24,7 +24,7 @@ struct Side {
         stream(platform->open_stream(host(0))),
         transport(open_transport(ucx_path(transports), {*platform, &channel})) {}
   Region part(Bytes offset, Bytes bytes) const { return memory.region().slice(offset, bytes); }
-  void finish() { transport->finish(*stream, Deadline::in(patience)); }
+  void finish() { transport->finish(*stream, Deadline::in(ucx_patience)); }
 
   std::unique_ptr<Platform> platform = open_host_platform();
   Memory memory;
@@ -35,7 +35,7 @@ struct Side {
 const std::vector<Bytes> sizes = {0, 1, 7, 8, 92, 93, 4095, 4096, 4097, 8249, 65537, 262144, 1000003, (4u << 20) + 1};
 
 bool intact(Side& side, Bytes offset, Bytes bytes, std::uint64_t seed) {
-  return count_mismatches(*side.stream, side.part(offset, bytes), seed, Deadline::in(patience)) == 0;
+  return count_mismatches(*side.stream, side.part(offset, bytes), seed, Deadline::in(ucx_patience)) == 0;
 }
 
 class UcxTransport : public testing::TestWithParam<const char*> {
@@ -61,7 +61,7 @@ TEST_P(UcxTransport, EverySizeArrivesInBothDirections) {
       side.finish();
       good = good && intact(side, sizes.back() + bytes % 3, bytes, theirs + bytes);
     }
-    channel.exchange({}, Deadline::in(patience));
+    channel.exchange({}, Deadline::in(ucx_patience));
     return good;
   };
   ForkedPeer peer([&](PeerChannel& channel) { return exchange(channel, 1000, 2000); });
@@ -82,7 +82,7 @@ TEST_P(UcxTransport, ManyInFlightArriveInOrder) {
     for (Bytes i = 0; i < count; ++i) good = good && intact(side, i * largest, bytes_of(i), i);
     std::uint64_t flag = 0;
     std::memcpy(&flag, side.part(count * largest - 8, 8).data, 8);
-    channel.exchange({}, Deadline::in(patience));
+    channel.exchange({}, Deadline::in(ucx_patience));
     return good && flag == 4711;
   });
   Side side(transports, peer.channel(), count * largest);
@@ -92,7 +92,7 @@ TEST_P(UcxTransport, ManyInFlightArriveInOrder) {
   }
   side.transport->signal(Region{nullptr, 8, host(0)}, 4711, *side.stream);
   side.finish();
-  peer.channel().exchange({}, Deadline::in(patience));
+  peer.channel().exchange({}, Deadline::in(ucx_patience));
   EXPECT_EQ(peer.wait(), 0);
 }
 
@@ -108,7 +108,7 @@ TEST_P(UcxTransport, AcceptOfAnotherSizeIsAnError) {
       } catch (const Error& problem) {
         refused = problem.kind() == ErrorKind::corrupt || problem.kind() == ErrorKind::device;
       }
-      channel.exchange({}, Deadline::in(patience));
+      channel.exchange({}, Deadline::in(ucx_patience));
       return refused;
     });
     Side side(transports, peer.channel(), 1 << 20);
@@ -121,7 +121,7 @@ TEST_P(UcxTransport, AcceptOfAnotherSizeIsAnError) {
         break;
       }
     }
-    peer.channel().send({}, Deadline::in(patience));
+    peer.channel().send({}, Deadline::in(ucx_patience));
     // The receiver of a long message needs the sender's progress to notice.
     while (!peer.channel().peer_ended()) {
       try {
@@ -137,7 +137,7 @@ TEST_P(UcxTransport, KilledPeerIsAnErrorAndNotAHang) {
   const std::string transports = GetParam();
   ForkedPeer peer([&](PeerChannel& channel) {
     Side side(transports, channel, 8);
-    channel.receive(Deadline::in(patience));
+    channel.receive(Deadline::in(ucx_patience));
     return false;
   });
   {

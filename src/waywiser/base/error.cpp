@@ -18,6 +18,10 @@ std::string_view name(ErrorKind kind) noexcept {
   return "unknown";
 }
 
+void refuse_input(std::string_view what, const std::string& why) {
+  throw Error(ErrorKind::invalid_input, std::string(what) + ": " + why);
+}
+
 std::string last_system_error() { return std::generic_category().message(errno); }
 
 }  // namespace waywiser

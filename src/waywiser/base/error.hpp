@@ -33,6 +33,9 @@ class Error : public std::runtime_error {
 
 std::string_view name(ErrorKind kind) noexcept;
 
+// Throws invalid_input: "what: why".
+[[noreturn]] void refuse_input(std::string_view what, const std::string& why);
+
 // errno as words, for messages.
 std::string last_system_error();
 

@@ -14,8 +14,8 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t most_ranks = 64;
-constexpr const char* what = "the mailbox of this rank";
+constexpr std::size_t most_in_mailbox = 64;
+constexpr const char* mailbox_name = "the mailbox of this rank";
 
 Bytes size_for(std::size_t ranks) { return round_up_to_pages(ranks * sizeof(LaneMemory)); }
 
@@ -31,9 +31,9 @@ std::string realm_of(const std::string& offer) { return offer.substr(offer.find(
 }  // namespace
 
 Mailbox::Mailbox(std::size_t ranks) : ranks_(ranks) {
-  if (ranks < 2 || ranks > most_ranks || environment("WAYWISER_MAILBOX") == "off" || realm().empty()) return;
-  file_ = create_shared_file(size_for(ranks), what);
-  mine_ = Mapping::of_file(file_, size_for(ranks), true, what);
+  if (ranks < 2 || ranks > most_in_mailbox || environment("WAYWISER_MAILBOX") == "off" || realm().empty()) return;
+  file_ = create_shared_file(size_for(ranks), mailbox_name);
+  mine_ = Mapping::of_file(file_, size_for(ranks), true, mailbox_name);
 }
 
 std::string Mailbox::offer() const { return file_.open() ? std::to_string(file_.number()) + " " + realm() : ""; }

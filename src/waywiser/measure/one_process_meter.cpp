@@ -12,7 +12,6 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds longest_wait = 60;
-constexpr int most_timed_singly = 512;  // of more, each one is too short for a clock
 
 Seconds cpu_seconds() {
   timespec time{};

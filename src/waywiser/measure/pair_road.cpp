@@ -12,7 +12,6 @@ namespace waywiser {
 namespace {
 
 constexpr Bytes slot_alignment = 64;
-constexpr int most_timed_singly = 512;  // of more, each one is too short for a clock
 
 Seconds cpu_seconds_of_process() {
   timespec time{};

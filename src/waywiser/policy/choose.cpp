@@ -13,8 +13,6 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes no_end = static_cast<Bytes>(std::numeric_limits<std::int64_t>::max());
-
 bool fails_beyond(const Profile& profile, const Series& series) {
   return std::any_of(profile.rejected.begin(), profile.rejected.end(), [&](const Rejected& entry) {
     return entry.path == series.path && entry.operation == series.operation && entry.bytes > series.points.back().bytes;

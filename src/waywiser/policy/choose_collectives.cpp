@@ -8,8 +8,6 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes no_end = static_cast<Bytes>(std::numeric_limits<std::int64_t>::max());
-
 // The ways of one collective, memory and number of ranks.
 struct Rivals {
   std::vector<const CollectiveSeries*> series;

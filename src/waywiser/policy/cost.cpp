@@ -8,8 +8,6 @@
 namespace waywiser {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 double between(double left, double right, double share) { return left + share * (right - left); }
 
 }  // namespace

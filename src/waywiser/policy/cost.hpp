@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -7,6 +8,8 @@
 #include "waywiser/measure/statistics.hpp"
 
 namespace waywiser {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The time of one path over the size of the message: linear pieces through the measured points. Infinite outside
 // the measured sizes, so that nothing is chosen where it was not measured.

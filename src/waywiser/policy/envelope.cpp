@@ -8,7 +8,6 @@
 namespace waywiser {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double order_bias = 1e-4;  // per place in the order: decides between equals only
 constexpr double most_of_uncertain = 0.5;
 constexpr double ordinary_noise = 0.035;  // of a ratio of two medians that are known as well as was wanted

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +12,9 @@
 #include "waywiser/measure/profile.hpp"
 
 namespace waywiser {
+
+// Where the last row ends: larger messages take its path too.
+inline constexpr Bytes no_end = static_cast<Bytes>(std::numeric_limits<std::int64_t>::max());
 
 // For a class of pairs, one operation and a range of sizes: the path to take, and why.
 struct PlanRow {

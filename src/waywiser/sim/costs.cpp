@@ -11,10 +11,6 @@ namespace {
 constexpr std::string_view schema = "waywiser.parts";
 constexpr int version = 1;
 
-[[noreturn]] void refuse(std::string_view what, const std::string& why) {
-  throw Error(ErrorKind::invalid_input, std::string(what) + ": " + why);
-}
-
 bool matches(const Topology& topology, const Json& part, std::string_view what) {
   const std::string kind = require_string(part, "kind", what);
   if (kind == "any") return true;
@@ -31,15 +27,15 @@ bool matches(const Topology& topology, const Json& part, std::string_view what) 
 
 double Costs::operator[](std::string_view name) const {
   const auto found = values_.find(name);
-  if (found == values_.end()) refuse("simulator", "there is no cost '" + std::string(name.substr(0, 64)) + "'");
+  if (found == values_.end()) refuse_input("simulator", "there is no cost '" + std::string(name.substr(0, 64)) + "'");
   return found->second;
 }
 
 void Costs::set(std::string_view name, double value, std::string_view what) {
   const auto found = values_.find(name);
   if (found == values_.end())
-    refuse(what, "'" + std::string(name.substr(0, 64)) + "' is not a cost of the simulator; one is copy.issue");
-  if (!std::isfinite(value) || value < 0) refuse(what, std::string(name) + " must be a finite number from 0 on");
+    refuse_input(what, "'" + std::string(name.substr(0, 64)) + "' is not a cost of the simulator; one is copy.issue");
+  if (!std::isfinite(value) || value < 0) refuse_input(what, std::string(name) + " must be a finite number from 0 on");
   found->second = value;
 }
 
@@ -60,7 +56,7 @@ Costs costs_of(const Topology& topology, const Json& parts, std::string_view wha
 }
 
 void apply(Costs& costs, const Json& values, std::string_view what) {
-  if (!values.is_object()) refuse(what, "costs must be an object of name and number");
+  if (!values.is_object()) refuse_input(what, "costs must be an object of name and number");
   for (const auto& [name, entry] : values.items())
     costs.set(name, entry.is_object() ? require_number(entry, "value", what) : require_number(values, name, what),
               what);

@@ -11,15 +11,11 @@ namespace {
 constexpr std::size_t most_curves = 65536;
 constexpr double most_ratio = 1e6;
 
-[[noreturn]] void refuse(std::string_view what, const std::string& why) {
-  throw Error(ErrorKind::invalid_input, std::string(what) + ": " + why);
-}
-
 std::pair<double, double> point_of(const Json& entry, std::string_view what) {
   if (!entry.is_array() || entry.size() != 2 || !entry[0].is_number_unsigned() || !entry[1].is_number())
-    refuse(what, "a point of a curve is [bytes, ratio]");
+    refuse_input(what, "a point of a curve is [bytes, ratio]");
   const auto ratio = entry[1].get<double>();
-  if (!(ratio > 1 / most_ratio && ratio < most_ratio)) refuse(what, "the ratio of a curve is from 1e-6 to 1e6");
+  if (!(ratio > 1 / most_ratio && ratio < most_ratio)) refuse_input(what, "the ratio of a curve is from 1e-6 to 1e6");
   return {std::log(std::max(1.0, entry[0].get<double>())), std::log(ratio)};
 }
 
@@ -39,13 +35,13 @@ double Curves::ratio(const Path& path, Operation operation, Bytes bytes) const {
 }
 
 Curves curves_from_json(const Json& value, std::string_view what) {
-  if (!value.is_array() || value.size() > most_curves) refuse(what, "'curves' must be a list");
+  if (!value.is_array() || value.size() > most_curves) refuse_input(what, "'curves' must be a list");
   Curves curves;
   for (const Json& entry : value) {
     Curves::Points points;
     for (const Json& point : require_array(entry, "ratios", what)) points.push_back(point_of(point, what));
     if (points.empty() || !std::ranges::is_sorted(points, {}, &Curves::Points::value_type::first))
-      refuse(what, "a curve has points with ascending sizes");
+      refuse_input(what, "a curve has points with ascending sizes");
     const Operation operation = parse_operation(require_string(entry, "operation", what));
     curves.curves_[{require_string(entry, "path", what), operation}] = std::move(points);
   }

@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::size_t longest_text = 4096;
 
-[[noreturn]] void refuse(std::string_view what, const std::string& why) {
-  throw Error(ErrorKind::invalid_input, std::string(what) + ": " + why);
-}
-
 bool known(const std::vector<std::string_view>& kinds, std::string_view kind) {
   return std::ranges::find(kinds, kind) != kinds.end();
 }
@@ -39,26 +35,27 @@ bool place_id(const Device& device) {
 }
 
 void validate_device(const Device& device, std::string_view what) {
-  if (!plain_id(device.id)) refuse(what, "'" + device.id.substr(0, 64) + "' is not a device id");
-  if (!known(device_kinds(), device.kind)) refuse(what, device.id + " has the unknown kind '" + device.kind + "'");
+  if (!plain_id(device.id)) refuse_input(what, "'" + device.id.substr(0, 64) + "' is not a device id");
+  if (!known(device_kinds(), device.kind))
+    refuse_input(what, device.id + " has the unknown kind '" + device.kind + "'");
   if ((device.kind == "host" || device.kind == "gpu") && !place_id(device))
-    refuse(what, "the " + device.kind + " '" + device.id + "' must be called " + device.kind + "0, " + device.kind +
-                     "1, ...");
-  if (device.numa < -1 || device.numa >= 4096) refuse(what, device.id + ": numa must be from -1 to 4095");
+    refuse_input(what, "the " + device.kind + " '" + device.id + "' must be called " + device.kind + "0, " +
+                           device.kind + "1, ...");
+  if (device.numa < -1 || device.numa >= 4096) refuse_input(what, device.id + ": numa must be from -1 to 4095");
   if (std::max({device.name.size(), device.bus_id.size(), device.cores.size()}) > longest_text)
-    refuse(what, device.id + " has a text longer than " + std::to_string(longest_text));
+    refuse_input(what, device.id + " has a text longer than " + std::to_string(longest_text));
 }
 
 void validate_link(const Link& link, std::string_view what) {
   const std::string between = "link " + link.a + " - " + link.b;
-  if (link.a == link.b) refuse(what, between + " joins a device to itself");
-  if (!known(link_kinds(), link.kind)) refuse(what, between + " has the unknown kind '" + link.kind + "'");
+  if (link.a == link.b) refuse_input(what, between + " joins a device to itself");
+  if (!known(link_kinds(), link.kind)) refuse_input(what, between + " has the unknown kind '" + link.kind + "'");
   const auto small = [](int number) { return number >= 0 && number <= 1024; };
   if (!small(link.generation) || !small(link.max_generation) || !small(link.width) || !small(link.max_width))
-    refuse(what, between + ": generation and width must be from 0 to 1024");
-  if (link.count < 1 || link.count > 65536) refuse(what, between + ": count must be from 1 to 65536");
+    refuse_input(what, between + ": generation and width must be from 0 to 1024");
+  if (link.count < 1 || link.count > 65536) refuse_input(what, between + ": count must be from 1 to 65536");
   if (!rate_fits(link.nominal) || !rate_fits(link.achievable))
-    refuse(what, between + ": rates must be positive and finite, in bytes per second");
+    refuse_input(what, between + ": rates must be positive and finite, in bytes per second");
 }
 
 }  // namespace
@@ -99,21 +96,22 @@ std::vector<std::string> places(const Topology& topology) {
 }
 
 void validate(const Topology& topology, std::string_view what) {
-  if (topology.devices.size() > most_devices) refuse(what, "more than " + std::to_string(most_devices) + " devices");
-  if (topology.links.size() > most_links) refuse(what, "more than " + std::to_string(most_links) + " links");
+  if (topology.devices.size() > most_devices)
+    refuse_input(what, "more than " + std::to_string(most_devices) + " devices");
+  if (topology.links.size() > most_links) refuse_input(what, "more than " + std::to_string(most_links) + " links");
   const auto is_end = [](const Device& device) {
     return device.kind == "host" || device.kind == "gpu" || device.kind == "nic";
   };
   if (std::ranges::count_if(topology.devices, is_end) > static_cast<std::ptrdiff_t>(most_ends))
-    refuse(what, "more than " + std::to_string(most_ends) + " memories and NICs");
+    refuse_input(what, "more than " + std::to_string(most_ends) + " memories and NICs");
   std::set<std::string_view> seen;
   for (const Device& device : topology.devices) {
     validate_device(device, what);
-    if (!seen.insert(device.id).second) refuse(what, "two devices are called '" + device.id + "'");
+    if (!seen.insert(device.id).second) refuse_input(what, "two devices are called '" + device.id + "'");
   }
   for (const Link& link : topology.links) {
     for (const std::string& end : {link.a, link.b})
-      if (!seen.contains(end)) refuse(what, "a link ends at '" + end.substr(0, 64) + "', which is not a device");
+      if (!seen.contains(end)) refuse_input(what, "a link ends at '" + end.substr(0, 64) + "', which is not a device");
     validate_link(link, what);
   }
 }

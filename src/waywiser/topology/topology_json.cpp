@@ -9,10 +9,6 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-[[noreturn]] void refuse(std::string_view what, const std::string& why) {
-  throw Error(ErrorKind::invalid_input, std::string(what) + ": " + why);
-}
-
 std::string text_or_empty(const Json& object, std::string_view key, std::string_view what) {
   return object.contains(key) ? require_string(object, key, what) : std::string();
 }
@@ -35,9 +31,11 @@ Texts texts(const Json& object, std::string_view key, std::string_view what) {
   Texts found;
   if (!object.contains(key)) return found;
   const Json& values = require(object, key, what);
-  if (!values.is_object() || values.size() > most_devices) refuse(what, "'" + std::string(key) + "' must be an object");
+  if (!values.is_object() || values.size() > most_devices)
+    refuse_input(what, "'" + std::string(key) + "' must be an object");
   for (const auto& [name, value] : values.items()) {
-    if (!value.is_string()) refuse(what, "'" + std::string(key) + "." + name.substr(0, 64) + "' must be a string");
+    if (!value.is_string())
+      refuse_input(what, "'" + std::string(key) + "." + name.substr(0, 64) + "' must be a string");
     found[name] = value.get<std::string>();
   }
   return found;
@@ -104,9 +102,9 @@ Json link_to_json(const Link& link) {
 void read_notes(Topology& topology, const Json& value, std::string_view what) {
   if (!value.contains("notes")) return;
   const Json& notes = require_array(value, "notes", what);
-  if (notes.size() > most_devices) refuse(what, "too many notes");
+  if (notes.size() > most_devices) refuse_input(what, "too many notes");
   for (const Json& note : notes) {
-    if (!note.is_string()) refuse(what, "'notes' must be a list of strings");
+    if (!note.is_string()) refuse_input(what, "'notes' must be a list of strings");
     topology.notes.push_back(note.get<std::string>());
   }
 }
@@ -131,14 +129,15 @@ Topology topology_from_json(const Json& value, std::string_view what) {
   topology.name = require_string(value, "name", what);
   topology.kind = require_string(value, "kind", what);
   const std::set<std::string_view> kinds{"published", "recorded", "discovered", "synthetic"};
-  if (!kinds.contains(topology.kind)) refuse(what, "'kind' must be published, recorded, discovered or synthetic");
+  if (!kinds.contains(topology.kind)) refuse_input(what, "'kind' must be published, recorded, discovered or synthetic");
   topology.source = text_or_empty(value, "source", what);
   read_notes(topology, value, what);
   topology.software = texts(value, "software", what);
   const Json& devices = require_array(value, "devices", what);
   const Json& links = require_array(value, "links", what);
   if (devices.size() > most_devices || links.size() > most_links)
-    refuse(what, "more than " + std::to_string(most_devices) + " devices or " + std::to_string(most_links) + " links");
+    refuse_input(what,
+                 "more than " + std::to_string(most_devices) + " devices or " + std::to_string(most_links) + " links");
   for (const Json& device : devices) topology.devices.push_back(device_from_json(device, what));
   for (const Json& link : links) topology.links.push_back(link_from_json(link, what));
   validate(topology, what);

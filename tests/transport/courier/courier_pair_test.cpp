@@ -19,7 +19,7 @@ constexpr Bytes capacity = 150000;
 
 Deadline soon() { return Deadline::in(20); }
 
-std::unique_ptr<Platform> one_gpu() {
+std::unique_ptr<Platform> platform_with_one_gpu() {
   VirtualMachine machine;
   machine.gpus = 1;
   return open_virtual_platform(machine);
@@ -47,7 +47,7 @@ struct Far {
       : transport(open_courier(down, {*platform, &channel}, options)) {}
   Region region(Bytes bytes) const { return memory.region().slice(0, bytes); }
 
-  std::unique_ptr<Platform> platform = one_gpu();
+  std::unique_ptr<Platform> platform = platform_with_one_gpu();
   std::unique_ptr<Stream> stream = platform->open_stream(host(0));
   std::unique_ptr<Stream> gpu_stream = platform->open_stream(gpu(0));
   Memory memory = platform->allocate(gpu(0), capacity, Allocation::gpu);
@@ -170,7 +170,7 @@ TEST(CourierPairErrors, OtherSizesThanAcceptedAreRefused) {
 }
 
 TEST(CourierPairErrors, NeedsAPeer) {
-  const auto platform = one_gpu();
+  const auto platform = platform_with_one_gpu();
   EXPECT_NE(failure([&] { open_courier(up, {*platform}); }).find("needs a peer process"), std::string::npos);
 }
 
