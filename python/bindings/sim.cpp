@@ -45,8 +45,9 @@ std::string simulate_json(const Topology& topology, const std::string& costs_jso
   return answer.dump();
 }
 
-std::string measure_json(const Topology& topology, const std::string& costs_json, const std::string& options_json,
-                         const std::optional<std::string>& previous_json, const nb::object& callback) {
+std::string measure_simulated_json(const Topology& topology, const std::string& costs_json,
+                                   const std::string& options_json, const std::optional<std::string>& previous_json,
+                                   const nb::object& callback) {
   const sim::NodeModel node = node_model(topology, costs_json);
   const CampaignOptions options = campaign_options_from_json(parse_json(options_json, "options"), "options");
   std::optional<Profile> previous;
@@ -61,8 +62,9 @@ std::string measure_json(const Topology& topology, const std::string& costs_json
   return to_json(profile).dump();
 }
 
-std::string verify_json(const Topology& topology, const std::string& costs_json, const std::string& profile_json,
-                        const std::string& plan_json, const std::string& options_json, const nb::object& callback) {
+std::string verify_simulated_json(const Topology& topology, const std::string& costs_json,
+                                  const std::string& profile_json, const std::string& plan_json,
+                                  const std::string& options_json, const nb::object& callback) {
   const sim::NodeModel node = node_model(topology, costs_json);
   const CampaignOptions options = campaign_options_from_json(parse_json(options_json, "options"), "options");
   const Profile profile = profile_from_json(parse_json(profile_json, "profile"), "profile");
@@ -98,9 +100,9 @@ void bind_sim(nb::module_& m) {
   m.def(
       "simulate_flows", [](const std::string& problem) { return sim::flow_ends(parse_json(problem, "flows")).dump(); },
       "problem_json"_a, "When each of some flows over shared links ends; see sim/flow_problem.hpp. Raises Error.");
-  m.def("measure_simulated", measure_json, "topology"_a, "costs_json"_a, "options_json"_a,
+  m.def("measure_simulated", measure_simulated_json, "topology"_a, "costs_json"_a, "options_json"_a,
         "previous_profile_json"_a.none() = nb::none(), "progress"_a.none() = nb::none(),
         "What `measure` does, with simulated times; the profile says so. Raises Error.");
-  m.def("verify_simulated", verify_json, "topology"_a, "costs_json"_a, "profile_json"_a, "plan_json"_a,
+  m.def("verify_simulated", verify_simulated_json, "topology"_a, "costs_json"_a, "profile_json"_a, "plan_json"_a,
         "options_json"_a = "{}", "progress"_a.none() = nb::none(), "What `verify_plan` does, with simulated times.");
 }

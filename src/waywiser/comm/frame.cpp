@@ -10,13 +10,13 @@ namespace {
 constexpr std::uint32_t magic = 0x31475757;  // "WWG1"
 constexpr std::size_t header_bytes = 9;
 constexpr std::size_t longest_reason = 1000;
-constexpr std::string_view what = "message of a rank";
+constexpr std::string_view frame_name = "message of a rank";
 
 }  // namespace
 
 std::optional<Frame> FrameReader::next() {
   if (pending_.size() < header_bytes) return {};
-  WireReader header(pending_, what);
+  WireReader header(pending_, frame_name);
   if (header.number<std::uint32_t>() != magic) header.refuse("not one of ours (wrong first bytes)");
   const auto kind = header.number<std::uint8_t>();
   const auto length = header.number<std::uint32_t>();
@@ -45,7 +45,7 @@ Frame refused_frame(const std::string& why) {
 }
 
 std::string reason_in(const Frame& frame) {
-  WireReader reader(frame.body, what);
+  WireReader reader(frame.body, frame_name);
   std::string reason = reader.text(longest_reason);
   reader.end();
   std::ranges::replace_if(reason, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');

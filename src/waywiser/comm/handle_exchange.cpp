@@ -15,7 +15,7 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds socket_patience = 10;
-constexpr int waiting_connections = 512;
+constexpr int waiting_members = 512;
 
 using SocketPath = std::array<char, sizeof(sockaddr_un::sun_path)>;
 
@@ -46,7 +46,7 @@ class Counter {
     ::unlink(path_.data());
     const sockaddr_un address = address_of(path_);
     if (::bind(listener_.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::listen(listener_.number(), waiting_connections) != 0)
+        ::listen(listener_.number(), waiting_members) != 0)
       throw Error(ErrorKind::io, text + ": " + last_system_error());
   }
   Counter(const Counter&) = delete;

@@ -9,10 +9,10 @@
 namespace waywiser {
 namespace {
 
-constexpr std::string_view what = "handshake";
+constexpr std::string_view handshake_name = "handshake";
 
 std::array<std::byte, 32> only_32_bytes(const Frame& frame) {
-  WireReader reader(frame.body, what);
+  WireReader reader(frame.body, handshake_name);
   std::array<std::byte, 32> bytes{};
   std::ranges::copy(reader.raw(bytes.size()), bytes.begin());
   reader.end();
@@ -50,7 +50,7 @@ std::vector<std::byte> hello_bytes(const Hello& hello) {
 
 // The version comes first in all versions, so that another one is told so.
 Hello read_hello(const Frame& frame) {
-  WireReader reader(frame.body, what);
+  WireReader reader(frame.body, handshake_name);
   if (frame.kind != FrameKind::hello) reader.refuse("it does not begin with a greeting");
   Hello hello;
   hello.version = reader.number<std::uint32_t>();

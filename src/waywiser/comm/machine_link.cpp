@@ -7,7 +7,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds send_patience = 5;
+constexpr Seconds order_patience = 5;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void MachineLink::dismiss() noexcept {
   }
 }
 
-void MachineLink::tell(const char* what) { channel_.send({{"do", what}}, Deadline::in(send_patience)); }
+void MachineLink::tell(const char* what) { channel_.send({{"do", what}}, Deadline::in(order_patience)); }
 
 void MachineLink::show_life() {
   std::unique_lock lock(mutex_);

@@ -7,7 +7,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::string_view what = "message of rank 0";
+constexpr std::string_view order_name = "message of rank 0";
 constexpr Seconds between_looks = 0.2;
 constexpr Seconds message_patience = 5;
 
@@ -23,7 +23,7 @@ void MachineService::serve(const Deeds& deeds) {
     if (word == "connect")
       deeds.connect();
     else if (word != "alive")
-      throw Error(ErrorKind::invalid_input, std::string(what) + ": '" + word.substr(0, 40) + "' is no command");
+      throw Error(ErrorKind::invalid_input, std::string(order_name) + ": '" + word.substr(0, 40) + "' is no command");
   }
 }
 
@@ -36,7 +36,7 @@ std::string MachineService::next_word(const Deeds& deeds) {
     if (error.kind() != ErrorKind::io) throw;
     throw Error(ErrorKind::io, who_ + " has ended, or cannot be reached any more, before it was done");
   }
-  return require_string(message, "do", what);
+  return require_string(message, "do", order_name);
 }
 
 void MachineService::await_word(const Deeds& deeds) {

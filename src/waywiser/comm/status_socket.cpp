@@ -12,7 +12,7 @@
 namespace waywiser {
 namespace {
 
-constexpr int waiting_connections = 8;
+constexpr int waiting_askers = 8;
 
 std::filesystem::path path_for(int rank) {
   try {
@@ -31,7 +31,7 @@ Descriptor listen_at(const std::filesystem::path& path) {
   ::unlink(text.c_str());  // of a process that had this number before
   Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.open() || ::bind(listener.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(listener.number(), waiting_connections) != 0)
+      ::listen(listener.number(), waiting_askers) != 0)
     return {};
   return listener;
 }
