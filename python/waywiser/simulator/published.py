@@ -125,7 +125,21 @@ def _two_nodes() -> list[Row]:
     rows.append(Row("dgx-a100", "latency with GDR and GDRCopy", 3.4, 3.4, _latency("dgx-a100", BOTH) * 1e6, "us"))
     one = 64 * MIB / seconds("dgx-a100", "streaming", _ib(BOTH), 64 * MIB, True) / 1e9
     rows.append(Row("dgx-a100", "one NIC with GDR", 24, 24, one, "GB/s"))
-    return rows
+    return rows + _one_way()
+
+
+def _one_way() -> list[Row]:
+    """osu_bw from GPU to host memory, 64 messages in flight (openucx/ucx, issue 6206); its 8 bytes are an input."""
+
+    def spent(setting: Setting, size: int) -> float:
+        return seconds("dgx-a100", "streaming", _ib(setting), size, True, 0.0, "gpu0>host0")
+
+    neither, copied = spent(NEITHER, 64), spent(("off", "on", "1"), 64)
+    return [
+        Row("dgx-a100", "64 B one way with GDR and GDRCopy", 10.5, 10.5, neither / spent(BOTH, 64), "times"),
+        Row("dgx-a100", "64 B one way with GDRCopy alone", 4.75, 4.75, neither / copied, "times"),
+        Row("dgx-a100", "a message of 4 KiB with neither", 14.8, 14.8, spent(NEITHER, 4 * KIB) * 1e6, "us"),
+    ]
 
 
 def _roce() -> list[Row]:

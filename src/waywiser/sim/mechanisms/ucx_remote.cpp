@@ -14,7 +14,7 @@
 //       is over 4 times slower than the best (UCX_MAX_RNDV_RAILS, UCX_MULTI_LANE_MAX_RATIO), each with a share of the
 //       bytes that goes with its slowest hop, and of at least ucx.rail_bytes;
 //     without: fragments of ucx.fragment bytes through host memory, copies and wire overlapped.
-//   T(n) = ucx.issue + sum of legs + ucx.overhead, and for memory of a GPU half of ucx.gpu_overhead at each end; wire:
+//   T(n) = ucx.issue + sum of legs + ucx.overhead, and for memory of a GPU ucx.gpu_send and ucx.gpu_receive; wire:
 //   nic.hold + nic.latency + switches + n / slowest hop.
 // network-tcp: the kernel's TCP: tcp.latency and tcp.rate instead of the NIC's own, never from GPU memory.
 
@@ -79,7 +79,7 @@ Leg small_copy(const Transfer& transfer, const Spot& from, const Spot& to, bool 
   leg.uses = transfer.world.road(from.node, from.device, to.device, Links::no_gpu_fabric).uses;
   const bool bar = gdrcopy && bar_rate > 0 && bar_start + bytes / bar_rate < transfer.cost("ucx.copy");
   leg.hold = bar ? bar_start : transfer.cost("ucx.copy");
-  if (!read) leg.hold += transfer.cost("ucx.gpu_overhead") / 2;
+  if (!read) leg.hold += transfer.cost("ucx.gpu_receive");
   if (bar) leg.cap = bar_rate;
   return leg;
 }
@@ -146,7 +146,7 @@ Program rail(const Transfer& transfer, const Sides& sides, const std::string& ou
   const Leg& net = program.legs[direct_from ? 0 : 1];
   Leg handshake;
   handshake.unit = progress(transfer, transfer.to);
-  handshake.hold = transfer.cost("ucx.rendezvous") + (sides.to_gpu ? transfer.cost("ucx.gpu_overhead") / 2 : 0);
+  handshake.hold = transfer.cost("ucx.rendezvous") + (sides.to_gpu ? transfer.cost("ucx.gpu_receive") : 0);
   handshake.latency = 2 * net.latency;
   // Once for the message, not for each fragment.
   program.first = std::move(handshake);
@@ -202,10 +202,9 @@ Program ucx_remote_program(const Transfer& transfer) {
     small = estimate(transfer, other) <= estimate(transfer, program);
     if (small) program = std::move(other);
   }
-  const Seconds gpu = transfer.cost("ucx.gpu_overhead") / 2;
   const auto dress = [&](Program& part) {
     part.cpu = progress(transfer, transfer.from);
-    part.issue = transfer.cost("ucx.issue") + (sides.from_gpu ? gpu : 0);
+    part.issue = transfer.cost("ucx.issue") + (sides.from_gpu ? transfer.cost("ucx.gpu_send") : 0);
     part.finish = transfer.cost("ucx.overhead");
   };
   dress(program);
