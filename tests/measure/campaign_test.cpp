@@ -9,9 +9,9 @@
 namespace waywiser {
 namespace {
 
-using testing::gpu_path;
-using testing::MadeUpMeter;
-using testing::subject_of;
+using made_up::gpu_path;
+using made_up::MadeUpMeter;
+using made_up::subject_of;
 
 std::function<double(double)> line(double start, double rate) {
   return [=](double bytes) { return start + bytes / rate; };

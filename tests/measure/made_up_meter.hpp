@@ -10,7 +10,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/campaign.hpp"
 
-namespace waywiser::testing {
+namespace waywiser::made_up {
 
 // How a path of the made-up machine behaves, over bytes.
 struct Behaviour {
@@ -80,4 +80,4 @@ inline Subject subject_of(std::vector<Family> families) {
   return {{"gpu>gpu", {{gpu(0), gpu(1)}}, 1}, std::move(families)};
 }
 
-}  // namespace waywiser::testing
+}  // namespace waywiser::made_up

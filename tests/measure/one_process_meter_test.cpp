@@ -11,7 +11,7 @@ namespace waywiser {
 namespace {
 
 const Path host_path{"host_copy", host(0), host(0), 1, {{"stores", "temporal"}, {"threads", "1"}}};
-const Path gpu_path{"copy_engine", gpu(0), gpu(1), 1, {}};
+const Path peer_copy{"copy_engine", gpu(0), gpu(1), 1, {}};
 
 std::vector<PairClass> ring_of_three() {
   return {{"gpu>gpu", {{gpu(0), gpu(1)}, {gpu(1), gpu(2)}, {gpu(2), gpu(0)}}, 1}};
@@ -54,11 +54,11 @@ TEST(OneProcessMeter, VirtualGpusAreSimulatedAndRunAllPairsAtOnce) {
   OneProcessMeter meter(*platform, topology, ring_of_three());
   EXPECT_TRUE(meter.simulated());
   for (const Operation operation : operations) {
-    EXPECT_EQ(meter.verify(gpu_path, operation, 100'000), std::nullopt) << name(operation);
-    EXPECT_GT(meter.take(gpu_path, operation, 100'000, 2).seconds, 0) << name(operation);
+    EXPECT_EQ(meter.verify(peer_copy, operation, 100'000), std::nullopt) << name(operation);
+    EXPECT_GT(meter.take(peer_copy, operation, 100'000, 2).seconds, 0) << name(operation);
   }
   // Each GPU is at two of the three ends of pairs at once; half of its memory is for them.
-  EXPECT_LE(meter.largest(gpu_path), machine.memory / 4);
+  EXPECT_LE(meter.largest(peer_copy), machine.memory / 4);
 }
 
 TEST(OneProcessMeter, UnavailableAndTooLargeAreErrorsThatLeaveItUsable) {
@@ -69,8 +69,8 @@ TEST(OneProcessMeter, UnavailableAndTooLargeAreErrorsThatLeaveItUsable) {
   const auto platform = open_virtual_platform(machine);
   const Topology topology;
   OneProcessMeter meter(*platform, topology, {});
-  ASSERT_TRUE(meter.why_unavailable(gpu_path));
-  EXPECT_THROW(meter.take(gpu_path, Operation::latency, 8, 1), Error);
+  ASSERT_TRUE(meter.why_unavailable(peer_copy));
+  EXPECT_THROW(meter.take(peer_copy, Operation::latency, 8, 1), Error);
   const Path staged{"host_staged", gpu(0), gpu(1), 1, {{"variant", "whole"}}};
   EXPECT_THROW(meter.take(staged, Operation::latency, 100 << 20, 1), Error);
   EXPECT_EQ(meter.verify(staged, Operation::latency, 1000), std::nullopt);

@@ -15,13 +15,13 @@ namespace {
 
 Profile sample_profile() {
   Profile profile =
-      testing::made_up_profile({{"a", testing::line(1e-6, 1e9), 1 << 20}, {"b", testing::line(1e-5, 1e11)}}, 0.01);
+      made_up::made_up_profile({{"a", made_up::line(1e-6, 1e9), 1 << 20}, {"b", made_up::line(1e-5, 1e11)}}, 0.01);
   profile.series[0].path.parameters = {{"chunk", "64K"}};
   profile.series[0].limit = 4.5e10;
   profile.series[0].limit_source = "PCIe 4.0 x16";
   profile.searched = {profile.series[1]};
   profile.first_use = {{profile.series[0].path, 0.01}};
-  profile.unavailable = {{testing::made_up_path("c"), "not there"}};
+  profile.unavailable = {{made_up::made_up_path("c"), "not there"}};
   profile.state = {{"interrupted", false}};
   return profile;
 }

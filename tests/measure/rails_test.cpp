@@ -7,7 +7,7 @@
 #include "waywiser/policy/choose.hpp"
 #include "waywiser/transport/split/split.hpp"
 
-namespace waywiser::testing {
+namespace waywiser::made_up {
 namespace {
 
 struct Row {
@@ -56,4 +56,4 @@ TEST(Rails, TheShareFollowsWhatEachRailCarries) {
 }
 
 }  // namespace
-}  // namespace waywiser::testing
+}  // namespace waywiser::made_up

@@ -9,10 +9,10 @@
 namespace waywiser {
 namespace {
 
-using testing::cliff;
-using testing::line;
-using testing::made_up_profile;
-using testing::MadeUpLink;
+using made_up::cliff;
+using made_up::line;
+using made_up::made_up_profile;
+using made_up::MadeUpLink;
 
 const MechanismOrder order = {"a", "b", "c", "d"};
 
@@ -92,9 +92,9 @@ TEST(Choose, ATwoSidedPathComesWithItsBestOneSidedRival) {
 
 TEST(Choose, CollectivesGetRowsOfTheirOwn) {
   Profile profile = made_up_profile({{"a", line(1e-6, 1e9)}});
-  const auto add = [&](const char* memory, int ranks, const char* way, const testing::TimeOf& seconds) {
+  const auto add = [&](const char* memory, int ranks, const char* way, const made_up::TimeOf& seconds) {
     profile.collectives.push_back(
-        {"all_reduce", memory, ranks, way, testing::made_up_series({way, seconds}, 0, 1, Bytes{1} << 20).points});
+        {"all_reduce", memory, ranks, way, made_up::made_up_series({way, seconds}, 0, 1, Bytes{1} << 20).points});
   };
   add("gpu", 4, "packets", line(2e-6, 1e10));
   add("gpu", 4, "nccl", line(1e-5, 1e11));

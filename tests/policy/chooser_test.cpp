@@ -14,7 +14,7 @@ namespace {
 PlanRow row(Bytes from, Bytes to, const std::string& mechanism) {
   PlanRow made;
   made.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
-  made.path = testing::made_up_path(mechanism);
+  made.path = made_up::made_up_path(mechanism);
   made.from_bytes = from;
   made.to_bytes = to;
   return made;

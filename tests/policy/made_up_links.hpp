@@ -9,7 +9,7 @@
 
 #include "waywiser/measure/profile.hpp"
 
-namespace waywiser::testing {
+namespace waywiser::made_up {
 
 using TimeOf = std::function<double(double bytes)>;
 
@@ -67,4 +67,4 @@ inline Profile made_up_profile(const std::vector<MadeUpLink>& links, double nois
   return profile;
 }
 
-}  // namespace waywiser::testing
+}  // namespace waywiser::made_up

@@ -9,8 +9,8 @@
 namespace waywiser {
 namespace {
 
-using testing::gpu_path;
-using testing::MadeUpMeter;
+using made_up::gpu_path;
+using made_up::MadeUpMeter;
 
 std::function<double(double)> line(double start, double rate) {
   return [=](double bytes) { return start + bytes / rate; };
@@ -39,7 +39,7 @@ CampaignOptions short_options() {
 
 Tuned tune(MadeUpMeter& meter) {
   const std::vector<Subject> subjects = {
-      testing::subject_of({{gpu_path("a"), {}}, {gpu_path("b"), {}}, {gpu_path("c"), {}}, {gpu_path("d"), {}}})};
+      made_up::subject_of({{gpu_path("a"), {}}, {gpu_path("b"), {}}, {gpu_path("c"), {}}, {gpu_path("d"), {}}})};
   Tuned tuned{run_campaign(subjects, meter, short_options(), nullptr, {}), {}};
   tuned.plan = choose(tuned.profile, {"a", "b", "c", "d"});
   return tuned;
@@ -64,7 +64,7 @@ Verification with_equal_rivals(double factor, std::uint64_t seed) {
     meter.links[name] = {line(1e-6, 1e10)};
     families.push_back({gpu_path(name), {}});
   }
-  const Profile profile = run_campaign({testing::subject_of(families)}, meter, short_options(), nullptr, {});
+  const Profile profile = run_campaign({made_up::subject_of(families)}, meter, short_options(), nullptr, {});
   Plan plan = choose(profile, {});
   plan.rows.resize(1);
   plan.rows[0].path = gpu_path("path0");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -8,7 +9,7 @@
 #include "waywiser/topology/topology.hpp"
 
 // Machines for tests: topologies made by hand, and folders that look like /sys.
-namespace waywiser::testing {
+namespace waywiser::made_up {
 
 inline void join(Topology& topology, const std::string& a, const std::string& b, const std::string& kind,
                  int generation = 0, int width = 0, int count = 1) {
@@ -105,4 +106,9 @@ class FakeSystem {
   std::filesystem::path root_;
 };
 
-}  // namespace waywiser::testing
+// Whether one of its notes has these words.
+inline bool noted(const Topology& topology, std::string_view words) {
+  return std::ranges::any_of(topology.notes, [&](const std::string& note) { return note.find(words) != note.npos; });
+}
+
+}  // namespace waywiser::made_up

@@ -14,6 +14,8 @@
 namespace waywiser {
 namespace {
 
+using made_up::noted;
+
 constexpr int ok = 0;
 constexpr int not_supported = 3;
 
@@ -65,18 +67,14 @@ NvmlFunctions fake() {
 }
 
 Topology on_the_bus() {
-  Topology topology = testing::two_packages();
-  testing::add_on(topology, "gpu0", "gpu", "root0");
-  testing::add_on(topology, "gpu1", "gpu", "root0");
-  testing::add_on(topology, "gpu2", "gpu", "root1");
+  Topology topology = made_up::two_packages();
+  made_up::add_on(topology, "gpu0", "gpu", "root0");
+  made_up::add_on(topology, "gpu1", "gpu", "root0");
+  made_up::add_on(topology, "gpu2", "gpu", "root1");
   topology.devices[6].bus_id = "0000:02:00.0";  // the other way round than NVML counts
   topology.devices[7].bus_id = "0000:01:00.0";
   topology.devices[8].bus_id = "0000:09:00.0";
   return topology;
-}
-
-bool noted(const Topology& topology, std::string_view words) {
-  return std::ranges::any_of(topology.notes, [&](const std::string& note) { return note.find(words) != note.npos; });
 }
 
 TEST(Nvml, ReadsWhatTheLibrarySays) {
@@ -113,7 +111,7 @@ TEST(Nvml, GpusOfOthersAreLeftOut) {
 }
 
 TEST(Nvml, GpusWithoutSysAreHungOnARoot) {
-  Topology topology = testing::two_packages();
+  Topology topology = made_up::two_packages();
   apply_nvml(topology, read_nvml(fake()));
   validate(topology, "test");
   EXPECT_TRUE(noted(topology, "gpu0 is not in /sys"));
@@ -154,7 +152,7 @@ TEST(Nvml, FailuresAreNotes) {
   EXPECT_TRUE(report.gpus.empty());
   ASSERT_EQ(report.notes.size(), 2u);
   EXPECT_EQ(report.notes[0], "NVML does not open GPU 0: error 15");
-  Topology topology = testing::two_packages();
+  Topology topology = made_up::two_packages();
   apply_nvml(topology, read_nvml(NvmlFunctions{}));
   EXPECT_TRUE(noted(topology, "NVML lacks"));
 }

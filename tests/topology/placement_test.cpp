@@ -16,13 +16,13 @@ namespace {
 std::string gpu(int number) { return "gpu" + std::to_string(number); }
 
 Topology random_machine(std::mt19937& random, int gpus) {
-  Topology topology = testing::two_packages();
+  Topology topology = made_up::two_packages();
   const auto upto = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
   for (int i = 0; i < gpus; ++i)
-    testing::add_on(topology, gpu(i), "gpu", upto(2) == 0 ? "root0" : "root1", 3 + upto(2), upto(4) == 0 ? 8 : 16);
+    made_up::add_on(topology, gpu(i), "gpu", upto(2) == 0 ? "root0" : "root1", 3 + upto(2), upto(4) == 0 ? 8 : 16);
   for (int i = 0; i < gpus; ++i)
     for (int j = i + 1; j < gpus; ++j)
-      if (upto(3) == 0) testing::join(topology, gpu(i), gpu(j), "nvlink", 2, 0, 1 + upto(3));
+      if (upto(3) == 0) made_up::join(topology, gpu(i), gpu(j), "nvlink", 2, 0, 1 + upto(3));
   fill_rates(topology);
   return topology;
 }
@@ -72,17 +72,17 @@ TEST(Placement, IsTheBestOfAllChoices) {
 }
 
 TEST(Placement, EqualChoicesGiveTheLowestNumbers) {
-  Topology topology = testing::two_packages();
-  for (int i = 0; i < 4; ++i) testing::add_on(topology, gpu(i), "gpu", "root0");
+  Topology topology = made_up::two_packages();
+  for (int i = 0; i < 4; ++i) made_up::add_on(topology, gpu(i), "gpu", "root0");
   fill_rates(topology);
   EXPECT_EQ(place_gpus(topology, 2, false).cuda_visible_devices, "0,1");
 }
 
 TEST(Placement, NicsDecideBetweenEqualsAndAreSharedOut) {
-  Topology topology = testing::two_packages();
-  for (int i = 0; i < 4; ++i) testing::add_on(topology, gpu(i), "gpu", i < 2 ? "root0" : "root1");
-  testing::add_on(topology, "nic0", "nic", "root1");
-  testing::add_on(topology, "nic1", "nic", "root1");
+  Topology topology = made_up::two_packages();
+  for (int i = 0; i < 4; ++i) made_up::add_on(topology, gpu(i), "gpu", i < 2 ? "root0" : "root1");
+  made_up::add_on(topology, "nic0", "nic", "root1");
+  made_up::add_on(topology, "nic1", "nic", "root1");
   fill_rates(topology);
   EXPECT_EQ(place_gpus(topology, 2, false).cuda_visible_devices, "0,1");
   const Placement placement = place_gpus(topology, 2, true);
@@ -93,9 +93,9 @@ TEST(Placement, NicsDecideBetweenEqualsAndAreSharedOut) {
 }
 
 TEST(Placement, MoreThanSixteenGpusByImprovement) {
-  Topology topology = testing::two_packages();
-  for (int i = 0; i < 20; ++i) testing::add_on(topology, gpu(i), "gpu", "root0");
-  testing::join(topology, "gpu17", "gpu19", "nvlink", 3, 0, 4);
+  Topology topology = made_up::two_packages();
+  for (int i = 0; i < 20; ++i) made_up::add_on(topology, gpu(i), "gpu", "root0");
+  made_up::join(topology, "gpu17", "gpu19", "nvlink", 3, 0, 4);
   fill_rates(topology);
   const Placement placement = place_gpus(topology, 2, false);
   EXPECT_FALSE(placement.exact);
@@ -103,22 +103,22 @@ TEST(Placement, MoreThanSixteenGpusByImprovement) {
 }
 
 TEST(Placement, TooManyOrTooFewIsRefused) {
-  Topology topology = testing::two_packages();
-  testing::add_on(topology, "gpu0", "gpu", "root0");
+  Topology topology = made_up::two_packages();
+  made_up::add_on(topology, "gpu0", "gpu", "root0");
   EXPECT_THROW(place_gpus(topology, 2, false), Error);
   EXPECT_THROW(place_gpus(topology, 0, false), Error);
   EXPECT_EQ(place_gpus(topology, 1, true).cuda_visible_devices, "0");
 }
 
 TEST(Placement, GresConf) {
-  Topology topology = testing::two_packages();
-  for (int i = 0; i < 2; ++i) testing::add_on(topology, gpu(i), "gpu", "root0");
+  Topology topology = made_up::two_packages();
+  for (int i = 0; i < 2; ++i) made_up::add_on(topology, gpu(i), "gpu", "root0");
   for (Device& device : topology.devices) {
     if (device.kind == "gpu") device.name = "NVIDIA A100-SXM4-80GB";
     if (device.id == "host0") device.cores = "0-3,8-11";
     if (device.id == "host0") device.attributes["core_numbers"] = "0-3";
   }
-  testing::join(topology, "gpu0", "gpu1", "nvlink", 3, 0, 4);
+  made_up::join(topology, "gpu0", "gpu1", "nvlink", 3, 0, 4);
   EXPECT_EQ(gres_conf(topology),
             (std::vector<std::string>{"Name=gpu Type=a100_sxm4_80gb File=/dev/nvidia0 Cores=0-3 Links=-1,4",
                                       "Name=gpu Type=a100_sxm4_80gb File=/dev/nvidia1 Cores=0-3 Links=4,-1"}));

@@ -15,19 +15,19 @@ namespace {
 // gpu0, gpu1 on one switch; gpu2 on a second switch below the same upper one; gpu3 on the root; gpu4 on another root of
 // the node; gpu5 on the other package; nic0 beside gpu0.
 Topology machine() {
-  Topology topology = testing::two_packages();
-  testing::add_on(topology, "switch0", "switch", "root0");
-  testing::add_on(topology, "switch1", "switch", "switch0");
-  testing::add_on(topology, "switch2", "switch", "switch0");
-  testing::add_on(topology, "gpu0", "gpu", "switch1");
-  testing::add_on(topology, "gpu1", "gpu", "switch1", 4, 8);
-  testing::add_on(topology, "gpu2", "gpu", "switch2");
-  testing::add_on(topology, "gpu3", "gpu", "root0");
-  testing::add(topology, "root2", "root", 0);
-  testing::join(topology, "cpu0", "root2", "internal");
-  testing::add_on(topology, "gpu4", "gpu", "root2");
-  testing::add_on(topology, "gpu5", "gpu", "root1");
-  testing::add_on(topology, "nic0", "nic", "switch1");
+  Topology topology = made_up::two_packages();
+  made_up::add_on(topology, "switch0", "switch", "root0");
+  made_up::add_on(topology, "switch1", "switch", "switch0");
+  made_up::add_on(topology, "switch2", "switch", "switch0");
+  made_up::add_on(topology, "gpu0", "gpu", "switch1");
+  made_up::add_on(topology, "gpu1", "gpu", "switch1", 4, 8);
+  made_up::add_on(topology, "gpu2", "gpu", "switch2");
+  made_up::add_on(topology, "gpu3", "gpu", "root0");
+  made_up::add(topology, "root2", "root", 0);
+  made_up::join(topology, "cpu0", "root2", "internal");
+  made_up::add_on(topology, "gpu4", "gpu", "root2");
+  made_up::add_on(topology, "gpu5", "gpu", "root1");
+  made_up::add_on(topology, "nic0", "nic", "switch1");
   fill_rates(topology);
   return topology;
 }
@@ -48,21 +48,21 @@ TEST(Relation, WordsOfNvidiaSmi) {
 
 TEST(Relation, NvlinksDirectAndThroughSwitches) {
   Topology topology = machine();
-  testing::join(topology, "gpu0", "gpu5", "nvlink", 3, 0, 2);
+  made_up::join(topology, "gpu0", "gpu5", "nvlink", 3, 0, 2);
   EXPECT_EQ(relation(topology, "gpu5", "gpu0"), "NV2");
-  testing::add(topology, "nvswitch0", "nvswitch", -1);
-  for (const char* gpu : {"gpu1", "gpu2"}) testing::join(topology, gpu, "nvswitch0", "nvlink", 3, 0, 12);
-  testing::join(topology, "gpu3", "nvswitch0", "nvlink", 3, 0, 6);  // half of its links are down
+  made_up::add(topology, "nvswitch0", "nvswitch", -1);
+  for (const char* gpu : {"gpu1", "gpu2"}) made_up::join(topology, gpu, "nvswitch0", "nvlink", 3, 0, 12);
+  made_up::join(topology, "gpu3", "nvswitch0", "nvlink", 3, 0, 6);  // half of its links are down
   EXPECT_EQ(relation(topology, "gpu1", "gpu2"), "NV12");
   EXPECT_EQ(relation(topology, "gpu1", "gpu3"), "NV6");
   EXPECT_EQ(relation(topology, "gpu0", "gpu1"), "PIX");
 }
 
 TEST(Relation, NvlinkToTheCpuIsNoPeerLink) {
-  Topology topology = testing::two_packages();
+  Topology topology = made_up::two_packages();
   for (const char* gpu : {"gpu0", "gpu1"}) {
-    testing::add(topology, gpu, "gpu", 0);
-    testing::join(topology, gpu, "cpu0", "nvlink", 2, 0, 3);
+    made_up::add(topology, gpu, "gpu", 0);
+    made_up::join(topology, gpu, "cpu0", "nvlink", 2, 0, 3);
   }
   EXPECT_EQ(relation(topology, "gpu0", "gpu1"), "NODE");
   EXPECT_EQ(relation(topology, "gpu0", "host0"), "PHB");
@@ -83,7 +83,7 @@ TEST(Route, TheSlowestHopIsTheLimit) {
 
 TEST(Route, NvlinkFirstAndTheHostWhenAskedFor) {
   Topology topology = machine();
-  testing::join(topology, "gpu0", "gpu5", "nvlink", 3, 0, 2);
+  made_up::join(topology, "gpu0", "gpu5", "nvlink", 3, 0, 2);
   fill_rates(topology);
   EXPECT_DOUBLE_EQ(*route(topology, "gpu0", "gpu5").limit, 50e9);
   const Route host = route(topology, "gpu0", "gpu5", Links::no_gpu_fabric);
@@ -104,7 +104,7 @@ TEST(Route, WithinOneMemoryHalfItsBandwidth) {
 
 TEST(Route, NothingConnectsIsAnError) {
   Topology topology = machine();
-  testing::add(topology, "gpu9", "gpu");
+  made_up::add(topology, "gpu9", "gpu");
   EXPECT_THROW(route(topology, "gpu0", "gpu9"), Error);
   EXPECT_THROW(route(topology, "gpu0", "gpu77"), Error);
   EXPECT_EQ(relation(topology, "gpu5", "gpu9"), "SYS");

@@ -12,11 +12,9 @@
 namespace waywiser {
 namespace {
 
-using testing::FakeSystem;
+using made_up::noted;
 
-bool noted(const Topology& topology, std::string_view words) {
-  return std::ranges::any_of(topology.notes, [&](const std::string& note) { return note.find(words) != note.npos; });
-}
+using made_up::FakeSystem;
 
 const Link& link_to(const Topology& topology, std::string_view id) {
   return *std::ranges::find(topology.links, id, &Link::b);

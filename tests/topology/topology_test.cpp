@@ -11,10 +11,10 @@ namespace waywiser {
 namespace {
 
 Topology small() {
-  Topology topology = testing::two_packages();
-  testing::add_on(topology, "gpu0", "gpu", "root0");
-  testing::add_on(topology, "gpu1", "gpu", "root1", 4, 8);
-  testing::join(topology, "gpu0", "gpu1", "nvlink", 3, 0, 4);
+  Topology topology = made_up::two_packages();
+  made_up::add_on(topology, "gpu0", "gpu", "root0");
+  made_up::add_on(topology, "gpu1", "gpu", "root1", 4, 8);
+  made_up::join(topology, "gpu0", "gpu1", "nvlink", 3, 0, 4);
   fill_rates(topology);
   return topology;
 }
@@ -112,9 +112,9 @@ TEST(Topology, BadFilesAreRefusedInOneLine) {
 TEST(Topology, TooManyDevicesAreRefused) {
   Topology topology;
   topology.name = "huge";
-  for (int i = 0; i < 600; ++i) testing::add(topology, "gpu" + std::to_string(i), "gpu");
+  for (int i = 0; i < 600; ++i) made_up::add(topology, "gpu" + std::to_string(i), "gpu");
   EXPECT_EQ(refusal(to_json(topology)), "machine.json: more than 512 memories and NICs");
-  for (int i = 0; i < 5000; ++i) testing::add(topology, "switch" + std::to_string(i), "switch");
+  for (int i = 0; i < 5000; ++i) made_up::add(topology, "switch" + std::to_string(i), "switch");
   EXPECT_NE(refusal(to_json(topology)).find("more than 4096 devices"), std::string::npos);
 }
 
