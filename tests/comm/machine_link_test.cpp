@@ -10,7 +10,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 10;
+constexpr Seconds link_patience = 10;
 
 // What serve() throws.
 std::string failure_of(MachineService& service) {
@@ -26,7 +26,7 @@ TEST(MachineLink, ShowsLifeAgainAndAgain) {
   auto [root, member] = PeerChannel::socket_pair();
   MachineLink link(std::move(root), "b", {}, 0.001);
   PeerChannel line(std::move(member));
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(line.receive(Deadline::in(patience)).first["do"], "alive");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(line.receive(Deadline::in(link_patience)).first["do"], "alive");
 }
 
 TEST(MachineLink, TheServiceConnectsWheneverItIsAskedAndEndsWhenItIsDismissed) {
@@ -71,7 +71,7 @@ TEST(MachineService, ItsPatienceBeginsAnewWithEverySignOfLife) {
   auto [root, member] = PeerChannel::socket_pair();
   MachineService service(std::move(member), "node1", 0.05);
   PeerChannel line(std::move(root));
-  line.send({{"do", "alive"}}, Deadline::in(patience));
+  line.send({{"do", "alive"}}, Deadline::in(link_patience));
   EXPECT_EQ(failure_of(service), "timeout: rank 0 on node1 has given no sign of life for 50.0 ms");
 }
 
@@ -85,7 +85,7 @@ TEST(MachineService, RefusesWhatIsNoCommand) {
   auto [root, member] = PeerChannel::socket_pair();
   MachineService service(std::move(member), "node1");
   PeerChannel line(std::move(root));
-  line.send({{"do", "dance"}}, Deadline::in(patience));
+  line.send({{"do", "dance"}}, Deadline::in(link_patience));
   EXPECT_EQ(failure_of(service), "invalid input: message of rank 0: 'dance' is no command");
 }
 

@@ -20,14 +20,14 @@ Path between_gpus(const std::string& mechanism, std::map<std::string, std::strin
   return {mechanism, gpu(0), gpu(1), 2, std::move(parameters)};
 }
 
-struct Row {
+struct LoadedRow {
   std::string name;
   std::string backend;
   Path path;
 };
 
-std::vector<Row> rows() {
-  std::vector<Row> all{{"host_copy", "host", direct}, {"ucx_posix", "host", posix}};
+std::vector<LoadedRow> loaded_rows() {
+  std::vector<LoadedRow> all{{"host_copy", "host", direct}, {"ucx_posix", "host", posix}};
   for (const std::string backend : {"virtual_gpu", "cuda"}) {
     const auto add = [&](const std::string& name, const Path& path) {
       all.push_back({name + "_" + backend, backend, path});
@@ -41,7 +41,7 @@ std::vector<Row> rows() {
   return all;
 }
 
-void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
+void PrintTo(const LoadedRow& row, std::ostream* out) { *out << row.name; }
 
 // Host memory has one place here: the same pair several times. Two GPUs, which is what a GPU machine has at least.
 PairClass class_for(const Path& path) {
@@ -51,7 +51,7 @@ PairClass class_for(const Path& path) {
 }
 
 struct Crowd {
-  explicit Crowd(const Row& row, int most = 16, Seconds patience = 20)
+  explicit Crowd(const LoadedRow& row, int most = 16, Seconds patience = 20)
       : choice{row.backend, {}}, platform(open()), meter(*platform, make(patience), {class_for(row.path)}, most) {}
 
   std::unique_ptr<Platform> open() {
@@ -82,10 +82,10 @@ std::string failure(Work work) {
   return "nothing";
 }
 
-class AllPairs : public testing::TestWithParam<Row> {};
+class AllPairs : public testing::TestWithParam<LoadedRow> {};
 
 TEST_P(AllPairs, EveryPairMovesEveryByte) {
-  const Row& row = GetParam();
+  const LoadedRow& row = GetParam();
   if (row.backend == "cuda" && why_no_cuda()) GTEST_SKIP() << *why_no_cuda();
   Crowd crowd(row);
   if (row.backend == "cuda" && crowd.platform->gpu_count() < 2) GTEST_SKIP() << "one GPU";
@@ -106,7 +106,8 @@ TEST_P(AllPairs, EveryPairMovesEveryByte) {
   EXPECT_EQ(crowd.meter.peers(), peers);  // started once
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, AllPairs, testing::ValuesIn(rows()), [](const auto& row) { return row.param.name; });
+INSTANTIATE_TEST_SUITE_P(Paths, AllPairs, testing::ValuesIn(loaded_rows()),
+                         [](const auto& row) { return row.param.name; });
 
 TEST(LoadedMeter, AKilledPeerIsTheOneReasonAndIsReplaced) {
   Crowd crowd({"", "host", direct});
@@ -151,7 +152,7 @@ TEST(LoadedMeter, APeerThatDiesAtOnceLeavesTheOthersAlone) {
 }
 
 TEST(LoadedMeter, AStoppedPeerIsATimeoutThatNamesItsPair) {
-  const Row row{"", "virtual_gpu", between_gpus("copy_engine", {{"handle", "cuda_ipc"}})};
+  const LoadedRow row{"", "virtual_gpu", between_gpus("copy_engine", {{"handle", "cuda_ipc"}})};
   Crowd crowd(row, 16, 0.3);
   ASSERT_EQ(crowd.meter.verify(row.path, Operation::loaded, 8), std::nullopt);
   ASSERT_EQ(::kill(crowd.meter.peers()[1], SIGSTOP), 0);
@@ -188,7 +189,7 @@ TEST(LoadedMeter, ALatePeerIsWaitedFor) {
 }
 
 TEST(LoadedMeter, NoMorePairsThanAllowedAndNoMoreMemory) {
-  const Row row{"", "virtual_gpu", between_gpus("copy_engine", {{"handle", "cuda_ipc"}})};
+  const LoadedRow row{"", "virtual_gpu", between_gpus("copy_engine", {{"handle", "cuda_ipc"}})};
   Crowd one(row, 1), both(row);
   EXPECT_EQ(one.meter.pairs_at_once(row.path), 1);
   EXPECT_EQ(both.meter.pairs_at_once(row.path), 2);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/measure/made_up_meter.hpp"
+#include "tests/policy/made_up_links.hpp"
 #include "waywiser/policy/choose.hpp"
 #include "waywiser/policy/explain.hpp"
 
@@ -10,11 +11,8 @@ namespace waywiser {
 namespace {
 
 using made_up::gpu_path;
+using made_up::line;
 using made_up::MadeUpMeter;
-
-std::function<double(double)> line(double start, double rate) {
-  return [=](double bytes) { return start + bytes / rate; };
-}
 
 struct Tuned {
   Profile profile;

@@ -11,7 +11,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 20;
+constexpr Seconds staging_patience = 20;
 constexpr Bytes most = 300001;
 
 using Parameters = std::map<std::string, std::string>;
@@ -38,9 +38,9 @@ struct End {
     transport->put(Region{nullptr, bytes, {}}, part(slot, bytes), *stream);
   }
   void expect(Bytes slot, Bytes bytes) { transport->accept(part(slot, bytes), *stream); }
-  void finish() { transport->finish(*stream, Deadline::in(patience)); }
+  void finish() { transport->finish(*stream, Deadline::in(staging_patience)); }
   bool holds(Bytes slot, Bytes bytes, std::uint64_t seed) {
-    return count_mismatches(*stream, part(slot, bytes), seed, Deadline::in(patience)) == 0;
+    return count_mismatches(*stream, part(slot, bytes), seed, Deadline::in(staging_patience)) == 0;
   }
 
   std::unique_ptr<Platform> platform = conformance::open_platform({"virtual_gpu", {}, 0});
@@ -73,9 +73,9 @@ bool exchange(const Path& path, PeerChannel& channel, std::uint64_t mine, std::u
   {
     End end(path, channel);
     good = all_arrives(end, mine, theirs);
-    channel.exchange({}, Deadline::in(patience));
+    channel.exchange({}, Deadline::in(staging_patience));
   }
-  channel.exchange({}, Deadline::in(patience));
+  channel.exchange({}, Deadline::in(staging_patience));
   return good;
 }
 
