@@ -207,12 +207,12 @@ TEST(GroupCollectives, InGroupsThatASplitMade) {
 
 TEST(GroupCollectives, UnlikeCallsAreNamed) {
   using Call = std::function<void(Group&, std::span<float>)>;
-  struct Case {
+  struct Unlike {
     Call ours, other;
     std::string words, theirs;
   };
   const Call sum = [](Group& group, std::span<float> x) { group.all_reduce(x, x); };
-  const Case cases[] = {
+  const Unlike unlike[] = {
       {sum, [](Group& group, std::span<float> x) { group.all_reduce(x.first(80), x.first(80)); }, "320 bytes",
        "80 float32"},
       {sum, [](Group& group, std::span<float> x) { group.all_reduce(x, x, ReduceOp::max); },
@@ -221,7 +221,7 @@ TEST(GroupCollectives, UnlikeCallsAreNamed) {
       {[](Group& group, std::span<float> x) { group.broadcast(x, 2); },
        [](Group& group, std::span<float> x) { group.broadcast(x, 0); }, "root 0", "root 0"},
   };
-  for (const Case& each : cases) {
+  for (const Unlike& each : unlike) {
     const auto problems = TestRanks(3).in_processes([&](Group& group) {
       std::vector<float> data(100);
       (group.rank() == 1 ? each.other : each.ours)(group, data);

@@ -12,7 +12,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 20;
+constexpr Seconds gpu_patience = 20;
 
 // An array on one GPU, and what the host knows of it.
 class GpuArray {
@@ -41,7 +41,7 @@ class GpuArray {
   std::span<float> values() { return {reinterpret_cast<float*>(host_.region().data), count_}; }
   void copy(Region destination, ConstRegion source) {
     stream_->copy(destination, source);
-    stream_->synchronize(Deadline::in(patience));
+    stream_->synchronize(Deadline::in(gpu_patience));
   }
 
   Memory memory_, host_;

@@ -42,6 +42,9 @@ class Rendezvous : public testing::Test {
                       "here",
                       1,
                       {},
+                      "",
+                      false,
+                      "",
                       ""};
     mine.address.resize(100, static_cast<std::byte>(launch.rank));
     return mine;

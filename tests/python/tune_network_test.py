@@ -69,7 +69,7 @@ def test_the_road_between_two_machines(machines: TwoMachines, folder: Path) -> N
     plan = json.loads((folder / "plan.json").read_text())
     assert plan["other"] == profile["state"]["other"]["fingerprint"]
     assert PAIR in [pair for row in plan["rows"] for pair in row["pairs"]]
-    explain = [*PAIR, "64K", "--output", str(folder)]
+    explain = [*PAIR, "64K", "--output", str(folder), "--json"]
     answer = machines.start(0, 2, ["-c", MAIN, "explain", *explain]).communicate(timeout=60)
     assert "network-tcp" in answer[0], answer
     check_a_group_follows(machines, folder / "plan.json")

@@ -3,7 +3,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::array<std::string_view, call_kinds> names{
+constexpr std::array<std::string_view, call_kinds> call_names{
     "nothing",    "send",           "recv",       "sendrecv",  "put",     "get",
     "signal",     "wait",           "barrier",    "broadcast", "reduce",  "all_reduce",
     "all_gather", "reduce_scatter", "all_to_all", "gather",    "scatter", "neighbor_exchange",
@@ -33,7 +33,7 @@ bool fit(const Call& a, const Call& b) {
 
 }  // namespace
 
-std::string_view name(CallKind kind) noexcept { return names[static_cast<std::size_t>(kind)]; }
+std::string_view name(CallKind kind) noexcept { return call_names[static_cast<std::size_t>(kind)]; }
 
 std::string text(const Call& call) {
   if (call.kind == CallKind::none) return "nothing";

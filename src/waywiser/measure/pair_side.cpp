@@ -5,11 +5,11 @@
 namespace waywiser {
 namespace {
 
-constexpr std::string_view what = "command to the peer process";
+constexpr std::string_view pair_command = "command to the peer process";
 constexpr std::int64_t largest_transfer = std::int64_t{1} << 40;
 constexpr std::int64_t most_repetitions = 100'000'000;
 
-Path path_of(const Json& command) { return path_from_json(require(command, "path", what), what); }
+Path path_of(const Json& command) { return path_from_json(require(command, "path", pair_command), pair_command); }
 
 Seats seats_from_json(const Json& value, std::string_view source) {
   const auto cpu = [](const Json& entry) {
@@ -64,7 +64,7 @@ PairResult pair_result_from_json(const Json& value, std::string_view source) {
 }
 
 Json PairSide::perform(const Json& command, Deadline deadline, const Release& release) {
-  const std::string verb = require_string(command, "do", what);
+  const std::string verb = require_string(command, "do", pair_command);
   if (verb == "run") return run(command, deadline, release);
   if (verb == "first_use") return first_use(path_of(command), deadline);
   if (verb == "why_unavailable") {
@@ -79,16 +79,16 @@ Json PairSide::perform(const Json& command, Deadline deadline, const Release& re
     const Path path = path_of(command);
     roads_[road_key(path)] = std::make_unique<PairRoad>(platform_, path, role_, channel_, flags_);
   } else if (verb == "close") {
-    roads_.erase(require_string(command, "road", what));
+    roads_.erase(require_string(command, "road", pair_command));
   } else {
-    throw Error(ErrorKind::invalid_input, std::string(what) + ": '" + verb.substr(0, 40) + "' is none");
+    throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": '" + verb.substr(0, 40) + "' is none");
   }
   return Json::object();
 }
 
 void PairSide::make_buffers(const Json& command, Deadline deadline) {
   const Path path = path_of(command);
-  const auto bytes = static_cast<Bytes>(require_integer(command, "bytes", what, 1, largest_transfer));
+  const auto bytes = static_cast<Bytes>(require_integer(command, "bytes", pair_command, 1, largest_transfer));
   const std::string key = buffers_key(path);
   buffers_.erase(key);
   const auto [entry, unused] = buffers_.emplace(key, PairBuffers(platform_, path, role_, bytes, deadline));
@@ -97,11 +97,11 @@ void PairSide::make_buffers(const Json& command, Deadline deadline) {
 
 Json PairSide::run(const Json& command, Deadline deadline, const Release& release) {
   const Path path = path_of(command);
-  const PairRun run = pair_run_from_json(command, what);
+  const PairRun run = pair_run_from_json(command, pair_command);
   const auto road = roads_.find(road_key(path));
   const auto buffers = buffers_.find(buffers_key(path));
   if (road == roads_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
-    throw Error(ErrorKind::invalid_input, std::string(what) + ": run before its path and buffers are open");
+    throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": run before its path and buffers are open");
   return to_json(road->second->run(buffers->second, run, deadline, release));
 }
 
