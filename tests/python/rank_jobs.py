@@ -40,7 +40,8 @@ TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
 @pytest.fixture(autouse=True)
 def runtime_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the jobs of a test meet; import it into the module of the tests."""
+    """Where the jobs of a test meet; import it into the module of the tests. Away from what `make tune` left here."""
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "runtime"
     monkeypatch.setenv("WAYWISER_RUNTIME_DIR", str(folder))
     more = os.environ.get("PYTHONPATH")
