@@ -10,6 +10,7 @@
 #include <future>
 #include <thread>
 
+#include "tests/comm/with_runtime_folder.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/handshake.hpp"
 #include "waywiser/comm/runtime_folder.hpp"
@@ -19,19 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A runtime folder of its own, as another process of this user may test at the same time.
-class Rendezvous : public testing::Test {
+class Rendezvous : public WithRuntimeFolder {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "waywiser-test-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-    ::setenv("WAYWISER_RUNTIME_DIR", folder_.c_str(), 1);
-  }
-  void TearDown() override {
-    ::unsetenv("WAYWISER_RUNTIME_DIR");
-    fs::remove_all(folder_);
-  }
-
   static Launch launch(int rank, int size) { return {"test", rank, size, "test-job", {}, "a secret of the test"}; }
   static Introduction introduction(const Launch& launch) {
     Introduction mine{static_cast<std::uint32_t>(launch.rank),
@@ -69,8 +59,6 @@ class Rendezvous : public testing::Test {
       if (const auto meeting = MeetingFile::read("test-job")) return {"127.0.0.1", meeting->port};
     throw Error(ErrorKind::timeout, "there is no rank 0");
   }
-
-  fs::path folder_;
 };
 
 TEST_F(Rendezvous, EveryRankHearsOfEveryOther) {

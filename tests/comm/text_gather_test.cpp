@@ -6,31 +6,18 @@
 #include <filesystem>
 #include <future>
 
+#include "tests/comm/with_runtime_folder.hpp"
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
 namespace {
 
-namespace fs = std::filesystem;
-
-class TextGather : public testing::Test {
+class TextGather : public WithRuntimeFolder {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "waywiser-test-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-    ::setenv("WAYWISER_RUNTIME_DIR", folder_.c_str(), 1);
-  }
-  void TearDown() override {
-    ::unsetenv("WAYWISER_RUNTIME_DIR");
-    fs::remove_all(folder_);
-  }
-
   static auto come(int rank, int size, std::string text, Seconds patience = 20) {
     const Launch launch{"test", rank, size, "text-job", {}, "a secret of the test"};
     return std::async(std::launch::async, [=] { return gather_texts(launch, text, Deadline::in(patience)); });
   }
-
-  fs::path folder_;
 };
 
 TEST_F(TextGather, RankZeroHasAllInOrder) {

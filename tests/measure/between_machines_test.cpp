@@ -9,7 +9,7 @@
 namespace waywiser {
 namespace {
 
-struct Row {
+struct NetworkRow {
   std::string name;
   std::string backend;
   Path path;
@@ -21,7 +21,7 @@ Path network_path(const std::string& mechanism, Place source, Place destination,
   return {mechanism, source, seen_from_other(destination), 2, std::move(parameters)};
 }
 
-std::vector<Row> rows() {
+std::vector<NetworkRow> network_rows() {
   const std::map<std::string, std::string> pipelined{{"variant", "pipelined"}, {"chunk", "64K"}, {"depth", "2"}};
   const Path staged = network_path("ucx_staged", gpu(0), gpu(0), pipelined);
   return {{"hosts", "host", network_path("ucx", host(0), host(0), {})},
@@ -42,10 +42,10 @@ PlatformChoice choice_of(const std::string& backend) {
   return choice;
 }
 
-class BetweenMachines : public testing::TestWithParam<Row> {};
+class BetweenMachines : public testing::TestWithParam<NetworkRow> {};
 
 TEST_P(BetweenMachines, BytesArriveInEveryOperation) {
-  const Row& row = GetParam();
+  const NetworkRow& row = GetParam();
   if (row.backend == "cuda" && why_no_cuda()) GTEST_SKIP() << *why_no_cuda();
   const std::unique_ptr<Platform> platform = open_platform(choice_of(row.backend));
   std::unique_ptr<PeerProgram> other;
@@ -62,8 +62,8 @@ TEST_P(BetweenMachines, BytesArriveInEveryOperation) {
   EXPECT_GT(meter.take(row.path, Operation::latency, 4096, 3).seconds, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, BetweenMachines, testing::ValuesIn(rows()),
-                         [](const testing::TestParamInfo<Row>& row) { return row.param.name; });
+INSTANTIATE_TEST_SUITE_P(Rows, BetweenMachines, testing::ValuesIn(network_rows()),
+                         [](const testing::TestParamInfo<NetworkRow>& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace waywiser

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "waywiser/base/error.hpp"
+#include "tests/measure/failure.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/starting_line.hpp"
 
@@ -71,17 +71,6 @@ struct Crowd {
   LoadedMeter meter;
 };
 
-// What `work` throws, as text.
-template <typename Work>
-std::string failure(Work work) {
-  try {
-    work();
-  } catch (const Error& problem) {
-    return std::string(name(problem.kind())) + ": " + problem.what();
-  }
-  return "nothing";
-}
-
 class AllPairs : public testing::TestWithParam<LoadedRow> {};
 
 TEST_P(AllPairs, EveryPairMovesEveryByte) {
@@ -143,12 +132,15 @@ TEST(LoadedMeter, APeerThatDiesAtOnceLeavesTheOthersAlone) {
   };
   LoadedMeter meter(*platform, make, {class_for(direct)}, 16);
   const std::string reason = "io: start of a peer process: the peer process ended";
-  EXPECT_EQ(failure([&] { meter.verify(direct, Operation::loaded, 8); }), reason);
-  const std::vector<pid_t> peers = meter.peers();
-  EXPECT_EQ(peers[1], -1);
-  EXPECT_EQ(failure([&] { meter.verify(direct, Operation::loaded, 8); }), reason);
   EXPECT_EQ(meter.verify(direct, Operation::streaming, 8), std::nullopt);
-  EXPECT_EQ(meter.peers().front(), peers.front());
+  const pid_t first = meter.peers().front();
+  ASSERT_GT(first, 0);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(failure([&] { meter.verify(direct, Operation::loaded, 8); }), reason);
+    EXPECT_EQ(meter.peers()[1], -1);
+  }
+  EXPECT_EQ(meter.verify(direct, Operation::streaming, 8), std::nullopt);
+  EXPECT_EQ(meter.peers().front(), first);
 }
 
 TEST(LoadedMeter, AStoppedPeerIsATimeoutThatNamesItsPair) {

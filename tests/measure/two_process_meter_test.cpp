@@ -6,8 +6,8 @@
 
 #include <thread>
 
+#include "tests/measure/failure.hpp"
 #include "tests/transport/sanitized.hpp"
-#include "waywiser/base/error.hpp"
 
 namespace waywiser {
 namespace {
@@ -73,17 +73,6 @@ struct Pair {
   std::unique_ptr<Platform> platform;
   TwoProcessMeter meter;
 };
-
-// What `work` throws, as text.
-template <typename Work>
-std::string failure(Work work) {
-  try {
-    work();
-  } catch (const Error& problem) {
-    return std::string(name(problem.kind())) + ": " + problem.what();
-  }
-  return "nothing";
-}
 
 void PrintTo(const Row& row, std::ostream* out) { *out << row.name; }
 

@@ -82,22 +82,24 @@ void UcxLine::remember(Messages& list, Rail& rail, UcxRequest request, Bytes byt
   if (request != nullptr) list.pending.push_back({&rail, request, bytes, list.begun});
 }
 
-void UcxLine::send(ConstRegion source) {
-  const std::vector<Bytes> shares = split_bytes(percents_, source.bytes);
+// Each rail's share of the bytes; the first rail carries even an empty message.
+template <typename Post>
+void UcxLine::post(Messages& list, Bytes bytes, Post post) {
+  const std::vector<Bytes> shares = split_bytes(percents_, bytes);
   Bytes at = 0;
   for (std::size_t i = 0; i < rails_.size(); at += shares[i++])
-    if (i == 0 || shares[i] != 0)
-      remember(sends_, *rails_[i], rails_[i]->worker.send(source.slice(at, shares[i]), tag), shares[i]);
-  ++sends_.begun;
+    if (i == 0 || shares[i] != 0) remember(list, *rails_[i], post(rails_[i]->worker, at, shares[i]), shares[i]);
+  ++list.begun;
+}
+
+void UcxLine::send(ConstRegion source) {
+  post(sends_, source.bytes,
+       [&](UcxWorker& worker, Bytes at, Bytes share) { return worker.send(source.slice(at, share), tag); });
 }
 
 void UcxLine::receive(Region destination) {
-  const std::vector<Bytes> shares = split_bytes(percents_, destination.bytes);
-  Bytes at = 0;
-  for (std::size_t i = 0; i < rails_.size(); at += shares[i++])
-    if (i == 0 || shares[i] != 0)
-      remember(receives_, *rails_[i], rails_[i]->worker.receive(destination.slice(at, shares[i]), tag), shares[i]);
-  ++receives_.begun;
+  post(receives_, destination.bytes,
+       [&](UcxWorker& worker, Bytes at, Bytes share) { return worker.receive(destination.slice(at, share), tag); });
 }
 
 void UcxLine::check_length(const ucp_tag_recv_info_t& info, Bytes expected) const {

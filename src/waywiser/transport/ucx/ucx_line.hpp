@@ -64,6 +64,8 @@ class UcxLine {
   void leave() noexcept;
   void progress();
   static void remember(Messages& list, Rail& rail, UcxRequest request, Bytes bytes);
+  template <typename Post>
+  void post(Messages& list, Bytes bytes, Post post);
   bool complete_first(Messages& list);
   void finish(Messages& list, Deadline deadline);
   std::uint64_t done(Messages& list);

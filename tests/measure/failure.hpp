@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+
+// What `work` throws, as text.
+template <typename Work>
+std::string failure(Work work) {
+  try {
+    work();
+  } catch (const Error& problem) {
+    return std::string(name(problem.kind())) + ": " + problem.what();
+  }
+  return "nothing";
+}
+
+}  // namespace waywiser
