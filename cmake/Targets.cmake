@@ -94,6 +94,9 @@ if(WAYWISER_PYTHON)
   target_include_directories(_core PRIVATE "${CMAKE_SOURCE_DIR}/python")
   target_include_directories(_core SYSTEM PRIVATE "${NB_DIR}/include")  # its headers are not warning-free
   target_link_libraries(_core PRIVATE waywiser_core waywiser_warnings)
+  # Nothing that is linked into the module is seen by other libraries of the process: some compilers link libstdc++ in,
+  # and its locales are those of NumPy's copy then, which ends in a crash.
+  target_link_options(_core PRIVATE LINKER:--exclude-libs,ALL)
   waywiser_compile_together(_core)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}")
   add_dependencies(waywiser_package _core)

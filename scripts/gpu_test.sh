@@ -24,7 +24,14 @@ stage() {
   status=$?
   [ $status -eq 0 ] || failed=1
   { echo "== $name: exit $status after $((SECONDS - start)) s"; tail -n 12 "$work/$name.log"; } | tee -a "$work/summary.txt"
+  save
   return $status
+}
+
+# After each stage, so that what was found is kept when a later one is cut off.
+save() {
+  cp "$work/summary.txt" "$out/"
+  tar -C "$work" -czf "$out/next.tar.gz" . && mv "$out/next.tar.gz" "$out/gpu_results.tar.gz"
 }
 
 # Only the C++ parts, as fast as the machine can: the package is built by scripts/setup.
@@ -145,6 +152,4 @@ for name in $stages; do
     *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof" >&2; exit 2 ;;
   esac
 done
-cp "$work/summary.txt" "$out/"
-tar -C "$work" -czf "$out/gpu_results.tar.gz" .
 exit $failed

@@ -20,7 +20,7 @@ struct Introduction {
   std::string channel;             // socket for file descriptors, between ranks of one machine
   bool gpus = false;               // it may send out of a GPU
   std::string cores;               // that it may run on
-  std::string mailbox;             // what Mailbox offers; empty: none
+  std::string mailbox;             // what LaneMailbox offers; empty: none
 };
 
 void write(WireWriter& writer, const Introduction& introduction);

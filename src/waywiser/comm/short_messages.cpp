@@ -39,7 +39,7 @@ bool ShortMessages::Queue::remove(const Message& message) noexcept {
 
 bool ShortMessages::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
   for (const Introduction& other : ranks) {
-    if (other.rank == me || !Mailbox::agreed(ranks[me], other)) continue;
+    if (other.rank == me || !LaneMailbox::agreed(ranks[me], other)) continue;
     routes_[other.rank].writer = LaneWriter(mailbox_.open(other, me));
     routes_[other.rank].reader = LaneReader(mailbox_.from(other.rank));
     peers_.push_back(other.rank);

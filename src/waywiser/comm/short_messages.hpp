@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "waywiser/comm/mailbox.hpp"
+#include "waywiser/comm/lane_mailbox.hpp"
 #include "waywiser/comm/message.hpp"
 
 namespace waywiser {
@@ -68,7 +68,7 @@ class ShortMessages {
   void deliver(Route& route, const LaneHead& head);
   void complete(Message& message, ucp_tag_t tag, const std::byte* data, std::size_t bytes) noexcept;
 
-  Mailbox mailbox_;
+  LaneMailbox mailbox_;
   std::vector<Route> routes_;  // by rank
   std::vector<std::uint32_t> peers_;
   ucp_tag_t mask_;

@@ -39,6 +39,8 @@ class HostBlock {
   }
   void store_far(Vector16* to, const Vector16& words) const { std::memcpy(to, &words, sizeof words); }
   std::uint32_t acquire(const std::uint32_t* flag) const { return as_atomic(flag).load(std::memory_order_acquire); }
+  std::uint32_t peek(const std::uint32_t* word) const { return acquire(word); }
+  void post(std::uint32_t* word, std::uint32_t value) const { release(word, value); }
   void release(std::uint32_t* flag, std::uint32_t value) const {
     as_atomic(flag).store(value, std::memory_order_release);
   }

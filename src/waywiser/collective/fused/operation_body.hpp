@@ -6,7 +6,8 @@ namespace waywiser::fused {
 
 // What every fused kernel does beside its work: which operation it is, and how it waits. `Gpu` is a block of threads:
 // block(), blocks(), threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet,
-// store_far, acquire, release, load_state, store, add, nanoseconds(), pause(), widen, narrow.
+// store_far, acquire, release, peek (a look that orders only what depends on it), post (orders loads that have returned
+// before it), load_state, store, add, nanoseconds(), pause(), widen, narrow.
 template <typename Gpu>
 class OperationBody {
  public:

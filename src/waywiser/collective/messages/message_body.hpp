@@ -15,10 +15,9 @@ class MessageBody {
 
   WAYWISER_DEVICE void send() {
     std::uint32_t* counter = &terms_.state->sent[index(part_.kind)][part_.peer][channel_];
-    std::uint32_t number = gpu_.acquire(counter);
+    std::uint32_t number = gpu_.peek(counter);
     for (std::uint64_t at = first(); at < part_.bytes; at += step()) {
       ++number;
-      wait_for_room(number);
       if (part_.kind == Kind::packets)
         send_packets(at, number);
       else
@@ -31,7 +30,7 @@ class MessageBody {
 
   WAYWISER_DEVICE void receive() {
     std::uint32_t* counter = &terms_.state->received[index(part_.kind)][part_.peer][channel_];
-    std::uint32_t number = gpu_.acquire(counter);
+    std::uint32_t number = gpu_.peek(counter);
     for (std::uint64_t at = first(); at < part_.bytes; at += step()) {
       ++number;
       if (part_.kind == Kind::packets)
@@ -40,7 +39,7 @@ class MessageBody {
         take_bulk(at, number);
       gpu_.sync();
       gpu_.each_thread([&](unsigned thread) {
-        if (thread == 0) gpu_.release(word(part_.peer, terms_.layout.taken(part_.kind, terms_.rank, channel_)), number);
+        if (thread == 0) gpu_.post(word(part_.peer, terms_.layout.taken(part_.kind, terms_.rank, channel_)), number);
       });
     }
     gpu_.each_thread([&](unsigned thread) {
@@ -85,45 +84,57 @@ class MessageBody {
       return false;
     }
   }
-  WAYWISER_DEVICE bool reached(const std::uint32_t* counter, std::uint32_t number) {
-    return static_cast<std::int32_t>(gpu_.acquire(counter) - number) >= 0;
+  WAYWISER_DEVICE static bool reached(std::uint32_t counter, std::uint32_t number) {
+    return static_cast<std::int32_t>(counter - number) >= 0;
   }
 
-  WAYWISER_DEVICE void wait_for_room(std::uint32_t number) {
-    const unsigned slots = part_.kind == Kind::packets ? packet_slots : bulk_slots;
+  // What the slot held before has been taken. The first look and what `load` loads are on their way together.
+  template <typename Load>
+  WAYWISER_DEVICE auto load_and_wait_for_room(std::uint32_t number, unsigned slots, Load load) {
     const std::uint32_t* taken = word(terms_.rank, terms_.layout.taken(part_.kind, part_.peer, channel_));
-    gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) wait([&] { return reached(taken, number - slots); });
-    });
-    gpu_.sync();
+    std::uint32_t seen = gpu_.peek(taken);
+    const auto loaded = load();
+    if (!reached(seen, number - slots)) wait([&] { return reached(seen = gpu_.peek(taken), number - slots); });
+    return loaded;
   }
 
   WAYWISER_DEVICE void send_packets(std::uint64_t at, std::uint32_t number) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
     fused::Packet* to = packets(part_.peer, terms_.rank, number);
     gpu_.each_thread([&](unsigned thread) {
-      for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads())
-        gpu_.store_packet(to + unit, fused::load_word<fused::Word8, false>(part_.data + at, bytes, unit), number);
-    });
-  }
-
-  WAYWISER_DEVICE void take_packets(std::uint64_t at, std::uint32_t number) {
-    const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
-    const fused::Packet* from = packets(terms_.rank, part_.peer, number);
-    gpu_.each_thread([&](unsigned thread) {
       for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads()) {
-        fused::Packet packet{};
-        const bool come = wait([&] {
-          packet = gpu_.load_packet(from + unit);
-          return packet.low_number == number && packet.high_number == number;
-        });
-        if (!come) return;
-        fused::store_word<false>(part_.data + at, bytes, unit, fused::Word8{{packet.low, packet.high}});
+        const auto load = [&] { return fused::load_word<fused::Word8, false>(part_.data + at, bytes, unit); };
+        gpu_.store_packet(to + unit, load_and_wait_for_room(number, packet_slots, load), number);
       }
     });
   }
 
+  // One lane of a warp polls first: then the others need one look.
+  WAYWISER_DEVICE void take_packets(std::uint64_t at, std::uint32_t number) {
+    const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
+    const fused::Packet* from = packets(terms_.rank, part_.peer, number);
+    const auto take = [&](std::uint64_t unit) {
+      fused::Packet packet{};
+      const bool come = wait([&] {
+        packet = gpu_.load_packet(from + unit);
+        return packet.low_number == number && packet.high_number == number;
+      });
+      if (come) fused::store_word<false>(part_.data + at, bytes, unit, fused::Word8{{packet.low, packet.high}});
+    };
+    for (std::uint64_t begin = 0; begin < units; begin += gpu_.threads())
+      gpu_.each_thread([&](unsigned thread) {
+        const bool active = begin + thread < units;
+        if (active && gpu_.leads(thread)) take(begin + thread);
+        gpu_.join_warp();
+        if (active && !gpu_.leads(thread)) take(begin + thread);
+      });
+  }
+
   WAYWISER_DEVICE void send_bulk(std::uint64_t at, std::uint32_t number) {
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) load_and_wait_for_room(number, bulk_slots, [] { return 0; });
+    });
+    gpu_.sync();
     fill(reinterpret_cast<Vector16*>(bulk(part_.peer, terms_.rank, number)), part_.data + at, length(at));
     gpu_.sync();
     gpu_.each_thread([&](unsigned thread) {
@@ -134,7 +145,7 @@ class MessageBody {
   WAYWISER_DEVICE void take_bulk(std::uint64_t at, std::uint32_t number) {
     const std::uint32_t* come = word(terms_.rank, terms_.layout.come(part_.peer, channel_));
     gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) wait([&] { return reached(come, number); });
+      if (thread == 0) wait([&] { return reached(gpu_.acquire(come), number); });
     });
     gpu_.sync();
     empty(part_.data + at, bulk(terms_.rank, part_.peer, number), length(at));

@@ -41,6 +41,10 @@ class CudaBlock {
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
     return value;
   }
+  __device__ std::uint32_t peek(const std::uint32_t* word) const {
+    return *static_cast<const volatile std::uint32_t*>(word);
+  }
+  __device__ void post(std::uint32_t* word, std::uint32_t value) const { store(word, value); }
   __device__ void release(std::uint32_t* flag, std::uint32_t value) const {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
   }

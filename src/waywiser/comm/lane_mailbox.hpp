@@ -11,10 +11,10 @@
 namespace waywiser {
 
 // Memory of one rank into which the others of its machine write short messages: a lane for each.
-class Mailbox {
+class LaneMailbox {
  public:
   // Nothing is there when there are too many ranks, or others could not open it: see offer().
-  explicit Mailbox(std::size_t ranks);
+  explicit LaneMailbox(std::size_t ranks);
 
   // For the introduction: what others need to open it. Empty: nothing is there.
   std::string offer() const;

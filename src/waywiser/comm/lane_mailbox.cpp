@@ -1,4 +1,4 @@
-#include "waywiser/comm/mailbox.hpp"
+#include "waywiser/comm/lane_mailbox.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -30,26 +30,26 @@ std::string realm_of(const std::string& offer) { return offer.substr(offer.find(
 
 }  // namespace
 
-Mailbox::Mailbox(std::size_t ranks) : ranks_(ranks) {
+LaneMailbox::LaneMailbox(std::size_t ranks) : ranks_(ranks) {
   if (ranks < 2 || ranks > most_in_mailbox || environment("WAYWISER_MAILBOX") == "off" || realm().empty()) return;
   file_ = create_shared_file(size_for(ranks), mailbox_name);
   mine_ = Mapping::of_file(file_, size_for(ranks), true, mailbox_name);
 }
 
-std::string Mailbox::offer() const { return file_.open() ? std::to_string(file_.number()) + " " + realm() : ""; }
+std::string LaneMailbox::offer() const { return file_.open() ? std::to_string(file_.number()) + " " + realm() : ""; }
 
-bool Mailbox::agreed(const Introduction& one, const Introduction& other) {
+bool LaneMailbox::agreed(const Introduction& one, const Introduction& other) {
   return !one.mailbox.empty() && !other.mailbox.empty() && one.machine_id == other.machine_id &&
          realm_of(one.mailbox) == realm_of(other.mailbox);
 }
 
-LaneMemory* Mailbox::lane(const Mapping& mapping, std::size_t rank) {
+LaneMemory* LaneMailbox::lane(const Mapping& mapping, std::size_t rank) {
   return reinterpret_cast<LaneMemory*>(mapping.data()) + rank;
 }
 
-LaneMemory* Mailbox::from(std::size_t rank) const { return lane(mine_, rank); }
+LaneMemory* LaneMailbox::from(std::size_t rank) const { return lane(mine_, rank); }
 
-LaneMemory* Mailbox::open(const Introduction& other, std::size_t me) {
+LaneMemory* LaneMailbox::open(const Introduction& other, std::size_t me) {
   const std::string who = "the mailbox of rank " + std::to_string(other.rank);
   int number = -1;
   std::from_chars(other.mailbox.data(), other.mailbox.data() + other.mailbox.size(), number);
