@@ -28,10 +28,11 @@ stage() {
   return $status
 }
 
-# After each stage, so that what was found is kept when a later one is cut off.
+# After each stage and each step of a long one, so that what was found is kept when a later one is cut off.
 save() {
   cp "$work/summary.txt" "$out/"
-  tar -C "$work" -czf "$out/next.tar.gz" . && mv "$out/next.tar.gz" "$out/gpu_results.tar.gz"
+  tar -C "$work" --warning=no-file-changed -czf "$out/next.tar.gz" . || [ $? -eq 1 ] || return 0
+  mv "$out/next.tar.gz" "$out/gpu_results.tar.gz"
 }
 
 # Only the C++ parts, as fast as the machine can: the package is built by scripts/setup.
@@ -87,9 +88,10 @@ interop() {
 }
 
 # What is on, what to set, and whether it wins: from the profile of stage tune in this call, else of a quick one.
-# WAYWISER_PROOF: by which libraries. Tables, evidence and settings are left in "proof". Four minutes and more.
+# WAYWISER_PROOF: by which libraries. Tables, evidence and settings are kept in the folder "proof" of gpu_results.tar.gz.
+# Four minutes and more.
 proof() {
-  local gpus status=0 results=$work/tune to=$out/proof ww=$PWD/.venv/bin/waywiser
+  local gpus status=0 results=$work/tune to=$work/proof ww=$PWD/.venv/bin/waywiser
   gpus=$(nvidia-smi -L | head -n 4 | wc -l)
   mkdir -p "$to"
   # told NAME SECONDS ARGUMENT...: the verb's output goes to NAME.txt, its messages to NAME.log.
@@ -99,6 +101,7 @@ proof() {
     COLUMNS=120 timeout -s INT -k 10 "$limit" "$ww" "$@" >"$to/$name.txt" 2>"$to/$name.log"
     code=$?
     echo "$name: exit $code $([ $code -eq 0 ] || tail -n 1 "$to/$name.log")"
+    save
     return $code
   }
   [ -f "$results/profile.json" ] || told tune 150 tune --quick --budget 60 --output "$results" || return 1
@@ -125,7 +128,7 @@ proof() {
   return $status
 }
 
-export -f build_programs find_libraries tests tune peers group interop proof
+export -f save build_programs find_libraries tests tune peers group interop proof
 export work build out
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"

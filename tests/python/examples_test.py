@@ -101,20 +101,23 @@ def test_neighbour_exchange_alone() -> None:
     assert example(1, "05_neighbour_exchange.py") == (0, shown("05_neighbour_exchange"), "")
 
 
-def has_cuda() -> bool:
+def torch_gpus() -> int:
     if not HAS_TORCH:
-        return False
+        return 0
     import torch
 
-    return bool(torch.cuda.is_available())
+    return int(torch.cuda.device_count())
 
 
 def test_graph_capture() -> None:
-    code, lines, errors = example(4, "04_graph_capture.py")
-    assert (code, errors, len(lines)) == (0, "", 1)
-    if has_cuda():
-        assert lines == ["after 50 all-reduces in 5 replays: 10.000"]
+    ranks = min(4, torch_gpus()) or 4
+    code, lines, errors = example(ranks, "04_graph_capture.py")
+    assert (code, len(lines)) == (0, 1), errors
+    if torch_gpus() != 0:
+        assert errors in ("", NO_PLAN)
+        assert lines == [f"after 50 all-reduces in 5 replays: {ranks * (ranks + 1) / 2:.3f}"]
     else:
+        assert errors == ""
         assert lines[0].startswith(shown("04_graph_capture")[0].partition(": ")[0])
 
 

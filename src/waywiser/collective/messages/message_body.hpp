@@ -23,28 +23,24 @@ class MessageBody {
       else
         send_bulk(at, number);
     }
-    gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) gpu_.store(counter, number);
-    });
+    keep(counter, number);
   }
 
   WAYWISER_DEVICE void receive() {
     std::uint32_t* counter = &terms_.state->received[index(part_.kind)][part_.peer][channel_];
     std::uint32_t number = gpu_.peek(counter);
     for (std::uint64_t at = first(); at < part_.bytes; at += step()) {
-      ++number;
-      if (part_.kind == Kind::packets)
-        take_packets(at, number);
-      else
-        take_bulk(at, number);
-      gpu_.sync();
-      gpu_.each_thread([&](unsigned thread) {
-        if (thread == 0) gpu_.post(word(part_.peer, terms_.layout.taken(part_.kind, terms_.rank, channel_)), number);
-      });
+      if (part_.kind == Kind::packets) {
+        if (at != first()) gpu_.sync();
+        say_taken(number);  // those before: saying so is under way while this one comes, and no kernel ends with it
+        take_packets(at, ++number);
+      } else {
+        take_bulk(at, ++number);
+        gpu_.sync();
+        say_taken(number);
+      }
     }
-    gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) gpu_.store(counter, number);
-    });
+    keep(counter, number);
   }
 
  private:
@@ -84,6 +80,19 @@ class MessageBody {
       return false;
     }
   }
+  // All threads have begun with what it was.
+  WAYWISER_DEVICE void keep(std::uint32_t* counter, std::uint32_t number) {
+    gpu_.sync();
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) gpu_.store(counter, number);
+    });
+  }
+  WAYWISER_DEVICE void say_taken(std::uint32_t number) {
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) gpu_.post(word(part_.peer, terms_.layout.taken(part_.kind, terms_.rank, channel_)), number);
+    });
+  }
+
   WAYWISER_DEVICE static bool reached(std::uint32_t counter, std::uint32_t number) {
     return static_cast<std::int32_t>(counter - number) >= 0;
   }

@@ -8,8 +8,8 @@ namespace waywiser::messages {
 // a channel. Pieces of short messages are packets (data beside its number), those of long ones bulk data with one flag.
 inline constexpr unsigned most_ranks = fused::most_ranks;
 inline constexpr unsigned channels = 64;
-inline constexpr std::uint64_t packet_piece = 4096;          // bytes of data
-inline constexpr std::uint64_t most_bulk_piece = 128 << 10;  // a multiple of 16
+inline constexpr std::uint64_t least_packet_piece = 1024, most_packet_piece = 4096;  // bytes of data
+inline constexpr std::uint64_t most_bulk_piece = 128 << 10;                          // a multiple of 16
 inline constexpr unsigned packet_slots = 4, bulk_slots = 2;
 
 enum class Kind : std::uint32_t { packets, bulk };
@@ -27,7 +27,8 @@ struct Layout {
   }
   WAYWISER_DEVICE std::uint64_t come(unsigned peer, unsigned channel) const { return count(2, peer, channel); }
   WAYWISER_DEVICE std::uint64_t packets(unsigned peer, unsigned channel, unsigned slot) const {
-    return count(3, 0, 0) + ((std::uint64_t{peer} * channels + channel) * packet_slots + slot) * (packet_piece * 2);
+    return count(3, 0, 0) +
+           ((std::uint64_t{peer} * channels + channel) * packet_slots + slot) * (most_packet_piece * 2);
   }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned peer, unsigned channel, unsigned slot) const {
     return packets(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * most_bulk_piece;

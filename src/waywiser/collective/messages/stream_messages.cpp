@@ -16,13 +16,15 @@ constexpr std::uint32_t most_blocks_of_bulk = 32;
 
 // The same at both ends.
 messages::Part part_for(std::byte* data, Bytes bytes, int peer) {
-  messages::Part part{
-      data, bytes, messages::packet_piece, static_cast<std::uint32_t>(peer), 0, messages::Kind::packets};
+  messages::Part part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, messages::Kind::packets};
   std::uint32_t most = messages::channels;
-  if (bytes > most_by_packets) {
+  const auto share = [&](Bytes unit) { return (bytes + most * unit - 1) / (most * unit) * unit; };
+  if (bytes <= most_by_packets) {
+    part.piece = std::clamp<Bytes>(share(256), messages::least_packet_piece, messages::most_packet_piece);
+  } else {
     part.kind = messages::Kind::bulk;
     most = most_blocks_of_bulk;
-    part.piece = std::clamp<Bytes>(bytes / most_blocks_of_bulk / 16 * 16, least_bulk_piece, messages::most_bulk_piece);
+    part.piece = std::clamp<Bytes>(bytes / most / 16 * 16, least_bulk_piece, messages::most_bulk_piece);
   }
   part.blocks = static_cast<std::uint32_t>(std::min<Bytes>((bytes + part.piece - 1) / part.piece, most));
   return part;

@@ -62,6 +62,7 @@ CudaStream::~CudaStream() {
 void CudaStream::copy(Region destination, ConstRegion source) {
   check_put(destination, source);
   if (destination.bytes == 0) return;
+  const CurrentDevice current(ordinal_);
   check_cuda(cudaMemcpyAsync(destination.data, source.data, destination.bytes, cudaMemcpyDefault, stream_),
              "copy on a stream");
 }
@@ -96,15 +97,18 @@ void CudaStream::run_call(void* call) {
 
 void CudaStream::call(std::function<void()> function) {
   auto call = std::make_unique<Call>(Call{std::move(function), call_errors_});
+  const CurrentDevice current(ordinal_);
   check_cuda(cudaLaunchHostFunc(stream_, &CudaStream::run_call, call.get()), "host call on a stream");
   (void)call.release();  // run_call owns it now
 }
 
 void CudaStream::record(Event& event) {
+  const CurrentDevice current(ordinal_);
   check_cuda(cudaEventRecord(cuda_event(event).native(), stream_), "cudaEventRecord");
 }
 
 void CudaStream::wait(const Event& event) {
+  const CurrentDevice current(ordinal_);
   if (const auto* own = dynamic_cast<const CudaEvent*>(&event))
     check_cuda(cudaStreamWaitEvent(stream_, own->native(), 0), "cudaStreamWaitEvent");
   else
@@ -112,6 +116,7 @@ void CudaStream::wait(const Event& event) {
 }
 
 bool CudaStream::capturing() const {
+  const CurrentDevice current(ordinal_);
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing");
   return status != cudaStreamCaptureStatusNone;
@@ -119,7 +124,10 @@ bool CudaStream::capturing() const {
 
 void CudaStream::before_pageable_read() { synchronize(Deadline::in(longest_wait)); }
 
-bool CudaStream::done() { return is_done(cudaStreamQuery(stream_), place_); }
+bool CudaStream::done() {
+  const CurrentDevice current(ordinal_);
+  return is_done(cudaStreamQuery(stream_), place_);
+}
 
 void CudaStream::synchronize(Deadline deadline) {
   if (!poll([this] { return done(); }, deadline)) throw too_late("a stream", place_);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "waywiser/collective/fused/cuda/cuda_block.cuh"
 #include "waywiser/collective/fused/cuda/overlapping_launch.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
@@ -19,11 +21,18 @@ __global__ void __launch_bounds__(threads)
     MessageBody<fused::CudaBlock>(block, terms, work.take, blockIdx.x - work.give.blocks).receive();
 }
 
+// A packet of data for each, as far as a block has so many.
+unsigned threads_for(const Part& part) {
+  if (part.kind == Kind::bulk && part.blocks != 0) return threads;
+  return static_cast<unsigned>(std::clamp<std::uint64_t>((part.piece / 8 + 31) / 32 * 32, 32, threads));
+}
+
 }  // namespace
 
 std::function<void(void*)> cuda_launcher(const Terms& terms, const Work& work) {
   return [=](void* stream) {
-    fused::launch_overlapping(message_kernel, work.give.blocks + work.take.blocks, threads, stream,
+    fused::launch_overlapping(message_kernel, work.give.blocks + work.take.blocks,
+                              std::max(threads_for(work.give), threads_for(work.take)), stream,
                               "launch of a message between GPUs", terms, work);
   };
 }
