@@ -70,13 +70,14 @@ class Evaluator {
 
   void check(std::size_t rank) {
     const Schedule& schedule = schedules_[rank];
-    std::uint64_t messages = 0, elements = 0;
+    std::uint64_t messages = 0, elements = 0, worked = 0;
     for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
       const Step& step = schedule.steps[i];
       if (i > 0 && step.round < schedule.steps[i - 1].round) fail(rank, "rounds do not ascend");
       if (step.destination.count + step.source.count == 0) fail(rank, "a step without elements");
       for (const Block& block : {step.destination, step.source}) check_bounds(rank, block);
       if (!sends(step) && step.destination.area == Area::input) fail(rank, "writes its input");
+      if (!sends(step) && step.kind != StepKind::receive) worked += step.destination.count;
       if (sends(step)) {
         ++messages;
         elements += step.source.count;
@@ -87,6 +88,7 @@ class Evaluator {
     for (std::size_t first = 0; first < schedule.steps.size();) first = check_round(rank, first);
     result_.messages = std::max(result_.messages, messages);
     result_.elements = std::max(result_.elements, elements);
+    result_.worked = std::max(result_.worked, worked);
   }
 
   void check_bounds(std::size_t rank, const Block& block) {

@@ -21,6 +21,7 @@ struct Evaluation {
   std::vector<bool> finished;
   std::uint64_t steps = 0;                   // message times on the longest chain
   std::uint64_t messages = 0, elements = 0;  // of the rank that sends most
+  std::uint64_t worked = 0;                  // elements copied or reduced by the rank that does so most
 };
 
 struct EvaluationTerms {

@@ -92,10 +92,12 @@ TEST_P(EveryAlgorithm, TakesTheStepsMessagesAndElementsThatItsFormulaSays) {
     if (!bound) {
       EXPECT_EQ(found.steps, said.steps) << ranks << " ranks";
       EXPECT_EQ(found.elements, said.elements) << ranks << " ranks";
+      EXPECT_EQ(row.operation == Collective::all_reduce ? found.worked : 0, said.worked) << ranks << " ranks";
     } else {
       EXPECT_LE(found.steps, said.steps) << ranks << " ranks";
       EXPECT_LE(found.elements, said.elements) << ranks << " ranks";
       EXPECT_GE(2 * found.elements, said.elements) << ranks << " ranks";
+      EXPECT_LE(found.worked, said.worked) << ranks << " ranks";
     }
   }
 }

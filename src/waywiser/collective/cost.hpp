@@ -6,9 +6,10 @@
 namespace waywiser {
 
 // What a collective takes at most: message times on the longest chain; messages and elements that the rank sends which
-// sends most. Exact for counts that the ranks divide, unless an algorithm says "at most".
+// sends most; of all_reduce also the elements that the rank copies or reduces which does so most. Exact for counts that
+// the ranks divide, unless an algorithm says "at most".
 struct CollectiveCost {
-  std::uint64_t steps = 0, messages = 0, elements = 0;
+  std::uint64_t steps = 0, messages = 0, elements = 0, worked = 0;
 
   bool operator==(const CollectiveCost&) const = default;
 };

@@ -14,7 +14,7 @@ bool sizes_agree(const CollectiveCall& call) {
 
 const CollectiveAlgorithm& default_algorithm(const CollectiveCall& call, std::size_t bytes_of_element,
                                              const RoughRates& rates) {
-  const double element = sizes_agree(call) ? rates.byte * static_cast<double>(bytes_of_element) : 0;
+  const double bytes = sizes_agree(call) ? static_cast<double>(bytes_of_element) : 0;
   const CollectiveAlgorithm* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const CollectiveAlgorithm& row : algorithms()) {
@@ -22,7 +22,8 @@ const CollectiveAlgorithm& default_algorithm(const CollectiveCall& call, std::si
     const CollectiveCost cost = row.cost(call);
     const double time = static_cast<double>(cost.steps) * rates.step +
                         static_cast<double>(cost.messages) * rates.message +
-                        static_cast<double>(cost.elements) * element;
+                        static_cast<double>(cost.elements) * bytes * rates.byte +
+                        static_cast<double>(cost.worked) * bytes * rates.worked;
     if (time >= least) continue;
     least = time;
     best = &row;

@@ -65,10 +65,16 @@ bool overlap(ConstElements input, ConstElements output) { return waywiser::overl
 
 // What was set, or what the plan says, or the default.
 const CollectiveAlgorithm& Group::algorithm_for(const CollectiveCall& complete, DataType type) const {
-  if (!way_.empty() && complete.operation != Collective::barrier && !parse_gpu_way(way_)) {
-    const CollectiveAlgorithm& set = find_algorithm(complete.operation, way_);
-    if (const auto why = set.why_unavailable(complete)) throw Error(ErrorKind::unavailable, way_ + ": " + *why);
-    return set;
+  if (!way_.empty() && complete.operation != Collective::barrier) {
+    // Some ways of GPUs have the name of an algorithm.
+    const auto set = std::ranges::find_if(algorithms(), [&](const CollectiveAlgorithm& row) {
+      return row.operation == complete.operation && row.name == way_;
+    });
+    if (set == algorithms().end() && !parse_gpu_way(way_)) find_algorithm(complete.operation, way_);  // says what is
+    if (set != algorithms().end()) {
+      if (const auto why = set->why_unavailable(complete)) throw Error(ErrorKind::unavailable, way_ + ": " + *why);
+      return *set;
+    }
   }
   const Chooser* chooser = session_->options().chooser.get();
   const CollectiveRow* row = nullptr;

@@ -23,6 +23,13 @@ ucp_request_param_t always_a_request() {
   return parameters;
 }
 
+// Sent as copies up to a greater size (UCX_RNDV_SEND_NBR_THRESH and its successors).
+ucp_request_param_t with_fast_completion() {
+  ucp_request_param_t parameters = host_memory();
+  parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_FAST_CMPL;
+  return parameters;
+}
+
 std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
@@ -102,18 +109,20 @@ ucp_ep_h Engine::endpoint(std::uint32_t peer) {
   return known.endpoint;
 }
 
-void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message) {
-  static const ucp_request_param_t parameters = host_memory();
+void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
+                  bool awaited) {
+  static const ucp_request_param_t parameters = host_memory(), done_soon = with_fast_completion();
   message.receiving = false;
   message.peer = peer;
-  message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag, &parameters);
+  message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag, awaited ? &done_soon : &parameters);
   if (UCS_PTR_IS_ERR(message.request))
     check(UCS_PTR_STATUS(std::exchange(message.request, nullptr)), "send to " + rank_text(peer));
   if (message.request != nullptr) ++with_ucx_;
 }
 
-void Engine::send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message) {
-  if (!shorts_.reaches(peer, bytes)) return send(peer, tag, data, bytes, message);
+void Engine::send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
+                        bool awaited) {
+  if (!shorts_.reaches(peer, bytes)) return send(peer, tag, data, bytes, message, awaited);
   message.receiving = false;
   message.peer = peer;
   message.tag = tag;

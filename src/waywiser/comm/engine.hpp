@@ -38,8 +38,10 @@ class Engine {
     if (can_wait && (moved || ++turns_without_ucx_ % turns_of_ucx != 0)) return;
     functions_.worker_progress(worker_);
   }
-  // A message whose length its receiver knows: short ones take the mailbox where there is one.
-  void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message);
+  // A message whose length its receiver knows: short ones take the mailbox where there is one. `awaited`: the caller
+  // does nothing else until it has gone, so a copy may take the time that a question to the receiver would.
+  void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
+                  bool awaited = false);
   void receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message);
   // The same without anything to wait for; false where that is not possible at once: nothing has happened then.
   bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
@@ -49,7 +51,8 @@ class Engine {
   // Of an awaited message of known length: another one with its tag has come the other way, so its length is wrong.
   std::optional<std::string> wrong_length() const;
   // By UCX, whatever the length.
-  void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message);
+  void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
+            bool awaited = false);
   void receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message);
   // True: complete. A receive of a longer message throws invalid_input; everything else that goes wrong io, naming the
   // peer.

@@ -13,9 +13,9 @@ class Transfer : public Activity {
   Transfer(Session& session, const Call& call, int source, std::size_t bytes)
       : session_(session), call_(call), source_(source), bytes_(bytes) {}
 
-  void send(const Members& members, int to, int tag, const std::byte* data) {
+  void send(const Members& members, int to, int tag, const std::byte* data, bool awaited = false) {
     session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,
-                                 bytes_, message_);
+                                 bytes_, message_, awaited);
   }
   // True: all is done. False: nothing has happened.
   bool send_at_once(const Members& members, int to, int tag, const std::byte* data) {

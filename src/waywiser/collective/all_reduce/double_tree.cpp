@@ -43,9 +43,10 @@ Schedule double_tree(const CollectiveCall& call) {
 }
 
 CollectiveCost double_tree_cost(const CollectiveCall& call) {
-  if (call.ranks == 1) return {};
+  if (call.ranks == 1) return {0, 0, 0, call.count};
   const auto pieces = static_cast<std::uint64_t>(pieces_of(call, divide_up(call.count, 2)));
-  return {3 * static_cast<std::uint64_t>(log2_floor(call.ranks)) + pieces - 1, 4 * pieces, 2 * call.count};
+  return {3 * static_cast<std::uint64_t>(log2_floor(call.ranks)) + pieces - 1, 4 * pieces, 2 * call.count,
+          2 * call.count};
 }
 
 }  // namespace waywiser::collective::all_reduce

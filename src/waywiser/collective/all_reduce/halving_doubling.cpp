@@ -46,7 +46,8 @@ CollectiveCost halving_doubling_cost(const CollectiveCall& call) {
   const auto power = static_cast<std::uint64_t>(folding.power);
   const std::uint64_t folded = folding.pairs == 0 ? 0 : 1;
   return {2 * (levels + folded), 2 * levels + folded,
-          2 * (power - 1) * divide_up(call.count, power) + folded * call.count};
+          2 * (power - 1) * divide_up(call.count, power) + folded * call.count,
+          (1 + folded) * call.count + (power - 1) * divide_up(call.count, power)};
 }
 
 }  // namespace waywiser::collective::all_reduce

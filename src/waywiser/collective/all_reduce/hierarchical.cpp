@@ -76,7 +76,8 @@ CollectiveCost hierarchical_cost(const CollectiveCall& call) {
   const auto g = static_cast<std::uint64_t>(machines.smallest());
   const auto h = static_cast<std::uint64_t>(machines.largest());
   return {2 * (m - 1) + (h > 1 ? 2 : 0), g + h - 2 + 2 * (m - 1),
-          (g + h - 2) * divide_up(call.count, g) + 2 * (m - 1) * divide_up(call.count, g * m)};
+          (g + h - 2) * divide_up(call.count, g) + 2 * (m - 1) * divide_up(call.count, g * m),
+          h * divide_up(call.count, g) + (m - 1) * divide_up(call.count, g * m)};
 }
 
 std::optional<std::string> why_not_hierarchical(const CollectiveCall& call) { return why_one_machine(call); }

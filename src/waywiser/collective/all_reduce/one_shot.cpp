@@ -26,7 +26,7 @@ Schedule one_shot(const CollectiveCall& call) {
 
 CollectiveCost one_shot_cost(const CollectiveCall& call) {
   const auto others = static_cast<std::uint64_t>(call.ranks) - 1;
-  return {others == 0 ? 0u : 1u, others, others * call.count};
+  return {others == 0 ? 0u : 1u, others, others * call.count, (others == 0 ? 1 : others + 2) * call.count};
 }
 
 }  // namespace waywiser::collective::all_reduce

@@ -16,13 +16,15 @@ Schedule recursive_doubling(const CollectiveCall& call) {
     maker.receive(last, rank + 1, all);
     return maker.finish();
   }
-  maker.copy(0, all, input(call.count));
-  if (folding.in_pair(rank)) maker.receive_reduce(1, rank - 1, all);
+  // The first exchange of a rank that had nothing to add is of its input, while that is copied.
+  const bool at_once = !folding.in_pair(rank);
+  maker.copy(at_once ? 2 : 0, all, input(call.count));
+  if (!at_once) maker.receive_reduce(1, rank - 1, all);
   const Block other = maker.allocate(folding.levels() == 0 ? 0 : call.count);
   std::uint32_t round = 2;
   for (int distance = 1; distance < folding.power; distance *= 2, round += 2) {
     const int peer = folding.rank_at(folding.place(rank) ^ distance);
-    maker.send(round, peer, all);
+    maker.send(round, peer, at_once && distance == 1 ? input(call.count) : all);
     maker.receive(round, peer, other);
     maker.reduce(round + 1, all, other);
   }
@@ -34,7 +36,7 @@ CollectiveCost recursive_doubling_cost(const CollectiveCall& call) {
   const Folding folding(call.ranks);
   const auto levels = static_cast<std::uint64_t>(folding.levels());
   const std::uint64_t folded = folding.pairs == 0 ? 0 : 1;
-  return {levels + 2 * folded, levels + folded, (levels + folded) * call.count};
+  return {levels + 2 * folded, levels + folded, (levels + folded) * call.count, (1 + levels + folded) * call.count};
 }
 
 }  // namespace waywiser::collective::all_reduce

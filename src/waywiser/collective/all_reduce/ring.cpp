@@ -25,7 +25,8 @@ Schedule ring(const CollectiveCall& call) {
 
 CollectiveCost ring_cost(const CollectiveCall& call) {
   const auto n = static_cast<std::uint64_t>(call.ranks);
-  return {2 * (n - 1), 2 * (n - 1), 2 * (n - 1) * divide_up(call.count, n)};
+  return {2 * (n - 1), 2 * (n - 1), 2 * (n - 1) * divide_up(call.count, n),
+          call.count + (n - 1) * divide_up(call.count, n)};
 }
 
 }  // namespace waywiser::collective::all_reduce
