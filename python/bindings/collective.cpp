@@ -66,7 +66,9 @@ void broadcast(Group& self, nb::handle data, int root, nb::handle stream) {
 
 void all_gather(Group& self, nb::handle data, nb::handle out, const std::optional<Counts>& counts, nb::handle stream) {
   Pair pair(self, data, out, stream);
-  if (counts) return pair.run(self, [&] { self.all_gather_v(pair.give, pair.take, *counts); });
+  if (counts)
+    return pair.run([&](Stream& there) { self.all_gather_v(pair.give, pair.take, *counts, there); },
+                    [&] { self.all_gather_v(pair.give, pair.take, *counts); });
   pair.run([&](Stream& there) { self.all_gather(pair.give, pair.take, there); },
            [&] { self.all_gather(pair.give, pair.take); });
 }
@@ -80,20 +82,33 @@ void all_to_all(Group& self, nb::handle data, nb::handle out, nb::handle stream)
 void all_to_all_v(Group& self, nb::handle data, const Counts& gives, nb::handle out, const Counts& takes,
                   nb::handle stream) {
   Pair pair(self, data, out, stream);
-  pair.run(self, [&] { self.all_to_all_v(pair.give, gives, pair.take, takes); });
+  pair.run([&](Stream& there) { self.all_to_all_v(pair.give, gives, pair.take, takes, there); },
+           [&] { self.all_to_all_v(pair.give, gives, pair.take, takes); });
 }
 
+// `asked`: the caller has named the stream, so that all arrays are on GPUs. Else the root's other array may be on the
+// host.
 void gather(Group& self, nb::handle data, nb::handle out, int root, const std::optional<Counts>& counts,
-            nb::handle stream) {
+            nb::handle stream, bool asked) {
   Pair pair(self, data, out, stream);
+  if (asked && pair.use.stream() != nullptr)
+    return without_gil([&] {
+      counts ? self.gather_v(pair.give, pair.take, *counts, root, *pair.use.stream())
+             : self.gather(pair.give, pair.take, root, *pair.use.stream());
+    });
   pair.run(self, [&] {
     counts ? self.gather_v(pair.give, pair.take, *counts, root) : self.gather(pair.give, pair.take, root);
   });
 }
 
 void scatter(Group& self, nb::handle data, nb::handle out, int root, const std::optional<Counts>& counts,
-             nb::handle stream) {
+             nb::handle stream, bool asked) {
   Pair pair(self, data, out, stream);
+  if (asked && pair.use.stream() != nullptr)
+    return without_gil([&] {
+      counts ? self.scatter_v(pair.give, *counts, pair.take, root, *pair.use.stream())
+             : self.scatter(pair.give, pair.take, root, *pair.use.stream());
+    });
   pair.run(self, [&] {
     counts ? self.scatter_v(pair.give, *counts, pair.take, root) : self.scatter(pair.give, pair.take, root);
   });
@@ -172,8 +187,8 @@ void bind_collectives(nb::class_<Group>& type) {
   type.def("all_gather", all_gather, "data"_a, "out"_a, "counts"_a.none(), "stream"_a.none());
   type.def("all_to_all", all_to_all, "data"_a, "out"_a, "stream"_a.none());
   type.def("all_to_all_v", all_to_all_v, "data"_a, "give"_a, "out"_a, "take"_a, "stream"_a.none());
-  type.def("gather", gather, "data"_a, "out"_a.none(), "root"_a, "counts"_a.none(), "stream"_a.none());
-  type.def("scatter", scatter, "data"_a.none(), "out"_a, "root"_a, "counts"_a.none(), "stream"_a.none());
+  type.def("gather", gather, "data"_a, "out"_a.none(), "root"_a, "counts"_a.none(), "stream"_a.none(), "asked"_a);
+  type.def("scatter", scatter, "data"_a.none(), "out"_a, "root"_a, "counts"_a.none(), "stream"_a.none(), "asked"_a);
   bind_futures(type);
 }
 

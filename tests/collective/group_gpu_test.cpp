@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
@@ -154,6 +155,55 @@ int cuda_devices_here() {
   return count;
 }
 
+// The call on a stream of the GPU and the same call on the host.
+template <typename OnStream, typename OnHost>
+void compare_blocks(Group& group, std::size_t given, std::size_t taken, const std::string& what, Stream& stream,
+                    OnStream on_stream, OnHost on_host) {
+  Twins in(group, DataType::int32, given, group.rank());
+  Twins out(group, DataType::int32, taken, group.rank() + 1);
+  on_stream(in.gpu_elements(), out.gpu_elements());
+  group.synchronize(stream);
+  on_host(in.host_elements(), out.host_elements());
+  require_that(in.equal() && out.equal(), what + " as on the host");
+}
+
+void blocks_of_all_sizes(Group& group) {
+  const auto stream = group.platform()->open_stream(gpu(group.rank()));
+  const auto ranks = static_cast<std::size_t>(group.size()), me = static_cast<std::size_t>(group.rank());
+  const std::size_t sizes[] = {3, 70001, 0, 1200};
+  std::vector<std::size_t> counts, give, take;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    counts.push_back(sizes[rank % 4]);
+    give.push_back((3 * me + 5 * rank) % 7 * 100);
+    take.push_back((3 * rank + 5 * me) % 7 * 100);
+  }
+  const auto sum = [](const std::vector<std::size_t>& all) { return std::accumulate(all.begin(), all.end(), 0ul); };
+  compare_blocks(
+      group, counts[me], sum(counts), "all_gather_v", *stream,
+      [&](auto in, auto out) { group.all_gather_v(in, out, counts, *stream); },
+      [&](auto in, auto out) { group.all_gather_v(in, out, counts); });
+  compare_blocks(
+      group, sum(give), sum(take), "all_to_all_v", *stream,
+      [&](auto in, auto out) { group.all_to_all_v(in, give, out, take, *stream); },
+      [&](auto in, auto out) { group.all_to_all_v(in, give, out, take); });
+  for (const int root : {0, group.size() - 1}) {
+    compare_blocks(
+        group, counts[me], sum(counts), "gather_v", *stream,
+        [&](auto in, auto out) { group.gather_v(in, out, counts, root, *stream); },
+        [&](auto in, auto out) { group.gather_v(in, out, counts, root); });
+    compare_blocks(
+        group, sum(counts), counts[me], "scatter_v", *stream,
+        [&](auto in, auto out) { group.scatter_v(in, counts, out, root, *stream); },
+        [&](auto in, auto out) { group.scatter_v(in, counts, out, root); });
+    compare_blocks(
+        group, 500, 500 * ranks, "gather", *stream, [&](auto in, auto out) { group.gather(in, out, root, *stream); },
+        [&](auto in, auto out) { group.gather(in, out, root); });
+    compare_blocks(
+        group, 500 * ranks, 500, "scatter", *stream, [&](auto in, auto out) { group.scatter(in, out, root, *stream); },
+        [&](auto in, auto out) { group.scatter(in, out, root); });
+  }
+}
+
 TEST(GroupOnGpus, TheSameOnCudaGpus) {
   const int gpus = std::min(cuda_devices_here(), 4);
   if (gpus < 2) GTEST_SKIP() << "needs two CUDA GPUs";
@@ -164,6 +214,7 @@ TEST(GroupOnGpus, TheSameOnCudaGpus) {
     compare_all(group);
     require_that(group.why_staged().empty(), "kernels, not " + group.why_staged());
     for (const std::size_t count : {3, 5001, 1500001}) exchange_on_stream(group, count, 6);
+    blocks_of_all_sizes(group);
     compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 20000000, nullptr);
     compare(group, Collective::all_gather, DataType::int16, ReduceOp::sum, 9000000, nullptr);
   }),
@@ -243,6 +294,7 @@ TEST(GroupOnGpus, WhatOneRankCannotAllDoByWayOfTheHost) {
                           compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 100, nullptr);
                           const auto stream = group.platform()->open_stream(gpu(group.rank()));
                           compare(group, Collective::all_gather, DataType::float32, ReduceOp::sum, 100, stream.get());
+                          blocks_of_all_sizes(group);
                           const std::string why = group.why_staged();
                           require_that(why.find("rank 1: ") == 0 && why.find("a wall") != std::string::npos, why);
                         }),
@@ -347,6 +399,25 @@ TEST(GroupOnGpus, MessagesOnStreams) {
     }),
               no_problems);
   }
+}
+
+TEST(GroupOnGpus, BlocksOfAllSizesGoAsMessages) {
+  for (const int size : {1, 2, 4}) {
+    TestRanks ranks(size);
+    ranks.virtual_gpus = size;
+    EXPECT_EQ(ranks.in_processes(blocks_of_all_sizes), no_problems) << size << " ranks";
+  }
+}
+
+TEST(GroupOnGpus, AnArrayOfTheHostOnAStreamIsRefused) {
+  TestRanks ranks(1);
+  ranks.virtual_gpus = 1;
+  const std::vector<std::string> problems = ranks.in_processes([](Group& group) {
+    const auto stream = group.platform()->open_stream(gpu(0));
+    Twins in(group, DataType::int32, 10, 0), out(group, DataType::int32, 10, 1);
+    group.gather(in.gpu_elements(), out.host_elements(), 0, *stream);
+  });
+  EXPECT_NE(problems[0].find("an array of the host on a GPU's stream"), std::string::npos) << problems[0];
 }
 
 TEST(GroupOnGpus, ManyMessagesAreOnTheirWayInOrder) {

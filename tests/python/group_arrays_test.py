@@ -112,7 +112,13 @@ def test_calls_follow_the_stream() -> None:
     follows(lambda: group.reduce_scatter(data, half, stream=stream), [3.0] * 3)
     follows(lambda: group.sendrecv(data, other, out, other, stream=stream), [other + 1.0] * 6)
     follows(lambda: group.scatter(data, half, stream=stream), [1.0] * 3)
-    follows(lambda: (group.gather(data, stream=stream), data)[1], [rank + 1.0] * 6)
+    kept = []  # until the stream is through
+    follows(lambda: (kept.append(group.gather(data, stream=stream)), data)[1], [rank + 1.0] * 6)
+    assert kept[0] is None if rank else kept[0].numpy().tolist() == [[1.0] * 6, [2.0] * 6]
+    follows(lambda: group.all_gather(data, counts=[6, 6], stream=stream), [1.0] * 6 + [2.0] * 6)
+    uneven = [2, 4] if rank == 0 else [4, 2]
+    follows(lambda: group.all_to_all_v(data, uneven, out, uneven, stream=stream),
+            [1.0] * uneven[0] + [2.0] * uneven[1])
     if rank == 0: follows(lambda: (group.send(data, 1, stream=stream), data)[1], [1.0] * 6)
     else: follows(lambda: group.recv(out, 0, stream=stream), [1.0] * 6)
     try: group.send(data, other, tag=3, stream=stream)

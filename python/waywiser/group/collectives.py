@@ -64,22 +64,22 @@ class Collectives(Rank):
         *,
         stream: Stream = None,
     ) -> Any:
-        """As all_gather, for `root` only; the others get None."""
+        """As all_gather, for `root` only; the others get None. With `stream`, all arrays are on GPUs, at all ranks."""
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None
         elif out is None:
             out = made(data, all_blocks(data, self.size, counts), used)
-        self._core.gather(data, out, root, None if counts is None else list(counts), used)
+        self._core.gather(data, out, root, None if counts is None else list(counts), used, stream is not None)
         return out
 
     def scatter(
         self, data: Any, out: Any, root: int = 0, counts: Sequence[int] | None = None, *, stream: Stream = None
     ) -> Any:
-        """Block r of the root's `data` goes to rank r; the others give None."""
+        """Block r of the root's `data` goes to rank r; the others give None. `stream` as in gather."""
         given = data if self.rank == root else None
         sizes = None if counts is None else list(counts)
-        self._core.scatter(given, out, root, sizes, stream_for(stream, given, out))
+        self._core.scatter(given, out, root, sizes, stream_for(stream, given, out), stream is not None)
         return out
 
     def all_to_all(self, data: Any, out: Any = None, *, stream: Stream = None) -> Any:

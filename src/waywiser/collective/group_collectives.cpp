@@ -59,6 +59,26 @@ std::vector<int> machines_of(const Session& session, const Members& members) {
   return one ? std::vector<int>() : machines;
 }
 
+// The blocks that lie one after the other in an array.
+template <typename Region>
+std::vector<Region> blocks_of(const Region& array, const std::vector<std::size_t>& counts, DataType type) {
+  std::vector<Region> blocks;
+  Bytes at = 0;
+  for (const std::size_t count : counts) {
+    blocks.push_back(array.slice(at, count * bytes_of(type)));
+    at += count * bytes_of(type);
+  }
+  return blocks;
+}
+
+// A block for one rank, none for the others.
+template <typename Region>
+std::vector<Region> only_for(int rank, const Region& block, int ranks) {
+  std::vector<Region> blocks(static_cast<std::size_t>(ranks));
+  blocks[static_cast<std::size_t>(rank)] = block;
+  return blocks;
+}
+
 bool overlap(ConstElements input, ConstElements output) { return waywiser::overlap(input.region, output.region); }
 
 }  // namespace
@@ -146,13 +166,16 @@ void Group::all_gather_on(Stream* stream, ConstElements input, Elements output) 
   run(call, schedule_for(wanted, input.type), input, output);
 }
 
-void Group::all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts) {
+void Group::all_gather_v_on(Stream* stream, ConstElements input, Elements output, std::span<const std::size_t> counts) {
   check_types(CallKind::all_gather, input, output);
   CollectiveCall wanted = asked(Collective::all_gather, 0);
   wanted.counts = checked_counts(CallKind::all_gather, counts, size());
   check_count(CallKind::all_gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
   check_count(CallKind::all_gather, "the output", output.count(), total(wanted.counts));
   const Call call = next_call(CallKind::all_gather, output, -1);
+  const std::vector<ConstRegion> give(static_cast<std::size_t>(size()), input.region);
+  if (exchanged_by_gpus(call, give, blocks_of(output.region, wanted.counts, input.type), stream)) return;
+  before_host_call(call, stream);
   run(call, schedule_for(wanted, input.type), input, output);
 }
 
@@ -182,8 +205,8 @@ void Group::all_to_all_on(Stream* stream, ConstElements input, Elements output) 
   run_apart(call, schedule_for(wanted, input.type), input, output);
 }
 
-void Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
-                         std::span<const std::size_t> take) {
+void Group::all_to_all_v_on(Stream* stream, ConstElements input, std::span<const std::size_t> give, Elements output,
+                            std::span<const std::size_t> take) {
   check_types(CallKind::all_to_all, input, output);
   CollectiveCall wanted = asked(Collective::all_to_all, 0);
   wanted.counts = checked_counts(CallKind::all_to_all, give, size());
@@ -192,6 +215,12 @@ void Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give,
   check_count(CallKind::all_to_all, "the output", output.count(), total(wanted.receive_counts));
   Call call = next_call(CallKind::all_to_all, input, -1);
   call.count = 0;  // differs between ranks
+  if (input.region.place.is_gpu() && overlap(input, output))
+    refuse(call.kind, "input and output on a GPU must not overlap");
+  if (exchanged_by_gpus(call, blocks_of(input.region, wanted.counts, input.type),
+                        blocks_of(output.region, wanted.receive_counts, input.type), stream))
+    return;
+  before_host_call(call, stream);
   run_apart(call, schedule_for(wanted, input.type), input, output);
 }
 
@@ -205,16 +234,36 @@ void Group::run_apart(const Call& call, std::shared_ptr<const Schedule> schedule
   run(call, std::move(schedule), {{copy.data(), copy.size(), input.region.place}, input.type}, output);
 }
 
-void Group::gather(ConstElements input, Elements output, int root) {
+bool Group::gathered_by_gpus(const Call& call, ConstElements input, Elements output,
+                             const std::vector<std::size_t>& counts, Stream* stream) {
+  const bool root = rank() == call.root;
+  return exchanged_by_gpus(call, only_for(call.root, input.region, size()),
+                           root ? blocks_of(output.region, counts, input.type) : std::vector<Region>(counts.size()),
+                           stream);
+}
+
+bool Group::scattered_by_gpus(const Call& call, ConstElements input, const std::vector<std::size_t>& counts,
+                              Elements output, Stream* stream) {
+  const bool root = rank() == call.root;
+  return exchanged_by_gpus(
+      call, root ? blocks_of(input.region, counts, output.type) : std::vector<ConstRegion>(counts.size()),
+      only_for(call.root, output.region, size()), stream);
+}
+
+void Group::gather_on(Stream* stream, ConstElements input, Elements output, int root) {
   check_peer(root, "gather to");
   check_types(CallKind::gather, input, output);
   if (rank() == root)
     check_count(CallKind::gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
   const Call call = next_call(CallKind::gather, input, -1, ReduceOp::sum, root);
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(size()), input.count());
+  if (gathered_by_gpus(call, input, output, counts, stream)) return;
+  before_host_call(call, stream);
   run(call, schedule_for(asked(Collective::gather, input.count(), root), input.type), input, output);
 }
 
-void Group::gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root) {
+void Group::gather_v_on(Stream* stream, ConstElements input, Elements output, std::span<const std::size_t> counts,
+                        int root) {
   check_peer(root, "gather to");
   check_types(CallKind::gather, input, output);
   CollectiveCall wanted = asked(Collective::gather, 0, root);
@@ -223,19 +272,25 @@ void Group::gather_v(ConstElements input, Elements output, std::span<const std::
   if (rank() == root) check_count(CallKind::gather, "the output", output.count(), total(wanted.counts));
   Call call = next_call(CallKind::gather, input, -1, ReduceOp::sum, root);
   call.count = total(wanted.counts);
+  if (gathered_by_gpus(call, input, output, wanted.counts, stream)) return;
+  before_host_call(call, stream);
   run(call, schedule_for(wanted, input.type), input, output);
 }
 
-void Group::scatter(ConstElements input, Elements output, int root) {
+void Group::scatter_on(Stream* stream, ConstElements input, Elements output, int root) {
   check_peer(root, "scatter from");
   check_types(CallKind::scatter, input, output);
   if (rank() == root)
     check_count(CallKind::scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
   const Call call = next_call(CallKind::scatter, output, -1, ReduceOp::sum, root);
+  const std::vector<std::size_t> counts(static_cast<std::size_t>(size()), output.count());
+  if (scattered_by_gpus(call, input, counts, output, stream)) return;
+  before_host_call(call, stream);
   run(call, schedule_for(asked(Collective::scatter, output.count(), root), output.type), input, output);
 }
 
-void Group::scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root) {
+void Group::scatter_v_on(Stream* stream, ConstElements input, std::span<const std::size_t> counts, Elements output,
+                         int root) {
   check_peer(root, "scatter from");
   check_types(CallKind::scatter, input, output);
   CollectiveCall wanted = asked(Collective::scatter, 0, root);
@@ -244,6 +299,8 @@ void Group::scatter_v(ConstElements input, std::span<const std::size_t> counts, 
   if (rank() == root) check_count(CallKind::scatter, "the input", input.count(), total(wanted.counts));
   Call call = next_call(CallKind::scatter, output, -1, ReduceOp::sum, root);
   call.count = total(wanted.counts);
+  if (scattered_by_gpus(call, input, wanted.counts, output, stream)) return;
+  before_host_call(call, stream);
   run(call, schedule_for(wanted, output.type), input, output);
 }
 

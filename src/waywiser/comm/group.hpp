@@ -74,17 +74,25 @@ class Group {
     all_reduce_on(nullptr, input, output, op);
   }
   void all_gather(ConstElements input, Elements output) { all_gather_on(nullptr, input, output); }
-  void all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts);
+  void all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts) {
+    all_gather_v_on(nullptr, input, output, counts);
+  }
   void reduce_scatter(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum) {
     reduce_scatter_on(nullptr, input, output, op);
   }
   void all_to_all(ConstElements input, Elements output) { all_to_all_on(nullptr, input, output); }
   void all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
-                    std::span<const std::size_t> take);
-  void gather(ConstElements input, Elements output, int root);
-  void gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root);
-  void scatter(ConstElements input, Elements output, int root);
-  void scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root);
+                    std::span<const std::size_t> take) {
+    all_to_all_v_on(nullptr, input, give, output, take);
+  }
+  void gather(ConstElements input, Elements output, int root) { gather_on(nullptr, input, output, root); }
+  void gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root) {
+    gather_v_on(nullptr, input, output, counts, root);
+  }
+  void scatter(ConstElements input, Elements output, int root) { scatter_on(nullptr, input, output, root); }
+  void scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root) {
+    scatter_v_on(nullptr, input, counts, output, root);
+  }
   void neighbor_exchange(std::span<const Exchange> neighbors);
 
   // The same, begun: complete when the future is. The arrays must not overlap unless they are the same; those of GPUs
@@ -132,6 +140,26 @@ class Group {
     reduce_scatter_on(&stream, input, output, op);
   }
   void all_to_all(ConstElements input, Elements output, Stream& stream) { all_to_all_on(&stream, input, output); }
+  // These go as messages, each rank's block straight to where it belongs; all arrays are on GPUs, at all ranks.
+  void all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, Stream& stream) {
+    all_gather_v_on(&stream, input, output, counts);
+  }
+  void all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
+                    std::span<const std::size_t> take, Stream& stream) {
+    all_to_all_v_on(&stream, input, give, output, take);
+  }
+  void gather(ConstElements input, Elements output, int root, Stream& stream) {
+    gather_on(&stream, input, output, root);
+  }
+  void gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root, Stream& stream) {
+    gather_v_on(&stream, input, output, counts, root);
+  }
+  void scatter(ConstElements input, Elements output, int root, Stream& stream) {
+    scatter_on(&stream, input, output, root);
+  }
+  void scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root, Stream& stream) {
+    scatter_v_on(&stream, input, counts, output, root);
+  }
   void send(ConstElements data, int to, Stream& stream);
   void recv(Elements data, int from, Stream& stream);
   void sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream);
@@ -184,9 +212,24 @@ class Group {
   void all_gather_on(Stream* stream, ConstElements input, Elements output);
   void reduce_scatter_on(Stream* stream, ConstElements input, Elements output, ReduceOp op);
   void all_to_all_on(Stream* stream, ConstElements input, Elements output);
+  void all_gather_v_on(Stream* stream, ConstElements input, Elements output, std::span<const std::size_t> counts);
+  void all_to_all_v_on(Stream* stream, ConstElements input, std::span<const std::size_t> give, Elements output,
+                       std::span<const std::size_t> take);
+  void gather_on(Stream* stream, ConstElements input, Elements output, int root);
+  void gather_v_on(Stream* stream, ConstElements input, Elements output, std::span<const std::size_t> counts, int root);
+  void scatter_on(Stream* stream, ConstElements input, Elements output, int root);
+  void scatter_v_on(Stream* stream, ConstElements input, std::span<const std::size_t> counts, Elements output,
+                    int root);
   GpuCollectives& gpu_collectives(Place gpu, bool capturing);
   bool done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                     Stream* stream);
+  // A block to and from each rank; without a stream, or where no kernel can, false.
+  bool exchanged_by_gpus(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
+                         Stream* stream);
+  bool gathered_by_gpus(const Call& call, ConstElements input, Elements output, const std::vector<std::size_t>& counts,
+                        Stream* stream);
+  bool scattered_by_gpus(const Call& call, ConstElements input, const std::vector<std::size_t>& counts, Elements output,
+                         Stream* stream);
   bool message_by_gpus(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
   static void copy_on(Stream& stream, ConstElements data, Elements into);
   void finish_on(GpuCollectives& gpus, Stream& stream, const Call& call);

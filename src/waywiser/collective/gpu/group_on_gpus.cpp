@@ -1,4 +1,6 @@
 // The calls of a Group (comm/group.hpp) that GPUs carry out by themselves.
+#include <algorithm>
+
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
 #include "waywiser/comm/group.hpp"
@@ -84,6 +86,25 @@ void Group::synchronize(Stream& stream) {
   const Call call = next_call(CallKind::wait, {}, -1);
   if (on_gpus_) return finish_on(*on_gpus_, stream, call);
   stream.synchronize(Deadline::in(timeout()));
+}
+
+bool Group::exchanged_by_gpus(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
+                              Stream* stream) {
+  if (stream == nullptr) return false;
+  const auto on_host = [](const auto& region) { return region.bytes != 0 && !region.place.is_gpu(); };
+  if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
+    throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
+  GpuCollectives& gpus = gpu_collectives(stream->place(), stream->capturing());
+  if (!gpus.why_no_kernels().empty()) return false;
+  session_->begin(call);
+  const auto me = static_cast<std::size_t>(rank()), ranks = static_cast<std::size_t>(size());
+  if (give[me].bytes != 0 && give[me].data != take[me].data) stream->copy(take[me], give[me]);
+  for (std::size_t distance = 1; distance < ranks; ++distance) {
+    const std::size_t to = (me + distance) % ranks, from = (me + ranks - distance) % ranks;
+    gpus.enqueue_message(give[to], static_cast<int>(to), take[from], static_cast<int>(from), *stream);
+  }
+  session_->end();
+  return true;
 }
 
 bool Group::message_by_gpus(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
