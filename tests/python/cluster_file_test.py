@@ -88,13 +88,13 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=5))
 def test_any_values_are_read_or_refused_in_one_line(values: dict[str, object]) -> None:
     _read_or_refuse(json.dumps(values))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(st.one_of(st.text(max_size=200), st.binary(max_size=80).map(lambda data: data.decode("latin-1"))))
 def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
     _read_or_refuse(text)
@@ -108,7 +108,7 @@ SHAPES = st.sampled_from(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(
     st.integers(1, 5),
     SHAPES,

@@ -19,7 +19,10 @@ std::string_view name(ErrorKind kind) noexcept {
 }
 
 void refuse_input(std::string_view what, const std::string& why) {
-  throw Error(ErrorKind::invalid_input, std::string(what) + ": " + why);
+  std::string line = std::string(what) + ": " + why;
+  for (char& c : line)
+    if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+  throw Error(ErrorKind::invalid_input, line);
 }
 
 std::string last_system_error() { return std::generic_category().message(errno); }

@@ -33,7 +33,7 @@ class Error : public std::runtime_error {
 
 std::string_view name(ErrorKind kind) noexcept;
 
-// Throws invalid_input: "what: why".
+// Throws invalid_input: "what: why", in one line: control characters become spaces.
 [[noreturn]] void refuse_input(std::string_view what, const std::string& why);
 
 // errno as words, for messages.

@@ -1,0 +1,19 @@
+#include "waywiser/base/error.hpp"
+
+#include <gtest/gtest.h>
+
+namespace waywiser {
+namespace {
+
+TEST(Error, ARefusedInputIsOneLineWhateverItHolds) {
+  try {
+    refuse_input("file", "'a\n\tb\x1b[2J' is no name");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_input);
+    EXPECT_STREQ(error.what(), "file: 'a  b [2J' is no name");
+  }
+}
+
+}  // namespace
+}  // namespace waywiser
