@@ -248,5 +248,22 @@ TEST(GroupCollectives, WrongArraysAreRefusedBeforeAnythingIsSent) {
             no_problems);
 }
 
+TEST(GroupCollectives, AWayOfTheNameThatGpusHaveTooIsTheAlgorithmOnTheHost) {
+  TestRanks ranks(2);
+  ranks.timeout = 30;
+  const std::vector<std::string> problems = ranks.in_processes([](Group& group) {
+    group.set_way("two_shot");
+    const Numbers values = made_by(group.rank(), 4);
+    Numbers sum(4);
+    group.all_reduce(std::span<const std::int64_t>(values), std::span(sum));
+    require_that(sum == sum_of_all(2, 4), "the sum");
+    if (group.rank() == 1) return group.recv(std::as_writable_bytes(std::span(sum)), 0);  // not the second one
+    group.set_timeout(0.2);
+    group.all_reduce(std::span<const std::int64_t>(values), std::span(sum));
+  });
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE((problems[0] + problems[1]).find("(two_shot)"), std::string::npos) << problems[0] << problems[1];
+}
+
 }  // namespace
 }  // namespace waywiser

@@ -59,26 +59,6 @@ std::vector<int> machines_of(const Session& session, const Members& members) {
   return one ? std::vector<int>() : machines;
 }
 
-// The blocks that lie one after the other in an array.
-template <typename Region>
-std::vector<Region> blocks_of(const Region& array, const std::vector<std::size_t>& counts, DataType type) {
-  std::vector<Region> blocks;
-  Bytes at = 0;
-  for (const std::size_t count : counts) {
-    blocks.push_back(array.slice(at, count * bytes_of(type)));
-    at += count * bytes_of(type);
-  }
-  return blocks;
-}
-
-// A block for one rank, none for the others.
-template <typename Region>
-std::vector<Region> only_for(int rank, const Region& block, int ranks) {
-  std::vector<Region> blocks(static_cast<std::size_t>(ranks));
-  blocks[static_cast<std::size_t>(rank)] = block;
-  return blocks;
-}
-
 bool overlap(ConstElements input, ConstElements output) { return waywiser::overlap(input.region, output.region); }
 
 }  // namespace
@@ -173,8 +153,7 @@ void Group::all_gather_v_on(Stream* stream, ConstElements input, Elements output
   check_count(CallKind::all_gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
   check_count(CallKind::all_gather, "the output", output.count(), total(wanted.counts));
   const Call call = next_call(CallKind::all_gather, output, -1);
-  const std::vector<ConstRegion> give(static_cast<std::size_t>(size()), input.region);
-  if (exchanged_by_gpus(call, give, blocks_of(output.region, wanted.counts, input.type), stream)) return;
+  if (stream != nullptr && all_gathered_by_gpus(call, input, output, wanted.counts, *stream)) return;
   before_host_call(call, stream);
   run(call, schedule_for(wanted, input.type), input, output);
 }
@@ -217,9 +196,7 @@ void Group::all_to_all_v_on(Stream* stream, ConstElements input, std::span<const
   call.count = 0;  // differs between ranks
   if (input.region.place.is_gpu() && overlap(input, output))
     refuse(call.kind, "input and output on a GPU must not overlap");
-  if (exchanged_by_gpus(call, blocks_of(input.region, wanted.counts, input.type),
-                        blocks_of(output.region, wanted.receive_counts, input.type), stream))
-    return;
+  if (stream != nullptr && shuffled_by_gpus(call, input, wanted.counts, output, wanted.receive_counts, *stream)) return;
   before_host_call(call, stream);
   run_apart(call, schedule_for(wanted, input.type), input, output);
 }
@@ -234,30 +211,13 @@ void Group::run_apart(const Call& call, std::shared_ptr<const Schedule> schedule
   run(call, std::move(schedule), {{copy.data(), copy.size(), input.region.place}, input.type}, output);
 }
 
-bool Group::gathered_by_gpus(const Call& call, ConstElements input, Elements output,
-                             const std::vector<std::size_t>& counts, Stream* stream) {
-  const bool root = rank() == call.root;
-  return exchanged_by_gpus(call, only_for(call.root, input.region, size()),
-                           root ? blocks_of(output.region, counts, input.type) : std::vector<Region>(counts.size()),
-                           stream);
-}
-
-bool Group::scattered_by_gpus(const Call& call, ConstElements input, const std::vector<std::size_t>& counts,
-                              Elements output, Stream* stream) {
-  const bool root = rank() == call.root;
-  return exchanged_by_gpus(
-      call, root ? blocks_of(input.region, counts, output.type) : std::vector<ConstRegion>(counts.size()),
-      only_for(call.root, output.region, size()), stream);
-}
-
 void Group::gather_on(Stream* stream, ConstElements input, Elements output, int root) {
   check_peer(root, "gather to");
   check_types(CallKind::gather, input, output);
   if (rank() == root)
     check_count(CallKind::gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
   const Call call = next_call(CallKind::gather, input, -1, ReduceOp::sum, root);
-  const std::vector<std::size_t> counts(static_cast<std::size_t>(size()), input.count());
-  if (gathered_by_gpus(call, input, output, counts, stream)) return;
+  if (stream != nullptr && gathered_by_gpus(call, input, output, even(input.count()), *stream)) return;
   before_host_call(call, stream);
   run(call, schedule_for(asked(Collective::gather, input.count(), root), input.type), input, output);
 }
@@ -272,7 +232,7 @@ void Group::gather_v_on(Stream* stream, ConstElements input, Elements output, st
   if (rank() == root) check_count(CallKind::gather, "the output", output.count(), total(wanted.counts));
   Call call = next_call(CallKind::gather, input, -1, ReduceOp::sum, root);
   call.count = total(wanted.counts);
-  if (gathered_by_gpus(call, input, output, wanted.counts, stream)) return;
+  if (stream != nullptr && gathered_by_gpus(call, input, output, wanted.counts, *stream)) return;
   before_host_call(call, stream);
   run(call, schedule_for(wanted, input.type), input, output);
 }
@@ -283,8 +243,7 @@ void Group::scatter_on(Stream* stream, ConstElements input, Elements output, int
   if (rank() == root)
     check_count(CallKind::scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
   const Call call = next_call(CallKind::scatter, output, -1, ReduceOp::sum, root);
-  const std::vector<std::size_t> counts(static_cast<std::size_t>(size()), output.count());
-  if (scattered_by_gpus(call, input, counts, output, stream)) return;
+  if (stream != nullptr && scattered_by_gpus(call, input, even(output.count()), output, *stream)) return;
   before_host_call(call, stream);
   run(call, schedule_for(asked(Collective::scatter, output.count(), root), output.type), input, output);
 }
@@ -299,7 +258,7 @@ void Group::scatter_v_on(Stream* stream, ConstElements input, std::span<const st
   if (rank() == root) check_count(CallKind::scatter, "the input", input.count(), total(wanted.counts));
   Call call = next_call(CallKind::scatter, output, -1, ReduceOp::sum, root);
   call.count = total(wanted.counts);
-  if (scattered_by_gpus(call, input, wanted.counts, output, stream)) return;
+  if (stream != nullptr && scattered_by_gpus(call, input, wanted.counts, output, *stream)) return;
   before_host_call(call, stream);
   run(call, schedule_for(wanted, output.type), input, output);
 }

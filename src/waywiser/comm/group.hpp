@@ -223,13 +223,20 @@ class Group {
   GpuCollectives& gpu_collectives(Place gpu, bool capturing);
   bool done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                     Stream* stream);
-  // A block to and from each rank; without a stream, or where no kernel can, false.
+  // A block to and from each rank, as messages. False: no kernel can.
   bool exchanged_by_gpus(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
-                         Stream* stream);
+                         Stream& stream);
+  bool all_gathered_by_gpus(const Call& call, ConstElements input, Elements output,
+                            const std::vector<std::size_t>& counts, Stream& stream);
+  bool shuffled_by_gpus(const Call& call, ConstElements input, const std::vector<std::size_t>& give, Elements output,
+                        const std::vector<std::size_t>& take, Stream& stream);
   bool gathered_by_gpus(const Call& call, ConstElements input, Elements output, const std::vector<std::size_t>& counts,
-                        Stream* stream);
+                        Stream& stream);
   bool scattered_by_gpus(const Call& call, ConstElements input, const std::vector<std::size_t>& counts, Elements output,
-                         Stream* stream);
+                         Stream& stream);
+  std::vector<std::size_t> even(std::size_t count) const {
+    return std::vector<std::size_t>(static_cast<std::size_t>(size()), count);
+  }
   bool message_by_gpus(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
   static void copy_on(Stream& stream, ConstElements data, Elements into);
   void finish_on(GpuCollectives& gpus, Stream& stream, const Call& call);

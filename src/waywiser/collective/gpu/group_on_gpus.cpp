@@ -11,6 +11,26 @@ namespace {
 // Of messages on streams that take the host's way.
 constexpr int stream_tag = 0x7fff;
 
+// The blocks that lie one after the other in an array.
+template <typename Region>
+std::vector<Region> blocks_of(const Region& array, const std::vector<std::size_t>& counts, DataType type) {
+  std::vector<Region> blocks;
+  Bytes at = 0;
+  for (const std::size_t count : counts) {
+    blocks.push_back(array.slice(at, count * bytes_of(type)));
+    at += count * bytes_of(type);
+  }
+  return blocks;
+}
+
+// A block for one rank, none for the others.
+template <typename Region>
+std::vector<Region> only_for(int rank, const Region& block, int ranks) {
+  std::vector<Region> blocks(static_cast<std::size_t>(ranks));
+  blocks[static_cast<std::size_t>(rank)] = block;
+  return blocks;
+}
+
 }  // namespace
 
 std::string Group::why_staged() const { return on_gpus_ ? on_gpus_->why_no_kernels() : ""; }
@@ -89,22 +109,49 @@ void Group::synchronize(Stream& stream) {
 }
 
 bool Group::exchanged_by_gpus(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
-                              Stream* stream) {
-  if (stream == nullptr) return false;
+                              Stream& stream) {
   const auto on_host = [](const auto& region) { return region.bytes != 0 && !region.place.is_gpu(); };
   if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
-  GpuCollectives& gpus = gpu_collectives(stream->place(), stream->capturing());
+  GpuCollectives& gpus = gpu_collectives(stream.place(), stream.capturing());
   if (!gpus.why_no_kernels().empty()) return false;
   session_->begin(call);
   const auto me = static_cast<std::size_t>(rank()), ranks = static_cast<std::size_t>(size());
-  if (give[me].bytes != 0 && give[me].data != take[me].data) stream->copy(take[me], give[me]);
+  if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
   for (std::size_t distance = 1; distance < ranks; ++distance) {
     const std::size_t to = (me + distance) % ranks, from = (me + ranks - distance) % ranks;
-    gpus.enqueue_message(give[to], static_cast<int>(to), take[from], static_cast<int>(from), *stream);
+    gpus.enqueue_message(give[to], static_cast<int>(to), take[from], static_cast<int>(from), stream);
   }
   session_->end();
   return true;
+}
+
+bool Group::all_gathered_by_gpus(const Call& call, ConstElements input, Elements output,
+                                 const std::vector<std::size_t>& counts, Stream& stream) {
+  return exchanged_by_gpus(call, std::vector<ConstRegion>(counts.size(), input.region),
+                           blocks_of(output.region, counts, input.type), stream);
+}
+
+bool Group::shuffled_by_gpus(const Call& call, ConstElements input, const std::vector<std::size_t>& give,
+                             Elements output, const std::vector<std::size_t>& take, Stream& stream) {
+  return exchanged_by_gpus(call, blocks_of(input.region, give, input.type), blocks_of(output.region, take, input.type),
+                           stream);
+}
+
+bool Group::gathered_by_gpus(const Call& call, ConstElements input, Elements output,
+                             const std::vector<std::size_t>& counts, Stream& stream) {
+  const bool root = rank() == call.root;
+  return exchanged_by_gpus(call, only_for(call.root, input.region, size()),
+                           root ? blocks_of(output.region, counts, input.type) : std::vector<Region>(counts.size()),
+                           stream);
+}
+
+bool Group::scattered_by_gpus(const Call& call, ConstElements input, const std::vector<std::size_t>& counts,
+                              Elements output, Stream& stream) {
+  const bool root = rank() == call.root;
+  return exchanged_by_gpus(
+      call, root ? blocks_of(input.region, counts, output.type) : std::vector<ConstRegion>(counts.size()),
+      only_for(call.root, output.region, size()), stream);
 }
 
 bool Group::message_by_gpus(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
