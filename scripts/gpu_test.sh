@@ -55,12 +55,15 @@ peers() {
     >"$work/peers.json"
 }
 
-# NCCL and UCX as the interpreter's packages bring them.
+# NCCL and UCX as the interpreter's packages bring them; else UCX of the wheels, as the system's may lack CUDA.
 find_libraries() {
-  local libraries
+  local libraries wheel
   libraries=$("$WAYWISER_PYTHON" -c 'import site, sysconfig
 for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print(folder)')
-  for folder in $libraries; do
+  for wheel in "$WAYWISER_WHEELS"/libucx_cu*.whl; do
+    [ ! -e "$wheel" ] || "$WAYWISER_PYTHON" -m zipfile -e "$wheel" "$PWD/$build/wheels"
+  done
+  for folder in $libraries "$PWD/$build/wheels"; do
     [ ! -e "$folder/nvidia/nccl/lib/libnccl.so.2" ] || export WAYWISER_LIBNCCL="$folder/nvidia/nccl/lib/libnccl.so.2"
     [ ! -e "$folder/libucx/lib/libucp.so.0" ] || export WAYWISER_LIBUCP="${WAYWISER_LIBUCP:-$folder/libucx/lib/libucp.so.0}"
   done
@@ -119,7 +122,7 @@ proof() {
     case $library in
       nccl) told verify-nccl 220 verify --with nccl -n "$gpus" --quick --rounds 4 --output "$results" \
         --try "NCCL_MIN_P2P_NCHANNELS=32 NCCL_MIN_CTAS=32" || status=1 ;;
-      ucx) told verify-ucx 220 verify --with ucx --quick --rounds 4 --output "$results" || status=1 ;;
+      ucx) told verify-ucx 340 verify --with ucx --quick --rounds 4 --output "$results" || status=1 ;;
       openmpi) told verify-openmpi 120 verify --with openmpi --quick --rounds 4 --output "$results" ;; # may lack mpirun
     esac
   done

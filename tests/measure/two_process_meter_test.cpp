@@ -56,7 +56,11 @@ std::vector<Row> rows() {
           {"courier_up", "virtual_gpu", virtual_path("courier", host(0), gpu(0))},
           {"courier_down", "virtual_gpu", virtual_path("courier", gpu(0), host(0))},
           {"courier_up_cuda", "cuda", {"courier", host(0), gpu(0), 2, {}}},
-          {"courier_down_cuda", "cuda", {"courier", gpu(0), host(0), 2, {}}}};
+          {"courier_down_cuda", "cuda", {"courier", gpu(0), host(0), 2, {}}},
+          {"ucx_cuda_ipc_cuda", "cuda", {"ucx", gpu(0), gpu(1), 2, {{"transports", "cuda_ipc"}}}},
+          {"ucx_cuda_copy_cuda", "cuda", {"ucx", gpu(0), gpu(1), 2, {{"transports", "cuda_copy"}}}},
+          {"ucx_cuda_copy_up_cuda", "cuda", {"ucx", host(0), gpu(0), 2, {{"transports", "cuda_copy"}}}},
+          {"ucx_cuda_copy_down_cuda", "cuda", {"ucx", gpu(0), host(0), 2, {{"transports", "cuda_copy"}}}}};
 }
 
 PlatformChoice choice_of(const std::string& backend) {
@@ -83,6 +87,7 @@ TEST_P(TwoProcesses, EveryOperationMovesEveryByte) {
   if (!cma_runs && name == "ucx_cma") GTEST_SKIP() << "AddressSanitizer";
   if (backend == "cuda" && why_no_cuda()) GTEST_SKIP() << *why_no_cuda();
   Pair pair(backend);
+  if (backend == "cuda" && path.destination == gpu(1) && pair.platform->gpu_count() < 2) GTEST_SKIP() << "one GPU";
   if (const auto why = pair.meter.why_unavailable(path)) GTEST_SKIP() << label(path) << ": " << *why;
   EXPECT_GT(pair.meter.first_use(path), 0);
   for (const Operation operation : {Operation::latency, Operation::streaming, Operation::bidirectional}) {
@@ -99,6 +104,17 @@ TEST_P(TwoProcesses, EveryOperationMovesEveryByte) {
 
 INSTANTIATE_TEST_SUITE_P(Paths, TwoProcesses, testing::ValuesIn(rows()),
                          [](const auto& row) { return row.param.name; });
+
+// The one needs the other: a UCX with only one of them here is asked in the wrong way.
+TEST(TwoProcessMeter, UcxHasBothOfItsTransportsForGpusOrNone) {
+  if (why_no_cuda()) GTEST_SKIP() << *why_no_cuda();
+  Pair pair("cuda");
+  if (pair.platform->gpu_count() < 2) GTEST_SKIP() << "one GPU";
+  const auto why_not = [&](const std::string& transports) {
+    return pair.meter.why_unavailable({"ucx", gpu(0), gpu(1), 2, {{"transports", transports}}});
+  };
+  EXPECT_EQ(why_not("cuda_ipc").has_value(), why_not("cuda_copy").has_value()) << why_not("cuda_copy").value_or("");
+}
 
 TEST(TwoProcessMeter, MovesLargeMessages) {
   Pair pair("host");

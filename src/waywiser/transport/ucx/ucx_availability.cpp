@@ -32,16 +32,14 @@ std::string why_passed_over(const std::string& transport) {
 
 Reason why_not_on(const UcxRoad& road) {
   if (road.between_machines && road.devices.empty()) return "the two machines have no RDMA devices in one network";
-  UcxRoad alone = road;
-  if (!road.between_machines) alone.transports = road.name;
-  const UcxContext::Trial trial = UcxContext::try_road(alone);
+  const UcxContext::Trial trial = UcxContext::try_road(road);
   const std::string where = road.between_machines ? "on " + road.devices : "here";
   const auto lacks = [&](const std::string& transport) {
     return ucx_library().text() + " has no transport '" + transport + "' " + where;
   };
   if (trial.status != UCS_OK)
-    return lacks(alone.transports) + " (" + ucx_library().functions().status_string(trial.status) + ")";
-  for (const std::string& transport : transports_of(alone))
+    return lacks(road.transports) + " (" + ucx_library().functions().status_string(trial.status) + ")";
+  for (const std::string& transport : transports_of(road))
     if (!trial.has(transport)) return lacks(transport) + why_passed_over(transport);
   return {};
 }
