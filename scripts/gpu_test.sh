@@ -69,10 +69,14 @@ for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print
   done
 }
 
-# With UCX also the roads between machines, over the loopback device.
+# With UCX also the roads between machines, over the loopback device. First the processes that are forked with a group on
+# GPUs: no test before them may have started CUDA.
 tests() {
+  local wanted=${WAYWISER_TEST_FILTER:-*} status=0
   find_libraries
-  "$build/waywiser_tests" --gtest_brief=1 "--gtest_filter=${WAYWISER_TEST_FILTER:-*}"
+  "$build/waywiser_tests" --gtest_brief=1 --gtest_filter=GroupOnGpus.TheSameOnCudaGpus || status=1
+  "$build/waywiser_tests" --gtest_brief=1 --gtest_filter="$wanted:-GroupOnGpus.TheSameOnCudaGpus" || status=1
+  return $status
 }
 
 # A process for each GPU, four at most.

@@ -49,7 +49,9 @@ void all_reduce(Group& self, nb::handle data, nb::handle out, const std::string&
 
 void reduce(Group& self, nb::handle data, nb::handle out, const std::string& op, int root, nb::handle stream) {
   Pair pair(self, data, out, stream);
-  pair.run(self, [&] { self.reduce(pair.give, pair.take, parse_reduce_op(op), root); });
+  const ReduceOp how = parse_reduce_op(op);
+  pair.run([&](Stream& there) { self.reduce(pair.give, pair.take, how, root, there); },
+           [&] { self.reduce(pair.give, pair.take, how, root); });
 }
 
 void reduce_scatter(Group& self, nb::handle data, nb::handle out, const std::string& op, nb::handle stream) {

@@ -66,17 +66,23 @@ PyFuture start_recv(Group& self, const nb::object& out, int from, int tag, nb::h
   return {std::move(*future), out};
 }
 
-// Each exchange: rank, give, take, give_tag, take_tag, stream.
-void neighbor_exchange(Group& self, const nb::list& list) {
+// Each exchange: rank, give, take, give_tag, take_tag, stream. `asked`: the caller has named one stream for all; else
+// the call is complete on return, behind what is in the arrays' streams.
+void neighbor_exchange(Group& self, const nb::list& list, bool asked) {
   std::vector<Exchange> exchanges;
+  std::vector<StreamUse> uses;
   for (const nb::handle each : list) {
     exchanges.push_back({nb::cast<int>(each[0]), input(self, each[1]), output(self, each[2]), nb::cast<int>(each[3]),
                          nb::cast<int>(each[4])});
     const Place give = exchanges.back().give.region.place;
-    const StreamUse use(self, each[5], give.is_gpu() ? give : exchanges.back().take.region.place);
-    without_gil([&] { use.settle(self); });
+    uses.emplace_back(self, each[5], give.is_gpu() ? give : exchanges.back().take.region.place);
   }
-  without_gil([&] { self.neighbor_exchange(exchanges); });
+  without_gil([&] {
+    if (asked && !uses.empty() && uses.front().stream() != nullptr)
+      return self.neighbor_exchange(exchanges, *uses.front().stream());
+    for (const StreamUse& use : uses) use.settle(self);
+    self.neighbor_exchange(exchanges);
+  });
 }
 
 }  // namespace
@@ -87,7 +93,7 @@ void bind_messages(nb::class_<Group>& type) {
   type.def("sendrecv", sendrecv, "data"_a, "to"_a, "out"_a, "source"_a, "tag"_a.none(), "stream"_a.none());
   type.def("start_send", start_send, "data"_a, "to"_a, "tag"_a, "stream"_a.none());
   type.def("start_recv", start_recv, "out"_a, "source"_a, "tag"_a, "stream"_a.none());
-  type.def("neighbor_exchange", neighbor_exchange, "neighbors"_a);
+  type.def("neighbor_exchange", neighbor_exchange, "neighbors"_a, "asked"_a);
 }
 
 }  // namespace waywiser

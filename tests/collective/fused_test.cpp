@@ -80,7 +80,8 @@ constexpr Case cases[] = {
     {Collective::reduce_scatter, fused::Method::one_shot}, {Collective::all_gather, fused::Method::packets},
     {Collective::all_gather, fused::Method::one_shot},     {Collective::all_to_all, fused::Method::packets},
     {Collective::all_to_all, fused::Method::one_shot},     {Collective::broadcast, fused::Method::packets},
-    {Collective::broadcast, fused::Method::one_shot},
+    {Collective::broadcast, fused::Method::one_shot},      {Collective::reduce, fused::Method::packets},
+    {Collective::reduce, fused::Method::one_shot},         {Collective::reduce, fused::Method::two_shot},
 };
 
 // One rank's part in one operation.

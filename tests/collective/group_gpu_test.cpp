@@ -84,6 +84,8 @@ void call(Group& group, Collective operation, ReduceOp op, ConstElements in, Ele
       return stream != nullptr ? group.all_gather(in, out, *stream) : group.all_gather(in, out);
     case Collective::all_to_all:
       return stream != nullptr ? group.all_to_all(in, out, *stream) : group.all_to_all(in, out);
+    case Collective::reduce:
+      return stream != nullptr ? group.reduce(in, out, op, 1, *stream) : group.reduce(in, out, op, 1);
     default: return stream != nullptr ? group.broadcast(out, 1, *stream) : group.broadcast(out, 1);
   }
 }
@@ -104,15 +106,16 @@ void compare(Group& group, Collective operation, DataType type, ReduceOp op, std
                                               std::string(name(op)) + ", as on the host");
 }
 
-constexpr Collective operations[] = {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather,
-                                     Collective::all_to_all, Collective::broadcast};
+constexpr Collective operations[] = {Collective::all_reduce, Collective::reduce,     Collective::reduce_scatter,
+                                     Collective::all_gather, Collective::all_to_all, Collective::broadcast};
 
 void compare_all(Group& group) {
   const auto stream = group.platform()->open_stream(gpu(group.rank()));
   int turn = 0;
   for (const Collective operation : operations)
     for (int type = 0; type < data_types; ++type) {
-      const bool reduces = operation == Collective::all_reduce || operation == Collective::reduce_scatter;
+      const bool reduces = operation == Collective::all_reduce || operation == Collective::reduce ||
+                           operation == Collective::reduce_scatter;
       for (int op = 0; op < (reduces ? reduce_ops : 1); ++op, ++turn) {
         constexpr std::size_t counts[] = {5, 300, 1};
         compare(group, operation, static_cast<DataType>(type), static_cast<ReduceOp>(op), counts[turn % 3],
@@ -146,6 +149,37 @@ void exchange_on_stream(Group& group, std::size_t count, int times) {
     group.synchronize(*stream);
     require_that(take.equal(), "message " + std::to_string(i) + " of " + std::to_string(count));
   }
+}
+
+// With the ranks next to this one on a ring, of which one of two ranks is both neighbours of the other, and with this
+// rank itself. Tags say what belongs to what, in another order than that of the list.
+void exchange_with_neighbors(Group& group, std::size_t count) {
+  const auto stream = group.platform()->open_stream(gpu(group.rank()));
+  const int ranks = group.size(), above = (group.rank() + 1) % ranks, below = (group.rank() + ranks - 1) % ranks;
+  struct Side {
+    int peer, give_tag, take_tag;
+    std::size_t given, taken;
+  };
+  const Side sides[] = {{below, 6, 5, 0, 3},
+                        {above, 5, 6, 3, 0},
+                        {below, 2, 1, count + 13, count},
+                        {above, 1, 2, count, count + 13},
+                        {group.rank(), 4, 4, 77, 77}};
+  std::vector<Twins> gives, takes;
+  std::vector<Exchange> on_gpu, on_host;
+  for (const Side& side : sides) {
+    gives.emplace_back(group, DataType::int32, side.given, 10 * group.rank() + side.give_tag);
+    takes.emplace_back(group, DataType::int32, side.taken, 7);
+  }
+  for (std::size_t i = 0; i < gives.size(); ++i) {
+    const Side& side = sides[i];
+    on_gpu.push_back({side.peer, gives[i].gpu_elements(), takes[i].gpu_elements(), side.give_tag, side.take_tag});
+    on_host.push_back({side.peer, gives[i].host_elements(), takes[i].host_elements(), side.give_tag, side.take_tag});
+  }
+  group.neighbor_exchange(on_gpu, *stream);
+  group.synchronize(*stream);
+  group.neighbor_exchange(on_host);
+  for (Twins& each : takes) require_that(each.equal(), "neighbor_exchange as on the host");
 }
 
 // CUDA is touched by the ranks' processes only: it does not survive a fork.
@@ -215,7 +249,9 @@ TEST(GroupOnGpus, TheSameOnCudaGpus) {
     require_that(group.why_staged().empty(), "kernels, not " + group.why_staged());
     for (const std::size_t count : {3, 5001, 1500001}) exchange_on_stream(group, count, 6);
     blocks_of_all_sizes(group);
+    for (const std::size_t count : {1, 300001}) exchange_with_neighbors(group, count);
     compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 20000000, nullptr);
+    compare(group, Collective::reduce, DataType::float32, ReduceOp::avg, 20000000, nullptr);
     compare(group, Collective::all_gather, DataType::int16, ReduceOp::sum, 9000000, nullptr);
   }),
             no_problems);
@@ -228,6 +264,7 @@ TEST(GroupOnGpus, LargeArraysAndNoneInPlace) {
     for (const Collective operation : operations)
       compare(group, operation, DataType::float32, ReduceOp::sum, 0, nullptr);
     compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 700000, nullptr);
+    compare(group, Collective::reduce, DataType::float32, ReduceOp::sum, 700000, nullptr);
     compare(group, Collective::all_gather, DataType::int64, ReduceOp::sum, 100000, nullptr);
     Twins both(group, DataType::float64, 40000, group.rank());
     group.all_reduce(both.gpu_elements(), both.gpu_elements());
@@ -295,6 +332,7 @@ TEST(GroupOnGpus, WhatOneRankCannotAllDoByWayOfTheHost) {
                           const auto stream = group.platform()->open_stream(gpu(group.rank()));
                           compare(group, Collective::all_gather, DataType::float32, ReduceOp::sum, 100, stream.get());
                           blocks_of_all_sizes(group);
+                          exchange_with_neighbors(group, 5000);
                           const std::string why = group.why_staged();
                           require_that(why.find("rank 1: ") == 0 && why.find("a wall") != std::string::npos, why);
                         }),
@@ -405,7 +443,12 @@ TEST(GroupOnGpus, BlocksOfAllSizesGoAsMessages) {
   for (const int size : {1, 2, 4}) {
     TestRanks ranks(size);
     ranks.virtual_gpus = size;
-    EXPECT_EQ(ranks.in_processes(blocks_of_all_sizes), no_problems) << size << " ranks";
+    EXPECT_EQ(ranks.in_processes([](Group& group) {
+      blocks_of_all_sizes(group);
+      for (const std::size_t count : {1, 70001}) exchange_with_neighbors(group, count);
+    }),
+              no_problems)
+        << size << " ranks";
   }
 }
 

@@ -113,6 +113,10 @@ def test_calls_follow_the_stream() -> None:
     follows(lambda: group.sendrecv(data, other, out, other, stream=stream), [other + 1.0] * 6)
     follows(lambda: group.scatter(data, half, stream=stream), [1.0] * 3)
     kept = []  # until the stream is through
+    follows(lambda: (kept.append(group.reduce(data, stream=stream)), data)[1], [rank + 1.0] * 6)
+    assert kept.pop() is None if rank else kept.pop().numpy().tolist() == [3.0] * 6
+    around = [ww.Exchange(other, give=data, take=out)]
+    follows(lambda: (group.neighbor_exchange(around, stream=stream), out)[1], [other + 1.0] * 6)
     follows(lambda: (kept.append(group.gather(data, stream=stream)), data)[1], [rank + 1.0] * 6)
     assert kept[0] is None if rank else kept[0].numpy().tolist() == [[1.0] * 6, [2.0] * 6]
     follows(lambda: group.all_gather(data, counts=[6, 6], stream=stream), [1.0] * 6 + [2.0] * 6)

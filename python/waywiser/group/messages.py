@@ -50,9 +50,10 @@ class Messages(Rank):
         """Begins to receive; the future gives `out`."""
         return Future(self._core.start_recv(out, source, tag, stream_for(None, out)), out)
 
-    def neighbor_exchange(self, neighbors: Sequence[Exchange]) -> None:
-        """Gives to and takes from each neighbour at the same time."""
-        self._core.neighbor_exchange([(*each, stream_for(None, each.give, each.take)) for each in neighbors])
+    def neighbor_exchange(self, neighbors: Sequence[Exchange], *, stream: Stream = None) -> None:
+        """Gives to and takes from each neighbour at the same time. With `stream` all ranks have theirs on GPUs."""
+        listed = [(*each, stream_for(stream, each.give, each.take)) for each in neighbors]
+        self._core.neighbor_exchange(listed, stream is not None)
 
 
 def _tag(tag: int, stream: Stream) -> int | None:

@@ -118,12 +118,16 @@ void Group::broadcast_on(Stream* stream, Elements data, int root) {
   run(call, schedule_for(wanted, data.type), data, data);
 }
 
-void Group::reduce(ConstElements input, Elements output, ReduceOp op, int root) {
+void Group::reduce_on(Stream* stream, ConstElements input, Elements output, ReduceOp op, int root) {
   check_peer(root, "reduce to");
   check_types(CallKind::reduce, input, output);
   if (rank() == root) check_count(CallKind::reduce, "the output", output.count(), input.count());
   const Call call = next_call(CallKind::reduce, input, -1, op, root);
-  run(call, schedule_for(asked(Collective::reduce, input.count(), root), input.type), input, output);
+  const CollectiveCall wanted = asked(Collective::reduce, input.count(), root);
+  const Elements kept = rank() == root ? output : Elements({nullptr, 0, input.region.place}, input.type);
+  if (done_by_gpus(call, wanted, input, kept, stream)) return;
+  before_host_call(call, stream);
+  run(call, schedule_for(wanted, input.type), input, output);
 }
 
 void Group::all_reduce_on(Stream* stream, ConstElements input, Elements output, ReduceOp op) {

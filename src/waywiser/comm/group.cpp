@@ -146,11 +146,17 @@ Future Group::begun(std::shared_ptr<Activity> operation, std::unique_ptr<Staging
   return {session_, std::move(operation)};
 }
 
-void Group::neighbor_exchange(std::span<const Exchange> neighbors) {
-  for (const Exchange& each : neighbors)
+void Group::check_neighbors(std::span<const Exchange> neighbors) const {
+  for (const Exchange& each : neighbors) {
+    check_peer(each.rank, "neighbor_exchange with");
     for (const int tag : {each.give_tag, each.take_tag})
       if (tag < 0 || tag >= exchange_tags)
         throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " of a neighbour is not in 0 to 32766");
+  }
+}
+
+void Group::neighbor_exchange(std::span<const Exchange> neighbors) {
+  check_neighbors(neighbors);
   std::vector<Future> under_way;
   under_way.reserve(2 * neighbors.size());
   for (const Exchange& each : neighbors)

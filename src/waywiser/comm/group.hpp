@@ -69,7 +69,10 @@ class Group {
 
   void barrier() { barrier_on(nullptr); }
   void broadcast(Elements data, int root) { broadcast_on(nullptr, data, root); }
-  void reduce(ConstElements input, Elements output, ReduceOp op, int root);
+  // Only the root's output is filled; those of the others may be empty.
+  void reduce(ConstElements input, Elements output, ReduceOp op, int root) {
+    reduce_on(nullptr, input, output, op, root);
+  }
   void all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum) {
     all_reduce_on(nullptr, input, output, op);
   }
@@ -135,6 +138,9 @@ class Group {
   void all_reduce(ConstElements input, Elements output, ReduceOp op, Stream& stream) {
     all_reduce_on(&stream, input, output, op);
   }
+  void reduce(ConstElements input, Elements output, ReduceOp op, int root, Stream& stream) {
+    reduce_on(&stream, input, output, op, root);
+  }
   void all_gather(ConstElements input, Elements output, Stream& stream) { all_gather_on(&stream, input, output); }
   void reduce_scatter(ConstElements input, Elements output, ReduceOp op, Stream& stream) {
     reduce_scatter_on(&stream, input, output, op);
@@ -163,6 +169,7 @@ class Group {
   void send(ConstElements data, int to, Stream& stream);
   void recv(Elements data, int from, Stream& stream);
   void sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream);
+  void neighbor_exchange(std::span<const Exchange> neighbors, Stream& stream);
   // Waits for the stream, and throws what an operation of this group has failed with on any stream.
   void synchronize(Stream& stream);
   // Why the collectives of GPU arrays go through host memory; empty while they do not, and before the first one.
@@ -209,6 +216,7 @@ class Group {
   void barrier_on(Stream* stream);
   void broadcast_on(Stream* stream, Elements data, int root);
   void all_reduce_on(Stream* stream, ConstElements input, Elements output, ReduceOp op);
+  void reduce_on(Stream* stream, ConstElements input, Elements output, ReduceOp op, int root);
   void all_gather_on(Stream* stream, ConstElements input, Elements output);
   void reduce_scatter_on(Stream* stream, ConstElements input, Elements output, ReduceOp op);
   void all_to_all_on(Stream* stream, ConstElements input, Elements output);
@@ -237,6 +245,8 @@ class Group {
   std::vector<std::size_t> even(std::size_t count) const {
     return std::vector<std::size_t>(static_cast<std::size_t>(size()), count);
   }
+  void check_neighbors(std::span<const Exchange> neighbors) const;
+  bool neighbors_by_gpus(const Call& call, std::span<const Exchange> neighbors, Stream& stream);
   bool message_by_gpus(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
   static void copy_on(Stream& stream, ConstElements data, Elements into);
   void finish_on(GpuCollectives& gpus, Stream& stream, const Call& call);

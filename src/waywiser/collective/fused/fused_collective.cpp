@@ -90,7 +90,7 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
   const Bytes in = fused::input_blocks(call) * buffers.block, out = fused::output_blocks(call) * buffers.block;
   if (buffers.block == 0) return;
   if (in != 0) buffers.input = stream.reach(input.slice(0, in));
-  buffers.output = stream.reach(output.slice(0, out));
+  if (out != 0) buffers.output = stream.reach(output.slice(0, out));
   const fused::Terms terms = this->terms(stream, shape.blocks);
   for (const fused::Work& work : fused::works(call, op, buffers, shape.method, most_at_once(shape))) {
     Kernel kernel{1, 1, {}, {}};

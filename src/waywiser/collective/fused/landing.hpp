@@ -9,6 +9,9 @@ namespace waywiser::fused {
 
 inline constexpr unsigned most_ranks = 8;
 inline constexpr unsigned most_blocks = 512;
+// Host memory is looked at after so many looks at the clock only: a GPU reads the same word of it one time after the
+// other (0.6 us each), and every warp may be waiting. More often, a rank that is late once makes all others late.
+inline constexpr unsigned looks_at_host = 64;
 
 using Word8 = Vector<std::uint32_t, 2>;
 
@@ -69,9 +72,11 @@ struct Work {
   bool exact;            // all addresses and lengths are multiples of a word: 8 bytes for packets, else 16
   bool reduced;          // what arrives is reduced; else the block of rank i becomes block i of the output
   ReduceOp op;
-  std::int32_t root;  // the only rank that has data; -1: all have
+  std::int32_t root;   // the only rank that has data; -1: all have
+  std::int32_t taker;  // the only rank that takes the result; -1: all take it
 
   WAYWISER_DEVICE bool has_data(unsigned rank) const { return root < 0 || static_cast<int>(rank) == root; }
+  WAYWISER_DEVICE bool is_taken_by(unsigned rank) const { return taker < 0 || static_cast<int>(rank) == taker; }
   WAYWISER_DEVICE std::uint64_t bytes_of_block(unsigned block) const {
     if (total == 0) return bytes;
     const std::uint64_t before = block * stride;

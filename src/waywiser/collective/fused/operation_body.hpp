@@ -33,7 +33,8 @@ class OperationBody {
       if (look % Gpu::looks != 0) continue;
       const std::uint64_t now = gpu_.nanoseconds();
       if (start == 0) start = now;
-      if (now - start < terms_.deadline_ns && !ended()) continue;
+      const bool ask_host = look % (Gpu::looks * looks_at_host) == 0;
+      if (now - start < terms_.deadline_ns && !ended(ask_host)) continue;
       fail(peer);
       return false;
     }
@@ -55,8 +56,9 @@ class OperationBody {
 
  private:
   // Another thread has failed, or the host wants the end.
-  WAYWISER_DEVICE bool ended() {
-    return gpu_.load_state(terms_.state).failed_peer != 0 || gpu_.acquire(&terms_.notice->stop) != 0;
+  WAYWISER_DEVICE bool ended(bool ask_host) {
+    if (gpu_.load_state(terms_.state).failed_peer != 0) return true;
+    return ask_host && gpu_.acquire(&terms_.notice->stop) != 0;
   }
 
   // The host reads the number only when there is a peer.

@@ -90,6 +90,7 @@ class PacketsBody {
   }
 
   WAYWISER_DEVICE void deliver(std::uint64_t unit, const Word8 (&words)[most]) {
+    if (!work_.is_taken_by(terms_.rank)) return;
     const unsigned ranks = terms_.layout.ranks;
     if (work_.reduced) {
       Accumulator<Gpu, T, Word8> sum(words[0]);

@@ -34,7 +34,7 @@ class PushBody {
     exchange_flags(0);
     reduce_block(true);
     exchange_flags(1);
-    take_blocks(1);
+    if (work_.is_taken_by(me_)) take_blocks(1);
   }
 
  private:
@@ -90,8 +90,10 @@ class PushBody {
   WAYWISER_DEVICE void send_to_all(std::uint64_t index, std::uint64_t end) {
     Vector16 words[batch] = {};
     load(words, work_.input, work_.bytes, index, end);
-    for (unsigned distance = 1; distance < ranks_; ++distance)
-      store_far(landed((me_ + distance) % ranks_, 0, me_), words, index, end);
+    for (unsigned distance = 1; distance < ranks_; ++distance) {
+      const unsigned rank = (me_ + distance) % ranks_;
+      if (work_.is_taken_by(rank)) store_far(landed(rank, 0, me_), words, index, end);
+    }
   }
 
   // Loads for all ranks are in flight before the first store. Blocks at the end may be shorter.
@@ -126,6 +128,8 @@ class PushBody {
 
   // The block that belongs to this rank, in the order of ranks.
   WAYWISER_DEVICE void reduce_block(bool send) {
+    const bool keep = work_.is_taken_by(me_);
+    if (!keep && !send) return;
     const unsigned block = work_.scattered ? me_ : 0;
     const std::uint64_t bytes = work_.bytes_of_block(block);
     std::byte* result = work_.output + (send ? me_ * work_.stride : 0);
@@ -134,9 +138,12 @@ class PushBody {
       add_up(sums, input_for(me_), bytes, index, end);
       WAYWISER_UNROLL
       for (unsigned i = 0; i < at_once; ++i)
-        if (index + i * gpu_.threads() < end) store_word<exact>(result, bytes, index + i * gpu_.threads(), sums[i]);
-      for (unsigned distance = 1; send && distance < ranks_; ++distance)
-        store_far(landed((me_ + distance) % ranks_, 1, me_), sums, index, end);
+        if (keep && index + i * gpu_.threads() < end)
+          store_word<exact>(result, bytes, index + i * gpu_.threads(), sums[i]);
+      for (unsigned distance = 1; send && distance < ranks_; ++distance) {
+        const unsigned rank = (me_ + distance) % ranks_;
+        if (work_.is_taken_by(rank)) store_far(landed(rank, 1, me_), sums, index, end);
+      }
     });
   }
 

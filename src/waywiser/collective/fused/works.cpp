@@ -13,7 +13,8 @@ bool scattered(Collective operation) {
   return operation == Collective::reduce_scatter || operation == Collective::all_to_all;
 }
 bool reduced(Collective operation) {
-  return operation == Collective::all_reduce || operation == Collective::reduce_scatter;
+  return operation == Collective::all_reduce || operation == Collective::reduce ||
+         operation == Collective::reduce_scatter;
 }
 
 bool is_exact(const Work& work, Method method) {
@@ -27,6 +28,7 @@ bool is_exact(const Work& work, Method method) {
 std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
   switch (call.operation) {
     case Collective::all_reduce:
+    case Collective::reduce:
     case Collective::all_gather:
     case Collective::reduce_scatter:
     case Collective::all_to_all:
@@ -37,12 +39,16 @@ std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
   return {};
 }
 
+bool has_two_shot(Collective operation) {
+  return operation == Collective::all_reduce || operation == Collective::reduce;
+}
+
 void check_shape(const CollectiveCall& call, const Shape& shape) {
   if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < most_ranks || shape.threads > 512)
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::to_string(shape.blocks) + " blocks of " +
                                               std::to_string(shape.threads) + " threads are out of range");
-  if (shape.method == Method::two_shot && call.operation != Collective::all_reduce)
-    throw Error(ErrorKind::invalid_input, "fused kernel: two_shot is a method of all_reduce");
+  if (shape.method == Method::two_shot && !has_two_shot(call.operation))
+    throw Error(ErrorKind::invalid_input, "fused kernel: two_shot is a method of all_reduce and reduce");
 }
 
 std::size_t input_blocks(const CollectiveCall& call) {
@@ -51,6 +57,7 @@ std::size_t input_blocks(const CollectiveCall& call) {
 }
 
 std::size_t output_blocks(const CollectiveCall& call) {
+  if (call.operation == Collective::reduce) return call.rank == call.root ? 1 : 0;
   const bool all = call.operation == Collective::all_gather || call.operation == Collective::all_to_all;
   return all ? static_cast<std::size_t>(call.ranks) : 1;
 }
@@ -61,7 +68,7 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
   for (Bytes at = 0; at < buffers.block; at += most) {
     const Bytes bytes = std::min(most, buffers.block - at);
     Work work{buffers.input == nullptr ? nullptr : buffers.input + at,
-              buffers.output + at,
+              buffers.output == nullptr ? nullptr : buffers.output + at,
               bytes,
               0,
               buffers.block,
@@ -69,7 +76,8 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
               false,
               reduced(call.operation),
               op,
-              call.operation == Collective::broadcast ? call.root : -1};
+              call.operation == Collective::broadcast ? call.root : -1,
+              call.operation == Collective::reduce ? call.root : -1};
     if (split) {
       work.bytes = round_up((bytes + static_cast<Bytes>(call.ranks) - 1) / static_cast<Bytes>(call.ranks), 16);
       work.stride = work.bytes;
@@ -95,7 +103,7 @@ Shape default_shape(const CollectiveCall& call, Bytes block) {
   constexpr Bytes threads = 256;
   const Bytes vectors = (block + 15) / 16;
   const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
-  if (call.operation != Collective::all_reduce || sent <= most_in_one_shot)
+  if (!has_two_shot(call.operation) || sent <= most_in_one_shot)
     return {Method::one_shot, blocks_for(vectors, 2 * threads, 256), unsigned{threads}};
   const Bytes part = vectors / static_cast<Bytes>(call.ranks);
   return {Method::two_shot, part <= 32768 ? blocks_for(part, 2 * threads, 64) : 256, unsigned{threads}};

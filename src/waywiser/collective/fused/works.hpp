@@ -18,6 +18,7 @@ struct Buffers {
 };
 
 std::optional<std::string> why_no_kernel(const CollectiveCall& call);
+bool has_two_shot(Collective operation);
 // Throws invalid_input: too many blocks or threads, or a method that the operation has not.
 void check_shape(const CollectiveCall& call, const Shape& shape);
 

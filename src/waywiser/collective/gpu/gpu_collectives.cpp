@@ -139,13 +139,13 @@ bool GpuCollectives::can(const GpuWay& way, const CollectiveCall& call, DataType
   if (way.engine == Engine::nccl)
     return !barrier && call.ranks > 1 && why_no_nccl_.empty() && !NcclCommunicator::why_not(call, type);
   if (way.engine == Engine::host) return true;
-  if (way.method == fused::Method::two_shot && call.operation != Collective::all_reduce) return false;
+  if (way.method == fused::Method::two_shot && !fused::has_two_shot(call.operation)) return false;
   return (fused_ || call.ranks == 1) && (barrier || !fused::why_no_kernel(call));
 }
 
 // Where nothing was measured: kernels win up to there.
 GpuWay GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
-  const Bytes most = call.operation == Collective::all_reduce ? most_by_kernels : most_block_by_kernels;
+  const Bytes most = fused::has_two_shot(call.operation) ? most_by_kernels : most_block_by_kernels;
   const GpuWay kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
   const bool large = call.count * bytes_of(type) > most;
   for (const GpuWay& way : {large ? nccl : kernels, large ? kernels : nccl})
@@ -160,8 +160,10 @@ GpuWay GpuCollectives::choose(const CollectiveCall& call, DataType type) const {
   if (way_) return *way_;
   const GpuWay usual = default_way(call, type);
   if (call.operation == Collective::barrier || call.ranks == 1 || session_.options().chooser == nullptr) return usual;
-  const CollectiveRow* row = session_.options().chooser->choose_collective(name(call.operation), "gpu", call.ranks,
-                                                                           call.count * bytes_of(type));
+  // A reduce is the half of an all_reduce by the same kernels: it is not measured apart.
+  const Collective measured = call.operation == Collective::reduce ? Collective::all_reduce : call.operation;
+  const CollectiveRow* row =
+      session_.options().chooser->choose_collective(name(measured), "gpu", call.ranks, call.count * bytes_of(type));
   const auto planned = row == nullptr ? std::nullopt : parse_gpu_way(row->way);
   return planned && can(*planned, call, type) ? *planned : usual;
 }

@@ -31,6 +31,31 @@ std::vector<Region> only_for(int rank, const Region& block, int ranks) {
   return blocks;
 }
 
+[[noreturn]] void throw_no_gpus(const Call& call) {
+  throw Error(ErrorKind::unavailable, text(call) + " on a stream: a collective on GPUs, such as barrier, comes first");
+}
+
+bool on_host(const ConstRegion& region) { return region.bytes != 0 && !region.place.is_gpu(); }
+
+// In the order of tags, in which the other side has them as well.
+std::vector<ConstElements> given_to(int rank, std::span<const Exchange> neighbors) {
+  std::vector<Exchange> with;
+  std::ranges::copy_if(neighbors, std::back_inserter(with), [&](const Exchange& each) { return each.rank == rank; });
+  std::ranges::stable_sort(with, {}, &Exchange::give_tag);
+  std::vector<ConstElements> all;
+  std::ranges::transform(with, std::back_inserter(all), &Exchange::give);
+  return all;
+}
+
+std::vector<Elements> taken_from(int rank, std::span<const Exchange> neighbors) {
+  std::vector<Exchange> with;
+  std::ranges::copy_if(neighbors, std::back_inserter(with), [&](const Exchange& each) { return each.rank == rank; });
+  std::ranges::stable_sort(with, {}, &Exchange::take_tag);
+  std::vector<Elements> all;
+  std::ranges::transform(with, std::back_inserter(all), &Exchange::take);
+  return all;
+}
+
 }  // namespace
 
 std::string Group::why_staged() const { return on_gpus_ ? on_gpus_->why_no_kernels() : ""; }
@@ -110,7 +135,6 @@ void Group::synchronize(Stream& stream) {
 
 bool Group::exchanged_by_gpus(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                               Stream& stream) {
-  const auto on_host = [](const auto& region) { return region.bytes != 0 && !region.place.is_gpu(); };
   if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
   GpuCollectives& gpus = gpu_collectives(stream.place(), stream.capturing());
@@ -154,15 +178,36 @@ bool Group::scattered_by_gpus(const Call& call, ConstElements input, const std::
       only_for(call.root, output.region, size()), stream);
 }
 
+// All ranks go around in the same order, so that what one gives at a distance is taken by the other at the same time.
+bool Group::neighbors_by_gpus(const Call& call, std::span<const Exchange> neighbors, Stream& stream) {
+  if (!on_gpus_) throw_no_gpus(call);
+  if (!on_gpus_->why_no_kernels().empty() || size() == 1) return false;
+  session_->begin(call);
+  for (int distance = 0; distance < size(); ++distance) {
+    const int to = (rank() + distance) % size(), from = (rank() + size() - distance) % size();
+    const std::vector<ConstElements> gives = given_to(to, neighbors);
+    const std::vector<Elements> takes = taken_from(from, neighbors);
+    if (distance == 0 && gives.size() != takes.size())
+      throw Error(ErrorKind::invalid_input, text(call) + ": not as much given to this rank itself as taken from it");
+    for (std::size_t i = 0; i < std::max(gives.size(), takes.size()); ++i) {
+      const ConstElements give = i < gives.size() ? gives[i] : ConstElements();
+      const Elements take = i < takes.size() ? takes[i] : Elements();
+      if (distance == 0)
+        copy_on(stream, give, take);
+      else
+        on_gpus_->enqueue_message(give.region, to, take.region, from, stream);
+    }
+  }
+  session_->end();
+  return true;
+}
+
 bool Group::message_by_gpus(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
   check_peer(to, "send to");
   check_peer(from, "recv from");
-  if (!on_gpus_)
-    throw Error(ErrorKind::unavailable,
-                text(call) + " on a stream: a collective on GPUs, such as barrier, comes first");
-  const bool on_gpus =
-      (data.region.bytes == 0 || data.region.place.is_gpu()) && (into.region.bytes == 0 || into.region.place.is_gpu());
-  if (!on_gpus) throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
+  if (!on_gpus_) throw_no_gpus(call);
+  if (on_host(data.region) || on_host(into.region))
+    throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
   if (!on_gpus_->why_no_kernels().empty() || size() == 1) return false;
   session_->begin(call);
   on_gpus_->enqueue_message(data.region, to, into.region, from, stream);
@@ -194,6 +239,18 @@ void Group::sendrecv(ConstElements data, int to, Elements into, int from, Stream
   if (message_by_gpus(call, data, to, into, from, stream)) return;
   before_host_call(call, &stream);
   sendrecv(data, to, into, from, stream_tag);
+}
+
+void Group::neighbor_exchange(std::span<const Exchange> neighbors, Stream& stream) {
+  check_neighbors(neighbors);
+  if (neighbors.empty()) return;
+  const Call call = next_call(CallKind::sendrecv, neighbors.front().give, neighbors.front().rank);
+  for (const Exchange& each : neighbors)
+    if (on_host(each.give.region) || on_host(each.take.region))
+      throw Error(ErrorKind::invalid_input, "neighbor_exchange: an array of the host on a GPU's stream");
+  if (neighbors_by_gpus(call, neighbors, stream)) return;
+  before_host_call(call, &stream);
+  neighbor_exchange(neighbors);
 }
 
 void Group::copy_on(Stream& stream, ConstElements data, Elements into) {

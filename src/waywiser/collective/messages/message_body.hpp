@@ -73,7 +73,8 @@ class MessageBody {
       if (look % Gpu::looks != 0) continue;
       const std::uint64_t now = gpu_.nanoseconds();
       if (start == 0) start = now;
-      const bool over = now - start >= terms_.deadline_ns || gpu_.acquire(&terms_.notice->stop) != 0;
+      const bool ask_host = look % (Gpu::looks * fused::looks_at_host) == 0;
+      const bool over = now - start >= terms_.deadline_ns || (ask_host && gpu_.acquire(&terms_.notice->stop) != 0);
       if (!over && gpu_.acquire(&terms_.state->failed) == 0) continue;
       gpu_.store(&terms_.state->failed, 1);
       gpu_.release(&terms_.notice->failed_peer, part_.peer + 1);

@@ -40,7 +40,8 @@ int nccl_op(ReduceOp op) {
 }
 
 bool reduces(const CollectiveCall& call) {
-  return call.operation == Collective::all_reduce || call.operation == Collective::reduce_scatter;
+  return call.operation == Collective::all_reduce || call.operation == Collective::reduce ||
+         call.operation == Collective::reduce_scatter;
 }
 
 // `call` in the words of NCCL, with bytes where nothing is reduced.
@@ -54,6 +55,9 @@ void call_nccl(const CollectiveCall& call, DataType type, ReduceOp op, const std
     case Collective::all_reduce:
       return nccl.check(f.all_reduce(input, output, call.count, *nccl_type(type), nccl_op(op), comm, stream),
                         "ncclAllReduce");
+    case Collective::reduce:
+      return nccl.check(f.reduce(input, output, call.count, *nccl_type(type), nccl_op(op), call.root, comm, stream),
+                        "ncclReduce");
     case Collective::reduce_scatter:
       return nccl.check(f.reduce_scatter(input, output, call.count, *nccl_type(type), nccl_op(op), comm, stream),
                         "ncclReduceScatter");

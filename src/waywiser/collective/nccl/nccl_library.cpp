@@ -37,6 +37,7 @@ NcclLibrary::NcclLibrary() : library_(names()) {
   find(functions_.group_start, "ncclGroupStart");
   find(functions_.group_end, "ncclGroupEnd");
   find(functions_.all_reduce, "ncclAllReduce");
+  find(functions_.reduce, "ncclReduce");
   find(functions_.all_gather, "ncclAllGather");
   find(functions_.reduce_scatter, "ncclReduceScatter");
   find(functions_.broadcast, "ncclBroadcast");

@@ -25,6 +25,7 @@ struct NcclFunctions {
   int (*group_start)();
   int (*group_end)();
   int (*all_reduce)(const void*, void*, std::size_t, int type, int op, NcclComm, void* stream);
+  int (*reduce)(const void*, void*, std::size_t, int type, int op, int root, NcclComm, void* stream);
   int (*all_gather)(const void*, void*, std::size_t, int type, NcclComm, void* stream);
   int (*reduce_scatter)(const void*, void*, std::size_t, int type, int op, NcclComm, void* stream);
   int (*broadcast)(const void*, void*, std::size_t, int type, int root, NcclComm, void* stream);

@@ -53,10 +53,10 @@ void UcxLine::connect(Rail& rail) {
   const Json theirs = peer_.exchange({{"ucx_address", rail.worker.address()}}, Deadline::in(connect_patience));
   rail.worker.connect(address_in(theirs), between_machines_);
   const auto used = rail.worker.transports();
-  const auto carries = [&](const std::string& transport) { return transport.starts_with(rail.road.name); };
+  const auto carries = [&](const std::string& transport) { return transport.starts_with(crosses_by(rail.road)); };
   if (!used.empty() && std::ranges::none_of(used, carries))
     throw Error(ErrorKind::unavailable,
-                name_ + ": " + ucx_library().text() + " does not use " + rail.road.name + " between these processes");
+                name_ + ": " + ucx_library().text() + " does not use " + crosses_by(rail.road) + " between these processes");
 }
 
 void UcxLine::end() noexcept {

@@ -52,6 +52,8 @@ std::vector<UcxRoad> ucx_rails(const Path& path) {
   return {*found};
 }
 
+std::string crosses_by(const UcxRoad& road) { return road.name == "cuda_copy" ? "posix" : road.name; }
+
 std::vector<std::string> transports_of(const UcxRoad& road) {
   std::vector<std::string> parts;
   std::istringstream text(road.transports);

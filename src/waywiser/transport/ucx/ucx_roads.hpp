@@ -11,7 +11,7 @@ namespace waywiser {
 
 // What the parameters of a path mean to UCX.
 struct UcxRoad {
-  std::string name;        // the transport of UCX that must be there and carry the large messages
+  std::string name;        // the transport of UCX that must be there and that the large messages go by
   std::string transports;  // UCX_TLS: with those that it needs beside it, for small messages or to connect
   std::string devices;     // UCX_NET_DEVICES; empty for all
   enum class Memory { host, gpu_pair, any_gpu, any } memory = Memory::host;
@@ -24,5 +24,8 @@ std::vector<UcxRoad> ucx_rails(const Path& path);
 
 // UCX_TLS in its parts.
 std::vector<std::string> transports_of(const UcxRoad& road);
+
+// The transport that the large messages cross by between the two processes: cuda_copy only copies at each end.
+std::string crosses_by(const UcxRoad& road);
 
 }  // namespace waywiser
