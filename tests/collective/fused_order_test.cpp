@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tests/collective/disorderly_block.hpp"
+#include "waywiser/collective/fused/host_block.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 #include "waywiser/collective/fused/works.hpp"
@@ -110,6 +111,31 @@ TEST(FusedOrder, AMissingRankIsNamedAndLaterOperationsDoNotWait) {
     EXPECT_EQ(group.states[0].failed_number, 1u);
     EXPECT_EQ(group.states[0].progress / most_blocks, 100u);
   }
+}
+
+// Counts how often host memory is looked at, which GPUs do one after the other.
+struct CountingBlock : HostBlock {
+  explicit CountingBlock(const Notice& watched) : HostBlock(0, 1, 1), stop(&watched.stop) {}
+  std::uint32_t acquire(const std::uint32_t* flag) {
+    asked += flag == stop ? 1 : 0;
+    return HostBlock::acquire(flag);
+  }
+  const std::uint32_t* stop;
+  int asked = 0;
+};
+
+TEST(FusedOrder, WhoWaitsLooksAtHostMemoryRarelyButDoes) {
+  Ranks group(2);
+  const Terms terms = group.terms(0, 20);
+  CountingBlock block(group.notices[0]);
+  OperationBody<CountingBlock> operation(block, terms);
+  constexpr int looks = 6400;
+  int look = 0;
+  EXPECT_TRUE(operation.wait([&] { return ++look < looks ? 2u : 0u; }));
+  EXPECT_EQ(block.asked, (looks - 1) / static_cast<int>(looks_at_host));
+  group.notices[0].stop = 1;
+  EXPECT_FALSE(operation.wait([&] { return 2u; }));
+  EXPECT_EQ(group.notices[0].failed_peer, 2u);
 }
 
 }  // namespace
