@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace waywiser {
 
@@ -12,6 +13,8 @@ namespace waywiser {
 // one reader. A message stands in one piece of whole lines; the first word of a line is 0 unless one begins there. Two
 // lines are one of the cache: each that goes to the other core costs more than all that is done with it.
 inline constexpr std::size_t line_bytes = 32, lane_lines = 1024;
+// As many are used while the reader keeps up: those of both directions stay in the first cache.
+inline constexpr std::size_t near_lines = 192;
 inline constexpr std::size_t cache_line = 64;
 inline constexpr std::size_t longest_short = 2048;
 
@@ -42,11 +45,10 @@ class LaneWriter {
   bool write(std::uint64_t tag, const std::byte* data, std::size_t bytes) noexcept {
     const std::size_t lines = (sizeof(LaneHead) + bytes + line_bytes - 1) / line_bytes;
     const std::size_t to_end = lane_lines - written_ % lane_lines;
-    if (!has_room(lines <= to_end ? lines : to_end + lines)) return false;
-    if (lines > to_end) {
-      publish(head(), LaneHead::rest_unused);
-      written_ += to_end;
-    }
+    const std::size_t skipped = lines > to_end || may_turn_back() ? to_end : 0;
+    if (!has_room(skipped + lines)) return false;
+    if (skipped != 0) publish(head(), LaneHead::rest_unused);
+    written_ += skipped;
     LaneHead* begin = head();
     begin->bytes = static_cast<std::uint32_t>(bytes);
     begin->tag = tag;
@@ -60,6 +62,14 @@ class LaneWriter {
  private:
   static constexpr std::size_t lines_ahead = 8;
 
+  // Asked once a round: while the reader keeps up, the first lines are enough.
+  bool may_turn_back() noexcept {
+    const bool is_far = written_ % lane_lines >= near_lines;
+    if (std::exchange(was_far_, is_far) || !is_far) return false;
+    taken_ = memory_->taken.load(std::memory_order_acquire);
+    was_far_ = taken_ != written_;
+    return !was_far_;
+  }
   bool has_room(std::size_t lines) noexcept {
     if (written_ + lines - taken_ <= lane_lines) return true;
     taken_ = memory_->taken.load(std::memory_order_acquire);
@@ -72,6 +82,7 @@ class LaneWriter {
 
   LaneMemory* memory_;
   std::uint64_t written_ = 0, taken_ = 0;
+  bool was_far_ = false;
 };
 
 class LaneReader {
@@ -85,7 +96,9 @@ class LaneReader {
     const std::uint32_t state = std::atomic_ref(begin->state).load(std::memory_order_acquire);
     if (state == LaneHead::nothing) return nullptr;
     if (state == LaneHead::message) return begin;
-    take(lane_lines - read_ % lane_lines);
+    begin->state = LaneHead::nothing;  // in the lines up to the end nothing stands
+    read_ += lane_lines - read_ % lane_lines;
+    memory_->taken.store(read_, std::memory_order_release);
     return peek();
   }
   void pop() noexcept { take((sizeof(LaneHead) + head()->bytes + line_bytes - 1) / line_bytes); }
