@@ -39,6 +39,27 @@ TEST(Lane, MessagesOfAllLengthsComeInOrderRoundAndRound) {
   EXPECT_GT(written, read);
 }
 
+void take(LaneReader& reader) {
+  ASSERT_NE(reader.peek(), nullptr);
+  reader.pop();
+}
+
+// The ring is turned back early while the reader keeps up: wherever it is then, the longest message has room.
+TEST(Lane, HasRoomForAnyMessageWhenAllAreRead) {
+  const std::vector<std::byte> data(longest_short, std::byte{5});
+  for (std::size_t bytes = 0; bytes <= longest_short; bytes += line_bytes) {
+    const auto memory = std::make_unique<LaneMemory>();
+    LaneWriter writer(memory.get());
+    LaneReader reader(memory.get());
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(writer.write(1, data.data(), bytes)) << bytes;
+      take(reader);
+      ASSERT_TRUE(writer.write(2, data.data(), longest_short)) << bytes;
+      take(reader);
+    }
+  }
+}
+
 TEST(Lane, IsEmptyUntilSomethingIsWritten) {
   const auto memory = std::make_unique<LaneMemory>();
   LaneReader reader(memory.get());

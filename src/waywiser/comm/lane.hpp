@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -16,7 +17,7 @@ inline constexpr std::size_t line_bytes = 32, lane_lines = 1024;
 // As many are used while the reader keeps up: those of both directions stay in the first cache.
 inline constexpr std::size_t near_lines = 192;
 inline constexpr std::size_t cache_line = 64;
-inline constexpr std::size_t longest_short = 2048;
+inline constexpr std::size_t longest_short = 8192;
 
 struct alignas(line_bytes) Line {
   std::array<std::byte, line_bytes> bytes;
@@ -45,7 +46,7 @@ class LaneWriter {
   bool write(std::uint64_t tag, const std::byte* data, std::size_t bytes) noexcept {
     const std::size_t lines = (sizeof(LaneHead) + bytes + line_bytes - 1) / line_bytes;
     const std::size_t to_end = lane_lines - written_ % lane_lines;
-    const std::size_t skipped = lines > to_end || may_turn_back() ? to_end : 0;
+    const std::size_t skipped = lines > to_end || may_turn_back(lines) ? to_end : 0;
     if (!has_room(skipped + lines)) return false;
     if (skipped != 0) publish(head(), LaneHead::rest_unused);
     written_ += skipped;
@@ -62,9 +63,9 @@ class LaneWriter {
  private:
   static constexpr std::size_t lines_ahead = 8;
 
-  // Asked once a round: while the reader keeps up, the first lines are enough.
-  bool may_turn_back() noexcept {
-    const bool is_far = written_ % lane_lines >= near_lines;
+  // Asked once a round: while the reader keeps up, the first lines are enough. What is left out counts as written.
+  bool may_turn_back(std::size_t lines) noexcept {
+    const bool is_far = written_ % lane_lines >= std::max(near_lines, lines);
     if (std::exchange(was_far_, is_far) || !is_far) return false;
     taken_ = memory_->taken.load(std::memory_order_acquire);
     was_far_ = taken_ != written_;
