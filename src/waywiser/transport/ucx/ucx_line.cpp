@@ -55,8 +55,8 @@ void UcxLine::connect(Rail& rail) {
   const auto used = rail.worker.transports();
   const auto carries = [&](const std::string& transport) { return transport.starts_with(crosses_by(rail.road)); };
   if (!used.empty() && std::ranges::none_of(used, carries))
-    throw Error(ErrorKind::unavailable,
-                name_ + ": " + ucx_library().text() + " does not use " + crosses_by(rail.road) + " between these processes");
+    throw Error(ErrorKind::unavailable, name_ + ": " + ucx_library().text() + " does not use " + crosses_by(rail.road) +
+                                            " between these processes");
 }
 
 void UcxLine::end() noexcept {
