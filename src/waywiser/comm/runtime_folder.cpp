@@ -52,8 +52,15 @@ MeetingFile::~MeetingFile() { ::unlink(file_.c_str()); }
 
 std::optional<Meeting> MeetingFile::read(const std::string& job) {
   const std::filesystem::path file = file_of(job);
-  if (::access(file.c_str(), F_OK) != 0) return {};
-  std::istringstream text(read_text(file, largest_file));
+  const auto is_there = [&] { return ::access(file.c_str(), F_OK) == 0; };
+  if (!is_there()) return {};
+  std::istringstream text;
+  try {
+    text.str(read_text(file, largest_file));
+  } catch (const Error&) {
+    if (is_there()) throw;
+    return {};  // rank 0 has just taken it away
+  }
   Meeting meeting;
   if (!(text >> meeting.port >> meeting.secret))
     throw Error(ErrorKind::invalid_input, file.string() + " is not the meeting file of a job");
