@@ -102,14 +102,14 @@ class LaneReader {
     memory_->taken.store(read_, std::memory_order_release);
     return peek();
   }
-  void pop() noexcept { take((sizeof(LaneHead) + head()->bytes + line_bytes - 1) / line_bytes); }
-
- private:
-  LaneHead* head() noexcept { return reinterpret_cast<LaneHead*>(&memory_->lines[read_ % lane_lines]); }
-  void take(std::size_t lines) noexcept {
+  void pop() noexcept {
+    const std::size_t lines = (sizeof(LaneHead) + head()->bytes + line_bytes - 1) / line_bytes;
     for (std::size_t i = 0; i < lines; ++i, ++read_) head()->state = LaneHead::nothing;
     memory_->taken.store(read_, std::memory_order_release);
   }
+
+ private:
+  LaneHead* head() noexcept { return reinterpret_cast<LaneHead*>(&memory_->lines[read_ % lane_lines]); }
 
   LaneMemory* memory_;
   std::uint64_t read_ = 0;

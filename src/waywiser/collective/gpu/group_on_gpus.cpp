@@ -37,22 +37,15 @@ std::vector<Region> only_for(int rank, const Region& block, int ranks) {
 
 bool on_host(const ConstRegion& region) { return region.bytes != 0 && !region.place.is_gpu(); }
 
-// In the order of tags, in which the other side has them as well.
-std::vector<ConstElements> given_to(int rank, std::span<const Exchange> neighbors) {
+// What is exchanged with one rank, in the order of tags, in which the other side has it as well.
+template <typename Elements>
+std::vector<Elements> exchanged_with(int rank, std::span<const Exchange> neighbors, int Exchange::* tag,
+                                     Elements Exchange::* elements) {
   std::vector<Exchange> with;
   std::ranges::copy_if(neighbors, std::back_inserter(with), [&](const Exchange& each) { return each.rank == rank; });
-  std::ranges::stable_sort(with, {}, &Exchange::give_tag);
-  std::vector<ConstElements> all;
-  std::ranges::transform(with, std::back_inserter(all), &Exchange::give);
-  return all;
-}
-
-std::vector<Elements> taken_from(int rank, std::span<const Exchange> neighbors) {
-  std::vector<Exchange> with;
-  std::ranges::copy_if(neighbors, std::back_inserter(with), [&](const Exchange& each) { return each.rank == rank; });
-  std::ranges::stable_sort(with, {}, &Exchange::take_tag);
+  std::ranges::stable_sort(with, {}, tag);
   std::vector<Elements> all;
-  std::ranges::transform(with, std::back_inserter(all), &Exchange::take);
+  std::ranges::transform(with, std::back_inserter(all), elements);
   return all;
 }
 
@@ -185,8 +178,8 @@ bool Group::neighbors_by_gpus(const Call& call, std::span<const Exchange> neighb
   session_->begin(call);
   for (int distance = 0; distance < size(); ++distance) {
     const int to = (rank() + distance) % size(), from = (rank() + size() - distance) % size();
-    const std::vector<ConstElements> gives = given_to(to, neighbors);
-    const std::vector<Elements> takes = taken_from(from, neighbors);
+    const std::vector<ConstElements> gives = exchanged_with(to, neighbors, &Exchange::give_tag, &Exchange::give);
+    const std::vector<Elements> takes = exchanged_with(from, neighbors, &Exchange::take_tag, &Exchange::take);
     if (distance == 0 && gives.size() != takes.size())
       throw Error(ErrorKind::invalid_input, text(call) + ": not as much given to this rank itself as taken from it");
     for (std::size_t i = 0; i < std::max(gives.size(), takes.size()); ++i) {
