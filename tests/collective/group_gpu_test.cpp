@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
@@ -183,12 +182,6 @@ void exchange_with_neighbors(Group& group, std::size_t count) {
 }
 
 // CUDA is touched by the ranks' processes only: it does not survive a fork.
-int cuda_devices_here() {
-  int count = 0;
-  while (std::filesystem::exists("/dev/nvidia" + std::to_string(count))) ++count;
-  return count;
-}
-
 // The call on a stream of the GPU and the same call on the host.
 template <typename OnStream, typename OnHost>
 void compare_blocks(Group& group, std::size_t given, std::size_t taken, const std::string& what, Stream& stream,

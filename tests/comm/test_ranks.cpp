@@ -28,6 +28,7 @@ TestRanks::~TestRanks() {
 JoinOptions TestRanks::options(int rank) const {
   JoinOptions options;
   options.launch = Launch{"test", rank, size_, job_, {}, ""};
+  if (machines_apart) options.launch->machine = "machine " + std::to_string(rank);
   options.timeout = timeout;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
@@ -98,6 +99,12 @@ std::vector<std::string> TestRanks::in_threads(const Body& body) const {
   for (std::size_t rank = 0; rank < texts.size(); ++rank)
     if (!texts[rank].empty()) problems.push_back("rank " + std::to_string(rank) + ": " + texts[rank]);
   return problems;
+}
+
+int cuda_devices_here() {
+  int count = 0;
+  while (std::filesystem::exists("/dev/nvidia" + std::to_string(count))) ++count;
+  return count;
 }
 
 void require_that(bool condition, const std::string& what) {

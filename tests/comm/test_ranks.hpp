@@ -22,8 +22,9 @@ class TestRanks {
 
   JoinOptions options(int rank) const;
   Seconds timeout = 20;
-  int virtual_gpus = 0;    // of the machine that all ranks share
-  bool cuda_gpus = false;  // instead: those of this machine
+  int virtual_gpus = 0;         // of the machine that all ranks share
+  bool machines_apart = false;  // each rank takes the others for ranks of other machines
+  bool cuda_gpus = false;       // instead: those of this machine
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
 
   using Body = std::function<void(Group&)>;
@@ -46,6 +47,9 @@ class TestRanks {
   int size_;
   std::string folder_, job_;
 };
+
+// Found without CUDA, which no process may have touched before it is forked.
+int cuda_devices_here();
 
 // Throws with `what` unless it is true: the expectation of a rank in a process of its own.
 void require_that(bool condition, const std::string& what);

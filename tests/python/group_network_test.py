@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from two_machines import TwoMachines
@@ -58,3 +60,45 @@ group.recv(np.empty(10), 1 - group.rank)
         _, err = process.communicate(timeout=50)  # the deadline of a call is 60 s
         assert process.returncode == 1
         assert re.search(rf"waywiser._core.Error: rank {1 - rank} \(process \d+ on .*\) is gone", err), err
+
+
+def plan_of_two_rails(machines: TwoMachines, share: str) -> dict[str, Any]:
+    """Long messages by both links; short ones by the first."""
+    links = ["/".join(link) for link in machines.links]
+    rows = []
+    for sizes, parameters in (
+        ((0, (1 << 17) - 1), {"device": links[0]}),
+        ((1 << 17, 1 << 60), {"device": "+".join(links), "share": share}),
+    ):
+        ends = {"source": "host0", "destination": "other:host0", "processes": 2}
+        path = {"mechanism": "ucx", **ends, "parameters": {"transports": "network-tcp", **parameters}}
+        row = {"pairs": [["host0", "other:host0"]], "processes": 2, "operation": "latency", "path": path}
+        row |= {"from_bytes": sizes[0], "to_bytes": sizes[1], "expected": [], "runner_up": None, "why": "made up"}
+        rows.append(row)
+    about = {"fingerprint": "a", "machine": "a", "backend": "host", "simulated": False, "other": "b"}
+    return {"schema": "waywiser.plan", "version": 1, **about, "rows": rows, "collectives": []}
+
+
+@pytest.mark.parametrize(("share", "least", "most"), [("75+25", 2.5, 3.5), ("20+80", 0.2, 0.3)])
+def test_long_messages_are_split_as_the_plan_says(tmp_path: Path, share: str, least: float, most: float) -> None:
+    machines = TwoMachines(links=2)
+    try:
+        plan = tmp_path / "plan.json"
+        plan.write_text(json.dumps(plan_of_two_rails(machines, share)))
+        code = """
+mine, theirs = np.full(8_000_000, group.rank, np.uint8), np.empty(8_000_000, np.uint8)
+for _ in range(4):
+    group.sendrecv(mine, 1 - group.rank, theirs, 1 - group.rank)
+print(theirs.min(), theirs.max(), group.all_reduce(np.full(3_000_000, 2.0)).max())
+"""
+        environment = {"WAYWISER_PLAN": str(plan), "WAYWISER_RUNTIME_DIR": str(tmp_path / "runtime")}
+        before = [machines.bytes_over_the_link(link) for link in (0, 1)]
+        ranks = [machines.start(rank, 2, ["-c", BEFORE + code], **environment) for rank in range(2)]
+        for rank, process in enumerate(ranks):
+            out, err = process.communicate(timeout=100)
+            assert (process.returncode, out) == (0, f"{1 - rank} {1 - rank} 4.0\n"), err
+        first, second = (machines.bytes_over_the_link(link) - before[link] for link in (0, 1))
+        assert first + second > 4 * 8_000_000
+        assert least < first / second < most
+    finally:
+        machines.close()

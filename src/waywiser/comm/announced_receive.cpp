@@ -14,6 +14,8 @@ AnnouncedReceive::AnnouncedReceive(Session& session, const Call& call, std::uint
       pieces_(session, peer, rest_tag(true, static_cast<int>(peer), number_)) {
   reply_.bytes = into_.bytes;
   reply_.element_type = static_cast<std::uint32_t>(into.type);
+  reply_.on_gpu = into_.place.is_gpu() ? 1 : 0;
+  reply_.ucx_reaches = !into_.place.is_gpu() || session_.platform().backend() == "cuda" ? 1 : 0;
   offer();
   session.engine().receive(rest_tag(true, static_cast<int>(peer), number_), matched_bits, &verdict_, sizeof verdict_,
                            told_);
@@ -44,7 +46,15 @@ bool AnnouncedReceive::advance() {
   verdict_.why_not_direct.back() = '\0';
   session_.note_staged(static_cast<int>(peer_), verdict_.why_not_direct.data());
   in_pieces_ = true;
+  if (verdict_.network_way != no_network_way) follow(verdict_.network_way);
   return pieces_.receive(into_);
+}
+
+void AnnouncedReceive::follow(std::uint32_t way) {
+  Engine& engine = session_.engine();
+  if (way >= engine.ways().all().size() || !engine.why_no_way(way, peer_, false).empty())
+    session_.fail(ErrorKind::corrupt, text(call_) + ": what follows the announcement names no way that is known here");
+  pieces_.go_by(way);
 }
 
 void AnnouncedReceive::abandon() noexcept {

@@ -19,6 +19,7 @@ class AnnouncedReceive : public Activity {
 
  private:
   void offer();
+  void follow(std::uint32_t way);
 
   Session& session_;
   Call call_;

@@ -37,13 +37,34 @@ void AnnouncedSend::read_reply() {
   check_reply();
   reply_.why_not_direct.back() = '\0';
   reply_.region.gpu.back() = '\0';
-  if (reply_.way == Way::pieces) return tell(Way::pieces, reply_.why_not_direct.data());
+  if (reply_.way == Way::pieces) return tell_pieces();
   try {
     start_copy();
   } catch (const Error& error) {
     return tell(Way::pieces, error.what());
   }
   stage_ = Stage::copies;
+}
+
+void AnnouncedSend::tell_pieces() {
+  const bool one_machine = session_.same_machine(static_cast<int>(peer_));
+  tell(Way::pieces, one_machine ? reply_.why_not_direct.data() : choose_network_way());
+}
+
+// What is said about it.
+std::string AnnouncedSend::choose_network_way() {
+  Engine& engine = session_.engine();
+  const auto way = engine.ways().find(data_.region.place, reply_.on_gpu != 0 ? gpu(0) : host(0), data_.region.bytes);
+  std::string apart = "the ranks are on two machines";
+  if (!way) return apart;
+  const NetworkWay& found = engine.ways().all()[*way];
+  std::string why_not = engine.why_no_way(*way, peer_, true);
+  if (found.reads_gpus() && (reply_.ucx_reaches == 0 || session_.platform().backend() != "cuda"))
+    why_not = "UCX cannot reach the memory of these GPUs";
+  if (!why_not.empty()) return apart + ", and not " + label(found.path) + ": " + why_not;
+  verdict_.network_way = static_cast<std::uint32_t>(*way);
+  pieces_.go_by(*way);
+  return apart + ", " + label(found.path);
 }
 
 void AnnouncedSend::check_reply() const {

@@ -24,6 +24,8 @@ class AnnouncedSend : public Activity {
   void check_reply() const;
   void start_copy();
   void tell(Way way, const std::string& why);
+  void tell_pieces();
+  std::string choose_network_way();
 
   Session& session_;
   Call call_;

@@ -29,18 +29,24 @@ constexpr ucp_tag_t rest_tag(bool of_sender, int from, unsigned number) {
 
 enum class Way : std::uint32_t { direct, pieces };
 
+inline constexpr std::uint32_t no_network_way = ~std::uint32_t{0};
+
 struct AnnouncementReply {
   Way way = Way::pieces;
   std::uint32_t element_type = 0;
+  std::uint32_t on_gpu = 0;
+  std::uint32_t ucx_reaches = 0;  // UCX can write where the bytes go
   Bytes bytes = 0;
   SharedRegion region;
   std::array<char, 128> why_not_direct{};
 };
 
-// With Way::direct: the bytes are there. With Way::pieces: they come.
+// With Way::direct: the bytes are there. With Way::pieces: they come; between machines by a way of the plan, if it has
+// one for them.
 struct AnnouncementVerdict {
   Way way = Way::pieces;
-  std::array<char, 124> why_not_direct{};
+  std::uint32_t network_way = no_network_way;
+  std::array<char, 120> why_not_direct{};
 };
 
 }  // namespace waywiser

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/tag.hpp"
 
@@ -30,16 +31,31 @@ ucp_request_param_t with_fast_completion() {
   return parameters;
 }
 
+// Shorter messages between machines go by whatever UCX chooses: they cannot fill a rail.
+constexpr std::size_t least_by_rails = 64 << 10;
+
+bool user_says_what_ucx_uses() {
+  for (const char* name : {"UCX_TLS", "UCX_NET_DEVICES", "WAYWISER_UCX_TLS", "WAYWISER_UCX_NET_DEVICES"})
+    if (environment(name)) return true;
+  return false;
+}
+
 std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
 
-Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings)
-    : functions_(ucx_library().functions()), context_(ranks, settings), shorts_(ranks, matched_bits) {
+Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings, NetworkWays ways)
+    : functions_(ucx_library().functions()),
+      context_(ranks, settings),
+      ways_(std::move(ways)),
+      shorts_(ranks, matched_bits) {
   ucp_worker_params_t parameters{};
   parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   check_ucx(functions_.worker_create(context_.get(), &parameters, &worker_), "create a worker");
+  if (!ways_.all().empty() && !user_says_what_ucx_uses())
+    rails_ = std::make_unique<NetworkRails>(
+        ways_.all(), ranks, [this](ucs_status_t status, const std::string& what) { check(status, what); });
 }
 
 Engine::~Engine() {
@@ -55,20 +71,11 @@ bool Engine::may_be_destroyed() const {
          std::ranges::all_of(peers_, [](const Peer& peer) { return peer.same_machine || peer.endpoint == nullptr; });
 }
 
-std::vector<std::byte> Engine::address() const {
-  ucp_address_t* address = nullptr;
-  std::size_t length = 0;
-  check_ucx(functions_.worker_get_address(worker_, &address, &length), "tell its address");
-  const auto* first = reinterpret_cast<const std::byte*>(address);
-  std::vector<std::byte> bytes(first, first + length);
-  functions_.worker_release_address(worker_, address);
-  return bytes;
-}
-
 void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
   for (const Introduction& other : ranks)
     peers_.push_back({this, other.rank, other.machine_id == ranks[me].machine_id, other.address});
   peers_have_mailboxes_ = shorts_.introduce(ranks, me);
+  if (rails_) rails_->introduce(ranks, me);
 }
 
 // A peer of this machine that dies is known by its life-line; only between machines does UCX watch the connection too,
@@ -99,8 +106,10 @@ void Engine::on_error(void* argument, ucp_ep_h, ucs_status_t status) {
 }
 
 std::optional<std::string> Engine::broken() const {
-  if (broken_ == nullptr) return {};
-  return "the connection to " + rank_text(broken_->rank) + " broke: " + functions_.status_string(broken_->problem);
+  auto what = broken_ == nullptr ? std::nullopt : std::optional(std::pair(broken_->rank, broken_->problem));
+  if (!what && rails_) what = rails_->broken();
+  if (!what) return {};
+  return "the connection to " + rank_text(what->first) + " broke: " + functions_.status_string(what->second);
 }
 
 ucp_ep_h Engine::endpoint(std::uint32_t peer) {
@@ -122,7 +131,14 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
 
 void Engine::send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
                         bool awaited) {
-  if (!shorts_.reaches(peer, bytes)) return send(peer, tag, data, bytes, message, awaited);
+  if (!shorts_.reaches(peer, bytes)) {
+    const auto way = way_of_long(peer, bytes, true);
+    if (!way) return send(peer, tag, data, bytes, message, awaited);
+    send_by(*way, peer, tag, {static_cast<const std::byte*>(data), bytes, host(0)}, message);
+    message.railed->headed = true;
+    message.railed->head = {tag, bytes};
+    return send(peer, head_tag(tag), message.railed->head.data(), sizeof message.railed->head, message);
+  }
   message.receiving = false;
   message.peer = peer;
   message.tag = tag;
@@ -136,6 +152,11 @@ void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::s
   message.tag = tag;
   message.bytes = bytes;
   if (!shorts_.reaches(peer, bytes)) {
+    if (const auto way = way_of_long(peer, bytes, false)) {
+      receive_by(*way, peer, tag, {static_cast<std::byte*>(data), bytes, host(0)}, message);
+      message.railed->headed = true;
+      return receive(tag, matched_bits, message.railed->head.data(), sizeof message.railed->head, message);
+    }
     receive(tag, matched_bits, data, bytes, message);
     if (shorts_.reaches(peer, 0) && message.request != nullptr) shorts_.list(message);
     return;
@@ -143,6 +164,42 @@ void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::s
   message.receiving = true;
   message.into = static_cast<std::byte*>(data);
   shorts_.receive(message);
+}
+
+std::optional<std::size_t> Engine::way_of_long(std::uint32_t peer, std::size_t bytes, bool sends) {
+  if (!rails_ || bytes < least_by_rails || peers_[peer].same_machine) return {};
+  const auto way = ways_.find(host(0), host(0), bytes);
+  return way && rails_->reach(*way, peer, sends) ? way : std::nullopt;
+}
+
+std::string Engine::why_no_way(std::size_t way, std::uint32_t peer, bool sends) const {
+  return rails_ ? rails_->why_not(way, peer, sends) : "UCX is kept to what a variable says";
+}
+
+void Engine::send_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message) {
+  message.railed = std::make_unique<RailedMessage>();
+  rails_->send(way, peer, tag, data, message);
+}
+
+void Engine::receive_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message) {
+  message.railed = std::make_unique<RailedMessage>();
+  message.tag = tag;
+  rails_->receive(way, peer, tag, into, message);
+}
+
+// What came in place of the head is told as it is.
+bool Engine::test_railed(Message& message) {
+  RailedMessage& railed = *message.railed;
+  if (message.receiving && railed.headed && !railed.head_read) {
+    railed.head_read = true;
+    const bool by_rails = is_head(message.info.sender_tag);
+    if (by_rails) message.info = {railed.head[0], railed.head[1]};
+    if (!by_rails || railed.head[1] != railed.bytes) rails_->cancel(message);
+  }
+  if (!rails_->test(message)) return false;
+  if (message.receiving && !railed.headed) message.info = {message.tag, railed.bytes};
+  message.railed.reset();
+  return true;
 }
 
 bool Engine::receive_at_once(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message) {
@@ -193,6 +250,7 @@ bool Engine::test_request(Message& message) {
 
 void Engine::cancel(Message& message) noexcept {
   shorts_.cancel(message);
+  if (message.railed) rails_->cancel(message);
   if (message.request == nullptr) return;
   --with_ucx_;
   if (message.listed) shorts_.unlist(message);
@@ -201,6 +259,7 @@ void Engine::cancel(Message& message) noexcept {
 }
 
 void Engine::close(Deadline deadline) noexcept {
+  if (rails_) rails_->close(deadline);
   std::vector<UcxRequest> closing;
   for (Peer& peer : peers_) {
     if (peer.endpoint == nullptr) continue;

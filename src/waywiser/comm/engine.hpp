@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "waywiser/comm/introduction.hpp"
+#include "waywiser/comm/network_rails.hpp"
 #include "waywiser/comm/short_messages.hpp"
 
 namespace waywiser {
@@ -14,14 +15,16 @@ namespace waywiser {
 // this machine. Used by one thread; nothing moves unless it calls progress().
 class Engine {
  public:
-  // `settings` as UcxContext takes them.
-  explicit Engine(std::size_t ranks, const UcxContext::Settings& settings = {});
+  // `settings` as UcxContext takes them. `ways`: of long messages between machines, unless the user has said what UCX
+  // is to use.
+  explicit Engine(std::size_t ranks, const UcxContext::Settings& settings = {}, NetworkWays ways = NetworkWays({}));
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   // Without close() nothing is waited for; while connections to other machines are open, UCX is left as it is.
   ~Engine();
 
-  std::vector<std::byte> address() const;
+  std::vector<std::byte> address() const { return address_of(worker_); }
+  std::vector<RailOffer> rails() const { return rails_ ? rails_->offers() : std::vector<RailOffer>(); }
   // Who the others are; `me` among them.
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
 
@@ -29,6 +32,7 @@ class Engine {
 
   // UCX gets fewer turns while it has nothing to do for a message.
   void progress() {
+    if (rails_) rails_->progress();
     if (!peers_have_mailboxes_) {
       functions_.worker_progress(worker_);
       return;
@@ -54,9 +58,18 @@ class Engine {
   void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
             bool awaited = false);
   void receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message);
+  // By one of the plan's ways between machines, where why_no_way() is empty; both know the length. A region of a GPU
+  // where the way reads GPUs.
+  const NetworkWays& ways() const noexcept { return ways_; }
+  std::string why_no_way(std::size_t way, std::uint32_t peer, bool sends) const;
+  void send_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message);
+  void receive_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message);
   // True: complete. A receive of a longer message throws invalid_input; everything else that goes wrong io, naming the
   // peer.
-  bool test(Message& message) { return !message.waiting && (message.request == nullptr || test_request(message)); }
+  bool test(Message& message) {
+    return !message.waiting && (message.request == nullptr || test_request(message)) &&
+           (message.railed == nullptr || test_railed(message));
+  }
   // For messages that are given up.
   void cancel(Message& message) noexcept;
 
@@ -82,6 +95,8 @@ class Engine {
 
   bool may_be_destroyed() const;
   bool test_request(Message& message);
+  std::optional<std::size_t> way_of_long(std::uint32_t peer, std::size_t bytes, bool sends);
+  bool test_railed(Message& message);
   void check(ucs_status_t status, const std::string& what) const;
   void connect(Peer& peer);
   static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
@@ -89,6 +104,8 @@ class Engine {
   const UcxFunctions& functions_;
   UcxContext context_;
   ucp_worker_h worker_ = nullptr;
+  NetworkWays ways_;
+  std::unique_ptr<NetworkRails> rails_;  // nullptr: the plan has no ways
   std::vector<Peer> peers_;
   const Peer* broken_ = nullptr;
   bool unclosed_ = false;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/comm/pinned_pool.hpp"
+#include "waywiser/comm/host_pool.hpp"
 #include "waywiser/device/shared_region.hpp"
 #include "waywiser/transport/transport.hpp"
 
@@ -31,7 +31,7 @@ class GpuRoads {
   Region open(const SharedRegion& shared, Place user);
   // For copies between a GPU and its host.
   Stream& stream(Place gpu);
-  PinnedPool& pool() { return pool_; }
+  HostPool& pool() { return pool_; }
   // Until the session has closed, when no other rank writes to it any more.
   void keep(std::shared_ptr<void> memory) { kept_.push_back(std::move(memory)); }
 
@@ -54,7 +54,7 @@ class GpuRoads {
   std::map<std::string, Road> roads_;
   std::map<OpenedKey, Opened> opened_;
   std::map<Place, std::unique_ptr<Stream>> streams_;
-  PinnedPool pool_;
+  HostPool pool_;
   std::uint64_t uses_ = 0;
   std::vector<std::shared_ptr<void>> kept_;
 };

@@ -11,6 +11,12 @@ namespace {
 constexpr std::size_t longest_text = 512;
 constexpr std::size_t longest_cores = 4096;
 constexpr std::size_t longest_address = 64 << 10;
+constexpr std::uint32_t most_rails = 256;
+
+std::vector<std::byte> read_address(WireReader& reader) {
+  const auto address = reader.block(longest_address);
+  return {address.begin(), address.end()};
+}
 
 std::string link_target(const char* link) {
   std::array<char, 128> text{};
@@ -35,6 +41,11 @@ void write(WireWriter& writer, const Introduction& introduction) {
   writer.number(static_cast<std::uint8_t>(introduction.gpus));
   writer.text(introduction.cores);
   writer.text(introduction.mailbox);
+  writer.number(static_cast<std::uint32_t>(introduction.rails.size()));
+  for (const RailOffer& rail : introduction.rails) {
+    writer.text(rail.name);
+    writer.block(rail.address);
+  }
 }
 
 Introduction read_introduction(WireReader& reader) {
@@ -46,12 +57,18 @@ Introduction read_introduction(WireReader& reader) {
   introduction.machine_id = reader.text(longest_text);
   introduction.host = reader.text(longest_text);
   introduction.process = reader.number<std::uint64_t>();
-  const auto address = reader.block(longest_address);
-  introduction.address.assign(address.begin(), address.end());
+  introduction.address = read_address(reader);
   introduction.channel = reader.text(longest_text);
   introduction.gpus = reader.number<std::uint8_t>() != 0;
   introduction.cores = reader.text(longest_cores);
   introduction.mailbox = reader.text(longest_text);
+  const auto rails = reader.number<std::uint32_t>();
+  if (rails > most_rails) reader.refuse(std::to_string(rails) + " rails");
+  for (std::uint32_t i = 0; i < rails; ++i) {
+    RailOffer& rail = introduction.rails.emplace_back();
+    rail.name = reader.text(longest_text);
+    rail.address = read_address(reader);
+  }
   return introduction;
 }
 

@@ -7,6 +7,12 @@
 
 namespace waywiser {
 
+// A worker of UCX for some transports and network devices only, beside the engine's.
+struct RailOffer {
+  std::string name;  // what it uses
+  std::vector<std::byte> address;
+};
+
 // What each rank tells the others when it joins.
 struct Introduction {
   std::uint32_t rank = 0;
@@ -16,11 +22,12 @@ struct Introduction {
   std::string machine_id;  // equal where two ranks share memory
   std::string host;        // name of the machine, for people
   std::uint64_t process = 0;
-  std::vector<std::byte> address;  // of its UCX worker
-  std::string channel;             // socket for file descriptors, between ranks of one machine
-  bool gpus = false;               // it may send out of a GPU
-  std::string cores;               // that it may run on
-  std::string mailbox;             // what LaneMailbox offers; empty: none
+  std::vector<std::byte> address;     // of its UCX worker
+  std::string channel;                // socket for file descriptors, between ranks of one machine
+  bool gpus = false;                  // it may send out of a GPU
+  std::string cores;                  // that it may run on
+  std::string mailbox;                // what LaneMailbox offers; empty: none
+  std::vector<RailOffer> rails = {};  // for what the plan wants between machines
 };
 
 void write(WireWriter& writer, const Introduction& introduction);

@@ -87,6 +87,7 @@ std::string secret_for(const std::optional<Endpoint>& root, const Lookup& lookup
 Launch read_launch(const Lookup& lookup) {
   const Dialect* dialect = spoken(lookup);
   Launch launch;
+  launch.machine = lookup("WAYWISER_MACHINE").value_or("");
   if (dialect == nullptr) return launch;
   launch.launcher = dialect->launcher;
   launch.size = read_integer(lookup, dialect->size, 1, most_ranks);

@@ -20,6 +20,8 @@ struct Launch {
   std::optional<Endpoint> root;
   // Empty only where the ranks meet in the runtime folder, which holds it then.
   std::string secret;
+  // Ranks that are told different ones take each other for ranks of different machines; empty: as it is.
+  std::string machine = {};
 };
 
 inline constexpr std::size_t shortest_secret = 16;

@@ -1,10 +1,29 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "waywiser/transport/ucx/ucx_worker.hpp"
 
 namespace waywiser {
+
+// What NetworkRails moves of a message between machines.
+struct RailedMessage {
+  struct Part {
+    UcxRequest request = nullptr;
+    std::size_t rail = 0;
+    std::size_t bytes = 0;
+  };
+  std::vector<Part> parts;  // that are under way
+  std::size_t bytes = 0;    // of all of them
+  bool on_gpu = false;
+  // The tag and the length as the sender knows them, by UCX itself: the receiver compares. Not of pieces, whose length
+  // has been agreed.
+  bool headed = false, head_read = false;
+  std::array<std::uint64_t, 2> head{};
+};
 
 // One message on its way, or its result. Kept, where it is, by whoever started it until it is complete or cancelled.
 struct Message {
@@ -21,6 +40,8 @@ struct Message {
   const std::byte* from = nullptr;
   std::size_t bytes = 0;
   Message* next = nullptr;
+
+  std::unique_ptr<RailedMessage> railed;  // nullptr: it does not go by rails
 };
 
 }  // namespace waywiser

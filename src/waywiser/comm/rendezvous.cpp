@@ -109,7 +109,7 @@ Introduction introduce(const Launch& launch) {
   mine.rank = static_cast<std::uint32_t>(launch.rank);
   mine.size = static_cast<std::uint32_t>(launch.size);
   mine.version = version();
-  mine.machine_id = machine_id();
+  mine.machine_id = launch.machine.empty() ? machine_id() : launch.machine;
   mine.host = host_name();
   mine.process = static_cast<std::uint64_t>(::getpid());
   return mine;

@@ -68,7 +68,8 @@ Session::Session(const JoinOptions& options)
     : options_(with_environment(options)),
       timeout_(chosen_timeout(options)),
       engine_(static_cast<std::size_t>(options_.launch->size),
-              options_.chooser ? network_choice(options_.chooser->plan()) : UcxContext::Settings{}),
+              options_.chooser ? network_choice(options_.chooser->plan()) : UcxContext::Settings{},
+              NetworkWays(options_.chooser)),
       rank_(options_.launch->rank) {
   const Launch& launch = *options_.launch;
   const Introduction mine = introduce(launch);
@@ -96,6 +97,7 @@ Introduction Session::introduce(const Launch& launch) const {
   Introduction mine = waywiser::introduce(launch);
   mine.plan = options_.chooser ? plan_fingerprint(*options_.chooser) : "";
   mine.address = engine_.address();
+  mine.rails = engine_.rails();
   mine.gpus = options_.open_platform != nullptr || (options_.platform && options_.platform->gpu_count() > 0);
   mine.cores = cores_of_this_process();
   mine.mailbox = engine_.mailbox();

@@ -23,6 +23,11 @@ constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, s
          (static_cast<ucp_tag_t>(call.root) & 0xff);
 }
 
+// In place of the call's kind: the message comes by rails, and this one, with its tag and length, before it.
+constexpr ucp_tag_t head_mark = ucp_tag_t{0x1e} << 15;
+constexpr ucp_tag_t head_tag(ucp_tag_t tag) { return (tag & matched_bits) | head_mark; }
+constexpr bool is_head(ucp_tag_t tag) { return (tag & ucp_tag_t{0x1f} << 15) == head_mark; }
+
 // The rank of the sender in its group.
 constexpr int source_of(ucp_tag_t tag) { return static_cast<int>(tag >> 36 & 0x7fff); }
 

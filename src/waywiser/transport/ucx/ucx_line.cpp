@@ -17,12 +17,18 @@ constexpr unsigned turns_between_looks = 1024;
 
 const UcxFunctions& ucx() { return ucx_library().functions(); }
 
-std::vector<std::uint8_t> address_in(const Json& message) {
-  std::vector<std::uint8_t> bytes;
+Json address_message(const std::vector<std::byte>& address) {
+  Json numbers = Json::array();
+  for (const std::byte one : address) numbers.push_back(std::to_integer<unsigned>(one));
+  return {{"ucx_address", std::move(numbers)}};
+}
+
+std::vector<std::byte> address_in(const Json& message) {
+  std::vector<std::byte> bytes;
   for (const Json& value : require_array(message, "ucx_address", "message from the peer process")) {
     if (!value.is_number_unsigned() || value > 255)
       throw Error(ErrorKind::invalid_input, "message from the peer process: 'ucx_address' is no list of bytes");
-    bytes.push_back(value.get<std::uint8_t>());
+    bytes.push_back(static_cast<std::byte>(value.get<std::uint8_t>()));
   }
   return bytes;
 }
@@ -50,7 +56,7 @@ UcxLine::~UcxLine() {
 
 // Both sides tell their addresses, or why they have none.
 void UcxLine::connect(Rail& rail) {
-  const Json theirs = peer_.exchange({{"ucx_address", rail.worker.address()}}, Deadline::in(connect_patience));
+  const Json theirs = peer_.exchange(address_message(rail.worker.address()), Deadline::in(connect_patience));
   rail.worker.connect(address_in(theirs), between_machines_);
   const auto used = rail.worker.transports();
   const auto carries = [&](const std::string& transport) { return transport.starts_with(crosses_by(rail.road)); };

@@ -95,7 +95,7 @@ void check_ucx(ucs_status_t status, const std::string& what) {
     throw Error(ErrorKind::device, "UCX cannot " + what + ": " + ucx_library().functions().status_string(status));
 }
 
-ucs_status_t UcxContext::open(const UcxRoad& road, Owner& owner) {
+ucs_status_t UcxContext::open(const UcxRoad& road, std::size_t endpoints, Owner& owner) {
   const Configuration configuration = read_configuration();
   const UcxFunctions& ucx = ucx_library().functions();
   const auto set = [&](const std::string& name, const std::string& value) {
@@ -104,7 +104,7 @@ ucs_status_t UcxContext::open(const UcxRoad& road, Owner& owner) {
   set("TLS", road.transports);
   set("NET_DEVICES", road.devices.empty() ? "all" : road.devices);
   for (const auto& [name, value] : road.settings) set(name, value);
-  return open_with(configuration.get(), UCP_FEATURE_TAG, 1, owner);
+  return open_with(configuration.get(), UCP_FEATURE_TAG, endpoints, owner);
 }
 
 UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
@@ -122,20 +122,31 @@ UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
             "open its transports");
 }
 
-UcxContext::UcxContext(const UcxRoad& road) {
+UcxContext::UcxContext(const UcxRoad& road, std::size_t endpoints) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
-  check_ucx(open(road, context_), "open transports " + road.transports);
+  check_ucx(open(road, endpoints, context_), "open transports " + road.transports);
 }
 
 UcxContext::Trial UcxContext::try_road(const UcxRoad& road) {
   Owner context;
-  Trial trial{open(road, context), {}};
+  Trial trial{open(road, 1, context), {}};
   if (trial.status == UCS_OK) trial.transports = transports_in(printed(context.get()));
   return trial;
 }
 
 bool UcxContext::Trial::has(std::string_view transport) const {
   return std::ranges::any_of(transports, [&](const std::string& name) { return name.starts_with(transport); });
+}
+
+std::vector<std::byte> address_of(ucp_worker_h worker) {
+  const UcxFunctions& ucx = ucx_library().functions();
+  ucp_address_t* address = nullptr;
+  std::size_t length = 0;
+  check_ucx(ucx.worker_get_address(worker, &address, &length), "tell its address");
+  const auto* first = reinterpret_cast<const std::byte*>(address);
+  std::vector<std::byte> bytes(first, first + length);
+  ucx.worker_release_address(worker, address);
+  return bytes;
 }
 
 UcxWorker::UcxWorker(const UcxContext& context) {
@@ -162,18 +173,7 @@ void UcxWorker::close_endpoint() noexcept {
   ucx.request_free(request);
 }
 
-std::vector<std::uint8_t> UcxWorker::address() const {
-  const UcxFunctions& ucx = ucx_library().functions();
-  ucp_address_t* address = nullptr;
-  std::size_t length = 0;
-  check_ucx(ucx.worker_get_address(worker_, &address, &length), "tell its address");
-  const auto* first = reinterpret_cast<const std::uint8_t*>(address);
-  std::vector<std::uint8_t> bytes(first, first + length);
-  ucx.worker_release_address(worker_, address);
-  return bytes;
-}
-
-void UcxWorker::connect(const std::vector<std::uint8_t>& address, bool watched) {
+void UcxWorker::connect(const std::vector<std::byte>& address, bool watched) {
   ucp_ep_params_t parameters{};
   parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
   parameters.address = reinterpret_cast<const ucp_address_t*>(address.data());

@@ -18,7 +18,7 @@ void check_ucx(ucs_status_t status, const std::string& what);
 class UcxContext {
  public:
   // Throws unavailable or device.
-  explicit UcxContext(const UcxRoad& road);
+  explicit UcxContext(const UcxRoad& road, std::size_t endpoints = 1);
   // For a group of `endpoints` ranks: messages and one-sided access, by whatever UCX finds best and its variables
   // allow. `settings` of variables, without UCX_, hold where the user has set none of them.
   using Settings = std::vector<std::pair<std::string, std::string>>;
@@ -40,9 +40,12 @@ class UcxContext {
     void operator()(ucp_context_h context) const { ucx_library().functions().cleanup(context); }
   };
   using Owner = std::unique_ptr<ucp_context, Cleanup>;
-  static ucs_status_t open(const UcxRoad& road, Owner& owner);
+  static ucs_status_t open(const UcxRoad& road, std::size_t endpoints, Owner& owner);
   Owner context_;
 };
+
+// By which other processes reach a worker.
+std::vector<std::byte> address_of(ucp_worker_h worker);
 
 // One request in flight, or one that has completed at once. Freed by its owner with finish_request.
 using UcxRequest = ucs_status_ptr_t;
@@ -56,9 +59,9 @@ class UcxWorker {
   UcxWorker(const UcxWorker&) = delete;
   UcxWorker& operator=(const UcxWorker&) = delete;
 
-  std::vector<std::uint8_t> address() const;
+  std::vector<std::byte> address() const { return address_of(worker_); }
   // `watched`: UCX looks after the connection and fails what is under way when it breaks.
-  void connect(const std::vector<std::uint8_t>& address, bool watched);
+  void connect(const std::vector<std::byte>& address, bool watched);
   // Names of the transports that the endpoint uses ("posix"); empty when this UCX cannot tell.
   std::vector<std::string> transports() const;
 

@@ -11,16 +11,6 @@ constexpr unsigned turns_between_looks = 1024;
 
 Place works_on(const Path& path) { return path.source; }
 
-StagingShape shape_of(const Path& path) {
-  const std::string_view variant = path.parameter("variant");
-  if (variant == "pageable") return {Allocation::pageable};
-  if (variant == "whole") return {Allocation::pinned};
-  if (variant == "pipelined")
-    return {Allocation::pinned, path.bytes("chunk", 4096, Bytes{1} << 30),
-            static_cast<int>(path.integer("depth", 1, 64))};
-  throw Error(ErrorKind::invalid_input, label(path) + ": parameter 'variant' must be pageable, whole or pipelined");
-}
-
 // What UCX carries.
 Path between_hosts(const Path& path) {
   Path wire{"ucx", host(0), seen_from_other(host(0)), 2, path.parameters};
@@ -34,8 +24,8 @@ class UcxStaged : public Transport {
       : out_(ring_for(path, context.platform)),
         in_(ring_for(path, context.platform)),
         line_(between_hosts(path), *context.peer, label(path) + " " + pair_text(path)),
-        sends_(line_, shape_of(path), out_.get()),
-        receives_(line_, shape_of(path), in_.get()) {
+        sends_(line_, staging_shape(path), out_.get()),
+        receives_(line_, staging_shape(path), in_.get()) {
     line_.connect();
   }
 
@@ -69,7 +59,7 @@ class UcxStaged : public Transport {
  private:
   static std::unique_ptr<StagingRing> ring_for(const Path& path, Platform& platform) {
     if (!path.source.is_gpu()) return nullptr;
-    return std::make_unique<StagingRing>(platform, path.source, shape_of(path));
+    return std::make_unique<StagingRing>(platform, path.source, staging_shape(path));
   }
 
   void finish_sends(Deadline deadline) {
@@ -95,7 +85,7 @@ std::optional<std::string> why_not(const Path& path, const TransportContext& con
   if (path.source.other_machine == path.destination.other_machine)
     return "it is for the road between two machines; within one there is host_staged";
   if (!path.source.is_gpu() && !path.destination.is_gpu()) return "no GPU takes part: ucx sends host memory itself";
-  const StagingShape shape = shape_of(path);
+  const StagingShape shape = staging_shape(path);
   if (path.source.is_gpu()) {
     const Place buffers = context.platform.nearest_host(path.source.index);
     if (auto why = context.platform.why_not_allocatable(buffers, shape.allocation)) return why;
@@ -111,6 +101,16 @@ std::unique_ptr<Transport> open(const Path& path, const TransportContext& contex
 Bytes least_bytes(const Path& path) { return path.has("chunk") ? path.bytes("chunk", 4096, Bytes{1} << 30) : 0; }
 
 }  // namespace
+
+StagingShape staging_shape(const Path& path) {
+  const std::string_view variant = path.parameter("variant");
+  if (variant == "pageable") return {Allocation::pageable};
+  if (variant == "whole") return {Allocation::pinned};
+  if (variant == "pipelined")
+    return {Allocation::pinned, path.bytes("chunk", 4096, Bytes{1} << 30),
+            static_cast<int>(path.integer("depth", 1, 64))};
+  throw Error(ErrorKind::invalid_input, label(path) + ": parameter 'variant' must be pageable, whole or pipelined");
+}
 
 Mechanism ucx_staged_mechanism() {
   Mechanism row{"ucx_staged", "through host memory at both ends, UCX in between", why_not, works_on, open};

@@ -1,4 +1,4 @@
-#include "waywiser/comm/pinned_pool.hpp"
+#include "waywiser/comm/host_pool.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -11,22 +11,22 @@ constexpr Bytes most_kept = Bytes{256} << 20;
 
 }  // namespace
 
-Memory PinnedPool::take(int gpu, Bytes bytes) {
+Memory HostPool::take(int gpu, Bytes bytes, Allocation allocation) {
   const Bytes size = std::bit_ceil(std::max(bytes, least_bytes));
   const Place place = platform_.nearest_host(gpu);
-  std::vector<Memory>& free = free_[{place, size}];
-  if (free.empty()) return platform_.allocate(place, size, Allocation::pinned);
+  std::vector<Memory>& free = free_[{place, allocation, size}];
+  if (free.empty()) return platform_.allocate(place, size, allocation);
   Memory memory = std::move(free.back());
   free.pop_back();
   kept_ -= size;
   return memory;
 }
 
-void PinnedPool::give_back(Memory memory) {
+void HostPool::give_back(Memory memory, Allocation allocation) {
   const Region region = memory.region();
   if (!memory || kept_ + region.bytes > most_kept) return;
   kept_ += region.bytes;
-  free_[{region.place, region.bytes}].push_back(std::move(memory));
+  free_[{region.place, allocation, region.bytes}].push_back(std::move(memory));
 }
 
 }  // namespace waywiser
