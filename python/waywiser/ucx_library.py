@@ -1,8 +1,9 @@
 """Which libucp.so.0 the core opens.
 
 Two copies of UCX in one process break each other, so a copy that is already mapped (by mpi4py, say) wins; then
-WAYWISER_LIBUCP, then the system's copy (the only one with RDMA), then the libucx wheel by its full path. On a machine
-with an NVIDIA driver a system copy without the CUDA module comes after the wheel, which has it.
+WAYWISER_LIBUCP. Then, on a machine with an RDMA device, the system's copy, the only one that knows RDMA, and the libucx
+wheel by its full path; elsewhere the wheel first, as it is the newer one. On a machine with an NVIDIA driver a system
+copy without the CUDA module comes after the wheel, which has it.
 """
 
 from __future__ import annotations
@@ -73,6 +74,10 @@ def _has_nvidia_driver() -> bool:
     return Path("/proc/driver/nvidia/version").exists()
 
 
+def _has_rdma_device() -> bool:
+    return any(Path("/sys/class/infiniband").glob("*"))
+
+
 def find_libucp() -> LibucpChoice:
     """The libucp to use; loads nothing."""
     mapped = _mapped()
@@ -82,6 +87,8 @@ def find_libucp() -> LibucpChoice:
     if named:
         return LibucpChoice(Path(named), "environment")
     found = [LibucpChoice(path, origin) for origin, path in (("system", _system()), ("wheel", _wheel())) if path]
+    if not _has_rdma_device():
+        found.reverse()
     if _has_nvidia_driver():
         found.sort(key=lambda choice: choice.path is None or not _knows_cuda(choice.path))
     return found[0] if found else LibucpChoice(None, "none")

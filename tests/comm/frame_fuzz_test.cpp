@@ -38,8 +38,20 @@ void read_all(std::span<const std::byte> bytes, std::mt19937& random) {
 
 std::vector<std::byte> good_conversation() {
   WireWriter introduction;
-  write(introduction,
-        {1, 4, "0.1.0", "abc", "machine", "host", 77, std::vector<std::byte>(300), "/run/x", false, "", ""});
+  write(introduction, {1,
+                       4,
+                       "0.1.0",
+                       "abc",
+                       "machine",
+                       "host",
+                       77,
+                       std::vector<std::byte>(300),
+                       "/run/x",
+                       false,
+                       "",
+                       "",
+                       "1.22.0",
+                       {{"tcp on eth0", std::vector<std::byte>(100)}, {"tcp on eth1", {}}}});
   std::vector<std::byte> all;
   for (const auto& part :
        {frame_bytes(FrameKind::hello, hello_bytes({1, 2, random_nonce()})),

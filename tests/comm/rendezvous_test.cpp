@@ -36,6 +36,7 @@ class Rendezvous : public WithRuntimeFolder {
                       false,
                       "",
                       ""};
+    mine.ucx = launch.rank == 0 ? "1.13.1" : "1.13.2";
     mine.address.resize(100, static_cast<std::byte>(launch.rank));
     return mine;
   }
@@ -152,6 +153,8 @@ TEST_F(Rendezvous, WhatDiffersIsNamedEverywhere) {
   const std::pair<Change, std::string> cases[] = {
       {[](Introduction& mine) { mine.plan = "other"; }, "rank 1 on here follows plan other, rank 0 plan"},
       {[](Introduction& mine) { mine.version = "2"; }, "rank 1 on here has Waywiser 2, rank 0 1"},
+      {[](Introduction& mine) { mine.ucx = "1.22.0"; },
+       "rank 1 on here has UCX 1.22.0, rank 0 1.13.1: WAYWISER_LIBUCP names the one to use"},
       {[](Introduction& mine) { mine.size = 3; }, "rank 1 on here counts 3 ranks, rank 0 2"},
   };
   for (const auto& [change, words] : cases) {

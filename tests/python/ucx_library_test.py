@@ -1,4 +1,4 @@
-"""Which libucp is chosen, in order: mapped, named by the environment, the system's, the wheel's."""
+"""Which libucp is chosen, in order: mapped, named by the environment, the system's or the wheel's as the machine is."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def places(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     for place in ("_mapped", "_system", "_wheel"):
         monkeypatch.setattr(ucx_library, place, lambda: None)
     monkeypatch.setattr(ucx_library, "_has_nvidia_driver", lambda: False)
+    monkeypatch.setattr(ucx_library, "_has_rdma_device", lambda: True)
     return monkeypatch
 
 
@@ -30,6 +31,14 @@ def test_order_of_the_places(places: pytest.MonkeyPatch) -> None:
     assert find_libucp() == LibucpChoice(Path("/named"), "environment")
     places.setattr(ucx_library, "_mapped", lambda: Path("/mapped"))
     assert find_libucp() == LibucpChoice(Path("/mapped"), "mapped")
+
+
+def test_without_rdma_the_wheel_comes_first(places: pytest.MonkeyPatch) -> None:
+    places.setattr(ucx_library, "_has_rdma_device", lambda: False)
+    places.setattr(ucx_library, "_system", lambda: Path("/system"))
+    assert find_libucp() == LibucpChoice(Path("/system"), "system")
+    places.setattr(ucx_library, "_wheel", lambda: Path("/wheel"))
+    assert find_libucp() == LibucpChoice(Path("/wheel"), "wheel")
 
 
 def test_with_a_gpu_a_copy_with_cuda_comes_first(places: pytest.MonkeyPatch, tmp_path: Path) -> None:

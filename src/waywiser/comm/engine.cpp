@@ -24,11 +24,20 @@ ucp_request_param_t always_a_request() {
   return parameters;
 }
 
-// Sent as copies up to a greater size (UCX_RNDV_SEND_NBR_THRESH and its successors).
+// Sent as two copies up to UCX_RNDV_SEND_NBR_THRESH or its successors, 256 KiB; others are read by the receiver from
+// 8 KiB on.
 ucp_request_param_t with_fast_completion() {
   ucp_request_param_t parameters = host_memory();
   parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_FAST_CMPL;
   return parameters;
+}
+
+// What loses least wherever the system puts the two processes (docs/performance.md). Before 1.22 UCX takes twice as
+// long to copy.
+Bytes longest_copied() {
+  unsigned major = 0, minor = 0, release = 0;
+  ucx_library().functions().get_version(&major, &minor, &release);
+  return std::pair(major, minor) >= std::pair(1u, 22u) ? 64 << 10 : 16 << 10;
 }
 
 // Shorter messages between machines go by whatever UCX chooses: they cannot fill a rail.
@@ -48,6 +57,7 @@ Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings, NetworkW
     : functions_(ucx_library().functions()),
       context_(ranks, settings),
       ways_(std::move(ways)),
+      longest_copied_(longest_copied()),
       shorts_(ranks, matched_bits) {
   ucp_worker_params_t parameters{};
   parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -118,12 +128,20 @@ ucp_ep_h Engine::endpoint(std::uint32_t peer) {
   return known.endpoint;
 }
 
+// Within a machine UCX copies twice, through memory that both processes map, or the receiver reads the sender's memory.
+bool Engine::goes_by_copies(std::uint32_t peer, std::size_t bytes, bool awaited) const {
+  static const bool user_says = environment("UCX_RNDV_THRESH") || environment("WAYWISER_UCX_RNDV_THRESH");
+  if (bytes <= longest_short || !peers_[peer].same_machine || user_says) return awaited;
+  return bytes <= longest_copied_;
+}
+
 void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
                   bool awaited) {
   static const ucp_request_param_t parameters = host_memory(), done_soon = with_fast_completion();
   message.receiving = false;
   message.peer = peer;
-  message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag, awaited ? &done_soon : &parameters);
+  message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag,
+                                            goes_by_copies(peer, bytes, awaited) ? &done_soon : &parameters);
   if (UCS_PTR_IS_ERR(message.request))
     check(UCS_PTR_STATUS(std::exchange(message.request, nullptr)), "send to " + rank_text(peer));
   if (message.request != nullptr) ++with_ucx_;

@@ -94,6 +94,7 @@ class Engine {
   };
 
   bool may_be_destroyed() const;
+  bool goes_by_copies(std::uint32_t peer, std::size_t bytes, bool awaited) const;
   bool test_request(Message& message);
   std::optional<std::size_t> way_of_long(std::uint32_t peer, std::size_t bytes, bool sends);
   bool test_railed(Message& message);
@@ -109,6 +110,7 @@ class Engine {
   std::vector<Peer> peers_;
   const Peer* broken_ = nullptr;
   bool unclosed_ = false;
+  Bytes longest_copied_;
   static constexpr unsigned turns_of_ucx = 16;
   ShortMessages shorts_;
   bool peers_have_mailboxes_ = false;

@@ -26,12 +26,18 @@ std::string link_target(const char* link) {
 
 std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
 
+// "1.13.1" -> "1.13": what follows makes no difference to others.
+std::string release_of(const std::string& version) {
+  return version.substr(0, version.find('.', version.find('.') + 1));
+}
+
 }  // namespace
 
 void write(WireWriter& writer, const Introduction& introduction) {
   writer.number(introduction.rank);
   writer.number(introduction.size);
   writer.text(introduction.version);
+  writer.text(introduction.ucx);
   writer.text(introduction.plan);
   writer.text(introduction.machine_id);
   writer.text(introduction.host);
@@ -53,6 +59,7 @@ Introduction read_introduction(WireReader& reader) {
   introduction.rank = reader.number<std::uint32_t>();
   introduction.size = reader.number<std::uint32_t>();
   introduction.version = reader.text(longest_text);
+  introduction.ucx = reader.text(longest_text);
   introduction.plan = reader.text(longest_text);
   introduction.machine_id = reader.text(longest_text);
   introduction.host = reader.text(longest_text);
@@ -77,6 +84,8 @@ std::string difference(const Introduction& root, const Introduction& other) {
   if (other.size != root.size)
     return who + "counts " + std::to_string(other.size) + " ranks, rank 0 " + std::to_string(root.size);
   if (other.version != root.version) return who + "has Waywiser " + other.version + ", rank 0 " + root.version;
+  if (release_of(other.ucx) != release_of(root.ucx))
+    return who + "has UCX " + other.ucx + ", rank 0 " + root.ucx + ": WAYWISER_LIBUCP names the one to use";
   if (other.plan != root.plan) return who + "follows plan " + or_none(other.plan) + ", rank 0 " + or_none(root.plan);
   return {};
 }

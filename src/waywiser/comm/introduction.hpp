@@ -27,6 +27,7 @@ struct Introduction {
   bool gpus = false;                  // it may send out of a GPU
   std::string cores;                  // that it may run on
   std::string mailbox;                // what LaneMailbox offers; empty: none
+  std::string ucx = {};               // version of its UCX
   std::vector<RailOffer> rails = {};  // for what the plan wants between machines
 };
 

@@ -95,6 +95,7 @@ void Session::abort(const std::string& why) noexcept {
 
 Introduction Session::introduce(const Launch& launch) const {
   Introduction mine = waywiser::introduce(launch);
+  mine.ucx = ucx_library().version();
   mine.plan = options_.chooser ? plan_fingerprint(*options_.chooser) : "";
   mine.address = engine_.address();
   mine.rails = engine_.rails();

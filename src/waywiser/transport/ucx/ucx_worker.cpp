@@ -35,21 +35,6 @@ Configuration read_configuration() {
   return {raw, ucx.config_release};
 }
 
-// Within a machine the receiver's read of the sender's memory, which UCX takes from 8 KiB on, costs a system call for
-// each message: two copies take a sixth of the time there (docs/performance.md). Old versions know no such setting, and
-// say so on the terminal; this is the first one that it was measured with.
-constexpr unsigned first_with_intra = 22;  // 1.22
-
-void copy_middle_sizes(ucp_config_t* configuration) {
-  for (const char* name : {"UCX_RNDV_THRESH", "WAYWISER_UCX_RNDV_THRESH"})
-    if (environment(name)) return;
-  const UcxFunctions& ucx = ucx_library().functions();
-  unsigned major = 0, minor = 0, release = 0;
-  ucx.get_version(&major, &minor, &release);
-  if (major == 1 && minor >= first_with_intra)
-    static_cast<void>(ucx.config_modify(configuration, "RNDV_THRESH", "intra:32k,inter:auto"));
-}
-
 template <typename Owner>
 ucs_status_t open_with(const ucp_config_t* configuration, std::uint64_t features, std::size_t endpoints, Owner& owner) {
   ucp_params_t parameters{};
@@ -110,7 +95,6 @@ ucs_status_t UcxContext::open(const UcxRoad& road, std::size_t endpoints, Owner&
 UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
   const Configuration configuration = read_configuration();
-  copy_middle_sizes(configuration.get());
   const bool by_user = std::ranges::any_of(settings, [](const auto& setting) {
     return environment("UCX_" + setting.first) || environment("WAYWISER_UCX_" + setting.first);
   });
