@@ -15,6 +15,8 @@ _SAMPLE = 30e-6  # seconds that a sample should take, so that reading the clock 
 _GPU_SAMPLE = 300e-6  # the same for waiting for a stream
 _SLICE = 4e-3
 _MOST_SAMPLES, _MOST_CALLS = 40, 5000
+_LOOKS = ((3, 3), (20, 3), (50, 5))  # calls of a sample, samples
+_LONG = 1e-3  # seconds of a call
 _LEAST_ROUNDS, _MOST_ROUNDS = 3, 40
 _PATIENCE = 60.0
 
@@ -47,11 +49,18 @@ class Contender:
     alone: list[float] = field(default_factory=list)
 
     def plan(self, case: Case, patience: float) -> None:
-        """A first look: how many calls make a sample, how many samples a slice."""
+        """How many calls make a sample, how many samples a slice.
+
+        The first calls connect and touch memory for the first time: where they are slow, more of them are looked at.
+        """
         self.team.slice(case.request(1, 1, 1), patience)
-        seconds = max(max(times) for times in self.team.slice(case.request(3, 2, 2), patience))
         sample = _GPU_SAMPLE if "gpu" in case.memory else _SAMPLE
-        self.calls = max(1, min(_MOST_CALLS, round(sample / max(seconds, 1e-9))))
+        for calls, samples in _LOOKS:
+            found = self.team.slice(case.request(calls, samples, 2), patience)
+            seconds = max(1e-9, max(quantile(times, 0.5) for times in found))
+            self.calls = max(1, min(_MOST_CALLS, round(sample / seconds)))
+            if seconds > _LONG or self.calls > calls:
+                break
         self.samples = max(2, min(_MOST_SAMPLES, int(_SLICE / (self.calls * seconds))))
         if case.operation.shape == "overlap":
             self.alone = _all(self.team.slice(case.request(self.calls, self.samples, 3), patience))

@@ -129,14 +129,16 @@ ucp_ep_h Engine::endpoint(std::uint32_t peer) {
 }
 
 // Within a machine UCX copies twice, through memory that both processes map, or the receiver reads the sender's memory.
-bool Engine::goes_by_copies(std::uint32_t peer, std::size_t bytes, bool awaited) const {
+// Ranks that all send at once copy at once, too, up to UCX's own limit.
+bool Engine::goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited awaited) const {
   static const bool user_says = environment("UCX_RNDV_THRESH") || environment("WAYWISER_UCX_RNDV_THRESH");
-  if (bytes <= longest_short || !peers_[peer].same_machine || user_says) return awaited;
+  if (awaited == Awaited::by_all) return true;
+  if (bytes <= longest_short || !peers_[peer].same_machine || user_says) return awaited == Awaited::by_sender;
   return bytes <= longest_copied_;
 }
 
 void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
-                  bool awaited) {
+                  Awaited awaited) {
   static const ucp_request_param_t parameters = host_memory(), done_soon = with_fast_completion();
   message.receiving = false;
   message.peer = peer;
@@ -148,7 +150,7 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
 }
 
 void Engine::send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
-                        bool awaited) {
+                        Awaited awaited) {
   if (!shorts_.reaches(peer, bytes)) {
     const auto way = way_of_long(peer, bytes, true);
     if (!way) return send(peer, tag, data, bytes, message, awaited);

@@ -11,6 +11,9 @@
 
 namespace waywiser {
 
+// Who does nothing else until a message has gone: then a copy may take the time that a question to the receiver would.
+enum class Awaited { later, by_sender, by_all };
+
 // What moves messages between this rank and all others: UCX, endpoints made when they are needed, and the mailboxes of
 // this machine. Used by one thread; nothing moves unless it calls progress().
 class Engine {
@@ -42,10 +45,9 @@ class Engine {
     if (can_wait && (moved || ++turns_without_ucx_ % turns_of_ucx != 0)) return;
     functions_.worker_progress(worker_);
   }
-  // A message whose length its receiver knows: short ones take the mailbox where there is one. `awaited`: the caller
-  // does nothing else until it has gone, so a copy may take the time that a question to the receiver would.
+  // A message whose length its receiver knows: short ones take the mailbox where there is one.
   void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
-                  bool awaited = false);
+                  Awaited awaited = Awaited::later);
   void receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message);
   // The same without anything to wait for; false where that is not possible at once: nothing has happened then.
   bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
@@ -56,7 +58,7 @@ class Engine {
   std::optional<std::string> wrong_length() const;
   // By UCX, whatever the length.
   void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
-            bool awaited = false);
+            Awaited awaited = Awaited::later);
   void receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message);
   // By one of the plan's ways between machines, where why_no_way() is empty; both know the length. A region of a GPU
   // where the way reads GPUs.
@@ -94,7 +96,7 @@ class Engine {
   };
 
   bool may_be_destroyed() const;
-  bool goes_by_copies(std::uint32_t peer, std::size_t bytes, bool awaited) const;
+  bool goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited awaited) const;
   bool test_request(Message& message);
   std::optional<std::size_t> way_of_long(std::uint32_t peer, std::size_t bytes, bool sends);
   bool test_railed(Message& message);

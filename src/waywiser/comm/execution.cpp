@@ -92,7 +92,7 @@ void Execution::start_send(const Step& step) {
   Pending& pending = pending_.emplace_back();
   pending.step = &step;
   session_.engine().send_sized(members_->peer(step.peer), members_->tag(members_->rank, call_.sequence, call_),
-                               read(step.source), bytes(step.source), pending.message, true);
+                               read(step.source), bytes(step.source), pending.message, Awaited::by_all);
 }
 
 void Execution::work_locally(const Step& step) {

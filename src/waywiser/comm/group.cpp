@@ -70,7 +70,7 @@ void Group::send_labelled(ConstElements data, int to, int label) {
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
   Transfer transfer(*session_, call, rank(), data.region.bytes);
-  transfer.send(*members_, to, label, data.region.data, true);
+  transfer.send(*members_, to, label, data.region.data, Awaited::by_sender);
   session_->wait(transfer);
   session_->end();
 }

@@ -13,7 +13,7 @@ class Transfer : public Activity {
   Transfer(Session& session, const Call& call, int source, std::size_t bytes)
       : session_(session), call_(call), source_(source), bytes_(bytes) {}
 
-  void send(const Members& members, int to, int tag, const std::byte* data, bool awaited = false) {
+  void send(const Members& members, int to, int tag, const std::byte* data, Awaited awaited = Awaited::later) {
     session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,
                                  bytes_, message_, awaited);
   }
