@@ -133,7 +133,7 @@ TEST(NetworkWays, AMessageOfAnotherLengthIsNamed) {
     EXPECT_NE(all.find("where " + std::to_string(expected) + " "), std::string::npos) << all;
     EXPECT_NE(all.find("were expected"), std::string::npos) << all;
     const bool both_by_rails = sent >= 100000 && expected >= 100000;
-    EXPECT_EQ(all.find("sent 300000 bytes") != std::string::npos, both_by_rails || expected == 90000) << all;
+    EXPECT_TRUE(!both_by_rails || all.find("sent 300000 bytes") != std::string::npos) << all;
   }
 }
 
