@@ -304,6 +304,22 @@ TEST(Campaign, AllPairsAtOnceWhereThereAreSeveral) {
     }
 }
 
+// Many processes start for `loaded`: what a short budget is for has been measured by then, at every size.
+TEST(Campaign, WhatTakesTheBudgetComesLast) {
+  MadeUpMeter meter = two_links();
+  meter.loaded_cost = 50;
+  std::vector<Subject> subjects = two_paths();
+  subjects[0].pair_class.members.emplace_back(gpu(1), gpu(0));
+  CampaignOptions options = short_options();
+  options.operations = {Operation::latency, Operation::loaded};
+  options.budget_seconds = 100;
+  std::map<Operation, std::size_t> points;
+  for (const Series& series : run_campaign(subjects, meter, options, nullptr, {}).series)
+    points[series.operation] = std::max(points[series.operation], series.points.size());
+  EXPECT_GE(points[Operation::latency], 25u);
+  EXPECT_LE(points[Operation::loaded], 2u);
+}
+
 TEST(Campaign, ProgressCountsUpToItsTotal) {
   MadeUpMeter meter = two_links();
   meter.fixed_cost = 0.01;

@@ -30,6 +30,7 @@ class MadeUpMeter : public Meter {
   std::set<std::string> missing;
   std::map<std::string, int> taken;  // samples by "label operation bytes"
   double fixed_cost = 1e-5;          // of each sample, on top of its transfers
+  double loaded_cost = 0;            // of each sample of `loaded`, besides
 
   bool simulated() const override { return true; }
   std::optional<std::string> why_unavailable(const Path& path) override {
@@ -51,7 +52,7 @@ class MadeUpMeter : public Meter {
     ++taken[label(path) + " " + std::string(name(operation)) + " " + std::to_string(bytes)];
     std::uniform_real_distribution<double> error(-noise_, noise_);
     const Seconds seconds = link.seconds(static_cast<double>(bytes)) * (1 + error(random_));
-    clock_ += fixed_cost + seconds * repetitions;
+    clock_ += fixed_cost + seconds * repetitions + (operation == Operation::loaded ? loaded_cost : 0);
     return {seconds, seconds / 2, {}};
   }
   Seconds first_use(const Path&) override { return clock_ += 1e-3, 1e-3; }

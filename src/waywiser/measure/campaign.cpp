@@ -85,12 +85,14 @@ class Campaign {
     return chosen;
   }
 
+  // `loaded` comes last: with many GPUs it starts a process for each, which takes a short budget by itself.
   std::vector<Group> grid_groups() const {
     std::vector<Group> groups;
     for (const Bytes bytes : grid_sizes(options_))
       for (const Operation operation : operations)
         for (std::size_t i = 0; i < found_.work.size(); ++i)
           if (std::ranges::count(found_.work[i].operations, operation)) groups.push_back({i, operation, bytes});
+    std::ranges::stable_partition(groups, [](const Group& group) { return group.operation != Operation::loaded; });
     return groups;
   }
 
