@@ -26,13 +26,6 @@ bool is_here(const std::string& device) {
   return device.empty() || files.exists("/sys/class/net/" + device) || files.exists("/sys/class/infiniband/" + card);
 }
 
-ucp_request_param_t parameters_for(Place place) {
-  ucp_request_param_t parameters{};
-  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-  parameters.memory_type = place.is_gpu() ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
-  return parameters;
-}
-
 }  // namespace
 
 NetworkRails::NetworkRails(const std::vector<NetworkWay>& ways, std::size_t ranks, Check check)

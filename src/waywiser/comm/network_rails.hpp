@@ -70,7 +70,6 @@ class NetworkRails {
   void begin(std::size_t way, const Route& route, ConstRegion data, Message& message, Post post);
   UcxRequest take_last(RailedMessage& railed) noexcept;
   void progress_all();
-  std::shared_ptr<void> current_gpu() const;
 
   const std::vector<NetworkWay>& ways_;
   Check check_;

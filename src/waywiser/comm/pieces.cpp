@@ -6,6 +6,7 @@
 #include "waywiser/transport/ucx_staged/ucx_staged.hpp"
 
 namespace waywiser {
+
 Pieces::~Pieces() {
   for (Slot& slot : slots_)
     if (slot.memory) session_.gpu_roads().pool().give_back(std::move(slot.memory), shape_.allocation);

@@ -14,13 +14,6 @@ namespace {
 
 constexpr Seconds longest_close = 0.5;
 
-ucp_request_param_t parameters_for(Place place) {
-  ucp_request_param_t parameters{};
-  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-  parameters.memory_type = place.is_gpu() ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
-  return parameters;
-}
-
 UcxRequest checked(UcxRequest request, const char* what) {
   if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), what);
   return request;
@@ -120,6 +113,13 @@ UcxContext::Trial UcxContext::try_road(const UcxRoad& road) {
 
 bool UcxContext::Trial::has(std::string_view transport) const {
   return std::ranges::any_of(transports, [&](const std::string& name) { return name.starts_with(transport); });
+}
+
+ucp_request_param_t parameters_for(Place place) {
+  ucp_request_param_t parameters{};
+  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  parameters.memory_type = place.is_gpu() ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_HOST;
+  return parameters;
 }
 
 std::vector<std::byte> address_of(ucp_worker_h worker) {

@@ -44,6 +44,9 @@ class UcxContext {
   Owner context_;
 };
 
+// Of a message in host memory or a GPU's.
+ucp_request_param_t parameters_for(Place place);
+
 // By which other processes reach a worker.
 std::vector<std::byte> address_of(ucp_worker_h worker);
 
