@@ -12,6 +12,7 @@ from typing import Any
 import made_up
 import pytest
 
+from waywiser.report import pictures
 from waywiser.report.page import render
 from waywiser.report.write import write_report
 from waywiser.results import Results
@@ -105,6 +106,29 @@ def test_report_writes_page_and_pictures(tmp_path: Path) -> None:
     pictures = sorted((tmp_path / "out" / "plots").glob("*.png"))
     assert len(pictures) >= 8
     assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
+
+
+@pytest.mark.parametrize("helper", ["draws", "fails", "cannot start"])
+def test_helpers_change_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, helper: str) -> None:
+    results = Results(made_up.write(tmp_path / "results"))
+    started: list[int] = []
+    start = pictures._helper
+
+    def helped(results: Results, folder: Path, share: int, shares: int) -> Any:
+        started.append(share)
+        if helper == "cannot start":
+            return None
+        return start(Results(tmp_path / "none") if helper == "fails" else results, folder, share, shares)
+
+    monkeypatch.setattr(pictures, "_helper", helped)
+    drawn = {}
+    for cpus in (1, 3):
+        monkeypatch.setattr("os.sched_getaffinity", lambda _, cpus=cpus: set(range(cpus)))
+        files = pictures.write_pictures(results, tmp_path / str(cpus))
+        assert sorted(files) == sorted((tmp_path / str(cpus)).iterdir())
+        drawn[cpus] = {file.name: file.read_bytes() for file in files}
+    assert started == [1, 2]
+    assert drawn[1] == drawn[3]
 
 
 def test_without_plan_and_verification(tmp_path: Path) -> None:

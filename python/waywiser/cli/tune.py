@@ -16,9 +16,12 @@ from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.results import DEFAULT, Results, recorded_machines
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
-# For measuring and for verifying, at most; with set-up and report a quick run takes under 60 s, one with GPUs 10 min.
+# For measuring and for verifying, at most: with GPUs, set-up and report a run takes under 10 min.
 _QUICK_SECONDS, _HOST_SECONDS, _GPU_SECONDS = (31.0, 14.0), (150.0, 50.0), (335.0, 170.0)
-_QUICK_COLLECTIVES, _COLLECTIVES = 2.5, 12.0  # for each number of ranks and kind of memory
+# A quick run takes under 60 s in all: with GPUs it measures for less, as collectives and the report take more then; it
+# verifies until this long after the start.
+_QUICK_MEASURING_GPUS, _QUICK_VERIFIED, _QUICK_VERIFIED_GPUS, _LEAST_VERIFYING = 26.0, 53.0, 50.0, 5.0
+_QUICK_COLLECTIVES, _COLLECTIVES = 2.0, 12.0  # for each number of ranks and kind of memory
 
 
 def tune(
@@ -47,10 +50,13 @@ def tune(
     results.make_writable()
     topology = request.topology()
     with the_other_machine(request):
+        in_a_minute = quick and budget is None and request.kind == "real"
         request.budget, verifying = _budgets(request, topology)
         measure_into(results, topology, request)
         if request.kind == "real":
             collectives_into(results, len(topology.ids("gpu")), _seconds_for_collectives(request), request.fresh)
+        if in_a_minute:
+            verifying = _until_verified(verifying, topology, time.monotonic() - start)
         _choose_and_verify(results, topology, request, verifying)
     page = _report(results, topology, request)
     seconds = time.monotonic() - start
@@ -69,9 +75,16 @@ def _budgets(request: Request, topology: Any) -> tuple[float | None, float]:
         return request.budget * _MEASURING, request.budget * (1 - _MEASURING)
     if request.kind == "simulated":  # virtual time
         return None, float(request.options()["budget_seconds"])
+    gpus = request.kind == "real" and topology.ids("gpu")
     if request.quick:
-        return _QUICK_SECONDS
-    return _GPU_SECONDS if request.kind == "real" and topology.ids("gpu") else _HOST_SECONDS
+        return (_QUICK_MEASURING_GPUS if gpus else _QUICK_SECONDS[0]), _QUICK_SECONDS[1]
+    return _GPU_SECONDS if gpus else _HOST_SECONDS
+
+
+def _until_verified(most: float, topology: Any, elapsed: float) -> float:
+    """Seconds for verifying that a quick run has left after `elapsed`."""
+    end = _QUICK_VERIFIED_GPUS if topology.ids("gpu") else _QUICK_VERIFIED
+    return min(most, max(_LEAST_VERIFYING, end - elapsed))
 
 
 def _seconds_for_collectives(request: Request) -> float:

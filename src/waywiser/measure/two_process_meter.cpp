@@ -14,7 +14,7 @@ constexpr std::string_view answer_name = "answer of the peer process";
 constexpr Seconds start_patience = 60;
 constexpr BytesPerSecond slowest_rate = 20e6;
 constexpr Bytes largest_transfer = 1ull << 30;
-constexpr std::size_t most_roads = 24;
+constexpr std::size_t most_roads = 64;
 
 std::string doing(Operation operation, Bytes bytes, const Path& path) {
   return std::string(name(operation)) + " of " + format_bytes(bytes) + " bytes, " + label(path) + ", " +
@@ -165,7 +165,7 @@ void TwoProcessMeter::make_room(const Path& path, Bytes capacity) {
   if (const auto found = both.buffers.find(key); found != both.buffers.end() && found->second >= capacity) return;
   Bytes total = capacity;
   for (const auto& [unused, bytes] : both.buffers) total += bytes;
-  if (total > most_cached_) {
+  if (total > std::min(most_cached_, free_memory(path) / 2)) {
     command({{"do", "free"}}, patience_);
     both.buffers.clear();
   }
@@ -212,12 +212,16 @@ std::optional<std::string> TwoProcessMeter::why_unavailable(const Path& path) {
   return why.is_string() ? std::optional("on the other machine: " + why.get<std::string>()) : std::nullopt;
 }
 
+// At the ends that this machine has.
+Bytes TwoProcessMeter::free_memory(const Path& path) const {
+  const Bytes free = platform_.free_memory(path.source);
+  return between_machines() ? free : std::min(free, platform_.free_memory(path.destination));
+}
+
 // Each process holds what it sends and what it gets.
 Bytes TwoProcessMeter::largest(const Path& path) const {
   const Bytes buffers = path.source == path.destination ? 4 : 2;
-  Bytes free = platform_.free_memory(path.source);
-  if (!between_machines()) free = std::min(free, platform_.free_memory(path.destination));
-  return std::min(largest_transfer, free / 2 / buffers);
+  return std::min(largest_transfer, free_memory(path) / 2 / buffers);
 }
 
 Limit TwoProcessMeter::limit(const Path& path, Operation operation) const {

@@ -65,6 +65,7 @@ class TwoProcessMeter : public Meter {
   Json command(const Json& body, Seconds seconds, const Release& release = {});
   void open(const Path& path);
   void make_room(const Path& path, Bytes capacity);
+  Bytes free_memory(const Path& path) const;
   [[noreturn]] void fail(const Error& problem, const std::string& doing);
   template <typename Work>
   auto attempt(const std::string& doing, Work work);
@@ -75,7 +76,7 @@ class TwoProcessMeter : public Meter {
   Connect connect_;
   LimitOf limit_;
   Seconds patience_;
-  Bytes most_cached_ = 512ull << 20;
+  Bytes most_cached_ = 2048ull << 20;
   std::uint64_t seed_ = 1;
   std::unique_ptr<Session> session_;
 };
