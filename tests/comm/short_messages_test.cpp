@@ -13,41 +13,54 @@
 namespace waywiser {
 namespace {
 
-TEST(Lane, MessagesOfAllLengthsComeInOrderRoundAndRound) {
+// All lengths, with the tag of the message before and with another one, while the reader is up to some messages behind.
+void send_through_lane(std::uint64_t same_tags, std::size_t stride, std::size_t longest) {
   const auto memory = std::make_unique<LaneMemory>();
   LaneWriter writer(memory.get());
   LaneReader reader(memory.get());
-  std::vector<std::byte> data(longest_short);
+  std::vector<std::byte> data(longest);
   std::size_t written = 0, read = 0;
-  const auto length = [](std::size_t i) { return 97 * i % (longest_short + 1); };
-  while (read < 3000) {
-    std::ranges::fill(data, static_cast<std::byte>(written | 1));  // never what an empty line begins with
-    if (writer.write(written, data.data(), length(written))) {
+  const auto length = [&](std::size_t i) { return stride * i % (longest + 1); };
+  while (read < 6000) {
+    std::ranges::fill(data, static_cast<std::byte>(written | 1));  // never what an empty unit begins with
+    const bool behind = written - read < written / 7 % 50;
+    if (behind && writer.write(written / same_tags, data.data(), length(written))) {
       ++written;
       continue;
     }
-    for (int taken = 0; taken < 3; ++taken, ++read) {
-      const LaneHead* head = reader.peek();
-      ASSERT_NE(head, nullptr);
-      ASSERT_EQ(head->tag, read);
-      ASSERT_EQ(head->bytes, length(read));
-      const auto* bytes = reinterpret_cast<const std::byte*>(head + 1);
-      ASSERT_TRUE(std::all_of(bytes, bytes + head->bytes, [&](std::byte one) { return one == std::byte(read | 1); }));
+    for (int taken = 0; taken < 3 && read < written; ++taken, ++read) {
+      const LaneMessage next = reader.peek();
+      ASSERT_TRUE(next);
+      ASSERT_EQ(next.tag, read / same_tags);
+      ASSERT_EQ(next.bytes, length(read));
+      ASSERT_TRUE(
+          std::all_of(next.data, next.data + next.bytes, [&](std::byte one) { return one == std::byte(read | 1); }));
       reader.pop();
     }
+    if (read == written) {
+      ASSERT_FALSE(reader.peek());
+      ASSERT_TRUE(writer.write(written / same_tags, data.data(), length(written)));
+      ++written;
+    }
   }
-  EXPECT_GT(written, read);
+}
+
+TEST(Lane, MessagesOfAllLengthsComeInOrderRoundAndRound) {
+  for (const std::uint64_t same_tags : {1, 2, 9})
+    for (const std::size_t longest : {std::size_t{0}, std::size_t{8}, std::size_t{140}, longest_short})
+      send_through_lane(same_tags, 97, longest);
+  send_through_lane(100000, 0, 8);
 }
 
 void take(LaneReader& reader) {
-  ASSERT_NE(reader.peek(), nullptr);
+  ASSERT_TRUE(reader.peek());
   reader.pop();
 }
 
 // The ring is turned back early while the reader keeps up: wherever it is then, the longest message has room.
 TEST(Lane, HasRoomForAnyMessageWhenAllAreRead) {
   const std::vector<std::byte> data(longest_short, std::byte{5});
-  for (std::size_t bytes = 0; bytes <= longest_short; bytes += line_bytes) {
+  for (std::size_t bytes = 0; bytes <= longest_short; bytes += 32) {
     const auto memory = std::make_unique<LaneMemory>();
     LaneWriter writer(memory.get());
     LaneReader reader(memory.get());
@@ -63,12 +76,28 @@ TEST(Lane, HasRoomForAnyMessageWhenAllAreRead) {
 TEST(Lane, IsEmptyUntilSomethingIsWritten) {
   const auto memory = std::make_unique<LaneMemory>();
   LaneReader reader(memory.get());
-  EXPECT_EQ(reader.peek(), nullptr);
+  EXPECT_FALSE(reader.peek());
   LaneWriter writer(memory.get());
   EXPECT_TRUE(writer.write(7, nullptr, 0));
-  ASSERT_NE(reader.peek(), nullptr);
-  reader.pop();
-  EXPECT_EQ(reader.peek(), nullptr);
+  take(reader);
+  EXPECT_FALSE(reader.peek());
+}
+
+// However full it gets, a reader that then takes all finds all.
+TEST(Lane, WhatIsFullIsReadToTheEnd) {
+  const std::vector<std::byte> data(longest_short, std::byte{5});
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{4}, std::size_t{12}, std::size_t{20}, std::size_t{1000}}) {
+    const auto memory = std::make_unique<LaneMemory>();
+    LaneWriter writer(memory.get());
+    LaneReader reader(memory.get());
+    for (int round = 0; round < 50; ++round) {
+      std::size_t written = 0;
+      while (writer.write(1, data.data(), bytes)) ++written;
+      ASSERT_GT((written + 1) * (16 + bytes + 32), lane_units * unit_bytes / 2);
+      for (std::size_t read = 0; read < written; ++read) take(reader);
+      ASSERT_FALSE(reader.peek());
+    }
+  }
 }
 
 // More than a lane holds, taken in another order than they were sent; long ones in between.

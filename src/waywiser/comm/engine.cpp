@@ -222,16 +222,6 @@ bool Engine::test_railed(Message& message) {
   return true;
 }
 
-bool Engine::receive_at_once(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message) {
-  if (!shorts_.reaches(peer, bytes)) return false;
-  message.receiving = true;
-  message.peer = peer;
-  message.tag = tag;
-  message.bytes = bytes;
-  message.into = static_cast<std::byte*>(data);
-  return shorts_.receive_at_once(message);
-}
-
 std::optional<std::string> Engine::wrong_length() const {
   if (const auto found = shorts_.too_short())
     return unlike(found->second, found->first->tag, found->first->bytes, source_of(found->first->tag));

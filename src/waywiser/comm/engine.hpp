@@ -53,7 +53,11 @@ class Engine {
   bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
     return shorts_.reaches(peer, bytes) && shorts_.send_at_once(peer, tag, data, bytes);
   }
-  bool receive_at_once(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message);
+  std::optional<ucp_tag_recv_info_t> receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* data,
+                                                     std::size_t bytes) {
+    if (!shorts_.reaches(peer, bytes)) return {};
+    return shorts_.receive_at_once(peer, tag, data, bytes);
+  }
   // Of an awaited message of known length: another one with its tag has come the other way, so its length is wrong.
   std::optional<std::string> wrong_length() const;
   // By UCX, whatever the length.

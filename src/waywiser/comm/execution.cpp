@@ -57,25 +57,38 @@ std::size_t Execution::arrival_bytes() const {
   return total;
 }
 
-// Receives first: what comes then finds its place.
+// Receives first: what comes then finds its place. But what is short is copied where it is sent, and who waits for it
+// should not wait for the receives as well.
 void Execution::start_round() {
   const auto& steps = schedule_->steps;
   const std::size_t first = next_;
   arrivals_.resize(std::max(arrivals_.size(), arrival_bytes()));
   while (next_ < steps.size() && steps[next_].round == steps[first].round) ++next_;
+  const std::span round(steps.data() + first, next_ - first);
   pending_.clear();
-  pending_.reserve(next_ - first);
-  std::byte* arrival = arrivals_.data();
-  for (std::size_t i = first; i < next_; ++i) {
-    if (!receives(steps[i])) continue;
-    start_receive(steps[i], arrival);
-    if (steps[i].kind == StepKind::receive_reduce) arrival += bytes(steps[i].destination);
-  }
-  for (std::size_t i = first; i < next_; ++i)
-    if (steps[i].kind == StepKind::send) start_send(steps[i]);
+  pending_.reserve(round.size());
+  const bool sends_first = std::ranges::all_of(
+      round, [this](const Step& step) { return step.kind != StepKind::send || bytes(step.source) <= longest_short; });
+  if (sends_first) start_sends(round);
+  start_receives(round);
+  if (!sends_first) start_sends(round);
   open_ = pending_.size();
-  for (std::size_t i = first; i < next_; ++i)
-    if (!receives(steps[i]) && steps[i].kind != StepKind::send) work_locally(steps[i]);
+  for (const Step& step : round)
+    if (!receives(step) && step.kind != StepKind::send) work_locally(step);
+}
+
+void Execution::start_sends(std::span<const Step> round) {
+  for (const Step& step : round)
+    if (step.kind == StepKind::send) start_send(step);
+}
+
+void Execution::start_receives(std::span<const Step> round) {
+  std::byte* arrival = arrivals_.data();
+  for (const Step& step : round) {
+    if (!receives(step)) continue;
+    start_receive(step, arrival);
+    if (step.kind == StepKind::receive_reduce) arrival += bytes(step.destination);
+  }
 }
 
 void Execution::start_receive(const Step& step, std::byte* arrival) {

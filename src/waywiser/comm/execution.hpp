@@ -31,6 +31,8 @@ class Execution : public Activity {
 
   void check_fit() const;
   void start_round();
+  void start_sends(std::span<const Step> round);
+  void start_receives(std::span<const Step> round);
   void start_receive(const Step& step, std::byte* arrival);
   void start_send(const Step& step);
   void work_locally(const Step& step);

@@ -102,14 +102,31 @@ Future Group::start_recv(Elements data, int from, int tag) {
   return start_recv_labelled(data, from, tag);
 }
 
+// True: all is done. False: nothing has happened.
+bool Group::send_at_once(const Call& call, ConstElements data, int label) {
+  const ucp_tag_t tag = members_->tag(rank(), static_cast<unsigned>(label), call);
+  return session_->engine().send_at_once(members_->peer(call.peer), tag, data.region.data, data.region.bytes);
+}
+
+bool Group::receive_at_once(const Call& call, Elements data, int label) {
+  Call theirs = call;
+  theirs.kind = CallKind::send;
+  const ucp_tag_t tag = members_->tag(call.peer, static_cast<unsigned>(label), theirs);
+  const auto came =
+      session_->engine().receive_at_once(members_->peer(call.peer), tag, data.region.data, data.region.bytes);
+  if (!came) return false;
+  if (const auto why = unlike(*came, tag, data.region.bytes, call.peer))
+    session_->fail(ErrorKind::invalid_input, text(call) + ": " + *why);
+  return true;
+}
+
 Future Group::start_send_labelled(ConstElements data, int to, int label) {
   check_peer(to, "send to");
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
   if (is_announced(data))
     return begun(std::make_shared<AnnouncedSend>(*session_, *members_, call, label, data), nullptr);
-  if (!through_host(data) &&
-      Transfer(*session_, call, rank(), data.region.bytes).send_at_once(*members_, to, label, data.region.data)) {
+  if (!through_host(data) && send_at_once(call, data, label)) {
     session_->end();
     return {};
   }
@@ -125,7 +142,7 @@ Future Group::start_recv_labelled(Elements data, int from, int label) {
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
   if (through_host(data)) return begun(std::make_shared<GpuReceive>(*session_, *members_, call, label, data), nullptr);
-  if (Transfer(*session_, call, from, data.region.bytes).receive_at_once(*members_, label, data.region.data)) {
+  if (receive_at_once(call, data, label)) {
     session_->end();
     return {};
   }

@@ -193,6 +193,8 @@ class Group {
   Call next_call(CallKind kind, ConstElements data, int peer, ReduceOp op = ReduceOp::sum, int root = -1);
   void send_labelled(ConstElements data, int to, int label);
   void recv_labelled(Elements data, int from, int label);
+  bool send_at_once(const Call& call, ConstElements data, int label);
+  bool receive_at_once(const Call& call, Elements data, int label);
   Future start_send_labelled(ConstElements data, int to, int label);
   Future start_recv_labelled(Elements data, int from, int label);
   // Makes a collective start() where it would run().

@@ -10,32 +10,53 @@
 
 namespace waywiser {
 
-// One direction between two ranks of a machine: a ring of lines in memory that both have mapped, with one writer and
-// one reader. A message stands in one piece of whole lines; the first word of a line is 0 unless one begins there. Two
-// lines are one of the cache: each that goes to the other core costs more than all that is done with it.
-inline constexpr std::size_t line_bytes = 32, lane_lines = 1024;
+// One direction between two ranks of a machine: a ring of units in memory that both have mapped, with one writer and
+// one reader. A message stands in one piece of whole units; the first word of a unit is 0 unless one begins there. Each
+// line of the cache that goes to the other core costs more than all that is done with it: so several short messages
+// share one, one with the tag of that before it does not say it again, and the reader writes zeros into a line when it
+// has done with all of it.
+inline constexpr std::size_t unit_bytes = 8, lane_units = 4096;
 // As many are used while the reader keeps up: those of both directions stay in the first cache.
-inline constexpr std::size_t near_lines = 192;
-inline constexpr std::size_t cache_line = 64;
+inline constexpr std::size_t near_units = 768;
+inline constexpr std::size_t cache_line = 64, units_of_line = cache_line / unit_bytes;
 inline constexpr std::size_t longest_short = 8192;
 
-struct alignas(line_bytes) Line {
-  std::array<std::byte, line_bytes> bytes;
+struct alignas(unit_bytes) LaneUnit {
+  std::array<std::uint32_t, unit_bytes / sizeof(std::uint32_t)> words;
 };
 
 struct LaneMemory {
-  alignas(cache_line) std::atomic<std::uint64_t> taken;  // lines that the reader is done with
-  alignas(cache_line) std::array<Line, lane_lines> lines;
+  alignas(cache_line) std::atomic<std::uint64_t> taken;  // units that the reader is done with
+  alignas(cache_line) std::array<LaneUnit, lane_units> units;
 };
 
-// What a message begins with; its bytes follow.
-struct LaneHead {
-  enum State : std::uint32_t { nothing, message, rest_unused };
-  std::uint32_t state;
-  std::uint32_t bytes;
-  std::uint64_t tag;
+// What is in the lane next.
+struct LaneMessage {
+  std::uint64_t tag = 0;
+  const std::byte* data = nullptr;  // nullptr: nothing is
+  std::size_t bytes = 0;
+  explicit operator bool() const noexcept { return data != nullptr; }
 };
-static_assert(sizeof(LaneHead) == 16 && std::atomic_ref<std::uint32_t>::is_always_lock_free);
+
+// The first word of a message, which is written last.
+struct LaneWord {
+  enum State : std::uint32_t { nothing, tagged, same_tag, rest_unused };
+  static constexpr std::uint32_t of(State state, std::size_t bytes) {
+    return static_cast<std::uint32_t>(bytes) << 2 | state;
+  }
+  static constexpr State state(std::uint32_t word) { return static_cast<State>(word & 3u); }
+  static constexpr std::size_t bytes(std::uint32_t word) { return word >> 2; }
+
+  // Where the tag and the data begin, from the word on. Those with a tag take whole wide steps, so that what follows of
+  // their kind is as well aligned.
+  static constexpr std::size_t tag_at = 8, data_after_tag = 16, data_after_word = 4, wide_step = 32;
+  static constexpr std::size_t longest_same_tag = 128;
+  static constexpr std::size_t units(State state, std::size_t bytes) {
+    if (state == same_tag) return (data_after_word + bytes + unit_bytes - 1) / unit_bytes;
+    return (data_after_tag + bytes + wide_step - 1) / wide_step * (wide_step / unit_bytes);
+  }
+};
+static_assert(std::atomic_ref<std::uint32_t>::is_always_lock_free);
 
 class LaneWriter {
  public:
@@ -44,45 +65,47 @@ class LaneWriter {
 
   // False: there is no room until the reader has taken more.
   bool write(std::uint64_t tag, const std::byte* data, std::size_t bytes) noexcept {
-    const std::size_t lines = (sizeof(LaneHead) + bytes + line_bytes - 1) / line_bytes;
-    const std::size_t to_end = lane_lines - written_ % lane_lines;
-    const std::size_t skipped = lines > to_end || may_turn_back(lines) ? to_end : 0;
-    if (!has_room(skipped + lines)) return false;
-    if (skipped != 0) publish(head(), LaneHead::rest_unused);
+    const bool known = tag == tag_ && bytes <= LaneWord::longest_same_tag;
+    const LaneWord::State state = known ? LaneWord::same_tag : LaneWord::tagged;
+    const std::size_t units = LaneWord::units(state, bytes);
+    const std::size_t to_end = lane_units - written_ % lane_units;
+    const std::size_t skipped = units > to_end || may_turn_back(units) ? to_end : 0;
+    if (!has_room(skipped + units)) return false;
+    if (skipped != 0) publish(LaneWord::of(LaneWord::rest_unused, 0));
     written_ += skipped;
-    LaneHead* begin = head();
-    begin->bytes = static_cast<std::uint32_t>(bytes);
-    begin->tag = tag;
-    if (bytes != 0) std::memcpy(begin + 1, data, bytes);
-    publish(begin, LaneHead::message);
-    written_ += lines;
-    __builtin_prefetch(&memory_->lines[(written_ + lines_ahead) % lane_lines], 1);  // to be this core's by then
+    auto* begin = reinterpret_cast<std::byte*>(&next());
+    if (!known) std::memcpy(begin + LaneWord::tag_at, &tag, sizeof tag);
+    if (bytes != 0) std::memcpy(begin + (known ? LaneWord::data_after_word : LaneWord::data_after_tag), data, bytes);
+    publish(LaneWord::of(state, bytes));
+    tag_ = tag;
+    written_ += units;
+    __builtin_prefetch(&memory_->units[(written_ + units_ahead) % lane_units], 1);  // to be this core's by then
     return true;
   }
 
  private:
-  static constexpr std::size_t lines_ahead = 8;
+  static constexpr std::size_t units_ahead = 32;
 
-  // Asked once a round: while the reader keeps up, the first lines are enough. What is left out counts as written.
-  bool may_turn_back(std::size_t lines) noexcept {
-    const bool is_far = written_ % lane_lines >= std::max(near_lines, lines);
+  // Asked once a round: while the reader keeps up, the first units are enough. What is left out counts as written.
+  bool may_turn_back(std::size_t units) noexcept {
+    const bool is_far = written_ % lane_units >= std::max(near_units, units + units_of_line);
     if (std::exchange(was_far_, is_far) || !is_far) return false;
     taken_ = memory_->taken.load(std::memory_order_acquire);
     was_far_ = taken_ != written_;
     return !was_far_;
   }
-  bool has_room(std::size_t lines) noexcept {
-    if (written_ + lines - taken_ <= lane_lines) return true;
+  // Not the line whose first part the reader may still have to clear.
+  bool has_room(std::size_t units) noexcept {
+    if (written_ + units - taken_ <= lane_units - units_of_line) return true;
     taken_ = memory_->taken.load(std::memory_order_acquire);
-    return written_ + lines - taken_ <= lane_lines;
+    return written_ + units - taken_ <= lane_units - units_of_line;
   }
-  LaneHead* head() noexcept { return reinterpret_cast<LaneHead*>(&memory_->lines[written_ % lane_lines]); }
-  static void publish(LaneHead* head, LaneHead::State state) noexcept {
-    std::atomic_ref(head->state).store(state, std::memory_order_release);
-  }
+  LaneUnit& next() noexcept { return memory_->units[written_ % lane_units]; }
+  void publish(std::uint32_t word) noexcept { std::atomic_ref(next().words[0]).store(word, std::memory_order_release); }
 
   LaneMemory* memory_;
   std::uint64_t written_ = 0, taken_ = 0;
+  std::uint64_t tag_ = 0;  // of the last message
   bool was_far_ = false;
 };
 
@@ -91,28 +114,46 @@ class LaneReader {
   explicit LaneReader(LaneMemory* memory = nullptr) : memory_(memory) {}
   explicit operator bool() const noexcept { return memory_ != nullptr; }
 
-  // The next message, until pop(); nullptr when there is none.
-  const LaneHead* peek() noexcept {
-    LaneHead* begin = head();
-    const std::uint32_t state = std::atomic_ref(begin->state).load(std::memory_order_acquire);
-    if (state == LaneHead::nothing) return nullptr;
-    if (state == LaneHead::message) return begin;
-    begin->state = LaneHead::nothing;  // in the lines up to the end nothing stands
-    read_ += lane_lines - read_ % lane_lines;
-    memory_->taken.store(read_, std::memory_order_release);
-    return peek();
+  // The next message, until pop().
+  LaneMessage peek() noexcept {
+    LaneUnit& unit = next();
+    const std::uint32_t word = std::atomic_ref(unit.words[0]).load(std::memory_order_acquire);
+    if (word == 0) return {};
+    const auto* begin = reinterpret_cast<const std::byte*>(&unit);
+    switch (LaneWord::state(word)) {
+      case LaneWord::same_tag: return {tag_, begin + LaneWord::data_after_word, LaneWord::bytes(word)};
+      case LaneWord::rest_unused:
+        unit.words[0] = 0;  // in the units up to the end nothing stands
+        clear(read_);
+        read_ += lane_units - read_ % lane_units;
+        cleared_ = read_;
+        memory_->taken.store(read_, std::memory_order_release);
+        return peek();
+      default:
+        std::memcpy(&tag_, begin + LaneWord::tag_at, sizeof tag_);
+        return {tag_, begin + LaneWord::data_after_tag, LaneWord::bytes(word)};
+    }
   }
   void pop() noexcept {
-    const std::size_t lines = (sizeof(LaneHead) + head()->bytes + line_bytes - 1) / line_bytes;
-    for (std::size_t i = 0; i < lines; ++i, ++read_) head()->state = LaneHead::nothing;
+    const std::uint32_t word = next().words[0];
+    read_ += LaneWord::units(LaneWord::state(word), LaneWord::bytes(word));
+    clear(read_ - read_ % units_of_line);
     memory_->taken.store(read_, std::memory_order_release);
   }
 
  private:
-  LaneHead* head() noexcept { return reinterpret_cast<LaneHead*>(&memory_->lines[read_ % lane_lines]); }
+  // In one piece: up to the end of the ring at most.
+  void clear(std::uint64_t end) noexcept {
+    if (end <= cleared_) return;
+    LaneUnit* begin = &memory_->units[cleared_ % lane_units];
+    std::memset(begin, 0, (end - cleared_) * unit_bytes);
+    cleared_ = end;
+  }
+
+  LaneUnit& next() noexcept { return memory_->units[read_ % lane_units]; }
 
   LaneMemory* memory_;
-  std::uint64_t read_ = 0;
+  std::uint64_t read_ = 0, cleared_ = 0, tag_ = 0;
 };
 
 }  // namespace waywiser

@@ -12,10 +12,9 @@ namespace {
 // Turns after which also what nobody awaits is taken, so that its sender has room.
 constexpr unsigned turns_of_unawaited = 64;
 
-std::size_t checked_length(const LaneHead& head) {
-  if (head.bytes > longest_short)
-    throw Error(ErrorKind::io, "a mailbox holds a message of " + std::to_string(head.bytes) + " bytes");
-  return head.bytes;
+void check_length(const LaneMessage& message) {
+  if (message.bytes > longest_short)
+    throw Error(ErrorKind::io, "a mailbox holds a message of " + std::to_string(message.bytes) + " bytes");
 }
 
 }  // namespace
@@ -53,25 +52,33 @@ void ShortMessages::send(Message& message) {
   routes_[message.peer].sends.append(message);
 }
 
-bool ShortMessages::receive_at_once(Message& message) {
-  Route& route = routes_[message.peer];
-  const auto fits = [&](ucp_tag_t tag) { return ((tag ^ message.tag) & mask_) == 0; };
+// A longer message than was asked for says how long it is: whoever asked compares.
+std::optional<ucp_tag_recv_info_t> ShortMessages::receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
+                                                                  std::size_t bytes) {
+  Route& route = routes_[peer];
+  const auto fits = [&](ucp_tag_t other) { return ((other ^ tag) & mask_) == 0; };
   if (!route.early.empty()) {
     const auto found = std::ranges::find_if(route.early, fits, &Early::tag);
-    if (found == route.early.end()) return false;
-    complete(message, found->tag, found->data.data(), found->data.size());
+    if (found == route.early.end()) return {};
+    const ucp_tag_recv_info_t info{found->tag, found->data.size()};
+    if (info.length != 0) std::memcpy(into, found->data.data(), std::min(info.length, bytes));
     route.early.erase(found);
-    return true;
+    return info;
   }
-  const LaneHead* head = route.receives.first == nullptr ? route.reader.peek() : nullptr;
-  if (head == nullptr || !fits(head->tag)) return false;
-  complete(message, head->tag, reinterpret_cast<const std::byte*>(head + 1), checked_length(*head));
+  const LaneMessage next = route.receives.first == nullptr ? route.reader.peek() : LaneMessage();
+  if (!next || !fits(next.tag)) return {};
+  check_length(next);
+  if (next.bytes != 0) std::memcpy(into, next.data, std::min(next.bytes, bytes));
   route.reader.pop();
-  return true;
+  return ucp_tag_recv_info_t{next.tag, next.bytes};
 }
 
 void ShortMessages::receive(Message& message) {
-  if (receive_at_once(message)) return;
+  if (const auto info = receive_at_once(message.peer, message.tag, message.into, message.bytes)) {
+    message.info = *info;
+    message.waiting = false;
+    return;
+  }
   Route& route = routes_[message.peer];
   message.waiting = true;
   ++awaited_;
@@ -79,32 +86,29 @@ void ShortMessages::receive(Message& message) {
   poll(route);
 }
 
-// A longer message than was asked for says how long it is: whoever asked compares.
-void ShortMessages::complete(Message& message, ucp_tag_t tag, const std::byte* data, std::size_t bytes) noexcept {
-  if (bytes != 0) std::memcpy(message.into, data, std::min(bytes, message.bytes));
-  message.info.sender_tag = tag;
-  message.info.length = bytes;
+void ShortMessages::complete(Message& message, const LaneMessage& came) noexcept {
+  if (came.bytes != 0) std::memcpy(message.into, came.data, std::min(came.bytes, message.bytes));
+  message.info = {came.tag, came.bytes};
   message.waiting = false;
 }
 
-void ShortMessages::deliver(Route& route, const LaneHead& head) {
-  const auto* data = reinterpret_cast<const std::byte*>(&head + 1);
-  const std::size_t bytes = checked_length(head);
+void ShortMessages::deliver(Route& route, const LaneMessage& next) {
+  check_length(next);
   Message* one = route.receives.first;
-  while (one != nullptr && ((one->tag ^ head.tag) & mask_) != 0) one = one->next;
+  while (one != nullptr && ((one->tag ^ next.tag) & mask_) != 0) one = one->next;
   if (one == nullptr) {
-    route.early.push_back({head.tag, {data, data + bytes}});
+    route.early.push_back({next.tag, {next.data, next.data + next.bytes}});
     return;
   }
   route.receives.remove(*one);
   --awaited_;
-  complete(*one, head.tag, data, bytes);
+  complete(*one, next);
 }
 
 bool ShortMessages::poll(Route& route) {
   bool moved = false;
-  while (const LaneHead* head = route.reader.peek()) {
-    deliver(route, *head);
+  while (const LaneMessage next = route.reader.peek()) {
+    deliver(route, next);
     route.reader.pop();
     moved = true;
   }

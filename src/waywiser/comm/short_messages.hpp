@@ -32,7 +32,8 @@ class ShortMessages {
     Route& route = routes_[peer];
     return route.sends.first == nullptr && route.writer.write(tag, static_cast<const std::byte*>(data), bytes);
   }
-  bool receive_at_once(Message& message);
+  std::optional<ucp_tag_recv_info_t> receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
+                                                     std::size_t bytes);
   void cancel(Message& message) noexcept;
   // What has come finds its place, what could not be sent is tried again. False: nothing moved.
   bool progress();
@@ -65,8 +66,8 @@ class ShortMessages {
 
   bool poll(Route& route);
   bool send_again(Route& route);
-  void deliver(Route& route, const LaneHead& head);
-  void complete(Message& message, ucp_tag_t tag, const std::byte* data, std::size_t bytes) noexcept;
+  void deliver(Route& route, const LaneMessage& next);
+  static void complete(Message& message, const LaneMessage& came) noexcept;
 
   LaneMailbox mailbox_;
   std::vector<Route> routes_;  // by rank

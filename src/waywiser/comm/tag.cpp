@@ -17,14 +17,12 @@ std::string described(ucp_tag_t tag) {
 
 }  // namespace
 
-std::optional<std::string> unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source) {
+std::string why_unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source) {
   const std::string who = "rank " + std::to_string(source);
   if (is_head(info.sender_tag))
     return who + " sent a longer message, by rails, where " + std::to_string(bytes) + " bytes were expected";
   if (info.sender_tag != expected) return who + " is in " + described(info.sender_tag);
-  if (info.length != bytes)
-    return who + " sent " + std::to_string(info.length) + " bytes where " + std::to_string(bytes) + " were expected";
-  return {};
+  return who + " sent " + std::to_string(info.length) + " bytes where " + std::to_string(bytes) + " were expected";
 }
 
 }  // namespace waywiser

@@ -32,6 +32,11 @@ constexpr bool is_head(ucp_tag_t tag) { return (tag & ucp_tag_t{0x1f} << 15) == 
 constexpr int source_of(ucp_tag_t tag) { return static_cast<int>(tag >> 36 & 0x7fff); }
 
 // What is wrong with a message that came for a receive of `bytes` with the tag `expected`; `source` is its rank.
-std::optional<std::string> unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source);
+std::string why_unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source);
+inline std::optional<std::string> unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes,
+                                         int source) {
+  if (info.sender_tag == expected && info.length == bytes) return {};
+  return why_unlike(info, expected, bytes, source);
+}
 
 }  // namespace waywiser

@@ -17,15 +17,6 @@ class Transfer : public Activity {
     session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,
                                  bytes_, message_, awaited);
   }
-  // True: all is done. False: nothing has happened.
-  bool send_at_once(const Members& members, int to, int tag, const std::byte* data) {
-    return session_.engine().send_at_once(members.peer(to),
-                                          members.tag(members.rank, static_cast<unsigned>(tag), call_), data, bytes_);
-  }
-  bool receive_at_once(const Members& members, int tag, std::byte* data) {
-    expected_ = members.tag(source_, static_cast<unsigned>(tag), as_send());
-    return session_.engine().receive_at_once(members.peer(source_), expected_, data, bytes_, message_) && advance();
-  }
   // What was announced goes `into` that place, anything else to `data`.
   void receive(const Members& members, int tag, std::byte* data, Elements into) {
     into_ = into;
