@@ -66,6 +66,8 @@ std::string difference(int rank, const Call& call, int other_rank, const Call& o
 class CurrentCall {
  public:
   void set(const Call& call) noexcept;
+  // To none: what the other words say means nothing then.
+  void clear() noexcept { words_[0].store(0, std::memory_order_relaxed); }
   // A consistent copy.
   Call get() const noexcept;
 

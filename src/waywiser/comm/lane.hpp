@@ -21,6 +21,26 @@ inline constexpr std::size_t near_units = 768;
 inline constexpr std::size_t cache_line = 64, units_of_line = cache_line / unit_bytes;
 inline constexpr std::size_t longest_short = 8192;
 
+// memcpy, which for a few bytes is not worth a call.
+inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  const auto two = [&]<typename Word>(Word first) {
+    Word last;
+    std::memcpy(&first, from, sizeof first);
+    std::memcpy(&last, from + bytes - sizeof last, sizeof last);
+    std::memcpy(to, &first, sizeof first);
+    std::memcpy(to + bytes - sizeof last, &last, sizeof last);
+  };
+  if (bytes > 16) {
+    std::memcpy(to, from, bytes);
+  } else if (bytes >= 8) {
+    two(std::uint64_t{});
+  } else if (bytes >= 4) {
+    two(std::uint32_t{});
+  } else {
+    for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
+  }
+}
+
 struct alignas(unit_bytes) LaneUnit {
   std::array<std::uint32_t, unit_bytes / sizeof(std::uint32_t)> words;
 };
@@ -47,13 +67,17 @@ struct LaneWord {
   static constexpr State state(std::uint32_t word) { return static_cast<State>(word & 3u); }
   static constexpr std::size_t bytes(std::uint32_t word) { return word >> 2; }
 
-  // Where the tag and the data begin, from the word on. Those with a tag take whole wide steps, so that what follows of
-  // their kind is as well aligned.
-  static constexpr std::size_t tag_at = 8, data_after_tag = 16, data_after_word = 4, wide_step = 32;
+  // Where the tag and the data begin, from the word on.
+  static constexpr std::size_t tag_at = 8, data_after_tag = 16, data_after_word = 4;
   static constexpr std::size_t longest_same_tag = 128;
+  // What a message takes is a multiple of its step, so that those that follow one another lie alike: with a tag as well
+  // aligned as the first one, and longer ones in lines of their own.
+  static constexpr std::size_t wide_step = 32, least_of_whole_lines = 48;
   static constexpr std::size_t units(State state, std::size_t bytes) {
-    if (state == same_tag) return (data_after_word + bytes + unit_bytes - 1) / unit_bytes;
-    return (data_after_tag + bytes + wide_step - 1) / wide_step * (wide_step / unit_bytes);
+    const bool tagged_too = state != same_tag;
+    const std::size_t step = tagged_too ? wide_step : bytes < least_of_whole_lines ? unit_bytes : cache_line;
+    const std::size_t size = (tagged_too ? data_after_tag : data_after_word) + bytes;
+    return (size + step - 1) / step * (step / unit_bytes);
   }
 };
 static_assert(std::atomic_ref<std::uint32_t>::is_always_lock_free);
@@ -75,7 +99,7 @@ class LaneWriter {
     written_ += skipped;
     auto* begin = reinterpret_cast<std::byte*>(&next());
     if (!known) std::memcpy(begin + LaneWord::tag_at, &tag, sizeof tag);
-    if (bytes != 0) std::memcpy(begin + (known ? LaneWord::data_after_word : LaneWord::data_after_tag), data, bytes);
+    copy_short(begin + (known ? LaneWord::data_after_word : LaneWord::data_after_tag), data, bytes);
     publish(LaneWord::of(state, bytes));
     tag_ = tag;
     written_ += units;
@@ -146,7 +170,10 @@ class LaneReader {
   void clear(std::uint64_t end) noexcept {
     if (end <= cleared_) return;
     LaneUnit* begin = &memory_->units[cleared_ % lane_units];
-    std::memset(begin, 0, (end - cleared_) * unit_bytes);
+    if (end - cleared_ == units_of_line)
+      std::memset(begin, 0, cache_line);
+    else
+      std::memset(begin, 0, (end - cleared_) * unit_bytes);
     cleared_ = end;
   }
 

@@ -69,7 +69,7 @@ class Session {
     current_.set(call);
   }
   void end() {
-    current_.set({});
+    current_.clear();
     waiting_since_.store(0, std::memory_order_relaxed);
   }
   Call current() const noexcept { return current_.get(); }

@@ -68,7 +68,7 @@ std::optional<ucp_tag_recv_info_t> ShortMessages::receive_at_once(std::uint32_t 
   const LaneMessage next = route.receives.first == nullptr ? route.reader.peek() : LaneMessage();
   if (!next || !fits(next.tag)) return {};
   check_length(next);
-  if (next.bytes != 0) std::memcpy(into, next.data, std::min(next.bytes, bytes));
+  copy_short(into, next.data, std::min(next.bytes, bytes));
   route.reader.pop();
   return ucp_tag_recv_info_t{next.tag, next.bytes};
 }
@@ -87,7 +87,7 @@ void ShortMessages::receive(Message& message) {
 }
 
 void ShortMessages::complete(Message& message, const LaneMessage& came) noexcept {
-  if (came.bytes != 0) std::memcpy(message.into, came.data, std::min(came.bytes, message.bytes));
+  copy_short(message.into, came.data, std::min(came.bytes, message.bytes));
   message.info = {came.tag, came.bytes};
   message.waiting = false;
 }
