@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rdma_testbed.guest import Command, Guest
@@ -18,6 +20,7 @@ SYSTEM_UCX = "/usr/lib/x86_64-linux-gnu/libucp.so.0"
 PORTS = itertools.count(23500)  # one that was used shortly before may be taken still
 TIMEOUT = 6
 LARGEST_PACKET = 4096  # without headers
+TCP = "network-tcp"
 VERBS_ONLY = {"WAYWISER_LIBUCP": SYSTEM_UCX, "UCX_IB_GID_INDEX": "0"}
 FEW = "MemoryWindow.PutsHaveArrivedAfterAFlush:MemoryWindow.ASignalThatNeverComes:Group.MessagesOfOneTag*"
 
@@ -120,6 +123,40 @@ def test_no_connection(link: TwoGuests) -> None:
     ranks = start_ranks(link, "rc")
     link.drop_rdma()
     tell(ranks, f"messages {TIMEOUT}", "error")
+    check_errors(ranks, time.monotonic())
+
+
+def plan_by_size(short: str, long: str) -> dict[str, Any]:
+    """Transports up to 128 KiB and from there on."""
+    rows = []
+    for sizes, transports in (((0, (1 << 17) - 1), short), ((1 << 17, 1 << 60), long)):
+        device = "eth0/eth0" if transports == TCP else f"{DEVICE}:1/{DEVICE}:1"
+        ends = {"source": "host0", "destination": "other:host0", "processes": 2}
+        path = {"mechanism": "ucx", **ends, "parameters": {"transports": transports, "device": device}}
+        row = {"pairs": [["host0", "other:host0"]], "processes": 2, "operation": "latency", "path": path}
+        row |= {"from_bytes": sizes[0], "to_bytes": sizes[1], "expected": [], "runner_up": None, "why": "made up"}
+        rows.append(row)
+    about = {"fingerprint": "a", "machine": "a", "backend": "host", "simulated": False, "other": "b"}
+    return {"schema": "waywiser.plan", "version": 1, **about, "rows": rows, "collectives": []}
+
+
+@pytest.mark.parametrize(("short", "long"), [(TCP, "rc"), (TCP, "ud"), ("rc", TCP)])
+def test_long_messages_take_the_road_of_the_plan(link: TwoGuests, short: str, long: str, tmp_path: Path) -> None:
+    """Until the cable is pulled in one of them. By itself UCX takes RDMA for long ones in all three."""
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(plan_by_size(short, long)))
+    ranks = start_programs(link, "rank.py", WAYWISER_PLAN=str(plan))
+    for rank in ranks:
+        rank.wait_for_line("joined")
+    if long == TCP:
+        before = packets_and_bytes(link)
+        sent = int(tell(ranks, "calls 4000000", "intact")[0].split()[1])
+        packets, all_bytes = (after - earlier for after, earlier in zip(packets_and_bytes(link), before, strict=True))
+        assert packets < sent / LARGEST_PACKET / 2 < all_bytes / LARGEST_PACKET
+    else:
+        check_calls(link, ranks, 4_000_000)
+    tell(ranks, f"messages {TIMEOUT}", "under way")
+    link.pull_cable()
     check_errors(ranks, time.monotonic())
 
 
