@@ -137,6 +137,9 @@ TEST(Fault, UnlikeMessagesAreNamed) {
       {12, 10, false, "recv #1 of 10 float32 from rank 0: rank 0 sent 48 bytes where 40 were expected"},
       {300000, 10, false, "rank 0 sent 1200000 bytes where 40 were expected"},
       {10, 300000, false, "rank 0 sent 40 bytes where 1200000 were expected"},
+      {300000, 310000, false, "rank 0 sent 1200000 bytes where 1240000 were expected"},
+      {5000, 10000, false, "rank 0 sent 20000 bytes where 40000 were expected"},
+      {10000, 5000, false, "rank 0 sent 40000 bytes where 20000 were expected"},
       {10, 10, true, "recv #1 of 10 int32 from rank 0: rank 0 is in send of float32"},
   };
   for (const Case& each : cases) {

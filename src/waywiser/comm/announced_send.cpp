@@ -14,7 +14,7 @@ AnnouncedSend::AnnouncedSend(Session& session, const Members& members, const Cal
   const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
   session.engine().receive(rest_tag(false, static_cast<int>(peer_), number_), matched_bits, &reply_, sizeof reply_,
                            replied_);
-  session.engine().send(peer_, announcement_tag(tag, number_), nullptr, 0, announced_);
+  session.engine().announce(peer_, announcement_tag(tag, number_), announced_);
 }
 
 bool AnnouncedSend::advance() {

@@ -27,6 +27,12 @@ constexpr ucp_tag_t rest_tag(bool of_sender, int from, unsigned number) {
   return make_tag(announcements_group, of_sender, from, number, {});
 }
 
+// Of a message that was to be copied by both ranks (shared_copy.hpp) and comes by UCX.
+constexpr ucp_tag_t left_to_ucx_tag(int from, std::uint32_t number) {
+  constexpr unsigned rest = largest_label + 1 - announcement_numbers;
+  return make_tag(announcements_group, true, from, announcement_numbers + number % rest, {});
+}
+
 enum class Way : std::uint32_t { direct, pieces };
 
 inline constexpr std::uint32_t no_network_way = ~std::uint32_t{0};

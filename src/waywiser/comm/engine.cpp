@@ -5,6 +5,7 @@
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/announcement.hpp"
 #include "waywiser/comm/tag.hpp"
 
 namespace waywiser {
@@ -49,6 +50,13 @@ bool user_says_what_ucx_uses() {
   return false;
 }
 
+void set_mailed(Message& message, std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) {
+  message.receiving = false;
+  message.peer = peer;
+  message.tag = tag;
+  message.bytes = bytes;
+}
+
 std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
 
 }  // namespace
@@ -58,7 +66,7 @@ Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings, NetworkW
       context_(ranks, settings),
       ways_(std::move(ways)),
       longest_copied_(longest_copied()),
-      shorts_(ranks, matched_bits) {
+      mailboxes_(ranks, matched_bits, longest_copied_) {
   ucp_worker_params_t parameters{};
   parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -84,7 +92,8 @@ bool Engine::may_be_destroyed() const {
 void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
   for (const Introduction& other : ranks)
     peers_.push_back({this, other.rank, other.machine_id == ranks[me].machine_id, other.address});
-  peers_have_mailboxes_ = shorts_.introduce(ranks, me);
+  me_ = me;
+  peers_have_mailboxes_ = mailboxes_.introduce(ranks, me);
   if (rails_) rails_->introduce(ranks, me);
 }
 
@@ -149,9 +158,28 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
   if (message.request != nullptr) ++with_ucx_;
 }
 
+void Engine::announce(std::uint32_t peer, ucp_tag_t tag, Message& message) {
+  if (!mailboxes_.reaches(peer)) return send(peer, tag, nullptr, 0, message);
+  set_mailed(message, peer, tag, 0);
+  mailboxes_.send(message);
+}
+
+// What the two ranks cannot copy, or had better not.
+void Engine::take_over() {
+  while (Message* message = mailboxes_.next_left_to_ucx()) {
+    message->waiting = false;
+    if (message->receiving)
+      receive(left_to_ucx_tag(static_cast<int>(message->peer), message->number), matched_bits, message->into,
+              message->bytes, *message);
+    else
+      send(message->peer, left_to_ucx_tag(static_cast<int>(me_), message->number), message->from, message->bytes,
+           *message, message->twice ? Awaited::by_all : Awaited::later);
+  }
+}
+
 void Engine::send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
                         Awaited awaited) {
-  if (!shorts_.reaches(peer, bytes)) {
+  if (!mailboxes_.takes(peer, tag, bytes)) {
     const auto way = way_of_long(peer, bytes, true);
     if (!way) return send(peer, tag, data, bytes, message, awaited);
     send_by(*way, peer, tag, {static_cast<const std::byte*>(data), bytes, host(0)}, message);
@@ -159,31 +187,29 @@ void Engine::send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std
     message.railed->head = {tag, bytes};
     return send(peer, head_tag(tag), message.railed->head.data(), sizeof message.railed->head, message);
   }
-  message.receiving = false;
-  message.peer = peer;
-  message.tag = tag;
+  set_mailed(message, peer, tag, bytes);
   message.from = static_cast<const std::byte*>(data);
-  message.bytes = bytes;
-  shorts_.send(message);
+  mailboxes_.send(message);
+  if (mailboxes_.leaves_any_to_ucx()) take_over();
 }
 
 void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message) {
   message.peer = peer;
   message.tag = tag;
   message.bytes = bytes;
-  if (!shorts_.reaches(peer, bytes)) {
+  if (!mailboxes_.takes(peer, tag, bytes)) {
     if (const auto way = way_of_long(peer, bytes, false)) {
       receive_by(*way, peer, tag, {static_cast<std::byte*>(data), bytes, host(0)}, message);
       message.railed->headed = true;
       return receive(tag, matched_bits, message.railed->head.data(), sizeof message.railed->head, message);
     }
     receive(tag, matched_bits, data, bytes, message);
-    if (shorts_.reaches(peer, 0) && message.request != nullptr) shorts_.list(message);
+    if (mailboxes_.reaches(peer) && message.request != nullptr) mailboxes_.list(message);
     return;
   }
   message.receiving = true;
   message.into = static_cast<std::byte*>(data);
-  shorts_.receive(message);
+  mailboxes_.receive(message);
 }
 
 std::optional<std::size_t> Engine::way_of_long(std::uint32_t peer, std::size_t bytes, bool sends) {
@@ -223,9 +249,9 @@ bool Engine::test_railed(Message& message) {
 }
 
 std::optional<std::string> Engine::wrong_length() const {
-  if (const auto found = shorts_.too_short())
+  if (const auto found = mailboxes_.unlike_listed())
     return unlike(found->second, found->first->tag, found->first->bytes, source_of(found->first->tag));
-  for (const Message* one : shorts_.awaited()) {
+  for (const Message* one : mailboxes_.awaited()) {
     ucp_tag_recv_info_t info{};
     if (functions_.tag_probe_nb(worker_, one->tag, matched_bits, 0, &info) != nullptr)
       return unlike(info, one->tag, one->bytes, source_of(one->tag));
@@ -251,7 +277,8 @@ bool Engine::test_request(Message& message) {
   if (status == UCS_INPROGRESS) return false;
   functions_.request_free(std::exchange(message.request, nullptr));
   --with_ucx_;
-  if (message.listed) shorts_.unlist(message);
+  if (message.listed) mailboxes_.unlist(message);
+  if (message.came_with != 0) message.info.sender_tag = message.came_with;
   // What came says how long it is: whoever asked compares.
   if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED)
     check(status, message.receiving ? "receive" : "send to " + rank_text(message.peer));
@@ -259,11 +286,11 @@ bool Engine::test_request(Message& message) {
 }
 
 void Engine::cancel(Message& message) noexcept {
-  shorts_.cancel(message);
+  mailboxes_.cancel(message);
   if (message.railed) rails_->cancel(message);
   if (message.request == nullptr) return;
   --with_ucx_;
-  if (message.listed) shorts_.unlist(message);
+  if (message.listed) mailboxes_.unlist(message);
   functions_.request_cancel(worker_, message.request);
   functions_.request_free(std::exchange(message.request, nullptr));
 }

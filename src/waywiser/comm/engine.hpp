@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "waywiser/comm/introduction.hpp"
+#include "waywiser/comm/mailbox_messages.hpp"
 #include "waywiser/comm/network_rails.hpp"
-#include "waywiser/comm/short_messages.hpp"
 
 namespace waywiser {
 
@@ -31,7 +31,7 @@ class Engine {
   // Who the others are; `me` among them.
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
 
-  std::string mailbox() const { return shorts_.offer(); }
+  std::string mailbox() const { return mailboxes_.offer(); }
 
   // UCX gets fewer turns while it has nothing to do for a message.
   void progress() {
@@ -40,23 +40,26 @@ class Engine {
       functions_.worker_progress(worker_);
       return;
     }
-    const bool moved = shorts_.progress();
-    const bool can_wait = with_ucx_ == 0 && shorts_.awaits_any();
+    const bool moved = mailboxes_.progress();
+    if (mailboxes_.leaves_any_to_ucx()) take_over();
+    const bool can_wait = with_ucx_ == 0 && mailboxes_.awaits_any();
     if (can_wait && (moved || ++turns_without_ucx_ % turns_of_ucx != 0)) return;
     functions_.worker_progress(worker_);
   }
-  // A message whose length its receiver knows: short ones take the mailbox where there is one.
+  // A message whose length its receiver knows: within a machine by the mailbox where there is one.
   void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
                   Awaited awaited = Awaited::later);
   void receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message);
+  // An empty message in place of a longer one.
+  void announce(std::uint32_t peer, ucp_tag_t tag, Message& message);
   // The same without anything to wait for; false where that is not possible at once: nothing has happened then.
   bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
-    return shorts_.reaches(peer, bytes) && shorts_.send_at_once(peer, tag, data, bytes);
+    return bytes <= longest_short && mailboxes_.reaches(peer) && mailboxes_.send_at_once(peer, tag, data, bytes);
   }
   std::optional<ucp_tag_recv_info_t> receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* data,
                                                      std::size_t bytes) {
-    if (!shorts_.reaches(peer, bytes)) return {};
-    return shorts_.receive_at_once(peer, tag, data, bytes);
+    if (bytes > longest_short || !mailboxes_.reaches(peer)) return {};
+    return mailboxes_.receive_at_once(peer, tag, data, bytes);
   }
   // Of an awaited message of known length: another one with its tag has come the other way, so its length is wrong.
   std::optional<std::string> wrong_length() const;
@@ -100,6 +103,7 @@ class Engine {
   };
 
   bool may_be_destroyed() const;
+  void take_over();
   bool goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited awaited) const;
   bool test_request(Message& message);
   std::optional<std::size_t> way_of_long(std::uint32_t peer, std::size_t bytes, bool sends);
@@ -114,11 +118,12 @@ class Engine {
   NetworkWays ways_;
   std::unique_ptr<NetworkRails> rails_;  // nullptr: the plan has no ways
   std::vector<Peer> peers_;
+  std::uint32_t me_ = 0;
   const Peer* broken_ = nullptr;
   bool unclosed_ = false;
   Bytes longest_copied_;
   static constexpr unsigned turns_of_ucx = 16;
-  ShortMessages shorts_;
+  MailboxMessages mailboxes_;
   bool peers_have_mailboxes_ = false;
   unsigned turns_without_ucx_ = 0;
   std::size_t with_ucx_ = 0;  // messages

@@ -21,7 +21,7 @@ void Execution::begin(const std::shared_ptr<const Members>& members, const Call&
   input_ = input.region;
   output_ = output.region;
   check_fit();
-  scratch_.resize(std::max(scratch_.size(), schedule_->scratch_count * bytes_of(call.type)));
+  scratch_.grow_to(schedule_->scratch_count * bytes_of(call.type));
   pending_.clear();
   open_ = next_ = received_ = 0;
   running_ = true;
@@ -62,7 +62,7 @@ std::size_t Execution::arrival_bytes() const {
 void Execution::start_round() {
   const auto& steps = schedule_->steps;
   const std::size_t first = next_;
-  arrivals_.resize(std::max(arrivals_.size(), arrival_bytes()));
+  arrivals_.grow_to(arrival_bytes());
   while (next_ < steps.size() && steps[next_].round == steps[first].round) ++next_;
   const std::span round(steps.data() + first, next_ - first);
   pending_.clear();

@@ -1,11 +1,36 @@
 #pragma once
 
+#include <memory>
+#include <new>
+#include <vector>
+
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/members.hpp"
 #include "waywiser/comm/schedule.hpp"
 #include "waywiser/comm/session.hpp"
 
 namespace waywiser {
+
+// Grows without keeping what is in it, and begins with a page: what begins with a line of the cache is copied and
+// added sooner.
+class ScratchMemory {
+ public:
+  void grow_to(std::size_t bytes) {
+    if (bytes <= bytes_) return;
+    data_.reset(static_cast<std::byte*>(::operator new(bytes, alignment)));
+    bytes_ = bytes;
+  }
+  std::byte* data() noexcept { return data_.get(); }
+  const std::byte* data() const noexcept { return data_.get(); }
+
+ private:
+  static constexpr std::align_val_t alignment{4096};
+  struct Free {
+    void operator()(std::byte* data) const { ::operator delete(data, alignment); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t bytes_ = 0;
+};
 
 // Runs one rank's schedule on host memory. Can be used again after it has completed: its buffers are kept.
 class Execution : public Activity {
@@ -50,7 +75,7 @@ class Execution : public Activity {
   std::shared_ptr<const Schedule> schedule_;
   ConstRegion input_;
   Region output_;
-  std::vector<std::byte> scratch_, arrivals_;
+  ScratchMemory scratch_, arrivals_;
   std::vector<Pending> pending_;  // of this round
   std::size_t open_ = 0;          // how many of them are not complete
   std::size_t next_ = 0;          // first step of the next round

@@ -30,8 +30,16 @@ std::string realm_of(const std::string& offer) { return offer.substr(offer.find(
 
 }  // namespace
 
+MailboxUse mailbox_use() {
+  const std::string text = environment("WAYWISER_MAILBOX").value_or("");
+  if (text.empty()) return MailboxUse::all;
+  if (text == "short") return MailboxUse::only_short;
+  if (text == "off") return MailboxUse::none;
+  throw Error(ErrorKind::invalid_input, "WAYWISER_MAILBOX='" + text.substr(0, 40) + "' must be off, short or empty");
+}
+
 LaneMailbox::LaneMailbox(std::size_t ranks) : ranks_(ranks) {
-  if (ranks < 2 || ranks > most_in_mailbox || environment("WAYWISER_MAILBOX") == "off" || realm().empty()) return;
+  if (ranks < 2 || ranks > most_in_mailbox || mailbox_use() == MailboxUse::none || realm().empty()) return;
   file_ = create_shared_file(size_for(ranks), mailbox_name);
   mine_ = Mapping::of_file(file_, size_for(ranks), true, mailbox_name);
 }

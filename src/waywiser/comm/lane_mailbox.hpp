@@ -10,7 +10,11 @@
 
 namespace waywiser {
 
-// Memory of one rank into which the others of its machine write short messages: a lane for each.
+// What WAYWISER_MAILBOX allows. Throws invalid_input.
+enum class MailboxUse { all, only_short, none };
+MailboxUse mailbox_use();
+
+// Memory of one rank into which the others of its machine write messages: a lane for each.
 class LaneMailbox {
  public:
   // Nothing is there when there are too many ranks, or others could not open it: see offer().

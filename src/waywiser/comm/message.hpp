@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "waywiser/comm/shared_copy.hpp"
 #include "waywiser/transport/ucx/ucx_worker.hpp"
 
 namespace waywiser {
@@ -34,12 +35,18 @@ struct Message {
   ucp_tag_recv_info_t info{};  // of a receive, when complete
 
   // Of a message whose length its receiver knows.
-  bool listed = false;  // a longer one that is awaited
+  bool listed = false;  // one by UCX that is awaited
   ucp_tag_t tag = 0;
   std::byte* into = nullptr;
   const std::byte* from = nullptr;
   std::size_t bytes = 0;
   Message* next = nullptr;
+  // Of one that both ranks copy.
+  enum class Stage : std::uint8_t { queued, copied, left_to_ucx } stage = Stage::queued;
+  CopyEnd end;
+  std::uint32_t number = 0;  // in case it comes by UCX
+  bool twice = false;        // which then copies it twice
+  ucp_tag_t came_with = 0;   // by UCX, with a tag of its own: the one that it was offered with
 
   std::unique_ptr<RailedMessage> railed;  // nullptr: it does not go by rails
 };

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "waywiser/comm/call.hpp"
-#include "waywiser/comm/engine.hpp"
+#include "waywiser/transport/ucx/ucx_functions.hpp"
 
 namespace waywiser {
 
@@ -22,6 +23,8 @@ constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, s
          static_cast<ucp_tag_t>(call.type) << 11 | static_cast<ucp_tag_t>(call.op) << 8 |
          (static_cast<ucp_tag_t>(call.root) & 0xff);
 }
+
+constexpr bool is_of_collective(ucp_tag_t tag) { return (tag >> 51 & 1) != 0; }
 
 // In place of the call's kind: the message comes by rails, and this one, with its tag and length, before it.
 constexpr ucp_tag_t head_mark = ucp_tag_t{0x1e} << 15;

@@ -123,14 +123,21 @@ void flood(Group& group) {
   group.barrier();
 }
 
-TEST(ShortMessages, MoreThanThereIsRoomFor) {
+TEST(MailboxMessages, MoreThanThereIsRoomFor) {
   EXPECT_EQ(TestRanks(2).in_processes(flood), no_problems);
   EXPECT_EQ(TestRanks(2).in_threads(flood), no_problems);
 }
 
-TEST(ShortMessages, CanBeSwitchedOff) {
+TEST(MailboxMessages, CanBeSwitchedOff) {
   ::setenv("WAYWISER_MAILBOX", "off", 1);
   EXPECT_EQ(TestRanks(2).in_processes(flood), no_problems);
+  ::unsetenv("WAYWISER_MAILBOX");
+}
+
+TEST(MailboxMessages, AnUnknownWishIsRefused) {
+  ::setenv("WAYWISER_MAILBOX", "on", 1);
+  for (const std::string& problem : TestRanks(2).in_processes(flood))
+    EXPECT_NE(problem.find("WAYWISER_MAILBOX='on' must be off, short or empty"), std::string::npos) << problem;
   ::unsetenv("WAYWISER_MAILBOX");
 }
 

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace waywiser {
+
+inline constexpr std::size_t cache_line = 64;
+
+// A long message between two ranks of a machine is copied once, by both: the sender offers it, the receiver opens the
+// copy when it knows where the bytes go, and from then on each takes the next chunk whenever it has a turn, the
+// receiver reading the sender's memory, the sender writing the receiver's. Whoever comes late finds less to do.
+struct alignas(cache_line) SharedCopy {
+  enum State : std::uint32_t {
+    unused,
+    offered,    // by the sender
+    open,       // by the receiver: chunks can be taken
+    refused,    // by the receiver, which cannot read the sender's memory
+    withdrawn,  // by the sender
+  };
+  static constexpr std::uint32_t all_taken = 1u << 31;
+
+  std::atomic<State> state;
+  std::atomic<std::uint32_t> taken, copied;  // chunks
+  std::atomic<std::uint64_t> returned;       // chunks that the sender has taken and could not write; 0: none
+  std::atomic<std::uint64_t> destination;    // in the receiver's memory
+};
+inline constexpr std::uint32_t most_shared_copies = 64;  // at a time, from one rank to another
+
+// What the receiver is told. Without a SharedCopy (`copy` is most_shared_copies) the message comes by UCX.
+struct CopyOffer {
+  std::uint64_t source = 0;  // in the sender's memory
+  std::uint64_t bytes = 0;
+  std::uint32_t copy = most_shared_copies;
+  std::uint32_t number = 0;  // of the message by UCX, if it comes to that
+};
+
+// Equal in both processes.
+constexpr std::size_t chunk_bytes(std::size_t bytes) {
+  constexpr std::size_t page = 4096, least = 16 << 10, most = 256 << 10;
+  return std::clamp((bytes / 2 + page - 1) / page * page, least, most);
+}
+constexpr std::uint32_t chunks_of(std::size_t bytes) {
+  return static_cast<std::uint32_t>((bytes + chunk_bytes(bytes) - 1) / chunk_bytes(bytes));
+}
+
+// Between this process's memory and that of another one, or its own. False: the system does not do it.
+bool read_memory(std::uint64_t process, std::byte* into, std::uint64_t source, std::size_t bytes) noexcept;
+bool write_memory(std::uint64_t process, std::uint64_t destination, const std::byte* from, std::size_t bytes) noexcept;
+
+// One end of a shared copy.
+enum class Turn { nothing_to_do, copied, complete, refused, failed };
+struct CopyEnd {
+  SharedCopy* copy = nullptr;
+  std::uint64_t process = 0;  // the other one
+  std::uint64_t there = 0;    // the other end's memory
+  std::size_t bytes = 0;
+
+  // Takes so many chunks at most. refused: nothing can be read from there, and both ends know it.
+  Turn receive(std::byte* into, std::uint32_t most) const noexcept;
+  // failed: nothing can be written there, and the receiver does it all.
+  Turn send(const std::byte* from, std::uint32_t most) const noexcept;
+  // No more chunks are taken; those that the other one has taken are waited for, as long as it lives and `patience`
+  // lasts.
+  void give_up() const noexcept;
+};
+
+}  // namespace waywiser
