@@ -136,7 +136,9 @@ TEST(MailboxMessages, CanBeSwitchedOff) {
 
 TEST(MailboxMessages, AnUnknownWishIsRefused) {
   ::setenv("WAYWISER_MAILBOX", "on", 1);
-  for (const std::string& problem : TestRanks(2).in_processes(flood))
+  const Problems problems = TestRanks(2).in_processes(flood);
+  EXPECT_EQ(problems.size(), 2u);
+  for (const std::string& problem : problems)
     EXPECT_NE(problem.find("WAYWISER_MAILBOX='on' must be off, short or empty"), std::string::npos) << problem;
   ::unsetenv("WAYWISER_MAILBOX");
 }
