@@ -103,7 +103,7 @@ class LaneWriter {
   bool reader_is_near() noexcept {
     const bool agree = last_looks_ == 0 || last_looks_ == all_long;
     if (!agree || ++questions_ % questions_a_look == 0) look();
-    return std::popcount(last_looks_) <= most_long_looks;
+    return static_cast<unsigned>(std::popcount(last_looks_)) <= most_long_looks;
   }
   bool write_offer(std::uint64_t tag, const CopyOffer& offer) noexcept {
     return write(LaneWord::offer, tag, reinterpret_cast<const std::byte*>(&offer), sizeof offer);
