@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
+#include "tests/comm/with_variable.hpp"
 #include "waywiser/comm/cores.hpp"
 #include "waywiser/comm/lane.hpp"
 
@@ -129,18 +129,16 @@ TEST(MailboxMessages, MoreThanThereIsRoomFor) {
 }
 
 TEST(MailboxMessages, CanBeSwitchedOff) {
-  ::setenv("WAYWISER_MAILBOX", "off", 1);
+  const WithVariable variable("WAYWISER_MAILBOX", "off");
   EXPECT_EQ(TestRanks(2).in_processes(flood), no_problems);
-  ::unsetenv("WAYWISER_MAILBOX");
 }
 
 TEST(MailboxMessages, AnUnknownWishIsRefused) {
-  ::setenv("WAYWISER_MAILBOX", "on", 1);
+  const WithVariable variable("WAYWISER_MAILBOX", "on");
   const Problems problems = TestRanks(2).in_processes(flood);
   EXPECT_EQ(problems.size(), 2u);
   for (const std::string& problem : problems)
     EXPECT_NE(problem.find("WAYWISER_MAILBOX='on' must be off, short or empty"), std::string::npos) << problem;
-  ::unsetenv("WAYWISER_MAILBOX");
 }
 
 TEST(Cores, RanksAreCrowdedWhereTheyWantTheSameCores) {

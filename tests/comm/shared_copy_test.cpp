@@ -9,12 +9,11 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <numeric>
 #include <thread>
 
 #include "tests/comm/test_ranks.hpp"
-#include "waywiser/base/error.hpp"
+#include "tests/comm/with_variable.hpp"
 
 namespace waywiser {
 namespace {
@@ -70,7 +69,9 @@ TEST(SharedCopy, EachEndAloneOrInTurnsCopiesAll) {
           if ((who & 2) != 0 && last != Turn::complete) last = ends.receive.receive(ends.target.data(), most);
         }
         EXPECT_TRUE(ends.all_there());
-        if (who == 1) EXPECT_EQ(ends.receive.receive(ends.target.data(), most), Turn::complete);
+        if (who == 1) {
+          EXPECT_EQ(ends.receive.receive(ends.target.data(), most), Turn::complete);
+        }
         EXPECT_EQ(ends.send.send(ends.source.data(), most), Turn::complete);
       }
 }
@@ -110,13 +111,20 @@ TEST(SharedCopy, AfterGivingUpNothingIsTaken) {
     Ends ends(100000, this_process, this_process);
     ends.open();
     EXPECT_EQ(ends.send.send(ends.source.data(), 1), Turn::copied);
-    (by_sender ? ends.send : ends.receive).give_up();
+    EXPECT_TRUE((by_sender ? ends.send : ends.receive).give_up());
     EXPECT_EQ(ends.send.send(ends.source.data(), 1), Turn::nothing_to_do);
     EXPECT_EQ(ends.receive.receive(ends.target.data(), 1), Turn::nothing_to_do);
   }
   Ends ends(100000, this_process, this_process);
-  ends.send.give_up();  // before it was open
+  EXPECT_TRUE(ends.send.give_up());  // before it was open
   EXPECT_EQ(ends.copy.state, SharedCopy::withdrawn);
+}
+
+TEST(SharedCopy, GivingUpDoesNotWaitForOneThatIsGone) {
+  Ends ends(100000, this_process, nobody);
+  ends.open();
+  ends.copy.taken = 1;  // by the sender, which has ended since
+  EXPECT_TRUE(ends.receive.give_up());
 }
 
 // Messages of all ways, in both directions, more of them than can be offered at once, taken in another order.
@@ -157,7 +165,7 @@ TEST(SharedCopy, MessagesOfAllLengthsInAnyOrder) {
 }
 
 TEST(SharedCopy, GoesWithoutUcx) {
-  ::setenv("UCX_TLS", "self", 1);  // reaches nobody else
+  const WithVariable variable("UCX_TLS", "self");  // reaches nobody else
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
     const int other = 1 - group.rank();
     const auto mine = numbered(1 << 20, group.rank());
@@ -166,17 +174,15 @@ TEST(SharedCopy, GoesWithoutUcx) {
     require_that(theirs == numbered(mine.size(), other), "what came");
   }),
             no_problems);
-  ::unsetenv("UCX_TLS");
 }
 
 TEST(SharedCopy, CanBeSwitchedOff) {
-  ::setenv("WAYWISER_MAILBOX", "short", 1);
+  const WithVariable variable("WAYWISER_MAILBOX", "short");
   EXPECT_EQ(TestRanks(2).in_processes(exchange), no_problems);
-  ::unsetenv("WAYWISER_MAILBOX");
 }
 
 TEST(SharedCopy, WhereTheSystemForbidsIt) {
-  ::setenv("UCX_TLS", "^cma", 1);  // UCX would fail with the same call
+  const WithVariable variable("UCX_TLS", "^cma");  // UCX would fail with the same call
   for (const long call : {SYS_process_vm_readv, SYS_process_vm_writev})
     EXPECT_EQ(TestRanks(2).in_processes([&](Group& group) {
       if (group.rank() == 1) forbid(call);
@@ -190,7 +196,6 @@ TEST(SharedCopy, WhereTheSystemForbidsIt) {
     exchange(group);
   }),
             no_problems);
-  ::unsetenv("UCX_TLS");
 }
 
 }  // namespace

@@ -304,7 +304,8 @@ void MailboxMessages::cancel(Message& message) noexcept {
       return;
     case Message::Stage::copied:
       if ((message.receiving ? route.incoming : route.offered).remove(message)) --awaited_;
-      return message.end.give_up();
+      message.end.give_up();
+      return;
     case Message::Stage::left_to_ucx: left_to_ucx_.remove(message);
   }
 }

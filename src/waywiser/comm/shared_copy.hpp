@@ -62,9 +62,9 @@ struct CopyEnd {
   Turn receive(std::byte* into, std::uint32_t most) const noexcept;
   // failed: nothing can be written there, and the receiver does it all.
   Turn send(const std::byte* from, std::uint32_t most) const noexcept;
-  // No more chunks are taken; those that the other one has taken are waited for, as long as it lives and `patience`
-  // lasts.
-  void give_up() const noexcept;
+  // No more chunks are taken; those that the other one has taken are waited for while it lives. False: it lives, and
+  // has not copied them in 10 s.
+  bool give_up() const noexcept;
 };
 
 }  // namespace waywiser
