@@ -60,7 +60,7 @@ bool MailboxMessages::introduce(const std::vector<Introduction>& ranks, std::uin
     route.from = mailbox_.from(other.rank);
     route.writer = LaneWriter(route.to);
     route.reader = LaneReader(route.from);
-    route.process = other.process;
+    route.process = process_to_copy(other.process);
     route.is_here = other.process == ranks[me].process;
     if (mailbox_use() == MailboxUse::only_short) route.reads.lose();
     peers_.push_back(other.rank);

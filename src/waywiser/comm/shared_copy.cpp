@@ -17,32 +17,24 @@ namespace {
 constexpr Seconds giving_up_patience = 10;
 constexpr unsigned turns_between_questions = 64;
 
+constexpr std::uint64_t here = 0;  // in place of a process's number
+
 // Not by the functions of the C library: the sanitizers take the other process's addresses for this one's.
-bool copy(long call, std::uint64_t process, std::byte* here, std::uint64_t there, std::size_t bytes) noexcept {
+bool copy(long call, std::uint64_t process, std::byte* mine, std::uint64_t theirs, std::size_t bytes) noexcept {
   for (std::size_t done = 0; done < bytes;) {
-    const iovec mine{here + done, bytes - done};
-    const iovec other{reinterpret_cast<void*>(there + done), bytes - done};
-    const long moved = ::syscall(call, static_cast<pid_t>(process), &mine, 1L, &other, 1L, 0L);
+    const iovec local{mine + done, bytes - done};
+    const iovec remote{reinterpret_cast<void*>(theirs + done), bytes - done};
+    const long moved = ::syscall(call, static_cast<pid_t>(process), &local, 1L, &remote, 1L, 0L);
     if (moved <= 0) return false;
     done += static_cast<std::size_t>(moved);
   }
   return true;
 }
 
-// Ranks that are threads map the mailboxes at two addresses: so the thread sanitizer does not know what orders their
-// copies, and is not to see them.
-bool is_this(std::uint64_t process) noexcept {
-#ifdef __SANITIZE_THREAD__
-  return process == 0;
-#else
-  return process == static_cast<std::uint64_t>(::getpid());
-#endif
-}
-
 // It has ended, and copies nothing any more.
 bool is_gone(std::uint64_t process, std::uint64_t address) noexcept {
   std::byte one{};
-  return !is_this(process) && !copy(SYS_process_vm_readv, process, &one, address, sizeof one) && errno == ESRCH;
+  return process != here && !copy(SYS_process_vm_readv, process, &one, address, sizeof one) && errno == ESRCH;
 }
 
 // Some chunks that follow each other.
@@ -72,14 +64,22 @@ Part part_of(Chunks chunks, std::size_t bytes) {
 
 }  // namespace
 
+std::uint64_t process_to_copy(std::uint64_t process) noexcept {
+#ifdef __SANITIZE_THREAD__
+  return process;
+#else
+  return process == static_cast<std::uint64_t>(::getpid()) ? here : process;
+#endif
+}
+
 bool read_memory(std::uint64_t process, std::byte* into, std::uint64_t source, std::size_t bytes) noexcept {
-  if (!is_this(process)) return copy(SYS_process_vm_readv, process, into, source, bytes);
+  if (process != here) return copy(SYS_process_vm_readv, process, into, source, bytes);
   std::memcpy(into, reinterpret_cast<const std::byte*>(source), bytes);
   return true;
 }
 
 bool write_memory(std::uint64_t process, std::uint64_t destination, const std::byte* from, std::size_t bytes) noexcept {
-  if (!is_this(process)) return copy(SYS_process_vm_writev, process, const_cast<std::byte*>(from), destination, bytes);
+  if (process != here) return copy(SYS_process_vm_writev, process, const_cast<std::byte*>(from), destination, bytes);
   std::memcpy(reinterpret_cast<std::byte*>(destination), from, bytes);
   return true;
 }
@@ -87,7 +87,8 @@ bool write_memory(std::uint64_t process, std::uint64_t destination, const std::b
 Turn CopyEnd::receive(std::byte* into, std::uint32_t most) const noexcept {
   const std::uint32_t chunks = chunks_of(bytes);
   Chunks mine = take(*copy, chunks, most);
-  if (!mine) mine = unpacked(copy->returned.exchange(0, std::memory_order_relaxed));
+  if (!mine && copy->returned.load(std::memory_order_relaxed) != 0)
+    mine = unpacked(copy->returned.exchange(0, std::memory_order_relaxed));
   if (mine) {
     const Part part = part_of(mine, bytes);
     if (!read_memory(process, into + part.offset, there + part.offset, part.bytes)) {
@@ -109,7 +110,8 @@ Turn CopyEnd::send(const std::byte* from, std::uint32_t most) const noexcept {
     default: return Turn::refused;
   }
   const std::uint32_t chunks = chunks_of(bytes);
-  const Chunks mine = most == 0 ? Chunks{} : take(*copy, chunks, most);
+  const bool takes = most != 0 && copy->returned.load(std::memory_order_relaxed) == 0;  // there is room for one piece
+  const Chunks mine = takes ? take(*copy, chunks, most) : Chunks{};
   if (mine) {
     const Part part = part_of(mine, bytes);
     const std::uint64_t destination = copy->destination.load(std::memory_order_relaxed);

@@ -46,6 +46,9 @@ constexpr std::uint32_t chunks_of(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes + chunk_bytes(bytes) - 1) / chunk_bytes(bytes));
 }
 
+// How the two functions below, and CopyEnd, name a process. Under the thread sanitizer also this one is as any other:
+// ranks that are threads map the mailboxes at two addresses, so it does not know what orders their copies.
+std::uint64_t process_to_copy(std::uint64_t process) noexcept;
 // Between this process's memory and that of another one, or its own. False: the system does not do it.
 bool read_memory(std::uint64_t process, std::byte* into, std::uint64_t source, std::size_t bytes) noexcept;
 bool write_memory(std::uint64_t process, std::uint64_t destination, const std::byte* from, std::size_t bytes) noexcept;
@@ -54,7 +57,7 @@ bool write_memory(std::uint64_t process, std::uint64_t destination, const std::b
 enum class Turn { nothing_to_do, copied, complete, refused, failed };
 struct CopyEnd {
   SharedCopy* copy = nullptr;
-  std::uint64_t process = 0;  // the other one
+  std::uint64_t process = 0;  // the other one, from process_to_copy()
   std::uint64_t there = 0;    // the other end's memory
   std::size_t bytes = 0;
 
