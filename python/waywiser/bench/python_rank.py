@@ -6,10 +6,11 @@ the conductor are here. Speaks the protocol of src/waywiser/bench/rank_channel.h
 
 from __future__ import annotations
 
+import functools
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ _PERIOD = 16
 LOOKS = 16
 _TO_EACH = ("all_to_all", "scatter", "reduce_scatter")
 _FROM_EACH = ("all_to_all", "gather", "all_gather")
-_SUMS = ("reduce", "all_reduce", "reduce_scatter", "overlap_all_reduce")
+_REDUCING = ("reduce", "all_reduce", "reduce_scatter", "overlap_all_reduce")
 MESSAGES = ("latency", "multi_latency", "bandwidth", "message_rate", "bidirectional", "multi_bandwidth", "overlap")
 BOTH_WAYS = ("bidirectional", "overlap")
 
@@ -103,15 +104,25 @@ class Library(Protocol):
         ...
 
 
-def _pattern(length: int, seed: int) -> Any:
+@functools.lru_cache(maxsize=2)
+def _base(words: int) -> Any:
+    """Unlike at each place."""
     with numpy.errstate(over="ignore"):
-        words = numpy.arange(-(-length // 8), dtype=numpy.uint64)
-        mixed = (words + numpy.uint64(seed)) * numpy.uint64(0x9E3779B97F4A7C15)
-        return (mixed ^ (mixed >> numpy.uint64(31))).view(numpy.uint8)[:length]
+        mixed = numpy.arange(words, dtype=numpy.uint64) * numpy.uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> numpy.uint64(31))
 
 
-def _numbers(count: int, first: int) -> Any:
-    return ((numpy.arange(count, dtype=numpy.int64) + first) % _PERIOD).astype(numpy.float32)
+def _pattern(length: int, seed: int) -> Any:
+    """Bytes that are others at each place and for each seed. Long ones take no longer than to read and write them."""
+    mixed = (seed + 1) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
+    mixed = (mixed ^ mixed >> 29) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
+    return (_base(-(-length // 8)) ^ numpy.uint64(mixed ^ mixed >> 32)).view(numpy.uint8)[:length]
+
+
+def _sums(count: int, firsts: Iterable[int]) -> Any:
+    """For each place the sum of what each rank gives: numbers that rise from its first, modulo a period."""
+    one = sum((numpy.arange(_PERIOD) + first) % _PERIOD for first in firsts)
+    return numpy.resize(numpy.asarray(one, numpy.float32), count)
 
 
 def compute_beside(seconds: float, look: Callable[[], object]) -> None:
@@ -132,7 +143,7 @@ class _Exercise:
         operation = request.operation
         self._library, self._request = library, request
         self.place = Place(library.rank, library.size, operation)
-        self._sums = operation in _SUMS
+        self._sums = operation in _REDUCING
         block = request.bytes // 4 if self._sums else request.bytes
         self._block = block
         two = 2 if operation == "neighbor_exchange" else 1
@@ -151,7 +162,7 @@ class _Exercise:
     def prepare(self, seed: int) -> None:
         rank, blocks = self.place.rank, self._given // self._block if self._block else 0
         if self._sums:
-            self._library.write(self.give, _numbers(self._given, (seed & 0xFFFF) + rank))
+            self._library.write(self.give, _sums(self._given, [(seed & 0xFFFF) + rank]))
         elif self._request.operation == "broadcast":
             source = 0 if rank == 0 else self.place.size
             self._library.write(self.take, _pattern(self._block, self._seed(seed, source)))
@@ -171,8 +182,9 @@ class _Exercise:
         operation, rank, size = self._request.operation, self.place.rank, self.place.size
         if self._sums:
             offset = rank * self._block if operation == "reduce_scatter" else 0
-            parts = [_numbers(self._block, (seed & 0xFFFF) + r + offset) for r in range(size)]
-            return None if operation == "reduce" and rank != 0 else sum(parts)
+            if operation == "reduce" and rank != 0:
+                return None
+            return _sums(self._block, ((seed & 0xFFFF) + r + offset for r in range(size)))
         sources: list[tuple[int, int]] = [(0, 0)]
         if operation in MESSAGES:
             one_way = operation not in BOTH_WAYS and "latency" not in operation
