@@ -53,7 +53,7 @@ peers() {
   local gpus
   gpus=$(nvidia-smi --list-gpus | wc -l)
   .venv/bin/waywiser bench latency bandwidth bidirectional all_reduce all_gather all_to_all --memory gpu -n "$gpus" \
-    --sizes 8,1K,64K,1M,16M,256M --against nccl,torch --budget 60 --json >"$work/peers.json"
+    --sizes 8,1K,64K,1M,16M,64M --against nccl,torch --budget 60 --json >"$work/peers.json"
   save
   .venv/bin/waywiser bench latency bandwidth --memory gpu -n "$gpus" --sizes 8,64K,1M,16M --against ucx --budget 30 --json \
     >"$work/peers-ucx.json"
@@ -162,7 +162,7 @@ for name in $stages; do
       stage setup 240 scripts/setup --offline && stage proof 580 bash -c proof ;;
     peers)
       stage setup 240 scripts/setup --offline
-      stage peers 230 bash -c peers ;;
+      stage peers 250 bash -c peers ;;
     *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof" >&2; exit 2 ;;
   esac
 done
