@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned turns_of_unawaited = 64;
 
 void check_length(const LaneMessage& message) {
-  if (message.bytes > longest_short || (message.is_offer && message.bytes != sizeof(CopyOffer)))
+  if (message.is_offer ? message.bytes != sizeof(CopyOffer) : message.bytes > longest_short) [[unlikely]]
     throw Error(ErrorKind::io, "a mailbox holds a message of " + std::to_string(message.bytes) + " bytes");
 }
 
@@ -144,8 +144,11 @@ std::optional<ucp_tag_recv_info_t> MailboxMessages::receive_at_once(std::uint32_
   const LaneMessage next = route.receives.first == nullptr ? route.reader.peek() : LaneMessage();
   if (!next || !fits(next.tag)) return {};
   check_length(next);
-  const ucp_tag_recv_info_t info{next.tag, length_of(next)};
-  if (!next.is_offer) copy_short(into, next.data, std::min(next.bytes, bytes));
+  ucp_tag_recv_info_t info{next.tag, next.bytes};
+  if (next.is_offer) [[unlikely]]
+    info.length = length_of(next);
+  else
+    copy_short(into, next.data, std::min(next.bytes, bytes));
   route.reader.pop();
   return info;
 }

@@ -90,8 +90,8 @@ class MailboxMessages {
     LaneWriter writer;
     LaneReader reader;
     Queue sends, receives;
-    Queue offered, incoming;  // that are copied
     std::deque<Early> early;
+    Queue offered, incoming;  // that are copied
     Trust reads, writes;   // whether the other rank can read here, this one write there
     bool is_here = false;  // in this process
     std::uint64_t process = 0, copies_in_use = 0;
