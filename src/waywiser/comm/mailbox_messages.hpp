@@ -92,8 +92,8 @@ class MailboxMessages {
     Queue sends, receives;
     std::deque<Early> early;
     Queue offered, incoming;  // that are copied
-    Trust reads, writes;   // whether the other rank can read here, this one write there
-    bool is_here = false;  // in this process
+    Trust reads, writes;      // whether the other rank can read here, this one write there
+    bool is_here = false;     // in this process
     std::uint64_t process = 0, copies_in_use = 0;
     LaneMemory *to = nullptr, *from = nullptr;
   };
