@@ -132,9 +132,8 @@ void MailboxMessages::leave_to_ucx(Message& message) {
 std::optional<ucp_tag_recv_info_t> MailboxMessages::receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
                                                                     std::size_t bytes) {
   Route& route = routes_[peer];
-  const auto fits = [&](ucp_tag_t other) { return ((other ^ tag) & mask_) == 0; };
   if (!route.early.empty()) {
-    const auto found = std::ranges::find_if(route.early, fits, &Early::tag);
+    const auto found = find_early(route, tag);
     if (found == route.early.end()) return {};
     const ucp_tag_recv_info_t info{found->tag, length_of(found->message())};
     if (!found->is_offer && info.length != 0) std::memcpy(into, found->data.data(), std::min(info.length, bytes));
@@ -142,7 +141,7 @@ std::optional<ucp_tag_recv_info_t> MailboxMessages::receive_at_once(std::uint32_
     return info;
   }
   const LaneMessage next = route.receives.first == nullptr ? route.reader.peek() : LaneMessage();
-  if (!next || !fits(next.tag)) return {};
+  if (!next || !match(next.tag, tag)) return {};
   check_length(next);
   ucp_tag_recv_info_t info{next.tag, next.bytes};
   if (next.is_offer) [[unlikely]]
@@ -164,8 +163,7 @@ void MailboxMessages::receive(Message& message) {
       return;
     }
   } else {
-    const auto found = std::ranges::find_if(
-        route.early, [&](ucp_tag_t other) { return ((other ^ message.tag) & mask_) == 0; }, &Early::tag);
+    const auto found = find_early(route, message.tag);
     if (found != route.early.end()) {
       const Early came = std::move(*found);
       route.early.erase(found);
@@ -206,7 +204,7 @@ void MailboxMessages::open(Route& route, Message& message, ucp_tag_t tag, const 
 void MailboxMessages::deliver(Route& route, const LaneMessage& next) {
   check_length(next);
   Message* one = route.receives.first;
-  while (one != nullptr && ((one->tag ^ next.tag) & mask_) != 0) one = one->next;
+  while (one != nullptr && !match(one->tag, next.tag)) one = one->next;
   if (one == nullptr) {
     route.early.push_back({next.tag, {next.data, next.data + next.bytes}, next.is_offer});
     return;
@@ -331,10 +329,11 @@ std::vector<const Message*> MailboxMessages::awaited() const {
 }
 
 std::optional<std::pair<const Message*, ucp_tag_recv_info_t>> MailboxMessages::unlike_listed() const {
-  for (const Message* one = listed_.first; one != nullptr; one = one->next)
-    for (const Early& early : routes_[one->peer].early)
-      if (((early.tag ^ one->tag) & mask_) == 0)
-        return std::pair(one, ucp_tag_recv_info_t{early.tag, length_of(early.message())});
+  for (const Message* one = listed_.first; one != nullptr; one = one->next) {
+    const Route& route = routes_[one->peer];
+    const auto found = find_early(route, one->tag);
+    if (found != route.early.end()) return std::pair(one, ucp_tag_recv_info_t{found->tag, length_of(found->message())});
+  }
   return {};
 }
 

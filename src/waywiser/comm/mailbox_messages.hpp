@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <optional>
 #include <string>
@@ -98,6 +99,11 @@ class MailboxMessages {
     LaneMemory *to = nullptr, *from = nullptr;
   };
 
+  bool match(ucp_tag_t one, ucp_tag_t other) const noexcept { return ((one ^ other) & mask_) == 0; }
+  template <typename Of>
+  auto find_early(Of& route, ucp_tag_t tag) const noexcept {
+    return std::ranges::find_if(route.early, [&](ucp_tag_t other) { return match(other, tag); }, &Early::tag);
+  }
   bool poll(Route& route);
   bool send_again(Route& route);
   void deliver(Route& route, const LaneMessage& next);
