@@ -31,10 +31,12 @@ class MadeUp:
     def __init__(self, seconds: float, log: list[str], name: str, fails_at: int = 10**9) -> None:
         self.seconds, self.log, self.name, self.fails_at = seconds, log, name, fails_at
         self.closed = False
+        self.asked: list[tuple[str, str, int, str]] = []
 
     def slice(self, request: str, patience: float) -> list[list[float]]:
-        operation, _, _, _, window, _, samples, _, compute = request.split()
+        operation, given, taken, _, window, calls, samples, _, compute, mode = request.split()
         self.log.append(self.name)
+        self.asked.append((given, taken, int(calls), mode))
         if operation == "get":
             raise NotOffered("has no get")
         if len(self.log) >= self.fails_at:
@@ -67,6 +69,25 @@ def test_streams_divide_by_the_window_and_collectives_take_the_mean_of_the_ranks
     together = conductor.time(Case(OPERATIONS["all_reduce"], "host", 1000), 0)
     assert together is not None and together.ours.median == pytest.approx(1.5e-6)
     assert together.ours.spread == (pytest.approx(1e-6), pytest.approx(2e-6))
+
+
+def test_calls_in_graphs_come_in_whole_graphs_and_peers_know_of_no_exposed_memory() -> None:
+    ours, peer = MadeUp(3e-6, [], "ours"), MadeUp(1e-4, [], "peer")
+    case = Case(OPERATIONS["all_reduce"], "gpu>exposed", 64, "graph")
+    row = Conductor(ours, {"peer": peer}, 2, print).time(case, 0)
+    assert row is not None and row.as_json()["mode"] == "graph" and row.memory == "gpu>exposed"
+    assert {asked[:2] for asked in ours.asked} == {("gpu", "exposed")}
+    assert {asked[:2] for asked in peer.asked} == {("gpu", "gpu")}
+    assert {asked[3] for asked in ours.asked + peer.asked} == {"graph"}
+    assert ours.asked[-1][2] == 200 and peer.asked[-1][2] == 5  # 1 ms is 167 calls of 6 us: four graphs of 50
+    title = tables([row], "", full=False)[1]
+    assert "gpu in, exposed out, replayed in a CUDA graph" in title
+
+
+def test_only_calls_on_gpu_memory_are_enqueued() -> None:
+    wanted = Wanted(operations_named(["latency"]), ["host", "gpu"], [8], 2, 0.0, ["blocking", "stream", "graph"])
+    found = [(case.memory, case.mode) for case in wanted.cases()]
+    assert found == [("host", "blocking"), ("gpu", "blocking"), ("gpu", "stream"), ("gpu", "graph")]
 
 
 def test_overlap_is_what_computing_hides() -> None:
@@ -139,6 +160,8 @@ def bench(*arguments: str, before: Sequence[str] = ()) -> subprocess.CompletedPr
         (("--budget", "0"), "--budget"),
         (("--machine", "hse-e", "--against", "openmpi"), "not with --machine"),
         (("--memory", "gpu", "--backend", "host"), "--backend host has no GPU memory"),
+        (("--memory", "gpu", "--mode", "eager"), "--mode 'eager': write some of blocking,stream,graph"),
+        (("--mode", "stream"), "only calls on GPU memory can be enqueued"),
     ],
 )
 def test_bad_arguments_are_one_line(arguments: tuple[str, ...], said: str) -> None:
@@ -176,6 +199,17 @@ def test_as_a_rank_of_a_job_and_on_virtual_gpus() -> None:
     assert done.returncode == 0, done.stderr
     assert "VIRTUAL GPUS: NOT A MEASUREMENT OF ANY GPU" in done.stdout
     assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith("64")] == ["64"]
+
+
+def test_calls_on_streams_and_into_exposed_memory() -> None:
+    words = ("latency", "all_reduce", "--sizes", "64", "--memory", "gpu>exposed", "--backend", "virtual_gpu")
+    done = bench(*words, "--mode", "blocking,stream,graph", "--budget", "0.4", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [(row["operation"], row["mode"]) for row in told["rows"]] == [
+        ("latency", "blocking"), ("latency", "stream"), ("all_reduce", "blocking"), ("all_reduce", "stream"),
+    ]  # fmt: skip
+    assert "latency, gpu>exposed, graph: what is enqueued on gpu0 cannot be captured" in told["left_out"]["waywiser"]
 
 
 def test_a_machine_that_is_not_here_is_labelled() -> None:

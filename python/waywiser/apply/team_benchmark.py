@@ -28,7 +28,8 @@ def timed_by(start: Start, tests: Sequence[tuple[str, str, str]], sizes: Sequenc
                 try:
                     for memory, test, operation in tests:
                         for size in sizes:
-                            found[test, size] = _seconds(team, Case(OPERATIONS[operation], memory, size))
+                            mode = "stream" if memory == "gpu" else "blocking"
+                            found[test, size] = _seconds(team, Case(OPERATIONS[operation], memory, size, mode))
                 finally:
                     team.close()
             except (TeamError, NotOffered) as error:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from waywiser.bench.operations import Operation, window_of
 from waywiser.bench.row import Figures, Row, figures_of, quantile
 from waywiser.bench.team import NotOffered, TeamError, Timed
 
 OURS = "waywiser"
+MODES = ("blocking", "stream", "graph")  # how calls are issued, as in src/waywiser/bench/bench_request.hpp
 _SAMPLE = 30e-6  # seconds that a sample should take, so that reading the clock does not count
-_GPU_SAMPLE = 300e-6  # the same for waiting for a stream
+# The same where it ends with a wait for a stream; the last of modes in which one call does not wait for another.
+_GPU_SAMPLE, _ENQUEUED_SAMPLE = 300e-6, 1e-3
+_MOST_IN_GRAPH = 50  # as in src/waywiser/bench/bench_request.hpp
 _SLICE = 4e-3
 _MOST_SAMPLES, _MOST_CALLS = 40, 5000
 _LOOKS = ((3, 3), (20, 3), (50, 5))  # calls of a sample, samples
@@ -28,13 +31,31 @@ class Case:
     operation: Operation
     memory: str  # "host", "gpu", or "host>gpu": of the first and the second of a pair, or input and output
     bytes: int
+    mode: str = "blocking"  # of MODES
 
     def request(self, calls: int, samples: int, seed: int, compute: float = 0.0) -> str:
         """As src/waywiser/bench/bench_request.hpp reads it."""
         given, _, taken = self.memory.partition(">")
         window = window_of(self.operation, self.bytes)
         words = (self.operation.name, given, taken or given, self.bytes, window, calls, samples, seed)
-        return " ".join(str(word) for word in (*words, round(compute * 1e9)))
+        return " ".join(str(word) for word in (*words, round(compute * 1e9), self.mode))
+
+    def for_peers(self) -> Case:
+        """What our group has exposed is GPU memory like any other for them."""
+        return replace(self, memory=self.memory.replace("exposed", "gpu"))
+
+    def calls_in(self, sample: float, seconds: float) -> int:
+        """How many calls of `seconds` make a sample."""
+        calls = max(1, min(_MOST_CALLS, round(sample / seconds)))
+        whole = self.mode == "graph" and calls > _MOST_IN_GRAPH
+        return -(-calls // _MOST_IN_GRAPH) * _MOST_IN_GRAPH if whole else calls
+
+    @property
+    def sample(self) -> float:
+        """Seconds that one should take."""
+        if self.mode != "blocking":
+            return _ENQUEUED_SAMPLE
+        return _SAMPLE if self.memory == "host" else _GPU_SAMPLE
 
 
 @dataclass
@@ -54,11 +75,10 @@ class Contender:
         The first calls connect and touch memory for the first time: where they are slow, more of them are looked at.
         """
         self.team.slice(case.request(1, 1, 1), patience)
-        sample = _GPU_SAMPLE if "gpu" in case.memory else _SAMPLE
         for calls, samples in _LOOKS:
             found = self.team.slice(case.request(calls, samples, 2), patience)
             seconds = max(1e-9, max(quantile(times, 0.5) for times in found))
-            self.calls = max(1, min(_MOST_CALLS, round(sample / seconds)))
+            self.calls = case.calls_in(case.sample, seconds)
             if seconds > _LONG or self.calls > calls:
                 break
         self.samples = max(2, min(_MOST_SAMPLES, int(_SLICE / (self.calls * seconds))))
@@ -101,7 +121,7 @@ class Conductor:
         until = time.monotonic() + budget
         contenders = {name: Contender(team) for name, team in self._teams.items()}
         for name in list(contenders):
-            there = self._guard(contenders, name, case, lambda one: one.plan(case, patience))
+            there = self._guard(contenders, name, case, lambda one, own: one.plan(own, patience))
             if name == OURS and not there:
                 return None
         for rounds in range(_MOST_ROUNDS):
@@ -110,16 +130,19 @@ class Conductor:
             names = list(contenders)
             for name in names if rounds % 2 == 0 else reversed(names):
                 self._seed += 1000
-                self._guard(contenders, name, case, lambda one: one.take(case, self._seed, patience))
+                self._guard(contenders, name, case, lambda one, own: one.take(own, self._seed, patience))
         figures = {name: one.figures(case) for name, one in contenders.items()}
-        return Row(case.operation, case.memory, self._ranks, case.bytes, figures.pop(OURS), figures)
+        return Row(case.operation, case.memory, self._ranks, case.bytes, figures.pop(OURS), figures, mode=case.mode)
 
-    def _guard(self, contenders: dict[str, Contender], name: str, case: Case, act: Callable[[Contender], None]) -> bool:
+    def _guard(
+        self, contenders: dict[str, Contender], name: str, case: Case, act: Callable[[Contender, Case], None]
+    ) -> bool:
         try:
-            act(contenders[name])
+            act(contenders[name], case if name == OURS else case.for_peers())
             return True
         except NotOffered as error:
-            self._once(name, f"{case.operation.name}, {case.memory}: {error}")
+            mode = "" if case.mode == "blocking" else f", {case.mode}"
+            self._once(name, f"{case.operation.name}, {case.memory}{mode}: {error}")
         except TeamError as error:
             if name == OURS:
                 raise

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 _DRIVER = "libcuda.so.1"
 _HANDLE = ctypes.c_uint64
+_NON_BLOCKING, _THREAD_LOCAL = 1, 1  # CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 
 
 class CudaError(RuntimeError):
@@ -79,8 +81,21 @@ class GpuMemory:
             self._library.cuMemFree_v2(self._pointer)
 
 
+class _Launch:
+    """A graph; destroyed with the object."""
+
+    def __init__(self, library: Any, runnable: ctypes.c_void_p, stream: ctypes.c_void_p) -> None:
+        self._library, self._runnable, self._stream = library, runnable, stream
+
+    def __call__(self) -> None:
+        check(self._library, "cuGraphLaunch", self._runnable, self._stream)
+
+    def __del__(self) -> None:
+        self._library.cuGraphExecDestroy(self._runnable)
+
+
 class CudaDevice:
-    """The GPU of this process, with its primary context current in this thread."""
+    """The GPU of this process, with its primary context current in this thread, and a stream."""
 
     def __init__(self, number: int) -> None:
         self._library = driver()
@@ -88,6 +103,20 @@ class CudaDevice:
         check(self._library, "cuDeviceGet", ctypes.byref(device), number)
         check(self._library, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         check(self._library, "cuCtxSetCurrent", context)
+        self.stream = ctypes.c_void_p()
+        check(self._library, "cuStreamCreate", ctypes.byref(self.stream), _NON_BLOCKING)
+
+    def record(self, calls: Callable[[], None]) -> Callable[[], None]:
+        """Captures what `calls` enqueues in the stream; the result launches that in the stream."""
+        graph, runnable = ctypes.c_void_p(), ctypes.c_void_p()
+        check(self._library, "cuStreamBeginCapture_v2", self.stream, _THREAD_LOCAL)
+        try:
+            calls()
+        finally:
+            check(self._library, "cuStreamEndCapture", self.stream, ctypes.byref(graph))
+        check(self._library, "cuGraphInstantiateWithFlags", ctypes.byref(runnable), graph, ctypes.c_ulonglong(0))
+        check(self._library, "cuGraphDestroy", graph)
+        return _Launch(self._library, runnable, self.stream)
 
     def array(self, count: int, kind: Any) -> GpuMemory:
         return GpuMemory(self._library, count, kind)

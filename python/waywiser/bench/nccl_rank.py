@@ -27,7 +27,7 @@ class _UniqueId(ctypes.Structure):
 
 
 class Nccl:
-    """Calls are in the order of one stream; `finish` waits."""
+    """Calls are in the order of the device's stream; `finish` waits."""
 
     def __init__(self, rank: int, size: int, file: str) -> None:
         self.rank, self.size = rank, size
@@ -44,7 +44,7 @@ class Nccl:
         self._comm = ctypes.c_void_p()
         self._library.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, _UniqueId, ctypes.c_int]
         self._check(self._library.ncclCommInitRank(ctypes.byref(self._comm), size, told, rank))
-        self._stream = ctypes.c_void_p()  # the default one
+        self._stream = self._device.stream
         self._token = self._device.array(4, numpy.float32)
         self.barrier()
 
@@ -71,6 +71,9 @@ class Nccl:
 
     def finish(self) -> None:
         self._device.synchronize()
+
+    def record(self, calls: Callable[[], None]) -> Callable[[], None]:
+        return self._device.record(calls)
 
     def _bound(self, function: str, *arguments: Any) -> Callable[[], None]:
         """One call with these arguments, then communicator and stream, converted once."""

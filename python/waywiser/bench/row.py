@@ -53,6 +53,7 @@ class Row:
     ours: Figures
     peers: dict[str, Figures] = field(default_factory=dict)
     simulated: bool = False
+    mode: str = "blocking"
 
     def rate(self, of: Figures) -> float:
         """Bytes per second: of all pairs and directions together where several move."""
@@ -69,7 +70,8 @@ class Row:
 
     def as_json(self) -> dict[str, Any]:
         told: dict[str, Any] = {
-            "operation": self.operation.name, "memory": self.memory, "ranks": self.ranks, "bytes": self.bytes,
+            "operation": self.operation.name, "memory": self.memory, "mode": self.mode, "ranks": self.ranks,
+            "bytes": self.bytes,
             **self.ours.as_json(), "gb_per_s": float(f"{self.rate(self.ours) / 1e9:.5g}"),
             "peers": {name: _us(figures.median) for name, figures in self.peers.items()},
         }  # fmt: skip

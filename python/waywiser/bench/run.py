@@ -24,14 +24,16 @@ class Wanted:
     sizes: Sequence[int]
     ranks: int
     budget: float
+    modes: Sequence[str] = ("blocking",)  # of arrays on GPUs
 
     def cases(self) -> list[Case]:
         """In the order in which they are printed. start-up is no case."""
         return [
-            Case(operation, memory, size)
+            Case(operation, memory, size, mode)
             for operation in self.operations
             if operation.shape != "startup"
             for memory in (self.memory if operation.sized else self.memory[:1])
+            for mode in (("blocking",) if "host" in memory else self.modes)
             for size in self._sizes(operation)
         ]
 

@@ -8,6 +8,7 @@ from waywiser.bench.operations import Operation
 from waywiser.bench.row import Figures, Row
 
 _FIRST, _WIDTH = 10, 18
+_HOW = {"blocking": "", "stream": ", enqueued on a stream", "graph": ", replayed in a CUDA graph"}
 Column = tuple[str, Callable[[Row, Figures], str]]
 
 
@@ -55,7 +56,7 @@ def head(rows: Sequence[Row], label: str, full: bool) -> list[str]:
     operation = row.operation
     lines = [
         f"# Waywiser bench: {operation.title}" + (f" (osu_{operation.osu})" if operation.osu else ""),
-        f"# {row.ranks} ranks, {_memory(operation, row.memory)}{label}; medians",
+        f"# {row.ranks} ranks, {_memory(operation, row.memory)}{_HOW[row.mode]}{label}; medians",
     ]
     names = list(dict.fromkeys(name for one in rows for name in one.peers))
     if names:
@@ -90,10 +91,10 @@ def line(row: Row, names: Sequence[str], full: bool) -> str:
 
 
 def tables(rows: Sequence[Row], label: str, full: bool) -> list[str]:
-    """All lines: a table for each operation and memory, in the order of the rows."""
-    groups: dict[tuple[str, str], list[Row]] = {}
+    """All lines: a table for each operation, memory and mode, in the order of the rows."""
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        groups.setdefault((row.operation.name, row.memory), []).append(row)
+        groups.setdefault((row.operation.name, row.memory, row.mode), []).append(row)
     lines: list[str] = []
     for group in groups.values():
         names = list(dict.fromkeys(name for one in group for name in one.peers))

@@ -50,6 +50,12 @@ class Torch:
         if self._memory == "gpu":
             self._torch.cuda.synchronize()
 
+    def record(self, calls: Callable[[], None]) -> Callable[[], None]:
+        graph = self._torch.cuda.CUDAGraph()
+        with self._torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            calls()
+        return graph.replay  # type: ignore[no-any-return,unused-ignore]
+
     def call(self, request: Request, place: Place, give: Any, take: Any) -> Callable[[], object]:
         if request.operation in MESSAGES:
             return self._message(request, place, give, take)

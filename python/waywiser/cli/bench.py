@@ -20,7 +20,7 @@ from waywiser.results import DEFAULT
 if TYPE_CHECKING:
     from waywiser.bench.run import Wanted
 
-_MEMORY = ("host", "gpu", "host>gpu", "gpu>host")
+_MEMORY = ("host", "gpu", "host>gpu", "gpu>host", "gpu>exposed", "exposed")
 _BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
 
 
@@ -30,7 +30,10 @@ def bench(
         typer.Argument(metavar="[WHAT]...", help="latency, bandwidth, all_reduce, ...; messages, collectives, all."),
     ] = None,
     ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=2, max=4096, help="Start so many here.")] = None,
-    memory: Annotated[str, typer.Option(metavar="LIST", help="Some of host,gpu,host>gpu,gpu>host.")] = "",
+    memory: Annotated[str, typer.Option(metavar="LIST", help="Some of host,gpu,host>gpu,gpu>exposed.")] = "",
+    mode: Annotated[
+        str, typer.Option(metavar="LIST", help="Calls on GPU memory: some of blocking,stream,graph.")
+    ] = "blocking",
     sizes: Annotated[str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between.")] = "",
     against: Annotated[str, typer.Option(metavar="LIST", help="Some of openmpi,nccl,ucx,torch.")] = "",
     budget: Annotated[
@@ -47,17 +50,24 @@ def bench(
 
     Beside other libraries slices take turns in the same run. Columns are those of the OSU Micro-Benchmarks.
     """
+    from waywiser.bench.conduct import MODES
     from waywiser.bench.operations import DEFAULT as USUAL
     from waywiser.bench.operations import operations_named
     from waywiser.bench.run import Wanted
 
     operations = operations_named(what or list(USUAL))
     places = _among(_words(memory or ("host" if machine is None else "gpu")), _MEMORY, "--memory")
+    modes = _among(_words(mode), MODES, "--mode")
+    if modes != ["blocking"] and (machine is not None or all("host" in place for place in places)):
+        raise InputError(
+            f"--mode {mode}: only calls on GPU memory can be enqueued: write --memory gpu, without --machine"
+        )
     if backend not in _BACKENDS or bind not in ("default", "none"):
         raise InputError(f"write --backend {'|'.join(_BACKENDS)}, --bind default or none")
     peers = _among(_words(against), ("openmpi", "nccl", "ucx", "torch"), "--against") if against else []
     told = sizes_in(sizes) if sizes else []
-    wanted = Wanted(operations, places, told, ranks or 2, budget or 2.0 * len(operations) * max(1, len(places)) + 8.0)
+    usual = 2.0 * len(operations) * len(places) * len(modes) + 8.0
+    wanted = Wanted(operations, places, told, ranks or 2, budget or usual, modes)
     if machine is not None:
         _simulated(wanted, machine, peers, full, as_json)
     elif ranks is None and _in_job():

@@ -7,7 +7,7 @@
 namespace waywiser {
 namespace {
 
-constexpr int most_calls_to_warm_up = 50;
+constexpr int most_calls_to_warm_up = most_calls_in_graph;
 constexpr std::uint64_t longest_text = 1 << 20;
 
 // For the calls of one slice; those that conduct take their own way.
@@ -24,13 +24,14 @@ class WayOfGroup {
 
 std::string case_of(const BenchRequest& request) {
   return request.operation + ' ' + request.input + ' ' + request.output + ' ' + std::to_string(request.bytes) + ' ' +
-         std::to_string(request.window) + ' ' + std::to_string(request.compute) + ' ' + request.way;
+         std::to_string(request.window) + ' ' + std::to_string(request.compute) + ' ' +
+         std::to_string(static_cast<int>(request.mode)) + ' ' + request.way;
 }
 
 }  // namespace
 
 std::unique_ptr<Exercise> make_exercise(const Bench& bench, const BenchRequest& request) {
-  if ((request.input == "gpu" || request.output == "gpu") && bench.platform.gpu_count() == 0)
+  if ((request.input != "host" || request.output != "host") && bench.platform.gpu_count() == 0)
     throw Error(ErrorKind::unavailable, "no GPU here: --backend virtual_gpu takes virtual ones");
   if (auto made = make_message_exercise(bench, request)) return made;
   if (auto made = make_one_sided_exercise(bench, request)) return made;

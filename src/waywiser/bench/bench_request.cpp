@@ -35,8 +35,16 @@ class Words {
   }
   std::string memory(const char* what) {
     const std::string_view text = word(what);
-    if (text != "host" && text != "gpu") refuse(std::string(what) + " is neither host nor gpu");
+    if (text != "host" && text != "gpu" && text != "exposed")
+      refuse(std::string(what) + " is none of host, gpu, exposed");
     return std::string(text);
+  }
+  CallMode mode() {
+    const std::string_view text = word("mode");
+    if (text == "blocking") return CallMode::blocking;
+    if (text == "stream") return CallMode::stream;
+    if (text == "graph") return CallMode::graph;
+    refuse("mode is none of blocking, stream, graph");
   }
 
  private:
@@ -60,6 +68,11 @@ BenchRequest parse_bench_request(std::string_view line) {
   request.samples = static_cast<int>(words.number("samples", 1, most_samples));
   request.seed = words.number("seed", 0, any);
   request.compute = 1e-9 * static_cast<double>(words.number("compute", 0, most_nanoseconds));
+  request.mode = words.mode();
+  if (request.mode == CallMode::graph && request.calls > most_calls_in_graph &&
+      request.calls % most_calls_in_graph != 0)
+    throw Error(ErrorKind::invalid_input, "benchmark request: " + std::to_string(request.calls) +
+                                              " calls are no multiple of " + std::to_string(most_calls_in_graph));
   if (words.more()) request.way = words.word("way");
   return request;
 }

@@ -8,19 +8,31 @@
 
 namespace waywiser {
 
+// How calls on GPU memory are issued.
+enum class CallMode : std::uint8_t {
+  blocking,  // each is complete before the next one
+  stream,    // enqueued one after the other; the last one's end ends the sample
+  graph      // captured in a CUDA graph, at most most_calls_in_graph in one, and replayed
+};
+inline constexpr int most_calls_in_graph = 50;
+
 // One slice of a benchmark, as all its ranks are told it: `samples` times `calls` calls of one operation.
 struct BenchRequest {
   std::string operation;
-  std::string input = "host", output = "host";  // memory: host or gpu; of the first and the second rank of a pair
-  Bytes bytes = 0;                              // of one message, or of each rank's contribution
-  int window = 1;                               // messages under way at once, where an operation streams
+  // Memory of the first and the second rank of a pair: host, gpu, or exposed, which is GPU memory that the group has
+  // exposed.
+  std::string input = "host", output = "host";
+  Bytes bytes = 0;  // of one message, or of each rank's contribution
+  int window = 1;   // messages under way at once, where an operation streams
   int calls = 1, samples = 1;
   std::uint64_t seed = 0;
-  std::string way;      // of a collective: Group::set_way
   Seconds compute = 0;  // between start and wait of an operation that overlaps
+  CallMode mode = CallMode::blocking;
+  std::string way;  // of a collective: Group::set_way
 };
 
-// "OPERATION INPUT OUTPUT BYTES WINDOW CALLS SAMPLES SEED COMPUTE [WAY]", COMPUTE in nanoseconds. Throws invalid_input.
+// "OPERATION INPUT OUTPUT BYTES WINDOW CALLS SAMPLES SEED COMPUTE MODE [WAY]", COMPUTE in nanoseconds, MODE as the
+// names in CallMode. In graphs CALLS is at most most_calls_in_graph or a multiple of it. Throws invalid_input.
 BenchRequest parse_bench_request(std::string_view line);
 
 }  // namespace waywiser

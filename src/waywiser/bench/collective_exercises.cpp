@@ -13,24 +13,22 @@ constexpr int root = 0;
 class CollectiveExercise : public Exercise {
  public:
   CollectiveExercise(const Bench& bench, const BenchRequest& request, int blocks_in, int blocks_out)
-      : group_(bench.group),
-        request_(request),
+      : Exercise(bench, request),
         block_(request.bytes),
         in_(bench.platform, bench.place(request.input), block_ * static_cast<Bytes>(blocks_in)),
-        out_(bench.platform, bench.place(request.output), block_ * static_cast<Bytes>(blocks_out)) {}
+        out_(bench.platform, bench.place(request.output), block_ * static_cast<Bytes>(blocks_out)) {
+    if (request.input == "exposed") windows_.push_back(group_.expose(in_.memory()));
+    if (request.output == "exposed") windows_.push_back(group_.expose(out_.memory()));
+  }
 
   void prepare(std::uint64_t seed) override {
     seed_ = seed;
     fill();
   }
-  void run(int calls) override {
-    for (int i = 0; i < calls; ++i) call();
-  }
   void check() override {}
 
  protected:
   virtual void fill() {}
-  virtual void call() = 0;
   // What rank `from` gives to rank `to`.
   std::uint64_t seed_of(int from, int to = 0) const {
     return seed_ + 1000003u * static_cast<std::uint64_t>(from) + 7919u * static_cast<std::uint64_t>(to);
@@ -45,24 +43,27 @@ class CollectiveExercise : public Exercise {
   int size() const { return group_.size(); }
   bool at_root() const { return group_.rank() == root; }
 
-  Group& group_;
-  const BenchRequest request_;
   const Bytes block_;
   BenchBuffer in_, out_;
+  std::vector<MemoryWindow> windows_;
   std::uint64_t seed_ = 0;
 };
 
 class Barrier : public CollectiveExercise {
  public:
   Barrier(const Bench& bench, const BenchRequest& request) : CollectiveExercise(bench, request, 0, 0) {}
-  void call() override { group_.barrier(); }
+  void call() override {
+    issue([&](auto&... stream) { group_.barrier(stream...); });
+  }
 };
 
 class Broadcast : public CollectiveExercise {
  public:
   Broadcast(const Bench& bench, const BenchRequest& request) : CollectiveExercise(bench, request, 0, 1) {}
   void fill() override { out_.fill(0, block_, seed_of(at_root() ? root : size())); }
-  void call() override { group_.broadcast(out_.bytes(), root); }
+  void call() override {
+    issue([&](auto&... stream) { group_.broadcast(out_.bytes(), root, stream...); });
+  }
   void check() override { check_block(0, root); }
 };
 
@@ -71,14 +72,19 @@ class Reduction : public CollectiveExercise {
  public:
   enum class Kind { reduce, all_reduce, reduce_scatter, start_all_reduce };
   Reduction(const Bench& bench, const BenchRequest& request, Kind kind)
-      : CollectiveExercise(bench, request, kind == Kind::reduce_scatter ? bench.group.size() : 1, 1), kind_(kind) {}
+      : CollectiveExercise(bench, request, kind == Kind::reduce_scatter ? bench.group.size() : 1, 1), kind_(kind) {
+    if (kind == Kind::start_all_reduce) refuse_streams();
+  }
 
   void fill() override { in_.fill_numbers(in_bytes(), first() + static_cast<unsigned>(rank())); }
   void call() override {
     const Elements in = in_.numbers(in_bytes()), out = out_.numbers(whole(block_));
-    if (kind_ == Kind::reduce) group_.reduce(in, at_root() ? out : out_.numbers(0), ReduceOp::sum, root);
-    if (kind_ == Kind::all_reduce) group_.all_reduce(in, out);
-    if (kind_ == Kind::reduce_scatter) group_.reduce_scatter(in, out);
+    issue([&](auto&... stream) {
+      const auto sum = ReduceOp::sum;
+      if (kind_ == Kind::reduce) group_.reduce(in, at_root() ? out : out_.numbers(0), sum, root, stream...);
+      if (kind_ == Kind::all_reduce) group_.all_reduce(in, out, sum, stream...);
+      if (kind_ == Kind::reduce_scatter) group_.reduce_scatter(in, out, sum, stream...);
+    });
     if (kind_ != Kind::start_all_reduce) return;
     Future future = group_.start_all_reduce(in, out);
     compute_beside(request_.compute, [&] { return future.done(); });
@@ -103,7 +109,9 @@ class AllGather : public CollectiveExercise {
   AllGather(const Bench& bench, const BenchRequest& request)
       : CollectiveExercise(bench, request, 1, bench.group.size()) {}
   void fill() override { in_.fill(0, block_, seed_of(rank())); }
-  void call() override { group_.all_gather(in_.bytes(), out_.bytes()); }
+  void call() override {
+    issue([&](auto&... stream) { group_.all_gather(in_.bytes(), out_.bytes(), stream...); });
+  }
   void check() override {
     for (int from = 0; from < size(); ++from) check_block(from, from);
   }
@@ -116,7 +124,9 @@ class AllToAll : public CollectiveExercise {
   void fill() override {
     for (int to = 0; to < size(); ++to) in_.fill(static_cast<Bytes>(to) * block_, block_, seed_of(rank(), to));
   }
-  void call() override { group_.all_to_all(in_.bytes(), out_.bytes()); }
+  void call() override {
+    issue([&](auto&... stream) { group_.all_to_all(in_.bytes(), out_.bytes(), stream...); });
+  }
   void check() override {
     for (int from = 0; from < size(); ++from) check_block(from, from, rank());
   }
@@ -127,7 +137,9 @@ class Gather : public CollectiveExercise {
   Gather(const Bench& bench, const BenchRequest& request)
       : CollectiveExercise(bench, request, 1, bench.group.rank() == root ? bench.group.size() : 0) {}
   void fill() override { in_.fill(0, block_, seed_of(rank())); }
-  void call() override { group_.gather(in_.bytes(), out_.bytes(), root); }
+  void call() override {
+    issue([&](auto&... stream) { group_.gather(in_.bytes(), out_.bytes(), root, stream...); });
+  }
   void check() override {
     for (int from = 0; at_root() && from < size(); ++from) check_block(from, from);
   }
@@ -141,7 +153,9 @@ class Scatter : public CollectiveExercise {
     for (int to = 0; at_root() && to < size(); ++to)
       in_.fill(static_cast<Bytes>(to) * block_, block_, seed_of(root, to));
   }
-  void call() override { group_.scatter(in_.bytes(), out_.bytes(), root); }
+  void call() override {
+    issue([&](auto&... stream) { group_.scatter(in_.bytes(), out_.bytes(), root, stream...); });
+  }
   void check() override { check_block(0, root, rank()); }
 };
 
@@ -155,7 +169,7 @@ class NeighborExchange : public CollectiveExercise {
   void call() override {
     const Exchange exchanges[] = {{after(), part(in_, 1), part(out_, 1), 1, 0},
                                   {before(), part(in_, 0), part(out_, 0), 0, 1}};
-    group_.neighbor_exchange(exchanges);
+    issue([&](auto&... stream) { group_.neighbor_exchange(exchanges, stream...); });
   }
   void check() override {
     check_block(0, before(), 1);

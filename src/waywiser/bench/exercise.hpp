@@ -9,25 +9,56 @@
 
 namespace waywiser {
 
-// What one rank does in a benchmark. prepare and check are not timed.
-class Exercise {
- public:
-  virtual ~Exercise() = default;
-  // Fills what is sent: different bytes for each sample, so that what is left of an earlier one does not pass.
-  virtual void prepare(std::uint64_t seed) = 0;
-  virtual void run(int calls) = 0;
-  // Throws corrupt when anything else has arrived than what the others have prepared.
-  virtual void check() = 0;
-};
-
 // What an exercise works with.
 struct Bench {
   Group& group;
   Platform& platform;
 
   Place place(std::string_view memory) const {
-    return memory == "gpu" ? gpu(group.rank() % platform.gpu_count()) : host(0);
+    return memory == "host" ? host(0) : gpu(group.rank() % platform.gpu_count());
   }
+};
+
+// What one rank does in a benchmark. prepare and check are not timed.
+class Exercise {
+ public:
+  // By all ranks at the same time. Throws unavailable where calls on host memory are to be enqueued.
+  Exercise(const Bench& bench, const BenchRequest& request);
+  Exercise(const Exercise&) = delete;
+  Exercise& operator=(const Exercise&) = delete;
+  virtual ~Exercise() = default;
+
+  // Fills what is sent: different bytes for each sample, so that what is left of an earlier one does not pass.
+  virtual void prepare(std::uint64_t seed) = 0;
+  // Complete when it returns. Throws unavailable where calls cannot be captured in a graph.
+  virtual void run(int calls);
+  // Throws corrupt when anything else has arrived than what the others have prepared.
+  virtual void check() = 0;
+
+ protected:
+  virtual void call() = 0;
+  virtual bool taking_part() const { return true; }
+  bool enqueues() const { return stream_ != nullptr; }
+  // f(stream) where calls are enqueued, else f().
+  template <typename Function>
+  void issue(Function f) {
+    if (stream_)
+      f(*stream_);
+    else
+      f();
+  }
+  // For what only the host can do.
+  void refuse_streams() const;
+
+  Group& group_;
+  const BenchRequest request_;
+
+ private:
+  void capture(int calls);
+
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<StreamGraph> graph_;
+  int captured_ = 0;
 };
 
 // All ranks make it at the same time. Throws invalid_input for an operation that there is not.

@@ -1,5 +1,4 @@
 // Between the two ranks of a pair: rank r of the first half and rank r + size / 2 of the second.
-#include <array>
 #include <vector>
 
 #include "waywiser/bench/computing.hpp"
@@ -23,8 +22,7 @@ Pair pair_of(const Group& group, bool all) {
 class PairExercise : public Exercise {
  public:
   PairExercise(const Bench& bench, const BenchRequest& request, bool all_pairs)
-      : group_(bench.group),
-        request_(request),
+      : Exercise(bench, request),
         pair_(pair_of(bench.group, all_pairs)),
         out_(bench.platform, bench.place(memory(request)), request.bytes),
         in_(bench.platform, bench.place(memory(request)), request.bytes) {}
@@ -32,10 +30,6 @@ class PairExercise : public Exercise {
   void prepare(std::uint64_t seed) override {
     seed_ = seed;
     out_.fill(0, request_.bytes, seed_of(group_.rank()));
-  }
-  void run(int calls) override {
-    if (pair_.taking_part)
-      for (int i = 0; i < calls; ++i) call();
   }
   void check() override {
     if (!receives()) return;
@@ -45,26 +39,27 @@ class PairExercise : public Exercise {
   }
 
  protected:
-  virtual void call() = 0;
+  bool taking_part() const override { return pair_.taking_part; }
   virtual bool receives() const { return pair_.taking_part; }
   std::uint64_t seed_of(int rank) const { return seed_ + 1000003u * static_cast<std::uint64_t>(rank); }
 
-  Group& group_;
-  const BenchRequest request_;
+  const std::string& memory(const BenchRequest& request) const { return pair_.first ? request.input : request.output; }
+
   const Pair pair_;
   BenchBuffer out_, in_;
 
  private:
-  const std::string& memory(const BenchRequest& request) const { return pair_.first ? request.input : request.output; }
   std::uint64_t seed_ = 0;
 };
 
 class PingPong : public PairExercise {
   using PairExercise::PairExercise;
   void call() override {
-    if (pair_.first) group_.send(out_.bytes(), pair_.other);
-    group_.recv(in_.bytes(), pair_.other);
-    if (!pair_.first) group_.send(out_.bytes(), pair_.other);
+    issue([&](auto&... stream) {
+      if (pair_.first) group_.send(out_.bytes(), pair_.other, stream...);
+      group_.recv(in_.bytes(), pair_.other, stream...);
+      if (!pair_.first) group_.send(out_.bytes(), pair_.other, stream...);
+    });
   }
 };
 
@@ -72,32 +67,61 @@ class PingPong : public PairExercise {
 class Streaming : public PairExercise {
  public:
   Streaming(const Bench& bench, const BenchRequest& request, bool all_pairs, bool both)
-      : PairExercise(bench, request, all_pairs), both_(both) {}
+      : PairExercise(bench, request, all_pairs),
+        both_(both),
+        answer_(bench.platform, enqueues() ? bench.place(memory(request)) : host(0), 4) {}
 
  private:
   void call() override {
+    issue([&](auto&... stream) {
+      window(stream...);
+      answer(stream...);
+    });
+  }
+  void window() {
     under_way_.clear();
     if (both_ || !pair_.first)
       for (int i = 0; i < request_.window; ++i) under_way_.push_back(group_.start_recv(in_.bytes(), pair_.other));
     if (both_ || pair_.first)
       for (int i = 0; i < request_.window; ++i) under_way_.push_back(group_.start_send(out_.bytes(), pair_.other));
     for (Future& future : under_way_) future.wait();
+  }
+  void window(Stream& stream) {
+    for (int i = 0; i < request_.window; ++i) {
+      if (both_)
+        group_.sendrecv(out_.bytes(), pair_.other, in_.bytes(), pair_.other, stream);
+      else if (pair_.first)
+        group_.send(out_.bytes(), pair_.other, stream);
+      else
+        group_.recv(in_.bytes(), pair_.other, stream);
+    }
+  }
+  void answer() {
     if (pair_.first)
-      group_.recv(std::span(answer_), pair_.other, answer_tag);
+      group_.recv(answer_.bytes(), pair_.other, answer_tag);
     else
-      group_.send(std::span(answer_), pair_.other, answer_tag);
+      group_.send(answer_.bytes(), pair_.other, answer_tag);
+  }
+  void answer(Stream& stream) {
+    if (pair_.first)
+      group_.recv(answer_.bytes(), pair_.other, stream);
+    else
+      group_.send(answer_.bytes(), pair_.other, stream);
   }
   bool receives() const override { return pair_.taking_part && (both_ || !pair_.first); }
 
   static constexpr int answer_tag = 1;
   bool both_;
-  std::array<std::byte, 4> answer_{};
+  BenchBuffer answer_;
   std::vector<Future> under_way_;
 };
 
 // Both send and receive while they compute, with a look at what is under way now and then.
 class Overlap : public PairExercise {
-  using PairExercise::PairExercise;
+ public:
+  Overlap(const Bench& bench, const BenchRequest& request) : PairExercise(bench, request, false) { refuse_streams(); }
+
+ private:
   void call() override {
     Future receiving = group_.start_recv(in_.bytes(), pair_.other);
     Future sending = group_.start_send(out_.bytes(), pair_.other);
@@ -116,7 +140,7 @@ std::unique_ptr<Exercise> make_message_exercise(const Bench& bench, const BenchR
   if (name == "bandwidth" || name == "message_rate") return std::make_unique<Streaming>(bench, request, false, false);
   if (name == "bidirectional") return std::make_unique<Streaming>(bench, request, false, true);
   if (name == "multi_bandwidth") return std::make_unique<Streaming>(bench, request, true, false);
-  if (name == "overlap") return std::make_unique<Overlap>(bench, request, false);
+  if (name == "overlap") return std::make_unique<Overlap>(bench, request);
   return nullptr;
 }
 

@@ -9,13 +9,14 @@ class OneSided : public Exercise {
  public:
   // The windows of all ranks are in the memory of the output; what rank 0 puts or gets is in that of the input.
   OneSided(const Bench& bench, const BenchRequest& request, bool put)
-      : group_(bench.group),
-        request_(request),
+      : Exercise(bench, request),
         put_(put),
         mine_(bench.platform, bench.place(request.input), request.bytes),
         exposed_(bench.platform, bench.place(request.output), request.bytes),
-        window_(request.output == "gpu" ? group_.expose(exposed_.memory())
-                                        : group_.expose(exposed_.memory().region())) {}
+        window_(request.output == "host" ? group_.expose(exposed_.memory().region())
+                                         : group_.expose(exposed_.memory())) {
+    refuse_streams();
+  }
 
   void prepare(std::uint64_t seed) override {
     seed_ = seed;
@@ -32,7 +33,7 @@ class OneSided : public Exercise {
   }
 
  private:
-  void call() {
+  void call() override {
     const Region mine = mine_.bytes().region;
     for (int i = 0; i < request_.window; ++i) {
       if (put_)
@@ -43,8 +44,6 @@ class OneSided : public Exercise {
     if (put_) group_.flush();
   }
 
-  Group& group_;
-  const BenchRequest request_;
   const bool put_;
   BenchBuffer mine_, exposed_;
   MemoryWindow window_;
@@ -53,7 +52,7 @@ class OneSided : public Exercise {
 
 // Known before anything is sent: all ranks refuse.
 void check_memory(const BenchRequest& request) {
-  if (request.input == "gpu" && request.output == "host")
+  if (request.input != "host" && request.output == "host")
     throw Error(ErrorKind::unavailable, "between a GPU and a window of host memory: copy to the host first");
 }
 

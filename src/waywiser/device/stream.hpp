@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/device/region.hpp"
@@ -30,6 +31,15 @@ class Event {
   virtual void synchronize(Deadline deadline) const = 0;  // throws timeout
   // Device time from `earlier` to this one; both done.
   virtual Seconds since(const Event& earlier) const = 0;
+};
+
+class Stream;
+
+// What was enqueued in a stream once, to be run as often as wanted on its GPU.
+class StreamGraph {
+ public:
+  virtual ~StreamGraph() = default;
+  virtual void launch(Stream& stream) = 0;
 };
 
 // Work in order. Calls only enqueue; errors of the work itself are thrown by synchronize().
@@ -63,6 +73,8 @@ class Stream {
   virtual void* native() const { return nullptr; }
   // Whether what is enqueued goes into a graph instead of being run.
   virtual bool capturing() const { return false; }
+  // Captures what `enqueue` enqueues, which is not run. Throws unavailable where there are no graphs.
+  virtual std::unique_ptr<StreamGraph> capture(const std::function<void()>& enqueue);
 };
 
 }  // namespace waywiser

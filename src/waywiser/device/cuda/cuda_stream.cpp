@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
@@ -28,6 +29,27 @@ CudaEvent& cuda_event(Event& event) {
   if (own == nullptr) throw Error(ErrorKind::invalid_input, "this event is not one of a CUDA device");
   return *own;
 }
+
+class CudaGraph : public StreamGraph {
+ public:
+  CudaGraph(int ordinal, cudaGraph_t graph) : ordinal_(ordinal) {
+    check_cuda(cudaGraphInstantiate(&runnable_, graph, 0), "cudaGraphInstantiate");
+  }
+  CudaGraph(const CudaGraph&) = delete;
+  CudaGraph& operator=(const CudaGraph&) = delete;
+  ~CudaGraph() override { cudaGraphExecDestroy(runnable_); }
+
+  void launch(Stream& stream) override {
+    const CurrentDevice current(ordinal_);
+    check_cuda(cudaGraphLaunch(runnable_, static_cast<cudaStream_t>(stream.native())), "cudaGraphLaunch");
+  }
+
+ private:
+  int ordinal_;
+  cudaGraphExec_t runnable_ = nullptr;
+};
+
+using OwnedGraph = std::unique_ptr<std::remove_pointer_t<cudaGraph_t>, cudaError_t (*)(cudaGraph_t)>;
 
 }  // namespace
 
@@ -120,6 +142,25 @@ bool CudaStream::capturing() const {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   check_cuda(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing");
   return status != cudaStreamCaptureStatusNone;
+}
+
+std::unique_ptr<StreamGraph> CudaStream::capture(const std::function<void()>& enqueue) {
+  const CurrentDevice current(ordinal_);
+  check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  const auto end = [this] {
+    cudaGraph_t graph = nullptr;
+    const cudaError_t result = cudaStreamEndCapture(stream_, &graph);
+    return std::pair(OwnedGraph(graph, cudaGraphDestroy), result);
+  };
+  try {
+    enqueue();
+  } catch (...) {
+    end();
+    throw;
+  }
+  const auto [graph, result] = end();
+  check_cuda(result, "cudaStreamEndCapture");
+  return std::make_unique<CudaGraph>(ordinal_, graph.get());
 }
 
 void CudaStream::before_pageable_read() { synchronize(Deadline::in(longest_wait)); }

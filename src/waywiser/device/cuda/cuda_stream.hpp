@@ -29,6 +29,7 @@ class CudaStream : public Stream {
   void synchronize(Deadline deadline) override;
   void* native() const override { return stream_; }
   bool capturing() const override;
+  std::unique_ptr<StreamGraph> capture(const std::function<void()>& enqueue) override;
 
  private:
   struct CallErrors;
