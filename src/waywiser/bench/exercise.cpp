@@ -13,6 +13,14 @@ Exercise::Exercise(const Bench& bench, const BenchRequest& request) : group_(ben
   stream_ = bench.platform.open_stream(bench.place("gpu"));
   group_.barrier(*stream_);  // the first collective sets up what messages use
   group_.synchronize(*stream_);
+  if (request.mode == CallMode::graph) check_graphs();
+}
+
+// At all ranks alike, also at those that take no part.
+void Exercise::check_graphs() const {
+  if (const std::string why = group_.why_staged(); !why.empty())
+    throw Error(ErrorKind::unavailable, "what goes through the host cannot be captured in a graph: " + why);
+  stream_->capture([] {});
 }
 
 void Exercise::run(int calls) {

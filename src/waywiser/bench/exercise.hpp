@@ -54,6 +54,7 @@ class Exercise {
   const BenchRequest request_;
 
  private:
+  void check_graphs() const;
   void capture(int calls);
 
   std::unique_ptr<Stream> stream_;
