@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +22,13 @@ def find_libnccl() -> str:
     return os.environ.get("WAYWISER_LIBNCCL") or next(iter(installed(Root(), "libnccl")), "libnccl.so.2")
 
 
+def open_libnccl() -> object:
+    return ctypes.CDLL(find_libnccl())
+
+
 @dataclass(frozen=True)
 class Found:
-    """What ranks of NCCL find here: GPUs, or why none; why there is no libnccl, else empty."""
+    """What ranks of such a library find here: GPUs, or why none; why there is no library, else empty."""
 
     gpus: int
     no_gpus: str
@@ -41,8 +46,12 @@ class Found:
 
 
 def look_for_nccl() -> Found:
-    """Asked in a process of its own: a driver that has been opened stays."""
-    question = "from waywiser.bench.nccl_library import answer; answer()"
+    return look_for(__name__, open_libnccl.__name__)
+
+
+def look_for(module: str, opener: str) -> Found:
+    """Asked in a process of its own: a driver that has been opened stays. `opener` raises OSError."""
+    question = f"from waywiser.bench.nccl_library import answer; from {module} import {opener}; answer({opener})"
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     try:
         done = subprocess.run(
@@ -56,7 +65,7 @@ def look_for_nccl() -> Found:
         return Found(0, f"the question about GPUs failed ({done.returncode}): {done.stderr.strip()[-200:]}", "")
 
 
-def answer() -> None:
+def answer(open_library: Callable[[], object]) -> None:
     """Prints what there is."""
     from waywiser.bench.cuda_memory import gpu_count
 
@@ -66,7 +75,7 @@ def answer() -> None:
     except RuntimeError as error:
         found["no_gpus"] = " ".join(str(error).split())
     try:
-        ctypes.CDLL(find_libnccl())
+        open_library()
     except OSError as error:
         found["no_library"] = " ".join(str(error).split())
     print(json.dumps(found))

@@ -19,7 +19,12 @@ _FOLDERS = (
     "/opt/hpcx/ompi/lib",
     "/usr/mpi/gcc/openmpi/lib",
 )
-_WHEELS = {"libucp": "libucx/lib", "libnccl": "nvidia/nccl/lib", "libmpi": "mpi.libs"}
+_WHEELS = {
+    "libucp": "libucx/lib",
+    "libnccl": "nvidia/nccl/lib",
+    "libmpi": "mpi.libs",
+    "libnvshmem_host": "nvidia/nvshmem/lib",
+}
 
 
 def installed(root: Root, library: str) -> list[str]:
