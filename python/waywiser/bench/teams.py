@@ -13,6 +13,7 @@ from pathlib import Path
 
 from waywiser.apply.benchmarks import clean_environment
 from waywiser.bench.nccl_library import look_for_nccl
+from waywiser.bench.nvshmem_library import look_for_nvshmem
 from waywiser.bench.team import Team, TeamError, Timed
 from waywiser.bench.ucx_perftest import UcxPerftest
 from waywiser.launcher import Job, outside_jobs
@@ -119,28 +120,61 @@ def _openmpi_ucx(setup: Setup) -> Team:
     return _openmpi(setup, "openmpi+ucx", ("--mca", "pml", "ucx", *_UCX_EVERYWHERE))
 
 
-def python_ranks(setup: Setup, name: str, environment: Mapping[str, str] = os.environ) -> Team:
-    """Ranks in Python, NAME_rank.py of this folder, which find each other through a file. Raises TeamError."""
+def python_ranks(
+    setup: Setup, name: str, environment: Mapping[str, str] = os.environ, module: str = "", variant: Sequence[str] = ()
+) -> Team:
+    """Ranks in Python, MODULE_rank.py of this folder, which find each other through a file. Raises TeamError."""
     team = Team(name, setup.ranks, setup.folder)
     meeting = setup.folder / f"{name}.store"
     for rank in range(setup.ranks):
-        told = (str(rank), str(setup.ranks), str(meeting), "gpu" if setup.on_gpu else "host")
-        team.launch([sys.executable, "-m", f"waywiser.bench.{name}_rank", team.path, *told], environment)
+        told = (str(rank), str(setup.ranks), str(meeting), "gpu" if setup.on_gpu else "host", *variant)
+        team.launch([sys.executable, "-m", f"waywiser.bench.{module or name}_rank", team.path, *told], environment)
     return _met(team)
 
 
-def _torch(setup: Setup) -> Team:
+def _need_torch() -> None:
     if importlib.util.find_spec("torch") is None:
         raise TeamError("the Python package torch is not installed")
+
+
+def _need_gpu_memory(setup: Setup) -> None:
+    if not setup.on_gpu:
+        raise TeamError("moves GPU memory only: write --memory gpu on a machine with GPUs")
+
+
+def _torch(setup: Setup) -> Team:
+    _need_torch()
     return python_ranks(setup, "torch")
 
 
+def _torch_symmetric(setup: Setup, variant: str) -> Team:
+    _need_gpu_memory(setup)
+    _need_torch()
+    if why := look_for_nccl().too_few(setup.ranks):
+        raise TeamError(why)
+    return python_ranks(setup, f"torch-{variant}", module="torch_symmetric", variant=[variant])
+
+
+def _torch_one_shot(setup: Setup) -> Team:
+    return _torch_symmetric(setup, "one-shot")
+
+
+def _torch_two_shot(setup: Setup) -> Team:
+    return _torch_symmetric(setup, "two-shot")
+
+
 def _nccl(setup: Setup) -> Team:
-    if not setup.on_gpu:
-        raise TeamError("moves GPU memory only: write --memory gpu on a machine with GPUs")
+    _need_gpu_memory(setup)
     if why := look_for_nccl().why_not(setup.ranks):
         raise TeamError(why)
     return python_ranks(setup, "nccl")
+
+
+def _nvshmem(setup: Setup) -> Team:
+    _need_gpu_memory(setup)
+    if why := look_for_nvshmem().why_not(setup.ranks):
+        raise TeamError(why)
+    return python_ranks(setup, "nvshmem")
 
 
 def _ucx(setup: Setup) -> Timed:
@@ -153,6 +187,8 @@ PEERS: Mapping[str, Mapping[str, Callable[[Setup], Timed]]] = {
     "nccl": {"nccl": _nccl},
     "ucx": {"ucx": _ucx},
     "torch": {"torch": _torch},
+    "torch-symmetric": {"torch-one-shot": _torch_one_shot, "torch-two-shot": _torch_two_shot},
+    "nvshmem": {"nvshmem": _nvshmem},
 }
 
 

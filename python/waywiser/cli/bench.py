@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from waywiser.bench.run import Wanted
 
 _MEMORY = ("host", "gpu", "host>gpu", "gpu>host", "gpu>exposed", "exposed")
+_PEERS = ("openmpi", "nccl", "ucx", "torch", "torch-symmetric", "nvshmem")
 _BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
 
 
@@ -35,7 +36,7 @@ def bench(
         str, typer.Option(metavar="LIST", help="Calls on GPU memory: some of blocking,stream,graph.")
     ] = "blocking",
     sizes: Annotated[str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between.")] = "",
-    against: Annotated[str, typer.Option(metavar="LIST", help="Some of openmpi,nccl,ucx,torch.")] = "",
+    against: Annotated[str, typer.Option(metavar="LIST", help=f"Some of {','.join(_PEERS)}.")] = "",
     budget: Annotated[
         float | None, typer.Option(min=0.1, max=86400.0, metavar="SECONDS", help="Time for all of it.")
     ] = None,
@@ -64,7 +65,7 @@ def bench(
         )
     if backend not in _BACKENDS or bind not in ("default", "none"):
         raise InputError(f"write --backend {'|'.join(_BACKENDS)}, --bind default or none")
-    peers = _among(_words(against), ("openmpi", "nccl", "ucx", "torch"), "--against") if against else []
+    peers = _among(_words(against), _PEERS, "--against") if against else []
     told = sizes_in(sizes) if sizes else []
     usual = 2.0 * len(operations) * len(places) * len(modes) + 8.0
     wanted = Wanted(operations, places, told, ranks or 2, budget or usual, modes)
