@@ -14,7 +14,7 @@ from waywiser.bench.python_rank import NotThere, Place, Request, _Exercise, _sli
 class Queue:
     """A library of one rank whose calls copy when `finish` comes, as on a stream."""
 
-    rank, size, version = 0, 1, "made up"
+    rank, size, version, memory = 0, 1, "made up", "gpu"
 
     def __init__(self, graphs: bool = True) -> None:
         self.waiting: list[Callable[[], None]] = []
@@ -69,7 +69,11 @@ def timed(library: Queue, calls: int, mode: str, memory: str = "gpu") -> list[st
 def test_blocking_calls_wait_one_by_one_and_enqueued_ones_once() -> None:
     assert timed(Queue(), 3, "blocking") == ["finish 1"] * 3 + ["finish 0"]
     assert timed(Queue(), 3, "stream") == ["finish 3"]
-    assert timed(Queue(), 3, "blocking", "host") == ["finish 3"]  # each is complete when it returns
+    host = Queue()
+    host.memory = "host"
+    assert timed(host, 3, "blocking", "host") == ["finish 3"]  # each is complete when it returns
+    with pytest.raises(NotThere, match="host memory only"):
+        timed(host, 3, "blocking")
 
 
 def test_graphs_are_captured_before_the_clock_starts_and_replayed_whole() -> None:

@@ -201,6 +201,19 @@ def test_as_a_rank_of_a_job_and_on_virtual_gpus() -> None:
     assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith("64")] == ["64"]
 
 
+def test_who_is_ended_shows_what_there_is() -> None:
+    command = [*COMMAND, "latency", "--sizes", "8..1M", "--budget", "600", "--json"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stderr is not None
+    for line in running.stderr:
+        if "step 1 of" in line or "latency host 16" in line:
+            break
+    running.terminate()
+    out, _ = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert json.loads(out)["rows"][0]["bytes"] == 8
+
+
 def test_calls_on_streams_and_into_exposed_memory() -> None:
     words = ("latency", "all_reduce", "--sizes", "64", "--memory", "gpu>exposed", "--backend", "virtual_gpu")
     done = bench(*words, "--mode", "blocking,stream,graph", "--budget", "0.4", "--json")

@@ -114,7 +114,7 @@ class Conductor:
         self._ranks = ranks
         self._tell = tell
         self._seed = 0
-        self._told: set[tuple[str, str]] = set()
+        self._told: set[tuple[str, str, str]] = set()
 
     def time(self, case: Case, budget: float, patience: float = _PATIENCE) -> Row | None:
         """A row, in about `budget` seconds, but at least three rounds; None when we do not offer it."""
@@ -142,16 +142,14 @@ class Conductor:
             return True
         except NotOffered as error:
             mode = "" if case.mode == "blocking" else f", {case.mode}"
-            self._once(name, f"{case.operation.name}, {case.memory}{mode}: {error}")
+            what = f"{case.operation.name}, {case.memory}"
+            if (name, what, str(error)) not in self._told:
+                self._told.add((name, what, str(error)))
+                self._tell(name, f"{what}{mode}: {error}")
         except TeamError as error:
             if name == OURS:
                 raise
-            self._once(name, f"{case.operation.name} of {case.bytes} bytes: {error}; left out from here on")
+            self._tell(name, f"{case.operation.name} of {case.bytes} bytes: {error}; left out from here on")
             self._teams.pop(name).close()
         del contenders[name]
         return False
-
-    def _once(self, name: str, why: str) -> None:
-        if (name, why) not in self._told:
-            self._told.add((name, why))
-            self._tell(name, why)

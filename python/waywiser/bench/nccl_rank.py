@@ -29,6 +29,8 @@ class _UniqueId(ctypes.Structure):
 class Nccl:
     """Calls are in the order of the device's stream; `finish` waits."""
 
+    memory = "gpu"
+
     def __init__(self, rank: int, size: int, file: str) -> None:
         self.rank, self.size = rank, size
         self._device = CudaDevice(rank % gpu_count())
@@ -39,8 +41,8 @@ class Nccl:
         made = _UniqueId()
         if rank == 0:
             self._check(self._library.ncclGetUniqueId(ctypes.byref(made)))
-            _tell(Path(file), bytes(made))
-        told = _UniqueId.from_buffer_copy(_hear(Path(file)))
+            tell_all(Path(file), bytes(made))
+        told = _UniqueId.from_buffer_copy(hear(Path(file)))
         self._comm = ctypes.c_void_p()
         self._library.ncclCommInitRank.argtypes = [ctypes.c_void_p, ctypes.c_int, _UniqueId, ctypes.c_int]
         self._check(self._library.ncclCommInitRank(ctypes.byref(self._comm), size, told, rank))
@@ -54,8 +56,6 @@ class Nccl:
             raise RuntimeError(f"NCCL: {self._library.ncclGetErrorString(result).decode()}")
 
     def array(self, count: int, numbers: bool, memory: str) -> GpuMemory:
-        if memory != "gpu":
-            raise NotThere("GPU memory only")
         return self._device.array(count, numpy.float32 if numbers else numpy.uint8)
 
     def write(self, array: GpuMemory, values: Any) -> None:
@@ -166,14 +166,14 @@ def _count(array: GpuMemory, count: int | None = None) -> ctypes.c_size_t:
     return ctypes.c_size_t(array.count if count is None else count)
 
 
-def _tell(file: Path, data: bytes) -> None:
+def tell_all(file: Path, data: bytes) -> None:
     """The file is there with all of it, or not at all."""
     part = file.with_suffix(".part")
     part.write_bytes(data)
     part.rename(file)
 
 
-def _hear(file: Path) -> bytes:
+def hear(file: Path) -> bytes:
     deadline = time.monotonic() + _PATIENCE
     while not file.exists():
         if time.monotonic() > deadline:

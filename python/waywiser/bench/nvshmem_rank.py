@@ -15,7 +15,7 @@ from typing import Any
 import numpy
 
 from waywiser.bench.cuda_memory import CudaDevice, CudaError, GpuMemory, check, driver, gpu_count
-from waywiser.bench.nccl_rank import _hear, _tell
+from waywiser.bench.nccl_rank import hear, tell_all
 from waywiser.bench.nvshmem_library import UniqueId, init_attributes, open_libnvshmem, unique_id
 from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Request, serve
 from waywiser.bench.symmetric_slots import SymmetricSlots
@@ -44,6 +44,8 @@ class _Symmetric(GpuMemory):
 class Nvshmem:
     """Calls are in the order of the device's stream; `finish` waits."""
 
+    memory = "gpu"
+
     def __init__(self, rank: int, size: int, file: str) -> None:
         os.environ.update(_ALWAYS | {name: os.environ.get(name, value) for name, value in _UNLESS_SET.items()})
         self.rank, self.size = rank, size
@@ -64,8 +66,8 @@ class Nvshmem:
         made = unique_id()
         if self.rank == 0:
             self._check("nvshmemx_get_uniqueid", ctypes.addressof(made))
-            _tell(file, bytes(made))
-        told = UniqueId.from_buffer_copy(_hear(file))
+            tell_all(file, bytes(made))
+        told = UniqueId.from_buffer_copy(hear(file))
         attributes = init_attributes()
         at = ctypes.addressof(attributes)
         self._check("nvshmemx_set_attr_uniqueid_args", self.rank, self.size, ctypes.addressof(told), at)
@@ -84,8 +86,6 @@ class Nvshmem:
         return pointer
 
     def array(self, count: int, numbers: bool, memory: str) -> GpuMemory:
-        if memory != "gpu":
-            raise NotThere("GPU memory only")
         kind = numpy.dtype(numpy.float32 if numbers else numpy.uint8)
         return _Symmetric(self._slots.take(count * kind.itemsize), count, kind)
 

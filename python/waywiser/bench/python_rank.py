@@ -83,6 +83,7 @@ class Library(Protocol):
     rank: int
     size: int
     version: str
+    memory: str  # the only one that it knows: "host" or "gpu"
 
     def array(self, count: int, numbers: bool, memory: str) -> Any: ...
 
@@ -146,6 +147,8 @@ class _Exercise:
 
     def __init__(self, library: Library, request: Request) -> None:
         operation = request.operation
+        if {request.input, request.output} != {library.memory}:
+            raise NotThere(f"{library.memory} memory only")
         self._library, self._request = library, request
         self.place = Place(library.rank, library.size, operation)
         self._sums = operation in _REDUCING

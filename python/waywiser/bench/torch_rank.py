@@ -20,7 +20,7 @@ class Torch:
         import torch.distributed as dist  # type: ignore[import-not-found,unused-ignore]
 
         self._torch, self._dist = torch, dist
-        self._memory = memory
+        self.memory = memory
         self.rank, self.size = rank, size
         backend = "nccl" if memory == "gpu" else "gloo"
         self.version = f"torch {torch.__version__} {backend}"
@@ -30,8 +30,6 @@ class Torch:
         self.barrier()
 
     def array(self, count: int, numbers: bool, memory: str) -> Any:
-        if memory != self._memory:
-            raise NotThere(f"{self._memory} memory only")
         kind = self._torch.float32 if numbers else self._torch.uint8
         return self._torch.ones(count, dtype=kind, device="cuda" if memory == "gpu" else "cpu")
 
@@ -47,7 +45,7 @@ class Torch:
         self.finish()
 
     def finish(self) -> None:
-        if self._memory == "gpu":
+        if self.memory == "gpu":
             self._torch.cuda.synchronize()
 
     def record(self, calls: Callable[[], None]) -> Callable[[], None]:
@@ -104,7 +102,7 @@ class Torch:
     def _message(self, request: Request, place: Place, give: Any, take: Any) -> Callable[[], object]:
         dist, other = self._dist, place.other
         both = request.operation in BOTH_WAYS
-        answer = self.array(4, False, self._memory)
+        answer = self.array(4, False, self.memory)
 
         def ping_pong() -> None:
             if place.first:

@@ -48,8 +48,6 @@ class TorchSymmetric(Torch):
         del self._handles[_where(slot[0])]
 
     def array(self, count: int, numbers: bool, memory: str) -> Any:
-        if memory != "gpu":
-            raise NotThere("GPU memory only")
         size = 4 * count if numbers else count
         buffer, handle = self._slots.take(size)
         self._handles[_where(buffer)] = handle

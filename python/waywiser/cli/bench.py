@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -124,6 +125,7 @@ def _with_own_ranks(
 
     kind = _backend(backend, wanted.memory)
     outcome = Outcome(kind)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was measured by then is shown
     with ExitStack() as stack:
         stack.callback(outcome.show, full, as_json)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
