@@ -32,11 +32,13 @@ class DisorderlyBlock : public HostBlock {
     let_some_go();
     return HostBlock::load_packet(from);
   }
-  std::uint32_t acquire(const std::uint32_t* flag) {
+  template <typename Word>
+  Word acquire(const Word* flag) {
     let_some_go();
     return HostBlock::acquire(flag);
   }
-  void release(std::uint32_t* flag, std::uint32_t value) {
+  template <typename Word>
+  void release(Word* flag, Word value) {
     let_all_go();
     HostBlock::release(flag, value);
   }

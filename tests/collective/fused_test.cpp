@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <random>
 
 #include "tests/collective/made_up_call.hpp"
@@ -143,6 +145,203 @@ TEST(FusedCollective, DelayedStreamsChangeNothing) {
   for (std::uint64_t round = 0; round < 8; ++round)
     ASSERT_NO_FATAL_FAILURE(
         expect_right(group, cases[round % 3], {DataType::float32, ReduceOp::sum, 4 + 10 * round, -1}, false));
+}
+
+// Bytes on the GPU of one rank.
+class OnGpu {
+ public:
+  OnGpu(FusedRanks& group, int rank, Bytes bytes)
+      : group_(group),
+        rank_(rank),
+        device_(group.platform().allocate(gpu(rank), bytes, Allocation::gpu)),
+        host_(group.platform().allocate(host(0), bytes, Allocation::pinned)),
+        bytes_(bytes) {}
+
+  Region region() const { return device_.region().slice(0, bytes_); }
+  void write(const std::vector<std::byte>& values) {
+    std::memcpy(host_.region().data, values.data(), bytes_);
+    group_.stream(rank_).copy(region(), host_.region().slice(0, bytes_));
+    group_.stream(rank_).synchronize(Deadline::in(60));
+  }
+  std::vector<std::byte> read() {
+    group_.stream(rank_).copy(host_.region().slice(0, bytes_), region());
+    group_.member(rank_).synchronize(group_.stream(rank_), Deadline::in(60));
+    return {host_.region().data, host_.region().data + bytes_};
+  }
+
+ private:
+  FusedRanks& group_;
+  int rank_;
+  Memory device_, host_;
+  Bytes bytes_;
+};
+
+std::byte* store_number(DataType type, std::byte* to, int value) {
+  const auto put = [&](auto number) {
+    std::memcpy(to, &number, sizeof number);
+    return to + sizeof number;
+  };
+  if (type == DataType::float64) return put(static_cast<double>(value));
+  return type == DataType::float32 ? put(static_cast<float>(value)) : put(to_bfloat16(static_cast<float>(value)));
+}
+
+// Sums in outputs that the ranks have exposed, or have not. Of two memories, neighbours use different ones.
+class ExposedSums {
+ public:
+  static constexpr std::byte nothing{0x5b};
+  static constexpr FusedOptions options{256, 8192, 20};
+
+  ExposedSums(int ranks, Bytes most) : group_(ranks, options), bytes_(most + 4096) {
+    for (int rank = 0; rank < ranks; ++rank)
+      for (int memory = 0; memory < 2; ++memory) memories_.push_back(std::make_unique<OnGpu>(group_, rank, bytes_));
+    for (int rank = 0; rank < ranks; ++rank) apart_.push_back(std::make_unique<OnGpu>(group_, rank, bytes_));
+  }
+
+  // A memory of each rank, or none, in a slot; one rank may have nothing there.
+  void expose(unsigned slot, int number, int without = -1) {
+    for (int rank = 0; rank < group_.ranks(); ++rank) expose_at(rank, slot, number, without);
+  }
+  void expose_at(int rank, unsigned slot, int number, int without = -1) {
+    std::vector<Region> all(static_cast<std::size_t>(group_.ranks()));
+    for (int peer = 0; number >= 0 && peer < group_.ranks(); ++peer)
+      if (peer != without) all[static_cast<std::size_t>(peer)] = memory(peer, (number + peer) % 2).region();
+    group_.member(rank).expose(slot, all, group_.stream(rank));
+  }
+
+  struct Setting {
+    DataType type;
+    std::size_t count;
+    Collective operation;
+    bool in_place;
+  };
+  // Each rank's output in its memory with that number. The ranks that others have sent to by way of landing memory.
+  std::vector<int> landed(const Setting& setting, int number) {
+    ++turn_;
+    const Bytes bytes = setting.count * bytes_of(setting.type);
+    std::vector<std::vector<std::byte>> wanted;
+    for (int rank = 0; rank < group_.ranks(); ++rank) wanted.push_back(prepare(rank, setting, number));
+    for (int rank = 0; rank < group_.ranks(); ++rank) {
+      CollectiveCall call;
+      call.operation = setting.operation;
+      call.rank = rank;
+      call.ranks = group_.ranks();
+      call.count = setting.count;
+      call.root = call.ranks - 1;
+      const Region output = memory(rank, (number + rank) % 2).region().slice(at(rank), bytes);
+      group_.member(rank).enqueue(
+          call, setting.type, ReduceOp::sum, setting.in_place ? output : apart(rank).region().slice(0, bytes),
+          takes(rank, setting) ? output : Region{}, group_.stream(rank), {fused::Method::two_shot, 1 + turn_ % 3, 8});
+    }
+    std::vector<int> ranks;
+    for (int rank = 0; rank < group_.ranks(); ++rank) {
+      EXPECT_EQ(memory(rank, (number + rank) % 2).read(), wanted[static_cast<std::size_t>(rank)]) << "rank " << rank;
+      if (anything_landed(rank)) ranks.push_back(rank);
+    }
+    return ranks;
+  }
+
+ private:
+  OnGpu& memory(int rank, int number) { return *memories_[static_cast<std::size_t>(2 * rank + number)]; }
+  OnGpu& apart(int rank) { return *apart_[static_cast<std::size_t>(rank)]; }
+  Bytes at(int rank) const { return Bytes{16} * (static_cast<Bytes>(rank * 5 + 3) + turn_ % 7); }
+  bool takes(int rank, const Setting& setting) const {
+    return setting.operation != Collective::reduce || rank == group_.ranks() - 1;
+  }
+  static int value(int rank, std::size_t i) { return static_cast<int>((i * 7 + static_cast<std::size_t>(rank)) % 3); }
+
+  // What the rank's memory holds afterwards.
+  std::vector<std::byte> prepare(int rank, const Setting& setting, int number) {
+    std::vector<std::byte> input(bytes_), before(bytes_, nothing), after(bytes_, nothing);
+    std::byte *mine = input.data(), *sum = after.data() + at(rank);
+    for (std::size_t i = 0; i < setting.count; ++i) {
+      int all = 0;
+      for (int peer = 0; peer < group_.ranks(); ++peer) all += value(peer, i);
+      mine = store_number(setting.type, mine, value(rank, i));
+      sum = store_number(setting.type, sum, all);
+    }
+    if (setting.in_place) std::copy(input.data(), mine, before.data() + at(rank));
+    apart(rank).write(input);
+    memory(rank, (number + rank) % 2).write(before);
+    for (const unsigned turn : {0u, 1u}) mark(rank, turn);
+    return takes(rank, setting) ? after : before;
+  }
+
+  Region shot(int rank, unsigned turn) {
+    const fused::LandingLayout layout{static_cast<std::uint32_t>(group_.ranks()), options.packet_bytes,
+                                      options.bulk_bytes};
+    return group_.member(rank).landing().region().slice(layout.bulk(turn, 1), options.bulk_bytes);
+  }
+  void mark(int rank, unsigned turn) {
+    const Memory marks = group_.platform().allocate(host(0), options.bulk_bytes, Allocation::pinned);
+    std::memset(marks.region().data, static_cast<int>(nothing), options.bulk_bytes);
+    group_.stream(rank).copy(shot(rank, turn), marks.region().slice(0, options.bulk_bytes));
+    group_.stream(rank).synchronize(Deadline::in(60));
+  }
+  bool anything_landed(int rank) {
+    const Memory seen = group_.platform().allocate(host(0), options.bulk_bytes, Allocation::pinned);
+    for (const unsigned turn : {0u, 1u}) {
+      group_.stream(rank).copy(seen.region().slice(0, options.bulk_bytes), shot(rank, turn));
+      group_.stream(rank).synchronize(Deadline::in(60));
+      const std::span bytes(seen.region().data, options.bulk_bytes);
+      if (std::ranges::any_of(bytes, [](std::byte each) { return each != nothing; })) return true;
+    }
+    return false;
+  }
+
+  FusedRanks group_;
+  Bytes bytes_;
+  std::vector<std::unique_ptr<OnGpu>> memories_, apart_;
+  unsigned turn_ = 0;
+};
+
+std::vector<int> all_of(int ranks) {
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+// Counts of one work and of several, that are a whole number of 16 bytes or not.
+TEST(FusedCollective, SumsGoStraightIntoOutputsThatAllHaveExposed) {
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    ExposedSums sums(ranks, 5000 * sizeof(double));
+    sums.expose(2, 0);
+    int turn = ranks;
+    for (const DataType type : {DataType::float32, DataType::bfloat16, DataType::float64})
+      for (const std::size_t count : {64, 1001, 4000, 1003}) {
+        ++turn;
+        const ExposedSums::Setting setting{type, count, turn % 3 == 0 ? Collective::reduce : Collective::all_reduce,
+                                           turn % 2 == 0};
+        const bool whole = count * bytes_of(type) % 16 == 0;
+        const std::vector<int> root{ranks - 1}, takers = setting.operation == Collective::reduce ? root : all_of(ranks);
+        EXPECT_EQ(sums.landed(setting, 0), whole ? std::vector<int>() : takers) << ranks << name(type) << count;
+        EXPECT_EQ(sums.landed(setting, 1), takers) << "in the memories that are not exposed";
+      }
+  }
+}
+
+TEST(FusedCollective, WhatSomeRanksHaveExposedComesAndGoes) {
+  ExposedSums sums(3, 5000 * sizeof(float));
+  const ExposedSums::Setting setting{DataType::float32, 4000, Collective::all_reduce, true};
+  const std::vector<int> none, all = all_of(3);
+  EXPECT_EQ(sums.landed(setting, 0), all);
+  sums.expose(fused::exposed_slots, 0);
+  EXPECT_EQ(sums.landed(setting, 0), none);
+  sums.expose(1, 1);
+  EXPECT_EQ(sums.landed(setting, 1), none);
+  sums.expose_at(1, fused::exposed_slots, -1);  // it neither tells nor hears of the others'
+  EXPECT_EQ(sums.landed(setting, 0), all);
+  EXPECT_EQ(sums.landed(setting, 1), none);
+  sums.expose_at(0, fused::exposed_slots, -1);
+  sums.expose_at(2, fused::exposed_slots, -1);
+  EXPECT_EQ(sums.landed(setting, 0), all);
+  sums.expose(fused::exposed_slots, 0);
+  sums.expose(1, -1);
+  EXPECT_EQ(sums.landed(setting, 0), none);
+  EXPECT_EQ(sums.landed(setting, 1), all);
+  sums.expose(1, 1, 2);
+  EXPECT_EQ(sums.landed(setting, 1), std::vector<int>{2});
+  EXPECT_THROW(sums.expose(0, 0), Error);
+  EXPECT_THROW(sums.expose(fused::exposed_slots + 1, 0), Error);
 }
 
 TEST(FusedCollective, ARankThatDoesNotTakePartIsNamed) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,11 @@ class FusedCollective {
   // Of all ranks in their order, as this process has them mapped for this GPU; one's own included.
   void connect(std::span<const Region> landings);
 
+  // Memories of all ranks, as this process has them mapped for this GPU, in a slot (1 to fused::exposed_slots) that no
+  // others have at any rank: sums go straight into outputs that lie there. Empty ones, as those that this GPU does not
+  // reach: no longer; kernels that have begun may still store there. Uploads on the stream.
+  void expose(unsigned slot, std::span<const Region> memories, Stream& stream);
+
   // Why no fused kernel can serve the call; the same at all ranks.
   std::optional<std::string> why_unavailable(const CollectiveCall& call, DataType type) const;
   // What is taken where nothing was measured.
@@ -51,12 +57,15 @@ class FusedCollective {
   fused::Notice& notice() const;
   fused::Terms terms(Stream& stream, unsigned blocks) const;
   Bytes most_at_once(const fused::Shape& shape) const;
+  std::uint32_t slot_of(ConstRegion output) const;
 
   int rank_;
   FusedOptions options_;
   fused::LandingLayout layout_;
   Memory landing_, state_, notice_;
+  Memory exposed_, exposed_staging_;  // what Terms::exposed points to, and where it is made
   std::vector<Region> landings_;
+  std::array<Region, fused::exposed_slots + 1> mine_{};  // of what is exposed
 };
 
 }  // namespace waywiser

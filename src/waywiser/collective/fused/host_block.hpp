@@ -38,10 +38,14 @@ class HostBlock {
       half(to, i).store(word.words[i] | std::uint64_t{number} << 32, std::memory_order_relaxed);
   }
   void store_far(Vector16* to, const Vector16& words) const { std::memcpy(to, &words, sizeof words); }
-  std::uint32_t acquire(const std::uint32_t* flag) const { return as_atomic(flag).load(std::memory_order_acquire); }
+  template <typename Word>
+  Word acquire(const Word* flag) const {
+    return as_atomic(flag).load(std::memory_order_acquire);
+  }
   std::uint32_t peek(const std::uint32_t* word) const { return acquire(word); }
   void post(std::uint32_t* word, std::uint32_t value) const { release(word, value); }
-  void release(std::uint32_t* flag, std::uint32_t value) const {
+  template <typename Word>
+  void release(Word* flag, Word value) const {
     as_atomic(flag).store(value, std::memory_order_release);
   }
   State load_state(const State* state) const {
@@ -59,6 +63,7 @@ class HostBlock {
                                       std::chrono::nanoseconds(1));
   }
   static void pause() { std::this_thread::yield(); }
+  std::byte*& address(unsigned rank) { return addresses_[rank]; }
 
   template <typename T>
   static auto widen(T value) {
@@ -78,8 +83,9 @@ class HostBlock {
   }
 
  private:
-  static std::atomic_ref<std::uint32_t> as_atomic(const std::uint32_t* word) {
-    return std::atomic_ref<std::uint32_t>(*const_cast<std::uint32_t*>(word));
+  template <typename Word>
+  static std::atomic_ref<Word> as_atomic(const Word* word) {
+    return std::atomic_ref<Word>(*const_cast<Word*>(word));
   }
   // Data in the low four bytes, the number above.
   static std::atomic_ref<std::uint64_t> half(const Packet* packet, unsigned index) {
@@ -87,6 +93,7 @@ class HostBlock {
   }
 
   unsigned block_, blocks_, threads_;
+  std::byte* addresses_[most_ranks] = {};
 };
 
 }  // namespace waywiser::fused

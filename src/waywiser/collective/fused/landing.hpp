@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "waywiser/collective/fused/exposed.hpp"
 #include "waywiser/comm/data_type.hpp"
 #include "waywiser/kernels/copy_body.hpp"
 
@@ -27,7 +28,7 @@ struct LandingLayout {
   std::uint64_t packet_bytes = 0;  // data that one rank sends as packets, a multiple of 16
   std::uint64_t bulk_bytes = 0;    // data that all ranks together push, a multiple of 4096
 
-  WAYWISER_DEVICE std::uint64_t flags(unsigned shot) const { return std::uint64_t{shot} * ranks * most_blocks * 4; }
+  WAYWISER_DEVICE std::uint64_t flags(unsigned shot) const { return std::uint64_t{shot} * ranks * most_blocks * 8; }
   WAYWISER_DEVICE std::uint64_t packets(unsigned turn) const {
     return flags(2) + std::uint64_t{turn} * ranks * packet_bytes * 2;
   }
@@ -55,6 +56,7 @@ struct Terms {
   std::byte* landing[most_ranks];  // of each rank, as this GPU reaches it
   State* state;
   Notice* notice;
+  const Exposed* exposed;  // of each slot (0: nothing), most_ranks entries
   LandingLayout layout;
   std::uint32_t rank;
   std::uint64_t deadline_ns;  // of one wait
@@ -74,6 +76,7 @@ struct Work {
   ReduceOp op;
   std::int32_t root;   // the only rank that has data; -1: all have
   std::int32_t taker;  // the only rank that takes the result; -1: all take it
+  std::uint32_t slot;  // of the exposed memory that this rank's output lies in; 0: of none
 
   WAYWISER_DEVICE bool has_data(unsigned rank) const { return root < 0 || static_cast<int>(rank) == root; }
   WAYWISER_DEVICE bool is_taken_by(unsigned rank) const { return taker < 0 || static_cast<int>(rank) == taker; }
@@ -92,9 +95,10 @@ WAYWISER_DEVICE inline Packet* packet_at(const Terms& terms, unsigned rank, unsi
          unit;
 }
 
-WAYWISER_DEVICE inline std::uint32_t* flag_at(const Terms& terms, unsigned rank, unsigned shot, unsigned from,
+// The number of an operation; above it 32 bits that the sender tells besides.
+WAYWISER_DEVICE inline std::uint64_t* flag_at(const Terms& terms, unsigned rank, unsigned shot, unsigned from,
                                               unsigned block) {
-  return reinterpret_cast<std::uint32_t*>(terms.landing[rank] + terms.layout.flags(shot)) +
+  return reinterpret_cast<std::uint64_t*>(terms.landing[rank] + terms.layout.flags(shot)) +
          std::size_t{from} * most_blocks + block;
 }
 

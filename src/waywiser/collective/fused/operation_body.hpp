@@ -7,7 +7,8 @@ namespace waywiser::fused {
 // What every fused kernel does beside its work: which operation it is, and how it waits. `Gpu` is a block of threads:
 // block(), blocks(), threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet,
 // store_far, acquire, release, peek (a look that orders only what depends on it), post (orders loads that have returned
-// before it), load_state, store, add, nanoseconds(), pause(), widen, narrow.
+// before it), load_state, store, add, nanoseconds(), pause(), widen, narrow, address(rank) (for the threads to tell
+// each other, across a sync()).
 template <typename Gpu>
 class OperationBody {
  public:
@@ -40,9 +41,15 @@ class OperationBody {
     }
   }
 
-  // A flag may already be that of the next operation.
-  WAYWISER_DEVICE bool wait_for_flag(unsigned peer, const std::uint32_t* flag) {
-    return wait([&] { return static_cast<std::int32_t>(gpu_.acquire(flag) - number_) >= 0 ? 0 : peer + 1; });
+  // What the peer tells with its flag; 0 if it has not come. It may already be that of the next operation where this
+  // one ends with no further flag to that peer.
+  WAYWISER_DEVICE std::uint32_t wait_for_flag(unsigned peer, const std::uint64_t* flag) {
+    std::uint64_t seen = 0;
+    const bool come = wait([&] {
+      seen = gpu_.acquire(flag);
+      return static_cast<std::int32_t>(static_cast<std::uint32_t>(seen) - number_) >= 0 ? 0 : peer + 1;
+    });
+    return come ? static_cast<std::uint32_t>(seen >> 32) : 0;
   }
 
   // For all threads, once they have sent: this block knows the number. Counted by all blocks, the operation has ended

@@ -7,7 +7,8 @@
 namespace waywiser::fused {
 
 // Every block of threads stores its part of the data to all others, then one flag, and waits for those of the blocks
-// with its number. Batched plain loads, so that the compiler keeps a batch in registers.
+// with its number. Batched plain loads, so that the compiler keeps a batch in registers. In two shots a rank tells with
+// its first flag where its output lies: others may store into it from then on, as it has read what was there.
 template <typename T, unsigned most, bool exact, typename Gpu>
 class PushBody {
  public:
@@ -19,21 +20,28 @@ class PushBody {
     send_blocks();
     operation_.count();
     if (operation_.failed()) return;
-    exchange_flags(0);
+    exchange_flags(0, [](unsigned) { return 0u; }, [](unsigned, std::uint32_t) {});
     if (work_.reduced)
       reduce_block(false);
     else
       take_blocks(0);
   }
 
-  // Block i goes to rank i, which reduces it and sends the result to all.
+  // Block i goes to rank i, which reduces it and sends the result to all: into their outputs where it can, and it tells
+  // them.
   WAYWISER_DEVICE void run_two_shot() {
+    const std::uint32_t output = output_place();
     send_blocks();
     operation_.count();
     if (operation_.failed()) return;
-    exchange_flags(0);
+    exchange_flags(
+        0, [&](unsigned) { return output; },
+        [&](unsigned peer, std::uint32_t place) { gpu_.address(peer) = result_for(peer, OutputPlace::of(place)); });
     reduce_block(true);
-    exchange_flags(1);
+    gpu_.sync();
+    exchange_flags(
+        1, [&](unsigned peer) { return gpu_.address(peer) == sums_for(peer) ? 0u : 1u; },
+        [&](unsigned peer, std::uint32_t stored) { gpu_.address(peer) = stored != 0 ? nullptr : terms_.landing[me_]; });
     if (work_.is_taken_by(me_)) take_blocks(1);
   }
 
@@ -113,17 +121,41 @@ class PushBody {
       if (ends[rank] > index) store_far(landed(rank, 0, me_), words[rank], index, ends[rank]);
   }
 
-  WAYWISER_DEVICE void exchange_flags(unsigned shot) {
-    if (shot == 1) gpu_.sync();
+  // tell(rank) goes with the flag, and comes to hear(rank, what).
+  template <typename Tell, typename Hear>
+  WAYWISER_DEVICE void exchange_flags(unsigned shot, Tell tell, Hear hear) {
     gpu_.each_thread([&](unsigned thread) {
       if (thread < ranks_ && thread != me_)
-        gpu_.release(flag_at(terms_, thread, shot, me_, gpu_.block()), operation_.number());
+        gpu_.release(flag_at(terms_, thread, shot, me_, gpu_.block()),
+                     operation_.number() | std::uint64_t{tell(thread)} << 32);
     });
     gpu_.each_thread([&](unsigned thread) {
       if (thread < ranks_ && thread != me_)
-        operation_.wait_for_flag(thread, flag_at(terms_, me_, shot, thread, gpu_.block()));
+        hear(thread, operation_.wait_for_flag(thread, flag_at(terms_, me_, shot, thread, gpu_.block())));
     });
     gpu_.sync();
+  }
+
+  WAYWISER_DEVICE const Exposed& exposed(unsigned slot, unsigned rank) const {
+    return terms_.exposed[slot * most_ranks + rank];
+  }
+
+  // What this rank tells the others. Asked on the GPU: a graph may be older than what is exposed now.
+  WAYWISER_DEVICE std::uint32_t output_place() const {
+    const Exposed memory = exposed(work_.slot, me_);
+    const auto address = reinterpret_cast<std::uintptr_t>(work_.output);
+    const std::uint64_t offset = address - reinterpret_cast<std::uintptr_t>(memory.data);
+    const bool usable = (address | work_.total) % sizeof(Vector16) == 0 && memory.holds(offset, work_.total);
+    return usable ? OutputPlace{work_.slot, offset}.word() : 0;
+  }
+  // Where the sums of this rank's block go.
+  WAYWISER_DEVICE std::byte* result_for(unsigned rank, const OutputPlace& place) const {
+    const Exposed memory = exposed(place.slot, rank);
+    if (!memory.holds(place.offset, work_.total)) return sums_for(rank);
+    return memory.data + place.offset + me_ * work_.stride;
+  }
+  WAYWISER_DEVICE std::byte* sums_for(unsigned rank) const {
+    return reinterpret_cast<std::byte*>(landed(rank, 1, me_));
   }
 
   // The block that belongs to this rank, in the order of ranks.
@@ -142,7 +174,7 @@ class PushBody {
           store_word<exact>(result, bytes, index + i * gpu_.threads(), sums[i]);
       for (unsigned distance = 1; send && distance < ranks_; ++distance) {
         const unsigned rank = (me_ + distance) % ranks_;
-        if (work_.is_taken_by(rank)) store_far(landed(rank, 1, me_), sums, index, end);
+        if (work_.is_taken_by(rank)) store_far(reinterpret_cast<Vector16*>(gpu_.address(rank)), sums, index, end);
       }
     });
   }
@@ -171,14 +203,15 @@ class PushBody {
     each_tile<at_once>(work_.bytes, [&](std::uint64_t index, std::uint64_t end) { take(shot, index, end); });
   }
 
-  // Of the second shot, this rank's own block is in its place.
+  // Of the second shot, this rank's own block is in its place, and those of ranks that have stored them there.
   WAYWISER_DEVICE void take(unsigned shot, std::uint64_t index, std::uint64_t end) {
     Vector16 words[most][at_once] = {};
     std::uint64_t ends[most];
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank) {
       ends[rank] = 0;
-      if (rank >= ranks_ || !work_.has_data(rank) || (shot == 1 && rank == me_)) continue;
+      if (rank >= ranks_ || !work_.has_data(rank)) continue;
+      if (shot == 1 && (rank == me_ || gpu_.address(rank) == nullptr)) continue;
       const std::uint64_t bytes = work_.bytes_of_block(rank), vectors = vectors_in(bytes);
       ends[rank] = vectors < end ? vectors : end;
       const bool mine = rank == me_;

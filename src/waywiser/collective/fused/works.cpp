@@ -77,7 +77,8 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
               reduced(call.operation),
               op,
               call.operation == Collective::broadcast ? call.root : -1,
-              call.operation == Collective::reduce ? call.root : -1};
+              call.operation == Collective::reduce ? call.root : -1,
+              buffers.slot};
     if (split) {
       work.bytes = round_up((bytes + static_cast<Bytes>(call.ranks) - 1) / static_cast<Bytes>(call.ranks), 16);
       work.stride = work.bytes;

@@ -14,7 +14,8 @@ namespace waywiser::fused {
 struct Buffers {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  Bytes block = 0;  // of one rank, or the whole where there is one
+  Bytes block = 0;         // of one rank, or the whole where there is one
+  std::uint32_t slot = 0;  // of the exposed memory that the output lies in
 };
 
 std::optional<std::string> why_no_kernel(const CollectiveCall& call);

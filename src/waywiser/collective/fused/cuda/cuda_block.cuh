@@ -41,12 +41,20 @@ class CudaBlock {
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
     return value;
   }
+  __device__ std::uint64_t acquire(const std::uint64_t* flag) const {
+    std::uint64_t value;
+    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(flag) : "memory");
+    return value;
+  }
   __device__ std::uint32_t peek(const std::uint32_t* word) const {
     return *static_cast<const volatile std::uint32_t*>(word);
   }
   __device__ void post(std::uint32_t* word, std::uint32_t value) const { store(word, value); }
   __device__ void release(std::uint32_t* flag, std::uint32_t value) const {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
+  }
+  __device__ void release(std::uint64_t* flag, std::uint64_t value) const {
+    asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
   }
   __device__ State load_state(const State* state) const {
     State seen;
@@ -70,6 +78,10 @@ class CudaBlock {
     return now;
   }
   __device__ void pause() const {}
+  __device__ std::byte*& address(unsigned rank) const {
+    __shared__ std::byte* addresses[most_ranks];
+    return addresses[rank];
+  }
 
   template <typename T>
   __device__ static auto widen(T value) {
