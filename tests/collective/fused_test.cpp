@@ -204,7 +204,8 @@ class ExposedSums {
   void expose_at(int rank, unsigned slot, int number, int without = -1) {
     std::vector<Region> all(static_cast<std::size_t>(group_.ranks()));
     for (int peer = 0; number >= 0 && peer < group_.ranks(); ++peer)
-      if (peer != without) all[static_cast<std::size_t>(peer)] = memory(peer, (number + peer) % 2).region();
+      all[static_cast<std::size_t>(peer)] =
+          memory(peer, (number + peer) % 2).region().slice(0, peer == without ? 0 : bytes_);
     group_.member(rank).expose(slot, all, group_.stream(rank));
   }
 

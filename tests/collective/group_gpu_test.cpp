@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
@@ -20,9 +21,10 @@ constexpr Seconds patience = 20;
 // An array on the rank's GPU and its twin on the host, equal until a call has changed one of them.
 class Twins {
  public:
-  Twins(Group& group, DataType type, std::size_t count, int seed)
+  Twins(Group& group, DataType type, std::size_t count, int seed, Bytes offset = 8)  // not where memory begins
       : type_(type),
         bytes_(count * bytes_of(type)),
+        offset_(offset),
         on_gpu_(group.platform()->allocate(gpu(group.rank()), offset + bytes_ + 1, Allocation::gpu)),
         pinned_(group.platform()->allocate(host(0), offset + bytes_ + 1, Allocation::pinned)),
         on_host_(bytes_),
@@ -35,6 +37,7 @@ class Twins {
   }
 
   Elements gpu_elements() const { return {region(), type_}; }
+  const Memory& memory() const { return on_gpu_; }
   Elements host_elements() { return {{on_host_.data(), bytes_, host(0)}, type_}; }
   bool equal() {
     stream_->copy(pinned_.region().slice(0, bytes_), region());
@@ -43,9 +46,7 @@ class Twins {
   }
 
  private:
-  static constexpr Bytes offset = 8;  // not where memory begins
-
-  Region region() const { return on_gpu_.region().slice(offset, bytes_); }
+  Region region() const { return on_gpu_.region().slice(offset_, bytes_); }
   // Small whole numbers: sums of them are exact in every type and order.
   void store(std::size_t i, int value) {
     const auto put = [&]<typename T>(T number) {
@@ -67,6 +68,7 @@ class Twins {
 
   DataType type_;
   std::size_t bytes_;
+  Bytes offset_;
   Memory on_gpu_, pinned_;
   std::vector<std::byte> on_host_;
   std::unique_ptr<Stream> stream_;
@@ -295,14 +297,14 @@ TEST(GroupOnGpus, OnTwoStreamsByTurns) {
 }
 
 // Every rank in a process of its own: what its machine lacks is its own matter.
-std::vector<std::string> on_machines(int size, const std::function<VirtualMachine(int rank)>& machine,
-                                     const TestRanks::Body& body) {
+std::vector<std::string> on_platforms(int size, const std::function<std::shared_ptr<Platform>(int rank)>& platform,
+                                      const TestRanks::Body& body) {
   TestRanks ranks(size);
   std::vector<TestRanks::Process> processes;
   for (int rank = 0; rank < size; ++rank)
     processes.push_back(ranks.start(rank, [&](int self) {
       JoinOptions options = ranks.options(self);
-      options.platform = open_virtual_platform(machine(self));
+      options.platform = platform(self);
       Group group = Group::join(options);
       body(group);
     }));
@@ -319,17 +321,130 @@ TEST(GroupOnGpus, WhatOneRankCannotAllDoByWayOfTheHost) {
     if (rank == 1) made.no_peer_access = {{"", "a wall"}, {"a wall", ""}};
     return made;
   };
-  EXPECT_EQ(on_machines(2, machine,
-                        [](Group& group) {
-                          compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 100, nullptr);
-                          const auto stream = group.platform()->open_stream(gpu(group.rank()));
-                          compare(group, Collective::all_gather, DataType::float32, ReduceOp::sum, 100, stream.get());
-                          blocks_of_all_sizes(group);
-                          exchange_with_neighbors(group, 5000);
-                          const std::string why = group.why_staged();
-                          require_that(why.find("rank 1: ") == 0 && why.find("a wall") != std::string::npos, why);
-                        }),
+  EXPECT_EQ(on_platforms(
+                2, [&](int rank) { return open_virtual_platform(machine(rank)); },
+                [](Group& group) {
+                  compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 100, nullptr);
+                  const auto stream = group.platform()->open_stream(gpu(group.rank()));
+                  compare(group, Collective::all_gather, DataType::float32, ReduceOp::sum, 100, stream.get());
+                  blocks_of_all_sizes(group);
+                  exchange_with_neighbors(group, 5000);
+                  const std::string why = group.why_staged();
+                  require_that(why.find("rank 1: ") == 0 && why.find("a wall") != std::string::npos, why);
+                }),
             no_problems);
+}
+
+// A sum in `out`, twice in place.
+void sum_into(Group& group, Twins& out, Stream* stream, const std::string& what) {
+  Twins in(group, DataType::float32, out.gpu_elements().count(), group.rank());
+  for (int time = 0; time < 3; ++time) {
+    call(group, Collective::all_reduce, ReduceOp::sum, time == 0 ? in.gpu_elements() : out.gpu_elements(),
+         out.gpu_elements(), stream);
+    call(group, Collective::all_reduce, ReduceOp::sum, time == 0 ? in.host_elements() : out.host_elements(),
+         out.host_elements(), nullptr);
+  }
+  if (stream != nullptr) group.synchronize(*stream);
+  require_that(in.equal() && out.equal(), what);
+}
+
+TEST(GroupOnGpus, OutputsThatAreExposedOrHaveBeen) {
+  for (const int size : {2, 3}) {
+    TestRanks ranks(size);
+    ranks.virtual_gpus = size;
+    EXPECT_EQ(ranks.in_processes([](Group& group) {
+      group.set_way("two_shot(blocks=3,threads=64)");
+      const auto stream = group.platform()->open_stream(gpu(group.rank()));
+      const Bytes offset = 16 * static_cast<Bytes>(group.rank() + 1);
+      Twins a(group, DataType::float32, 30000, 1, offset), b(group, DataType::float32, 50001, 2, 3 * offset),
+          c(group, DataType::float32, 9000000, 3, offset);
+      std::optional<MemoryWindow> first(group.expose(a.memory())), second;
+      sum_into(group, a, nullptr, "exposed before the first collective");
+      sum_into(group, b, stream.get(), "not exposed");
+      second.emplace(group.expose(b.memory()));
+      sum_into(group, b, nullptr, "no whole number of 16 bytes");
+      if (group.rank() == 0) first.reset();
+      sum_into(group, a, stream.get(), "exposed at the others");
+      first.reset();
+      sum_into(group, a, nullptr, "no longer exposed");
+      first.emplace(group.expose(c.memory()));
+      sum_into(group, c, stream.get(), "of several kernels");
+      sum_into(group, a, stream.get(), "where another one took its place");
+      std::vector<Twins> many;
+      std::vector<MemoryWindow> windows;
+      for (int i = 0; i < 16; ++i)
+        windows.push_back(group.expose(many.emplace_back(group, DataType::float32, 400, i, offset).memory()));
+      for (Twins& each : many) sum_into(group, each, nullptr, "more windows than slots");
+      std::erase_if(windows, [i = 0](const auto&) mutable { return i++ % 2 == 0; });
+      sum_into(group, many[3], nullptr, "between windows that are gone");
+      if (group.rank() == 1) second.reset();
+      group.barrier();
+    }),
+              no_problems);
+  }
+}
+
+// Of a virtual machine whose exported memory is not the memory itself: what others store into it does not arrive.
+class Deceiver : public Platform {
+ public:
+  explicit Deceiver(const VirtualMachine& machine) : real_(open_virtual_platform(machine)) {}
+
+  MemoryHandle export_memory(const Memory& memory) override {
+    const Region region = memory.region();
+    decoy_ = real_->allocate(region.place, region.bytes, Allocation::gpu);
+    return real_->export_memory(decoy_);
+  }
+  std::string_view backend() const override { return real_->backend(); }
+  int gpu_count() const override { return real_->gpu_count(); }
+  Bytes free_memory(Place place) const override { return real_->free_memory(place); }
+  std::optional<std::string> why_no_peer_access(int gpu, int peer) const override {
+    return real_->why_no_peer_access(gpu, peer);
+  }
+  void set_peer_access(int gpu, int peer, bool on) override { real_->set_peer_access(gpu, peer, on); }
+  std::optional<std::string> why_not_allocatable(Place place, Allocation allocation) const override {
+    return real_->why_not_allocatable(place, allocation);
+  }
+  Memory allocate(Place place, Bytes bytes, Allocation allocation) override {
+    return real_->allocate(place, bytes, allocation);
+  }
+  Memory open_memory_for(const MemoryHandle& handle, Place user) override {
+    return real_->open_memory_for(handle, user);
+  }
+  SharedRegion share(ConstRegion region) override { return real_->share(region); }
+  Memory open_shared(const SharedRegion& shared, Place user) override { return real_->open_shared(shared, user); }
+  std::unique_ptr<Stream> open_stream(Place place) override { return real_->open_stream(place); }
+  std::unique_ptr<Event> create_event(Place place) override { return real_->create_event(place); }
+  Json state() const override { return real_->state(); }
+
+ private:
+  std::unique_ptr<Platform> real_;
+  Memory decoy_;
+};
+
+TEST(GroupOnGpus, SumsGoStraightIntoExposedOutputsAndNowhereElse) {
+  const auto platform = [](int rank) -> std::shared_ptr<Platform> {
+    VirtualMachine machine;
+    machine.gpus = 2;
+    if (rank == 0) return std::make_shared<Deceiver>(machine);
+    return open_virtual_platform(machine);
+  };
+  for (const bool before : {true, false})
+    EXPECT_EQ(on_platforms(2, platform,
+                           [before](Group& group) {
+                             group.set_way("two_shot");
+                             Twins out(group, DataType::float32, 30000, 1, 16);
+                             if (!before) sum_into(group, out, nullptr, "not exposed");
+                             std::optional<MemoryWindow> window(group.expose(out.memory()));
+                             call(group, Collective::all_reduce, ReduceOp::sum, out.gpu_elements(), out.gpu_elements(),
+                                  nullptr);
+                             call(group, Collective::all_reduce, ReduceOp::sum, out.host_elements(),
+                                  out.host_elements(), nullptr);
+                             require_that(out.equal() == (group.rank() == 1), "only the decoy has the other's sums");
+                             window.reset();
+                             Twins again(group, DataType::float32, 30000, 1, 16);
+                             sum_into(group, again, nullptr, "no longer exposed");
+                           }),
+              no_problems);
 }
 
 TEST(GroupOnGpus, EveryWayThatIsSet) {

@@ -16,6 +16,8 @@ class GpuWindow {
   GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs);
 
   Bytes bytes_of(int rank) const { return at(rank).bytes; }
+  // A rank's memory, as this process has it mapped.
+  Region at(int rank) const;
   // Complete when they return.
   void put(int rank, Bytes offset, ConstRegion data);
   void get(int rank, Bytes offset, Region data);
@@ -24,7 +26,6 @@ class GpuWindow {
   std::uint64_t read_flag(Bytes offset);
 
  private:
-  Region at(int rank) const;
   void move(Region destination, ConstRegion source);
   Deadline deadline() const { return Deadline::in(session_.timeout()); }
 

@@ -5,6 +5,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/announced_send.hpp"
 #include "waywiser/comm/execution.hpp"
+#include "waywiser/comm/exposed_memory.hpp"
 #include "waywiser/comm/gpu_receive.hpp"
 #include "waywiser/comm/staging.hpp"
 #include "waywiser/comm/transfer.hpp"
@@ -41,7 +42,8 @@ Group Group::join(const JoinOptions& options) {
 Group::Group(std::shared_ptr<Session> session, Members members)
     : session_(std::move(session)),
       members_(std::make_shared<const Members>(std::move(members))),
-      execution_(std::make_shared<Execution>(*session_)) {}
+      execution_(std::make_shared<Execution>(*session_)),
+      exposed_(std::make_shared<ExposedMemory>()) {}
 
 void Group::check_peer(int rank, const char* what) const {
   if (rank < 0 || rank >= size())

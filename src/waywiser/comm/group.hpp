@@ -14,6 +14,7 @@
 namespace waywiser {
 
 class Execution;
+class ExposedMemory;
 class GpuCollectives;
 struct CollectiveAlgorithm;
 class Staging;
@@ -60,6 +61,7 @@ class Group {
   // its value after all earlier puts of this rank to that rank have arrived; wait reads this rank's own memory.
   MemoryWindow expose(Region memory);
   // Of a GPU: the ranks must be on one machine, bytes take the plan's path, and every call is complete when it returns.
+  // An all_reduce or reduce stores its sums straight into outputs that lie there, if it takes two_shot.
   MemoryWindow expose(const Memory& memory);
   void put(ConstRegion data, const MemoryWindow& window, int to, Bytes offset);
   void get(Region data, const MemoryWindow& window, int from, Bytes offset);
@@ -263,6 +265,7 @@ class Group {
   Future* begins_ = nullptr;  // of the call that only begins
   ScheduleCache schedules_;
   std::shared_ptr<Execution> execution_;  // of the collectives that wait
+  std::shared_ptr<ExposedMemory> exposed_;
   std::shared_ptr<GpuCollectives> on_gpus_;
   std::string way_;  // empty: the choice
 };

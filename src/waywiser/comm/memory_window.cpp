@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/exposed_memory.hpp"
 #include "waywiser/comm/gpu_window.hpp"
 #include "waywiser/comm/group.hpp"
 #include "waywiser/comm/handle_exchange.hpp"
@@ -23,6 +25,17 @@ struct Record {
 static_assert(sizeof(Record) == 512);
 
 std::span<std::byte> raw(std::span<Record> records) { return std::as_writable_bytes(records); }
+
+// One that no rank has in use; 0: there is none.
+unsigned free_slot(Group& group, const ExposedMemory& exposed) {
+  const std::uint32_t mine = exposed.in_use();
+  std::vector<std::uint32_t> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  std::uint32_t in_use = 1;
+  for (const std::uint32_t each : all) in_use |= each;
+  const auto slot = static_cast<unsigned>(std::countr_one(in_use));
+  return slot <= ExposedMemory::slots ? slot : 0;
+}
 
 void check_host(Place place) {
   if (place.is_gpu())
@@ -45,13 +58,16 @@ struct MemoryWindow::State {
   Region local;
   ucp_mem_h mapped = nullptr;
   std::vector<Exposed> ranks;
-  std::unique_ptr<GpuWindow> on_gpu;  // instead of the two
+  std::shared_ptr<GpuWindow> on_gpu;  // instead of the two
+  std::shared_ptr<ExposedMemory> shown_in;
+  unsigned slot = 0;  // of it; 0: none
 
   State(std::shared_ptr<Session> owner, std::shared_ptr<const Members> group, Region memory)
       : session(std::move(owner)), members(std::move(group)), local(memory) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    if (slot != 0) shown_in->remove(slot);
     const UcxFunctions& ucx = ucx_library().functions();
     for (Exposed& rank : ranks)
       if (rank.opened != nullptr) ucx.rkey_destroy(rank.opened);
@@ -59,6 +75,7 @@ struct MemoryWindow::State {
   }
 
   Record map();
+  void show_in(std::shared_ptr<ExposedMemory> all, unsigned in_slot);
   void check(int rank, Bytes offset, Bytes length) const;
   // The remote address, and the key that opens it to this rank.
   std::pair<std::uint64_t, ucp_rkey_h> at(int rank, Bytes offset, Bytes length);
@@ -84,6 +101,14 @@ Record MemoryWindow::State::map() {
   if (!fits) throw Error(ErrorKind::unavailable, "UCX makes keys of " + std::to_string(length) + " bytes");
   record.key_bytes = length;
   return record;
+}
+
+void MemoryWindow::State::show_in(std::shared_ptr<ExposedMemory> all, unsigned in_slot) {
+  ExposedMemory::Window window{{}, on_gpu};
+  for (int rank = 0; rank < members->size(); ++rank) window.ranks.push_back(on_gpu->at(rank));
+  shown_in = std::move(all);
+  shown_in->add(in_slot, std::move(window));
+  slot = in_slot;
 }
 
 void MemoryWindow::State::check(int rank, Bytes offset, Bytes length) const {
@@ -138,9 +163,11 @@ MemoryWindow Group::expose(const Memory& memory) {
   session_->begin(call);
   const MemoryHandle mine = session_->platform().export_memory(memory);
   const std::vector<MemoryHandle> all = exchange_handles(*this, *session_, *members_, call, mine);
+  const unsigned slot = free_slot(*this, *exposed_);
   auto state = std::make_unique<MemoryWindow::State>(session_, members_, local);
   for (const MemoryHandle& handle : all) state->ranks.push_back({0, handle.bytes, {}, nullptr});
-  state->on_gpu = std::make_unique<GpuWindow>(*session_, local, rank(), all);
+  state->on_gpu = std::make_shared<GpuWindow>(*session_, local, rank(), all);
+  if (slot != 0) state->show_in(exposed_, slot);
   session_->end();
   return MemoryWindow(std::move(state));
 }

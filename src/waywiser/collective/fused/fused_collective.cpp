@@ -64,14 +64,16 @@ void FusedCollective::expose(unsigned slot, std::span<const Region> memories, St
   if (slot == 0 || slot > fused::exposed_slots || memories.size() != layout_.ranks)
     throw Error(ErrorKind::invalid_input, std::to_string(memories.size()) + " memories of " +
                                               std::to_string(layout_.ranks) + " ranks in slot " + std::to_string(slot));
+  const Region mine = memories[static_cast<std::size_t>(rank_)];
   mine_[slot] = {};
   std::array<fused::Exposed, fused::most_ranks> row{};
-  for (std::size_t rank = 0; rank < memories.size(); ++rank) row[rank] = reached(stream, memories[rank]);
+  for (std::size_t rank = 0; mine.place == stream.place() && rank < memories.size(); ++rank)
+    row[rank] = reached(stream, memories[rank]);
   const Region staged = exposed_staging_.region().slice(0, row_bytes);
   std::memcpy(staged.data, row.data(), row_bytes);
   stream.copy(exposed_.region().slice(slot * row_bytes, row_bytes), staged);
   stream.synchronize(Deadline::in(60));
-  mine_[slot] = memories[static_cast<std::size_t>(rank_)];
+  mine_[slot] = mine;
 }
 
 // 0: none.

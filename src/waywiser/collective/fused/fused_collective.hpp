@@ -32,8 +32,8 @@ class FusedCollective {
   void connect(std::span<const Region> landings);
 
   // Memories of all ranks, as this process has them mapped for this GPU, in a slot (1 to fused::exposed_slots) that no
-  // others have at any rank: sums go straight into outputs that lie there. Empty ones, as those that this GPU does not
-  // reach: no longer; kernels that have begun may still store there. Uploads on the stream.
+  // others have at any rank: sums go straight into outputs that lie there. Empty ones, like those that this GPU does
+  // not reach: not, or no longer; kernels that have begun may still store there. Uploads on the stream, of this GPU.
   void expose(unsigned slot, std::span<const Region> memories, Stream& stream);
 
   // Why no fused kernel can serve the call; the same at all ranks.

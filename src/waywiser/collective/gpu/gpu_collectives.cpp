@@ -14,6 +14,7 @@
 namespace waywiser {
 namespace {
 
+static_assert(ExposedMemory::slots == fused::exposed_slots);
 constexpr int most_ranks = static_cast<int>(fused::most_ranks);
 constexpr Seconds last_patience = 5;
 constexpr unsigned most_blocks_by_default = 64, threads_by_default = 512;
@@ -75,10 +76,18 @@ std::string reason_of(Function function) {
 
 }  // namespace
 
-GpuCollectives::GpuCollectives(Group& group, Session& session, const Members& members, Place gpu)
-    : session_(session), platform_(session.platform()), gpu_(gpu), stream_(platform_.open_stream(gpu)) {
+GpuCollectives::GpuCollectives(Group& group, Session& session, const Members& members, Place gpu,
+                               std::shared_ptr<ExposedMemory> exposed)
+    : session_(session),
+      platform_(session.platform()),
+      gpu_(gpu),
+      stream_(platform_.open_stream(gpu)),
+      exposed_(std::move(exposed)) {
   if (members.size() > 1) why_no_kernels_ = set_up(group, members);
-  if (why_no_kernels_.empty()) return;
+  if (why_no_kernels_.empty()) {
+    if (fused_) exposed_->watch(this);
+    return;
+  }
   fused_.reset();
   messages_.reset();
 }
@@ -126,6 +135,7 @@ std::vector<Region> GpuCollectives::open(const std::vector<SharedRegion>& landin
 
 // The others' kernels send to this rank until the last call has ended here.
 GpuCollectives::~GpuCollectives() {
+  if (fused_) exposed_->watch(nullptr);
   static_cast<void>(reason_of([&] {
     if (last_) last_->synchronize(Deadline::in(last_patience));
   }));
@@ -226,6 +236,23 @@ void GpuCollectives::end(Stream& stream) {
   if (!last_) last_ = platform_.create_event(gpu_);
   stream.record(*last_);
   last_native_ = stream.native();
+  std::erase_if(leaving_, [](const Leaving& each) { return each.end->done(); });
+}
+
+// On a stream of their own: the others may wait for ranks that wait for this one.
+void GpuCollectives::came(unsigned slot, const ExposedMemory::Window& window) {
+  fused_->expose(slot, window.ranks, *platform_.open_stream(gpu_));
+}
+
+void GpuCollectives::went(unsigned slot, const ExposedMemory::Window& window) noexcept {
+  static_cast<void>(reason_of([&] {
+    if (last_ && !last_->done()) {
+      stream_->wait(*last_);
+      leaving_.push_back({platform_.create_event(gpu_), window.mapped});
+      stream_->record(*leaving_.back().end);
+    }
+    fused_->expose(slot, std::vector<Region>(window.ranks.size()), *platform_.open_stream(gpu_));
+  }));
 }
 
 void GpuCollectives::enqueue(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,

@@ -12,6 +12,7 @@
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
 #include "waywiser/comm/call.hpp"
 #include "waywiser/comm/data_type.hpp"
+#include "waywiser/comm/exposed_memory.hpp"
 
 namespace waywiser {
 
@@ -20,10 +21,11 @@ class Session;
 struct Members;
 
 // The collectives of one group on arrays of GPUs, one GPU for each rank. What serves a call is the same at all ranks.
-class GpuCollectives {
+class GpuCollectives : private ExposedMemory::Watcher {
  public:
   // By all ranks together: afterwards they agree on what can be used.
-  GpuCollectives(Group& group, Session& session, const Members& members, Place gpu);
+  GpuCollectives(Group& group, Session& session, const Members& members, Place gpu,
+                 std::shared_ptr<ExposedMemory> exposed);
   GpuCollectives(const GpuCollectives&) = delete;
   GpuCollectives& operator=(const GpuCollectives&) = delete;
   ~GpuCollectives();
@@ -66,6 +68,8 @@ class GpuCollectives {
   void enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input,
                        Region output, Stream& stream);
   void enqueue_barrier(const CollectiveCall& call, Stream& stream);
+  void came(unsigned slot, const ExposedMemory::Window& window) override;
+  void went(unsigned slot, const ExposedMemory::Window& window) noexcept override;
 
   Session& session_;
   Platform& platform_;
@@ -81,6 +85,13 @@ class GpuCollectives {
   std::string why_no_kernels_, why_no_nccl_;
   std::unique_ptr<Event> last_;  // the end of the last call that was enqueued
   void* last_native_ = nullptr;
+  std::shared_ptr<ExposedMemory> exposed_;
+  // What calls that had been enqueued may store into, until they have ended.
+  struct Leaving {
+    std::unique_ptr<Event> end;
+    std::shared_ptr<const void> mapped;
+  };
+  std::vector<Leaving> leaving_;
 };
 
 }  // namespace waywiser

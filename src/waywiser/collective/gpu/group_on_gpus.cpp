@@ -64,7 +64,7 @@ GpuCollectives& Group::gpu_collectives(Place gpu, bool capturing) {
     if (capturing)
       throw Error(ErrorKind::unavailable,
                   "the first collective of a group on GPUs sets them up and cannot be captured: call it once before");
-    on_gpus_ = std::make_shared<GpuCollectives>(*this, *session_, *members_, gpu);
+    on_gpus_ = std::make_shared<GpuCollectives>(*this, *session_, *members_, gpu, exposed_);
     on_gpus_->set_way(parse_gpu_way(way_));
   }
   if (on_gpus_->gpu() != gpu)
@@ -94,7 +94,7 @@ bool Group::done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstEl
 }
 
 // Until the stream is through. Whoever has not come is named by the kernel that has waited for it. When it fails,
-// nothing touches the caller's memory any more.
+// this rank touches the caller's memory no more.
 void Group::finish_on(GpuCollectives& gpus, Stream& stream, const Call& call) {
   try {
     session_->wait(call, [&] { return stream.done(); }, [] { return std::string("the GPU has not finished"); });
