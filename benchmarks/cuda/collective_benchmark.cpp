@@ -1,6 +1,7 @@
 // Times the fused collectives on 2 and 4 GPUs of this machine, one process, beside NCCL (libnccl.so.2 opened at run
 // time: --nccl PATH): graphs of 50 operations, and eager launches. Every result is verified. One JSON object on
-// standard output, times in microseconds an operation; a table on standard error. --shapes: several grids.
+// standard output, times in microseconds an operation; a table on standard error. --shapes: several grids. --exposed:
+// outputs that the others may store into.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -63,13 +64,19 @@ struct Setting {
 
 class Bench {
  public:
-  Bench(Platform& platform, int ranks, Bytes most, const Nccl* nccl)
+  Bench(Platform& platform, int ranks, Bytes most, const Nccl* nccl, bool exposed)
       : platform_(platform), nccl_(nccl), most_(most), gate_(platform.allocate(host(0), 64, Allocation::pinned)) {
     std::memset(gate_.region().data, 0, 64);
     for (int rank = 0; rank < ranks; ++rank) add_rank(rank, ranks);
-    std::vector<Region> landings;
-    for (const Rank& rank : ranks_) landings.push_back(rank.fused->landing().region());
-    for (const Rank& rank : ranks_) rank.fused->connect(landings);
+    std::vector<Region> landings, outputs;
+    for (const Rank& rank : ranks_) {
+      landings.push_back(rank.fused->landing().region());
+      outputs.push_back(rank.output.region());
+    }
+    for (const Rank& rank : ranks_) {
+      rank.fused->connect(landings);
+      if (exposed) rank.fused->expose(1, outputs, *rank.stream);
+    }
     if (nccl_ == nullptr) return;
     std::vector<Nccl::Comm> comms(ranks_.size());
     check_nccl(nccl_->init_all(comms.data(), ranks, nullptr), "ncclCommInitAll");
@@ -310,8 +317,8 @@ std::vector<fused::Shape> shapes_for(const fused::Shape& shape, bool several, co
   return shapes;
 }
 
-void run(Platform& platform, int gpus, const Nccl* nccl, bool several, Report& report) {
-  Bench bench(platform, gpus, Bytes{64} << 20, nccl);
+void run(Platform& platform, int gpus, const Nccl* nccl, bool several, bool exposed, Report& report) {
+  Bench bench(platform, gpus, Bytes{64} << 20, nccl, exposed);
   for (const Collective operation : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
                                      Collective::all_to_all, Collective::broadcast})
     for (const Bytes block : {Bytes{8}, Bytes{8} << 10, Bytes{64} << 10, Bytes{256} << 10, Bytes{1} << 20,
@@ -354,9 +361,10 @@ Nccl find_nccl(const DynamicLibrary& library) {
 
 int run(int argc, char** argv) {
   std::vector<std::string> names{"libnccl.so.2"};
-  bool several = false;
+  bool several = false, exposed = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--shapes") == 0) several = true;
+    if (std::strcmp(argv[i], "--exposed") == 0) exposed = true;
     if (std::strcmp(argv[i], "--nccl") == 0 && i + 1 < argc) names.insert(names.begin(), argv[++i]);
   }
   const DynamicLibrary library(names);
@@ -366,11 +374,13 @@ int run(int argc, char** argv) {
   Report report;
   Json result{{"nccl", library.loaded() ? library.name() : library.why_not()},
               {"operations_in_graph", operations_in_graph},
-              {"statistic", "median, slowest GPU"}};
+              {"statistic", "median, slowest GPU"},
+              {"exposed", exposed}};
   int status = 0;
   try {
     for (const int gpus : {4, 2})
-      if (gpus <= platform->gpu_count()) run(*platform, gpus, library.loaded() ? &nccl : nullptr, several, report);
+      if (gpus <= platform->gpu_count())
+        run(*platform, gpus, library.loaded() ? &nccl : nullptr, several, exposed, report);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "collective_benchmark: %s\n", error.what());
     result["stopped_by"] = error.what();

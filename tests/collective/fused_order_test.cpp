@@ -42,7 +42,7 @@ struct Ranks {
   LandingLayout layout;
   std::vector<State> states;
   std::vector<Notice> notices;
-  std::vector<std::array<Exposed, (exposed_slots + 1) * most_ranks>> tables;
+  std::vector<std::array<Exposed, std::size_t{exposed_slots + 1} * most_ranks>> tables;
   std::vector<std::vector<Vector16>> landings;
 };
 
@@ -129,7 +129,7 @@ class ExposedOutputs {
   bool right(unsigned rank, int operation) {
     const unsigned ranks = group_.layout.ranks, slot = (rank + static_cast<unsigned>(operation)) % 3;
     const std::size_t count = operation % 4 == 3 ? count_of(operation) : (count_of(operation) + 3) / 4 * 4;
-    const std::size_t at = slot * vectors * 4 + (rank * 7 + static_cast<unsigned>(operation) * 3) % 80 * 4;
+    const std::size_t at = slot * vectors * 4 + std::size_t{rank * 7 + static_cast<unsigned>(operation) * 3} % 80 * 4;
     const Method method = operation % 5 == 4 ? Method::one_shot : Method::two_shot;
     std::vector<float>& memory = memories_[rank];
     std::ranges::fill(memory, untouched);
@@ -143,7 +143,7 @@ class ExposedOutputs {
     for (std::size_t i = 0; i < memory.size(); ++i)
       if (memory[i] != (i < at || i >= at + count ? untouched : sum_of(ranks, operation, i - at))) return false;
     for (unsigned peer = 0; peer < ranks; ++peer) {
-      const std::size_t part = (count + ranks * 4 - 1) / (ranks * 4) * 4;
+      const std::size_t part = ((count + 3) / 4 + ranks - 1) / ranks * 4;
       if (peer == rank || peer * part >= count) continue;
       const bool lands = method == Method::two_shot && (slot == 0 || count % 4 != 0 || !reaches(peer, rank, slot));
       if ((landed[peer * part] != untouched) != lands) return false;
