@@ -384,6 +384,30 @@ TEST(GroupOnGpus, OutputsThatAreExposedOrHaveBeen) {
   }
 }
 
+TEST(GroupOnGpus, WindowsGoWhileSumsAreOnTheirWay) {
+  TestRanks ranks(3);
+  ranks.virtual_gpus = 3;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    group.set_way("two_shot(blocks=2,threads=64)");
+    const auto stream = group.platform()->open_stream(gpu(group.rank()));
+    std::vector<Twins> outputs;
+    std::vector<MemoryWindow> windows;
+    for (int i = 0; i < 24; ++i) {
+      const Bytes offset = 16 * static_cast<Bytes>(group.rank() + i);
+      outputs.emplace_back(group, DataType::float32, 20000, group.rank() + i, offset);
+      windows.push_back(group.expose(outputs.back().memory()));
+      const Elements all = outputs.back().gpu_elements(), on_host = outputs.back().host_elements();
+      group.all_reduce(all, all, ReduceOp::sum, *stream);
+      if ((i + group.rank()) % 3 == 0) windows.erase(windows.begin() + (i % 2 == 0 ? 0 : std::ssize(windows) - 1));
+      group.all_reduce(on_host, on_host);
+    }
+    windows.clear();
+    group.synchronize(*stream);
+    for (Twins& each : outputs) require_that(each.equal(), "the sum");
+  }),
+            no_problems);
+}
+
 // Of a virtual machine whose exported memory is not the memory itself: what others store into it does not arrive.
 class Deceiver : public Platform {
  public:

@@ -29,8 +29,8 @@ class Windows(Rank):
 
     def expose(self, array: Any) -> Window:
         """All ranks call it. `array` of the host, or a GpuArray; then all ranks must be on one machine. It must live
-        until all ranks have done what they do with it: a barrier says when. Collectives with outputs in a GpuArray
-        are among that: some take a copy less then."""
+        until all ranks have done what they do with it: a barrier says when. Some collectives with outputs in a
+        GpuArray that is exposed take a copy less."""
         if isinstance(array, GpuArray):
             return Window(self._core.expose_gpu(array._memory), array)
         return Window(self._core.expose(array), array)

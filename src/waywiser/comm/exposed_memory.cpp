@@ -7,12 +7,13 @@ namespace waywiser {
 std::uint32_t ExposedMemory::in_use() const noexcept {
   std::uint32_t all = 0;
   for (unsigned slot = 1; slot <= slots; ++slot)
-    if (!windows_[slot].ranks.empty()) all |= 1u << slot;
+    if (!kept_[slot].expired()) all |= 1u << slot;
   return all;
 }
 
 void ExposedMemory::add(unsigned slot, Window window) {
   if (watcher_ != nullptr) watcher_->came(slot, window);
+  kept_[slot] = window.mapped;
   windows_[slot] = std::move(window);
 }
 

@@ -17,7 +17,7 @@ class ExposedMemory {
 
   struct Window {
     std::vector<Region> ranks;           // as this process has them mapped
-    std::shared_ptr<const void> mapped;  // holds them
+    std::shared_ptr<const void> mapped;  // holds them; who keeps it keeps the slot
   };
   class Watcher {
    public:
@@ -28,7 +28,7 @@ class ExposedMemory {
     ~Watcher() = default;
   };
 
-  // Bit i: slot i has a window of this rank.
+  // Bit i: slot i cannot be given away at this rank.
   std::uint32_t in_use() const noexcept;
   void add(unsigned slot, Window window);
   void remove(unsigned slot) noexcept;
@@ -37,6 +37,7 @@ class ExposedMemory {
 
  private:
   std::array<Window, slots + 1> windows_;
+  std::array<std::weak_ptr<const void>, slots + 1> kept_;
   Watcher* watcher_ = nullptr;
 };
 

@@ -11,8 +11,8 @@ class Session;
 struct Members;
 
 // Memory of each rank of a group that the others may read and write: see Group::expose. It must live, and must not be
-// freed, until all ranks have done what they do with it: a barrier says when. Of a GPU, collectives with outputs in it
-// are among that, replays of their graphs too.
+// freed, until all ranks have done what they do with it: a barrier says when. Replays of graphs of collectives with
+// outputs in it are among that.
 class MemoryWindow {
  public:
   MemoryWindow(MemoryWindow&& other) noexcept;

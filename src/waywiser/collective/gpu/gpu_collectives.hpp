@@ -86,7 +86,7 @@ class GpuCollectives : private ExposedMemory::Watcher {
   std::unique_ptr<Event> last_;  // the end of the last call that was enqueued
   void* last_native_ = nullptr;
   std::shared_ptr<ExposedMemory> exposed_;
-  // What calls that had been enqueued may store into, until they have ended.
+  // What calls that had been enqueued may store into, or tell the others of, until they have ended.
   struct Leaving {
     std::unique_ptr<Event> end;
     std::shared_ptr<const void> mapped;
