@@ -206,7 +206,7 @@ class ExposedSums {
     for (int peer = 0; number >= 0 && peer < group_.ranks(); ++peer)
       all[static_cast<std::size_t>(peer)] =
           memory(peer, (number + peer) % 2).region().slice(0, peer == without ? 0 : bytes_);
-    group_.member(rank).expose(slot, all, group_.stream(rank));
+    group_.member(rank).exposed()->expose(slot, all, group_.stream(rank));
   }
 
   struct Setting {

@@ -445,15 +445,16 @@ class Deceiver : public Platform {
   Memory decoy_;
 };
 
+std::shared_ptr<Platform> one_deceives(int rank) {
+  VirtualMachine machine;
+  machine.gpus = 2;
+  if (rank == 0) return std::make_shared<Deceiver>(machine);
+  return open_virtual_platform(machine);
+}
+
 TEST(GroupOnGpus, SumsGoStraightIntoExposedOutputsAndNowhereElse) {
-  const auto platform = [](int rank) -> std::shared_ptr<Platform> {
-    VirtualMachine machine;
-    machine.gpus = 2;
-    if (rank == 0) return std::make_shared<Deceiver>(machine);
-    return open_virtual_platform(machine);
-  };
   for (const bool before : {true, false})
-    EXPECT_EQ(on_platforms(2, platform,
+    EXPECT_EQ(on_platforms(2, one_deceives,
                            [before](Group& group) {
                              group.set_way("two_shot");
                              Twins out(group, DataType::float32, 30000, 1, 16);
@@ -569,6 +570,61 @@ TEST(GroupOnGpus, MessagesOnStreams) {
     }),
               no_problems);
   }
+}
+
+// In a ring, with arrays that are exposed at some ranks or at all, that lie at odd addresses or have an odd number of
+// bytes; of one piece, of two, and of more than are on the way at once. What is given changes from message to message.
+void exchange_into_exposed(Group& group) {
+  const auto stream = group.platform()->open_stream(gpu(group.rank()));
+  const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
+  group.barrier(*stream);
+  for (const std::size_t count : {std::size_t{1} << 18, std::size_t{1500001}, std::size_t{5} << 20})
+    for (const Bytes offset : {Bytes{16}, Bytes{8}}) {
+      Twins shown(group, DataType::float32, count, 100, offset), hidden(group, DataType::float32, count, 101, offset);
+      const MemoryWindow window = group.expose(shown.memory());
+      for (int i = 0; i < 4; ++i) {
+        Twins give(group, DataType::float32, count, group.rank() + i);
+        Twins& take = (i + group.rank() * (i / 2)) % 2 == 0 ? shown : hidden;
+        group.sendrecv(give.gpu_elements(), next, take.gpu_elements(), before, *stream);
+        group.sendrecv(give.host_elements(), next, take.host_elements(), before);
+        group.synchronize(*stream);
+        require_that(shown.equal() && hidden.equal(), "message " + std::to_string(i) + " of " + std::to_string(count));
+      }
+      group.barrier();
+    }
+}
+
+TEST(GroupOnGpus, MessagesIntoExposedArrays) {
+  for (const int size : {2, 3}) {
+    TestRanks ranks(size);
+    ranks.virtual_gpus = size;
+    EXPECT_EQ(ranks.in_processes(exchange_into_exposed), no_problems);
+  }
+}
+
+TEST(GroupOnGpus, LongMessagesGoStraightIntoExposedArraysAndNowhereElse) {
+  EXPECT_EQ(on_platforms(2, one_deceives,
+                         [](Group& group) {
+                           const auto stream = group.platform()->open_stream(gpu(group.rank()));
+                           group.barrier(*stream);
+                           constexpr std::size_t count = std::size_t{5} << 20;  // five pieces of each block of threads
+                           Twins give(group, DataType::float32, count, group.rank(), 16);
+                           Twins take(group, DataType::float32, count, 7, 16);
+                           for (const bool exposed : {false, true, false}) {
+                             std::optional<MemoryWindow> window;
+                             if (exposed) window.emplace(group.expose(take.memory()));
+                             const int other = 1 - group.rank();
+                             group.sendrecv(give.gpu_elements(), other, take.gpu_elements(), other, *stream);
+                             group.sendrecv(give.host_elements(), other, take.host_elements(), other);
+                             group.synchronize(*stream);
+                             const bool decoy = exposed && group.rank() == 0;
+                             require_that(take.equal() != decoy, decoy ? "only the decoy has all" : "all has come");
+                             Twins next(group, DataType::float32, count, 8, 16);
+                             std::swap(take, next);
+                             group.barrier();
+                           }
+                         }),
+            no_problems);
 }
 
 TEST(GroupOnGpus, BlocksOfAllSizesGoAsMessages) {

@@ -19,18 +19,6 @@ fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
           (options.bulk_bytes + 4095) / 4096 * 4096};
 }
 
-constexpr Bytes row_bytes = fused::most_ranks * sizeof(fused::Exposed);
-constexpr Bytes table_bytes = (fused::exposed_slots + 1) * row_bytes;
-
-fused::Exposed reached(const Stream& stream, Region memory) {
-  if (memory.bytes == 0) return {};
-  try {
-    return {stream.reach(memory), memory.bytes};
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 }  // namespace
 
 FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options)
@@ -41,12 +29,10 @@ FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, i
       state_(platform.allocate(stream.place(), sizeof(fused::State), Allocation::gpu)),
       notice_(
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)),
-      exposed_(platform.allocate(stream.place(), table_bytes, Allocation::gpu)),
-      exposed_staging_(platform.allocate(platform.nearest_host(stream.place().index), row_bytes, Allocation::pinned)) {
+      exposed_(std::make_shared<ExposedTable>(platform, stream, rank, ranks)) {
   new (notice_.region().data) fused::Notice();
   fused::clear(platform, stream, landing_.region().slice(0, layout_.packets(2)));
   fused::clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
-  fused::clear(platform, stream, exposed_.region().slice(0, table_bytes));
 }
 
 void FusedCollective::connect(std::span<const Region> landings) {
@@ -58,33 +44,6 @@ void FusedCollective::connect(std::span<const Region> landings) {
       throw Error(ErrorKind::invalid_input,
                   "a landing memory of " + format_bytes(region.bytes) + " instead of " + format_bytes(layout_.bytes()));
   landings_.assign(landings.begin(), landings.end());
-}
-
-void FusedCollective::expose(unsigned slot, std::span<const Region> memories, Stream& stream) {
-  if (slot == 0 || slot > fused::exposed_slots || memories.size() != layout_.ranks)
-    throw Error(ErrorKind::invalid_input, std::to_string(memories.size()) + " memories of " +
-                                              std::to_string(layout_.ranks) + " ranks in slot " + std::to_string(slot));
-  const Region mine = memories[static_cast<std::size_t>(rank_)];
-  mine_[slot] = {};
-  std::array<fused::Exposed, fused::most_ranks> row{};
-  for (std::size_t rank = 0; mine.place == stream.place() && rank < memories.size(); ++rank)
-    row[rank] = reached(stream, memories[rank]);
-  const Region staged = exposed_staging_.region().slice(0, row_bytes);
-  std::memcpy(staged.data, row.data(), row_bytes);
-  stream.copy(exposed_.region().slice(slot * row_bytes, row_bytes), staged);
-  stream.synchronize(Deadline::in(60));
-  mine_[slot] = mine;
-}
-
-// 0: none.
-std::uint32_t FusedCollective::slot_of(ConstRegion output) const {
-  for (std::uint32_t slot = 1; slot <= fused::exposed_slots; ++slot) {
-    const Region& memory = mine_[slot];
-    if (memory.place == output.place && output.data >= memory.data &&
-        output.data + output.bytes <= memory.data + memory.bytes)
-      return slot;
-  }
-  return 0;
 }
 
 std::optional<std::string> FusedCollective::why_unavailable(const CollectiveCall& call, DataType) const {
@@ -106,7 +65,7 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<fused::State*>(stream.reach(state_.region()));
   terms.notice = reinterpret_cast<fused::Notice*>(stream.reach(notice_.region().slice(0, sizeof(fused::Notice))));
-  terms.exposed = reinterpret_cast<const fused::Exposed*>(stream.reach(exposed_.region().slice(0, table_bytes)));
+  terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
   terms.deadline_ns = static_cast<std::uint64_t>(options_.deadline * 1e9);
@@ -135,7 +94,7 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
   if (in != 0) buffers.input = stream.reach(input.slice(0, in));
   if (out != 0) {
     buffers.output = stream.reach(output.slice(0, out));
-    buffers.slot = slot_of(output.slice(0, out));
+    buffers.slot = exposed_->slot_of(output.slice(0, out));
   }
   const fused::Terms terms = this->terms(stream, shape.blocks);
   for (const fused::Work& work : fused::works(call, op, buffers, shape.method, most_at_once(shape))) {

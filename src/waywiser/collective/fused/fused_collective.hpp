@@ -1,11 +1,12 @@
 #pragma once
 
-#include <array>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
 #include "waywiser/collective/call.hpp"
+#include "waywiser/collective/fused/exposed_table.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
 #include "waywiser/device/platform.hpp"
 
@@ -31,10 +32,8 @@ class FusedCollective {
   // Of all ranks in their order, as this process has them mapped for this GPU; one's own included.
   void connect(std::span<const Region> landings);
 
-  // Memories of all ranks, as this process has them mapped for this GPU, in a slot (1 to fused::exposed_slots) that no
-  // others have at any rank: sums go straight into outputs that lie there. Empty ones, like those that this GPU does
-  // not reach: not, or no longer; kernels that have begun may still store there. Uploads on the stream, of this GPU.
-  void expose(unsigned slot, std::span<const Region> memories, Stream& stream);
+  // Sums go straight into outputs that lie in what is exposed there.
+  const std::shared_ptr<ExposedTable>& exposed() const { return exposed_; }
 
   // Why no fused kernel can serve the call; the same at all ranks.
   std::optional<std::string> why_unavailable(const CollectiveCall& call, DataType type) const;
@@ -57,15 +56,13 @@ class FusedCollective {
   fused::Notice& notice() const;
   fused::Terms terms(Stream& stream, unsigned blocks) const;
   Bytes most_at_once(const fused::Shape& shape) const;
-  std::uint32_t slot_of(ConstRegion output) const;
 
   int rank_;
   FusedOptions options_;
   fused::LandingLayout layout_;
   Memory landing_, state_, notice_;
-  Memory exposed_, exposed_staging_;  // what Terms::exposed points to, and where it is made
+  std::shared_ptr<ExposedTable> exposed_;
   std::vector<Region> landings_;
-  std::array<Region, fused::exposed_slots + 1> mine_{};  // of what is exposed
 };
 
 }  // namespace waywiser

@@ -101,7 +101,7 @@ std::string GpuCollectives::set_up(Group& group, const Members& members) {
   mine.refuse(reason_of([&] {
     fused_ = std::make_unique<FusedCollective>(platform_, *stream_, members.rank, members.size(), FusedOptions{});
     nod_ = platform_.allocate(gpu_, sizeof(std::uint64_t), Allocation::gpu);
-    messages_ = std::make_shared<StreamMessages>(platform_, *stream_, members.rank, members.size());
+    messages_ = std::make_shared<StreamMessages>(platform_, *stream_, members.rank, members.size(), fused_->exposed());
     mine.landing = platform_.share(fused_->landing().region());
     mine.messages = platform_.share(messages_->landing().region());
   }));
@@ -241,7 +241,7 @@ void GpuCollectives::end(Stream& stream) {
 
 // On a stream of their own: the others may wait for ranks that wait for this one.
 void GpuCollectives::came(unsigned slot, const ExposedMemory::Window& window) {
-  fused_->expose(slot, window.ranks, *platform_.open_stream(gpu_));
+  fused_->exposed()->expose(slot, window.ranks, *platform_.open_stream(gpu_));
 }
 
 void GpuCollectives::went(unsigned slot, const ExposedMemory::Window& window) noexcept {
@@ -251,7 +251,7 @@ void GpuCollectives::went(unsigned slot, const ExposedMemory::Window& window) no
       leaving_.push_back({platform_.create_event(gpu_), window.mapped});
       stream_->record(*leaving_.back().end);
     }
-    fused_->expose(slot, std::vector<Region>(window.ranks.size()), *platform_.open_stream(gpu_));
+    fused_->exposed()->expose(slot, std::vector<Region>(window.ranks.size()), *platform_.open_stream(gpu_));
   }));
 }
 

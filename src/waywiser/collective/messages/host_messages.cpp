@@ -10,10 +10,10 @@ namespace {
 constexpr unsigned threads_of_host = 4;
 
 template <typename Carry>
-void each_block(const Terms& terms, const Part& part, Carry carry) {
+void each_block(const Terms& terms, const Part& part, bool places, Carry carry) {
   for (unsigned channel = 0; channel < part.blocks; ++channel) {
     fused::HostBlock block(channel, part.blocks, threads_of_host);
-    MessageBody<fused::HostBlock> body(block, terms, part, channel);
+    MessageBody<fused::HostBlock> body(block, terms, part, places, channel);
     carry(body);
   }
 }
@@ -24,8 +24,8 @@ void each_block(const Terms& terms, const Part& part, Carry carry) {
 void run_on_host(const Terms& terms, const Work& work) {
   std::jthread giver;
   if (work.give.blocks != 0)
-    giver = std::jthread([&] { each_block(terms, work.give, [](auto& body) { body.send(); }); });
-  each_block(terms, work.take, [](auto& body) { body.receive(); });
+    giver = std::jthread([&] { each_block(terms, work.give, work.places, [](auto& body) { body.send(); }); });
+  each_block(terms, work.take, work.places, [](auto& body) { body.receive(); });
 }
 
 }  // namespace waywiser::messages

@@ -5,23 +5,27 @@
 
 namespace waywiser::messages {
 
-// One block's part of a message. A slot is written when what it held before has been taken. `Gpu` is a block of
-// threads as in fused/operation_body.hpp; every thread makes the same number of calls of sync().
+// One block's part of a message. A slot is written when what it held before has been taken. Once the sender sees where
+// the receiver wants a bulk message, it stores the rest of its part there, as one last piece: the receiver has begun,
+// so that what was in its array is no longer needed. `Gpu` is a block of threads as in fused/operation_body.hpp; every
+// thread makes the same number of calls of sync().
 template <typename Gpu>
 class MessageBody {
  public:
-  WAYWISER_DEVICE MessageBody(Gpu& gpu, const Terms& terms, const Part& part, unsigned channel)
-      : gpu_(gpu), terms_(terms), part_(part), channel_(channel) {}
+  WAYWISER_DEVICE MessageBody(Gpu& gpu, const Terms& terms, const Part& part, bool places, unsigned channel)
+      : gpu_(gpu), terms_(terms), part_(part), places_(places), channel_(channel) {}
 
   WAYWISER_DEVICE void send() {
     std::uint32_t* counter = &terms_.state->sent[index(part_.kind)][part_.peer][channel_];
     std::uint32_t number = gpu_.peek(counter);
-    for (std::uint64_t at = first(); at < part_.bytes; at += step()) {
+    const std::uint32_t first_number = number + 1;
+    bool whole = false;
+    for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
       ++number;
       if (part_.kind == Kind::packets)
         send_packets(at, number);
       else
-        send_bulk(at, number);
+        whole = send_bulk(at, number, first_number);
     }
     keep(counter, number);
   }
@@ -29,13 +33,15 @@ class MessageBody {
   WAYWISER_DEVICE void receive() {
     std::uint32_t* counter = &terms_.state->received[index(part_.kind)][part_.peer][channel_];
     std::uint32_t number = gpu_.peek(counter);
-    for (std::uint64_t at = first(); at < part_.bytes; at += step()) {
+    bool whole = false;
+    if (part_.kind == Kind::bulk) tell_place(number + 1);
+    for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
       if (part_.kind == Kind::packets) {
         if (at != first()) gpu_.sync();
         say_taken(number);  // those before: saying so is under way while this one comes, and no kernel ends with it
         take_packets(at, ++number);
       } else {
-        take_bulk(at, ++number);
+        whole = take_bulk(at, ++number);
         gpu_.sync();
         say_taken(number);
       }
@@ -45,6 +51,7 @@ class MessageBody {
 
  private:
   static constexpr unsigned batch = 8;
+  static constexpr unsigned looks_for_place = 4;  // of about half a microsecond
 
   WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
   WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
@@ -140,25 +147,76 @@ class MessageBody {
       });
   }
 
-  WAYWISER_DEVICE void send_bulk(std::uint64_t at, std::uint32_t number) {
+  WAYWISER_DEVICE std::uint64_t* long_word(unsigned rank, std::uint64_t offset) const {
+    return reinterpret_cast<std::uint64_t*>(terms_.landing[rank] + offset);
+  }
+  WAYWISER_DEVICE const fused::Exposed& exposed(unsigned slot, unsigned rank) const {
+    return terms_.exposed[slot * most_ranks + rank];
+  }
+
+  // Asked on the GPU: a graph may be older than what is exposed now.
+  WAYWISER_DEVICE std::uint32_t own_place() const {
+    const fused::Exposed memory = exposed(part_.slot, terms_.rank);
+    const auto address = reinterpret_cast<std::uintptr_t>(part_.data);
+    const std::uint64_t offset = address - reinterpret_cast<std::uintptr_t>(memory.data);
+    const bool usable = (address | part_.bytes) % sizeof(Vector16) == 0 && memory.holds(offset, part_.bytes);
+    return usable ? fused::OutputPlace{part_.slot, offset}.word() : 0;
+  }
+  WAYWISER_DEVICE void tell_place(std::uint32_t number) {
+    if (!places_) return;
     gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) load_and_wait_for_room(number, bulk_slots, [] { return 0; });
-    });
-    gpu_.sync();
-    fill(reinterpret_cast<Vector16*>(bulk(part_.peer, terms_.rank, number)), part_.data + at, length(at));
-    gpu_.sync();
-    gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) gpu_.release(word(part_.peer, terms_.layout.come(terms_.rank, channel_)), number);
+      if (thread == 0)
+        gpu_.release(long_word(part_.peer, terms_.layout.place(terms_.rank, channel_)),
+                     number | std::uint64_t{own_place()} << 32);
     });
   }
 
-  WAYWISER_DEVICE void take_bulk(std::uint64_t at, std::uint32_t number) {
-    const std::uint32_t* come = word(terms_.rank, terms_.layout.come(part_.peer, channel_));
+  // The receiver's array, if it is exposed and the receiver has come; else nullptr. It is worth a few looks.
+  WAYWISER_DEVICE std::byte* place_of(std::uint32_t number) const {
+    for (unsigned look = 0; places_ && look < looks_for_place; ++look) {
+      const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(part_.peer, channel_)));
+      if (static_cast<std::uint32_t>(told) != number) continue;
+      const auto place = fused::OutputPlace::of(static_cast<std::uint32_t>(told >> 32));
+      const fused::Exposed memory = exposed(place.slot, part_.peer);
+      return memory.holds(place.offset, part_.bytes) ? memory.data + place.offset : nullptr;
+    }
+    return nullptr;
+  }
+
+  // True: with this piece the block has sent all of its part.
+  WAYWISER_DEVICE bool send_bulk(std::uint64_t at, std::uint32_t number, std::uint32_t first_number) {
     gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) wait([&] { return reached(gpu_.acquire(come), number); });
+      if (thread != 0) return;
+      gpu_.address(0) = load_and_wait_for_room(number, bulk_slots, [&] { return place_of(first_number); });
     });
     gpu_.sync();
+    std::byte* there = gpu_.address(0);
+    if (there == nullptr)
+      fill(reinterpret_cast<Vector16*>(bulk(part_.peer, terms_.rank, number)), part_.data + at, length(at));
+    for (; there != nullptr && at < part_.bytes; at += step())
+      fill(reinterpret_cast<Vector16*>(there + at), part_.data + at, length(at));
+    gpu_.sync();
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0)
+        gpu_.release(long_word(part_.peer, terms_.layout.come(terms_.rank, channel_, number % bulk_slots)),
+                     number | std::uint64_t{there != nullptr} << 32);
+    });
+    return there != nullptr;
+  }
+
+  // True: this block's part of the message is there.
+  WAYWISER_DEVICE bool take_bulk(std::uint64_t at, std::uint32_t number) {
+    const std::uint64_t* come = long_word(terms_.rank, terms_.layout.come(part_.peer, channel_, number % bulk_slots));
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread != 0) return;
+      std::uint64_t seen = 0;
+      wait([&] { return reached(static_cast<std::uint32_t>(seen = gpu_.acquire(come)), number); });
+      gpu_.address(0) = seen >> 32 != 0 ? part_.data : nullptr;
+    });
+    gpu_.sync();
+    if (gpu_.address(0) != nullptr) return true;
     empty(part_.data + at, bulk(terms_.rank, part_.peer, number), length(at));
+    return false;
   }
 
   // Loads of a batch are in flight together. Out of the user's memory, into a slot.
@@ -197,6 +255,7 @@ class MessageBody {
   Gpu& gpu_;
   const Terms& terms_;
   const Part& part_;
+  bool places_;
   unsigned channel_;
 };
 

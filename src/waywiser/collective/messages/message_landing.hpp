@@ -15,19 +15,24 @@ inline constexpr unsigned packet_slots = 4, bulk_slots = 2;
 enum class Kind : std::uint32_t { packets, bulk };
 
 // What each rank has in the memory of its GPU, for others to write into: how many pieces of this rank each peer has
-// taken, how many bulk pieces of each peer have come, and the slots that the pieces of each peer take by turns.
+// taken; of the last bulk pieces of each peer, the number and whether it and all that follow are in their place; where
+// each peer wants a bulk message (its first number, and an OutputPlace); and the slots that the pieces of each peer
+// take by turns.
 struct Layout {
   std::uint32_t ranks = 0;
 
-  WAYWISER_DEVICE std::uint64_t count(unsigned table, unsigned peer, unsigned channel) const {
-    return ((std::uint64_t{table} * ranks + peer) * channels + channel) * 4;
+  WAYWISER_DEVICE std::uint64_t entry(unsigned table, unsigned peer, unsigned channel) const {
+    return ((std::uint64_t{table} * ranks + peer) * channels + channel) * 8;
   }
   WAYWISER_DEVICE std::uint64_t taken(Kind kind, unsigned peer, unsigned channel) const {
-    return count(static_cast<unsigned>(kind), peer, channel);
+    return entry(static_cast<unsigned>(kind), peer, channel);
   }
-  WAYWISER_DEVICE std::uint64_t come(unsigned peer, unsigned channel) const { return count(2, peer, channel); }
+  WAYWISER_DEVICE std::uint64_t place(unsigned peer, unsigned channel) const { return entry(2, peer, channel); }
+  WAYWISER_DEVICE std::uint64_t come(unsigned peer, unsigned channel, unsigned slot) const {
+    return entry(3 + slot, peer, channel);
+  }
   WAYWISER_DEVICE std::uint64_t packets(unsigned peer, unsigned channel, unsigned slot) const {
-    return count(3, 0, 0) +
+    return entry(3 + bulk_slots, 0, 0) +
            ((std::uint64_t{peer} * channels + channel) * packet_slots + slot) * (most_packet_piece * 2);
   }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned peer, unsigned channel, unsigned slot) const {
@@ -47,6 +52,7 @@ struct Terms {
   std::byte* landing[most_ranks];  // of each rank, as this GPU reaches it
   State* state;
   fused::Notice* notice;
+  const fused::Exposed* exposed;  // as in fused::Terms
   Layout layout;
   std::uint32_t rank;
   std::uint64_t deadline_ns;  // of one wait
@@ -58,12 +64,14 @@ struct Part {
   std::uint64_t bytes = 0;
   std::uint64_t piece = 0;
   std::uint32_t peer = 0, blocks = 0;
+  std::uint32_t slot = 0;  // of the exposed memory that the receiver's array lies in; 0: of none
   Kind kind = Kind::packets;
 };
 
 // What is given and what is taken in one kernel; the blocks of the first come before those of the second.
 struct Work {
   Part give, take;
+  bool places = false;  // ranks have exposed memory: receivers tell where they want bulk messages
 };
 
 }  // namespace waywiser::messages

@@ -16,7 +16,7 @@ constexpr std::uint32_t most_blocks_of_bulk = 32;
 
 // The same at both ends.
 messages::Part part_for(std::byte* data, Bytes bytes, int peer) {
-  messages::Part part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, messages::Kind::packets};
+  messages::Part part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
   std::uint32_t most = messages::channels;
   const auto share = [&](Bytes unit) { return (bytes + most * unit - 1) / (most * unit) * unit; };
   if (bytes <= most_by_packets) {
@@ -32,13 +32,15 @@ messages::Part part_for(std::byte* data, Bytes bytes, int peer) {
 
 }  // namespace
 
-StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, int ranks)
+StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, int ranks,
+                               std::shared_ptr<const ExposedTable> exposed)
     : rank_(rank),
       layout_{static_cast<std::uint32_t>(ranks)},
       landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
       state_(platform.allocate(stream.place(), sizeof(messages::State), Allocation::gpu)),
       notice_(
-          platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)) {
+          platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)),
+      exposed_(std::move(exposed)) {
   new (notice_.region().data) fused::Notice();
   fused::clear(platform, stream, landing_.region().slice(0, layout_.bulk(0, 0, 0)));
   fused::clear(platform, stream, state_.region().slice(0, sizeof(messages::State)));
@@ -57,6 +59,7 @@ void StreamMessages::enqueue(ConstRegion give, int to, Region take, int from, St
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<messages::State*>(stream.reach(state_.region()));
   terms.notice = reinterpret_cast<fused::Notice*>(stream.reach(notice_.region().slice(0, sizeof(fused::Notice))));
+  terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
@@ -64,6 +67,8 @@ void StreamMessages::enqueue(ConstRegion give, int to, Region take, int from, St
   if (give.bytes != 0) work.give = part_for(const_cast<std::byte*>(stream.reach(give)), give.bytes, to);
   if (take.bytes != 0) work.take = part_for(stream.reach(take), take.bytes, from);
   if (work.give.blocks + work.take.blocks == 0) return;
+  work.places = !exposed_->empty();
+  if (take.bytes != 0) work.take.slot = exposed_->slot_of(take);
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
     kernel.cuda = messages::cuda_launcher(terms, work);

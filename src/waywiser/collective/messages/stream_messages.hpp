@@ -1,8 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "waywiser/collective/fused/exposed_table.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
 #include "waywiser/device/platform.hpp"
 
@@ -13,8 +15,9 @@ namespace waywiser {
 // ranks they arrive in the order of their calls. A sender waits on the GPU when more than a few pieces are on the way.
 class StreamMessages {
  public:
-  // Allocates and clears this rank's landing memory on the stream's GPU. Throws as the platform does.
-  StreamMessages(Platform& platform, Stream& stream, int rank, int ranks);
+  // Allocates and clears this rank's landing memory on the stream's GPU. Long messages go straight into arrays that are
+  // exposed when they are enqueued. Throws as the platform does.
+  StreamMessages(Platform& platform, Stream& stream, int rank, int ranks, std::shared_ptr<const ExposedTable> exposed);
 
   const Memory& landing() const { return landing_; }
   // Of all ranks in their order, as this process has them mapped for this GPU; one's own included.
@@ -33,6 +36,7 @@ class StreamMessages {
   int rank_;
   messages::Layout layout_;
   Memory landing_, state_, notice_;
+  std::shared_ptr<const ExposedTable> exposed_;
   std::vector<Region> landings_;
 };
 

@@ -16,9 +16,9 @@ __global__ void __launch_bounds__(threads)
 #endif
   fused::CudaBlock block;
   if (blockIdx.x < work.give.blocks)
-    MessageBody<fused::CudaBlock>(block, terms, work.give, blockIdx.x).send();
+    MessageBody<fused::CudaBlock>(block, terms, work.give, work.places, blockIdx.x).send();
   else
-    MessageBody<fused::CudaBlock>(block, terms, work.take, blockIdx.x - work.give.blocks).receive();
+    MessageBody<fused::CudaBlock>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
 }
 
 // A packet of data for each, as far as a block has so many.
