@@ -55,6 +55,7 @@ class Rank {
       shift(bytes);
       message(bytes);
     }
+    with_exposed_output();
     return {{"ranks", group_.size()},
             {"why_staged", group_.why_staged()},
             {"nccl", nccl_ ? std::to_string(nccl_library().version()) : why_no_nccl_},
@@ -242,11 +243,50 @@ class Rank {
     add("all_reduce", bytes, "no stream", "group", call, right(operation, bytes));
   }
 
+  // What needs no copy then.
+  void with_exposed_output() {
+    const MemoryWindow window = group_.expose(output_);
+    for (const Bytes bytes :
+         {Bytes{64} << 10, Bytes{256} << 10, Bytes{1} << 20, Bytes{4} << 20, Bytes{16} << 20, Bytes{64} << 20, most}) {
+      const int times = bytes <= (Bytes{1} << 20) ? 50 : 5;
+      const auto sum = [&] { enqueue(Collective::all_reduce, bytes, false); };
+      clear_output();
+      const double reduced = in_graph(sum, times);
+      add("all_reduce", bytes, "graph, exposed", "group", reduced, right(Collective::all_reduce, bytes));
+      clear_output();
+      const int before = before_me();
+      const double shifted = in_graph([&] { shift_once(bytes); }, times);
+      add("ring shift", bytes, "graph, exposed", "group", shifted,
+          holds(bytes, [&](Bytes i) { return value(before, i); }));
+      clear_output();
+      const double there_and_back = in_graph([&] { ping_pong_once(bytes); }, times);
+      add("message", bytes, "graph, exposed", "group", there_and_back / 2, sent(bytes));
+    }
+    group_.barrier();
+  }
+
+  int before_me() const { return (group_.rank() + group_.size() - 1) % group_.size(); }
+  void shift_once(Bytes bytes) {
+    group_.sendrecv(in(bytes), (group_.rank() + 1) % group_.size(), out(bytes), before_me(), *stream_);
+  }
+  void ping_pong_once(Bytes bytes) {
+    if (group_.rank() > 1) return;
+    const int other = 1 - group_.rank();
+    if (group_.rank() == 0) group_.send(in(bytes), 1, *stream_);
+    group_.recv(out(bytes), other, *stream_);
+    if (group_.rank() == 1) group_.send(in(bytes), 0, *stream_);
+  }
+  // What the two have sent each other has arrived.
+  bool sent(Bytes bytes) {
+    const bool takes_part = group_.rank() < 2;
+    return holds(takes_part ? bytes : 0, [&](Bytes i) { return value(1 - group_.rank(), i); });
+  }
+
   // Every rank to the next one.
   void shift(Bytes bytes) {
-    const int next = (group_.rank() + 1) % group_.size(), before = (group_.rank() + group_.size() - 1) % group_.size();
+    const int next = (group_.rank() + 1) % group_.size(), before = before_me();
     const int times = bytes <= (Bytes{1} << 20) ? 50 : 5;
-    const auto once = [&] { group_.sendrecv(in(bytes), next, out(bytes), before, *stream_); };
+    const auto once = [&] { shift_once(bytes); };
     clear_output();
     const double graph = in_graph(once, times);
     const auto expected = [&](Bytes i) { return value(before, i); };
@@ -254,6 +294,11 @@ class Rank {
     clear_output();
     const double us = eager(once, times);
     add("ring shift", bytes, "eager", "group", us, holds(bytes, expected));
+    const double whole = host_to_host([&] {
+      once();
+      group_.synchronize(*stream_);
+    });
+    add("ring shift", bytes, "host to host", "group", whole, true);
     clear_output();
     const double call = host_to_host([&] { group_.sendrecv(in(bytes), next, out(bytes), before); });
     add("ring shift", bytes, "no stream", "group", call, holds(bytes, expected));
@@ -261,16 +306,18 @@ class Rank {
 
   // From rank 0 to rank 1: complete at both, beside a bare peer copy into opened memory; and there and back in a graph.
   void message(Bytes bytes) {
-    if (group_.rank() > 1) return idle(bytes);
-    const int other = 1 - group_.rank();
-    const auto pingpong = [&] {
-      if (group_.rank() == 0) group_.send(in(bytes), 1, *stream_);
-      group_.recv(out(bytes), other, *stream_);
-      if (group_.rank() == 1) group_.send(in(bytes), 0, *stream_);
-    };
     const int times = bytes <= (Bytes{1} << 20) ? 20 : 3;
-    const double there_and_back = in_graph(pingpong, times);
-    add("message", bytes, "graph", "group", there_and_back / 2, true);
+    clear_output();
+    const double there_and_back = in_graph([&] { ping_pong_once(bytes); }, times);
+    add("message", bytes, "graph", "group", there_and_back / 2, sent(bytes));
+    clear_output();
+    const double whole = host_to_host([&] {
+      if (group_.rank() == 0) group_.send(in(bytes), 1, *stream_);
+      if (group_.rank() == 1) group_.recv(out(bytes), 0, *stream_);
+      group_.synchronize(*stream_);
+    });
+    add("message", bytes, "host to host", "group", whole,
+        holds(bytes, [&](Bytes i) { return group_.rank() == 1 ? value(0, i) : values()[i]; }));
     clear_output();
     const double call = host_to_host([&] {
       if (group_.rank() == 0) group_.send(in(bytes), 1);
@@ -279,15 +326,6 @@ class Rank {
     add("message", bytes, "no stream", "group", call,
         holds(bytes, [&](Bytes i) { return group_.rank() == 1 ? value(0, i) : values()[i]; }));
     add("message", bytes, "one copy", "cudaMemcpy", bare_copy(bytes), true);
-  }
-
-  // Takes part in the meetings of message().
-  void idle(Bytes bytes) {
-    in_graph([] {}, 1);
-    clear_output();
-    host_to_host([] {});
-    holds(bytes, [&](Bytes i) { return values()[i]; });
-    bare_copy(bytes);
   }
 
   double bare_copy(Bytes bytes) {

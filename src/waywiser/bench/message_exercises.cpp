@@ -1,4 +1,5 @@
 // Between the two ranks of a pair: rank r of the first half and rank r + size / 2 of the second.
+#include <optional>
 #include <vector>
 
 #include "waywiser/bench/computing.hpp"
@@ -25,7 +26,9 @@ class PairExercise : public Exercise {
       : Exercise(bench, request),
         pair_(pair_of(bench.group, all_pairs)),
         out_(bench.platform, bench.place(memory(request)), request.bytes),
-        in_(bench.platform, bench.place(memory(request)), request.bytes) {}
+        in_(bench.platform, bench.place(memory(request)), request.bytes) {
+    if (request.output == "exposed") window_.emplace(group_.expose(in_.memory()));
+  }
 
   void prepare(std::uint64_t seed) override {
     seed_ = seed;
@@ -49,6 +52,7 @@ class PairExercise : public Exercise {
   BenchBuffer out_, in_;
 
  private:
+  std::optional<MemoryWindow> window_;  // of what is received into
   std::uint64_t seed_ = 0;
 };
 
