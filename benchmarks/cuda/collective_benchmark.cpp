@@ -75,7 +75,7 @@ class Bench {
     }
     for (const Rank& rank : ranks_) {
       rank.fused->connect(landings);
-      if (exposed) rank.fused->expose(1, outputs, *rank.stream);
+      if (exposed) rank.fused->exposed()->expose(1, outputs, *rank.stream);
     }
     if (nccl_ == nullptr) return;
     std::vector<Nccl::Comm> comms(ranks_.size());
