@@ -44,17 +44,22 @@ Path GpuRoads::choose_without_plan(Place source, Place destination) const {
 }
 
 // Only the owner of the source works on it: a two-sided path is not for that, its best one-sided rival is.
-Path GpuRoads::choose(Place source, Place destination, Bytes bytes) const {
-  const PlanRow* row =
-      chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
+Path GpuRoads::choose(const PlanRow* row, Place source, Place destination) const {
   if (row == nullptr) return choose_without_plan(source, destination);
   const auto path = Chooser::one_sided_path_for(*row, source, destination);
   return path ? *path : choose_without_plan(source, destination);
 }
 
 GpuRoads::Road& GpuRoads::road(Place source, Place destination, Bytes bytes) {
+  const PlanRow* row =
+      chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
+  Road*& known = known_[{row, source, destination}];
+  if (known == nullptr) known = &open(choose(row, source, destination));
+  return *known;
+}
+
+GpuRoads::Road& GpuRoads::open(const Path& path) {
   if (chooser_ == nullptr && says_so_) say_that_there_is_no_plan();
-  const Path path = choose(source, destination, bytes);
   Road& road = roads_[pair_text(path) + " " + label(path)];
   if (!road.transport) {
     road.stream = platform_.open_stream(find_mechanism(path.mechanism)->works_on(path));

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "waywiser/comm/host_pool.hpp"
@@ -13,6 +14,7 @@
 namespace waywiser {
 
 class Chooser;
+struct PlanRow;
 
 // How the bytes of one rank's GPUs get to other ranks of this machine: the plan's paths, opened once; what others have
 // shared, opened once.
@@ -44,14 +46,16 @@ class GpuRoads {
   };
   using OpenedKey = std::tuple<std::uint64_t, std::uint64_t, int>;  // process, address, user
 
-  Path choose(Place source, Place destination, Bytes bytes) const;
+  Path choose(const PlanRow* row, Place source, Place destination) const;
   Path choose_without_plan(Place source, Place destination) const;
+  Road& open(const Path& path);
   void forget_oldest();
 
   Platform& platform_;
   const Chooser* chooser_;
   bool says_so_;
   std::map<std::string, Road> roads_;
+  std::map<std::tuple<const PlanRow*, Place, Place>, Road*> known_;  // of roads_; no row: without a plan
   std::map<OpenedKey, Opened> opened_;
   std::map<Place, std::unique_ptr<Stream>> streams_;
   HostPool pool_;

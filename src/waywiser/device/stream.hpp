@@ -66,6 +66,7 @@ class Stream {
   virtual void call(std::function<void()> function) = 0;
   virtual void record(Event& event) = 0;
   virtual void wait(const Event& event) = 0;
+  // Whether all work is complete. Throws device with its first error.
   virtual bool done() = 0;
   // Throws timeout, or device with the first error of the enqueued work.
   virtual void synchronize(Deadline deadline) = 0;

@@ -98,7 +98,6 @@ bool Group::done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstEl
 void Group::finish_on(GpuCollectives& gpus, Stream& stream, const Call& call) {
   try {
     session_->wait(call, [&] { return stream.done(); }, [] { return std::string("the GPU has not finished"); });
-    stream.synchronize(Deadline::in(timeout()));
   } catch (...) {
     gpus.stop(stream);
     throw;

@@ -51,7 +51,8 @@ class MessageBody {
 
  private:
   static constexpr unsigned batch = 8;
-  static constexpr unsigned looks_for_place = 4;  // of about half a microsecond
+  static constexpr std::uint64_t worth_waiting = 2 << 20;  // bytes whose copy takes longer than a receiver's word
+  static constexpr unsigned most_looks = 8;
 
   WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
   WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
@@ -171,9 +172,10 @@ class MessageBody {
     });
   }
 
-  // The receiver's array, if it is exposed and the receiver has come; else nullptr. It is worth a few looks.
+  // The receiver's array, if it is exposed and the receiver has come; else nullptr.
   WAYWISER_DEVICE std::byte* place_of(std::uint32_t number) const {
-    for (unsigned look = 0; places_ && look < looks_for_place; ++look) {
+    const unsigned looks = !places_ ? 0 : part_.bytes < worth_waiting ? 1 : most_looks;
+    for (unsigned look = 0; look < looks; ++look) {
       const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(part_.peer, channel_)));
       if (static_cast<std::uint32_t>(told) != number) continue;
       const auto place = fused::OutputPlace::of(static_cast<std::uint32_t>(told >> 32));

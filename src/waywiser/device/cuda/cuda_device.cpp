@@ -6,6 +6,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/cuda/check.hpp"
+#include "waywiser/device/numa.hpp"
 #include "waywiser/device/platform.hpp"
 
 namespace waywiser {
@@ -45,9 +46,10 @@ std::vector<CudaDevice> cuda_devices() {
     check_cuda(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), ordinal), "cudaDeviceGetPCIBusId");
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
-    CudaDevice device{ordinal, properties.name, bus_id.data()};
+    CudaDevice device{ordinal, properties.name, bus_id.data(), 0};
     std::ranges::transform(device.bus_id, device.bus_id.begin(),
                            [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+    device.numa_node = nearest_numa_node(device.bus_id);
     devices.push_back(device);
   }
   std::ranges::stable_sort(devices, {}, &CudaDevice::bus_id);

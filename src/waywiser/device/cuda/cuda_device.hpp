@@ -10,6 +10,7 @@ struct CudaDevice {
   int ordinal = 0;
   std::string name;
   std::string bus_id;  // "0000:3b:00.0"
+  int numa_node = 0;   // the nearest one
 };
 
 // Throws device. In PCI order.

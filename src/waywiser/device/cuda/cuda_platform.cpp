@@ -11,7 +11,6 @@
 #include "waywiser/device/cuda/cuda_stream.hpp"
 #include "waywiser/device/cuda/driver.hpp"
 #include "waywiser/device/cuda/gpu_state.hpp"
-#include "waywiser/device/numa.hpp"
 
 namespace waywiser {
 namespace {
@@ -70,7 +69,7 @@ Bytes CudaPlatform::free_memory(Place place) const {
 
 Place CudaPlatform::nearest_host(int gpu) const {
   ordinal(gpu);
-  return host(nearest_numa_node(devices_[static_cast<std::size_t>(gpu)].bus_id));
+  return host(devices_[static_cast<std::size_t>(gpu)].numa_node);
 }
 
 std::optional<std::string> CudaPlatform::why_no_peer_access(int gpu, int peer) const {

@@ -167,13 +167,14 @@ void CudaStream::before_pageable_read() { synchronize(Deadline::in(longest_wait)
 
 bool CudaStream::done() {
   const CurrentDevice current(ordinal_);
-  return is_done(cudaStreamQuery(stream_), place_);
+  if (!is_done(cudaStreamQuery(stream_), place_)) return false;
+  const std::scoped_lock lock(call_errors_->mutex);
+  if (call_errors_->first) std::rethrow_exception(std::exchange(call_errors_->first, nullptr));
+  return true;
 }
 
 void CudaStream::synchronize(Deadline deadline) {
   if (!poll([this] { return done(); }, deadline)) throw too_late("a stream", place_);
-  const std::scoped_lock lock(call_errors_->mutex);
-  if (call_errors_->first) std::rethrow_exception(std::exchange(call_errors_->first, nullptr));
 }
 
 }  // namespace waywiser

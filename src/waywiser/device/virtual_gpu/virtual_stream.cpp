@@ -94,7 +94,9 @@ void VirtualStream::wait(const Event& event) {
 
 bool VirtualStream::done() {
   if (bus_->scheduler().seeded()) bus_->scheduler().progress();
-  return queue_->empty();
+  if (!queue_->empty()) return false;
+  queue_->throw_error();
+  return true;
 }
 
 void VirtualStream::synchronize(Deadline deadline) {
