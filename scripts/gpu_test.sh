@@ -48,15 +48,20 @@ tune() {
   .venv/bin/waywiser tune --json --output "$work/tune" >"$work/tune.json"
 }
 
-# The group on all GPUs beside NCCL and PyTorch, in turns, and beside UCX, of which each turn starts two processes.
+# The group on all GPUs in turns with NCCL, PyTorch, its symmetric memory, NVSHMEM and UCX, of which each turn starts two
+# processes.
 peers() {
-  local gpus
+  local gpus all=nccl,torch,torch-symmetric,nvshmem
   gpus=$(nvidia-smi --list-gpus | wc -l)
-  .venv/bin/waywiser bench latency bandwidth bidirectional all_reduce all_gather all_to_all --memory gpu -n "$gpus" \
-    --sizes 8,1K,64K,1M,16M,64M --against nccl,torch --budget 60 --json >"$work/peers.json"
+  .venv/bin/waywiser bench latency bandwidth --memory gpu --mode blocking,stream,graph -n "$gpus" \
+    --sizes 8,64K,1M,16M,64M --against $all,ucx --budget 90 --json >"$work/peers-messages.json"
   save
-  .venv/bin/waywiser bench latency bandwidth --memory gpu -n "$gpus" --sizes 8,64K,1M,16M --against ucx --budget 30 --json \
-    >"$work/peers-ucx.json"
+  .venv/bin/waywiser bench all_reduce all_gather all_to_all bidirectional neighbor_exchange --memory gpu \
+    --mode stream,graph -n "$gpus" --sizes 8,8K,64K,256K,1M,4M,16M,64M --against $all --budget 120 --json \
+    >"$work/peers-collectives.json"
+  save
+  .venv/bin/waywiser bench all_reduce bidirectional --memory 'gpu>exposed' --mode graph -n "$gpus" \
+    --sizes 64K,256K,1M,4M,16M,64M --against $all --budget 25 --json >"$work/peers-exposed.json"
 }
 
 # NCCL and UCX as the interpreter's packages bring them; else UCX of the wheels, as the system's may lack CUDA.
@@ -162,7 +167,7 @@ for name in $stages; do
       stage setup 240 scripts/setup --offline && stage proof 580 bash -c proof ;;
     peers)
       stage setup 240 scripts/setup --offline
-      stage peers 250 bash -c peers ;;
+      stage peers 380 bash -c peers ;;
     *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof" >&2; exit 2 ;;
   esac
 done

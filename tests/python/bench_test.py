@@ -27,6 +27,7 @@ class MadeUp:
     """A team whose calls take `seconds`; from slice number `fails_at` on it fails."""
 
     version = "made up"
+    adapts = False
 
     def __init__(self, seconds: float, log: list[str], name: str, fails_at: int = 10**9) -> None:
         self.seconds, self.log, self.name, self.fails_at = seconds, log, name, fails_at

@@ -12,6 +12,7 @@ class JobTeam:
     """All ranks of the job, as rank 0 tells them what to time."""
 
     version = ""
+    adapts = False
 
     def __init__(self, core: _core.BenchRank) -> None:
         self._core = core

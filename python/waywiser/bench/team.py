@@ -29,9 +29,13 @@ class NotOffered(Exception):
 
 
 class Timed(Protocol):
-    """Whoever can time a slice. `version`: of the library, for people."""
+    """Whoever can time a slice. `version`: of the library, for people.
+
+    `adapts`: it finds by itself how many calls and samples make a slice, whatever is asked for.
+    """
 
     version: str
+    adapts: bool
 
     def slice(self, request: str, patience: float) -> list[list[float]]:
         """Seconds of a call: for each rank, for each sample. Raises TeamError, NotOffered."""
@@ -42,6 +46,8 @@ class Timed(Protocol):
 
 class Team:
     """Processes that speak the protocol of src/waywiser/bench/rank_channel.hpp over a Unix socket."""
+
+    adapts = False
 
     def __init__(self, name: str, ranks: int, folder: Path) -> None:
         self.name = name

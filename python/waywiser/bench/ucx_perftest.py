@@ -150,6 +150,7 @@ class UcxPerftest:
     """Two processes for each slice; no wait for them in between."""
 
     name = "ucx"
+    adapts = True
 
     def __init__(self, on_gpu: bool) -> None:
         self._program = find_perftest()

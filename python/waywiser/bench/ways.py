@@ -61,6 +61,7 @@ class _Way:
     """The ranks, told to take one way."""
 
     version = ""
+    adapts = False
 
     def __init__(self, team: Timed, way: str) -> None:
         self._team = team
