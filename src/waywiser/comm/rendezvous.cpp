@@ -14,7 +14,7 @@
 namespace waywiser {
 namespace {
 
-constexpr auto between_looks = std::chrono::milliseconds(5);
+constexpr auto between_attempts = std::chrono::milliseconds(5);
 constexpr Seconds stale_file_patience = 0.5;
 constexpr std::size_t largest_answer = 4096;
 constexpr std::size_t largest_introduction = 80 << 10;
@@ -83,7 +83,7 @@ Muster join_by_file(Launch launch, const Introduction& mine, Deadline deadline) 
         if (error.kind() != ErrorKind::timeout && !replaced) throw;
       }
     }
-    std::this_thread::sleep_for(between_looks);
+    std::this_thread::sleep_for(between_attempts);
   }
   throw Error(ErrorKind::timeout, "rank " + std::to_string(launch.rank) + ": rank 0 of job " + launch.job +
                                       " has not come to " + runtime_folder().string() + " in time");
