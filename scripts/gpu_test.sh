@@ -54,11 +54,10 @@ peers() {
   local gpus all=nccl,torch,torch-symmetric,nvshmem
   gpus=$(nvidia-smi --list-gpus | wc -l)
   .venv/bin/waywiser bench latency bandwidth --memory gpu --mode blocking,stream,graph -n "$gpus" \
-    --sizes 8,64K,1M,16M,64M --against $all,ucx --budget 90 --json >"$work/peers-messages.json"
+    --sizes 8,64K,1M,16M,64M --against $all,ucx --budget 70 --json >"$work/peers-messages.json"
   save
-  .venv/bin/waywiser bench all_reduce all_gather all_to_all bidirectional neighbor_exchange --memory gpu \
-    --mode stream,graph -n "$gpus" --sizes 8,8K,64K,256K,1M,4M,16M,64M --against $all --budget 120 --json \
-    >"$work/peers-collectives.json"
+  .venv/bin/waywiser bench all_reduce all_gather all_to_all bidirectional --memory gpu --mode stream,graph -n "$gpus" \
+    --sizes 8,8K,64K,256K,1M,4M,16M --against $all --budget 100 --json >"$work/peers-collectives.json"
   save
   .venv/bin/waywiser bench all_reduce bidirectional --memory 'gpu>exposed' --mode graph -n "$gpus" \
     --sizes 64K,256K,1M,4M,16M,64M --against $all --budget 25 --json >"$work/peers-exposed.json"
@@ -167,7 +166,7 @@ for name in $stages; do
       stage setup 240 scripts/setup --offline && stage proof 580 bash -c proof ;;
     peers)
       stage setup 240 scripts/setup --offline
-      stage peers 380 bash -c peers ;;
+      stage peers 420 bash -c peers ;;
     *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof" >&2; exit 2 ;;
   esac
 done

@@ -111,10 +111,13 @@ def _server(program: Program, words: Sequence[str], environment: Mapping[str, st
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     with tempfile.TemporaryFile("w+", errors="replace") as said:
-        server = subprocess.Popen(
-            [program.path, "-p", port, *words], env=dict(environment), stdin=subprocess.DEVNULL,
-            stdout=said, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+        try:
+            server = subprocess.Popen(
+                [program.path, "-p", port, *words], env=dict(environment), stdin=subprocess.DEVNULL,
+                stdout=said, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise TeamError(f"cannot start {program.path}: {error.strerror}") from error
         try:
             yield port
         except TeamError as error:

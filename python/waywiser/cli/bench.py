@@ -127,21 +127,23 @@ def _with_own_ranks(
     outcome = Outcome(kind)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was measured by then is shown
     with ExitStack() as stack:
-        stack.callback(outcome.show, full, as_json)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
         setup = Setup(wanted.ranks, kind, wanted.ranks if kind == "virtual_gpu" else 0, output, folder, bind)
-        if wanted.cases():
-            ours = our_team(setup)
-            stack.callback(ours.close)
-            teams = peer_teams(setup, peers, outcome.missing)
-            for team in teams.values():
-                stack.callback(team.close)
-            outcome.versions = {name: team.version for name, team in teams.items()}
-            with bar("bench") as show:
-                outcome.rows.extend(timed(wanted, ours, teams, show, outcome.missing))
-        if any(one.shape == "startup" for one in wanted.operations):
-            share = wanted.budget / len(wanted.operations)
-            outcome.rows.append(time_startup(setup, peers, share, outcome.missing))
+        try:
+            if wanted.cases():
+                ours = our_team(setup)
+                stack.callback(ours.close)
+                teams = peer_teams(setup, peers, outcome.missing)
+                for team in teams.values():
+                    stack.callback(team.close)
+                outcome.versions = {name: team.version for name, team in teams.items()}
+                with bar("bench") as show:
+                    outcome.rows.extend(timed(wanted, ours, teams, show, outcome.missing))
+            if any(one.shape == "startup" for one in wanted.operations):
+                share = wanted.budget / len(wanted.operations)
+                outcome.rows.append(time_startup(setup, peers, share, outcome.missing))
+        finally:
+            outcome.show(full, as_json)  # before the teams are ended, which takes seconds
 
 
 def _as_rank(wanted: Wanted, backend: str, peers: list[str], full: bool, as_json: bool) -> None:

@@ -51,8 +51,6 @@ class MessageBody {
 
  private:
   static constexpr unsigned batch = 8;
-  static constexpr std::uint64_t worth_waiting = 2 << 20;  // bytes whose copy takes longer than a receiver's word
-  static constexpr unsigned most_looks = 8;
 
   WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
   WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
@@ -172,17 +170,14 @@ class MessageBody {
     });
   }
 
-  // The receiver's array, if it is exposed and the receiver has come; else nullptr.
+  // The receiver's array, if it is exposed and the receiver has come by now; else nullptr.
   WAYWISER_DEVICE std::byte* place_of(std::uint32_t number) const {
-    const unsigned looks = !places_ ? 0 : part_.bytes < worth_waiting ? 1 : most_looks;
-    for (unsigned look = 0; look < looks; ++look) {
-      const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(part_.peer, channel_)));
-      if (static_cast<std::uint32_t>(told) != number) continue;
-      const auto place = fused::OutputPlace::of(static_cast<std::uint32_t>(told >> 32));
-      const fused::Exposed memory = exposed(place.slot, part_.peer);
-      return memory.holds(place.offset, part_.bytes) ? memory.data + place.offset : nullptr;
-    }
-    return nullptr;
+    if (!places_) return nullptr;
+    const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(part_.peer, channel_)));
+    const auto place = fused::OutputPlace::of(static_cast<std::uint32_t>(told >> 32));
+    const fused::Exposed memory = exposed(place.slot, part_.peer);
+    const bool known = static_cast<std::uint32_t>(told) == number && memory.holds(place.offset, part_.bytes);
+    return known ? memory.data + place.offset : nullptr;
   }
 
   // True: with this piece the block has sent all of its part.

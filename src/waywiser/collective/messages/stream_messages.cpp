@@ -12,7 +12,7 @@ namespace {
 
 constexpr Bytes most_by_packets = Bytes{256} << 10;
 constexpr Bytes least_bulk_piece = Bytes{16} << 10;
-constexpr std::uint32_t most_blocks_of_bulk = 32;
+constexpr std::uint32_t most_blocks_of_bulk = 64;
 
 // The same at both ends.
 messages::Part part_for(std::byte* data, Bytes bytes, int peer) {
