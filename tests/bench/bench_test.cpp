@@ -47,13 +47,15 @@ void run_all(const JoinOptions& options, const std::string& memory, Bytes bytes)
 // All that is of the host alone says so, and nothing is left behind that the next one trips over.
 void enqueue_all(const JoinOptions& options, const std::string& memory, Bytes bytes) {
   BenchRank bench(options);
-  const std::set<std::string> of_the_host = {"overlap", "overlap_all_reduce", "put", "get", "put_bandwidth",
-                                             "get_bandwidth"};
-  for (const std::string operation : operations) {
+  const std::set<std::string> of_the_host = {"overlap", "overlap_all_reduce", "put",
+                                             "get",     "put_bandwidth",      "get_bandwidth"};
+  for (const char* each : operations) {
+    const std::string operation = each;
     const std::string said = why_not(bench, line_of(operation, memory, bytes, "stream"));
     require_that(said.empty() != of_the_host.contains(operation), operation + ": " + said);
     const std::string of_graphs = why_not(bench, line_of(operation, memory, bytes, "graph"));
-    require_that(of_graphs.find(said.empty() ? "cannot be captured" : "of the host") != 0, operation + ": " + of_graphs);
+    require_that(of_graphs.find(said.empty() ? "cannot be captured" : "of the host") != 0,
+                 operation + ": " + of_graphs);
   }
   require_that(!why_not(bench, line_of("latency", "host gpu", bytes, "stream")).empty(), "a host's array on a stream");
 }

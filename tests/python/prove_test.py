@@ -21,6 +21,7 @@ from waywiser.apply.prove import AGAIN, Proof, Variant, against, prove, proved
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
 from waywiser.bench import ucx_perftest
+from waywiser.bench.team import NotOffered, TeamError
 from waywiser.errors import InputError
 from waywiser.ucx_library import LibucpChoice
 
@@ -254,3 +255,13 @@ def test_a_benchmark_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     with pytest.raises(InputError, match=r"mpirun python failed \(3\): There are not enough slots"):
         benchmarks.openmpi(2, (24,))({})
+
+
+def test_a_perftest_that_cannot_be_started_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "ucx_perftest"
+    file.write_text("not to be run")
+    monkeypatch.setattr(ucx_perftest, "find_perftest", lambda: ucx_perftest.Program(str(file), {}, "made up"))
+    with pytest.raises(TeamError, match=r"cannot start .*ucx_perftest: Permission denied"):
+        ucx_perftest.UcxPerftest(False).slice("latency host host 8 1 1 1 1 0 blocking", 10)
+    with pytest.raises(NotOffered, match="UCX enqueues nothing"):
+        ucx_perftest.UcxPerftest(True).slice("latency gpu gpu 8 1 1 1 1 0 graph", 10)

@@ -162,9 +162,11 @@ class UcxPerftest:
         self.version = self._program.version
 
     def slice(self, request: str, patience: float) -> list[list[float]]:
-        operation, given, taken, size, window = request.split()[:5]
+        operation, given, taken, size, window, _, _, _, _, mode = request.split()
         if operation not in _TESTS:
             raise NotOffered("ucx_perftest has nothing like it")
+        if mode != "blocking":
+            raise NotOffered("UCX enqueues nothing on a stream")
         if "gpu" in (given, taken) and not self._on_gpu:
             raise NotOffered("knows no virtual GPUs")
         test, parts = _TESTS[operation]
