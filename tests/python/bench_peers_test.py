@@ -74,6 +74,14 @@ def test_nvshmem_is_timed_and_its_data_checked(four_gpus: None, tmp_path: Path, 
                     assert len(times) == ranks and all(len(each) == 4 for each in times)
 
 
+def test_nvshmem_with_nccl_times_its_collectives_alone(four_gpus: None, tmp_path: Path) -> None:
+    with nvshmem(tmp_path, NVSHMEM_DISABLE_NCCL="0") as team:
+        assert team.version == "NVSHMEM 3.4.5, collectives by NCCL where it takes that"
+        assert team.slice(Case(OPERATIONS["all_reduce"], "gpu", 64).request(2, 2, 1), 60)
+        with pytest.raises(NotOffered, match="is timed with nvshmem"):
+            team.slice(Case(OPERATIONS["latency"], "gpu", 8).request(2, 2, 1), 60)
+
+
 def test_nvshmem_data_that_is_wrong_ends_the_run(four_gpus: None, tmp_path: Path) -> None:
     wrong = pytest.raises(TeamError, match="what arrived is not what was sent")
     with nvshmem(tmp_path, NVSHMEM_FAKE_DAMAGE="1") as team, wrong:
@@ -126,7 +134,7 @@ def test_peers_that_are_not_there_are_left_out_with_their_reason(
     told: dict[str, str] = {}
     names = ("nvshmem", "torch-symmetric")
     assert teams.peer_teams(setup(tmp_path, backend="host"), names, told.__setitem__) == {}
-    assert list(told) == ["nvshmem", "torch-one-shot", "torch-two-shot"]
+    assert list(told) == ["nvshmem", "nvshmem+nccl", "torch-one-shot", "torch-two-shot"]
     assert all("moves GPU memory only" in why for why in told.values())
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert teams.peer_teams(setup(tmp_path, 5), names, told.__setitem__) == {}

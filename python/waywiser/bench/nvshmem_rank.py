@@ -24,7 +24,8 @@ _WITH_UNIQUE_ID = 1 << 3  # NVSHMEMX_INIT_WITH_UNIQUEID
 _WORLD, _SET, _EQUAL = 0, 9, 0  # NVSHMEM_TEAM_WORLD, NVSHMEM_SIGNAL_SET, NVSHMEM_CMP_EQ
 _SCRATCH = "NVSHMEM_REDUCE_SCRATCH_SIZE"
 _SCRATCH_BYTES = 1 << 19
-# No multicast; its own collectives and not NCCL's; ranks of this machine alone; room where the heap cannot grow.
+# No multicast; its own collectives, unless told to leave them to NCCL; ranks of this machine alone; room where the heap
+# cannot grow.
 _ALWAYS = {"NVSHMEM_DISABLE_NVLS": "1"}
 _UNLESS_SET = {"NVSHMEM_DISABLE_NCCL": "1", "NVSHMEM_REMOTE_TRANSPORT": "none", "NVSHMEM_SYMMETRIC_SIZE": "2G"}
 
@@ -55,6 +56,9 @@ class Nvshmem:
         numbers = [ctypes.c_int() for _ in range(3)]
         self._library.nvshmemx_vendor_get_version_info(*numbers)
         self.version = "NVSHMEM " + ".".join(str(number.value) for number in numbers)
+        self._by_nccl = os.environ["NVSHMEM_DISABLE_NCCL"] == "0"
+        if self._by_nccl:
+            self.version += ", collectives by NCCL where it takes that"
         self._join(Path(file))
         self._slots = SymmetricSlots(self._allocate, self._library.nvshmem_free)
         self._signals = self._found(self._library.nvshmem_calloc(2 * size, 8), 16 * size)
@@ -147,6 +151,8 @@ class Nvshmem:
 
     def call(self, request: Request, place: Place, give: Any, take: Any) -> Callable[[], object]:
         self._partner = None
+        if request.operation in MESSAGES and self._by_nccl:
+            raise NotThere("is timed with nvshmem")
         if request.operation in MESSAGES:
             return self._message(request, place, give, take)
         n, into, out_of = request.bytes, take.pointer, give.pointer

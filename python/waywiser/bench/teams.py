@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.apply.benchmarks import clean_environment
-from waywiser.bench.nccl_library import look_for_nccl
+from waywiser.bench.nccl_library import find_libnccl, look_for_nccl
 from waywiser.bench.nvshmem_library import look_for_nvshmem
 from waywiser.bench.team import Team, TeamError, Timed
 from waywiser.bench.ucx_perftest import UcxPerftest
@@ -170,11 +170,25 @@ def _nccl(setup: Setup) -> Team:
     return python_ranks(setup, "nccl")
 
 
-def _nvshmem(setup: Setup) -> Team:
+def _nvshmem(setup: Setup, name: str, environment: Mapping[str, str]) -> Team:
     _need_gpu_memory(setup)
     if why := look_for_nvshmem().why_not(setup.ranks):
         raise TeamError(why)
-    return python_ranks(setup, "nvshmem")
+    return python_ranks(setup, name, environment, module="nvshmem")
+
+
+def _nvshmem_alone(setup: Setup) -> Team:
+    return _nvshmem(setup, "nvshmem", os.environ | {"NVSHMEM_DISABLE_NCCL": "1"})
+
+
+def _nvshmem_nccl(setup: Setup) -> Team:
+    """As it is by default where it finds NCCL."""
+    _need_gpu_memory(setup)
+    if why := look_for_nccl().why_not(setup.ranks):
+        raise TeamError(why)
+    folders = (os.path.dirname(find_libnccl()), os.environ.get("LD_LIBRARY_PATH", ""))
+    told = {"NVSHMEM_DISABLE_NCCL": "0", "LD_LIBRARY_PATH": os.pathsep.join(filter(None, folders))}
+    return _nvshmem(setup, "nvshmem+nccl", os.environ | told)
 
 
 def _ucx(setup: Setup) -> Timed:
@@ -188,7 +202,7 @@ PEERS: Mapping[str, Mapping[str, Callable[[Setup], Timed]]] = {
     "ucx": {"ucx": _ucx},
     "torch": {"torch": _torch},
     "torch-symmetric": {"torch-one-shot": _torch_one_shot, "torch-two-shot": _torch_two_shot},
-    "nvshmem": {"nvshmem": _nvshmem},
+    "nvshmem": {"nvshmem": _nvshmem_alone, "nvshmem+nccl": _nvshmem_nccl},
 }
 
 
