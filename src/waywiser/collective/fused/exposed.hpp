@@ -26,6 +26,14 @@ struct OutputPlace {
   std::uint32_t slot = 0;
   std::uint64_t offset = 0;
 
+  // Of an array in this rank's memory of a slot; nowhere unless others can store whole units into it.
+  WAYWISER_DEVICE static OutputPlace in(const Exposed& memory, std::uint32_t slot, const std::byte* array,
+                                        std::uint64_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(array);
+    const std::uint64_t offset = address - reinterpret_cast<std::uintptr_t>(memory.data);
+    if ((address | bytes) % 16 != 0 || !memory.holds(offset, bytes)) return {};
+    return {slot, offset};
+  }
   WAYWISER_DEVICE std::uint32_t word() const {
     const bool fits = slot <= exposed_slots && offset % 16 == 0 && offset / 16 >> offset_bits == 0;
     return fits && slot != 0 ? slot << offset_bits | static_cast<std::uint32_t>(offset / 16) : 0;

@@ -142,11 +142,7 @@ class PushBody {
 
   // What this rank tells the others. Asked on the GPU: a graph may be older than what is exposed now.
   WAYWISER_DEVICE std::uint32_t output_place() const {
-    const Exposed memory = exposed(work_.slot, me_);
-    const auto address = reinterpret_cast<std::uintptr_t>(work_.output);
-    const std::uint64_t offset = address - reinterpret_cast<std::uintptr_t>(memory.data);
-    const bool usable = (address | work_.total) % sizeof(Vector16) == 0 && memory.holds(offset, work_.total);
-    return usable ? OutputPlace{work_.slot, offset}.word() : 0;
+    return OutputPlace::in(exposed(work_.slot, me_), work_.slot, work_.output, work_.total).word();
   }
   // Where the sums of this rank's block go.
   WAYWISER_DEVICE std::byte* result_for(unsigned rank, const OutputPlace& place) const {

@@ -155,11 +155,7 @@ class MessageBody {
 
   // Asked on the GPU: a graph may be older than what is exposed now.
   WAYWISER_DEVICE std::uint32_t own_place() const {
-    const fused::Exposed memory = exposed(part_.slot, terms_.rank);
-    const auto address = reinterpret_cast<std::uintptr_t>(part_.data);
-    const std::uint64_t offset = address - reinterpret_cast<std::uintptr_t>(memory.data);
-    const bool usable = (address | part_.bytes) % sizeof(Vector16) == 0 && memory.holds(offset, part_.bytes);
-    return usable ? fused::OutputPlace{part_.slot, offset}.word() : 0;
+    return fused::OutputPlace::in(exposed(part_.slot, terms_.rank), part_.slot, part_.data, part_.bytes).word();
   }
   WAYWISER_DEVICE void tell_place(std::uint32_t number) {
     if (!places_) return;
