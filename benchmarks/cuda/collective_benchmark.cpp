@@ -314,6 +314,16 @@ std::vector<fused::Shape> shapes_for(const fused::Shape& shape, bool several, co
       if (setting.operation != Collective::all_reduce) continue;
       if (gpus > 2 || bytes >= (Bytes{1} << 20)) shapes.push_back({fused::Method::two_shot, blocks, threads});
     }
+  const Bytes most = setting.operation == Collective::all_reduce ? Bytes{16} << 20 : Bytes{1} << 20;
+  for (const unsigned threads : {32u, 64u, 128u, 256u, 512u})
+    for (const unsigned blocks : {8u, 16u, 32u, 64u, 96u, 128u, 192u, 256u, 384u, 512u}) {
+      const Bytes once = Bytes{blocks} * threads * 15;  // with one pair of lines for each 16 threads
+      if (bytes > most || blocks * threads > 512 * 264) continue;
+      if (once <= bytes * 3 / 2 && once * 8 >= bytes) shapes.push_back({fused::Method::lines, blocks, threads});
+      const Bytes part = bytes / static_cast<Bytes>(gpus);
+      if (setting.operation == Collective::all_reduce && once <= part * 3 / 2 && once * 8 >= part)
+        shapes.push_back({fused::Method::two_shot_lines, blocks, threads});
+    }
   return shapes;
 }
 
@@ -326,7 +336,7 @@ void run(Platform& platform, int gpus, const Nccl* nccl, bool several, bool expo
       if (operation != Collective::all_reduce && block > (Bytes{4} << 20)) continue;
       Setting setting{operation, block, nullptr};
       if (nccl != nullptr) report.add(row_of(gpus, setting, "graph"), bench.graph_time(setting));
-      const fused::Shape first = fused::default_shape(bench.call(setting, 0), block);
+      const fused::Shape first = fused::default_shape(bench.call(setting, 0), block, true);
       for (const fused::Shape& shape : shapes_for(first, several, setting, gpus)) {
         setting.shape = &shape;
         report.add(row_of(gpus, setting, "graph"), bench.graph_time(setting));

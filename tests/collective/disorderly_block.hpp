@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <map>
 #include <random>
 #include <vector>
 
@@ -17,10 +20,26 @@ class DisorderlyBlock : public HostBlock {
   DisorderlyBlock& operator=(const DisorderlyBlock&) = delete;
   ~DisorderlyBlock() { let_all_go(); }
 
+  bool leads(unsigned thread) const { return thread % 32 == 0; }
   void store_packet(Packet* to, const Word8& word, std::uint32_t number) {
     auto* halves = reinterpret_cast<std::uint64_t*>(to);
     for (const unsigned i : {0u, 1u}) held_.push_back({halves + i, word.words[i] | std::uint64_t{number} << 32});
     let_some_go();
+  }
+  // Each line as a whole, when its last lane has come.
+  void store_line(LineSlot* slot, unsigned lane, const LineWord& word, bool active) {
+    LineSlot* pair = slot - lane;
+    auto& slots = pairs_[pair];
+    HostBlock::store_line(slots.data() + lane, lane, word, active);
+    if (!active || !ends_line(lane)) return;
+    HeldLine held{pair + lane / 8 * 8, {}};
+    std::copy_n(slots.begin() + lane / 8 * 8, held.slots.size(), held.slots.begin());
+    lines_.push_back(held);
+    let_some_go();
+  }
+  LineLook look_at_line(const LineSlot* slot, unsigned lane, std::uint64_t number) {
+    let_some_go();
+    return HostBlock::look_at_line(slot, lane, number);
   }
   void store_far(Vector16* to, const Vector16& words) {
     std::uint64_t values[2];
@@ -45,6 +64,7 @@ class DisorderlyBlock : public HostBlock {
 
   void pause() {
     for (std::size_t left = held_.size() / 2; held_.size() > left;) let_go(generator_() % held_.size());
+    for (std::size_t left = lines_.size() / 2; lines_.size() > left;) let_line_go(generator_() % lines_.size());
     HostBlock::pause();
   }
 
@@ -54,6 +74,23 @@ class DisorderlyBlock : public HostBlock {
     std::uint64_t value;
   };
 
+  struct HeldLine {
+    LineSlot* to;
+    std::array<LineSlot, 8> slots;
+  };
+
+  void let_line_go(std::size_t index) {
+    const HeldLine held = lines_[index];
+    lines_[index] = lines_.back();
+    lines_.pop_back();
+    const auto put = [](std::uint64_t& to, std::uint64_t value, std::memory_order order) {
+      std::atomic_ref<std::uint64_t>(to).store(value, order);
+    };
+    for (std::size_t i = 0; i < held.slots.size(); ++i) {
+      put(held.to[i].low, held.slots[i].low, std::memory_order_relaxed);
+      put(held.to[i].high, held.slots[i].high, std::memory_order_release);
+    }
+  }
   void let_go(std::size_t index) {
     const Held held = held_[index];
     held_[index] = held_.back();
@@ -63,13 +100,17 @@ class DisorderlyBlock : public HostBlock {
   void let_some_go() {
     if (generator_() % 512 == 0) std::this_thread::yield();
     for (int i = 0; i < 2 && !held_.empty() && generator_() % 2 == 0; ++i) let_go(generator_() % held_.size());
+    if (!lines_.empty() && generator_() % 2 == 0) let_line_go(generator_() % lines_.size());
   }
   void let_all_go() {
     while (!held_.empty()) let_go(generator_() % held_.size());
+    while (!lines_.empty()) let_line_go(generator_() % lines_.size());
   }
 
   std::mt19937_64 generator_;
   std::vector<Held> held_;
+  std::map<LineSlot*, std::array<LineSlot, lanes_of_pair>> pairs_;
+  std::vector<HeldLine> lines_;
 };
 
 }  // namespace waywiser::fused

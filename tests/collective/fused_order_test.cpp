@@ -8,6 +8,7 @@
 
 #include "tests/collective/disorderly_block.hpp"
 #include "waywiser/collective/fused/host_block.hpp"
+#include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 #include "waywiser/collective/fused/works.hpp"
@@ -16,11 +17,11 @@ namespace waywiser::fused {
 namespace {
 
 constexpr unsigned blocks = 2, threads = 4;
-constexpr int operations = 14;
+constexpr int operations = 22;
 
 // The ranks as threads on plain memory; every block of every operation is a thread of its own.
 struct Ranks {
-  explicit Ranks(unsigned ranks) : layout{ranks, 1024, 4096}, states(ranks), notices(ranks), tables(ranks) {
+  explicit Ranks(unsigned ranks) : layout{ranks, 1024, 4096, 16}, states(ranks), notices(ranks), tables(ranks) {
     for (unsigned rank = 0; rank < ranks; ++rank) landings.emplace_back(layout.bytes() / sizeof(Vector16) + 1);
   }
 
@@ -51,12 +52,16 @@ void run_block(DisorderlyBlock block, Method method, const Terms& terms, const W
     PacketsBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run();
   else if (method == Method::one_shot)
     PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
-  else
+  else if (method == Method::two_shot)
     PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
+  else if (method == Method::lines)
+    LinesBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
+  else
+    LinesBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
 }
 
 std::size_t count_of(int operation) { return 1 + static_cast<std::size_t>(operation * 37) % 150; }
-Method method_of(int operation) { return static_cast<Method>(operation * 5 % 7 % 3); }
+Method method_of(int operation) { return static_cast<Method>(operation * 5 % 11 % 5); }
 float value(unsigned rank, int operation, std::size_t i) {
   return static_cast<float>(100 * operation + static_cast<int>(i % 50)) + static_cast<float>(rank);
 }
@@ -73,7 +78,7 @@ void all_reduce(const Terms& terms, int operation, Method method, std::span<cons
   for (unsigned block = 0; block < blocks; ++block)
     grid.emplace_back([&, block] {
       const std::uint64_t seed = (terms.rank * 100 + block) * 1000 + static_cast<unsigned>(operation);
-      run_block(DisorderlyBlock(block, blocks, threads, seed), method, terms, work);
+      run_block(DisorderlyBlock(block, blocks, is_lines(method) ? 64 : threads, seed), method, terms, work);
     });
 }
 
@@ -201,7 +206,7 @@ TEST(FusedOrder, APlaceIsInABoundedSlotAndOffset) {
 }
 
 TEST(FusedOrder, AMissingRankIsNamedAndLaterOperationsDoNotWait) {
-  for (const int operation : {0, 1, 3}) {  // a method each
+  for (const int operation : {0, 1, 2, 3, 5}) {  // a method each
     Ranks group(3);
     const Terms terms = group.terms(0, 1e-3);
     const std::vector<float> in(20, 1);

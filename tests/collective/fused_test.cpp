@@ -15,7 +15,7 @@
 namespace waywiser {
 namespace {
 
-constexpr FusedOptions small{256, 8192, 20};
+constexpr FusedOptions small{256, 8192, 8192, 20};
 
 // The ranks of one process, a virtual GPU each.
 class FusedRanks {
@@ -84,6 +84,9 @@ constexpr Case cases[] = {
     {Collective::all_to_all, fused::Method::one_shot},     {Collective::broadcast, fused::Method::packets},
     {Collective::broadcast, fused::Method::one_shot},      {Collective::reduce, fused::Method::packets},
     {Collective::reduce, fused::Method::one_shot},         {Collective::reduce, fused::Method::two_shot},
+    {Collective::all_reduce, fused::Method::lines},        {Collective::all_reduce, fused::Method::two_shot_lines},
+    {Collective::reduce_scatter, fused::Method::lines},    {Collective::all_gather, fused::Method::lines},
+    {Collective::all_to_all, fused::Method::lines},
 };
 
 // One rank's part in one operation.
@@ -101,10 +104,11 @@ Part begin(FusedRanks& group, const MadeUpCall& made_up, int rank, const Case& w
   part.arrays = made_up.arrays(part.sizes);
   part.buffers = upload(group, rank, part.arrays, terms.seed % 2 == 0 ? 0 : element);
   const Region region = part.buffers.region();
+  const unsigned threads = fused::is_lines(wanted.method) ? 32 : 8;
   group.member(rank).enqueue(call, terms.type, terms.op,
                              region.slice(part.arrays.input_at * element, part.sizes.input_count * element),
                              region.slice(part.arrays.output_at * element, part.sizes.output_count * element),
-                             group.stream(rank), {wanted.method, 1 + static_cast<unsigned>(terms.seed % 3), 8});
+                             group.stream(rank), {wanted.method, 1 + static_cast<unsigned>(terms.seed % 3), threads});
   return part;
 }
 
@@ -189,7 +193,7 @@ std::byte* store_number(DataType type, std::byte* to, int value) {
 class ExposedSums {
  public:
   static constexpr std::byte nothing{0x5b};
-  static constexpr FusedOptions options{256, 8192, 20};
+  static constexpr FusedOptions options{256, 8192, 480, 20};
 
   ExposedSums(int ranks, Bytes most) : group_(ranks, options), bytes_(most + 4096) {
     for (int rank = 0; rank < ranks; ++rank)
@@ -268,9 +272,8 @@ class ExposedSums {
   }
 
   Region shot(int rank, unsigned turn) {
-    const fused::LandingLayout layout{static_cast<std::uint32_t>(group_.ranks()), options.packet_bytes,
-                                      options.bulk_bytes};
-    return group_.member(rank).landing().region().slice(layout.bulk(turn, 1), options.bulk_bytes);
+    const Region landing = group_.member(rank).landing().region();
+    return landing.slice(landing.bytes - (turn == 0 ? 3 : 1) * options.bulk_bytes, options.bulk_bytes);
   }
   void mark(int rank, unsigned turn) {
     const Memory marks = group_.platform().allocate(host(0), options.bulk_bytes, Allocation::pinned);
@@ -346,7 +349,7 @@ TEST(FusedCollective, WhatSomeRanksHaveExposedComesAndGoes) {
 }
 
 TEST(FusedCollective, ARankThatDoesNotTakePartIsNamed) {
-  FusedRanks group(2, {256, 8192, 0.01});
+  FusedRanks group(2, {256, 8192, 480, 0.01});
   const MadeUpCall made_up(Collective::all_reduce, 2, {DataType::float32, ReduceOp::sum, 9, -1}, false);
   const Part part = begin(group, made_up, 0, cases[0], {DataType::float32, ReduceOp::sum, 9, -1});
   try {

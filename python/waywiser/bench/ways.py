@@ -19,7 +19,7 @@ from waywiser.bench.teams import Setup, our_team
 from waywiser.profile import COLLECTIVES
 from waywiser.stages import Show
 
-_GPU_WAYS = ("packets", "one_shot", "two_shot", "nccl", "host")
+_GPU_WAYS = ("packets", "lines", "one_shot", "two_shot_lines", "two_shot", "nccl", "host")
 _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)

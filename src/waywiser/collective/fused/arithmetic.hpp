@@ -14,60 +14,89 @@ template <typename T>
 using Wrapping = std::conditional_t<std::is_floating_point_v<T>, T,
                                     std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>>;
 
+struct Add {
+  template <typename Wide>
+  WAYWISER_DEVICE Wide operator()(Wide a, Wide b) const {
+    return static_cast<Wide>(Wrapping<Wide>(a) + Wrapping<Wide>(b));
+  }
+};
+struct Multiply {
+  template <typename Wide>
+  WAYWISER_DEVICE Wide operator()(Wide a, Wide b) const {
+    return static_cast<Wide>(Wrapping<Wide>(a) * Wrapping<Wide>(b));
+  }
+};
+struct Least {
+  template <typename Wide>
+  WAYWISER_DEVICE Wide operator()(Wide a, Wide b) const {
+    return b < a ? b : a;
+  }
+};
+struct Greatest {
+  template <typename Wide>
+  WAYWISER_DEVICE Wide operator()(Wide a, Wide b) const {
+    return a < b ? b : a;
+  }
+};
+
+// f(what two numbers become). Asked once for many numbers, so that the code between them is short.
+template <typename Function>
+WAYWISER_DEVICE inline void with_combination(ReduceOp op, Function f) {
+  switch (op) {
+    case ReduceOp::prod: return f(Multiply{});
+    case ReduceOp::min: return f(Least{});
+    case ReduceOp::max: return f(Greatest{});
+    default: return f(Add{});
+  }
+}
+
 // The numbers of one word, two-byte floats as floats until the end. Gpu gives widen() and narrow<T>().
 template <typename Gpu, typename T, typename Word>
 class Accumulator {
  public:
-  static constexpr unsigned count = sizeof(Word) / sizeof(T);
-
   WAYWISER_DEVICE explicit Accumulator(const Word& word) {
     const Numbers numbers = as_numbers(word);
     WAYWISER_UNROLL
-    for (unsigned i = 0; i < count; ++i) values_[i] = Gpu::widen(numbers.values[i]);
+    for (unsigned i = 0; i < count; ++i) values_.values[i] = Gpu::widen(numbers.values[i]);
   }
 
-  WAYWISER_DEVICE void add(ReduceOp op, const Word& word) {
+  template <typename Combination>
+  WAYWISER_DEVICE void add(Combination combine, const Word& word) {
     const Numbers numbers = as_numbers(word);
-    switch (op) {
-      case ReduceOp::prod:
-        return combine(numbers,
-                       [](Wide a, Wide b) { return static_cast<Wide>(Wrapping<Wide>(a) * Wrapping<Wide>(b)); });
-      case ReduceOp::min: return combine(numbers, [](Wide a, Wide b) { return b < a ? b : a; });
-      case ReduceOp::max: return combine(numbers, [](Wide a, Wide b) { return a < b ? b : a; });
-      default:
-        return combine(numbers,
-                       [](Wide a, Wide b) { return static_cast<Wide>(Wrapping<Wide>(a) + Wrapping<Wide>(b)); });
-    }
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < count; ++i) values_.values[i] = combine(values_.values[i], Gpu::widen(numbers.values[i]));
   }
 
   WAYWISER_DEVICE Word result(ReduceOp op, unsigned ranks) const {
-    Numbers numbers;
-    WAYWISER_UNROLL
-    for (unsigned i = 0; i < count; ++i) {
-      Wide value = values_[i];
-      if (op == ReduceOp::avg) value = divide(value, ranks);
-      numbers.values[i] = Gpu::template narrow<T>(value);
-    }
-    Word word;
-    __builtin_memcpy(static_cast<void*>(&word), &numbers, sizeof word);
-    return word;
+    return narrowed(op == ReduceOp::avg ? divided(values_, ranks) : values_);
   }
 
  private:
   using Wide = std::conditional_t<is_half<T>, float, T>;
+  static constexpr unsigned count = sizeof(Word) / sizeof(T);
   struct Numbers {
     T values[count];
   };
-
-  template <typename Function>
-  WAYWISER_DEVICE void combine(const Numbers& numbers, Function f) {
-    WAYWISER_UNROLL
-    for (unsigned i = 0; i < count; ++i) values_[i] = f(values_[i], Gpu::widen(numbers.values[i]));
-  }
+  struct WideNumbers {
+    Wide values[count];
+  };
 
   WAYWISER_DEVICE static Numbers as_numbers(const Word& word) {
     Numbers numbers;
     __builtin_memcpy(static_cast<void*>(&numbers), &word, sizeof numbers);
+    return numbers;
+  }
+  WAYWISER_DEVICE static Word narrowed(const WideNumbers& wide) {
+    Numbers numbers;
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < count; ++i) numbers.values[i] = Gpu::template narrow<T>(wide.values[i]);
+    Word word;
+    __builtin_memcpy(static_cast<void*>(&word), &numbers, sizeof word);
+    return word;
+  }
+  WAYWISER_DEVICE WAYWISER_APART static WideNumbers divided(WideNumbers numbers, unsigned ranks) {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < count; ++i) numbers.values[i] = divide(numbers.values[i], ranks);
     return numbers;
   }
   WAYWISER_DEVICE static Wide divide(Wide value, unsigned ranks) {
@@ -77,7 +106,7 @@ class Accumulator {
       return value / static_cast<Wide>(ranks);
   }
 
-  Wide values_[count];
+  WideNumbers values_;
 };
 
 }  // namespace waywiser::fused

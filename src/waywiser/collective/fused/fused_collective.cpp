@@ -16,7 +16,8 @@ fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
   if (ranks < 2 || ranks > static_cast<int>(fused::most_ranks))
     throw Error(ErrorKind::invalid_input, "fused collectives are for 2 to 8 ranks, not " + std::to_string(ranks));
   return {static_cast<std::uint32_t>(ranks), (options.packet_bytes + 15) / 16 * 16,
-          (options.bulk_bytes + 4095) / 4096 * 4096};
+          (options.bulk_bytes + 4095) / 4096 * 4096,
+          (fused::pairs_for(options.line_bytes) + static_cast<Bytes>(ranks) + 15) / 16 * 16};
 }
 
 }  // namespace
@@ -31,7 +32,7 @@ FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, i
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)),
       exposed_(std::make_shared<ExposedTable>(platform, stream, rank, ranks)) {
   new (notice_.region().data) fused::Notice();
-  fused::clear(platform, stream, landing_.region().slice(0, layout_.packets(2)));
+  fused::clear(platform, stream, landing_.region().slice(0, layout_.numbered()));
   fused::clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
 }
 
@@ -52,7 +53,7 @@ std::optional<std::string> FusedCollective::why_unavailable(const CollectiveCall
 }
 
 fused::Shape FusedCollective::default_shape(const CollectiveCall& call, DataType type) const {
-  fused::Shape shape = fused::default_shape(call, call.count * bytes_of(type));
+  fused::Shape shape = fused::default_shape(call, call.count * bytes_of(type), lines_);
   if (shape.method == fused::Method::packets && call.count * bytes_of(type) > layout_.packet_bytes)
     shape.method = fused::Method::one_shot;
   return shape;
@@ -75,10 +76,14 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
 }
 
 Bytes FusedCollective::most_at_once(const fused::Shape& shape) const {
+  constexpr Bytes data = fused::words_of_pair * sizeof(Vector16);
+  const Bytes pairs = layout_.line_pairs / layout_.ranks;
   switch (shape.method) {
     case fused::Method::packets: return layout_.packet_bytes;
     case fused::Method::one_shot: return layout_.bulk_bytes / layout_.ranks / 16 * 16;
     case fused::Method::two_shot: return layout_.bulk_bytes - Bytes{16} * layout_.ranks;
+    case fused::Method::lines: return pairs * data;
+    case fused::Method::two_shot_lines: return pairs * data * layout_.ranks;
   }
   return 0;
 }
@@ -88,6 +93,8 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
   check_call(call);
   if (const auto why = why_unavailable(call, type)) throw Error(ErrorKind::unavailable, *why);
   fused::check_shape(call, shape);
+  if (fused::is_lines(shape.method) && !lines_)
+    throw Error(ErrorKind::unavailable, std::string(name(shape.method)) + " is for GPUs that NVLink joins");
   fused::Buffers buffers{nullptr, nullptr, call.count * bytes_of(type), 0};
   const Bytes in = fused::input_blocks(call) * buffers.block, out = fused::output_blocks(call) * buffers.block;
   if (buffers.block == 0) return;

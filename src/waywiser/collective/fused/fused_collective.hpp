@@ -16,6 +16,7 @@ namespace waywiser {
 struct FusedOptions {
   Bytes packet_bytes = Bytes{512} << 10;  // data that a rank sends to another as packets in one operation
   Bytes bulk_bytes = Bytes{32} << 20;     // data that all ranks together push in one operation
+  Bytes line_bytes = Bytes{4} << 20;      // the same in lines
   Seconds deadline = 60;                  // of a wait inside a kernel
 };
 
@@ -34,6 +35,10 @@ class FusedCollective {
 
   // Sums go straight into outputs that lie in what is exposed there.
   const std::shared_ptr<ExposedTable>& exposed() const { return exposed_; }
+
+  // Whether stores to all others become visible in whole lines (Platform::why_no_whole_lines); the same at all ranks.
+  void set_lines(bool lines) { lines_ = lines; }
+  bool lines() const { return lines_; }
 
   // Why no fused kernel can serve the call; the same at all ranks.
   std::optional<std::string> why_unavailable(const CollectiveCall& call, DataType type) const;
@@ -58,6 +63,7 @@ class FusedCollective {
   Bytes most_at_once(const fused::Shape& shape) const;
 
   int rank_;
+  bool lines_ = true;
   FusedOptions options_;
   fused::LandingLayout layout_;
   Memory landing_, state_, notice_;

@@ -37,6 +37,35 @@ class HostBlock {
     for (const unsigned i : {0u, 1u})
       half(to, i).store(word.words[i] | std::uint64_t{number} << 32, std::memory_order_relaxed);
   }
+  // Lane after lane: the number of a line comes last.
+  LineWord line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
+    std::uint64_t halves[2];
+    std::memcpy(halves, &word, sizeof halves);
+    return {{halves[0], ends_line(lane) ? number : halves[1]}, halves[1]};
+  }
+  void store_line(LineSlot* slot, unsigned lane, const LineWord& word, bool active) const {
+    if (!active) return;
+    LineSlot* pair = slot - lane;
+    if (lane != 15) as_atomic(&slot->low).store(word.slot.low, std::memory_order_relaxed);
+    if (lane == 7) as_atomic(&pair[15].low).store(word.other, std::memory_order_relaxed);
+    as_atomic(&slot->high).store(word.slot.high, std::memory_order_release);
+  }
+  LineLook look_at_line(const LineSlot* slot, unsigned lane, std::uint64_t number) const {
+    const LineSlot* pair = slot - lane;
+    const auto come = [&](unsigned end) { return acquire(&pair[end].high) == number; };
+    const auto part = [](const std::uint64_t& word) { return as_atomic(&word).load(std::memory_order_relaxed); };
+    LineLook look;
+    look.there = come(lane / 8 * 8 + 7) && (lane != 7 || come(15));
+    look.slot = {part(pair[lane].low), part(lane == 7 ? pair[15].low : pair[lane].high)};
+    return look;
+  }
+  bool is_there(const LineLook& look, unsigned, std::uint64_t) const { return look.there; }
+  Vector16 word_in_line(const LineLook& look, unsigned) const {
+    Vector16 word;
+    std::memcpy(&word, &look.slot, sizeof word);
+    return word;
+  }
+  bool any(bool value) const { return value; }
   void store_far(Vector16* to, const Vector16& words) const { std::memcpy(to, &words, sizeof words); }
   template <typename Word>
   Word acquire(const Word* flag) const {

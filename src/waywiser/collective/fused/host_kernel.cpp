@@ -1,5 +1,6 @@
 #include "waywiser/collective/fused/host_block.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 
@@ -12,13 +13,15 @@ void run_block(HostBlock block, Method method, const Terms& terms, const Work& w
     case Method::packets: return PacketsBody<T, most_ranks, exact, HostBlock>(block, terms, work).run();
     case Method::one_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_one_shot();
     case Method::two_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_two_shot();
+    case Method::lines: return LinesBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_one_shot();
+    case Method::two_shot_lines: return LinesBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_two_shot();
   }
 }
 
 }  // namespace
 
 std::string_view name(Method method) noexcept {
-  constexpr std::string_view names[] = {"packets", "one_shot", "two_shot"};
+  constexpr std::string_view names[] = {"packets", "one_shot", "two_shot", "lines", "two_shot_lines"};
   return names[static_cast<std::size_t>(method)];
 }
 

@@ -8,7 +8,9 @@
 
 namespace waywiser::fused {
 
-enum class Method : std::uint8_t { packets, one_shot, two_shot };
+enum class Method : std::uint8_t { packets, one_shot, two_shot, lines, two_shot_lines };
+constexpr bool is_two_shot(Method method) { return method == Method::two_shot || method == Method::two_shot_lines; }
+constexpr bool is_lines(Method method) { return method == Method::lines || method == Method::two_shot_lines; }
 std::string_view name(Method method) noexcept;
 
 // How an operation is run: all ranks alike.

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "waywiser/collective/fused/exposed.hpp"
+#include "waywiser/collective/fused/lines.hpp"
 #include "waywiser/comm/data_type.hpp"
 #include "waywiser/kernels/copy_body.hpp"
 
@@ -21,21 +22,27 @@ struct alignas(16) Packet {
   std::uint32_t low, low_number, high, high_number;
 };
 
-// Where others put what they send to a rank: flags, then packets and bulk data, each twice. Operations take the two by
+// Where others put what they send to a rank: flags, then packets, lines and bulk data, each twice. Operations take the two by
 // turns: who is in operation k + 2 has received from everyone in k + 1, so everyone is through with k.
 struct LandingLayout {
   std::uint32_t ranks = 0;
   std::uint64_t packet_bytes = 0;  // data that one rank sends as packets, a multiple of 16
   std::uint64_t bulk_bytes = 0;    // data that all ranks together push, a multiple of 4096
+  std::uint64_t line_pairs = 0;    // that all ranks together send, a multiple of 16
 
   WAYWISER_DEVICE std::uint64_t flags(unsigned shot) const { return std::uint64_t{shot} * ranks * most_blocks * 8; }
   WAYWISER_DEVICE std::uint64_t packets(unsigned turn) const {
     return flags(2) + std::uint64_t{turn} * ranks * packet_bytes * 2;
   }
+  WAYWISER_DEVICE std::uint64_t lines(unsigned turn, unsigned shot) const {
+    return (packets(2) + 4095) / 4096 * 4096 + (std::uint64_t{turn} * 2 + shot) * line_pairs * bytes_of_pair;
+  }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned turn, unsigned shot) const {
-    return (packets(2) + 4095) / 4096 * 4096 + (std::uint64_t{turn} * 2 + shot) * bulk_bytes;
+    return lines(2, 0) + (std::uint64_t{turn} * 2 + shot) * bulk_bytes;
   }
   WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(2, 0); }
+  // From the begin: what must be cleared before the first operation.
+  WAYWISER_DEVICE std::uint64_t numbered() const { return lines(2, 0); }
 };
 
 // In the memory of the rank's GPU; only its kernels touch it.
@@ -72,6 +79,7 @@ struct Work {
   std::uint64_t stride;  // between blocks
   bool scattered;        // block i goes to rank i; else the only block goes to all
   bool exact;            // all addresses and lengths are multiples of a word: 8 bytes for packets, else 16
+  bool split;            // in two shots: rank i reduces block i, which goes to all
   bool reduced;          // what arrives is reduced; else the block of rank i becomes block i of the output
   ReduceOp op;
   std::int32_t root;   // the only rank that has data; -1: all have
@@ -100,6 +108,11 @@ WAYWISER_DEVICE inline std::uint64_t* flag_at(const Terms& terms, unsigned rank,
                                               unsigned block) {
   return reinterpret_cast<std::uint64_t*>(terms.landing[rank] + terms.layout.flags(shot)) +
          std::size_t{from} * most_blocks + block;
+}
+
+WAYWISER_DEVICE inline LineSlot* lines_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot,
+                                          std::uint64_t pair) {
+  return reinterpret_cast<LineSlot*>(terms.landing[rank] + terms.layout.lines(turn, shot) + pair * bytes_of_pair);
 }
 
 // A block of `stride` bytes for each rank that sends.

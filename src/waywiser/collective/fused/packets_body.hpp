@@ -93,11 +93,14 @@ class PacketsBody {
     if (!work_.is_taken_by(terms_.rank)) return;
     const unsigned ranks = terms_.layout.ranks;
     if (work_.reduced) {
-      Accumulator<Gpu, T, Word8> sum(words[0]);
-      WAYWISER_UNROLL
-      for (unsigned rank = 1; rank < most; ++rank)
-        if (rank < ranks) sum.add(work_.op, words[rank]);
-      return store_word<exact>(work_.output, work_.bytes, unit, sum.result(work_.op, ranks));
+      with_combination(work_.op, [&](auto combination) {
+        Accumulator<Gpu, T, Word8> sum(words[0]);
+        WAYWISER_UNROLL
+        for (unsigned rank = 1; rank < most; ++rank)
+          if (rank < ranks) sum.add(combination, words[rank]);
+        store_word<exact>(work_.output, work_.bytes, unit, sum.result(work_.op, ranks));
+      });
+      return;
     }
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank)

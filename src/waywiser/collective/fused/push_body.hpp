@@ -185,14 +185,16 @@ class PushBody {
       const auto* from = mine ? own : reinterpret_cast<const std::byte*>(landed(me_, 0, rank));
       load(words[rank], from, mine ? bytes : end * sizeof(Vector16), index, end);
     }
-    WAYWISER_UNROLL
-    for (unsigned i = 0; i < at_once; ++i) {
-      Accumulator<Gpu, T, Vector16> sum(words[0][i]);
+    with_combination(work_.op, [&](auto combination) {
       WAYWISER_UNROLL
-      for (unsigned rank = 1; rank < most; ++rank)
-        if (rank < ranks_) sum.add(work_.op, words[rank][i]);
-      sums[i] = sum.result(work_.op, ranks_);
-    }
+      for (unsigned i = 0; i < at_once; ++i) {
+        Accumulator<Gpu, T, Vector16> sum(words[0][i]);
+        WAYWISER_UNROLL
+        for (unsigned rank = 1; rank < most; ++rank)
+          if (rank < ranks_) sum.add(combination, words[rank][i]);
+        sums[i] = sum.result(work_.op, ranks_);
+      }
+    });
   }
 
   WAYWISER_DEVICE void take_blocks(unsigned shot) {

@@ -39,16 +39,25 @@ std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
   return {};
 }
 
-bool has_two_shot(Collective operation) {
-  return operation == Collective::all_reduce || operation == Collective::reduce;
+bool has_method(Collective operation, Method method) {
+  switch (method) {
+    case Method::two_shot: return operation == Collective::all_reduce || operation == Collective::reduce;
+    case Method::two_shot_lines: return operation == Collective::all_reduce;
+    case Method::lines: return operation != Collective::broadcast && operation != Collective::reduce;
+    default: return true;
+  }
 }
 
 void check_shape(const CollectiveCall& call, const Shape& shape) {
   if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < most_ranks || shape.threads > 512)
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::to_string(shape.blocks) + " blocks of " +
                                               std::to_string(shape.threads) + " threads are out of range");
-  if (shape.method == Method::two_shot && !has_two_shot(call.operation))
-    throw Error(ErrorKind::invalid_input, "fused kernel: two_shot is a method of all_reduce and reduce");
+  if (!has_method(call.operation, shape.method))
+    throw Error(ErrorKind::invalid_input, "fused kernel: " + std::string(name(shape.method)) + " is no method of " +
+                                              std::string(name(call.operation)));
+  if (is_lines(shape.method) && shape.threads % 32 != 0)
+    throw Error(ErrorKind::invalid_input, "fused kernel: " + std::string(name(shape.method)) +
+                                              " needs whole warps, not " + std::to_string(shape.threads) + " threads");
 }
 
 std::size_t input_blocks(const CollectiveCall& call) {
@@ -64,7 +73,7 @@ std::size_t output_blocks(const CollectiveCall& call) {
 
 std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most) {
   std::vector<Work> all;
-  const bool split = method == Method::two_shot;
+  const bool split = is_two_shot(method);
   for (Bytes at = 0; at < buffers.block; at += most) {
     const Bytes bytes = std::min(most, buffers.block - at);
     Work work{buffers.input == nullptr ? nullptr : buffers.input + at,
@@ -74,6 +83,7 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
               buffers.block,
               split || scattered(call.operation),
               false,
+              split,
               reduced(call.operation),
               op,
               call.operation == Collective::broadcast ? call.root : -1,
@@ -91,7 +101,7 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
 }
 
 // Measured on 4 x H200: packets in many small blocks, pushes in blocks of 256 threads with two vectors each.
-Shape default_shape(const CollectiveCall& call, Bytes block) {
+Shape default_shape(const CollectiveCall& call, Bytes block, bool lines) {
   const Bytes sent = block * (static_cast<Bytes>(call.ranks) - 1);
   const auto blocks_for = [](Bytes units, Bytes each, Bytes most) {
     return static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most));
@@ -104,7 +114,7 @@ Shape default_shape(const CollectiveCall& call, Bytes block) {
   constexpr Bytes threads = 256;
   const Bytes vectors = (block + 15) / 16;
   const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
-  if (!has_two_shot(call.operation) || sent <= most_in_one_shot)
+  if (!has_method(call.operation, Method::two_shot) || sent <= most_in_one_shot)
     return {Method::one_shot, blocks_for(vectors, 2 * threads, 256), unsigned{threads}};
   const Bytes part = vectors / static_cast<Bytes>(call.ranks);
   return {Method::two_shot, part <= 32768 ? blocks_for(part, 2 * threads, 64) : 256, unsigned{threads}};

@@ -19,7 +19,7 @@ struct Buffers {
 };
 
 std::optional<std::string> why_no_kernel(const CollectiveCall& call);
-bool has_two_shot(Collective operation);
+bool has_method(Collective operation, Method method);
 // Throws invalid_input: too many blocks or threads, or a method that the operation has not.
 void check_shape(const CollectiveCall& call, const Shape& shape);
 
@@ -29,7 +29,7 @@ std::size_t output_blocks(const CollectiveCall& call);
 // The kernels that make up the call, each with at most `most` bytes a block.
 std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most);
 
-// The declared default where nothing was measured, for `block` bytes.
-Shape default_shape(const CollectiveCall& call, Bytes block);
+// The declared default where nothing was measured, for `block` bytes; with lines or without.
+Shape default_shape(const CollectiveCall& call, Bytes block, bool lines);
 
 }  // namespace waywiser::fused

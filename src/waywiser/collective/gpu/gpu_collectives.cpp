@@ -25,15 +25,15 @@ constexpr double share_of_timeout = 0.75;
 // What one rank tells the others.
 struct Offer {
   SharedRegion landing, messages;
-  std::array<char, 256> why_not{};
+  std::array<char, 256> why_not{}, why_no_lines{};
 
   void refuse(const std::string& why) { why.copy(why_not.data(), why_not.size() - 1); }
 };
 
 // Of the first rank that has one.
-std::string first_reason(const std::vector<Offer>& offers) {
+std::string first_reason(const std::vector<Offer>& offers, std::array<char, 256> Offer::*why = &Offer::why_not) {
   for (std::size_t rank = 0; rank < offers.size(); ++rank)
-    if (offers[rank].why_not[0] != '\0') return "rank " + std::to_string(rank) + ": " + offers[rank].why_not.data();
+    if ((offers[rank].*why)[0] != '\0') return "rank " + std::to_string(rank) + ": " + (offers[rank].*why).data();
   return {};
 }
 
@@ -57,7 +57,7 @@ std::vector<Offer> exchange(Group& group, const Offer& mine) {
   std::vector<Offer> all(static_cast<std::size_t>(group.size()));
   group.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   for (Offer& offer : all) {
-    offer.why_not.back() = '\0';
+    offer.why_not.back() = offer.why_no_lines.back() = '\0';
     offer.landing.gpu.back() = offer.messages.gpu.back() = '\0';
   }
   return all;
@@ -117,7 +117,22 @@ std::string GpuCollectives::set_up(Group& group, const Members& members) {
     fused_->connect(open(landings, members.rank, fused_->landing().region()));
     messages_->connect(open(messages, members.rank, messages_->landing().region()));
   }));
-  return first_reason(exchange(group, mine));
+  for (const Offer& offer : offers)
+    if (const std::string why = why_no_lines(offer.landing.identity()); !why.empty() && mine.why_no_lines[0] == '\0')
+      why.copy(mine.why_no_lines.data(), mine.why_no_lines.size() - 1);
+  const std::vector<Offer> found = exchange(group, mine);
+  why_no_lines_ = first_reason(found, &Offer::why_no_lines);
+  if (fused_) fused_->set_lines(why_no_lines_.empty());
+  return first_reason(found);
+}
+
+std::string GpuCollectives::why_no_lines(std::string_view peer) const {
+  const std::optional<Place> place = platform_.find_gpu(peer);
+  if (!place) return "how GPU " + std::string(peer) + " is joined is not known: it is hidden from this process";
+  std::string why;
+  const std::string problem =
+      reason_of([&] { why = platform_.why_no_whole_lines(gpu_.index, place->index).value_or(""); });
+  return problem.empty() ? why : problem;
 }
 
 std::vector<Region> GpuCollectives::open(const std::vector<SharedRegion>& landings, int rank, Region own) {
@@ -149,13 +164,14 @@ bool GpuCollectives::can(const GpuWay& way, const CollectiveCall& call, DataType
   if (way.engine == Engine::nccl)
     return !barrier && call.ranks > 1 && why_no_nccl_.empty() && !NcclCommunicator::why_not(call, type);
   if (way.engine == Engine::host) return true;
-  if (way.method == fused::Method::two_shot && !fused::has_two_shot(call.operation)) return false;
+  if (!fused::has_method(call.operation, way.method)) return false;
+  if (fused::is_lines(way.method) && !why_no_lines_.empty()) return false;
   return (fused_ || call.ranks == 1) && (barrier || !fused::why_no_kernel(call));
 }
 
 // Where nothing was measured: kernels win up to there.
 GpuWay GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
-  const Bytes most = fused::has_two_shot(call.operation) ? most_by_kernels : most_block_by_kernels;
+  const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? most_by_kernels : most_block_by_kernels;
   const GpuWay kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
   const bool large = call.count * bytes_of(type) > most;
   for (const GpuWay& way : {large ? nccl : kernels, large ? kernels : nccl})
@@ -188,8 +204,10 @@ bool GpuCollectives::serves(Group& group, const Members& members, const Call& ca
   }
   const GpuWay way = choose(wanted, call.type);
   if (!can(way, wanted, call.type))
-    throw Error(ErrorKind::unavailable,
-                text(call) + " by " + text(way) + ": " + (way.engine == Engine::nccl ? why_no_nccl_ : why_no_kernels_));
+    throw Error(ErrorKind::unavailable, text(call) + " by " + text(way) + ": " +
+                                            (way.engine == Engine::nccl ? why_no_nccl_
+                                             : why_no_kernels_.empty()  ? why_no_lines_
+                                                                        : why_no_kernels_));
   return way.engine != Engine::host;
 }
 

@@ -53,6 +53,7 @@ class GpuCollectives : private ExposedMemory::Watcher {
 
  private:
   std::string set_up(Group& group, const Members& members);
+  std::string why_no_lines(std::string_view peer) const;
   std::vector<Region> open(const std::vector<SharedRegion>& landings, int rank, Region own);
   using Engine = GpuWay::Engine;
   // Of what serves the call: what was set, or what the plan says, or the default.
@@ -82,7 +83,7 @@ class GpuCollectives : private ExposedMemory::Watcher {
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::optional<GpuWay> way_;
-  std::string why_no_kernels_, why_no_nccl_;
+  std::string why_no_kernels_, why_no_lines_, why_no_nccl_;
   std::unique_ptr<Event> last_;  // the end of the last call that was enqueued
   void* last_native_ = nullptr;
   std::shared_ptr<ExposedMemory> exposed_;

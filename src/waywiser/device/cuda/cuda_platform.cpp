@@ -85,6 +85,17 @@ std::optional<std::string> CudaPlatform::why_no_peer_access(int gpu, int peer) c
          " (no peer access: " + (slice ? "a MIG slice has none" : "the driver allows none between them") + ")";
 }
 
+// GPUs have native atomics to each other over NVLink only.
+std::optional<std::string> CudaPlatform::why_no_whole_lines(int gpu, int peer) const {
+  const int own_ordinal = ordinal(gpu), peer_ordinal = ordinal(peer);
+  if (own_ordinal == peer_ordinal) return {};
+  int atomics = 0;
+  check_cuda(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, own_ordinal, peer_ordinal),
+             "cudaDeviceGetP2PAttribute");
+  if (atomics != 0) return {};
+  return "GPUs " + std::to_string(gpu) + " and " + std::to_string(peer) + " are not joined by NVLink";
+}
+
 void CudaPlatform::set_peer_access(int gpu, int peer, bool on) {
   if (const auto why = why_no_peer_access(gpu, peer)) throw Error(ErrorKind::unavailable, *why);
   if (gpu == peer) return;

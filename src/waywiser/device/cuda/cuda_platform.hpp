@@ -22,6 +22,7 @@ class CudaPlatform : public Platform {
   Place nearest_host(int gpu) const override;
   std::optional<std::string> why_no_peer_access(int gpu, int peer) const override;
   void set_peer_access(int gpu, int peer, bool on) override;
+  std::optional<std::string> why_no_whole_lines(int gpu, int peer) const override;
   std::optional<std::string> why_not_allocatable(Place place, Allocation allocation) const override;
   Memory allocate(Place place, Bytes bytes, Allocation allocation) override;
   MemoryHandle export_memory(const Memory& memory) override;

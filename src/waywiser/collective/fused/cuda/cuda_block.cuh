@@ -35,6 +35,35 @@ class CudaBlock {
                  "r"(word.words[1])
                  : "memory");
   }
+  __device__ LineWord line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
+    const std::uint64_t low = word.words[0] | std::uint64_t{word.words[1]} << 32;
+    const std::uint64_t high = word.words[2] | std::uint64_t{word.words[3]} << 32;
+    const std::uint64_t half = __shfl_sync(~0u, high, 7, lanes_of_pair);
+    return {{lane == 15 ? half : low, ends_line(lane) ? number : high}, 0};
+  }
+  __device__ void store_line(LineSlot* slot, unsigned, const LineWord& word, bool active) const {
+    if (active)
+      asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(slot), "l"(word.slot.low), "l"(word.slot.high)
+                   : "memory");
+  }
+  __device__ LineLook look_at_line(const LineSlot* slot, unsigned, std::uint64_t) const {
+    LineLook look;
+    asm volatile("ld.volatile.global.v2.u64 {%0,%1}, [%2];"
+                 : "=l"(look.slot.low), "=l"(look.slot.high)
+                 : "l"(slot)
+                 : "memory");
+    return look;
+  }
+  __device__ bool is_there(const LineLook& look, unsigned lane, std::uint64_t number) const {
+    return !ends_line(lane) || look.slot.high == number;
+  }
+  __device__ Vector16 word_in_line(const LineLook& look, unsigned lane) const {
+    const std::uint64_t half = __shfl_sync(~0u, look.slot.low, 15, lanes_of_pair);
+    const std::uint64_t low = look.slot.low, high = lane == 7 ? half : look.slot.high;
+    return {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), static_cast<std::uint32_t>(high),
+             static_cast<std::uint32_t>(high >> 32)}};
+  }
+  __device__ bool any(bool value) const { return __any_sync(~0u, value) != 0; }
   __device__ void store_far(Vector16* to, const Vector16& words) const { *to = words; }
   __device__ std::uint32_t acquire(const std::uint32_t* flag) const {
     std::uint32_t value;

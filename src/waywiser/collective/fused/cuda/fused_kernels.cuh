@@ -2,6 +2,7 @@
 
 #include "waywiser/collective/fused/cuda/cuda_block.cuh"
 #include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 
@@ -41,12 +42,34 @@ __global__ void __launch_bounds__(512, 2)
   PushBody<T, most, exact, CudaBlock>(block, terms, work).run_two_shot();
 }
 
+template <typename T, unsigned most, bool exact>
+__global__ void __launch_bounds__(512)
+    lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+  overlap_launches(terms, work);
+  CudaBlock block;
+  LinesBody<T, most, exact, CudaBlock>(block, terms, work).run_one_shot();
+}
+
+template <typename T, unsigned most, bool exact>
+__global__ void __launch_bounds__(512)
+    two_shot_lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+  overlap_launches(terms, work);
+  CudaBlock block;
+  LinesBody<T, most, exact, CudaBlock>(block, terms, work).run_two_shot();
+}
+
 using KernelFunction = void (*)(Terms, Work);
 
 template <typename T, unsigned most, bool exact>
 KernelFunction kernel_of(Method method) {
-  if (method == Method::packets) return packets_kernel<T, most, exact>;
-  return method == Method::one_shot ? one_shot_kernel<T, most, exact> : two_shot_kernel<T, most, exact>;
+  switch (method) {
+    case Method::packets: return packets_kernel<T, most, exact>;
+    case Method::one_shot: return one_shot_kernel<T, most, exact>;
+    case Method::two_shot: return two_shot_kernel<T, most, exact>;
+    case Method::lines: return lines_kernel<T, most, exact>;
+    case Method::two_shot_lines: return two_shot_lines_kernel<T, most, exact>;
+  }
+  return nullptr;
 }
 
 // Whatever is not exact takes the kernels for any number of ranks. Every type is instantiated in one of the files here.

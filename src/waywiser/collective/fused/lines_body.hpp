@@ -1,0 +1,239 @@
+#pragma once
+
+#include "waywiser/collective/fused/arithmetic.hpp"
+#include "waywiser/collective/fused/lines.hpp"
+#include "waywiser/collective/fused/operation_body.hpp"
+#include "waywiser/collective/fused/word_access.hpp"
+
+namespace waywiser::fused {
+
+// As PushBody, in lines: nobody waits for flags after the data, and each warp goes on when its own lines are there. All
+// threads of a warp stay together. Blocks of data are cut into pairs of lines at the same places at all ranks; there is
+// one at least, so that everyone hears from everyone. The time goes to instructions, one after the other: what can be
+// worked out once is, in 32 bits, and looks are not spared where a branch would cost more.
+template <typename T, unsigned most, bool exact, typename Gpu>
+class LinesBody {
+ public:
+  WAYWISER_DEVICE LinesBody(Gpu& gpu, const Terms& terms, const Work& work)
+      : gpu_(gpu),
+        terms_(terms),
+        work_(work),
+        operation_(gpu, terms),
+        me_(terms.rank),
+        ranks_(terms.layout.ranks),
+        pairs_(static_cast<std::uint32_t>(pairs_for(work.bytes))),
+        words_(words_in(work.bytes)),
+        all_words_(work.total == 0 ? ~0u : words_in(work.total)) {}
+
+  WAYWISER_DEVICE void run_one_shot() {
+    send();
+    operation_.count();
+    if (operation_.failed()) return;
+    each_tile([&](const Tile& tile) {
+      Words words = {};
+      if (!receive(0, tile, true, words)) return;
+      if (work_.reduced)
+        keep_sums(tile, words, work_.output);
+      else
+        keep(tile, words, true);
+    });
+  }
+
+  WAYWISER_DEVICE void run_two_shot() {
+    send();
+    operation_.count();
+    if (operation_.failed()) return;
+    each_tile([&](const Tile& tile) {
+      Words words = {};
+      if (receive(0, tile, true, words)) keep_sums(tile, words, work_.output + me_ * work_.stride);
+    });
+    each_tile([&](const Tile& tile) {
+      Words words = {};
+      if (receive(1, tile, false, words)) keep(tile, words, false);
+    });
+  }
+
+ private:
+  static constexpr unsigned at_once = most > 4 ? 1 : 2;  // pairs of each rank
+  static constexpr std::uint32_t no_word = ~0u;
+  using Words = Vector16[most][at_once];
+
+  // What a thread does at once: its lane of some pairs.
+  struct Tile {
+    unsigned lane;
+    std::uint64_t slots[at_once];  // where they are among the pairs of one rank, in bytes; a valid place in any case
+    std::uint32_t words[at_once];  // which words of a block they carry
+    bool active[at_once];
+  };
+
+  // f(tile) for this block's part of the pairs.
+  template <typename Function>
+  WAYWISER_DEVICE void each_tile(Function f) {
+    const std::uint32_t part = (pairs_ + gpu_.blocks() - 1) / gpu_.blocks(), begin = gpu_.block() * part;
+    const std::uint32_t end = begin + part < pairs_ ? begin + part : pairs_, step = gpu_.threads() / lanes_of_pair;
+    for (std::uint32_t first = begin; first < end; first += step * at_once)
+      gpu_.each_thread([&](unsigned thread) {
+        Tile tile;
+        tile.lane = thread % lanes_of_pair;
+        WAYWISER_UNROLL
+        for (unsigned i = 0; i < at_once; ++i) {
+          const std::uint32_t pair = first + thread / lanes_of_pair + i * step;
+          tile.active[i] = pair < end;
+          const std::uint32_t place = tile.active[i] ? pair : end - 1;
+          tile.slots[i] = std::uint64_t{place} * bytes_of_pair + tile.lane * sizeof(LineSlot);
+          tile.words[i] = tile.active[i] && tile.lane < words_of_pair ? pair * words_of_pair + tile.lane : no_word;
+        }
+        f(tile);
+      });
+  }
+
+  WAYWISER_DEVICE static std::uint32_t words_in(std::uint64_t bytes) {
+    return static_cast<std::uint32_t>((bytes + sizeof(Vector16) - 1) / sizeof(Vector16));
+  }
+  WAYWISER_DEVICE std::uint32_t words_of(unsigned block) const {
+    const std::uint32_t before = block * words_, left = all_words_ > before ? all_words_ - before : 0;
+    return left < words_ ? left : words_;
+  }
+  WAYWISER_DEVICE const std::byte* input_for(unsigned rank) const {
+    return work_.input + (work_.scattered ? rank * work_.stride : 0);
+  }
+  // Of which block this rank's sums are.
+  WAYWISER_DEVICE unsigned own_block() const { return work_.scattered ? me_ : 0; }
+  WAYWISER_DEVICE unsigned rank_at(unsigned distance) const {
+    const unsigned rank = me_ + distance;
+    return rank < ranks_ ? rank : rank - ranks_;
+  }
+  // In the memory of `rank`, what `from` has sent.
+  WAYWISER_DEVICE LineSlot* slot(unsigned rank, unsigned shot, unsigned from, const Tile& tile, unsigned i) const {
+    const std::uint64_t pairs = lines_of(from) + tile.slots[i];
+    return reinterpret_cast<LineSlot*>(terms_.landing[rank] + terms_.layout.lines(operation_.turn(), shot) + pairs);
+  }
+  WAYWISER_DEVICE std::uint64_t lines_of(unsigned from) const {
+    return std::uint64_t{from} * pairs_ * bytes_of_pair;
+  }
+
+  WAYWISER_DEVICE void load(Vector16 (&words)[at_once], const std::byte* data, unsigned block, const Tile& tile) const {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < at_once; ++i)
+      if (tile.words[i] < words_of(block))
+        words[i] = load_word<Vector16, exact>(data, work_.bytes_of_block(block), tile.words[i]);
+  }
+  WAYWISER_DEVICE void store(std::byte* data, const Vector16 (&words)[at_once], unsigned block, const Tile& tile) const {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < at_once; ++i)
+      if (tile.words[i] < words_of(block))
+        store_word<exact>(data, work_.bytes_of_block(block), tile.words[i], words[i]);
+  }
+
+  WAYWISER_DEVICE void send() {
+    if (work_.scattered)
+      each_tile([&](const Tile& tile) { scatter(tile); });
+    else
+      each_tile([&](const Tile& tile) {
+        Vector16 words[at_once] = {};
+        load(words, work_.input, 0, tile);
+        send_to_all(0, tile, words);
+      });
+  }
+  // Loads for all ranks are in flight before the first store.
+  WAYWISER_DEVICE void scatter(const Tile& tile) {
+    Words words = {};
+    WAYWISER_UNROLL
+    for (unsigned distance = 1; distance < most; ++distance)
+      if (distance < ranks_) {
+        const unsigned rank = rank_at(distance);
+        load(words[distance], input_for(rank), rank, tile);
+      }
+    WAYWISER_UNROLL
+    for (unsigned distance = 1; distance < most; ++distance) {
+      if (distance >= ranks_) continue;
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < at_once; ++i)
+        gpu_.store_line(slot(rank_at(distance), 0, me_, tile, i), tile.lane,
+                        gpu_.line_word(words[distance][i], tile.lane, operation_.long_number()), tile.active[i]);
+    }
+  }
+  WAYWISER_DEVICE void send_to_all(unsigned shot, const Tile& tile, const Vector16 (&words)[at_once]) {
+    LineWord lines[at_once];
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < at_once; ++i)
+      lines[i] = gpu_.line_word(words[i], tile.lane, operation_.long_number());
+    WAYWISER_UNROLL
+    for (unsigned distance = 1; distance < most; ++distance) {
+      if (distance >= ranks_) continue;
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < at_once; ++i)
+        gpu_.store_line(slot(rank_at(distance), shot, me_, tile, i), tile.lane, lines[i], tile.active[i]);
+    }
+  }
+
+  // What the others have sent to this rank, in their order, and its own if wanted.
+  WAYWISER_DEVICE bool receive(unsigned shot, const Tile& tile, bool with_own, Words& words) {
+    Vector16 own[at_once] = {};
+    if (with_own) load(own, input_for(me_), own_block(), tile);
+    LineLook looks[most][at_once];
+    const bool come = operation_.wait_together([&] {
+      WAYWISER_UNROLL
+      for (unsigned rank = 0; rank < most; ++rank) {
+        if (rank >= ranks_) continue;
+        WAYWISER_UNROLL
+        for (unsigned i = 0; i < at_once; ++i)
+          looks[rank][i] = gpu_.look_at_line(slot(me_, shot, rank, tile, i), tile.lane, operation_.long_number());
+      }
+      // Only now: all looks are on their way.
+      unsigned missing = 0;
+      WAYWISER_UNROLL
+      for (unsigned rank = 0; rank < most; ++rank) {
+        if (rank >= ranks_ || rank == me_) continue;
+        WAYWISER_UNROLL
+        for (unsigned i = 0; i < at_once; ++i) {
+          const bool there = gpu_.is_there(looks[rank][i], tile.lane, operation_.long_number());
+          if (tile.active[i] && !there) missing = rank + 1;
+        }
+      }
+      return missing;
+    });
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank) {
+      if (rank >= ranks_) continue;
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < at_once; ++i) {
+        const Vector16 word = gpu_.word_in_line(looks[rank][i], tile.lane);
+        words[rank][i] = rank == me_ ? own[i] : word;
+      }
+    }
+    return come;
+  }
+
+  // Of the block that belongs to this rank. In two shots all others get them.
+  WAYWISER_DEVICE void keep_sums(const Tile& tile, const Words& words, std::byte* to) {
+    Vector16 sums[at_once];
+    with_combination(work_.op, [&](auto combination) {
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < at_once; ++i) {
+        Accumulator<Gpu, T, Vector16> sum(words[0][i]);
+        WAYWISER_UNROLL
+        for (unsigned rank = 1; rank < most; ++rank)
+          if (rank < ranks_) sum.add(combination, words[rank][i]);
+        sums[i] = sum.result(work_.op, ranks_);
+      }
+    });
+    if (work_.split) send_to_all(1, tile, sums);
+    store(to, sums, own_block(), tile);
+  }
+  // The others' blocks, and this rank's own where it is not in its place.
+  WAYWISER_DEVICE void keep(const Tile& tile, const Words& words, bool own) {
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank)
+      if (rank < ranks_ && (own || rank != me_)) store(work_.output + rank * work_.stride, words[rank], rank, tile);
+  }
+
+  Gpu& gpu_;
+  const Terms& terms_;
+  const Work& work_;
+  OperationBody<Gpu> operation_;
+  unsigned me_, ranks_;
+  std::uint32_t pairs_, words_, all_words_;  // of a block, and of all blocks if the last ones are shorter
+};
+
+}  // namespace waywiser::fused
