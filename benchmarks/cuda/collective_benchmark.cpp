@@ -336,7 +336,8 @@ void run(Platform& platform, int gpus, const Nccl* nccl, bool several, bool expo
       if (operation != Collective::all_reduce && block > (Bytes{4} << 20)) continue;
       Setting setting{operation, block, nullptr};
       if (nccl != nullptr) report.add(row_of(gpus, setting, "graph"), bench.graph_time(setting));
-      const fused::Shape first = fused::default_shape(bench.call(setting, 0), block, true);
+      const CollectiveCall call = bench.call(setting, 0);
+      const fused::Shape first = fused::default_shape(call, block, fused::default_method(call, block, true));
       for (const fused::Shape& shape : shapes_for(first, several, setting, gpus)) {
         setting.shape = &shape;
         report.add(row_of(gpus, setting, "graph"), bench.graph_time(setting));

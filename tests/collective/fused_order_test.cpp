@@ -55,9 +55,9 @@ void run_block(DisorderlyBlock block, Method method, const Terms& terms, const W
   else if (method == Method::two_shot)
     PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
   else if (method == Method::lines)
-    LinesBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
+    LinesBody<float, most_ranks, 1, false, DisorderlyBlock>(block, terms, work).run_one_shot();
   else
-    LinesBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
+    LinesBody<float, most_ranks, 2, false, DisorderlyBlock>(block, terms, work).run_two_shot();
 }
 
 std::size_t count_of(int operation) { return 1 + static_cast<std::size_t>(operation * 37) % 150; }
@@ -206,7 +206,7 @@ TEST(FusedOrder, APlaceIsInABoundedSlotAndOffset) {
 }
 
 TEST(FusedOrder, AMissingRankIsNamedAndLaterOperationsDoNotWait) {
-  for (const int operation : {0, 1, 2, 3, 5}) {  // a method each
+  for (const int operation : {0, 3, 5, 7, 9}) {  // a method each
     Ranks group(3);
     const Terms terms = group.terms(0, 1e-3);
     const std::vector<float> in(20, 1);

@@ -408,16 +408,12 @@ TEST(GroupOnGpus, WindowsGoWhileSumsAreOnTheirWay) {
             no_problems);
 }
 
-// Of a virtual machine whose exported memory is not the memory itself: what others store into it does not arrive.
-class Deceiver : public Platform {
+// A virtual machine, of which something is different.
+class Different : public Platform {
  public:
-  explicit Deceiver(const VirtualMachine& machine) : real_(open_virtual_platform(machine)) {}
+  explicit Different(const VirtualMachine& machine) : real_(open_virtual_platform(machine)) {}
 
-  MemoryHandle export_memory(const Memory& memory) override {
-    const Region region = memory.region();
-    decoy_ = real_->allocate(region.place, region.bytes, Allocation::gpu);
-    return real_->export_memory(decoy_);
-  }
+  MemoryHandle export_memory(const Memory& memory) override { return real_->export_memory(memory); }
   std::string_view backend() const override { return real_->backend(); }
   int gpu_count() const override { return real_->gpu_count(); }
   Bytes free_memory(Place place) const override { return real_->free_memory(place); }
@@ -440,9 +436,34 @@ class Deceiver : public Platform {
   std::unique_ptr<Event> create_event(Place place) override { return real_->create_event(place); }
   Json state() const override { return real_->state(); }
 
+ protected:
+  Platform& real() { return *real_; }
+
  private:
   std::unique_ptr<Platform> real_;
+};
+
+// Exported memory is not the memory itself: what others store into it does not arrive.
+class Deceiver : public Different {
+ public:
+  using Different::Different;
+  MemoryHandle export_memory(const Memory& memory) override {
+    const Region region = memory.region();
+    decoy_ = real().allocate(region.place, region.bytes, Allocation::gpu);
+    return real().export_memory(decoy_);
+  }
+
+ private:
   Memory decoy_;
+};
+
+class WithoutNvlink : public Different {
+ public:
+  using Different::Different;
+  std::optional<std::string> why_no_whole_lines(int gpu, int peer) const override {
+    if (gpu == peer) return {};
+    return "GPUs " + std::to_string(gpu) + " and " + std::to_string(peer) + " are not joined by NVLink";
+  }
 };
 
 std::shared_ptr<Platform> one_deceives(int rank) {
@@ -450,6 +471,36 @@ std::shared_ptr<Platform> one_deceives(int rank) {
   machine.gpus = 2;
   if (rank == 0) return std::make_shared<Deceiver>(machine);
   return open_virtual_platform(machine);
+}
+
+std::shared_ptr<Platform> without_nvlink(int) {
+  VirtualMachine machine;
+  machine.gpus = 3;
+  return std::make_shared<WithoutNvlink>(machine);
+}
+
+TEST(GroupOnGpus, NoLinesUnlessAllAreJoinedByNvlink) {
+  const auto one_is_not = [](int rank) -> std::shared_ptr<Platform> {
+    VirtualMachine machine;
+    machine.gpus = 3;
+    if (rank == 1) return without_nvlink(rank);
+    return open_virtual_platform(machine);
+  };
+  EXPECT_EQ(on_platforms(3, one_is_not,
+                         [](Group& group) {
+                           for (const std::size_t count : {5000, 400000})
+                             compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, count, nullptr);
+                           group.set_way("lines");
+                           Twins sum(group, DataType::float32, 5000, 0);
+                           try {
+                             group.all_reduce(sum.gpu_elements(), sum.gpu_elements());
+                             require_that(false, "no lines");
+                           } catch (const Error& error) {
+                             const std::string why = error.what();
+                             require_that(why.find("rank 1: GPUs 1 and 0 are not joined") != std::string::npos, why);
+                           }
+                         }),
+            no_problems);
 }
 
 TEST(GroupOnGpus, SumsGoStraightIntoExposedOutputsAndNowhereElse) {
@@ -476,7 +527,8 @@ TEST(GroupOnGpus, EveryWayThatIsSet) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    for (const char* way : {"packets", "one_shot", "two_shot(blocks=3,threads=64)", "host"}) {
+    for (const char* way :
+         {"packets", "lines", "one_shot", "two_shot_lines", "two_shot(blocks=3,threads=64)", "host"}) {
       group.set_way(way);
       compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 5000, nullptr);
     }
@@ -565,8 +617,9 @@ TEST(GroupOnGpus, MessagesOnStreams) {
     EXPECT_EQ(ranks.in_processes([](Group& group) {
       group.barrier(*group.platform()->open_stream(gpu(group.rank())));
       exchange_on_stream(group, 3, 6);
-      exchange_on_stream(group, 5001, 2);
-      exchange_on_stream(group, 1500001, 2);  // 3 MB in bulk
+      for (const std::size_t count : {2048, 2049, 2168, 2169, 5001, 1500001}) exchange_on_stream(group, count, 2);
+      exchange_on_stream(group, 1000000, 6);
+      exchange_on_stream(group, 6000001, 1);  // 12 MB in bulk
     }),
               no_problems);
   }
@@ -600,6 +653,16 @@ TEST(GroupOnGpus, MessagesIntoExposedArrays) {
     ranks.virtual_gpus = size;
     EXPECT_EQ(ranks.in_processes(exchange_into_exposed), no_problems);
   }
+}
+
+TEST(GroupOnGpus, MessagesWithoutLines) {
+  EXPECT_EQ(on_platforms(3, without_nvlink,
+                         [](Group& group) {
+                           group.barrier(*group.platform()->open_stream(gpu(group.rank())));
+                           for (const std::size_t count : {3, 5001, 1500001}) exchange_on_stream(group, count, 2);
+                           exchange_into_exposed(group);
+                         }),
+            no_problems);
 }
 
 TEST(GroupOnGpus, LongMessagesGoStraightIntoExposedArraysAndNowhereElse) {

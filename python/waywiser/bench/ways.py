@@ -24,7 +24,8 @@ _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _MOST_OF_EACH_RANK = 16 << 20  # of collectives whose result grows with the number of ranks
-_MOST_BY_HOST, _LEAST_BY_SHOTS = 1 << 20, 64 << 10  # of GPU arrays: what is far off is not timed
+# Of GPU arrays: what is far off is not timed.
+_MOST_BY_HOST, _MOST_BY_LINES, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
 _ROUNDS = 4
 _HOPELESS = 2.0  # times as long as the fastest: timed once
 _PATIENCE = 60.0
@@ -45,6 +46,8 @@ class Ranks:
         found = [way for way in _GPU_WAYS if operation == "all_reduce" or "two_shot" not in way]
         if size > _MOST_BY_HOST:
             found = [way for way in found if way not in ("host", "packets")]
+        if size > _MOST_BY_LINES:
+            found = [way for way in found if "lines" not in way]
         if size < _LEAST_BY_SHOTS:
             return [way for way in found if "shot" not in way]
         shots = [way + grid for way in found if "shot" in way for grid in _GRIDS]

@@ -52,11 +52,10 @@ std::optional<std::string> FusedCollective::why_unavailable(const CollectiveCall
   return fused::why_no_kernel(call);
 }
 
-fused::Shape FusedCollective::default_shape(const CollectiveCall& call, DataType type) const {
-  fused::Shape shape = fused::default_shape(call, call.count * bytes_of(type), lines_);
-  if (shape.method == fused::Method::packets && call.count * bytes_of(type) > layout_.packet_bytes)
-    shape.method = fused::Method::one_shot;
-  return shape;
+fused::Method FusedCollective::default_method(const CollectiveCall& call, DataType type) const {
+  const Bytes block = call.count * bytes_of(type);
+  const fused::Method method = fused::default_method(call, block, lines_);
+  return method == fused::Method::packets && block > layout_.packet_bytes ? fused::Method::one_shot : method;
 }
 
 fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {

@@ -43,7 +43,7 @@ class FusedCollective {
   // Why no fused kernel can serve the call; the same at all ranks.
   std::optional<std::string> why_unavailable(const CollectiveCall& call, DataType type) const;
   // What is taken where nothing was measured.
-  fused::Shape default_shape(const CollectiveCall& call, DataType type) const;
+  fused::Method default_method(const CollectiveCall& call, DataType type) const;
   // Throws unavailable or invalid_input before anything is enqueued.
   void enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output, Stream& stream,
                const fused::Shape& shape);

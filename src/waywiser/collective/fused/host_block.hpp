@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <type_traits>
 
 #include "waywiser/collective/fused/landing.hpp"
 
@@ -71,7 +72,10 @@ class HostBlock {
   Word acquire(const Word* flag) const {
     return as_atomic(flag).load(std::memory_order_acquire);
   }
-  std::uint32_t peek(const std::uint32_t* word) const { return acquire(word); }
+  template <typename Word>
+  Word peek(const Word* word) const {
+    return acquire(word);
+  }
   void post(std::uint32_t* word, std::uint32_t value) const { release(word, value); }
   template <typename Word>
   void release(Word* flag, Word value) const {
@@ -83,7 +87,8 @@ class HostBlock {
     seen.failed_peer = as_atomic(&state->failed_peer).load(std::memory_order_relaxed);
     return seen;
   }
-  void store(std::uint32_t* word, std::uint32_t value) const {
+  template <typename Word>
+  void store(Word* word, std::type_identity_t<Word> value) const {
     as_atomic(word).store(value, std::memory_order_relaxed);
   }
   void add(std::uint64_t* word, std::uint64_t value) const { std::atomic_ref<std::uint64_t>(*word).fetch_add(value); }

@@ -13,8 +13,9 @@ void run_block(HostBlock block, Method method, const Terms& terms, const Work& w
     case Method::packets: return PacketsBody<T, most_ranks, exact, HostBlock>(block, terms, work).run();
     case Method::one_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_one_shot();
     case Method::two_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_two_shot();
-    case Method::lines: return LinesBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_one_shot();
-    case Method::two_shot_lines: return LinesBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_two_shot();
+    case Method::lines: return LinesBody<T, most_ranks, 1, exact, HostBlock>(block, terms, work).run_one_shot();
+    case Method::two_shot_lines:
+      return LinesBody<T, most_ranks, 2, exact, HostBlock>(block, terms, work).run_two_shot();
   }
 }
 

@@ -22,8 +22,8 @@ struct alignas(16) Packet {
   std::uint32_t low, low_number, high, high_number;
 };
 
-// Where others put what they send to a rank: flags, then packets, lines and bulk data, each twice. Operations take the two by
-// turns: who is in operation k + 2 has received from everyone in k + 1, so everyone is through with k.
+// Where others put what they send to a rank: flags, then packets, lines and bulk data, each twice. Operations take the
+// two by turns: who is in operation k + 2 has received from everyone in k + 1, so everyone is through with k.
 struct LandingLayout {
   std::uint32_t ranks = 0;
   std::uint64_t packet_bytes = 0;  // data that one rank sends as packets, a multiple of 16

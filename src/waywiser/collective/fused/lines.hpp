@@ -7,8 +7,8 @@
 namespace waywiser::fused {
 
 // Lines of 128 bytes, each with a number in its last eight: what eight neighbouring threads store at once becomes
-// visible as a whole where GPUs are joined by NVLink, so that the number says that its line is there. Two lines carry 15
-// words of 16 bytes: slots 7 and 15 have room for half a word each, which together hold the word of lane 7.
+// visible as a whole where GPUs are joined by NVLink, so that the number says that its line is there. Two lines carry
+// 15 words of 16 bytes: slots 7 and 15 have room for half a word each, which together hold the word of lane 7.
 struct alignas(16) LineSlot {
   std::uint64_t low, high;
 };

@@ -9,9 +9,10 @@ namespace waywiser::fused {
 
 // As PushBody, in lines: nobody waits for flags after the data, and each warp goes on when its own lines are there. All
 // threads of a warp stay together. Blocks of data are cut into pairs of lines at the same places at all ranks; there is
-// one at least, so that everyone hears from everyone. The time goes to instructions, one after the other: what can be
-// worked out once is, in 32 bits, and looks are not spared where a branch would cost more.
-template <typename T, unsigned most, bool exact, typename Gpu>
+// one at least, so that everyone hears from everyone. A thread has `at_once` pairs of each rank under way. The time
+// goes to instructions, one after the other: what can be worked out once is, in 32 bits, and looks are not spared where
+// a branch would cost more.
+template <typename T, unsigned most, unsigned at_once, bool exact, typename Gpu>
 class LinesBody {
  public:
   WAYWISER_DEVICE LinesBody(Gpu& gpu, const Terms& terms, const Work& work)
@@ -54,7 +55,6 @@ class LinesBody {
   }
 
  private:
-  static constexpr unsigned at_once = most > 4 ? 1 : 2;  // pairs of each rank
   static constexpr std::uint32_t no_word = ~0u;
   using Words = Vector16[most][at_once];
 
@@ -108,9 +108,7 @@ class LinesBody {
     const std::uint64_t pairs = lines_of(from) + tile.slots[i];
     return reinterpret_cast<LineSlot*>(terms_.landing[rank] + terms_.layout.lines(operation_.turn(), shot) + pairs);
   }
-  WAYWISER_DEVICE std::uint64_t lines_of(unsigned from) const {
-    return std::uint64_t{from} * pairs_ * bytes_of_pair;
-  }
+  WAYWISER_DEVICE std::uint64_t lines_of(unsigned from) const { return std::uint64_t{from} * pairs_ * bytes_of_pair; }
 
   WAYWISER_DEVICE void load(Vector16 (&words)[at_once], const std::byte* data, unsigned block, const Tile& tile) const {
     WAYWISER_UNROLL
@@ -118,7 +116,8 @@ class LinesBody {
       if (tile.words[i] < words_of(block))
         words[i] = load_word<Vector16, exact>(data, work_.bytes_of_block(block), tile.words[i]);
   }
-  WAYWISER_DEVICE void store(std::byte* data, const Vector16 (&words)[at_once], unsigned block, const Tile& tile) const {
+  WAYWISER_DEVICE void store(std::byte* data, const Vector16 (&words)[at_once], unsigned block,
+                             const Tile& tile) const {
     WAYWISER_UNROLL
     for (unsigned i = 0; i < at_once; ++i)
       if (tile.words[i] < words_of(block))
@@ -156,8 +155,7 @@ class LinesBody {
   WAYWISER_DEVICE void send_to_all(unsigned shot, const Tile& tile, const Vector16 (&words)[at_once]) {
     LineWord lines[at_once];
     WAYWISER_UNROLL
-    for (unsigned i = 0; i < at_once; ++i)
-      lines[i] = gpu_.line_word(words[i], tile.lane, operation_.long_number());
+    for (unsigned i = 0; i < at_once; ++i) lines[i] = gpu_.line_word(words[i], tile.lane, operation_.long_number());
     WAYWISER_UNROLL
     for (unsigned distance = 1; distance < most; ++distance) {
       if (distance >= ranks_) continue;

@@ -6,9 +6,10 @@ namespace waywiser::fused {
 
 // What every fused kernel does beside its work: which operation it is, and how it waits. `Gpu` is a block of threads:
 // block(), blocks(), threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet,
-// store_far, line_word, store_line, look_at_line, is_there, word_in_line (lines.hpp; a warp together), any (its vote), acquire, release, peek (a look that orders only what depends on it), post (orders loads that have returned
-// before it), load_state, store, add, nanoseconds(), pause(), widen, narrow, address(rank) (for the threads to tell
-// each other, across a sync()).
+// store_far, line_word, store_line, look_at_line, is_there, word_in_line (lines.hpp; a warp together), any (its vote),
+// acquire, release, peek (a look that orders only what depends on it), post (orders loads that have returned before
+// it), load_state, store, add, nanoseconds(), pause(), widen, narrow, address(rank) (for the threads to tell each
+// other, across a sync()).
 template <typename Gpu>
 class OperationBody {
  public:

@@ -7,6 +7,12 @@
 namespace waywiser::fused {
 namespace {
 
+constexpr Bytes least_in_lines = Bytes{8} << 10, most_in_one_shot_of_lines = Bytes{1} << 20;
+constexpr Bytes most_in_lines = Bytes{4} << 20;  // what FusedOptions has room for at once
+constexpr Bytes most_in_packets = Bytes{384} << 10;
+
+constexpr Bytes most_blocks_at_once = 264;  // of 256 threads with two pairs each, on 132 multiprocessors
+
 constexpr Bytes round_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit * unit; }
 
 bool scattered(Collective operation) {
@@ -100,24 +106,45 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
   return all;
 }
 
-// Measured on 4 x H200: packets in many small blocks, pushes in blocks of 256 threads with two vectors each.
-Shape default_shape(const CollectiveCall& call, Bytes block, bool lines) {
-  const Bytes sent = block * (static_cast<Bytes>(call.ranks) - 1);
-  const auto blocks_for = [](Bytes units, Bytes each, Bytes most) {
-    return static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most));
+// Measured on 2 and 4 x H200.
+Method default_method(const CollectiveCall& call, Bytes block, bool lines) {
+  const Bytes ranks = static_cast<Bytes>(call.ranks), sent = block * (ranks - 1);
+  const bool split = has_method(call.operation, Method::two_shot);
+  if (lines && sent > least_in_lines && has_method(call.operation, Method::lines)) {
+    if (sent <= most_in_one_shot_of_lines) return Method::lines;
+    if (split && block <= most_in_lines) return Method::two_shot_lines;
+    if (!split && block * ranks <= most_in_lines) return Method::lines;
+  }
+  if (sent <= most_in_packets) return Method::packets;
+  const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
+  return split && sent > most_in_one_shot ? Method::two_shot : Method::one_shot;
+}
+
+// Packets and lines in many small blocks, pushes in blocks of 256 threads with two vectors each. Lines of which a
+// thread has one pair take half as long as with two, until the GPU is full.
+Shape default_shape(const CollectiveCall& call, Bytes block, Method method) {
+  const auto shape = [&](Bytes units, Bytes each, Bytes threads, Bytes most) {
+    return Shape{method, static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most)),
+                 static_cast<unsigned>(threads)};
   };
-  if (sent <= (Bytes{384} << 10)) {
-    const Bytes units = (block + 7) / 8;
-    const Bytes threads = std::clamp<Bytes>(round_up((units + 127) / 128, 32), 32, 512);
-    return {Method::packets, blocks_for(units, threads, 256), static_cast<unsigned>(threads)};
+  const Bytes part = is_two_shot(method) ? block / static_cast<Bytes>(call.ranks) : block;
+  if (method == Method::packets) {
+    const Bytes units = (block + 7) / 8, threads = std::clamp<Bytes>(round_up((units + 127) / 128, 32), 32, 512);
+    return shape(units, threads, threads, 256);
+  }
+  if (is_lines(method)) {
+    const Bytes pairs = pairs_for(part), threads = pairs <= 512 ? 64 : pairs <= 2048 ? 128 : 256;
+    const Bytes each = threads / lanes_of_pair;
+    if (method == Method::lines) return shape(pairs, each, threads, 512);
+    if (pairs <= each * most_blocks_at_once) return shape(pairs, each, threads, most_blocks_at_once);
+    if (call.ranks == 2 && pairs <= 2 * each * most_blocks_at_once) return shape(pairs, 2 * each, threads, 384);
+    return {method, 384, static_cast<unsigned>(threads)};
   }
   constexpr Bytes threads = 256;
-  const Bytes vectors = (block + 15) / 16;
-  const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
-  if (!has_method(call.operation, Method::two_shot) || sent <= most_in_one_shot)
-    return {Method::one_shot, blocks_for(vectors, 2 * threads, 256), unsigned{threads}};
-  const Bytes part = vectors / static_cast<Bytes>(call.ranks);
-  return {Method::two_shot, part <= 32768 ? blocks_for(part, 2 * threads, 64) : 256, unsigned{threads}};
+  const Bytes vectors =
+      method == Method::two_shot ? (block + 15) / 16 / static_cast<Bytes>(call.ranks) : (block + 15) / 16;
+  if (method == Method::two_shot && vectors > 32768) return {method, 256, threads};
+  return shape(vectors, 2 * threads, threads, method == Method::two_shot ? 64 : 256);
 }
 
 }  // namespace waywiser::fused

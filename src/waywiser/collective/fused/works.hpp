@@ -29,7 +29,9 @@ std::size_t output_blocks(const CollectiveCall& call);
 // The kernels that make up the call, each with at most `most` bytes a block.
 std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most);
 
-// The declared default where nothing was measured, for `block` bytes; with lines or without.
-Shape default_shape(const CollectiveCall& call, Bytes block, bool lines);
+// What is taken where nothing was measured, for `block` bytes; with lines or without.
+Method default_method(const CollectiveCall& call, Bytes block, bool lines);
+// The grid for a method.
+Shape default_shape(const CollectiveCall& call, Bytes block, Method method);
 
 }  // namespace waywiser::fused

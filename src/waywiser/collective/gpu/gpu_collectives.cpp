@@ -17,7 +17,6 @@ namespace {
 static_assert(ExposedMemory::slots == fused::exposed_slots);
 constexpr int most_ranks = static_cast<int>(fused::most_ranks);
 constexpr Seconds last_patience = 5;
-constexpr unsigned most_blocks_by_default = 64, threads_by_default = 512;
 constexpr Bytes most_by_kernels = Bytes{32} << 20, most_block_by_kernels = Bytes{16} << 20;
 // Of the group's timeout: so that a kernel says whom it has waited for before the host gives up.
 constexpr double share_of_timeout = 0.75;
@@ -31,7 +30,7 @@ struct Offer {
 };
 
 // Of the first rank that has one.
-std::string first_reason(const std::vector<Offer>& offers, std::array<char, 256> Offer::*why = &Offer::why_not) {
+std::string first_reason(const std::vector<Offer>& offers, std::array<char, 256> Offer::* why = &Offer::why_not) {
   for (std::size_t rank = 0; rank < offers.size(); ++rank)
     if ((offers[rank].*why)[0] != '\0') return "rank " + std::to_string(rank) + ": " + (offers[rank].*why).data();
   return {};
@@ -123,6 +122,7 @@ std::string GpuCollectives::set_up(Group& group, const Members& members) {
   const std::vector<Offer> found = exchange(group, mine);
   why_no_lines_ = first_reason(found, &Offer::why_no_lines);
   if (fused_) fused_->set_lines(why_no_lines_.empty());
+  if (messages_) messages_->set_lines(why_no_lines_.empty());
   return first_reason(found);
 }
 
@@ -171,13 +171,14 @@ bool GpuCollectives::can(const GpuWay& way, const CollectiveCall& call, DataType
 
 // Where nothing was measured: kernels win up to there.
 GpuWay GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
-  const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? most_by_kernels : most_block_by_kernels;
+  const Bytes most =
+      fused::has_method(call.operation, fused::Method::two_shot) ? most_by_kernels : most_block_by_kernels;
   const GpuWay kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
   const bool large = call.count * bytes_of(type) > most;
   for (const GpuWay& way : {large ? nccl : kernels, large ? kernels : nccl})
     if (can(way, call, type)) {
       if (way.engine == Engine::nccl || !fused_ || call.operation == Collective::barrier) return way;
-      return {Engine::kernels, fused_->default_shape(call, type).method, 0, 0};
+      return {Engine::kernels, fused_->default_method(call, type), 0, 0};
     }
   return {};
 }
@@ -297,8 +298,7 @@ void GpuCollectives::enqueue_message(ConstRegion give, int to, Region take, int 
 
 void GpuCollectives::enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op,
                                      ConstRegion input, Region output, Stream& stream) {
-  fused::Shape shape = fused_->default_shape(call, type);
-  if (way.method != shape.method) shape = fused::Shape{way.method, most_blocks_by_default, threads_by_default};
+  fused::Shape shape = fused::default_shape(call, call.count * bytes_of(type), way.method);
   if (way.blocks != 0) shape = fused::Shape{way.method, way.blocks, way.threads};
   fused_->set_deadline(session_.timeout() * share_of_timeout);
   fused_->enqueue(call, type, op, input, output, stream, shape);

@@ -31,7 +31,8 @@ std::optional<GpuWay> parse_gpu_way(std::string_view text) {
   if (text == "host") return GpuWay{};
   if (text == "nccl") return GpuWay{GpuWay::Engine::nccl, {}, 0, 0};
   using fused::Method;
-  for (const Method method : {Method::packets, Method::one_shot, Method::two_shot, Method::lines, Method::two_shot_lines}) {
+  for (const Method method :
+       {Method::packets, Method::one_shot, Method::two_shot, Method::lines, Method::two_shot_lines}) {
     const std::string_view name = fused::name(method);
     if (!text.starts_with(name) || (text != name && text[name.size()] != '(')) continue;
     if (text == name) return GpuWay{GpuWay::Engine::kernels, method, 0, 0};

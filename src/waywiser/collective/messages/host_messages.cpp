@@ -7,12 +7,13 @@
 namespace waywiser::messages {
 namespace {
 
-constexpr unsigned threads_of_host = 4;
+constexpr unsigned threads_of_host = 4, threads_for_lines = 64;
 
 template <typename Carry>
 void each_block(const Terms& terms, const Part& part, bool places, Carry carry) {
   for (unsigned channel = 0; channel < part.blocks; ++channel) {
-    fused::HostBlock block(channel, part.blocks, threads_of_host);
+    const unsigned threads = part.kind == Kind::lines ? threads_for_lines : threads_of_host;
+    fused::HostBlock block(channel, part.blocks, threads);
     MessageBody<fused::HostBlock> body(block, terms, part, places, channel);
     carry(body);
   }

@@ -16,41 +16,48 @@ class MessageBody {
       : gpu_(gpu), terms_(terms), part_(part), places_(places), channel_(channel) {}
 
   WAYWISER_DEVICE void send() {
-    std::uint32_t* counter = &terms_.state->sent[index(part_.kind)][part_.peer][channel_];
-    std::uint32_t number = gpu_.peek(counter);
-    const std::uint32_t first_number = number + 1;
+    std::uint64_t* counter = &terms_.state->sent[index(part_.kind)][part_.peer][channel_];
+    std::uint64_t number = gpu_.peek(counter);
+    const auto first_number = static_cast<std::uint32_t>(number + 1);
     bool whole = false;
     for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
       ++number;
       if (part_.kind == Kind::packets)
-        send_packets(at, number);
+        send_packets(at, static_cast<std::uint32_t>(number));
+      else if (part_.kind == Kind::lines)
+        send_lines(at, number);
       else
-        whole = send_bulk(at, number, first_number);
+        whole = send_bulk(at, static_cast<std::uint32_t>(number), first_number);
     }
     keep(counter, number);
   }
 
   WAYWISER_DEVICE void receive() {
-    std::uint32_t* counter = &terms_.state->received[index(part_.kind)][part_.peer][channel_];
-    std::uint32_t number = gpu_.peek(counter);
+    std::uint64_t* counter = &terms_.state->received[index(part_.kind)][part_.peer][channel_];
+    std::uint64_t number = gpu_.peek(counter);
     bool whole = false;
-    if (part_.kind == Kind::bulk) tell_place(number + 1);
+    if (part_.kind == Kind::bulk) tell_place(static_cast<std::uint32_t>(number + 1));
     for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
-      if (part_.kind == Kind::packets) {
-        if (at != first()) gpu_.sync();
-        say_taken(number);  // those before: saying so is under way while this one comes, and no kernel ends with it
-        take_packets(at, ++number);
-      } else {
-        whole = take_bulk(at, ++number);
+      if (part_.kind == Kind::bulk) {
+        whole = take_bulk(at, static_cast<std::uint32_t>(++number));
         gpu_.sync();
         say_taken(number);
+        continue;
       }
+      if (at != first()) gpu_.sync();
+      say_taken(number);  // those before: saying so is under way while this one comes, and no kernel ends with it
+      ++number;
+      if (part_.kind == Kind::packets)
+        take_packets(at, static_cast<std::uint32_t>(number));
+      else
+        take_lines(at, number);
     }
     keep(counter, number);
   }
 
  private:
   static constexpr unsigned batch = 8;
+  static constexpr unsigned lines_at_once = 2;  // pairs of a thread
 
   WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
   WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
@@ -65,6 +72,10 @@ class MessageBody {
     return reinterpret_cast<fused::Packet*>(terms_.landing[rank] +
                                             terms_.layout.packets(from, channel_, number % packet_slots));
   }
+  WAYWISER_DEVICE fused::LineSlot* lines(unsigned rank, unsigned from, std::uint64_t number) const {
+    return reinterpret_cast<fused::LineSlot*>(terms_.landing[rank] +
+                                              terms_.layout.lines(from, channel_, number % line_slots));
+  }
   WAYWISER_DEVICE std::byte* bulk(unsigned rank, unsigned from, std::uint32_t number) const {
     return terms_.landing[rank] + terms_.layout.bulk(from, channel_, number % bulk_slots);
   }
@@ -76,27 +87,48 @@ class MessageBody {
     for (unsigned look = 1;; ++look) {
       if (there()) return true;
       gpu_.pause();
-      if (look % Gpu::looks != 0) continue;
-      const std::uint64_t now = gpu_.nanoseconds();
-      if (start == 0) start = now;
-      const bool ask_host = look % (Gpu::looks * fused::looks_at_host) == 0;
-      const bool over = now - start >= terms_.deadline_ns || (ask_host && gpu_.acquire(&terms_.notice->stop) != 0);
-      if (!over && gpu_.acquire(&terms_.state->failed) == 0) continue;
-      gpu_.store(&terms_.state->failed, 1);
-      gpu_.release(&terms_.notice->failed_peer, part_.peer + 1);
+      if (!is_over(look, start)) continue;
+      fail();
       return false;
     }
   }
+  // The same for all threads of a warp together, until it is there for all.
+  template <typename There>
+  WAYWISER_DEVICE bool wait_together(There there) {
+    std::uint64_t start = 0;
+    for (unsigned look = 1;; ++look) {
+      if (!gpu_.any(!there())) return true;
+      gpu_.pause();
+      if (!gpu_.any(is_over(look, start))) continue;
+      fail();
+      return false;
+    }
+  }
+  // After so many looks; `start` is when the clock was first looked at.
+  WAYWISER_DEVICE bool is_over(unsigned look, std::uint64_t& start) {
+    if (look % Gpu::looks != 0) return false;
+    const std::uint64_t now = gpu_.nanoseconds();
+    if (start == 0) start = now;
+    const bool ask_host = look % (Gpu::looks * fused::looks_at_host) == 0;
+    return now - start >= terms_.deadline_ns || (ask_host && gpu_.acquire(&terms_.notice->stop) != 0) ||
+           gpu_.acquire(&terms_.state->failed) != 0;
+  }
+  WAYWISER_DEVICE void fail() {
+    gpu_.store(&terms_.state->failed, 1);
+    gpu_.release(&terms_.notice->failed_peer, part_.peer + 1);
+  }
   // All threads have begun with what it was.
-  WAYWISER_DEVICE void keep(std::uint32_t* counter, std::uint32_t number) {
+  WAYWISER_DEVICE void keep(std::uint64_t* counter, std::uint64_t number) {
     gpu_.sync();
     gpu_.each_thread([&](unsigned thread) {
       if (thread == 0) gpu_.store(counter, number);
     });
   }
-  WAYWISER_DEVICE void say_taken(std::uint32_t number) {
+  WAYWISER_DEVICE void say_taken(std::uint64_t number) {
     gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0) gpu_.post(word(part_.peer, terms_.layout.taken(part_.kind, terms_.rank, channel_)), number);
+      if (thread == 0)
+        gpu_.post(word(part_.peer, terms_.layout.taken(part_.kind, terms_.rank, channel_)),
+                  static_cast<std::uint32_t>(number));
     });
   }
 
@@ -144,6 +176,72 @@ class MessageBody {
         gpu_.join_warp();
         if (active && !gpu_.leads(thread)) take(begin + thread);
       });
+  }
+
+  // A thread's lane of some pairs of lines: f(lane, pairs, number of pairs in the piece) for each tile of a piece.
+  template <typename Function>
+  WAYWISER_DEVICE void each_tile(std::uint64_t bytes, Function f) {
+    const auto pairs = static_cast<std::uint32_t>(fused::pairs_for(bytes));
+    const std::uint32_t step = gpu_.threads() / fused::lanes_of_pair;
+    for (std::uint32_t first = 0; first < pairs; first += step * lines_at_once)
+      gpu_.each_thread([&](unsigned thread) {
+        std::uint32_t mine[lines_at_once];
+        WAYWISER_UNROLL
+        for (unsigned i = 0; i < lines_at_once; ++i) mine[i] = first + thread / fused::lanes_of_pair + i * step;
+        f(thread % fused::lanes_of_pair, mine, pairs);
+      });
+  }
+  WAYWISER_DEVICE static std::uint32_t word_of(unsigned lane, std::uint32_t pair) {
+    return pair * fused::words_of_pair + lane;
+  }
+  WAYWISER_DEVICE static bool has_word(unsigned lane, std::uint32_t pair, std::uint64_t bytes) {
+    return lane < fused::words_of_pair && word_of(lane, pair) < (bytes + 15) / 16;
+  }
+
+  // All loads are in flight before the first store.
+  WAYWISER_DEVICE void send_lines(std::uint64_t at, std::uint64_t number) {
+    const std::uint64_t bytes = length(at);
+    fused::LineSlot* to = lines(part_.peer, terms_.rank, number);
+    each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
+      Vector16 words[lines_at_once] = {};
+      const auto load = [&] {
+        WAYWISER_UNROLL
+        for (unsigned i = 0; i < lines_at_once; ++i)
+          if (has_word(lane, pairs[i], bytes))
+            words[i] = fused::load_word<Vector16, false>(part_.data + at, bytes, word_of(lane, pairs[i]));
+        return true;
+      };
+      load_and_wait_for_room(static_cast<std::uint32_t>(number), line_slots, load);
+      gpu_.join_warp();
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < lines_at_once; ++i)
+        gpu_.store_line(to + pairs[i] * fused::lanes_of_pair + lane, lane, gpu_.line_word(words[i], lane, number),
+                        pairs[i] < end);
+    });
+  }
+
+  WAYWISER_DEVICE void take_lines(std::uint64_t at, std::uint64_t number) {
+    const std::uint64_t bytes = length(at);
+    const fused::LineSlot* from = lines(terms_.rank, part_.peer, number);
+    each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
+      fused::LineLook looks[lines_at_once];
+      const bool come = wait_together([&] {
+        WAYWISER_UNROLL
+        for (unsigned i = 0; i < lines_at_once; ++i)
+          if (pairs[i] < end) looks[i] = gpu_.look_at_line(from + pairs[i] * fused::lanes_of_pair + lane, lane, number);
+        bool there = true;  // asked when all looks are on their way
+        WAYWISER_UNROLL
+        for (unsigned i = 0; i < lines_at_once; ++i)
+          there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, number));
+        return there;
+      });
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < lines_at_once; ++i) {
+        const Vector16 word = gpu_.word_in_line(looks[i], lane);
+        if (come && has_word(lane, pairs[i], bytes))
+          fused::store_word<false>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
+      }
+    });
   }
 
   WAYWISER_DEVICE std::uint64_t* long_word(unsigned rank, std::uint64_t offset) const {

@@ -5,14 +5,17 @@
 namespace waywiser::messages {
 
 // A message is cut into pieces that blocks of threads carry, block i of the sender to block i of the receiver: that is
-// a channel. Pieces of short messages are packets (data beside its number), those of long ones bulk data with one flag.
+// a channel. Pieces of short messages are packets (data beside its number), those of middle ones lines of 128 bytes,
+// where they arrive whole, those of long ones bulk data with one flag.
 inline constexpr unsigned most_ranks = fused::most_ranks;
 inline constexpr unsigned channels = 64;
 inline constexpr std::uint64_t least_packet_piece = 1024, most_packet_piece = 4096;  // bytes of data
 inline constexpr std::uint64_t most_bulk_piece = 128 << 10;                          // a multiple of 16
-inline constexpr unsigned packet_slots = 4, bulk_slots = 2;
+inline constexpr std::uint64_t bytes_of_pair = fused::words_of_pair * 16, most_line_piece = 128 * bytes_of_pair;
+inline constexpr unsigned packet_slots = 4, line_slots = 4, bulk_slots = 2;
 
-enum class Kind : std::uint32_t { packets, bulk };
+enum class Kind : std::uint32_t { packets, lines, bulk };
+inline constexpr unsigned kinds = 3;
 
 // What each rank has in the memory of its GPU, for others to write into: how many pieces of this rank each peer has
 // taken; of the last bulk pieces of each peer, the number and whether it and all that follow are in their place; where
@@ -27,24 +30,28 @@ struct Layout {
   WAYWISER_DEVICE std::uint64_t taken(Kind kind, unsigned peer, unsigned channel) const {
     return entry(static_cast<unsigned>(kind), peer, channel);
   }
-  WAYWISER_DEVICE std::uint64_t place(unsigned peer, unsigned channel) const { return entry(2, peer, channel); }
+  WAYWISER_DEVICE std::uint64_t place(unsigned peer, unsigned channel) const { return entry(kinds, peer, channel); }
   WAYWISER_DEVICE std::uint64_t come(unsigned peer, unsigned channel, unsigned slot) const {
-    return entry(3 + slot, peer, channel);
+    return entry(kinds + 1 + slot, peer, channel);
   }
   WAYWISER_DEVICE std::uint64_t packets(unsigned peer, unsigned channel, unsigned slot) const {
-    return entry(3 + bulk_slots, 0, 0) +
+    return entry(kinds + 1 + bulk_slots, 0, 0) +
            ((std::uint64_t{peer} * channels + channel) * packet_slots + slot) * (most_packet_piece * 2);
   }
+  WAYWISER_DEVICE std::uint64_t lines(unsigned peer, unsigned channel, unsigned slot) const {
+    return packets(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * line_slots + slot) *
+                                      (most_line_piece / bytes_of_pair * fused::bytes_of_pair);
+  }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned peer, unsigned channel, unsigned slot) const {
-    return packets(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * most_bulk_piece;
+    return lines(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * most_bulk_piece;
   }
   WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(ranks, 0, 0); }
 };
 
 // Of this rank alone: the numbers of its next pieces, and whether anything has gone wrong.
 struct State {
-  std::uint32_t sent[2][most_ranks][channels];
-  std::uint32_t received[2][most_ranks][channels];
+  std::uint64_t sent[kinds][most_ranks][channels];
+  std::uint64_t received[kinds][most_ranks][channels];
   std::uint32_t failed;
 };
 

@@ -10,16 +10,20 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes most_by_packets = Bytes{256} << 10;
+constexpr Bytes most_by_packets = Bytes{256} << 10, most_by_packets_beside_lines = Bytes{4} << 10;
+constexpr Bytes most_by_lines = Bytes{8} << 20;
 constexpr Bytes least_bulk_piece = Bytes{16} << 10;
 constexpr std::uint32_t most_blocks_of_bulk = 64;
 
 // The same at both ends.
-messages::Part part_for(std::byte* data, Bytes bytes, int peer) {
+messages::Part part_for(std::byte* data, Bytes bytes, int peer, bool lines) {
   messages::Part part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
   std::uint32_t most = messages::channels;
   const auto share = [&](Bytes unit) { return (bytes + most * unit - 1) / (most * unit) * unit; };
-  if (bytes <= most_by_packets) {
+  if (lines && bytes > most_by_packets_beside_lines && bytes <= most_by_lines) {
+    part.kind = messages::Kind::lines;
+    part.piece = std::min(share(messages::bytes_of_pair), messages::most_line_piece);
+  } else if (bytes <= most_by_packets) {
     part.piece = std::clamp<Bytes>(share(256), messages::least_packet_piece, messages::most_packet_piece);
   } else {
     part.kind = messages::Kind::bulk;
@@ -64,8 +68,8 @@ void StreamMessages::enqueue(ConstRegion give, int to, Region take, int from, St
   terms.rank = static_cast<std::uint32_t>(rank_);
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
   messages::Work work;
-  if (give.bytes != 0) work.give = part_for(const_cast<std::byte*>(stream.reach(give)), give.bytes, to);
-  if (take.bytes != 0) work.take = part_for(stream.reach(take), take.bytes, from);
+  if (give.bytes != 0) work.give = part_for(const_cast<std::byte*>(stream.reach(give)), give.bytes, to, lines_);
+  if (take.bytes != 0) work.take = part_for(stream.reach(take), take.bytes, from, lines_);
   if (work.give.blocks + work.take.blocks == 0) return;
   work.places = !exposed_->empty();
   if (take.bytes != 0) work.take.slot = exposed_->slot_of(take);

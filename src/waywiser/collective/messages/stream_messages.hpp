@@ -23,6 +23,8 @@ class StreamMessages {
   // Of all ranks in their order, as this process has them mapped for this GPU; one's own included.
   void connect(std::span<const Region> landings);
 
+  // Whether stores to all others become visible in whole lines; the same at all ranks.
+  void set_lines(bool lines) { lines_ = lines; }
   // Both at once; an empty region: only the other. Ranks other than this one. Throws as Stream::launch.
   void enqueue(ConstRegion give, int to, Region take, int from, Stream& stream, Seconds deadline);
   // Throws timeout with the rank that a message has waited for in vain; later ones fail too.
@@ -34,6 +36,7 @@ class StreamMessages {
   fused::Notice& notice() const;
 
   int rank_;
+  bool lines_ = true;
   messages::Layout layout_;
   Memory landing_, state_, notice_;
   std::shared_ptr<const ExposedTable> exposed_;

@@ -78,6 +78,12 @@ class CudaBlock {
   __device__ std::uint32_t peek(const std::uint32_t* word) const {
     return *static_cast<const volatile std::uint32_t*>(word);
   }
+  __device__ std::uint64_t peek(const std::uint64_t* word) const {
+    return *static_cast<const volatile std::uint64_t*>(word);
+  }
+  __device__ void store(std::uint64_t* word, std::uint64_t value) const {
+    *static_cast<volatile std::uint64_t*>(word) = value;
+  }
   __device__ void post(std::uint32_t* word, std::uint32_t value) const { store(word, value); }
   __device__ void release(std::uint32_t* flag, std::uint32_t value) const {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");

@@ -43,11 +43,11 @@ __global__ void __launch_bounds__(512, 2)
 }
 
 template <typename T, unsigned most, bool exact>
-__global__ void __launch_bounds__(512)
+__global__ void __launch_bounds__(512, most > 4 ? 1 : 2)
     lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches(terms, work);
   CudaBlock block;
-  LinesBody<T, most, exact, CudaBlock>(block, terms, work).run_one_shot();
+  LinesBody<T, most, 1, exact, CudaBlock>(block, terms, work).run_one_shot();
 }
 
 template <typename T, unsigned most, bool exact>
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(512)
     two_shot_lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches(terms, work);
   CudaBlock block;
-  LinesBody<T, most, exact, CudaBlock>(block, terms, work).run_two_shot();
+  LinesBody<T, most, (most > 4 ? 1 : 2), exact, CudaBlock>(block, terms, work).run_two_shot();
 }
 
 using KernelFunction = void (*)(Terms, Work);

@@ -21,10 +21,12 @@ __global__ void __launch_bounds__(threads)
     MessageBody<fused::CudaBlock>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
 }
 
-// A packet of data for each, as far as a block has so many.
+// A packet or a word of a line for each, as far as a block has so many.
 unsigned threads_for(const Part& part) {
   if (part.kind == Kind::bulk && part.blocks != 0) return threads;
-  return static_cast<unsigned>(std::clamp<std::uint64_t>((part.piece / 8 + 31) / 32 * 32, 32, threads));
+  const std::uint64_t units =
+      part.kind == Kind::lines ? part.piece / bytes_of_pair * fused::lanes_of_pair : part.piece / 8;
+  return static_cast<unsigned>(std::clamp<std::uint64_t>((units + 31) / 32 * 32, 32, threads));
 }
 
 }  // namespace
