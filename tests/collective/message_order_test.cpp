@@ -58,7 +58,7 @@ void each_block(const Terms& terms, const Part& part, std::uint64_t seed, Carry 
 std::vector<std::byte> made_up(unsigned rank, int message, std::size_t bytes) {
   std::vector<std::byte> data(bytes);
   for (std::size_t i = 0; i < bytes; ++i)
-    data[i] = static_cast<std::byte>(i * 7 + rank * 11 + static_cast<std::size_t>(message) * 29 + i / 251);
+    data[i] = static_cast<std::byte>(i * 7 + std::size_t{rank} * 11 + static_cast<std::size_t>(message) * 29 + i / 251);
   return data;
 }
 

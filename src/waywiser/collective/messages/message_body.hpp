@@ -215,8 +215,8 @@ class MessageBody {
       gpu_.join_warp();
       WAYWISER_UNROLL
       for (unsigned i = 0; i < lines_at_once; ++i)
-        gpu_.store_line(to + pairs[i] * fused::lanes_of_pair + lane, lane, gpu_.line_word(words[i], lane, number),
-                        pairs[i] < end);
+        gpu_.store_line(to + std::size_t{pairs[i]} * fused::lanes_of_pair + lane, lane,
+                        gpu_.line_word(words[i], lane, number), pairs[i] < end);
     });
   }
 
@@ -228,7 +228,8 @@ class MessageBody {
       const bool come = wait_together([&] {
         WAYWISER_UNROLL
         for (unsigned i = 0; i < lines_at_once; ++i)
-          if (pairs[i] < end) looks[i] = gpu_.look_at_line(from + pairs[i] * fused::lanes_of_pair + lane, lane, number);
+          if (pairs[i] < end)
+            looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * fused::lanes_of_pair + lane, lane, number);
         bool there = true;  // asked when all looks are on their way
         WAYWISER_UNROLL
         for (unsigned i = 0; i < lines_at_once; ++i)

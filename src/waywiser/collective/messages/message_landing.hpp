@@ -11,7 +11,8 @@ inline constexpr unsigned most_ranks = fused::most_ranks;
 inline constexpr unsigned channels = 64;
 inline constexpr std::uint64_t least_packet_piece = 1024, most_packet_piece = 4096;  // bytes of data
 inline constexpr std::uint64_t most_bulk_piece = 128 << 10;                          // a multiple of 16
-inline constexpr std::uint64_t bytes_of_pair = fused::words_of_pair * 16, most_line_piece = 128 * bytes_of_pair;
+inline constexpr std::uint64_t bytes_of_pair = std::uint64_t{fused::words_of_pair} * 16,
+                               most_line_piece = 128 * bytes_of_pair;
 inline constexpr unsigned packet_slots = 4, line_slots = 4, bulk_slots = 2;
 
 enum class Kind : std::uint32_t { packets, lines, bulk };
