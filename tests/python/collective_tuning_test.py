@@ -25,10 +25,12 @@ class MadeUpTeam:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.modes: set[tuple[str, str]] = set()
 
     def slice(self, request: str, patience: float) -> list[list[float]]:
         way = request.split()[-1]
         self.asked.append(way)
+        self.modes.add((way, request.split()[9]))
         if way == "nccl":
             raise NotOffered("no NCCL here")
         samples = int(request.split()[6])
@@ -53,6 +55,15 @@ def test_every_way_is_timed_by_the_slowest_rank(team: MadeUpTeam, tmp_path: Path
     assert {one["operation"] for one in series} == set(ways.COLLECTIVES)
     assert not any(one["way"] == "nccl" for one in series)
     assert not any("two_shot" in one["way"] for one in series if one["operation"] != "all_reduce")
+
+
+def test_what_gpus_carry_out_is_timed_in_graphs(team: MadeUpTeam, tmp_path: Path) -> None:
+    ways.measured(ways.Ranks(2, "gpu", "cuda"), tmp_path, 60.0, lambda *told: None)
+    assert {mode for way, mode in team.modes if way != "host"} == {"graph"}
+    assert {mode for way, mode in team.modes if way == "host"} == {"blocking"}
+    team.modes.clear()
+    ways.measured(ways.Ranks(2, "host", "host"), tmp_path, 60.0, lambda *told: None)
+    assert {mode for _, mode in team.modes} == {"blocking"}
 
 
 def test_no_time_no_series(team: MadeUpTeam, tmp_path: Path) -> None:

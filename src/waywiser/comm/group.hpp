@@ -183,8 +183,8 @@ class Group {
   void execute(std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output,
                ReduceOp op = ReduceOp::sum);
   // For measuring: what carries the collectives out from now on, at all ranks: an algorithm of docs/algorithms.md for
-  // host arrays; "packets", "lines", "one_shot", "two_shot_lines", "two_shot", "nccl" or "host" for those on GPUs; empty:
-  // the choice. Calls that it does not serve throw.
+  // host arrays; "packets", "lines", "one_shot", "two_shot_lines", "two_shot", "nccl" or "host" for those on GPUs;
+  // empty: the choice. Calls that it does not serve throw.
   void set_way(std::string_view way);
   // The ranks with the same color form a group, in the order of key and rank. Nothing for a color below 0.
   std::optional<Group> split(int color, int key = 0);

@@ -35,8 +35,8 @@ class Platform {
   // Throws unavailable with why_no_peer_access.
   virtual void set_peer_access(int gpu, int peer, bool on) = 0;
 
-  // Nothing: 128 bytes that neighbouring threads of `gpu` store at once into the memory of `peer` become visible there as
-  // a whole, as over NVLink. Otherwise the reason, for people.
+  // Nothing: 128 bytes that neighbouring threads of `gpu` store at once into the memory of `peer` become visible there
+  // as a whole, as over NVLink. Otherwise the reason, for people.
   virtual std::optional<std::string> why_no_whole_lines(int /*gpu*/, int /*peer*/) const { return {}; }
 
   virtual std::optional<std::string> why_not_allocatable(Place place, Allocation allocation) const = 0;
