@@ -54,10 +54,10 @@ peers() {
   local gpus all=nccl,torch,torch-symmetric,nvshmem
   gpus=$(nvidia-smi --list-gpus | wc -l)
   .venv/bin/waywiser bench latency bandwidth --memory gpu --mode blocking,stream,graph -n "$gpus" \
-    --sizes 8,64K,1M,16M,64M --against $all,ucx --budget 70 --json >"$work/peers-messages.json"
+    --sizes 8,64K,1M,16M --against $all,ucx --budget 50 --json >"$work/peers-messages.json"
   save
   .venv/bin/waywiser bench all_reduce all_gather all_to_all bidirectional --memory gpu --mode stream,graph -n "$gpus" \
-    --sizes 8,8K,64K,256K,1M,4M,16M --against $all --budget 100 --json >"$work/peers-collectives.json"
+    --sizes 8,8K,64K,256K,1M,4M,16M --against $all --budget 80 --json >"$work/peers-collectives.json"
   save
   .venv/bin/waywiser bench all_reduce bidirectional --memory 'gpu>exposed' --mode graph -n "$gpus" \
     --sizes 64K,256K,1M,4M,16M,64M --against $all --budget 25 --json >"$work/peers-exposed.json"
