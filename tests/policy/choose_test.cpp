@@ -107,8 +107,10 @@ TEST(Choose, CollectivesGetRowsOfTheirOwn) {
   };
   EXPECT_EQ(way("gpu", 4, 0), "packets");
   EXPECT_EQ(way("gpu", 4, 1 << 19), "nccl");
-  EXPECT_EQ(way("gpu", 4, Bytes{1} << 40), "nccl");
+  EXPECT_EQ(way("gpu", 4, Bytes{2} << 20), "nccl");
+  EXPECT_EQ(way("gpu", 4, (Bytes{2} << 20) + 1), "none") << "more than twice of what was measured";
   EXPECT_EQ(way("host", 2, 100), "ring");
+  EXPECT_EQ(way("host", 2, Bytes{1} << 40), "ring");
   EXPECT_EQ(way("gpu", 2, 100), "none");
   const CollectiveRow* row = chooser.choose_collective("all_reduce", "gpu", 4, 8);
   EXPECT_EQ(row->runner_up, "nccl");

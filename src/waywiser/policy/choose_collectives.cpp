@@ -1,5 +1,6 @@
 #include "waywiser/policy/choose_collectives.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -12,6 +13,12 @@ namespace {
 struct Rivals {
   std::vector<const CollectiveSeries*> series;
   std::vector<Cost> costs;
+
+  Bytes most() const {
+    Bytes most = 0;
+    for (const CollectiveSeries* each : series) most = std::max(most, each->points.back().bytes);
+    return most;
+  }
 };
 
 std::string times_as_long(double ratio) {
@@ -62,7 +69,7 @@ std::vector<CollectiveRow> choose_collectives(const Profile& profile, const Hyst
     std::vector<Segment> segments = envelope(rivals.costs, hysteresis);
     if (segments.empty()) continue;
     segments.front().from = 0;
-    segments.back().to = no_end;
+    segments.back().to = std::get<1>(key) == "gpu" ? 2 * rivals.most() : no_end;
     for (const Segment& segment : segments) rows.push_back(make_row(rivals, segment));
   }
   return rows;
