@@ -670,7 +670,7 @@ TEST(GroupOnGpus, LongMessagesGoStraightIntoExposedArraysAndNowhereElse) {
                          [](Group& group) {
                            const auto stream = group.platform()->open_stream(gpu(group.rank()));
                            group.barrier(*stream);
-                           constexpr std::size_t count = std::size_t{5} << 20;  // five pieces of each block of threads
+                           constexpr std::size_t count = std::size_t{10} << 20;  // five pieces of each block of threads
                            Twins give(group, DataType::float32, count, group.rank(), 16);
                            Twins take(group, DataType::float32, count, 7, 16);
                            for (const bool exposed : {false, true, false}) {
