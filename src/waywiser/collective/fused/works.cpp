@@ -120,8 +120,8 @@ Method default_method(const CollectiveCall& call, Bytes block, bool lines) {
   return split && sent > most_in_one_shot ? Method::two_shot : Method::one_shot;
 }
 
-// Packets and lines in many small blocks, pushes in blocks of 256 threads with two vectors each. Lines of which a
-// thread has one pair take half as long as with two, until the GPU is full.
+// Packets and lines in many small blocks, pushes in blocks of 256 threads with two vectors each. Lines are
+// fastest where each thread has one pair and is through with it, until the GPU is full.
 Shape default_shape(const CollectiveCall& call, Bytes block, Method method) {
   const auto shape = [&](Bytes units, Bytes each, Bytes threads, Bytes most) {
     return Shape{method, static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most)),
