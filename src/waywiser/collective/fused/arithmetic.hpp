@@ -109,4 +109,20 @@ class Accumulator {
   WideNumbers values_;
 };
 
+// Of the words of each rank, in the order of ranks.
+template <typename Gpu, typename T, typename Word, unsigned most, unsigned count>
+WAYWISER_DEVICE inline void reduce_words(ReduceOp op, unsigned ranks, const Word (&words)[most][count],
+                                         Word (&sums)[count]) {
+  with_combination(op, [&](auto combination) {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < count; ++i) {
+      Accumulator<Gpu, T, Word> sum(words[0][i]);
+      WAYWISER_UNROLL
+      for (unsigned rank = 1; rank < most; ++rank)
+        if (rank < ranks) sum.add(combination, words[rank][i]);
+      sums[i] = sum.result(op, ranks);
+    }
+  });
+}
+
 }  // namespace waywiser::fused

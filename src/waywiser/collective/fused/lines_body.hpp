@@ -206,16 +206,7 @@ class LinesBody {
   // Of the block that belongs to this rank. In two shots all others get them.
   WAYWISER_DEVICE void keep_sums(const Tile& tile, const Words& words, std::byte* to) {
     Vector16 sums[at_once];
-    with_combination(work_.op, [&](auto combination) {
-      WAYWISER_UNROLL
-      for (unsigned i = 0; i < at_once; ++i) {
-        Accumulator<Gpu, T, Vector16> sum(words[0][i]);
-        WAYWISER_UNROLL
-        for (unsigned rank = 1; rank < most; ++rank)
-          if (rank < ranks_) sum.add(combination, words[rank][i]);
-        sums[i] = sum.result(work_.op, ranks_);
-      }
-    });
+    reduce_words<Gpu, T>(work_.op, ranks_, words, sums);
     if (work_.split) send_to_all(1, tile, sums);
     store(to, sums, own_block(), tile);
   }

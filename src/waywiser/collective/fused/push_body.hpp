@@ -185,16 +185,7 @@ class PushBody {
       const auto* from = mine ? own : reinterpret_cast<const std::byte*>(landed(me_, 0, rank));
       load(words[rank], from, mine ? bytes : end * sizeof(Vector16), index, end);
     }
-    with_combination(work_.op, [&](auto combination) {
-      WAYWISER_UNROLL
-      for (unsigned i = 0; i < at_once; ++i) {
-        Accumulator<Gpu, T, Vector16> sum(words[0][i]);
-        WAYWISER_UNROLL
-        for (unsigned rank = 1; rank < most; ++rank)
-          if (rank < ranks_) sum.add(combination, words[rank][i]);
-        sums[i] = sum.result(work_.op, ranks_);
-      }
-    });
+    reduce_words<Gpu, T>(work_.op, ranks_, words, sums);
   }
 
   WAYWISER_DEVICE void take_blocks(unsigned shot) {
