@@ -34,7 +34,7 @@ def _mpirun() -> list[str]:
 
 MPIRUN = _mpirun()
 # Said once by a group with GPU arrays on a machine that is not tuned.
-NO_PLAN = "waywiser: no plan: GPU memory goes by copy engines; `waywiser tune` finds better ways\n"
+NO_PLAN = "waywiser: no plan: GPU memory goes by kernels and copy engines; `waywiser tune` finds better ways\n"
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
 
 

@@ -11,12 +11,14 @@ namespace waywiser {
 namespace {
 
 constexpr std::size_t most_opened = 256;
+constexpr Bytes most_by_kernel = Bytes{1} << 20;  // without a plan
 
 // Once in a program: a default is nothing that was measured.
 void say_that_there_is_no_plan() {
   static std::once_flag said;
   std::call_once(said, [] {
-    std::fputs("waywiser: no plan: GPU memory goes by copy engines; `waywiser tune` finds better ways\n", stderr);
+    std::fputs("waywiser: no plan: GPU memory goes by kernels and copy engines; `waywiser tune` finds better ways\n",
+               stderr);
   });
 }
 
@@ -25,8 +27,9 @@ void say_that_there_is_no_plan() {
 GpuRoads::GpuRoads(Platform& platform, const Chooser* chooser, bool says_so)
     : platform_(platform), chooser_(chooser), says_so_(says_so), pool_(platform) {}
 
-Path GpuRoads::choose_without_plan(Place source, Place destination) const {
+Path GpuRoads::choose_without_plan(Place source, Place destination, bool small) const {
   const Path candidates[] = {
+      {"sm_copy", source, destination, 2, {{"direction", "push"}, {"blocks", "16"}, {"handle", "cuda_ipc"}}},
       {"copy_engine", source, destination, 2, {{"handle", "cuda_ipc"}}},
       {"host_staged",
        source,
@@ -36,6 +39,7 @@ Path GpuRoads::choose_without_plan(Place source, Place destination) const {
   };
   std::string reasons;
   for (const Path& path : candidates) {
+    if (path.mechanism == "sm_copy" && !small) continue;
     const auto why = why_unavailable(path, {platform_});
     if (!why) return path;
     reasons += (reasons.empty() ? "" : "; ") + path.mechanism + ": " + *why;
@@ -44,17 +48,18 @@ Path GpuRoads::choose_without_plan(Place source, Place destination) const {
 }
 
 // Only the owner of the source works on it: a two-sided path is not for that, its best one-sided rival is.
-Path GpuRoads::choose(const PlanRow* row, Place source, Place destination) const {
-  if (row == nullptr) return choose_without_plan(source, destination);
+Path GpuRoads::choose(const PlanRow* row, Place source, Place destination, bool small) const {
+  if (row == nullptr) return choose_without_plan(source, destination, small);
   const auto path = Chooser::one_sided_path_for(*row, source, destination);
-  return path ? *path : choose_without_plan(source, destination);
+  return path ? *path : choose_without_plan(source, destination, small);
 }
 
 GpuRoads::Road& GpuRoads::road(Place source, Place destination, Bytes bytes) {
   const PlanRow* row =
       chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
-  Road*& known = known_[{row, source, destination}];
-  if (known == nullptr) known = &open(choose(row, source, destination));
+  const bool small = bytes <= most_by_kernel;
+  Road*& known = known_[{row, source, destination, small}];
+  if (known == nullptr) known = &open(choose(row, source, destination, small));
   return *known;
 }
 

@@ -20,7 +20,8 @@ struct PlanRow;
 // shared, opened once.
 class GpuRoads {
  public:
-  // Without a plan a copy engine moves the bytes, or a pipeline through the host where no GPU reaches the other.
+  // Without a plan a kernel moves few bytes and a copy engine many, or a pipeline through the host where no GPU reaches
+  // the other.
   GpuRoads(Platform& platform, const Chooser* chooser, bool says_so);
 
   struct Road {
@@ -46,8 +47,8 @@ class GpuRoads {
   };
   using OpenedKey = std::tuple<std::uint64_t, std::uint64_t, int>;  // process, address, user
 
-  Path choose(const PlanRow* row, Place source, Place destination) const;
-  Path choose_without_plan(Place source, Place destination) const;
+  Path choose(const PlanRow* row, Place source, Place destination, bool small) const;
+  Path choose_without_plan(Place source, Place destination, bool small) const;
   Road& open(const Path& path);
   void forget_oldest();
 
@@ -55,7 +56,7 @@ class GpuRoads {
   const Chooser* chooser_;
   bool says_so_;
   std::map<std::string, Road> roads_;
-  std::map<std::tuple<const PlanRow*, Place, Place>, Road*> known_;  // of roads_; no row: without a plan
+  std::map<std::tuple<const PlanRow*, Place, Place, bool>, Road*> known_;  // of roads_; no row: without a plan
   std::map<OpenedKey, Opened> opened_;
   std::map<Place, std::unique_ptr<Stream>> streams_;
   HostPool pool_;

@@ -67,6 +67,10 @@ class Platform {
   // outlive the view. Throws unavailable where there are none.
   virtual std::unique_ptr<Stream> borrow_stream(Place gpu, std::uintptr_t native);
   virtual std::unique_ptr<Event> create_event(Place place) = 0;
+  // One that has a time, for Event::since(); it makes the GPU slower.
+  virtual std::unique_ptr<Event> create_timed_event(Place place) { return create_event(place); }
+  // nullptr where launches need none.
+  virtual std::unique_ptr<LaunchCache> create_launch_cache(Place /*place*/) { return nullptr; }
 
   // Clocks, temperatures, power, driver and library versions: what a report must show beside the numbers.
   virtual Json state() const = 0;

@@ -23,13 +23,20 @@ struct Kernel {
   std::function<void(void* cuda_stream)> cuda;
 };
 
+// Of whoever launches kernels on one GPU, in streams in which they come one after another: what makes each launch
+// cheaper. To be freed when all of them have ended.
+class LaunchCache {
+ public:
+  virtual ~LaunchCache() = default;
+};
+
 // A point in a stream.
 class Event {
  public:
   virtual ~Event() = default;
   virtual bool done() const = 0;
   virtual void synchronize(Deadline deadline) const = 0;  // throws timeout
-  // Device time from `earlier` to this one; both done.
+  // Device time from `earlier` to this one; both made with a time and done. Throws device or invalid_input.
   virtual Seconds since(const Event& earlier) const = 0;
 };
 

@@ -6,7 +6,8 @@
 
 namespace waywiser {
 
-void launch_copy(Stream& stream, Region destination, ConstRegion source, unsigned blocks, unsigned threads) {
+void launch_copy(Stream& stream, Region destination, ConstRegion source, unsigned blocks, unsigned threads,
+                 LaunchCache* cache) {
   check_put(destination, source);
   if (blocks == 0 || blocks > 65535 || threads == 0 || threads > 1024)
     throw Error(ErrorKind::invalid_input, "copy kernel: " + std::to_string(blocks) + " blocks of " +
@@ -18,7 +19,7 @@ void launch_copy(Stream& stream, Region destination, ConstRegion source, unsigne
   const Bytes bytes = destination.bytes;
   Kernel kernel{blocks, threads, {}, {}};
   if (stream.native() != nullptr)
-    kernel.cuda = cuda_copy_launcher(to, from, bytes, blocks, threads);
+    kernel.cuda = cuda_copy_launcher(cache, to, from, bytes, blocks, threads);
   else
     kernel.body = [=](const ThreadContext& at) { copy_body(at, to, from, bytes); };
   stream.launch(kernel);

@@ -7,6 +7,8 @@ namespace waywiser {
 // Copies with the threads of `stream`'s GPU, which must reach both regions; any alignment, any size. Fastest when
 // both addresses have the same remainder modulo 16. A host stream copies at once and ignores blocks and threads.
 // Throws invalid_input as check_put does, or when blocks or threads (at most 1024) are out of range.
-void launch_copy(Stream& stream, Region destination, ConstRegion source, unsigned blocks, unsigned threads);
+// `cache`: of the caller, or nullptr.
+void launch_copy(Stream& stream, Region destination, ConstRegion source, unsigned blocks, unsigned threads,
+                 LaunchCache* cache = nullptr);
 
 }  // namespace waywiser

@@ -8,11 +8,13 @@
 
 namespace waywiser {
 
+class LaunchCache;
+
 // What Kernel::cuda is set to: enqueue on a cudaStream_t of the current device. In a build without CUDA they are empty.
 using CudaLauncher = std::function<void(void* cuda_stream)>;
 
-CudaLauncher cuda_copy_launcher(std::byte* destination, const std::byte* source, Bytes bytes, unsigned blocks,
-                                unsigned threads);
+CudaLauncher cuda_copy_launcher(LaunchCache* cache, std::byte* destination, const std::byte* source, Bytes bytes,
+                                unsigned blocks, unsigned threads);
 CudaLauncher cuda_fill_launcher(std::byte* data, Bytes bytes, std::uint64_t seed, unsigned blocks, unsigned threads);
 // Adds the number of bytes that differ to *`count`, which the GPU reaches.
 CudaLauncher cuda_count_launcher(const std::byte* data, Bytes bytes, std::uint64_t seed, std::uint64_t* count,

@@ -53,9 +53,9 @@ class PeerPair {
         forth_(platform.open_stream(gpu(source))),
         back_(platform.open_stream(gpu(destination))),
         host_(platform.open_stream(host(0))),
-        start_(platform.create_event(gpu(source))),
-        end_(platform.create_event(gpu(source))),
-        back_end_(platform.create_event(gpu(destination))) {
+        start_(platform.create_timed_event(gpu(source))),
+        end_(platform.create_timed_event(gpu(source))),
+        back_end_(platform.create_timed_event(gpu(destination))) {
     host_->write_value(gate_.region(), 0);
   }
 

@@ -89,6 +89,33 @@ TEST_F(CudaPlatformTest, TheCopyKernelMovesAnyAlignmentBothWaysBetweenGpus) {
       }
 }
 
+TEST_F(CudaPlatformTest, KernelsThatShareALaunchCacheKeepTheirOwnGridsAndArguments) {
+  constexpr Bytes each = 5000;
+  const Memory from = platform_->allocate(gpu(0), 64 * each, Allocation::gpu);
+  const Memory to = platform_->allocate(gpu(0), 64 * each, Allocation::gpu);
+  const auto cache = platform_->create_launch_cache(gpu(0));
+  ASSERT_NE(cache, nullptr);
+  const auto copies = [&](unsigned seed) {
+    for (unsigned i = 0; i < 64; ++i) {
+      const Bytes bytes = each - i * 13;
+      fill_pattern(*stream_, from.region().slice(i * each, bytes), seed + i);
+      launch_copy(*stream_, to.region().slice(i * each, bytes), from.region().slice(i * each, bytes), 1 + i % 7,
+                  32 * (1 + i % 8), cache.get());
+    }
+  };
+  const auto check = [&](unsigned seed) {
+    for (unsigned i = 0; i < 64; ++i)
+      EXPECT_EQ(count_mismatches(*stream_, to.region().slice(i * each, each - i * 13), seed + i, soon()), 0u) << i;
+  };
+  copies(100);
+  check(100);
+  const auto graph = stream_->capture([&] { copies(300); });  // what is captured does not change with the cache
+  copies(500);
+  check(500);
+  graph->launch(*stream_);
+  check(300);
+}
+
 TEST_F(CudaPlatformTest, AFlagThatNobodyWritesIsATimeoutThatNamesTheGpu) {
   const Memory memory = platform_->allocate(gpu(0), 8, Allocation::gpu);
   const auto other = platform_->open_stream(gpu(0));
@@ -109,8 +136,8 @@ TEST_F(CudaPlatformTest, StreamsWaitForEventsOfOtherDevicesAndTheHostCountsTheir
   const Place peer = other_gpu();
   const auto second = platform_->open_stream(peer);
   const Memory memory = platform_->allocate(gpu(0), 64 << 20, Allocation::gpu);
-  const auto before = platform_->create_event(gpu(0));
-  const auto after = platform_->create_event(gpu(0));
+  const auto before = platform_->create_timed_event(gpu(0));
+  const auto after = platform_->create_timed_event(gpu(0));
   stream_->record(*before);
   fill_pattern(*stream_, memory.region(), 3);
   stream_->record(*after);

@@ -30,6 +30,7 @@ FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, i
       state_(platform.allocate(stream.place(), sizeof(fused::State), Allocation::gpu)),
       notice_(
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)),
+      launches_(platform.create_launch_cache(stream.place())),
       exposed_(std::make_shared<ExposedTable>(platform, stream, rank, ranks)) {
   new (notice_.region().data) fused::Notice();
   fused::clear(platform, stream, landing_.region().slice(0, layout_.numbered()));
@@ -106,7 +107,7 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
   for (const fused::Work& work : fused::works(call, op, buffers, shape.method, most_at_once(shape))) {
     Kernel kernel{1, 1, {}, {}};
     if (stream.native() != nullptr)
-      kernel.cuda = fused::cuda_launcher(shape, type, terms, work);
+      kernel.cuda = fused::cuda_launcher(launches_.get(), shape, type, terms, work);
     else
       kernel.body = [=](const ThreadContext&) { fused::run_on_host(shape, type, terms, work); };
     stream.launch(kernel);

@@ -67,6 +67,7 @@ class FusedCollective {
   FusedOptions options_;
   fused::LandingLayout layout_;
   Memory landing_, state_, notice_;
+  std::unique_ptr<LaunchCache> launches_;
   std::shared_ptr<ExposedTable> exposed_;
   std::vector<Region> landings_;
 };

@@ -6,6 +6,10 @@
 
 #include "waywiser/collective/fused/landing.hpp"
 
+namespace waywiser {
+class LaunchCache;
+}
+
 namespace waywiser::fused {
 
 enum class Method : std::uint8_t { packets, one_shot, two_shot, lines, two_shot_lines };
@@ -22,9 +26,10 @@ struct Shape {
 // The whole grid, block after block, on the calling thread.
 void run_on_host(const Shape& shape, DataType type, const Terms& terms, const Work& work);
 
-// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Launches overlap with the end of the kernel
-// before (programmatic dependent launch) where the GPU can do that, and can be captured in graphs.
-std::function<void(void*)> cuda_launcher(const Shape& shape, DataType type, const Terms& terms, const Work& work);
+// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. In a graph that is captured, launches overlap
+// with the end of the kernel before where the GPU can do that; elsewhere they go through `cache`, which must stay.
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Shape& shape, DataType type, const Terms& terms,
+                                         const Work& work);
 
 // Calls f.template operator()<T>() with the C++ type that `type` stands for.
 template <typename Function>

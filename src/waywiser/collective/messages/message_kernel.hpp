@@ -4,6 +4,10 @@
 
 #include "waywiser/collective/messages/message_landing.hpp"
 
+namespace waywiser {
+class LaunchCache;
+}
+
 namespace waywiser::messages {
 
 inline constexpr unsigned threads = 512;
@@ -11,7 +15,8 @@ inline constexpr unsigned threads = 512;
 // Both directions at once, on the calling thread and another one.
 void run_on_host(const Terms& terms, const Work& work);
 
-// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs.
-std::function<void(void*)> cuda_launcher(const Terms& terms, const Work& work);
+// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; elsewhere it goes
+// through `cache`, which must stay.
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Terms& terms, const Work& work);
 
 }  // namespace waywiser::messages

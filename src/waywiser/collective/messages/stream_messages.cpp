@@ -44,6 +44,7 @@ StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, int
       state_(platform.allocate(stream.place(), sizeof(messages::State), Allocation::gpu)),
       notice_(
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)),
+      launches_(platform.create_launch_cache(stream.place())),
       exposed_(std::move(exposed)) {
   new (notice_.region().data) fused::Notice();
   fused::clear(platform, stream, landing_.region().slice(0, layout_.bulk(0, 0, 0)));
@@ -75,7 +76,7 @@ void StreamMessages::enqueue(ConstRegion give, int to, Region take, int from, St
   if (take.bytes != 0) work.take.slot = exposed_->slot_of(take);
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
-    kernel.cuda = messages::cuda_launcher(terms, work);
+    kernel.cuda = messages::cuda_launcher(launches_.get(), terms, work);
   else
     kernel.body = [=](const ThreadContext&) { messages::run_on_host(terms, work); };
   stream.launch(kernel);

@@ -39,6 +39,7 @@ class StreamMessages {
   bool lines_ = true;
   messages::Layout layout_;
   Memory landing_, state_, notice_;
+  std::unique_ptr<LaunchCache> launches_;
   std::shared_ptr<const ExposedTable> exposed_;
   std::vector<Region> landings_;
 };

@@ -7,9 +7,9 @@
 
 namespace waywiser {
 
-CudaEvent::CudaEvent(Place place, int ordinal) : place_(place) {
+CudaEvent::CudaEvent(Place place, int ordinal, unsigned flags) : place_(place) {
   const CurrentDevice current(ordinal);
-  check_cuda(cudaEventCreateWithFlags(&event_, cudaEventDefault), "cudaEventCreate");
+  check_cuda(cudaEventCreateWithFlags(&event_, flags), "cudaEventCreate");
 }
 
 CudaEvent::~CudaEvent() { cudaEventDestroy(event_); }

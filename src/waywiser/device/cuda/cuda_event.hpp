@@ -8,7 +8,7 @@ namespace waywiser {
 
 class CudaEvent : public Event {
  public:
-  CudaEvent(Place place, int ordinal);
+  CudaEvent(Place place, int ordinal, unsigned flags);  // of cudaEventCreateWithFlags
   ~CudaEvent() override;
 
   bool done() const override;

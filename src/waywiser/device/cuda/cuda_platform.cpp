@@ -11,6 +11,7 @@
 #include "waywiser/device/cuda/cuda_stream.hpp"
 #include "waywiser/device/cuda/driver.hpp"
 #include "waywiser/device/cuda/gpu_state.hpp"
+#include "waywiser/device/cuda/kernel_launch.hpp"
 
 namespace waywiser {
 namespace {
@@ -273,7 +274,17 @@ std::unique_ptr<Stream> CudaPlatform::borrow_stream(Place gpu, std::uintptr_t na
 
 std::unique_ptr<Event> CudaPlatform::create_event(Place place) {
   if (!place.is_gpu()) return host_->create_event(place);
-  return std::make_unique<CudaEvent>(place, ordinal(place.index));
+  return std::make_unique<CudaEvent>(place, ordinal(place.index), cudaEventDisableTiming);
+}
+
+std::unique_ptr<Event> CudaPlatform::create_timed_event(Place place) {
+  if (!place.is_gpu()) return host_->create_timed_event(place);
+  return std::make_unique<CudaEvent>(place, ordinal(place.index), cudaEventDefault);
+}
+
+std::unique_ptr<LaunchCache> CudaPlatform::create_launch_cache(Place place) {
+  if (!place.is_gpu()) return host_->create_launch_cache(place);
+  return std::make_unique<LaunchGraph>();
 }
 
 Json CudaPlatform::state() const {

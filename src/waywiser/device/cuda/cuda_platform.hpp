@@ -34,6 +34,8 @@ class CudaPlatform : public Platform {
   std::unique_ptr<Stream> open_stream(Place place) override;
   std::unique_ptr<Stream> borrow_stream(Place gpu, std::uintptr_t native) override;
   std::unique_ptr<Event> create_event(Place place) override;
+  std::unique_ptr<Event> create_timed_event(Place place) override;
+  std::unique_ptr<LaunchCache> create_launch_cache(Place place) override;
   Json state() const override;
 
  private:

@@ -1,4 +1,4 @@
-#include "waywiser/device/cuda/check.hpp"
+#include "waywiser/device/cuda/kernel_launch.hpp"
 #include "waywiser/device/stream.hpp"
 #include "waywiser/kernels/copy_body.hpp"
 #include "waywiser/kernels/cuda_launchers.hpp"
@@ -12,11 +12,11 @@ __global__ void __launch_bounds__(1024) copy_kernel(std::byte* destination, cons
 
 }  // namespace
 
-CudaLauncher cuda_copy_launcher(std::byte* destination, const std::byte* source, Bytes bytes, unsigned blocks,
-                                unsigned threads) {
+CudaLauncher cuda_copy_launcher(LaunchCache* cache, std::byte* destination, const std::byte* source, Bytes bytes,
+                                unsigned blocks, unsigned threads) {
   return [=](void* stream) {
-    copy_kernel<<<blocks, threads, 0, static_cast<cudaStream_t>(stream)>>>(destination, source, bytes);
-    check_cuda(cudaGetLastError(), "launch of the copy kernel");
+    launch_kernel(cache, copy_kernel, blocks, threads, false, stream, "launch of the copy kernel", destination, source,
+                  bytes);
   };
 }
 

@@ -22,10 +22,11 @@ unsigned threads_of(const Path& path) {
 
 class SmCopy : public Transport {
  public:
-  explicit SmCopy(const Path& path) : blocks_(blocks_of(path)), threads_(threads_of(path)) {}
+  SmCopy(const Path& path, std::unique_ptr<LaunchCache> launches)
+      : blocks_(blocks_of(path)), threads_(threads_of(path)), launches_(std::move(launches)) {}
 
   void put(Region destination, ConstRegion source, Stream& stream) override {
-    launch_copy(stream, destination, source, blocks_, threads_);
+    launch_copy(stream, destination, source, blocks_, threads_, launches_.get());
   }
 
   void signal(Region flag, std::uint64_t value, Stream& stream) override { stream.write_value(flag, value); }
@@ -33,6 +34,7 @@ class SmCopy : public Transport {
  private:
   unsigned blocks_;
   unsigned threads_;
+  std::unique_ptr<LaunchCache> launches_;
 };
 
 Place works_on(const Path& path) { return is_push(path) ? path.source : path.destination; }
@@ -53,7 +55,7 @@ std::optional<std::string> why_not(const Path& path, const TransportContext& con
 
 std::unique_ptr<Transport> open(const Path& path, const TransportContext& context) {
   switch_on_access(context, works_on(path), other_end(path));
-  return std::make_unique<SmCopy>(path);
+  return std::make_unique<SmCopy>(path, context.platform.create_launch_cache(works_on(path)));
 }
 
 }  // namespace

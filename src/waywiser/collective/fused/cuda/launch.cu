@@ -1,5 +1,5 @@
-#include "waywiser/collective/fused/cuda/overlapping_launch.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/device/cuda/kernel_launch.hpp"
 
 namespace waywiser::fused {
 
@@ -7,11 +7,13 @@ using KernelFunction = void (*)(Terms, Work);
 template <typename T>
 KernelFunction find_kernel(Method method, unsigned ranks, bool exact);
 
-std::function<void(void*)> cuda_launcher(const Shape& shape, DataType type, const Terms& terms, const Work& work) {
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Shape& shape, DataType type, const Terms& terms,
+                                         const Work& work) {
   return [=](void* stream) {
     KernelFunction kernel = nullptr;
     with_type(type, [&]<typename T>() { kernel = find_kernel<T>(shape.method, terms.layout.ranks, work.exact); });
-    launch_overlapping(kernel, shape.blocks, shape.threads, stream, "launch of a fused collective", terms, work);
+    launch_kernel(cache, kernel, shape.blocks, shape.threads, true, stream, "launch of a fused collective", terms,
+                  work);
   };
 }
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "waywiser/collective/fused/cuda/cuda_block.cuh"
-#include "waywiser/collective/fused/cuda/overlapping_launch.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
+#include "waywiser/device/cuda/kernel_launch.hpp"
 
 namespace waywiser::messages {
 namespace {
@@ -31,11 +31,11 @@ unsigned threads_for(const Part& part) {
 
 }  // namespace
 
-std::function<void(void*)> cuda_launcher(const Terms& terms, const Work& work) {
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Terms& terms, const Work& work) {
   return [=](void* stream) {
-    fused::launch_overlapping(message_kernel, work.give.blocks + work.take.blocks,
-                              std::max(threads_for(work.give), threads_for(work.take)), stream,
-                              "launch of a message between GPUs", terms, work);
+    launch_kernel(cache, message_kernel, work.give.blocks + work.take.blocks,
+                  std::max(threads_for(work.give), threads_for(work.take)), true, stream,
+                  "launch of a message between GPUs", terms, work);
   };
 }
 
