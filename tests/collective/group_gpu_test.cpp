@@ -466,6 +466,24 @@ class WithoutNvlink : public Different {
   }
 };
 
+// Counts what it opens of other processes, or cannot share anything of its own.
+class Opening : public Different {
+ public:
+  Opening(const VirtualMachine& machine, bool shares) : Different(machine), shares_(shares) {}
+  SharedRegion share(ConstRegion region) override {
+    if (!shares_) throw Error(ErrorKind::unavailable, "nothing is shared");
+    return Different::share(region);
+  }
+  Memory open_shared(const SharedRegion& shared, Place user) override {
+    ++opened;
+    return Different::open_shared(shared, user);
+  }
+  int opened = 0;
+
+ private:
+  bool shares_;
+};
+
 std::shared_ptr<Platform> one_deceives(int rank) {
   VirtualMachine machine;
   machine.gpus = 2;
@@ -521,6 +539,58 @@ TEST(GroupOnGpus, SumsGoStraightIntoExposedOutputsAndNowhereElse) {
                              sum_into(group, again, nullptr, "no longer exposed");
                            }),
               no_problems);
+}
+
+// From rank 0 to rank 1, without a stream; how often each has opened the other's memory.
+void message_without_stream(Group& group, std::size_t count, Bytes offset, int opened_by_sender,
+                            int opened_by_receiver) {
+  auto& platform = dynamic_cast<Opening&>(*group.platform());
+  platform.opened = 0;
+  Twins array(group, DataType::float32, count, group.rank(), offset);
+  group.barrier();  // the memory is still there when it is read
+  if (group.rank() == 0) {
+    group.send(array.gpu_elements(), 1);
+    group.send(array.host_elements(), 1, 1);
+  } else {
+    group.recv(array.gpu_elements(), 0);
+    group.recv(array.host_elements(), 0, 1);
+  }
+  require_that(array.equal(), std::to_string(count) + " elements");
+  const int expected = group.rank() == 0 ? opened_by_sender : opened_by_receiver;
+  require_that(platform.opened == expected, std::to_string(platform.opened) + " opened for " + std::to_string(count));
+  group.barrier();
+}
+
+TEST(GroupOnGpus, TheReceiverReadsMessagesOfUpToAMebibyteWhereTheyAre) {
+  VirtualMachine machine;
+  machine.gpus = 2;
+  EXPECT_EQ(on_platforms(
+                2, [&](int) { return std::make_shared<Opening>(machine, true); },
+                [](Group& group) {
+                  message_without_stream(group, 2048, 16, 0, 0);  // through the host at once
+                  message_without_stream(group, 2049, 16, 0, 1);
+                  message_without_stream(group, 5000, 4, 0, 1);
+                  message_without_stream(group, 1 << 18, 16, 0, 1);
+                  message_without_stream(group, (1 << 18) + 1, 16, 1, 0);
+                }),
+            no_problems);
+}
+
+TEST(GroupOnGpus, ASenderThatCannotShareItsMemoryPutsItItself) {
+  VirtualMachine machine;
+  machine.gpus = 2;
+  EXPECT_EQ(on_platforms(
+                2, [&](int rank) { return std::make_shared<Opening>(machine, rank == 1); },
+                [](Group& group) { message_without_stream(group, 5000, 16, 1, 0); }),
+            no_problems);
+  EXPECT_EQ(on_platforms(
+                2, [&](int) { return std::make_shared<Opening>(machine, false); },
+                [](Group& group) {
+                  message_without_stream(group, 5000, 16, 0, 0);
+                  const std::string why = group.rank() == 0 ? group.why_staged(1) : "nothing is shared";
+                  require_that(why.find("nothing is shared") != std::string::npos, why);
+                }),
+            no_problems);
 }
 
 TEST(GroupOnGpus, EveryWayThatIsSet) {

@@ -16,10 +16,48 @@ AnnouncedReceive::AnnouncedReceive(Session& session, const Call& call, std::uint
   reply_.element_type = static_cast<std::uint32_t>(into.type);
   reply_.on_gpu = into_.place.is_gpu() ? 1 : 0;
   reply_.ucx_reaches = !into_.place.is_gpu() || session_.platform().backend() == "cuda" ? 1 : 0;
+  if (session.same_machine(static_cast<int>(peer)))
+    listen(&source_, sizeof source_);
+  else
+    ask_for_it();
+}
+
+void AnnouncedReceive::listen(void* what, Bytes bytes) {
+  told_ = Message();
+  session_.engine().receive_sized(peer_, rest_tag(true, static_cast<int>(peer_), number_), what, bytes, told_);
+}
+
+void AnnouncedReceive::reply(Way way) {
+  reply_.way = way;
+  session_.engine().send_sized(peer_, rest_tag(false, session_.rank(), number_), &reply_, sizeof reply_, replied_);
+}
+
+// Whether a kernel of this rank reads the bytes where they are.
+bool AnnouncedReceive::read() {
+  if (told_.info.length != sizeof source_) return false;
+  source_.region.gpu.back() = '\0';
+  const bool alike = source_.bytes == reply_.bytes && source_.element_type == reply_.element_type;
+  if (source_.readable == 0 || !alike || !into_.place.is_gpu()) return false;
+  try {
+    const auto theirs = session_.platform().find_gpu(source_.region.identity());
+    if (!theirs) return false;
+    GpuRoads& roads = session_.gpu_roads();
+    road_ = roads.reading_road(*theirs, into_.place, into_.bytes);
+    if (road_ == nullptr) return false;
+    Region there = roads.open(source_.region, into_.place);
+    there.place = *theirs;
+    road_->transport->put(into_, there, *road_->stream);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+void AnnouncedReceive::ask_for_it() {
   offer();
-  session.engine().receive(rest_tag(true, static_cast<int>(peer), number_), matched_bits, &verdict_, sizeof verdict_,
-                           told_);
-  session.engine().send(peer_, rest_tag(false, session.rank(), number_), &reply_, sizeof reply_, replied_);
+  listen(&verdict_, sizeof verdict_);
+  reply(reply_.way);
+  stage_ = Stage::waits;
 }
 
 // The place where the sender can put the bytes, or why it cannot.
@@ -38,16 +76,40 @@ void AnnouncedReceive::offer() {
 }
 
 bool AnnouncedReceive::advance() {
-  if (in_pieces_) return pieces_.receive(into_);
-  if (!session_.engine().test(replied_) || !session_.engine().test(told_)) return false;
+  Engine& engine = session_.engine();
+  if (stage_ == Stage::hears) {
+    if (!engine.test(told_)) return false;
+    if (read())
+      stage_ = Stage::reads;
+    else
+      ask_for_it();
+  }
+  if (stage_ == Stage::reads) {
+    if (!road_->stream->done()) return false;
+    reply(Way::read);
+    stage_ = Stage::done;
+  }
+  if (stage_ == Stage::waits) {
+    if (!engine.test(replied_) || !engine.test(told_)) return false;
+    take_verdict();
+  }
+  if (stage_ == Stage::pieces) return pieces_.receive(into_);
+  return engine.test(replied_);
+}
+
+void AnnouncedReceive::take_verdict() {
   if (told_.info.length != sizeof verdict_)
     session_.fail(ErrorKind::corrupt, text(call_) + ": what follows the announcement is not understood");
-  if (verdict_.way == Way::direct) return true;
+  stage_ = Stage::done;
+  if (verdict_.way == Way::direct) return;
+  stage_ = Stage::pieces;
   verdict_.why_not_direct.back() = '\0';
   session_.note_staged(static_cast<int>(peer_), verdict_.why_not_direct.data());
-  in_pieces_ = true;
   if (verdict_.network_way != no_network_way) follow(verdict_.network_way);
-  return pieces_.receive(into_);
+}
+
+std::string AnnouncedReceive::progress_text() const {
+  return stage_ == Stage::reads ? "the kernel that reads it has not ended" : pieces_.progress_text("arrived");
 }
 
 void AnnouncedReceive::follow(std::uint32_t way) {

@@ -2,6 +2,7 @@
 
 #include "waywiser/comm/announcement.hpp"
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/pieces.hpp"
 
 namespace waywiser {
@@ -14,11 +15,18 @@ class AnnouncedReceive : public Activity {
 
   bool advance() override;
   const Call& call() const override { return call_; }
-  std::string progress_text() const override { return pieces_.progress_text("arrived"); }
+  std::string progress_text() const override;
   void abandon() noexcept override;
 
  private:
+  enum class Stage { hears, reads, waits, pieces, done };
+
+  void listen(void* what, Bytes bytes);
+  bool read();
+  void reply(Way way);
   void offer();
+  void ask_for_it();
+  void take_verdict();
   void follow(std::uint32_t way);
 
   Session& session_;
@@ -26,10 +34,12 @@ class AnnouncedReceive : public Activity {
   std::uint32_t peer_;
   unsigned number_;
   Region into_;
+  AnnouncedSource source_;
   AnnouncementReply reply_;
   AnnouncementVerdict verdict_;
   Message replied_, told_;
-  bool in_pieces_ = false;
+  Stage stage_ = Stage::hears;
+  GpuRoads::Road* road_ = nullptr;
   Pieces pieces_;
 };
 

@@ -3,6 +3,12 @@
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
+namespace {
+
+// Above, the receiver's kernel is slower than a copy engine by more than a reply takes.
+constexpr Bytes most_read = Bytes{1} << 20;
+
+}  // namespace
 
 AnnouncedSend::AnnouncedSend(Session& session, const Members& members, const Call& call, int label, ConstElements data)
     : session_(session),
@@ -12,14 +18,27 @@ AnnouncedSend::AnnouncedSend(Session& session, const Members& members, const Cal
       number_(session.next_announcement++ % announcement_numbers),
       pieces_(session, peer_, rest_tag(true, session.rank(), number_)) {
   const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
-  session.engine().receive(rest_tag(false, static_cast<int>(peer_), number_), matched_bits, &reply_, sizeof reply_,
-                           replied_);
+  session.engine().receive_sized(peer_, rest_tag(false, static_cast<int>(peer_), number_), &reply_, sizeof reply_,
+                                 replied_);
   session.engine().announce(peer_, announcement_tag(tag, number_), announced_);
+  if (session.same_machine(static_cast<int>(peer_))) offer();
+}
+
+void AnnouncedSend::offer() {
+  source_.element_type = static_cast<std::uint32_t>(data_.type);
+  source_.bytes = data_.region.bytes;
+  if (source_.bytes <= most_read) try {
+      source_.region = session_.platform().share(data_.region);
+      source_.readable = 1;
+    } catch (const Error&) {  // then the receiver says where the bytes go
+    }
+  session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &source_, sizeof source_, offered_);
 }
 
 bool AnnouncedSend::advance() {
   if (stage_ == Stage::waits) {
-    if (!session_.engine().test(announced_) || !session_.engine().test(replied_)) return false;
+    Engine& engine = session_.engine();
+    if (!engine.test(announced_) || !engine.test(offered_) || !engine.test(replied_)) return false;
     read_reply();
   }
   if (stage_ == Stage::copies) {
@@ -37,6 +56,10 @@ void AnnouncedSend::read_reply() {
   check_reply();
   reply_.why_not_direct.back() = '\0';
   reply_.region.gpu.back() = '\0';
+  if (reply_.way == Way::read) {
+    stage_ = Stage::done;
+    return;
+  }
   if (reply_.way == Way::pieces) return tell_pieces();
   try {
     start_copy();
@@ -97,7 +120,7 @@ void AnnouncedSend::tell(Way way, const std::string& why) {
   why.copy(verdict_.why_not_direct.data(), verdict_.why_not_direct.size() - 1);
   if (way == Way::pieces) session_.note_staged(static_cast<int>(peer_), why);
   stage_ = way == Way::direct ? Stage::tells : Stage::pieces;
-  session_.engine().send(peer_, rest_tag(true, session_.rank(), number_), &verdict_, sizeof verdict_, told_);
+  session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &verdict_, sizeof verdict_, told_);
 }
 
 std::string AnnouncedSend::progress_text() const {
@@ -110,7 +133,7 @@ std::string AnnouncedSend::progress_text() const {
 }
 
 void AnnouncedSend::abandon() noexcept {
-  for (Message* message : {&announced_, &replied_, &told_}) session_.engine().cancel(*message);
+  for (Message* message : {&announced_, &offered_, &replied_, &told_}) session_.engine().cancel(*message);
   pieces_.abandon();
 }
 

@@ -20,6 +20,7 @@ class AnnouncedSend : public Activity {
  private:
   enum class Stage { waits, copies, pieces, tells, done };
 
+  void offer();
   void read_reply();
   void check_reply() const;
   void start_copy();
@@ -33,7 +34,8 @@ class AnnouncedSend : public Activity {
   std::uint32_t peer_;
   unsigned number_;
   Stage stage_ = Stage::waits;
-  Message announced_, replied_, told_;
+  AnnouncedSource source_;
+  Message announced_, offered_, replied_, told_;
   AnnouncementReply reply_;
   AnnouncementVerdict verdict_;
   GpuRoads::Road* road_ = nullptr;

@@ -9,8 +9,9 @@
 namespace waywiser {
 
 // A message out of GPU memory begins with an announcement: an empty message with the tag of the real one, but for the
-// description, which holds a mark and a number instead. The receiver replies where the bytes go; the sender puts them
-// there and says that it has, or sends them in pieces. What follows the announcement has tags of its own.
+// description, which holds a mark and a number instead. A rank of the same machine also hears where the bytes are: it
+// may read them, and replies that it has. Otherwise it replies where they go; the sender puts them there and says that
+// it has, or sends them in pieces. What follows the announcement has tags of its own.
 inline constexpr std::uint32_t announcements_group = most_groups;
 inline constexpr unsigned announcement_numbers = 1u << 11;
 
@@ -33,7 +34,14 @@ constexpr ucp_tag_t left_to_ucx_tag(int from, std::uint32_t number) {
   return make_tag(announcements_group, true, from, announcement_numbers + number % rest, {});
 }
 
-enum class Way : std::uint32_t { direct, pieces };
+enum class Way : std::uint32_t { direct, pieces, read };
+
+struct AnnouncedSource {
+  std::uint32_t element_type = 0;
+  std::uint32_t readable = 0;  // whether `region` is there to be read
+  Bytes bytes = 0;
+  SharedRegion region;
+};
 
 inline constexpr std::uint32_t no_network_way = ~std::uint32_t{0};
 

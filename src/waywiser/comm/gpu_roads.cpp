@@ -63,6 +63,17 @@ GpuRoads::Road& GpuRoads::road(Place source, Place destination, Bytes bytes) {
   return *known;
 }
 
+GpuRoads::Road* GpuRoads::reading_road(Place source, Place destination, Bytes bytes) {
+  const PlanRow* row =
+      chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
+  const auto planned = row == nullptr ? std::nullopt : Chooser::one_sided_path_for(*row, source, destination);
+  if (planned && planned->mechanism != "sm_copy" && planned->mechanism != "copy_engine") return nullptr;
+  const auto [known, is_new] = reading_.try_emplace({source, destination}, nullptr);
+  const Path path{"sm_copy", source, destination, 2, {{"direction", "pull"}, {"blocks", "16"}, {"handle", "cuda_ipc"}}};
+  if (is_new && !why_unavailable(path, {platform_})) known->second = &open(path);
+  return known->second;
+}
+
 GpuRoads::Road& GpuRoads::open(const Path& path) {
   if (chooser_ == nullptr && says_so_) say_that_there_is_no_plan();
   Road& road = roads_[pair_text(path) + " " + label(path)];
