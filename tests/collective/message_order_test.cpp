@@ -50,7 +50,7 @@ void each_block(const Terms& terms, const Part& part, std::uint64_t seed, Carry 
   for (unsigned channel = 0; channel < part.blocks; ++channel)
     grid.emplace_back([&, channel] {
       DisorderlyBlock block(channel, part.blocks, threads, seed * 64 + channel);
-      MessageBody<DisorderlyBlock> body(block, terms, part, false, channel);
+      MessageBody<DisorderlyBlock, Fit::any> body(block, terms, part, false, channel);
       carry(body);
     });
 }

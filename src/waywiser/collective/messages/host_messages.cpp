@@ -9,24 +9,34 @@ namespace {
 
 constexpr unsigned threads_of_host = 4, threads_for_lines = 64;
 
-template <typename Carry>
+template <Fit fit, typename Carry>
 void each_block(const Terms& terms, const Part& part, bool places, Carry carry) {
   for (unsigned channel = 0; channel < part.blocks; ++channel) {
     const unsigned threads = part.kind == Kind::lines ? threads_for_lines : threads_of_host;
     fused::HostBlock block(channel, part.blocks, threads);
-    MessageBody<fused::HostBlock> body(block, terms, part, places, channel);
+    MessageBody<fused::HostBlock, fit> body(block, terms, part, places, channel);
     carry(body);
   }
 }
 
-}  // namespace
-
 // Each may wait for what the peer does in the other direction.
-void run_on_host(const Terms& terms, const Work& work) {
+template <Fit fit>
+void run(const Terms& terms, const Work& work) {
   std::jthread giver;
   if (work.give.blocks != 0)
-    giver = std::jthread([&] { each_block(terms, work.give, work.places, [](auto& body) { body.send(); }); });
-  each_block(terms, work.take, work.places, [](auto& body) { body.receive(); });
+    giver = std::jthread([&] { each_block<fit>(terms, work.give, work.places, [](auto& body) { body.send(); }); });
+  each_block<fit>(terms, work.take, work.places, [](auto& body) { body.receive(); });
+}
+
+}  // namespace
+
+void run_on_host(const Terms& terms, const Work& work) {
+  switch (fit_of(work)) {
+    case Fit::packets: return run<Fit::packets>(terms, work);
+    case Fit::lines: return run<Fit::lines>(terms, work);
+    case Fit::long_lines: return run<Fit::long_lines>(terms, work);
+    case Fit::any: return run<Fit::any>(terms, work);
+  }
 }
 
 }  // namespace waywiser::messages

@@ -8,23 +8,23 @@ namespace waywiser::messages {
 // One block's part of a message. A slot is written when what it held before has been taken. Once the sender sees where
 // the receiver wants a bulk message, it stores the rest of its part there, as one last piece: the receiver has begun,
 // so that what was in its array is no longer needed. `Gpu` is a block of threads as in fused/operation_body.hpp; every
-// thread makes the same number of calls of sync().
-template <typename Gpu>
+// thread makes the same number of calls of sync(). `only`: as Fit says.
+template <typename Gpu, Fit only>
 class MessageBody {
  public:
   WAYWISER_DEVICE MessageBody(Gpu& gpu, const Terms& terms, const Part& part, bool places, unsigned channel)
       : gpu_(gpu), terms_(terms), part_(part), places_(places), channel_(channel) {}
 
   WAYWISER_DEVICE void send() {
-    std::uint64_t* counter = &terms_.state->sent[index(part_.kind)][part_.peer][channel_];
+    std::uint64_t* counter = &terms_.state->sent[index(kind())][part_.peer][channel_];
     std::uint64_t number = gpu_.peek(counter);
     const auto first_number = static_cast<std::uint32_t>(number + 1);
     bool whole = false;
     for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
       ++number;
-      if (part_.kind == Kind::packets)
+      if (kind() == Kind::packets)
         send_packets(at, static_cast<std::uint32_t>(number));
-      else if (part_.kind == Kind::lines)
+      else if (kind() == Kind::lines)
         send_lines(at, number);
       else
         whole = send_bulk(at, static_cast<std::uint32_t>(number), first_number);
@@ -33,12 +33,12 @@ class MessageBody {
   }
 
   WAYWISER_DEVICE void receive() {
-    std::uint64_t* counter = &terms_.state->received[index(part_.kind)][part_.peer][channel_];
+    std::uint64_t* counter = &terms_.state->received[index(kind())][part_.peer][channel_];
     std::uint64_t number = gpu_.peek(counter);
     bool whole = false;
-    if (part_.kind == Kind::bulk) tell_place(static_cast<std::uint32_t>(number + 1));
+    if (kind() == Kind::bulk) tell_place(static_cast<std::uint32_t>(number + 1));
     for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
-      if (part_.kind == Kind::bulk) {
+      if (kind() == Kind::bulk) {
         whole = take_bulk(at, static_cast<std::uint32_t>(++number));
         gpu_.sync();
         say_taken(number);
@@ -47,7 +47,7 @@ class MessageBody {
       if (at != first()) gpu_.sync();
       say_taken(number);  // those before: saying so is under way while this one comes, and no kernel ends with it
       ++number;
-      if (part_.kind == Kind::packets)
+      if (kind() == Kind::packets)
         take_packets(at, static_cast<std::uint32_t>(number));
       else
         take_lines(at, number);
@@ -57,8 +57,10 @@ class MessageBody {
 
  private:
   static constexpr unsigned batch = 8;
-  static constexpr unsigned lines_at_once = 2;  // pairs of a thread
+  static constexpr bool exact = only != Fit::any;
+  static constexpr unsigned lines_at_once = only == Fit::lines ? 1 : only == Fit::long_lines ? 4 : 2;  // of a thread
 
+  WAYWISER_DEVICE Kind kind() const { return !exact ? part_.kind : only == Fit::packets ? Kind::packets : Kind::lines; }
   WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
   WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
   WAYWISER_DEVICE std::uint64_t step() const { return part_.blocks * part_.piece; }
@@ -127,7 +129,7 @@ class MessageBody {
   WAYWISER_DEVICE void say_taken(std::uint64_t number) {
     gpu_.each_thread([&](unsigned thread) {
       if (thread == 0)
-        gpu_.post(word(part_.peer, terms_.layout.taken(part_.kind, terms_.rank, channel_)),
+        gpu_.post(word(part_.peer, terms_.layout.taken(kind(), terms_.rank, channel_)),
                   static_cast<std::uint32_t>(number));
     });
   }
@@ -139,7 +141,7 @@ class MessageBody {
   // What the slot held before has been taken. The first look and what `load` loads are on their way together.
   template <typename Load>
   WAYWISER_DEVICE auto load_and_wait_for_room(std::uint32_t number, unsigned slots, Load load) {
-    const std::uint32_t* taken = word(terms_.rank, terms_.layout.taken(part_.kind, part_.peer, channel_));
+    const std::uint32_t* taken = word(terms_.rank, terms_.layout.taken(kind(), part_.peer, channel_));
     std::uint32_t seen = gpu_.peek(taken);
     const auto loaded = load();
     if (!reached(seen, number - slots)) wait([&] { return reached(seen = gpu_.peek(taken), number - slots); });
@@ -151,7 +153,7 @@ class MessageBody {
     fused::Packet* to = packets(part_.peer, terms_.rank, number);
     gpu_.each_thread([&](unsigned thread) {
       for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads()) {
-        const auto load = [&] { return fused::load_word<fused::Word8, false>(part_.data + at, bytes, unit); };
+        const auto load = [&] { return fused::load_word<fused::Word8, exact>(part_.data + at, bytes, unit); };
         gpu_.store_packet(to + unit, load_and_wait_for_room(number, packet_slots, load), number);
       }
     });
@@ -167,7 +169,7 @@ class MessageBody {
         packet = gpu_.load_packet(from + unit);
         return packet.low_number == number && packet.high_number == number;
       });
-      if (come) fused::store_word<false>(part_.data + at, bytes, unit, fused::Word8{{packet.low, packet.high}});
+      if (come) fused::store_word<exact>(part_.data + at, bytes, unit, fused::Word8{{packet.low, packet.high}});
     };
     for (std::uint64_t begin = 0; begin < units; begin += gpu_.threads())
       gpu_.each_thread([&](unsigned thread) {
@@ -208,7 +210,7 @@ class MessageBody {
         WAYWISER_UNROLL
         for (unsigned i = 0; i < lines_at_once; ++i)
           if (has_word(lane, pairs[i], bytes))
-            words[i] = fused::load_word<Vector16, false>(part_.data + at, bytes, word_of(lane, pairs[i]));
+            words[i] = fused::load_word<Vector16, exact>(part_.data + at, bytes, word_of(lane, pairs[i]));
         return true;
       };
       load_and_wait_for_room(static_cast<std::uint32_t>(number), line_slots, load);
@@ -240,7 +242,7 @@ class MessageBody {
       for (unsigned i = 0; i < lines_at_once; ++i) {
         const Vector16 word = gpu_.word_in_line(looks[i], lane);
         if (come && has_word(lane, pairs[i], bytes))
-          fused::store_word<false>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
+          fused::store_word<exact>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
       }
     });
   }
@@ -318,7 +320,7 @@ class MessageBody {
       WAYWISER_UNROLL
       for (unsigned i = 0; i < batch; ++i)
         if (index + i * gpu_.threads() < end)
-          words[i] = fused::load_word<Vector16, false>(from, bytes, index + i * gpu_.threads());
+          words[i] = fused::load_word<Vector16, exact>(from, bytes, index + i * gpu_.threads());
       WAYWISER_UNROLL
       for (unsigned i = 0; i < batch; ++i)
         if (index + i * gpu_.threads() < end) gpu_.store_far(to + index + i * gpu_.threads(), words[i]);
@@ -334,7 +336,7 @@ class MessageBody {
           words[i] = reinterpret_cast<const Vector16*>(from)[index + i * gpu_.threads()];
       WAYWISER_UNROLL
       for (unsigned i = 0; i < batch; ++i)
-        if (index + i * gpu_.threads() < end) fused::store_word<false>(to, bytes, index + i * gpu_.threads(), words[i]);
+        if (index + i * gpu_.threads() < end) fused::store_word<exact>(to, bytes, index + i * gpu_.threads(), words[i]);
     });
   }
   template <typename Function>

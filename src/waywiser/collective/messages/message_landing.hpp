@@ -18,6 +18,11 @@ inline constexpr unsigned packet_slots = 4, line_slots = 4, bulk_slots = 2;
 enum class Kind : std::uint32_t { packets, lines, bulk };
 inline constexpr unsigned kinds = 3;
 
+// What a kernel is for: parts of one kind alone, packets or lines, whose arrays are aligned to their words of 8 or 16
+// bytes and hold whole ones; or any. The less a kernel can do, the sooner it is through.
+enum class Fit : std::uint32_t { packets, lines, long_lines, any };
+inline constexpr std::uint64_t most_short_piece = 32 * bytes_of_pair;  // of lines: a pair for every 16 threads
+
 // What each rank has in the memory of its GPU, for others to write into: how many pieces of this rank each peer has
 // taken; of the last bulk pieces of each peer, the number and whether it and all that follow are in their place; where
 // each peer wants a bulk message (its first number, and an OutputPlace); and the slots that the pieces of each peer
@@ -76,10 +81,24 @@ struct Part {
   Kind kind = Kind::packets;
 };
 
+inline Fit fit_of(const Part& part) {
+  const std::uint64_t word = part.kind == Kind::packets ? 8 : 16;
+  if (part.kind == Kind::bulk || (reinterpret_cast<std::uintptr_t>(part.data) | part.bytes) % word != 0)
+    return Fit::any;
+  if (part.kind == Kind::packets) return Fit::packets;
+  return part.piece <= most_short_piece ? Fit::lines : Fit::long_lines;
+}
+
 // What is given and what is taken in one kernel; the blocks of the first come before those of the second.
 struct Work {
   Part give, take;
   bool places = false;  // ranks have exposed memory: receivers tell where they want bulk messages
 };
+
+inline Fit fit_of(const Work& work) {
+  const Fit give = fit_of(work.give), take = fit_of(work.take);
+  if (work.give.blocks == 0) return take;
+  return work.take.blocks == 0 || give == take ? give : Fit::any;
+}
 
 }  // namespace waywiser::messages

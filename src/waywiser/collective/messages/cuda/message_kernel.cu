@@ -8,6 +8,7 @@
 namespace waywiser::messages {
 namespace {
 
+template <Fit fit>
 __global__ void __launch_bounds__(threads)
     message_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
 #if __CUDA_ARCH__ >= 900
@@ -16,9 +17,21 @@ __global__ void __launch_bounds__(threads)
 #endif
   fused::CudaBlock block;
   if (blockIdx.x < work.give.blocks)
-    MessageBody<fused::CudaBlock>(block, terms, work.give, work.places, blockIdx.x).send();
+    MessageBody<fused::CudaBlock, fit>(block, terms, work.give, work.places, blockIdx.x).send();
   else
-    MessageBody<fused::CudaBlock>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
+    MessageBody<fused::CudaBlock, fit>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
+}
+
+using KernelFunction = void (*)(Terms, Work);
+
+KernelFunction kernel_for(Fit fit) {
+  switch (fit) {
+    case Fit::packets: return message_kernel<Fit::packets>;
+    case Fit::lines: return message_kernel<Fit::lines>;
+    case Fit::long_lines: return message_kernel<Fit::long_lines>;
+    case Fit::any: break;
+  }
+  return message_kernel<Fit::any>;
 }
 
 // A packet or a word of a line for each, as far as a block has so many.
@@ -33,7 +46,7 @@ unsigned threads_for(const Part& part) {
 
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Terms& terms, const Work& work) {
   return [=](void* stream) {
-    launch_kernel(cache, message_kernel, work.give.blocks + work.take.blocks,
+    launch_kernel(cache, kernel_for(fit_of(work)), work.give.blocks + work.take.blocks,
                   std::max(threads_for(work.give), threads_for(work.take)), true, stream,
                   "launch of a message between GPUs", terms, work);
   };
