@@ -29,7 +29,7 @@ bool GpuReceive::advance() {
   if (transfer_.was_announced()) return true;
   Stream& stream = session_.gpu_roads().stream(into_.place);
   copied_ = session_.platform().create_event(into_.place);
-  session_.gpu_roads().copy(into_.place, into_, landing_.region().slice(0, into_.bytes));
+  stream.copy(into_, landing_.region().slice(0, into_.bytes));
   stream.record(*copied_);
   return copied_->done();
 }

@@ -5,15 +5,13 @@
 #include <mutex>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/kernels/copy.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr std::size_t most_opened = 256;
-constexpr Bytes most_by_kernel = Bytes{1} << 20;     // without a plan
-constexpr Bytes longest_by_kernel = Bytes{8} << 10;  // between a GPU and its host
+constexpr Bytes most_by_kernel = Bytes{1} << 20;  // without a plan
 
 // Once in a program: a default is nothing that was measured.
 void say_that_there_is_no_plan() {
@@ -107,17 +105,10 @@ void GpuRoads::forget_oldest() {
       std::ranges::min_element(opened_, [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
 }
 
-GpuRoads::Line& GpuRoads::line(Place gpu) {
-  Line& line = lines_[gpu];
-  if (!line.stream) line = {platform_.create_launch_cache(gpu), platform_.open_stream(gpu)};
-  return line;
-}
-
-// A launch costs less than a call of the copy engine.
-void GpuRoads::copy(Place gpu, Region destination, ConstRegion source) {
-  const Line& own = line(gpu);
-  if (source.bytes > longest_by_kernel) return own.stream->copy(destination, source);
-  launch_copy(*own.stream, destination, source, 1, 512, own.launches.get());
+Stream& GpuRoads::stream(Place gpu) {
+  std::unique_ptr<Stream>& stream = streams_[gpu];
+  if (!stream) stream = platform_.open_stream(gpu);
+  return *stream;
 }
 
 }  // namespace waywiser

@@ -36,9 +36,7 @@ class GpuRoads {
   // What another process has shared, for copies of `user`. Throws unavailable or device.
   Region open(const SharedRegion& shared, Place user);
   // For copies between a GPU and its host.
-  Stream& stream(Place gpu) { return *line(gpu).stream; }
-  // Enqueued there. Memory of the host is pinned, but that of long copies may be pageable.
-  void copy(Place gpu, Region destination, ConstRegion source);
+  Stream& stream(Place gpu);
   HostPool& pool() { return pool_; }
   // Until the session has closed, when no other rank writes to it any more.
   void keep(std::shared_ptr<void> memory) { kept_.push_back(std::move(memory)); }
@@ -50,17 +48,12 @@ class GpuRoads {
     Bytes bytes = 0;
     std::uint64_t used = 0;
   };
-  struct Line {
-    std::unique_ptr<LaunchCache> launches;
-    std::unique_ptr<Stream> stream;
-  };
   using OpenedKey = std::tuple<std::uint64_t, std::uint64_t, int>;  // process, address, user
 
   Path choose(const PlanRow* row, Place source, Place destination, bool small) const;
   Path choose_without_plan(Place source, Place destination, bool small) const;
   Road& open(const Path& path);
   void forget_oldest();
-  Line& line(Place gpu);
 
   Platform& platform_;
   const Chooser* chooser_;
@@ -69,7 +62,7 @@ class GpuRoads {
   std::map<std::tuple<const PlanRow*, Place, Place, bool>, Road*> known_;  // of roads_; no row: without a plan
   std::map<std::pair<Place, Place>, Road*> reading_;                       // of roads_
   std::map<OpenedKey, Opened> opened_;
-  std::map<Place, Line> lines_;
+  std::map<Place, std::unique_ptr<Stream>> streams_;
   HostPool pool_;
   std::uint64_t uses_ = 0;
   std::vector<std::shared_ptr<void>> kept_;

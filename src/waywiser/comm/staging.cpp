@@ -29,7 +29,7 @@ Region Staging::stage(Region on_gpu, bool back) {
   copy.memory = session_.gpu_roads().pool().take(on_gpu.place.index, on_gpu.bytes);
   copy.on_host = copy.memory.region().slice(0, on_gpu.bytes);
   Stream& line = stream(on_gpu.place);
-  session_.gpu_roads().copy(on_gpu.place, copy.on_host, on_gpu);
+  line.copy(copy.on_host, on_gpu);
   line.synchronize(Deadline::in(session_.timeout()));
   return copies_.emplace_back(std::move(copy)).on_host;
 }
@@ -47,7 +47,7 @@ Elements Staging::output(Elements elements) {
 
 void Staging::finish() {
   for (const Copy& copy : copies_)
-    if (copy.back) session_.gpu_roads().copy(copy.on_gpu.place, copy.on_gpu, copy.on_host);
+    if (copy.back) stream(copy.on_gpu.place).copy(copy.on_gpu, copy.on_host);
   if (stream_) stream_->synchronize(Deadline::in(session_.timeout()));
 }
 
