@@ -567,12 +567,47 @@ TEST(GroupOnGpus, TheReceiverReadsMessagesOfUpToAMebibyteWhereTheyAre) {
   EXPECT_EQ(on_platforms(
                 2, [&](int) { return std::make_shared<Opening>(machine, true); },
                 [](Group& group) {
-                  message_without_stream(group, 2048, 16, 0, 0);  // through the host at once
+                  message_without_stream(group, 1, 4, 0, 1);
+                  message_without_stream(group, 2048, 16, 0, 1);
                   message_without_stream(group, 2049, 16, 0, 1);
                   message_without_stream(group, 5000, 4, 0, 1);
                   message_without_stream(group, 1 << 18, 16, 0, 1);
                   message_without_stream(group, (1 << 18) + 1, 16, 1, 0);
                 }),
+            no_problems);
+}
+
+// What is sent before anybody asks for it, on a GPU or on a host, and asked for in another order.
+TEST(GroupOnGpus, MessagesThatAreThereEarly) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    for (const std::size_t count : {2, 2048, 5000}) {
+      Twins to_gpu(group, DataType::float32, count, group.rank()), to_host(group, DataType::float32, count, 1);
+      std::vector<float> on_host(count, 0);
+      if (group.rank() == 0) {
+        Future first = group.start_send(to_gpu.gpu_elements(), 1, 1),
+               second = group.start_send(to_host.gpu_elements(), 1, 2);
+        Future third = group.start_send(to_host.gpu_elements(), 1, 3);
+        group.barrier();
+        for (Future* sent : {&first, &second, &third}) sent->wait();
+      } else {
+        group.barrier();
+        Future taking = group.start_recv(std::span(on_host), 0, 2);
+        group.recv(to_gpu.gpu_elements(), 0, 1);
+        taking.wait();
+        require_that(std::memcmp(on_host.data(), to_host.host_elements().region.data, count * sizeof(float)) == 0,
+                     "what came to the host");
+        on_host.assign(count, 0);
+        group.recv(std::span(on_host), 0, 3);
+        require_that(std::memcmp(on_host.data(), to_host.host_elements().region.data, count * sizeof(float)) == 0,
+                     "what came to the host once more");
+      }
+      if (group.rank() == 0) group.send(to_gpu.host_elements(), 1);
+      if (group.rank() == 1) group.recv(to_gpu.host_elements(), 0);
+      require_that(to_gpu.equal(), "what came to the GPU");
+    }
+  }),
             no_problems);
 }
 

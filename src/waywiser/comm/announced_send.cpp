@@ -17,6 +17,7 @@ AnnouncedSend::AnnouncedSend(Session& session, const Members& members, const Cal
       peer_(members.peer(call.peer)),
       number_(session.next_announcement++ % announcement_numbers),
       pieces_(session, peer_, rest_tag(true, session.rank(), number_)) {
+  session.shared_platform();  // nobody hears of what cannot be sent
   const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
   session.engine().receive_sized(peer_, rest_tag(false, static_cast<int>(peer_), number_), &reply_, sizeof reply_,
                                  replied_);

@@ -23,12 +23,12 @@ void check_tag(int tag) {
     throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " is not in 0 to 32767");
 }
 
-// Shorter messages out of a GPU go through the host at once: they need not wait for the receiver.
-// An announcement comes by UCX, where a long message is awaited.
-constexpr Bytes least_announced = longest_short + 1;
-
 bool through_host(ConstElements data) { return data.region.place.is_gpu() && data.region.bytes != 0; }
-bool is_announced(ConstElements data) { return data.region.place.is_gpu() && data.region.bytes >= least_announced; }
+
+// Short messages to other machines go through the host at once: an announcement takes longer than the bytes.
+bool is_announced(ConstElements data, bool one_machine) {
+  return through_host(data) && (one_machine || data.region.bytes > longest_short);
+}
 
 }  // namespace
 
@@ -110,23 +110,23 @@ bool Group::send_at_once(const Call& call, ConstElements data, int label) {
   return session_->engine().send_at_once(members_->peer(call.peer), tag, data.region.data, data.region.bytes);
 }
 
-bool Group::receive_at_once(const Call& call, Elements data, int label) {
+std::optional<ucp_tag_recv_info_t> Group::receive_at_once(const Call& call, Elements data, int label) {
   Call theirs = call;
   theirs.kind = CallKind::send;
   const ucp_tag_t tag = members_->tag(call.peer, static_cast<unsigned>(label), theirs);
   const auto came =
       session_->engine().receive_at_once(members_->peer(call.peer), tag, data.region.data, data.region.bytes);
-  if (!came) return false;
+  if (!came || is_announcement(came->sender_tag)) return came;
   if (const auto why = unlike(*came, tag, data.region.bytes, call.peer))
     session_->fail(ErrorKind::invalid_input, text(call) + ": " + *why);
-  return true;
+  return came;
 }
 
 Future Group::start_send_labelled(ConstElements data, int to, int label) {
   check_peer(to, "send to");
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
-  if (is_announced(data))
+  if (is_announced(data, session_->same_machine(static_cast<int>(members_->peer(to)))))
     return begun(std::make_shared<AnnouncedSend>(*session_, *members_, call, label, data), nullptr);
   if (!through_host(data) && send_at_once(call, data, label)) {
     session_->end();
@@ -144,7 +144,10 @@ Future Group::start_recv_labelled(Elements data, int from, int label) {
   const Call call = next_call(CallKind::recv, data, from);
   session_->begin(call);
   if (through_host(data)) return begun(std::make_shared<GpuReceive>(*session_, *members_, call, label, data), nullptr);
-  if (receive_at_once(call, data, label)) {
+  if (const auto came = receive_at_once(call, data, label)) {
+    if (is_announcement(came->sender_tag))
+      return begun(std::make_shared<AnnouncedReceive>(*session_, call, members_->peer(from), came->sender_tag, data),
+                   nullptr);
     session_->end();
     return {};
   }

@@ -45,9 +45,7 @@ class Transfer : public Activity {
                               : std::to_string(bytes_) + " bytes have not been taken";
   }
   // UCX and the mailboxes move it by themselves.
-  bool needs_turns() const noexcept override {
-    return message_.receiving && bytes_ > longest_short && session_.gpus_send();
-  }
+  bool needs_turns() const noexcept override { return message_.receiving && session_.gpus_send(); }
   void abandon() noexcept override {
     session_.engine().cancel(message_);
     if (rest_) rest_->abandon();
