@@ -611,6 +611,52 @@ TEST(GroupOnGpus, MessagesThatAreThereEarly) {
             no_problems);
 }
 
+// More than announcements have numbers; taken in the opposite order.
+TEST(GroupOnGpus, ThousandsOfMessagesAtOnce) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    constexpr std::size_t messages = announcement_numbers + 100;
+    Twins array(group, DataType::int32, messages, group.rank());
+    const auto element = [&](const Elements& all, std::size_t i) { return all.slice(i, 1); };
+    std::vector<Future> sent;
+    if (group.rank() == 0) {
+      for (std::size_t i = 0; i < messages; ++i)
+        sent.push_back(group.start_send(element(array.gpu_elements(), i), 1, static_cast<int>(i)));
+      group.barrier();
+      for (Future& each : sent) each.wait();
+      group.send(array.host_elements(), 1);
+    } else {
+      group.barrier();
+      for (std::size_t i = messages; i-- > 0;) group.recv(element(array.gpu_elements(), i), 0, static_cast<int>(i));
+      group.recv(array.host_elements(), 0);
+    }
+    require_that(array.equal(), "every element in its place");
+  }),
+            no_problems);
+}
+
+// The sender waits for numbers: these are too long for the host.
+TEST(GroupOnGpus, ThousandsOfLongMessagesAtOnce) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    constexpr std::size_t messages = announcement_numbers + 100, each = longest_short / 4 + 1;
+    Twins array(group, DataType::int32, messages * each, group.rank());
+    std::vector<Future> sent;
+    for (std::size_t i = 0; i < messages; ++i) {
+      const Elements part = array.gpu_elements().slice(i * each, each);
+      if (group.rank() == 0) sent.push_back(group.start_send(part, 1));
+      if (group.rank() == 1) group.recv(part, 0);
+    }
+    for (Future& one : sent) one.wait();
+    if (group.rank() == 0) group.send(array.host_elements(), 1);
+    if (group.rank() == 1) group.recv(array.host_elements(), 0);
+    require_that(array.equal(), "every element in its place");
+  }),
+            no_problems);
+}
+
 TEST(GroupOnGpus, ASenderThatCannotShareItsMemoryPutsItItself) {
   VirtualMachine machine;
   machine.gpus = 2;

@@ -10,14 +10,14 @@ constexpr Bytes most_read = Bytes{1} << 20;
 
 }  // namespace
 
-AnnouncedSend::AnnouncedSend(Session& session, const Members& members, const Call& call, int label, ConstElements data)
+AnnouncedSend::AnnouncedSend(Session& session, const Members& members, const Call& call, int label, ConstElements data,
+                             unsigned number)
     : session_(session),
       call_(call),
       data_(data),
       peer_(members.peer(call.peer)),
-      number_(session.next_announcement++ % announcement_numbers),
+      number_(number),
       pieces_(session, peer_, rest_tag(true, session.rank(), number_)) {
-  session.shared_platform();  // nobody hears of what cannot be sent
   const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
   session.engine().receive_sized(peer_, rest_tag(false, static_cast<int>(peer_), number_), &reply_, sizeof reply_,
                                  replied_);
@@ -48,8 +48,8 @@ bool AnnouncedSend::advance() {
     road_->transport->rest();
     tell(Way::direct, "");
   }
-  if (stage_ == Stage::pieces && session_.engine().test(told_) && pieces_.send(data_.region)) stage_ = Stage::done;
-  if (stage_ == Stage::tells && session_.engine().test(told_)) stage_ = Stage::done;
+  if (stage_ == Stage::pieces && session_.engine().test(told_) && pieces_.send(data_.region)) end();
+  if (stage_ == Stage::tells && session_.engine().test(told_)) end();
   return stage_ == Stage::done;
 }
 
@@ -57,10 +57,7 @@ void AnnouncedSend::read_reply() {
   check_reply();
   reply_.why_not_direct.back() = '\0';
   reply_.region.gpu.back() = '\0';
-  if (reply_.way == Way::read) {
-    stage_ = Stage::done;
-    return;
-  }
+  if (reply_.way == Way::read) return end();
   if (reply_.way == Way::pieces) return tell_pieces();
   try {
     start_copy();
@@ -68,6 +65,11 @@ void AnnouncedSend::read_reply() {
     return tell(Way::pieces, error.what());
   }
   stage_ = Stage::copies;
+}
+
+void AnnouncedSend::end() {
+  stage_ = Stage::done;
+  session_.give_back_announcement_number(number_);
 }
 
 void AnnouncedSend::tell_pieces() {

@@ -10,7 +10,9 @@ namespace waywiser {
 // A message out of GPU memory: announced, then put where the receiver says by the plan's path, or sent in pieces.
 class AnnouncedSend : public Activity {
  public:
-  AnnouncedSend(Session& session, const Members& members, const Call& call, int label, ConstElements data);
+  // `number`: taken of the session, given back at the end.
+  AnnouncedSend(Session& session, const Members& members, const Call& call, int label, ConstElements data,
+                unsigned number);
 
   bool advance() override;
   const Call& call() const override { return call_; }
@@ -25,6 +27,7 @@ class AnnouncedSend : public Activity {
   void check_reply() const;
   void start_copy();
   void tell(Way way, const std::string& why);
+  void end();
   void tell_pieces();
   std::string choose_network_way();
 

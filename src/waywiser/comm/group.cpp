@@ -122,12 +122,24 @@ std::optional<ucp_tag_recv_info_t> Group::receive_at_once(const Call& call, Elem
   return came;
 }
 
+// None: too many are under way, and this one is short enough for the host. Long ones wait.
+std::optional<unsigned> Group::announcement_number_for(const Call& call, ConstElements data) {
+  session_->shared_platform();  // nobody hears of what cannot be sent
+  auto number = session_->take_announcement_number();
+  if (!number && data.region.bytes > longest_short)
+    session_->wait(
+        call, [&] { return (number = session_->take_announcement_number()).has_value(); },
+        [] { return "none of " + std::to_string(announcement_numbers) + " messages out of GPUs has been taken"; });
+  return number;
+}
+
 Future Group::start_send_labelled(ConstElements data, int to, int label) {
   check_peer(to, "send to");
   const Call call = next_call(CallKind::send, data, to);
   session_->begin(call);
   if (is_announced(data, session_->same_machine(static_cast<int>(members_->peer(to)))))
-    return begun(std::make_shared<AnnouncedSend>(*session_, *members_, call, label, data), nullptr);
+    if (const auto number = announcement_number_for(call, data))
+      return begun(std::make_shared<AnnouncedSend>(*session_, *members_, call, label, data, *number), nullptr);
   if (!through_host(data) && send_at_once(call, data, label)) {
     session_->end();
     return {};

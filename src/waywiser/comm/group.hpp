@@ -196,6 +196,7 @@ class Group {
   void send_labelled(ConstElements data, int to, int label);
   void recv_labelled(Elements data, int from, int label);
   bool send_at_once(const Call& call, ConstElements data, int label);
+  std::optional<unsigned> announcement_number_for(const Call& call, ConstElements data);
   std::optional<ucp_tag_recv_info_t> receive_at_once(const Call& call, Elements data, int label);
   Future start_send_labelled(ConstElements data, int to, int label);
   Future start_recv_labelled(Elements data, int from, int label);

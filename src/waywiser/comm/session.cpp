@@ -144,6 +144,14 @@ GpuRoads& Session::gpu_roads() {
   return *gpu_roads_;
 }
 
+std::optional<unsigned> Session::take_announcement_number() {
+  if (announced_.all()) return {};
+  while (announced_.test(next_announcement_ % announcement_numbers)) ++next_announcement_;
+  const unsigned number = next_announcement_++ % announcement_numbers;
+  announced_.set(number);
+  return number;
+}
+
 std::string Session::why_staged(int rank) const {
   const auto found = why_staged_.find(rank);
   return found == why_staged_.end() ? "" : found->second;

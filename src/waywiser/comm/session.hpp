@@ -1,11 +1,14 @@
 #pragma once
 
+#include <bitset>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/activity.hpp"
+#include "waywiser/comm/announcement.hpp"
 #include "waywiser/comm/engine.hpp"
 #include "waywiser/comm/lifeline.hpp"
 
@@ -104,8 +107,9 @@ class Session {
   // Why the last message between GPUs of this rank and another one went through the host; empty: none did.
   std::string why_staged(int rank) const;
   void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
-  // Numbers the announcements of this rank.
-  unsigned next_announcement = 0;
+  // Of an announcement of this rank, until it is given back; nothing when all are taken.
+  std::optional<unsigned> take_announcement_number();
+  void give_back_announcement_number(unsigned number) { announced_.reset(number); }
   // The number of the next group; all its members must agree on the largest of theirs.
   std::uint32_t next_group = 1;
 
@@ -140,6 +144,8 @@ class Session {
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
   bool closed_ = false, gpus_send_ = false;
+  std::bitset<announcement_numbers> announced_;
+  unsigned next_announcement_ = 0;
   std::unique_ptr<GpuRoads> gpu_roads_;  // the operations below give memory back to it
   // Those that need turns; the others, with some that are complete; all that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
