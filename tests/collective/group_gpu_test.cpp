@@ -298,13 +298,14 @@ TEST(GroupOnGpus, OnTwoStreamsByTurns) {
 
 // Every rank in a process of its own: what its machine lacks is its own matter.
 std::vector<std::string> on_platforms(int size, const std::function<std::shared_ptr<Platform>(int rank)>& platform,
-                                      const TestRanks::Body& body) {
+                                      const TestRanks::Body& body, std::shared_ptr<const Chooser> plan = nullptr) {
   TestRanks ranks(size);
   std::vector<TestRanks::Process> processes;
   for (int rank = 0; rank < size; ++rank)
     processes.push_back(ranks.start(rank, [&](int self) {
       JoinOptions options = ranks.options(self);
       options.platform = platform(self);
+      options.chooser = plan;
       Group group = Group::join(options);
       body(group);
     }));
@@ -577,6 +578,33 @@ TEST(GroupOnGpus, TheReceiverReadsMessagesOfUpToAMebibyteWhereTheyAre) {
             no_problems);
 }
 
+std::shared_ptr<const Chooser> plan_for_messages(const Path& path) {
+  PlanRow row;
+  row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
+  row.processes = 2;
+  row.to_bytes = 1 << 30;
+  row.path = path;
+  Plan plan;
+  plan.rows = {row};
+  return std::make_shared<const Chooser>(std::move(plan));
+}
+
+TEST(GroupOnGpus, TheReceiverReadsWhereThePlanHasAKernelCopy) {
+  VirtualMachine machine;
+  machine.gpus = 2;
+  const auto opening = [&](int) { return std::make_shared<Opening>(machine, true); };
+  const Path kernel{"sm_copy", gpu(0), gpu(1), 2, {{"direction", "push"}, {"blocks", "4"}, {"handle", "cuda_ipc"}}};
+  const Path engine{"copy_engine", gpu(0), gpu(1), 2, {{"handle", "cuda_ipc"}}};
+  EXPECT_EQ(
+      on_platforms(
+          2, opening, [](Group& group) { message_without_stream(group, 5000, 16, 0, 1); }, plan_for_messages(kernel)),
+      no_problems);
+  EXPECT_EQ(
+      on_platforms(
+          2, opening, [](Group& group) { message_without_stream(group, 5000, 16, 1, 0); }, plan_for_messages(engine)),
+      no_problems);
+}
+
 // What is sent before anybody asks for it, on a GPU or on a host, and asked for in another order.
 TEST(GroupOnGpus, MessagesThatAreThereEarly) {
   TestRanks ranks(2);
@@ -585,9 +613,14 @@ TEST(GroupOnGpus, MessagesThatAreThereEarly) {
     for (const std::size_t count : {2, 2048, 5000}) {
       Twins to_gpu(group, DataType::float32, count, group.rank()), to_host(group, DataType::float32, count, 1);
       std::vector<float> on_host(count, 0);
+      const auto check_host = [&] {
+        const std::byte* expected = to_host.host_elements().region.data;
+        require_that(std::memcmp(on_host.data(), expected, count * sizeof(float)) == 0, "what came to the host");
+        on_host.assign(count, 0);
+      };
       if (group.rank() == 0) {
-        Future first = group.start_send(to_gpu.gpu_elements(), 1, 1),
-               second = group.start_send(to_host.gpu_elements(), 1, 2);
+        Future first = group.start_send(to_gpu.gpu_elements(), 1, 1);
+        Future second = group.start_send(to_host.gpu_elements(), 1, 2);
         Future third = group.start_send(to_host.gpu_elements(), 1, 3);
         group.barrier();
         for (Future* sent : {&first, &second, &third}) sent->wait();
@@ -596,12 +629,9 @@ TEST(GroupOnGpus, MessagesThatAreThereEarly) {
         Future taking = group.start_recv(std::span(on_host), 0, 2);
         group.recv(to_gpu.gpu_elements(), 0, 1);
         taking.wait();
-        require_that(std::memcmp(on_host.data(), to_host.host_elements().region.data, count * sizeof(float)) == 0,
-                     "what came to the host");
-        on_host.assign(count, 0);
+        check_host();
         group.recv(std::span(on_host), 0, 3);
-        require_that(std::memcmp(on_host.data(), to_host.host_elements().region.data, count * sizeof(float)) == 0,
-                     "what came to the host once more");
+        check_host();
       }
       if (group.rank() == 0) group.send(to_gpu.host_elements(), 1);
       if (group.rank() == 1) group.recv(to_gpu.host_elements(), 0);

@@ -66,11 +66,11 @@ GpuRoads::Road& GpuRoads::road(Place source, Place destination, Bytes bytes) {
 GpuRoads::Road* GpuRoads::reading_road(Place source, Place destination, Bytes bytes) {
   const PlanRow* row =
       chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
-  const auto planned = row == nullptr ? std::nullopt : Chooser::one_sided_path_for(*row, source, destination);
-  if (planned && planned->mechanism != "sm_copy" && planned->mechanism != "copy_engine") return nullptr;
-  const auto [known, is_new] = reading_.try_emplace({source, destination}, nullptr);
+  const auto [known, is_new] = reading_.try_emplace({row, source, destination}, nullptr);
   if (!is_new) return known->second;
-  const Path path{"sm_copy", source, destination, 2, {{"direction", "pull"}, {"blocks", "16"}, {"handle", "cuda_ipc"}}};
+  Path path = choose(row, source, destination, true);
+  if (path.mechanism != "sm_copy") return nullptr;
+  path.parameters["direction"] = "pull";
   if (!why_unavailable(path, {platform_})) known->second = &open(path);
   return known->second;
 }

@@ -30,8 +30,7 @@ class GpuRoads {
   };
   // The one-sided path of the plan for the pair and size. Throws unavailable.
   Road& road(Place source, Place destination, Bytes bytes);
-  // For a kernel of the destination's GPU that reads the source; nullptr where that is not possible or the plan goes
-  // another way. Throws device.
+  // Where that path is a kernel's: the same by the destination's GPU, which reads. Else nullptr. Throws unavailable.
   Road* reading_road(Place source, Place destination, Bytes bytes);
   // What another process has shared, for copies of `user`. Throws unavailable or device.
   Region open(const SharedRegion& shared, Place user);
@@ -60,7 +59,7 @@ class GpuRoads {
   bool says_so_;
   std::map<std::string, Road> roads_;
   std::map<std::tuple<const PlanRow*, Place, Place, bool>, Road*> known_;  // of roads_; no row: without a plan
-  std::map<std::pair<Place, Place>, Road*> reading_;                       // of roads_
+  std::map<std::tuple<const PlanRow*, Place, Place>, Road*> reading_;      // of roads_
   std::map<OpenedKey, Opened> opened_;
   std::map<Place, std::unique_ptr<Stream>> streams_;
   HostPool pool_;

@@ -54,6 +54,7 @@ class Group {
   void send(ConstElements data, int to, int tag = 0);
   void recv(Elements data, int from, int tag = 0);
   void sendrecv(ConstElements data, int to, Elements into, int from, int tag = 0);
+  // With 2,048 messages out of this rank's GPUs under way another one above 8 KiB waits until one has been taken.
   Future start_send(ConstElements data, int to, int tag = 0);
   Future start_recv(Elements data, int from, int tag = 0);
 
