@@ -24,6 +24,7 @@ function(waywiser_compile_together target)
   list(FILTER files INCLUDE REGEX "\\.cpp$")
   foreach(file IN LISTS files)
     get_filename_component(folder "${file}" DIRECTORY)
+    file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}" "${folder}")  # wherever the clone lies: a compiler cache serves all
     string(MD5 folder "${folder}")
     math(EXPR count_${folder} "0${count_${folder}} + 1")
     math(EXPR dozen "${count_${folder}} / 12")
