@@ -59,7 +59,10 @@ class Command:
         while self._next():
             if self.lines[-1].startswith(beginning):
                 return self.lines[-1]
-        raise GuestError(f"{self.guest.name}: {self.text} ended without '{beginning}': {self.errors}")
+        last = "; ".join(self.lines[-3:])
+        raise GuestError(
+            f"{self.guest.name}: {self.text} ended with {self.code}, without '{beginning}': {last}; {self.errors}"
+        )
 
     def wait(self):
         while self._next():

@@ -11,7 +11,7 @@ from provision.messages import SetupError, say
 from .guest import Guest, GuestError
 
 DEVICE = "rxe0"
-SECONDS_TO_START = {"kvm": 30, "tcg,thread=multi": 90}
+SECONDS_TO_START = {"kvm": 30, "tcg,thread=multi": 180}
 CARD = "-device virtio-net-pci,netdev=link,host_mtu=4200,mac=52:54:00:00:00:0{number}"
 LINE = "-netdev stream,id=link,server={server},addr.type=unix,addr.path={path}"
 DROP_RDMA = (

@@ -84,6 +84,13 @@ def check_errors(ranks: list[Command], begun: float) -> str:
     return ranks[0].lines[-1]
 
 
+@pytest.mark.short
+def test_every_call_over_rc(link: TwoGuests) -> None:
+    """In every CI, also where guests are slow: messages of up to 300 kB, all collectives, packets counted."""
+    ranks = start_ranks(link, "rc", WAYWISER_TIMEOUT="120")
+    check_calls(link, ranks, 0)
+
+
 @pytest.mark.parametrize("transport", ["rc", "ud"])
 def test_every_call_until_the_cable_is_pulled(link: TwoGuests, transport: str) -> None:
     ranks = start_ranks(link, transport)
