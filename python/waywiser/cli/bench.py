@@ -32,7 +32,9 @@ def bench(
         typer.Argument(metavar="[WHAT]...", help="latency, bandwidth, all_reduce, ...; messages, collectives, all."),
     ] = None,
     ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=2, max=4096, help="Start so many here.")] = None,
-    memory: Annotated[str, typer.Option(metavar="LIST", help="Some of host,gpu,host>gpu,gpu>exposed.")] = "",
+    memory: Annotated[
+        str, typer.Option(metavar="LIST", help="Some of host,gpu,host-to-gpu,gpu-to-host,gpu-to-exposed.")
+    ] = "",
     mode: Annotated[
         str, typer.Option(metavar="LIST", help="Calls on GPU memory: some of blocking,stream,graph.")
     ] = "blocking",
@@ -58,7 +60,7 @@ def bench(
     from waywiser.bench.run import Wanted
 
     operations = operations_named(what or list(USUAL))
-    places = _among(_words(memory or ("host" if machine is None else "gpu")), _MEMORY, "--memory")
+    places = _places(memory or ("host" if machine is None else "gpu"))
     modes = _among(_words(mode), MODES, "--mode")
     if modes != ["blocking"] and (machine is not None or all("host" in place for place in places)):
         raise InputError(
@@ -76,6 +78,13 @@ def bench(
         _as_rank(wanted, backend, peers, full, as_json)
     else:
         _with_own_ranks(wanted, backend, bind == "default", output, peers, full, as_json)
+
+
+def _places(text: str) -> list[str]:
+    """ "host-to-gpu", or as the tables have it "host>gpu", which a shell takes for a file to write."""
+    known = tuple(place.replace(">", "-to-") for place in _MEMORY)
+    words = [word.replace(">", "-to-") for word in _words(text)]
+    return [place.replace("-to-", ">") for place in _among(words, known, "--memory")]
 
 
 def _words(text: str) -> list[str]:

@@ -31,7 +31,9 @@ def simulate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="What if: nic=ndr400, gdr=off.")
     ] = None,
-    pair: Annotated[str, typer.Option(metavar="SRC>DST", help="Places on the first and last node.")] = "gpu0>gpu0",
+    pair: Annotated[
+        str, typer.Option(metavar="SRC-to-DST", help="Places on the first and last node.")
+    ] = "gpu0-to-gpu0",
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curves into a .png or .svg.")] = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Timeline of the last run, .json for Perfetto, .png or .svg.")
@@ -82,9 +84,9 @@ def _settings(spec: Cluster, texts: list[str]) -> dict[str, str]:
 def _sweep(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[str, str], pair: str) -> Sweep:
     from waywiser.topology import load_topology
 
-    source, arrow, destination = pair.partition(">")
+    source, arrow, destination = pair.replace("-to-", ">").partition(">")
     if not arrow:
-        raise InputError(f"--pair {pair!r}: write two places, such as gpu0>gpu0")
+        raise InputError(f"--pair {pair!r}: write two places, such as gpu0-to-gpu0")
     topology = load_topology(spec.machine)
     for place in (source, destination):
         if place not in topology.places():
@@ -102,7 +104,7 @@ def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as
     sweep.trace = trace is not None
     with bar("simulating") as show:
         curves = sweep.run(show)
-    title = f"{sweep.operation} {pair} between two {sweep.topology.name}"
+    title = f"{sweep.operation} {pair.replace('-to-', '>')} between two {sweep.topology.name}"
     if trace is not None:
         _write_trace(trace, curves[-1].trace or {})
     if plot is not None:
