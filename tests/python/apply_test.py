@@ -14,6 +14,7 @@ import pytest
 from waywiser.apply import openmpi
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed, refused
+from waywiser.apply.job_libraries import find_job_libraries
 from waywiser.apply.nccl import Choice, tuner_table
 from waywiser.apply.openmpi import COLLECTIVES, Rule, rules_file
 from waywiser.apply.propose import settings_for
@@ -72,7 +73,7 @@ def test_constants_that_are_far_off_are_corrected() -> None:
     copy = dict(part.split(":") for part in found["UCX_CUDA_COPY_BW"].split(","))
     assert 50_000 < int(copy["h2d"].removesuffix("MBs")) < 60_000
     assert copy["d2d"] == "320000MBs"  # what was not measured keeps its default
-    assert "UCX_TCP_MAX_BW" in found and 2_700 < int(found["UCX_TCP_MAX_BW"].removesuffix("MBs")) < 3_400
+    assert "UCX_TCP_MAX_BW" not in found  # the loopback device is no network
     assert "UCX_CMA_BW" not in found  # within 25 %
 
 
@@ -125,10 +126,10 @@ def test_the_road_to_another_machine() -> None:
 
 def test_a_setting_says_what_was_measured() -> None:
     settings = settings_for(machine(), ("ucx",), libraries(ucx=UCX), accepts)
-    one = next(one for one in settings.settings if one.name == "UCX_TCP_MAX_BW")
-    assert one.measured and one.default == "2200.00MBps"
-    assert "ucx(transports=tcp) host0>>host0" in one.why and "GB/s measured at" in one.why
-    assert "UCX assumes 2200.00MBps" in one.why
+    one = next(one for one in settings.settings if one.name == "UCX_POSIX_BW")
+    assert one.measured and one.default == "15360.00MBps"
+    assert "ucx(transports=posix) host0>>host0" in one.why and "GB/s measured at" in one.why
+    assert "UCX assumes 15360.00MBps" in one.why
 
 
 def test_simulated_figures_are_labelled() -> None:
@@ -148,10 +149,10 @@ def test_an_older_ucx_gets_one_rate() -> None:
 
 
 def test_what_the_library_does_not_know_is_left_out_with_the_reason() -> None:
-    known = {name: value for name, value in UCX.items() if name != "UCX_TCP_MAX_BW"}
+    known = {name: value for name, value in UCX.items() if name != "UCX_POSIX_BW"}
     settings = settings_for(machine(), ("ucx", "mpich"), libraries(ucx=known), accepts)
     left = {one.name: one.why for one in settings.left_out}
-    assert left["UCX_TCP_MAX_BW"] == "1.0 does not know this variable here"
+    assert left["UCX_POSIX_BW"] == "1.0 does not know this variable here"
     assert settings.versions == {"ucx": "1.0", "mpich": "not installed: needs it, which is not installed"}
 
 
@@ -289,9 +290,10 @@ def test_tuner_table_of_nccl() -> None:
 
 def test_dry_run_of_the_installed_ucx() -> None:
     """With the system's UCX or the wheel's: a good value passes, a bad one and an unknown name do not."""
-    assert refused("ucx", {"UCX_RNDV_THRESH": "64K"}) == ""
-    assert "UCX_NO_SUCH" in refused("ucx", {"UCX_NO_SUCH": "1"})
-    assert refused("ucx", {"UCX_RNDV_THRESH": "nonsense"}) != ""
+    jobs = find_job_libraries()
+    assert refused("ucx", {"UCX_RNDV_THRESH": "64K"}, jobs) == ""
+    assert "UCX_NO_SUCH" in refused("ucx", {"UCX_NO_SUCH": "1"}, jobs)
+    assert refused("ucx", {"UCX_RNDV_THRESH": "nonsense"}, jobs) != ""
 
 
 def test_open_mpi_names_of_both_generations() -> None:

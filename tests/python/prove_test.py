@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from waywiser import _core, cli
-from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
+from waywiser.apply import benchmarks, job_libraries, nccl_benchmarks, ucx_benchmark
 from waywiser.apply.chance import chance_faster
 from waywiser.apply.evidence import keep_evidence
+from waywiser.apply.job_libraries import JobLibraries, JobMpi, find_mpi
 from waywiser.apply.provable import split
 from waywiser.apply.prove import AGAIN, Proof, Variant, against, prove, proved
 from waywiser.apply.setting import Setting, Settings
@@ -23,7 +24,6 @@ from waywiser.apply.store import keep, kept
 from waywiser.bench import ucx_perftest
 from waywiser.bench.team import NotOffered, TeamError
 from waywiser.errors import InputError
-from waywiser.ucx_library import LibucpChoice
 
 FAST = Setting("openmpi", "OMPI_MCA_fast", "1", "", "measured", "fast")
 SLOW = Setting("openmpi", "OMPI_MCA_slow", "1", "", "measured", "slow")
@@ -31,6 +31,8 @@ SAME = Setting("openmpi", "OMPI_MCA_same", "1", "", "measured", "same")
 FAST2 = Setting("openmpi", "OMPI_MCA_fast", "2", "", "measured", "fast2")
 SETTINGS = Settings("abcd1234", "node", settings=(FAST, SLOW, SAME))
 BASE = Variant("default", {})
+MPI = JobMpi("/opt/mpi/bin/mpirun", "4.1.4", "/opt/mpi/lib/libmpi.so.40", "")
+JOBS = JobLibraries(MPI, "", "", "nobody")
 
 
 class Made:
@@ -161,7 +163,7 @@ def test_evidence_keeps_every_round(tmp_path: Path) -> None:
 
 def test_output_of_the_benchmarks() -> None:
     text = 'noise\n{"library": "x", "tests": {"ping-pong": {"24": 1e-6}, "one way": {"24": 2e-6}}}\n'
-    assert benchmarks.read_mpi4py(text) == {("ping-pong", 24): 1e-6, ("one way", 24): 2e-6}
+    assert benchmarks.read_mpi4py(text) == ({("ping-pong", 24): 1e-6, ("one way", 24): 2e-6}, "")
     osu = "# OSU MPI Latency Test v7.4\n# Size          Latency (us)\n24                      0.53\n48      0.60\n"
     assert benchmarks.read_osu("ping-pong", osu, 2, (24,)) == {("ping-pong", 24): pytest.approx(0.53e-6)}
     assert benchmarks.read_osu("one way", "1536   3072.00\n", 2, (1536,)) == {("one way", 1536): pytest.approx(0.5e-6)}
@@ -182,14 +184,12 @@ def test_benchmarks_say_what_they_need(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(InputError, match="needs mpirun"):
-        benchmarks.openmpi(2, (24,))
-    monkeypatch.setattr(ucx_perftest, "find_libucp", lambda: LibucpChoice(None, "none"))
-    with pytest.raises(InputError, match="ucx_perftest is neither in PATH nor beside libucp"):
-        ucx_benchmark.ucx(0, (24,))
-    (tmp_path / "mpirun").touch(0o755)
+        find_mpi(None)
+    with pytest.raises(InputError, match="needs ucx_perftest, and there is no UCX"):
+        ucx_benchmark.ucx(JOBS, 0, (24,))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"needs mpi4py \(pip install mpi4py\) or the OSU"):
-        benchmarks.openmpi(2, (24,))
+        benchmarks.openmpi(MPI, 2, (24,))
 
 
 def test_variables_around_the_program_do_not_count() -> None:
@@ -205,7 +205,8 @@ def test_verify_keeps_what_won(
     assert cli.run(["verify", "--with", "openmpi", "--output", str(tmp_path)]) == 2
     assert "waywiser apply" in capsys.readouterr().err
     keep(tmp_path, Settings(fingerprint, "node", settings=(FAST, SAME)))
-    monkeypatch.setattr(benchmarks, "openmpi", lambda ranks, sizes, environment: Made())
+    monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, ranks, sizes, environment: Made())
+    monkeypatch.setattr(job_libraries, "find_job_libraries", lambda mpirun: JOBS)
     assert cli.run(["verify", "--with", "openmpi", "--output", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "kept     fast" in out and "dropped  same" in out and AGAIN in out
@@ -221,7 +222,8 @@ def test_what_is_set_now_against_what_run_would_set(
 ) -> None:
     keep(tmp_path, Settings(_core.discover().fingerprint, "node", settings=(FAST,)))
     made = Made()
-    monkeypatch.setattr(benchmarks, "openmpi", lambda ranks, sizes, environment: made)
+    monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, ranks, sizes, environment: made)
+    monkeypatch.setattr(job_libraries, "find_job_libraries", lambda mpirun: JOBS)
     monkeypatch.setenv("OMPI_MCA_slow", "1")
     monkeypatch.setenv("UCX_TLS", "tcp")
     arguments = ["verify", "--with", "openmpi", "--baseline", "environment", "--output", str(tmp_path)]
@@ -240,7 +242,8 @@ def test_an_mpi_of_this_machine_is_timed_and_steered() -> None:
         pytest.skip("mpi4py is not installed")
     environment = {**benchmarks.clean_environment(os.environ), "OMPI_MCA_rmaps_base_oversubscribe": "1"}
     environment["PRTE_MCA_rmaps_default_mapping_policy"] = ":oversubscribe"
-    run = benchmarks.openmpi(2, (24, 12288), environment)
+    mpi = find_mpi(None)
+    run = benchmarks.openmpi(mpi, 2, (24, 12288), environment)
     times = run({"OMPI_MCA_mpi_yield_when_idle": "1"})  # other tests want the CPUs, too
     assert set(times) == {(test, size) for test in ("ping-pong", "one way", "all-reduce") for size in (24, 12288)}
     assert all(1e-9 < seconds < 1 for seconds in times.values())
@@ -250,11 +253,10 @@ def test_a_benchmark_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_pa
     program = tmp_path / "mpirun"
     program.write_text("#!/bin/sh\necho ------\necho There are not enough slots >&2\nexit 3\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     with pytest.raises(InputError, match=r"mpirun python failed \(3\): There are not enough slots"):
-        benchmarks.openmpi(2, (24,))({})
+        benchmarks.openmpi(JobMpi(str(program), "1.0.0", "", ""), 2, (24,))({})
 
 
 def test_a_perftest_that_cannot_be_started_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

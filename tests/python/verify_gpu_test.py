@@ -14,10 +14,10 @@ import pytest
 
 from waywiser import _core, cli
 from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
+from waywiser.apply.job_libraries import find_job_libraries
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep, kept
-from waywiser.bench.team import TeamError
-from waywiser.bench.ucx_perftest import find_perftest
+from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
 
 FAKE = Path(__file__).with_name("fake_nccl.c")
@@ -42,8 +42,8 @@ def four_gpus(library: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 
 def test_libnccl_is_timed_by_a_process_for_each_gpu_and_its_data_is_checked(four_gpus: None) -> None:
-    run, what = nccl_benchmarks.nccl(2, (24, 1536), benchmarks.clean_environment(os.environ))
-    assert "libnccl" in what
+    run, what, file = nccl_benchmarks.nccl(2, (24, 1536), benchmarks.clean_environment(os.environ))
+    assert what.startswith(file) and file == os.path.realpath(os.environ["WAYWISER_LIBNCCL"])
     times = run({})
     assert set(times) == {(test, size) for test in ("ping-pong", "one way", "all-reduce") for size in (24, 1536)}
     assert all(1e-9 < seconds < 10 for seconds in times.values())
@@ -71,7 +71,7 @@ def test_settings_of_ones_own_are_tried_and_kept_when_they_win(
     def run(variables: Mapping[str, str]) -> benchmarks.Times:
         return {("all-reduce", size): 1e-6 * size * (0.5 if variables else 1.0) for size in (24, 1536, 98304)}
 
-    monkeypatch.setattr(nccl_benchmarks, "nccl", lambda *_: (run, "made up"))
+    monkeypatch.setattr(nccl_benchmarks, "nccl", lambda *_: (run, "made up", ""))
     results = tmp_path / "results"
     fingerprint = _core.discover().fingerprint
     far = Setting("nccl", "NCCL_IB_HCA", "=mlx5_0", "", "near", "NCCL_IB_HCA", False)
@@ -93,11 +93,12 @@ def test_settings_of_ones_own_are_tried_and_kept_when_they_win(
 
 
 def test_ucx_is_timed_by_its_own_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = find_job_libraries()
     try:
-        find_perftest()
-    except TeamError as error:
+        jobs.ucx_program("ucx_perftest")
+    except Unknown as error:
         pytest.skip(str(error))
-    run, what = ucx_benchmark.ucx(2, (24, 12288), benchmarks.clean_environment(os.environ))
+    run, what = ucx_benchmark.ucx(jobs, 2, (24, 12288), benchmarks.clean_environment(os.environ))
     said = capsys.readouterr().err
     if "is asked for host memory only" not in said:
         pytest.skip("this UCX moves GPU memory here")

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from waywiser.apply.job_libraries import JobMpi, linked
 from waywiser.apply.setting import Setting
 from waywiser.errors import InputError
 
@@ -58,26 +59,36 @@ def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: 
 
 
 def openmpi(
-    ranks: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ, tests: Sequence[str] = tuple(_OSU)
+    mpi: JobMpi,
+    ranks: int,
+    sizes: Sequence[int],
+    environment: Mapping[str, str] = os.environ,
+    tests: Sequence[str] = tuple(_OSU),
 ) -> Benchmark:
-    """Through mpi4py, else the OSU Micro-Benchmarks. Raises InputError that says what is missing."""
-    beside = Path(sys.executable).with_name("mpirun")  # of the Open MPI that mpi4py finds
-    mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
-    if not mpirun:
-        raise InputError("verify --with openmpi needs mpirun, which is not in PATH")
+    """Of this Open MPI, through mpi4py, else the OSU Micro-Benchmarks. Raises InputError that says what is missing.
+
+    A run whose ranks map another libmpi than that of `mpi` is an error: it would be a verdict about another library.
+    """
     osu = not importlib.util.find_spec("mpi4py")
     if osu and not all(shutil.which(name) for name in _OSU.values()):
         raise InputError("verify --with openmpi needs mpi4py (pip install mpi4py) or the OSU Micro-Benchmarks in PATH")
+    if osu and (other := _another(mpi, linked(str(shutil.which(_OSU["ping-pong"])), "libmpi", environment))):
+        raise InputError(f"the OSU Micro-Benchmarks in PATH are built with {other}")
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+    base = {**mpi.environment(environment), **root, **({"MPI4PY_LIBMPI": mpi.libmpi} if mpi.libmpi else {})}
 
     def launched(variables: Mapping[str, str], *program: str) -> str:
         told = [word for name in variables if not name.startswith("OMPI_") for word in ("-x", name)]
-        command = [mpirun, "-n", str(ranks), *told, *program]
-        return run_benchmark(command, {**environment, **root, **variables}, f"mpirun {Path(program[0]).name}")
+        command = [mpi.mpirun, "-n", str(ranks), *told, *program]
+        return run_benchmark(command, {**base, **variables}, f"mpirun {Path(program[0]).name}")
 
     def by_mpi4py(variables: Mapping[str, str]) -> Times:
         script = str(Path(__file__).with_name("mpi_benchmark.py"))
-        return read_mpi4py(launched(variables, sys.executable, script, ",".join(map(str, sizes)), ",".join(tests)))
+        text = launched(variables, sys.executable, script, ",".join(map(str, sizes)), ",".join(tests))
+        times, libmpi = read_mpi4py(text)
+        if other := _another(mpi, libmpi):
+            raise InputError(f"mpi4py opens {other}")
+        return times
 
     def by_osu(variables: Mapping[str, str]) -> Times:
         found: Times = {}
@@ -88,11 +99,19 @@ def openmpi(
     return by_osu if osu else by_mpi4py
 
 
-def read_mpi4py(text: str) -> Times:
-    """The last line of `mpi_benchmark.py`."""
+def _another(mpi: JobMpi, libmpi: str) -> str:
+    """What to say of a libmpi that is not that of `mpi`; empty where it is, or where one of them is not known."""
+    if not libmpi or not mpi.libmpi or os.path.realpath(libmpi) == mpi.libmpi:
+        return ""
+    return f"{libmpi}, not {mpi.libmpi} of {mpi.mpirun}"
+
+
+def read_mpi4py(text: str) -> tuple[Times, str]:
+    """The last line of `mpi_benchmark.py`: times, and the libmpi that rank 0 has mapped."""
     try:
-        tests = json.loads(text.strip().splitlines()[-1])["tests"]
-        return {(test, int(size)): float(s) for test, times in tests.items() for size, s in times.items()}
+        told = json.loads(text.strip().splitlines()[-1])
+        found = {(test, int(size)): float(s) for test, times in told["tests"].items() for size, s in times.items()}
+        return found, str(told.get("libmpi", ""))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(f"the MPI benchmark printed no figures: {text[-200:]!r}") from error
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from waywiser.apply import benchmarks
 from waywiser.apply.algorithms import TEST, TUNING_SIZES, nccl_choices, openmpi_algorithms, openmpi_rules
+from waywiser.apply.job_libraries import JobLibraries
 from waywiser.apply.nccl_benchmarks import nccl
 from waywiser.apply.prove import Tell
 from waywiser.apply.setting import LeftOut, Setting, Settings
@@ -22,11 +23,11 @@ from waywiser.files import write_text_atomically
 _ROUNDS = 6
 
 
-def timed_rules(settings: Settings, output: Path, ranks: int, gpus: int, tell: Tell) -> Settings:
+def timed_rules(settings: Settings, output: Path, ranks: int, gpus: int, jobs: JobLibraries, tell: Tell) -> Settings:
     """The settings and what was found; a library that cannot be timed is left out with the reason."""
     file = file_of(output, settings.fingerprint)
     found: list[Setting | LeftOut] = []
-    for target, rules in (("openmpi", _openmpi(file, ranks, tell)), ("nccl", _nccl(file, gpus, tell))):
+    for target, rules in (("openmpi", _openmpi(file, ranks, jobs, tell)), ("nccl", _nccl(file, gpus, tell))):
         if target in settings.versions:
             try:
                 found += rules
@@ -39,11 +40,13 @@ def timed_rules(settings: Settings, output: Path, ranks: int, gpus: int, tell: T
     )
 
 
-def _openmpi(settings_file: Path, ranks: int, tell: Tell) -> Iterator[Setting | LeftOut]:
+def _openmpi(settings_file: Path, ranks: int, jobs: JobLibraries, tell: Tell) -> Iterator[Setting | LeftOut]:
+    if jobs.mpi is None:
+        raise InputError(jobs.no_mpi)
     file = settings_file.with_suffix(".coll-rules.conf")
     clean = benchmarks.clean_environment(os.environ)
-    benchmark = benchmarks.openmpi(ranks, TUNING_SIZES, clean, (TEST,))
-    found, text = openmpi_rules(openmpi_algorithms(Root()), benchmark, ranks, _ROUNDS, file, tell)
+    benchmark = benchmarks.openmpi(jobs.mpi, ranks, TUNING_SIZES, clean, (TEST,))
+    found, text = openmpi_rules(openmpi_algorithms(jobs.root()), benchmark, ranks, _ROUNDS, file, tell)
     if text:
         write_text_atomically(file, text)
     yield from found
@@ -55,7 +58,7 @@ def _nccl(settings_file: Path, gpus: int, tell: Tell) -> Iterator[Setting | Left
     if gpus < 2:
         return
     file = settings_file.with_suffix(".nccl-tuner.csv")
-    benchmark, _ = nccl(gpus, TUNING_SIZES, benchmarks.clean_environment(os.environ), (TEST,))
+    benchmark, _, _ = nccl(gpus, TUNING_SIZES, benchmarks.clean_environment(os.environ), (TEST,))
     plugin = next(iter(installed(Root(), "libnccl-tuner-example")), "")
     found, text = nccl_choices(benchmark, gpus, _ROUNDS, file, plugin, tell)
     if text:

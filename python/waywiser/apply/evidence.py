@@ -36,6 +36,7 @@ def evidence_json(settings: Settings, library: str, proofs: Sequence[Proof], sta
         steps.append({"kept": proof.kept, "verdicts": verdicts, "failed": dict(proof.failed), "variants": variants})
     head = {"schema": SCHEMA, "version": VERSION, "created": now(), "fingerprint": settings.fingerprint}
     body = {"machine": settings.machine, "library": library, "versions": settings.versions, "state": state}
+    body |= {"libraries": settings.libraries}
     return json.dumps({**head, **body, "steps": steps}, indent=1)
 
 
@@ -55,7 +56,8 @@ def summary_json(settings: Settings, benchmark: str, proofs: Sequence[Proof]) ->
         steps.append({"base": proof.base, "kept": proof.kept, "verdicts": verdicts, "failed": dict(proof.failed),
                       "rows": rows})  # fmt: skip
     kept = {one.name: one.value for one in settings.settings}
-    return json.dumps({"machine": settings.machine, "benchmark": benchmark, "steps": steps, "settings": kept}, indent=1)
+    head = {"machine": settings.machine, "benchmark": benchmark, "libraries": settings.versions}
+    return json.dumps({**head, "steps": steps, "settings": kept}, indent=1)
 
 
 def keep_evidence(

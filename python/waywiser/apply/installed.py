@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from waywiser.doctor import libraries, ucx
+from waywiser.apply.job_libraries import JobLibraries
+from waywiser.bench.nccl_library import find_libnccl
+from waywiser.doctor import ucx
 from waywiser.doctor.commands import Live
 from waywiser.doctor.finding import Unknown
 from waywiser.doctor.root import Root
@@ -20,80 +22,97 @@ _LARGEST = 512 << 20
 
 @dataclass(frozen=True)
 class Installed:
-    """A library: its version, and variable -> default for everything that it knows. `why_not` when there is none."""
+    """A library: version and paths for people, and variable -> default for everything that it knows.
+
+    `file`: the real path of the library; `why_not` when there is none.
+    """
 
     version: str = ""
     known: Mapping[str, str] | None = None
     why_not: str = ""
+    file: str = ""
 
 
-def installed_ucx(root: Root) -> Installed:
+def _ucx_commands(jobs: JobLibraries) -> Live:
+    """ucx_info of the UCX of jobs. Raises Unknown."""
+    program, extra = jobs.ucx_program("ucx_info")
+    path = os.pathsep.join((os.path.dirname(program), jobs.environment.get("PATH", "")))
+    return Live(environment={**jobs.environment, **extra, "PATH": path})
+
+
+def installed_ucx(jobs: JobLibraries) -> Installed:
     """From ucx_info."""
     try:
-        return Installed(".".join(map(str, ucx.version(root))), ucx.settings(root))
+        root = Root(commands=_ucx_commands(jobs))
+        version = ".".join(map(str, ucx.version(root)))
+        return Installed(f"{version} ({jobs.libucp}, of {jobs.whose})", ucx.settings(root), file=jobs.libucp)
     except Unknown as error:
         return Installed(why_not=str(error))
 
 
-def installed_openmpi(root: Root) -> Installed:
+def installed_openmpi(jobs: JobLibraries) -> Installed:
     """From ompi_info; parameters have the names of their variables."""
+    if jobs.mpi is None:
+        return Installed(why_not=jobs.no_mpi)
     try:
-        told = root.run("ompi_info", "--parsable", "--all")
-        version = re.search(r"v?(\d{1,3}\.\d{1,3}\.\d{1,3})", root.run("ompi_info", "--parsable", "--version"))
+        told = jobs.root().run("ompi_info", "--parsable", "--all")
     except Unknown as error:
         return Installed(why_not=str(error))
     values = re.findall(r"^mca:\w*:\w*:param:(\w{1,120}):value:(.{0,400})$", told, re.MULTILINE)
     known = {f"OMPI_MCA_{name}": value for name, value in values}
     components = re.findall(r"^mca:(\w{1,40}):(\w{1,40}):version:", told, re.MULTILINE)
     known |= {f"component {framework} {component}": "" for framework, component in components}
-    return Installed(version[1] if version else "unknown", known)
+    return Installed(jobs.mpi.text, known, file=jobs.mpi.libmpi or jobs.mpi.mpirun)
 
 
-def installed_mpich(root: Root) -> Installed:
+def installed_mpich(jobs: JobLibraries) -> Installed:
     """From mpivars, MPICH's own tool."""
+    root = jobs.root()
     try:
         told = root.run("mpivars")
         version = re.search(r"Version:\s+(\S{1,20})", root.run("mpichversion"))
     except Unknown as error:
         return Installed(why_not=str(error))
-    return Installed(version[1] if version else "unknown", dict.fromkeys(re.findall(r"MPIR_CVAR_\w{1,100}", told), ""))
+    where = shutil.which("mpivars", path=jobs.environment.get("PATH")) or ""
+    text = f"{version[1] if version else 'version unknown'} ({where})"
+    return Installed(text, dict.fromkeys(re.findall(r"MPIR_CVAR_\w{1,100}", told), ""), file=where)
 
 
-def installed_nccl(root: Root) -> Installed:
+def installed_nccl(jobs: JobLibraries) -> Installed:
     """The names of variables in the first libnccl: what it does not contain it cannot read."""
-    copies = libraries.installed(root, "libnccl")
-    if not copies:
+    file = find_libnccl()
+    if not os.path.isabs(file):
         return Installed(why_not="needs libnccl.so.2, which is not installed")
-    data = root.data(copies[0], _LARGEST) or b""
+    data = jobs.root().data(file, _LARGEST) or b""
     names = {name.decode() for name in re.findall(rb"\bNCCL_[A-Z0-9_]{2,60}\b", data)}
     names |= {f"NCCL_{name.decode()}" for name in re.findall(rb"\0([A-Z][A-Z0-9_]{3,50})\0", data)}
     version = re.search(rb"NCCL version (\d{1,2}\.\d{1,3}\.\d{1,3})", data)
-    return Installed(version[1].decode() if version else Path(copies[0]).name, dict.fromkeys(names, ""))
+    told = version[1].decode() if version else "version unknown"
+    return Installed(f"{told} ({file})", dict.fromkeys(names, ""), file=os.path.realpath(file))
 
 
-def installed(target: str, root: Root) -> Installed:
+def installed(target: str, jobs: JobLibraries) -> Installed:
     """The library that `target` names."""
     readers = {"ucx": installed_ucx, "openmpi": installed_openmpi, "mpich": installed_mpich, "nccl": installed_nccl}
-    return readers[target](root)
+    return readers[target](jobs)
 
 
-def refused(target: str, settings: Mapping[str, str]) -> str:
+def refused(target: str, settings: Mapping[str, str], jobs: JobLibraries) -> str:
     """A dry run: why the installed library does not take these variables together; empty when it does."""
     if target == "ucx":
-        return _refused_by_ucx(settings)
+        return _refused_by_ucx(settings, jobs)
     if target == "openmpi":
-        return _refused_by_openmpi(settings)
+        return _refused_by_openmpi(settings, jobs)
     return ""
 
 
-def _dry_run(command: tuple[str, ...], settings: Mapping[str, str]) -> str:
+def _dry_run(argv: tuple[str, ...], settings: Mapping[str, str], given: Mapping[str, str]) -> str:
     """Both outputs of a tool with the variables set."""
-    argv, extra = Live.resolved(command)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("UCX_", "OMPI_", "PMIX_"))}
+    clean = {name: value for name, value in given.items() if not name.startswith(("UCX_", "OMPI_", "PMIX_"))}
     try:
         done = subprocess.run(
             argv,
-            env={**clean, **extra, **settings},
+            env={**clean, "LC_ALL": "C", **settings},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -106,8 +125,9 @@ def _dry_run(command: tuple[str, ...], settings: Mapping[str, str]) -> str:
     return done.stdout if done.returncode == 0 else f"ERROR {done.returncode}: {done.stdout[-300:]}"
 
 
-def _refused_by_ucx(settings: Mapping[str, str]) -> str:
-    said = _dry_run(("ucx_info", "-c"), settings)
+def _refused_by_ucx(settings: Mapping[str, str], jobs: JobLibraries) -> str:
+    program, extra = jobs.ucx_program("ucx_info")
+    said = _dry_run((program, "-c"), settings, {**jobs.environment, **extra})
     wrong = re.search(r"^(?:.*UCX +(?:ERROR|WARN) +|ERROR)(.*)$", said, re.MULTILINE)
     if wrong:
         return " ".join(wrong[1].split())[:200]
@@ -116,8 +136,8 @@ def _refused_by_ucx(settings: Mapping[str, str]) -> str:
     return f"ucx_info -c does not show {missing[0]}" if missing else ""
 
 
-def _refused_by_openmpi(settings: Mapping[str, str]) -> str:
-    said = _dry_run(("ompi_info", "--parsable", "--all"), settings)
+def _refused_by_openmpi(settings: Mapping[str, str], jobs: JobLibraries) -> str:
+    said = _dry_run(("ompi_info", "--parsable", "--all"), settings, jobs.environment)
     if said.startswith("ERROR"):
         return " ".join(said.split())[:200]
     shown = dict(re.findall(r"^mca:\w*:\w*:param:(\w+):value:(.*)$", said, re.MULTILINE))

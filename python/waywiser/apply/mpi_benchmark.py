@@ -108,7 +108,15 @@ def main() -> None:
     wanted = sys.argv[2].split(",") if len(sys.argv) > 2 else list(TESTS)
     found = {name: {str(size): TESTS[name](world, size) for size in sizes} for name in wanted}
     if world.rank == 0:
-        print(json.dumps({"library": MPI.Get_library_version().splitlines()[0], "tests": found}))
+        told = {"library": MPI.Get_library_version().splitlines()[0], "libmpi": _mapped_libmpi(), "tests": found}
+        print(json.dumps(told))
+
+
+def _mapped_libmpi() -> str:
+    """The file of the libmpi in this process."""
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        paths = (line.split(maxsplit=5)[-1].strip() for line in maps if "/libmpi.so" in line)
+        return next(paths, "")
 
 
 if __name__ == "__main__":

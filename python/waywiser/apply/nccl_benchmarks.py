@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from waywiser.apply.benchmarks import Benchmark, Times, run_benchmark
+from waywiser.apply.job_libraries import linked
 from waywiser.apply.team_benchmark import timed_by
-from waywiser.bench.nccl_library import look_for_nccl
+from waywiser.bench.nccl_library import find_libnccl, look_for_nccl
 from waywiser.bench.team import Team
 from waywiser.bench.teams import Setup, python_ranks
 from waywiser.errors import InputError
@@ -25,17 +27,20 @@ def nccl(
     sizes: Sequence[int],
     environment: Mapping[str, str] = os.environ,
     tests: Sequence[str] = tuple(TESTS),
-) -> tuple[Benchmark, str]:
-    """The benchmark and what it is. Raises InputError that says what is missing of each."""
-    if shutil.which("all_reduce_perf"):
-        return _by_nccl_tests(gpus, sizes, environment), "nccl-tests"
+) -> tuple[Benchmark, str, str]:
+    """The benchmark, what it is, and its libnccl (empty: not known). Raises InputError that says what is missing."""
+    if program := shutil.which("all_reduce_perf"):
+        library = linked(program, "libnccl", environment)
+        return _by_nccl_tests(gpus, sizes, environment), f"nccl-tests with {library or 'an NCCL of its own'}", library
     found = look_for_nccl()
     if why := found.too_few(gpus):
         raise InputError(f"NCCL cannot be timed: {why}")
     if not found.no_library:
-        return _by_ranks("nccl", gpus, sizes, environment, tests), "libnccl, a process for each GPU"
+        library = os.path.realpath(find_libnccl())
+        return _by_ranks("nccl", gpus, sizes, environment, tests), f"{library}, a process for each GPU", library
     if importlib.util.find_spec("torch"):
-        return _by_ranks("torch", gpus, sizes, environment, tests), "torch.distributed, a process for each GPU"
+        what = f"torch.distributed of {sys.executable}, a process for each GPU"
+        return _by_ranks("torch", gpus, sizes, environment, tests), what, ""
     raise InputError(f"NCCL cannot be timed: no nccl-tests in PATH, no PyTorch, and {found.no_library}")
 
 

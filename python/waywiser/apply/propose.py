@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from waywiser.apply import mpich, nccl, openmpi, ucx
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed, installed, refused
+from waywiser.apply.job_libraries import JobLibraries, find_job_libraries
 from waywiser.apply.setting import TARGETS, LeftOut, Setting, Settings
 from waywiser.doctor.root import Root
 
@@ -22,16 +24,27 @@ def settings_for(
     machine: Machine,
     targets: Sequence[str] = TARGETS,
     libraries: Mapping[str, Installed] | None = None,
-    dry_run: DryRun = refused,
+    dry_run: DryRun | None = None,
     unchecked: bool = False,
+    jobs: JobLibraries | None = None,
 ) -> Settings:
-    """The settings for a machine. `unchecked` keeps names that no installed library could confirm (another machine)."""
+    """The settings for a machine. `unchecked` keeps names that no installed library could confirm (another machine).
+
+    `jobs`: the libraries that jobs use, those of the mpirun in PATH unless they are given.
+    """
     kept: list[Setting] = []
     left: list[LeftOut] = []
-    versions = {}
+    versions, files = {}, {}
+    if libraries is None and not unchecked:
+        jobs = jobs or find_job_libraries()
+        libraries = {target: installed(target, jobs) for target in targets}
+    if dry_run is None:
+        dry_run = partial(_dry_run, jobs)
     for target in targets:
-        library = (libraries or {}).get(target) or (_elsewhere(target) if unchecked else installed(target, Root()))
+        library = (libraries or {}).get(target) or _elsewhere(target)
         versions[target] = library.version or f"not installed: {library.why_not}"
+        if library.file:
+            files[target] = library.file
         for one in _PROPOSERS[target](machine, library.known or {}):
             if isinstance(one, LeftOut):
                 left.append(one)
@@ -45,7 +58,13 @@ def settings_for(
     topology = machine.topology
     fingerprint = machine.profile.fingerprint if machine.profile else topology.fingerprint
     product = "" if unchecked else Root().text("/sys/class/dmi/id/product_name") or ""
-    return Settings(fingerprint, topology.name, machine.label, versions, tuple(kept), tuple(left), product)
+    return Settings(
+        fingerprint, topology.name, machine.label, versions, tuple(kept), tuple(left), product, libraries=files
+    )
+
+
+def _dry_run(jobs: JobLibraries | None, target: str, variables: Mapping[str, str]) -> str:
+    return refused(target, variables, jobs) if jobs else ""
 
 
 def _elsewhere(target: str) -> Installed:

@@ -24,6 +24,15 @@ def why_not_tried(one: Setting, library: str, gpus: int) -> str:
     return ""
 
 
+def not_proved(one: Setting) -> str:
+    """What to say of a setting without a proof: how to get one, or why not on one node."""
+    library = {"openmpi": "openmpi", "nccl": "nccl", "ucx": "ucx"}.get(one.target, "")
+    if not library:
+        return "not proved: there is no benchmark for it"
+    why = why_not_tried(one, library, 1)
+    return f"not proved: {why}" if why else f"not yet proved: waywiser verify --with {library}"
+
+
 def split(groups: Sequence[list[Setting]], library: str, gpus: int) -> tuple[list[list[Setting]], dict[str, str]]:
     """The groups to try, and why not for each of the others, by name."""
     why = {group[0].group: next((text for one in group if (text := why_not_tried(one, library, gpus))), "")

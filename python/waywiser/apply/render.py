@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Sequence
 
+from waywiser.apply.provable import not_proved
 from waywiser.apply.setting import Setting, Settings
 
 FORMS = ("shell", "lmod", "slurm", "ucx.conf", "mca-params.conf", "nccl.conf")
@@ -33,18 +34,21 @@ def head(settings: Settings) -> list[str]:
     lines = [f"waywiser: {settings.machine}, fingerprint {settings.fingerprint}"]
     if settings.label:
         lines.append(settings.label)
-    if settings.proved:
-        lines.append(
-            "each setting won against the default" if settings.settings else "no setting won against the default"
-        )
-    else:
-        lines.append("not yet proved: waywiser verify")
+    targets = {one.target for one in settings.settings}
+    lines += [f"with {name} {text}" for name, text in settings.versions.items() if name in targets]
+    unproved = sum(not one.proof for one in settings.settings)
+    if settings.settings and not unproved:
+        lines.append("each setting won against the default")
+    elif settings.settings:
+        lines.append(f"{unproved} of {len(settings.settings)} settings are not proved; --proved leaves them out")
+    elif settings.proved:
+        lines.append("no setting won against the default")
     return lines
 
 
 def _reason(one: Setting) -> str:
     default = f"; default {one.default}" if one.default else ""
-    return f"{one.why}{'; ' + one.proof if one.proof else ''}{default}"
+    return f"{one.why}; {one.proof or not_proved(one)}{default}"
 
 
 def _line(one: Setting, form: str) -> str:

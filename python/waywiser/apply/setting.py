@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from waywiser.checked import Node
-from waywiser.errors import InputError
 
 SCHEMA = "waywiser.settings"
 VERSION = 1
@@ -55,10 +54,17 @@ class Settings:
     left_out: tuple[LeftOut, ...] = ()
     product: str = ""  # DMI product name, by which UCX chooses a section of ucx.conf
     proved: bool = False  # whether `verify` has dropped what does not win
+    libraries: dict[str, str] = field(
+        default_factory=dict
+    )  # real path of each library that the names were checked with
 
     def environment(self, targets: tuple[str, ...] = TARGETS) -> dict[str, str]:
         """Variables to set for the given libraries."""
         return {one.name: one.value for one in self.settings if one.target in targets}
+
+    def only_proved(self) -> Settings:
+        """Without the settings that `verify` has not proved."""
+        return replace(self, settings=tuple(one for one in self.settings if one.proof), proved=True)
 
     def to_json(self) -> str:
         """A JSON document."""
@@ -71,6 +77,7 @@ class Settings:
             "versions": self.versions,
             "product": self.product,
             "proved": self.proved,
+            "libraries": self.libraries,
             "settings": [vars(one) for one in self.settings],
             "left_out": [vars(one) for one in self.left_out],
         }
@@ -93,17 +100,21 @@ def _variable(node: Node) -> Setting:
     )
 
 
+def _texts(node: Node, key: str) -> dict[str, str]:
+    value = node.child(key).value if node.has(key) else {}
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise node.child(key).refuse("must be texts")
+    return value
+
+
 def read_settings(value: Any, what: str) -> Settings:
     """Settings from their JSON; InputError names the first wrong field."""
     node = Node(value, what)
-    versions = node.child("versions").value if node.has("versions") else {}
-    if not isinstance(versions, dict) or not all(isinstance(text, str) for text in versions.values()):
-        raise InputError(f"{what}: versions must be texts")
     return Settings(
         node.text("fingerprint"),
         node.text("machine"),
         node.text("label", ""),
-        versions,
+        _texts(node, "versions"),
         tuple(_variable(one) for one in node.items("settings")),
         tuple(
             LeftOut(one.text("target"), one.text("name"), one.text("value"), one.text("why"))
@@ -111,4 +122,5 @@ def read_settings(value: Any, what: str) -> Settings:
         ),
         node.text("product", ""),
         node.flag("proved"),
+        _texts(node, "libraries"),
     )

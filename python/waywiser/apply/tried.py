@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from waywiser.apply.installed import installed, refused
+from waywiser.apply.job_libraries import JobLibraries
 from waywiser.apply.setting import NAME, Setting, Settings
-from waywiser.doctor.root import Root
 from waywiser.errors import InputError
 
 _PREFIXES = {"openmpi": {"OMPI_MCA_": "openmpi", "UCX_": "ucx"}, "nccl": {"NCCL_": "nccl"}, "ucx": {"UCX_": "ucx"}}
 
 
-def tried(settings: Settings, library: str, options: Sequence[str]) -> Settings:
+def tried(settings: Settings, library: str, options: Sequence[str], jobs: JobLibraries) -> Settings:
     """The settings and, as a group each, those of the options "NAME=VALUE NAME=VALUE"; they replace their namesakes.
 
     Raises InputError for what `library` does not read, what the installed version does not know or refuses.
     """
     added = [one for text in options for one in _group(text, library)]
     for target in {one.target for one in added}:
-        _check(target, [one for one in added if one.target == target])
+        _check(target, [one for one in added if one.target == target], jobs)
     names = [one.name for one in added]
     if len(set(names)) < len(names):
         raise InputError(f"--try: {next(name for name in names if names.count(name) > 1)} is there twice")
@@ -41,13 +41,13 @@ def _group(text: str, library: str) -> list[Setting]:
     return found
 
 
-def _check(target: str, added: Sequence[Setting]) -> None:
-    library = installed(target, Root())
+def _check(target: str, added: Sequence[Setting], jobs: JobLibraries) -> None:
+    library = installed(target, jobs)
     if library.known is None:
         raise InputError(f"--try {added[0].name}: {library.why_not}")
     for one in added:
         if one.name not in library.known:
             raise InputError(f"--try {one.name}: {target} {library.version} does not know this variable")
     for group in {one.group for one in added}:
-        if why := refused(target, {one.name: one.value for one in added if one.group == group}):
+        if why := refused(target, {one.name: one.value for one in added if one.group == group}, jobs):
             raise InputError(f"--try {group}: refused in a dry run: {why}")

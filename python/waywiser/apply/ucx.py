@@ -44,6 +44,7 @@ _ORDER = {"PIX": 0, "PXB": 1, "PHB": 2, "NODE": 3, "SYS": 4}
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     """Everything that may be worth setting on this machine."""
     yield from _constants(machine, known)
+    yield from _loopback(machine)
     yield from _copies_instead_of_cma(machine)
     yield from _rails(machine)
     yield from ucx_network.proposed(machine, known)
@@ -62,7 +63,7 @@ def _measured_constants(machine: Machine) -> dict[str, dict[str, Evidence | None
             "put": machine.rate("bar_copy", "host", "gpu"),
         },
     }
-    for name, transports in (("POSIX", "posix"), ("SYSV", "sysv"), ("CMA", "cma"), ("TCP_MAX", "tcp")):
+    for name, transports in (("POSIX", "posix"), ("SYSV", "sysv"), ("CMA", "cma")):
         found[f"UCX_{name}_BW"] = {"": machine.rate("ucx", "host", "host", transports=transports)}
     if network := machine.rate("ucx", "host", "other:host", transports="network-tcp"):
         found["UCX_TCP_MAX_BW"] = {"": network}
@@ -82,6 +83,17 @@ def _constants(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting |
         if off:
             told = default if rates(default) else ", ".join(f"{format_rate(one)} by model" for one in assumed.values())
             yield _constant(name, told, {**assumed, **{word: one.rate for word, one in off.items()}}, off)
+
+
+def _loopback(machine: Machine) -> Iterator[LeftOut]:
+    """TCP within one machine goes over the loopback device: that says nothing about a network."""
+    network = machine.rate("ucx", "host", "other:host", transports="network-tcp")
+    loopback = machine.rate("ucx", "host", "host", transports="tcp")
+    if loopback and not network:
+        why = (
+            f"{loopback.text} is of the loopback device, not of a network: 'waywiser tune' as two ranks on two machines"
+        )
+        yield LeftOut("ucx", "UCX_TCP_MAX_BW", "", why)
 
 
 def _by_model(machine: Machine, name: str) -> dict[str, float]:

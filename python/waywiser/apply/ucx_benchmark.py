@@ -9,9 +9,11 @@ from pathlib import Path
 
 from waywiser import _core
 from waywiser.apply.benchmarks import Benchmark, Case, Times
+from waywiser.apply.job_libraries import JobLibraries
 from waywiser.apply.rank_setup import setup_for
 from waywiser.bench.team import TeamError
-from waywiser.bench.ucx_perftest import Program, Row, batch, find_perftest
+from waywiser.bench.ucx_perftest import Program, Row, batch, program_at
+from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
 from waywiser.progress import say
 
@@ -30,11 +32,16 @@ _RANK = "10"  # per cent of the messages of a ping-pong are faster than what cou
 _SECONDS = 180.0
 
 
-def ucx(gpus: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ) -> tuple[Benchmark, str]:
-    """Two processes; also between GPUs, one for each process, where there are `gpus`. Raises InputError."""
+def ucx(
+    jobs: JobLibraries, gpus: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ
+) -> tuple[Benchmark, str]:
+    """Two processes; also between GPUs, one for each process, where there are `gpus`. Of the UCX of jobs.
+
+    Raises InputError.
+    """
     try:
-        program = find_perftest()
-    except TeamError as error:
+        program = program_at(*jobs.ucx_program("ucx_perftest"))
+    except Unknown as error:
         raise InputError(f"UCX cannot be timed: {error}") from error
     no_gpus = _why_no_gpus(program, environment) if gpus else ""
     if no_gpus:

@@ -53,14 +53,15 @@ def find_perftest() -> Program:
         prefix = library.absolute().parents[1]
         if (prefix / "bin/ucx_perftest").exists():
             folders = os.pathsep.join(filter(None, (str(prefix / "lib"), os.environ.get("LD_LIBRARY_PATH"))))
-            return _program(str(prefix / "bin/ucx_perftest"), {"LD_LIBRARY_PATH": folders})
+            return program_at(str(prefix / "bin/ucx_perftest"), {"LD_LIBRARY_PATH": folders})
     found = shutil.which("ucx_perftest")
     if found is None:
         raise TeamError("ucx_perftest is neither in PATH nor beside libucp (pip install libucx-cu13 has one)")
-    return _program(found, {})
+    return program_at(found, {})
 
 
-def _program(path: str, environment: Mapping[str, str]) -> Program:
+def program_at(path: str, environment: Mapping[str, str]) -> Program:
+    """The program at `path`, started with these variables."""
     info = os.path.join(os.path.dirname(path), "ucx_info")
     try:
         done = subprocess.run(

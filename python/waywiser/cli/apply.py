@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.options import Output, Recorded, results_of
+from waywiser.cli.options import Mpirun, Output, Recorded, results_of
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
     from waywiser.apply.facts import Machine
+    from waywiser.apply.job_libraries import JobLibraries
     from waywiser.apply.setting import Settings
 
 
@@ -31,17 +32,20 @@ def apply(
     write: Annotated[
         bool, typer.Option(help="Keep the settings in the results, with the libraries' own files.")
     ] = True,
+    mpirun: Mpirun = None,
 ) -> None:
     """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first."""
+    from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.propose import settings_for
 
-    here = _machine(output, machine, from_)
     elsewhere = machine is not None or from_ is not None
-    settings = settings_for(here, targets_in(for_), unchecked=elsewhere)
-    if collectives and elsewhere:
-        raise InputError("--collectives times this machine; leave out --machine and --from")
-    if collectives:
-        settings = _with_collectives(settings, output, ranks)
+    if elsewhere and (collectives or mpirun):
+        raise InputError("--collectives and --mpirun are of this machine; leave out --machine and --from")
+    jobs = None if elsewhere else find_job_libraries(mpirun)
+    here = _machine(output, machine, from_)
+    settings = settings_for(here, targets_in(for_), unchecked=elsewhere, jobs=jobs)
+    if collectives and jobs:
+        settings = _with_collectives(settings, output, ranks, jobs)
     if write and not elsewhere:
         _write(output, settings, here)
     if as_json:
@@ -80,13 +84,13 @@ def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
     return Machine(topology, profile)
 
 
-def _with_collectives(settings: Settings, output: Path, ranks: int) -> Settings:
+def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLibraries) -> Settings:
     """The settings with the rules of collectives that were measured now, for the libraries that can be timed here."""
     from waywiser import _core
     from waywiser.apply.collectives import timed_rules
     from waywiser.progress import say
 
-    return timed_rules(settings, output, ranks, len(_core.discover().ids("gpu")), say)
+    return timed_rules(settings, output, ranks, len(_core.discover().ids("gpu")), jobs, say)
 
 
 def _write(output: Path, settings: Settings, here: Machine) -> None:

@@ -18,8 +18,13 @@ def env(
         str, typer.Option("--format", metavar="FORM", help="shell, lmod, slurm, ucx.conf, mca-params.conf, nccl.conf.")
     ] = "shell",
     fingerprint: Annotated[str, typer.Option(metavar="ID", help="Of another node type, instead of this machine.")] = "",
+    proved: Annotated[bool, typer.Option("--proved", help="Only settings that won against the default.")] = False,
 ) -> None:
-    """Print the settings kept for this kind of machine; nothing but a comment on one that was never tuned."""
+    """Print the settings kept for this kind of machine; nothing but a comment on one that was never tuned.
+
+    Without --proved also those that were measured and not tried yet, each with a comment that says so; never what was
+    tried and did not win.
+    """
     from waywiser import _core
     from waywiser.apply.render import FORMS, render
     from waywiser.apply.store import all_kept, kept
@@ -35,4 +40,4 @@ def env(
         known = ", ".join(f"{one.machine} {one.fingerprint}" for one in all_kept(output)) or "none"
         typer.echo(f"{mark} waywiser: nothing is known about this machine ({own}); known: {known}")
         return
-    typer.echo(render(settings, form, targets), nl=False)
+    typer.echo(render(settings.only_proved() if proved else settings, form, targets), nl=False)

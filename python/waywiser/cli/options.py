@@ -21,6 +21,9 @@ Recorded = Annotated[
 Budget = Annotated[
     float | None, typer.Option("--budget", min=1.0, max=86400.0, metavar="SECONDS", help="Time to spend on measuring.")
 ]
+Mpirun = Annotated[
+    Path | None, typer.Option("--mpirun", metavar="PATH", help="Of the Open MPI that jobs use; default: that in PATH.")
+]
 Costs = Annotated[
     Path | None, typer.Option("--costs", metavar="FILE", help="Of waywiser calibrate, for a simulated machine.")
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,13 +11,14 @@ import typer
 
 from waywiser import _core
 from waywiser.apply.prove import LEAST_ROUNDS
-from waywiser.cli.options import Output
+from waywiser.cli.options import Mpirun, Output
 from waywiser.errors import InputError
 from waywiser.progress import say
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
     from waywiser.apply.benchmarks import Benchmark
+    from waywiser.apply.job_libraries import JobLibraries
     from waywiser.apply.prove import Proof
     from waywiser.apply.setting import Settings
 
@@ -43,23 +45,30 @@ def verify(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Half the sizes, fewer rounds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the medians and verdicts as JSON.")] = False,
+    mpirun: Mpirun = None,
 ) -> None:
     """Before and after, interleaved, at sizes that were not used for tuning. What does not win is dropped."""
+    from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.tried import tried
 
     if library not in _LIBRARIES or baseline not in ("default", "environment"):
         raise InputError(
             f"write --with {', '.join(_LIBRARIES[:-1])} or {_LIBRARIES[-1]}, --baseline default or environment"
         )
-    settings = tried(_settings(output, bool(try_)), library, try_ or [])
-    benchmark, what = _benchmark(library, output, ranks, quick)
+    jobs = find_job_libraries(mpirun)
+    kept = _settings(output, bool(try_))
+    benchmark, what, files = _benchmark(library, output, ranks, quick, jobs)
+    _check_same(kept, library, files.get(library, ""))
+    settings = tried(_timed_with(kept, jobs, files, library), library, try_ or [], jobs)
     count = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
+    say("timed: " + ", ".join(f"{target} {settings.versions[target]}" for target in files))
     title = f"{settings.machine}, {2 if library == 'ucx' else ranks} ranks, {what}"
     if baseline == "environment":
         proof = _against_environment(output, benchmark, count)
         _show(settings, what, [proof], title, as_json)
         return
-    result, proofs = _proved(settings, library, benchmark, count)
+    other = {target: why for target, file in files.items() if (why := _other_library(kept, target, file))}
+    result, proofs = _proved(settings, library, benchmark, count, other)
     _keep(output, result, library, proofs)
     _show(result, what, proofs, title, as_json)
     if not as_json and not proofs:
@@ -68,8 +77,10 @@ def verify(
         typer.echo("the defaults are best here")
 
 
-def _benchmark(library: str, output: Path, ranks: int, quick: bool) -> tuple[Benchmark, str]:
-    """What decides, at sizes that the profile does not have; and its name."""
+def _benchmark(
+    library: str, output: Path, ranks: int, quick: bool, jobs: JobLibraries
+) -> tuple[Benchmark, str, dict[str, str]]:
+    """What decides, at sizes that the profile does not have; its name, and the files of the libraries that it times."""
     from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
 
     all_sizes = nccl_benchmarks.SIZES if library == "nccl" else benchmarks.SIZES
@@ -79,10 +90,36 @@ def _benchmark(library: str, output: Path, ranks: int, quick: bool) -> tuple[Ben
         if name in environment:
             say(f"{name}={environment[name]} stays set for all")
     if library == "nccl":
-        return nccl_benchmarks.nccl(ranks, sizes, environment)
+        benchmark, what, file = nccl_benchmarks.nccl(ranks, sizes, environment)
+        return benchmark, what, {"nccl": file} if file else {}
     if library == "ucx":
-        return ucx_benchmark.ucx(len(_core.discover().ids("gpu")), sizes, environment)
-    return benchmarks.openmpi(ranks, sizes, environment), "openmpi"
+        benchmark, what = ucx_benchmark.ucx(jobs, len(_core.discover().ids("gpu")), sizes, environment)
+        return benchmark, what, {"ucx": jobs.libucp}
+    if jobs.mpi is None:
+        raise InputError(f"verify --with openmpi {jobs.no_mpi}")
+    files = {"openmpi": jobs.mpi.libmpi or jobs.mpi.mpirun} | ({"ucx": jobs.mpi.libucp} if jobs.mpi.libucp else {})
+    return benchmarks.openmpi(jobs.mpi, ranks, sizes, environment), f"openmpi {jobs.mpi.version}", files
+
+
+def _other_library(settings: Settings, target: str, file: str) -> str:
+    """A verdict is about the library with which the names were checked: what to say where `file` is another."""
+    checked = settings.libraries.get(target, "")
+    if not file or not checked or checked == file or all(one.target != target for one in settings.settings):
+        return ""
+    return f"the settings of {target} were checked with {checked}, and this would time {file}"
+
+
+def _check_same(settings: Settings, target: str, file: str) -> None:
+    if why := _other_library(settings, target, file):
+        raise InputError(f"{why}: run 'waywiser apply' with the same --mpirun first")
+
+
+def _timed_with(settings: Settings, jobs: JobLibraries, files: dict[str, str], library: str) -> Settings:
+    """The settings, saying with which libraries they are timed."""
+    versions = {**files, **settings.versions}
+    if library == "openmpi" and jobs.mpi:
+        versions["openmpi"] = jobs.mpi.text
+    return replace(settings, versions=versions, libraries={**files, **settings.libraries})
 
 
 def _settings(output: Path, none_will_do: bool) -> Settings:
@@ -103,8 +140,13 @@ def _sizes(results: Results, wanted: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(size for size in wanted if size not in used)
 
 
-def _proved(settings: Settings, library: str, benchmark: Benchmark, rounds: int) -> tuple[Settings, list[Proof]]:
-    """With openmpi first its own settings, then those of UCX below it, with pml ucx on."""
+def _proved(
+    settings: Settings, library: str, benchmark: Benchmark, rounds: int, other: dict[str, str]
+) -> tuple[Settings, list[Proof]]:
+    """With openmpi first its own settings, then those of UCX below it, with pml ucx on.
+
+    `other`: libraries whose settings are not tried, with the reason.
+    """
     from waywiser.apply.benchmarks import groups_of
     from waywiser.apply.provable import split
     from waywiser.apply.prove import Variant, prove, proved
@@ -113,6 +155,9 @@ def _proved(settings: Settings, library: str, benchmark: Benchmark, rounds: int)
     base = Variant("default", {})
     gpus = len(_core.discover().ids("gpu"))
     for target in ("openmpi", "ucx") if library == "openmpi" else (library,):
+        if target in other:
+            say(f"{target} is not tried: {other[target]}")
+            continue
         groups, not_tried = split(groups_of(settings.settings, target), library, gpus)
         for name, why in not_tried.items():
             say(f"{name} is not tried: {why}")

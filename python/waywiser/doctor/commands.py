@@ -56,8 +56,8 @@ class Live:
         return answer
 
     def _run(self, command: tuple[str, ...]) -> str:
-        argv, extra = self.resolved(command)
         given = os.environ if self._environment is None else self._environment
+        argv, extra = self.resolved(command, given.get("PATH"))
         # What is set for the libraries must not change what they say about themselves.
         kept = {name: value for name, value in given.items() if not name.startswith(("UCX_", "OMPI_", "PMIX_"))}
         environment = {**kept, **extra}
@@ -83,16 +83,18 @@ class Live:
         return text
 
     @staticmethod
-    def resolved(command: tuple[str, ...]) -> tuple[tuple[str, ...], dict[str, str]]:
-        """What to start, and variables for it. Where the system has no ucx_info, that of the libucx wheel."""
+    def resolved(command: tuple[str, ...], path: str | None = None) -> tuple[tuple[str, ...], dict[str, str]]:
+        """What to start, and variables for it. What is not in PATH may be beside this interpreter or in a wheel."""
         extra = {"LC_ALL": "C"}
         if command[0] == PROBE:
             extra["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), *sys.path)))
             return (sys.executable, "-m", "waywiser.doctor.probe", *command[1:]), extra
+        if shutil.which(command[0], path=path):
+            return command, extra
         beside = Path(sys.executable).with_name("ompi_info")
-        if command[0] == beside.name and beside.exists():  # of the Open MPI that mpi4py finds
+        if command[0] == beside.name and beside.exists():  # the Open MPI of a wheel
             return (str(beside), *command[1:]), extra
-        if command[0] == "ucx_info" and not shutil.which("ucx_info"):
+        if command[0] == "ucx_info":
             found = importlib.util.find_spec("libucx")
             for folder in (found.submodule_search_locations or []) if found else []:
                 extra["LD_LIBRARY_PATH"] = f"{folder}/lib"
