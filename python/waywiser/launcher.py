@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import shlex
@@ -9,25 +10,30 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from waywiser import _core
 from waywiser.apply.memory_policy import prefer_memory
 from waywiser.errors import InputError
+from waywiser.files import read_text
+from waywiser.ranks.ends import Ends
+from waywiser.ranks.keeper import Keeper, kept_elsewhere
+from waywiser.ranks.lines import Lines
 
 if TYPE_CHECKING:
     from waywiser.apply.rank_setup import RankSetup
 
 GRACE = 3.0  # seconds for the others to say what they saw when one has failed
 _PATIENCE_AFTER_TERM = 2.0
+_BETWEEN_LOOKS = 0.5  # at whether the grace is over
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 _MOST_RANKS = 32767
+_LARGEST_HOSTS = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -41,17 +47,21 @@ class Host:
 def read_hosts(file: Path) -> list[Host]:
     """Hosts of a file: `NAME [slots=N]` on each line, `#` begins a comment. Raises InputError."""
     hosts = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_text(file, _LARGEST_HOSTS).splitlines(), 1):
         words = line.partition("#")[0].split()
         if not words:
             continue
         slots = words[1].removeprefix("slots=") if len(words) > 1 else "1"
-        if len(words) > 2 or words[0].startswith("-") or not slots.isdecimal() or not 0 < int(slots) <= _MOST_RANKS:
+        if len(words) > 2 or words[0].startswith("-") or not _is_count(slots):
             raise InputError(f"{file}:{number}: write NAME or NAME slots=N, not '{line.strip()[:80]}'")
         hosts.append(Host(words[0], int(slots)))
     if not hosts:
         raise InputError(f"{file}: no host in it")
     return hosts
+
+
+def _is_count(text: str) -> bool:
+    return text.isdecimal() and len(text) <= len(str(_MOST_RANKS)) and 0 < int(text) <= _MOST_RANKS
 
 
 def place_ranks(count: int, hosts: Sequence[Host]) -> list[str]:
@@ -112,11 +122,13 @@ class Launcher:
 
     def __init__(self, job: Job, prefix: bool = False) -> None:
         self._job = job
-        self._prefix = prefix
+        # One rank alone has the terminal, the file or the pipe itself.
+        self._lines = Lines(prefix, self._lose_output) if prefix or job.count > 1 else None
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._printers: list[threading.Thread] = []
+        self._ends = Ends()
         self._interrupts = 0
-        self._failed: tuple[int, int] | None = None
+        self._failed: int | None = None  # exit code of the first
+        self._output_lost: OSError | None = None
         self._made: list[RankSetup] | None = None
         self._plan: str | None = None
 
@@ -125,37 +137,51 @@ class Launcher:
         if shutil.which(self._job.command[0]) is None and self._job.places is None:
             raise InputError(f"there is no program '{self._job.command[0]}'")
         before = {number: signal.signal(number, self._forward) for number in _FORWARDED}
+        keeper = Keeper(self._job.name)
         try:
             for rank in range(self._job.count):
-                self._start(rank)
-            self._wait()
+                self._start(rank, keeper)
+            if self._lines is not None:
+                self._lines.start()
+            self._wait(keeper)
         finally:
             self._end_all()
+            keeper.close()
             for number, handler in before.items():
                 signal.signal(number, handler)
-            for printer in self._printers:
-                printer.join()
+            if self._lines is not None:
+                self._lines.finish()
+            self._ends.close()
+        return self._exit_code()
+
+    def _exit_code(self) -> int:
+        if self._output_lost is not None:
+            if isinstance(self._output_lost, BrokenPipeError):
+                return 128 + signal.SIGPIPE
+            raise self._output_lost
         if self._failed is None:
             return 130 if self._interrupts else 0
-        return self._failed[1]
+        return self._failed
 
-    def _start(self, rank: int) -> None:
+    def _start(self, rank: int, keeper: Keeper) -> None:
         host = self._job.places[rank] if self._job.places else "localhost"
-        output = subprocess.PIPE if self._prefix else None
+        outputs = self._lines.outputs(rank) if self._lines is not None else None
         variables = self._job.variables(rank)
-        if host in _LOCAL:
-            process = self._start_here(rank, variables | {"WAYWISER_SECRET": self._job.secret}, output)
-        else:
-            process = self._start_by_ssh(host, variables, output)
+        try:
+            if host in _LOCAL:
+                process = self._start_here(rank, variables | {"WAYWISER_SECRET": self._job.secret}, outputs)
+            else:
+                process = self._start_by_ssh(host, rank, variables, outputs)
+        finally:
+            if outputs is not None:
+                Lines.close_outputs(outputs)
+        keeper.keep(process.pid)
         self._processes.append(process)
-        if self._prefix:
-            for source, target in ((process.stdout, sys.stdout.buffer), (process.stderr, sys.stderr.buffer)):
-                if source is not None:
-                    printer = threading.Thread(target=_print_lines, args=(rank, source, target))
-                    printer.start()
-                    self._printers.append(printer)
+        self._ends.add(process)
 
-    def _start_here(self, rank: int, variables: dict[str, str], output: int | None) -> subprocess.Popen[bytes]:
+    def _start_here(
+        self, rank: int, variables: dict[str, str], outputs: tuple[int, int] | None
+    ) -> subprocess.Popen[bytes]:
         """Children have the CPUs of who starts them."""
         environment = dict(os.environ) | variables
         mine = os.sched_getaffinity(0)
@@ -172,8 +198,8 @@ class Launcher:
                 self._job.command,
                 env=environment,
                 stdin=None if rank == 0 else subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                stdout=outputs and outputs[0],
+                stderr=outputs and outputs[1],
                 start_new_session=True,
             )
         finally:
@@ -199,51 +225,61 @@ class Launcher:
             self._plan = str((plan_to_follow(results) if all_here else None) or "")
         return {"WAYWISER_PLAN": self._plan} if self._plan else {}
 
-    def _start_by_ssh(self, host: str, variables: dict[str, str], output: int | None) -> subprocess.Popen[bytes]:
-        """The secret goes through standard input: a command line can be seen by all users."""
+    def _start_by_ssh(
+        self, host: str, rank: int, variables: dict[str, str], outputs: tuple[int, int] | None
+    ) -> subprocess.Popen[bytes]:
+        """The secret goes through standard input: a command line can be seen by all users. While the input is open the
+        launcher lives."""
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
         command = self._job.command
         if self._job.results is not None:
             from waywiser.apply.start_rank import command_for
 
             command = command_for(self._job.results, command, self._job.bind)
-        program = f"exec env {settings} {shlex.join(command)} </dev/null"
-        script = f"cd {shlex.quote(os.getcwd())} && IFS= read -r WAYWISER_SECRET && export WAYWISER_SECRET && {program}"
+        program = f"exec env {settings} {shlex.join(command)} </dev/null 3<&-"
+        begin = f"cd {shlex.quote(os.getcwd())} && IFS= read -r WAYWISER_SECRET && exec 3<&0"
+        script = f"{begin} && {kept_elsewhere(self._job.name, rank)} && export WAYWISER_SECRET && {program}"
         process = subprocess.Popen(
             [*self._job.ssh, host, script],
             stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=output,
+            stdout=outputs and outputs[0],
+            stderr=outputs and outputs[1],
             start_new_session=True,
         )
         assert process.stdin is not None
         try:
             process.stdin.write(f"{self._job.secret}\n".encode())
-            process.stdin.close()
+            process.stdin.flush()
         except BrokenPipeError:
             pass  # ssh has ended; its exit code is seen
         return process
 
-    def _wait(self) -> None:
-        end_by: float | None = None
-        while running := [process for process in self._processes if process.poll() is None]:
-            self._note_failures()
-            if self._failed and end_by is None:
+    def _wait(self, keeper: Keeper) -> None:
+        end_by = math.inf
+        while self._ends.running() and time.monotonic() < end_by:
+            for process in self._ends.wait(_BETWEEN_LOOKS):
+                keeper.forget(process.pid)
+                self._note_end(process)
+            if end_by == math.inf and (self._failed is not None or self._output_lost is not None):
                 end_by = time.monotonic() + GRACE
-            if end_by is not None and time.monotonic() > end_by:
-                return
-            try:
-                running[0].wait(0.02)
-            except subprocess.TimeoutExpired:
-                continue
-        self._note_failures()
 
-    def _note_failures(self) -> None:
-        for rank, process in enumerate(self._processes):
-            if self._failed is None and process.returncode:
-                self._failed = (rank, _exit_code(process.returncode))
-                if not self._interrupts:
-                    print(f"waywiser: {_obituary(rank, process)}", file=sys.stderr, flush=True)
+    def _note_end(self, process: subprocess.Popen[bytes]) -> None:
+        if self._failed is not None or not process.returncode:
+            return
+        self._failed = _exit_code(process.returncode)
+        if self._interrupts or self._output_lost is not None:
+            return
+        line = f"waywiser: {_obituary(self._processes.index(process), process)}"
+        if self._lines is not None:
+            self._lines.say(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+    def _lose_output(self, error: OSError) -> None:
+        """Called by the thread that writes the lines."""
+        if self._output_lost is None:
+            self._output_lost = error
+            self._signal_all(signal.SIGTERM)
 
     def _forward(self, number: int, _frame: object) -> None:
         """Ctrl-C goes to all ranks; a second one ends them."""
@@ -276,11 +312,12 @@ def _exit_code(returncode: int) -> int:
 def _obituary(rank: int, process: subprocess.Popen[bytes]) -> str:
     who = f"rank {rank} (process {process.pid})"
     if process.returncode < 0:
-        return f"{who} was killed by signal {-process.returncode} ({signal.Signals(-process.returncode).name})"
+        return f"{who} was killed by signal {-process.returncode} ({_signal_name(-process.returncode)})"
     return f"{who} ended with exit code {process.returncode}"
 
 
-def _print_lines(rank: int, source: IO[bytes], target: IO[bytes]) -> None:
-    for line in source:
-        target.write(f"[{rank}] ".encode() + line.rstrip(b"\n") + b"\n")
-        target.flush()
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # of the real-time signals only the first and the last one have names
+        return signal.strsignal(number) or "unknown"

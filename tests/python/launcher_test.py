@@ -1,0 +1,153 @@
+"""The launcher: ends, exit codes, whole lines, and what becomes of its ranks when it dies itself."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rank_jobs import (
+    COMMAND,
+    finish,
+    runtime_folder,  # noqa: F401 (a fixture of all tests here)
+    start,
+)
+
+PLAIN = "import os, sys, time\nrank = os.environ['WAYWISER_RANK']\n"
+PIECES = PLAIN + (
+    "for turn in range(100):\n"
+    "    for piece in ('rank ', rank, ' says ', str(turn), '\\n'):\n"
+    "        os.write(1 + turn % 2, piece.encode())\n"
+    "os.write(1, b'the end of ' + rank.encode())\n"
+)
+
+
+def started(program: str, *options: str, ranks: int = 2) -> subprocess.Popen[str]:
+    return start("run", "-n", str(ranks), "--plain", *options, sys.executable, "-c", program)
+
+
+def until(happens: Callable[[], object], what: str) -> None:
+    end_by = time.monotonic() + 60
+    while not happens():
+        assert time.monotonic() < end_by, f"waited for {what}"
+        time.sleep(0.01)
+
+
+def lives(process: int) -> bool:
+    """Whether it is there and more than a corpse."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("options", [(), ("--prefix",)])
+def test_lines_written_in_pieces_stay_whole(options: tuple[str, ...]) -> None:
+    done = started(PIECES, *options, ranks=3)
+    out, err = done.communicate(timeout=100)
+    for rank in range(3):
+        begin = f"[{rank}] " if options else ""
+        said = [f"{begin}rank {rank} says {turn}" for turn in range(100)]
+        assert [line for line in out.splitlines() if f"rank {rank}" in line] == said[::2]
+        assert [line for line in err.splitlines() if f"rank {rank}" in line] == said[1::2]
+        assert f"{begin}the end of {rank}\n" in out
+    assert done.returncode == 0 and out.count("\n") == 153 and err.count("\n") == 150
+
+
+def test_a_long_line_is_one_write() -> None:
+    program = PLAIN + "sys.stdout.write(rank * 300_000 + '\\n')"
+    code, lines, _ = finish(started(program))
+    assert code == 0 and lines == ["0" * 300_000, "1" * 300_000]
+
+
+def test_one_place_for_both_outputs_keeps_their_order() -> None:
+    program = PLAIN + "for turn in range(50): os.write(1 + turn % 2, f'{rank} {turn}\\n'.encode())"
+    command = [*COMMAND, "run", "-n", "2", "--plain", sys.executable, "-c", program]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True, timeout=100)
+    for rank in "01":
+        assert [line for line in done.stdout.splitlines() if line[0] == rank] == [f"{rank} {t}" for t in range(50)]
+
+
+def test_a_reader_that_goes_ends_the_job_quietly() -> None:
+    job = started(PLAIN + "while True: os.write(1, b'again\\n')", "--prefix")
+    assert job.stdout is not None and job.stderr is not None
+    assert job.stdout.readline().endswith("again\n")
+    job.stdout.close()
+    assert job.wait(60) == 128 + signal.SIGPIPE
+    assert job.stderr.read() == ""
+    job.stderr.close()
+
+
+def test_a_terminal_sees_lines_as_they_come_and_questions() -> None:
+    """The ranks have terminals too: their libraries write each line when it is complete."""
+    program = PLAIN + "print('line of', rank)\nif rank == '0': input('what now? ')\n"
+    ours, theirs = pty.openpty()
+    command = [*COMMAND, "run", "-n", "2", "--plain", sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as job:
+        os.close(theirs)
+        seen = b""
+        while not (b"line of 1\r\n" in seen and b"what now? " in seen):
+            seen += os.read(ours, 4096)
+        os.write(ours, b"nothing\n")
+        assert job.wait(60) == 0
+    assert b"line of 0\r\n" in seen
+    os.close(ours)
+
+
+def test_the_first_that_failed_is_named_whoever_is_looked_at_first(tmp_path: Path) -> None:
+    """The launcher is stopped while rank 1 fails, then rank 0."""
+    program = PLAIN + (
+        f"open('{tmp_path}/' + rank, 'w').write(str(os.getpid()))\n"
+        f"while not os.path.exists('{tmp_path}/go'): time.sleep(0.01)\n"
+        "if rank == '1': sys.exit(7)\n"
+        f"first = open('{tmp_path}/1').read()\n"
+        "while open(f'/proc/{first}/stat').read().rpartition(')')[2].split()[0] != 'Z': time.sleep(0.01)\n"
+        "sys.exit(1)\n"
+    )
+    job = started(program)
+    until(lambda: all((tmp_path / rank).exists() and (tmp_path / rank).read_text() for rank in "01"), "both ranks")
+    job.send_signal(signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    until(lambda: not lives(int((tmp_path / "0").read_text())), "the end of rank 0")
+    job.send_signal(signal.SIGCONT)
+    code, _, errors = finish(job)
+    assert code == 7 and re.fullmatch(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)
+
+
+@pytest.mark.parametrize("wrapper", ["", "setsid "])
+def test_the_launchers_death_ends_its_ranks(tmp_path: Path, wrapper: str) -> None:
+    """Also those behind a shell, and those in a session of their own."""
+    program = PLAIN + f"open('{tmp_path}/' + rank, 'w').write(str(os.getpid()) + ' ')\ntime.sleep(1000)"
+    (tmp_path / "rank.py").write_text(program)
+    shell = f"{wrapper}{sys.executable} {tmp_path}/rank.py; true"
+    job = start("run", "-n", "2", "--plain", "sh", "-c", shell)
+    until(lambda: all((tmp_path / r).exists() and (tmp_path / r).read_text().endswith(" ") for r in "01"), "both ranks")
+    ranks = [int((tmp_path / rank).read_text()) for rank in "01"]
+    job.kill()
+    job.communicate()
+    until(lambda: not any(map(lives, ranks)), "the ends of the ranks")
+
+
+def test_the_launchers_death_ends_ranks_elsewhere(tmp_path: Path) -> None:
+    """Elsewhere: what ssh has started does not end with ssh, but its input does."""
+    ssh = tmp_path / "ssh"
+    ssh.write_text(
+        f"#!{sys.executable}\nimport subprocess, sys\n"
+        "sys.exit(subprocess.run(['sh', '-c', sys.argv[2]], start_new_session=True).returncode)\n"
+    )
+    ssh.chmod(0o700)
+    (tmp_path / "hosts").write_text("node1\nnode2\n")
+    program = PLAIN + f"open('{tmp_path}/' + rank, 'w').write(str(os.getpid()) + ' ')\ntime.sleep(1000)"
+    job = started(program, "--hosts", str(tmp_path / "hosts"), "--ssh", str(ssh))
+    until(lambda: all((tmp_path / r).exists() and (tmp_path / r).read_text().endswith(" ") for r in "01"), "both ranks")
+    ranks = [int((tmp_path / rank).read_text()) for rank in "01"]
+    job.kill()
+    job.communicate()
+    until(lambda: not any(map(lives, ranks)), "the ends of the ranks")
