@@ -15,6 +15,7 @@ from waywiser.apply.memory_policy import prefer_memory
 from waywiser.apply.rank_setup import RankSetup, setup_for
 from waywiser.apply.store import kept
 from waywiser.checked import clean
+from waywiser.doctor.job import slurm_tasks_here
 from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
 
@@ -23,7 +24,7 @@ _LOCAL = (
     ("WAYWISER_LOCAL_RANK", "WAYWISER_LOCAL_SIZE"),
     ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
     ("MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
-    ("SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"),
+    ("SLURM_LOCALID", ""),
     ("LOCAL_RANK", "LOCAL_WORLD_SIZE"),
 )
 _MOST = 4096
@@ -35,8 +36,8 @@ def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
     for rank, size in _LOCAL:
         text = environment.get(rank, "")
         if text.isdecimal() and len(text) < 6:
-            told = environment.get(size, "").partition("(")[0]
-            count = int(told) if told.isdecimal() and len(told) < 6 else int(text) + 1
+            told = environment.get(size, "")
+            count = int(told) if told.isdecimal() and len(told) < 6 else slurm_tasks_here(environment)
             return int(text), min(max(count, int(text) + 1), _MOST)
     return 0, 1
 

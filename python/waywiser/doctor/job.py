@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 
 # Rank, size, and variables that together name the job step.
 _LAUNCHERS = (
@@ -17,6 +18,8 @@ _LAUNCHERS = (
 )
 # Ranks of this node, where a launcher counts them; else how many nodes there are.
 _LOCAL_SIZES = ("WAYWISER_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE")
+_SLURM_TASKS = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE")
+_ALIKE = re.compile(r"(\d{1,5})(?:\(x(\d{1,6})\))?", re.ASCII)
 _NODES = ("SLURM_STEP_NUM_NODES", "SLURM_NNODES")
 
 
@@ -49,6 +52,18 @@ def nodes(environment: Mapping[str, str] = os.environ) -> int:
     counts = {name: _number(environment.get(name, "")) for name in (*_LOCAL_SIZES, *_NODES)}
     local = next((counts[name] for name in _LOCAL_SIZES if counts[name]), 0)
     return -(-told.size // local) if local else next((counts[name] for name in _NODES if counts[name]), 1)
+
+
+def slurm_tasks_here(environment: Mapping[str, str]) -> int:
+    """Ranks of this node, as srun tells those of all nodes: "2(x3),1" is 2 on each of three nodes; 0 outside a step."""
+    node = _number(environment.get("SLURM_NODEID", ""))
+    for name in _SLURM_TASKS:
+        parts = [_ALIKE.fullmatch(part) for part in environment.get(name, "").split(",")]
+        if all(parts):
+            counts = [(int(part[1]), int(part[2] or 1)) for part in parts if part is not None]
+            before = list(accumulate(nodes for _, nodes in counts))
+            return next((tasks for (tasks, _), end in zip(counts, before, strict=True) if node < end), 0)
+    return _number(environment.get("SLURM_NTASKS_PER_NODE", "").partition("(")[0])
 
 
 def _number(text: str) -> int:
