@@ -122,7 +122,7 @@ def _set_aside(results: Results, previous: str, old: Profile, new: Profile) -> N
 def measure_into(results: Results, topology: Any, request: Request) -> Profile:
     """Measures what is missing and writes profile.json, from time to time and at the end.
 
-    Raises stages.Stopped after Ctrl-C, when profile.json holds what was measured.
+    Raises stages.Stopped after Ctrl-C or SIGTERM, when profile.json holds what was measured.
     """
     previous = _previous(results, request)
     old = results.needed_profile() if previous else None
@@ -142,5 +142,7 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
         _set_aside(results, previous, old, profile)
     file = results.write("profile", text)
     if watch.stop:
-        raise stages.Stopped(f"interrupted: what was measured is kept in {file}; the same command goes on from there")
+        raise stages.Stopped(
+            f"interrupted: what was measured is kept in {file}; the same command goes on from there", watch.stop
+        )
     return profile

@@ -14,7 +14,10 @@ class InputError(Exception):
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code for `error`: 2 for bad input and files, 130 for an interruption, else 1."""
+    """The exit code for `error`: its own, 2 for bad input and files, 130 for an interruption, else 1."""
+    told = getattr(error, "exit_code", None)
+    if isinstance(told, int):
+        return told
     if isinstance(error, (InputError, OSError)):
         return BAD_INPUT
     if isinstance(error, KeyboardInterrupt):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -31,7 +32,8 @@ def takes_part_only() -> bool:
         take_all_cpus()
     if rank == 0:
         return False
-    with stages.stopping_on_interrupt(stages.Watch(lambda *_: None)):  # the first Ctrl-C is for rank 0
+    # The first Ctrl-C is for rank 0.
+    with stages.stopping_on_interrupt(stages.Watch(lambda *_: None), (signal.SIGINT,)):
         why_not = _core.serve_other_machine(stages.peer_program())
     say(f"rank 1 takes no part: {why_not}" if why_not else "rank 1 has taken part; results and plan are with rank 0")
     return True

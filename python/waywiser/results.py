@@ -9,6 +9,8 @@ import json
 import re
 import tempfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import waywiser.plan
 import waywiser.profile
 import waywiser.verification
 from waywiser.errors import InputError
+from waywiser.file_lock import held_file
 from waywiser.files import parse_json, read_bytes, write_text_atomically
 from waywiser.plan import Plan, read_plan
 from waywiser.profile import Profile, read_profile
@@ -145,6 +148,15 @@ class Results:
         (self.folder / f"{stem}.json.gz").unlink(missing_ok=True)
         self.__dict__.pop(stem, None)
         return file
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """While inside, no other process measures into this folder. Raises InputError that names the one that does."""
+        self.make_writable()
+        with held_file(self.folder / ".measuring") as holder:
+            if holder:
+                raise InputError(f"{self.folder}: {holder} measures into it: wait for it, or name another --output")
+            yield
 
     def make_writable(self) -> None:
         """Makes the folder and tries a file in it, so that nothing is measured in vain. Raises InputError."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import signal
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import waywiser._core as _core
 from waywiser.verification import SCHEMA as VERIFICATION_SCHEMA
@@ -23,18 +24,21 @@ Show = Callable[[int, int, float, str], None]
 
 
 class Stopped(Exception):
-    """The user pressed Ctrl-C; what was measured is kept. The message says how to go on."""
+    """The user pressed Ctrl-C, or a batch system ends its job (SIGTERM); what was measured is kept. The message says
+    how to go on."""
 
-    kind = "interrupted"
+    def __init__(self, message: str, number: int = signal.SIGINT) -> None:
+        super().__init__(message)
+        self.exit_code = 128 + number
 
 
 @dataclass
 class Watch:
-    """Turns the core's progress into calls of `show`, keeps partial profiles, and stops the core on Ctrl-C."""
+    """Turns the core's progress into calls of `show`, keeps partial profiles, and stops the core on a signal."""
 
     show: Show
     keep: Callable[[str], None] | None = None
-    stop: bool = False
+    stop: int = 0  # the number of the signal
 
     def progress(self, text: str) -> bool:
         """What the core calls; False asks it to return with what it has."""
@@ -47,19 +51,36 @@ class Watch:
 
 
 @contextmanager
-def stopping_on_interrupt(watch: Watch) -> Iterator[None]:
-    """While inside, the first Ctrl-C sets `watch.stop`; a second one raises KeyboardInterrupt at once."""
+def stopping_on_interrupt(watch: Watch, numbers: Sequence[int] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
+    """While inside, the first Ctrl-C or SIGTERM sets `watch.stop`; a second one ends the program at once."""
 
     def handle(number: int, frame: FrameType | None) -> None:
         if watch.stop:
-            raise KeyboardInterrupt
-        watch.stop = True
+            _end_at_once(number, frame)
+        watch.stop = number
 
-    previous = signal.signal(signal.SIGINT, handle)
+    previous = {number: signal.signal(number, handle) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """While inside, a batch system's SIGTERM ends the program as Ctrl-C does: what it has started ends too."""
+    previous = signal.signal(signal.SIGTERM, _end_at_once)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _end_at_once(number: int, _frame: FrameType | None) -> NoReturn:
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    sys.exit(128 + number)
 
 
 def peer_program() -> str:

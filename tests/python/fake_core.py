@@ -23,6 +23,7 @@ class FakeCore:
         self.gpus = gpus
         self.profile = made_up.profile(gpus)
         self.interrupt_at: int | None = None
+        self.interrupt_by = signal.SIGINT
         self.fail_at: int | None = None
         self.calls: list[tuple[str, Any]] = []
 
@@ -40,7 +41,7 @@ class FakeCore:
         self.calls.append(("measure", (json.loads(options), previous)))
         for step in range(5):
             if step == self.interrupt_at:
-                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), self.interrupt_by)
             told = {"done": step, "total": 5, "seconds_left": 5.0 - step, "label": "[red]gpu0>gpu1[/] \x1b[31m4K"}
             if step == self.fail_at:
                 raise core.Error("the GPU fell off the bus")

@@ -5,6 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import made_up
@@ -102,17 +106,36 @@ def test_measure_goes_on_from_what_is_there(core: FakeCore, tmp_path: Path) -> N
     assert previous[2] is None
 
 
+@pytest.mark.parametrize("verb", ["measure", "tune"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_measuring_keeps_the_profile(
-    core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: str, number: signal.Signals
 ) -> None:
-    core.interrupt_at = 2
-    assert run(["measure", "--output", str(tmp_path)]) == 130
+    core.interrupt_at, core.interrupt_by = 2, number
+    assert run([verb, "--output", str(tmp_path)]) == 128 + number
     assert "interrupted" in capsys.readouterr().err.splitlines()[-1]
     kept = json.loads((tmp_path / "profile.json").read_text())
     assert kept["series"] == core.profile["series"][:8]
     core.interrupt_at = None
     assert run(["measure", "--output", str(tmp_path)]) == 0
     assert json.loads(core.calls[-1][1][1])["series"] == kept["series"]
+
+
+def test_one_process_at_a_time_measures_into_a_folder(
+    core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = "import sys, time\nfrom waywiser.results import Results\nfrom pathlib import Path\n"
+    program += f"with Results(Path({str(tmp_path)!r})).held(): print('held', flush=True), sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None and other.stdout is not None
+        assert other.stdout.readline() == b"held\n"
+        for verb in ("measure", "tune"):
+            assert run([verb, "--output", str(tmp_path)]) == 2
+            said = capsys.readouterr().err
+            assert f"process {other.pid} on {socket.gethostname()} measures into it" in said and said.count("\n") == 1
+        other.kill()
+    assert run(["measure", "--output", str(tmp_path)]) == 0
+    assert not (tmp_path / ".measuring").exists()
 
 
 def test_a_failure_keeps_what_was_saved_before(core: FakeCore, tmp_path: Path) -> None:

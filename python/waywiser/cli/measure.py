@@ -40,11 +40,10 @@ def measure(
     request = Request(quick, budget, pairs == "all", operations_in(operations), backend, machine, fresh, costs)
     request.check()
     results = Results(output)
-    results.make_writable()
-    if peers:
-        _peers(results, request, form)
-        return
-    measure_into(results, request.topology(), request)
+    with results.held():
+        if peers:
+            return _peers(results, request, form)
+        measure_into(results, request.topology(), request)
     _print(results, form)
 
 
@@ -76,7 +75,7 @@ def _peers(results: Results, request: Request, form: str | None) -> None:
         watch = stages.Watch(show)
         text = stages.peer_report(request.topology(), request.options(), watch)
     if watch.stop:
-        raise stages.Stopped("interrupted: the peer report was not finished")
+        raise stages.Stopped("interrupted: the peer report was not finished", watch.stop)
     results.write("peers", text)
     if form == "json":
         typer.echo(text)

@@ -14,6 +14,7 @@ from waywiser.cli.options import Backend, Budget, Costs, Output, Quick
 from waywiser.collective_tuning import collectives_into
 from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.results import DEFAULT, Results, recorded_machines
+from waywiser.stages import ended_by_sigterm
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
 # For measuring and for verifying, at most: with GPUs, set-up and report a run takes under 10 min.
@@ -47,9 +48,8 @@ def tune(
     if request.kind == "real" and takes_part_only():
         return
     results = Results(output)
-    results.make_writable()
     topology = request.topology()
-    with the_other_machine(request):
+    with ended_by_sigterm(), results.held(), the_other_machine(request):
         in_a_minute = quick and budget is None and request.kind == "real"
         request.budget, verifying = _budgets(request, topology)
         measure_into(results, topology, request)
@@ -58,7 +58,7 @@ def tune(
         if in_a_minute:
             verifying = _until_verified(verifying, topology, time.monotonic() - start)
         _choose_and_verify(results, topology, request, verifying)
-    page = _report(results, topology, request)
+        page = _report(results, topology, request)
     seconds = time.monotonic() - start
     if as_json:
         typer.echo(json.dumps(_answer(results, page, seconds)))
@@ -105,7 +105,9 @@ def _choose_and_verify(results: Results, topology: Any, request: Request, second
         watch = stages.Watch(show)
         text = stages.verify(topology, profile, plan, options, watch, request.costs(topology), request.other_machine)
     if watch.stop:
-        raise stages.Stopped(f"interrupted: profile and plan are kept in {results.folder}; the same command goes on")
+        raise stages.Stopped(
+            f"interrupted: profile and plan are kept in {results.folder}; the same command goes on", watch.stop
+        )
     results.write("verification", text)
 
 
