@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import select
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,8 @@ from typing import Any
 from waywiser.errors import InputError
 
 _LARGEST = 256 << 20
+_PART = 1 << 20
+_PATIENCE = 10  # seconds for who writes to a pipe
 
 
 def write_bytes_atomically(path: Path | str, data: bytes) -> None:
@@ -41,16 +46,40 @@ def write_text_atomically(path: Path | str, text: str) -> None:
     write_bytes_atomically(path, text.encode("utf-8"))
 
 
-def read_bytes(path: Path | str) -> bytes:
-    """The content of a file of at most 256 MiB; InputError names what is wrong otherwise."""
+def read_bytes(path: Path | str, most: int = _LARGEST) -> bytes:
+    """The content of a file of at most `most` bytes; InputError names what is wrong otherwise.
+
+    Pipes (`<(...)`, /dev/stdin) are read too, but silence on them for 10 s is an error.
+    """
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(_LARGEST + 1)
-    except OSError as error:
-        raise InputError(f"{path}: cannot read: {error.strerror or error}") from error
-    if len(data) > _LARGEST:
-        raise InputError(f"{path}: larger than 256 MiB")
-    return data
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            data = bytearray()
+            while len(data) <= most and (part := _part_of(file, str(path))):
+                data += part
+    except (OSError, ValueError) as error:  # a name with a NUL byte is a ValueError
+        raise InputError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > most:
+        raise InputError(f"{path}: larger than {most >> 20} MiB")
+    return bytes(data)
+
+
+def _part_of(file: io.FileIO, what: str) -> bytes:
+    """The next bytes; none at the end."""
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        poll = select.poll()
+        poll.register(file, select.POLLIN)
+        if not poll.poll(_PATIENCE * 1000):
+            raise InputError(f"{what}: cannot read: nothing came for {_PATIENCE} s")
+    return file.read(_PART) or b""
+
+
+def read_text(path: Path | str, most: int = _LARGEST) -> str:
+    """`read_bytes` as text in UTF-8."""
+    try:
+        return read_bytes(path, most).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not text in UTF-8 (byte {error.start})") from None
 
 
 def read_json(path: Path | str, schema: str, version: int) -> dict[str, Any]:

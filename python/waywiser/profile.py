@@ -272,6 +272,14 @@ def _missing_classes(classes: tuple[PairClass, ...], series: tuple[Series, ...])
             yield PairClass(one.path.pair_text, (one.path.pair,), one.path.processes)
 
 
+def _refuse_double(series: tuple[Series, ...], node: Node) -> None:
+    known: set[tuple[Path, str]] = set()
+    for one in series:
+        if (one.path, one.operation) in known:
+            raise node.refuse(f"{one.path.pair_text} {one.path.label} is there twice for {one.operation}")
+        known.add((one.path, one.operation))
+
+
 def read_profile(value: Any, what: str) -> Profile:
     """A profile from its JSON; InputError names the first wrong field, with `what` (a file name) before it."""
     node = Node(value, what)
@@ -279,6 +287,7 @@ def read_profile(value: Any, what: str) -> Profile:
     classes = tuple(_read_class(one) for one in node.items("classes"))
     real = node.text("backend") != "virtual_gpu"  # what virtual GPUs do has nothing to do with the limits of wires
     series = tuple(_read_series(one, real) for one in node.items("series"))
+    _refuse_double(series, node)
     return Profile(
         node.text("fingerprint"),
         node.text("machine"),

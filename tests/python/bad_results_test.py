@@ -62,6 +62,11 @@ def _cut_gzip(file: Path) -> None:
     file.with_name("profile.json.gz").write_bytes(whole[: len(whole) // 2])
 
 
+def _twice(file: Path) -> None:
+    value = json.loads(file.read_text())
+    file.write_text(json.dumps({**value, "series": [*value["series"], value["series"][0]]}))
+
+
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut": (lambda file: file.write_text(file.read_text()[:2000]), "not valid JSON"),
     "empty": (lambda file: file.write_text(""), "not valid JSON"),
@@ -78,6 +83,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda file: file.unlink(), "no profile.json"),
     "gzip bomb": (_bomb, "larger than 256 MiB"),
     "cut gzip": (_cut_gzip, "ends in the middle"),
+    "twice": (_twice, "is there twice for"),
 }
 
 

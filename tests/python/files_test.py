@@ -76,3 +76,27 @@ def test_any_bytes_are_an_object_or_an_input_error(tmp_path: Path, data: bytes) 
     path.write_bytes(data)
     with pytest.raises(InputError):
         files.read_json(path, "s", 1)
+
+
+def test_pipes_are_read_but_not_waited_for_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_PATIENCE", 0.05)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(InputError, match=r"fifo: cannot read: nothing came for"):
+        files.read_bytes(fifo)
+    ours, theirs = os.pipe()
+    os.write(theirs, b"through a pipe")
+    os.close(theirs)
+    assert files.read_bytes(f"/dev/fd/{ours}") == b"through a pipe"
+    os.close(ours)
+
+
+def test_no_name_and_no_bytes_end_in_a_traceback(tmp_path: Path) -> None:
+    for name in (tmp_path, "a\0b", tmp_path / "none"):
+        with pytest.raises(InputError, match="cannot read"):
+            files.read_bytes(name)
+    with pytest.raises(InputError, match="larger than 1 MiB"):
+        files.read_bytes("/dev/zero", 1 << 20)
+    (tmp_path / "text").write_bytes(b"abc\xff")
+    with pytest.raises(InputError, match=r"text: not text in UTF-8 \(byte 3\)"):
+        files.read_text(tmp_path / "text")

@@ -183,11 +183,17 @@ def test_what_cannot_be_run_is_bad_input(tmp_path: Path) -> None:
     for text, words in (
         ("node1 slots=x\n", "hosts:1: write NAME"),
         ("# none\n", "no host"),
+        (f"node1 slots={'9' * 5000}\n", "hosts:1: write NAME"),
         ("a\nb\n", "3 ranks for 2"),
     ):
         hosts.write_text(text)
         code, _, errors = finish(start("run", "-n", "3", "--hosts", hosts, "true"))
         assert code == 2 and words in errors and errors.count("\n") == 1
+    hosts.write_bytes(b"node\xff\n")
+    assert finish(start("run", "-n", "3", "--hosts", hosts, "true"))[::2] == (
+        2,
+        f"waywiser: {hosts}: not text in UTF-8 (byte 4)\n",
+    )
     code, _, errors = finish(start("run", "no-such-program"))
     assert (code, errors) == (2, "waywiser: there is no program 'no-such-program'\n")
 

@@ -29,6 +29,22 @@ def test_an_export_of_sacct_is_read_as_it_is() -> None:
     assert found["v100"].saved == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("NodeType,GPUHours\nx," + "1" * 200_000 + "\n", "line 2: field larger than field limit"),
+        ('NodeType,GPUHours\nx,"1\n' + "y,2\n" * 50_000, "field larger than field limit"),
+        ("NodeType,GPUHours\nx,1\ry,2\n", "line 2: new-line character"),
+        ("NodeType|GPUHours\nx|1\nx|one\n", "line 3: could not convert string to float: 'one'"),
+        ("", "needs columns"),
+    ],
+)
+def test_tables_that_are_none_are_refused_with_their_line(text: str, why: str) -> None:
+    with pytest.raises(InputError, match=why) as raised:
+        read_jobs(text, "jobs.csv")
+    assert "\n" not in str(raised.value) and len(str(raised.value)) < 300
+
+
 def test_elapsed_shares_and_commas() -> None:
     text = "NodeType,AllocTRES,Elapsed,CommShare\nx,gres/gpu=2,1-02:00:00,0.25\ny,gres/gpu=1,00:30:00,\n"
     jobs = read_jobs(text, "x")

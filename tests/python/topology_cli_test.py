@@ -9,6 +9,7 @@ import pytest
 
 from waywiser import cli
 from waywiser.topology import load_topology, read_topology
+from waywiser.topology.load import read_topology_file
 
 
 def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -29,6 +30,13 @@ def test_tree_and_matrix(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     assert code == 0
     assert "gpu0  Tesla V100-SXM2-16GB" in out and "PCIe 3 ×16 15.8 GB/s" in out
     assert "NV2" in out and "SYS" in out
+
+
+def test_a_matrix_for_a_pipe_can_be_read_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, out, _ = _run(capsys, "topology", "--machine", "hse-e", "--format", "matrix")
+    assert code == 0
+    (tmp_path / "matrix").write_text(out)
+    assert read_topology_file(tmp_path / "matrix").matrix()[1] == load_topology("hse-e").matrix()[1]
 
 
 @pytest.mark.parametrize("form", ["json", "nccl", "hwloc", "matrix", "svg", "png"])

@@ -14,6 +14,9 @@ from waywiser.errors import InputError
 
 _YEAR = 365.25 * 24 * 3600
 _MOST_ROWS = 5_000_000
+_COLUMNS = {
+    "JobID", "NodeType", "Partition", "GPUHours", "AllocTRES", "ElapsedRaw", "Elapsed", "CommShare", "Start", "End",
+}  # fmt: skip
 _GPUS = re.compile(r"gres/gpu(?::[\w.-]{1,40})?=(\d{1,6})")
 _ELAPSED = re.compile(r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})")
 
@@ -47,23 +50,28 @@ def read_jobs(text: str, what: str) -> list[Job]:
     End where they are there. Steps of a job ("123.0", "123.batch") are passed over: the job's line holds them.
     """
     first = text.partition("\n")[0]
-    rows = csv.DictReader(io.StringIO(text), delimiter="|" if "|" in first else ",")
-    names = [name.strip() for name in rows.fieldnames or ()]
-    if not {"NodeType", "Partition"} & set(names) or not {"GPUHours", "AllocTRES"} & set(names):
+    rows = csv.reader(io.StringIO(text), delimiter="|" if "|" in first else ",")
+    try:
+        columns = _columns(next(rows, []), what)
+        return [_job(cells) for row in rows if (cells := _cells(row, columns, rows.line_num))]
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{what}: line {rows.line_num}: {str(error)[:200]}") from error
+
+
+def _columns(head: Sequence[str], what: str) -> dict[str, int]:
+    """Where those are that say something here."""
+    found = {name.strip(): index for index, name in enumerate(head) if name.strip() in _COLUMNS}
+    if not {"NodeType", "Partition"} & set(found) or not {"GPUHours", "AllocTRES"} & set(found):
         raise InputError(f"{what}: needs columns NodeType or Partition, and GPUHours or AllocTRES with Elapsed")
-    jobs = []
-    for number, row in enumerate(rows, 2):
-        if number > _MOST_ROWS:
-            raise InputError(f"{what}: more than {_MOST_ROWS} lines")
-        told = ((name, value) for name, value in row.items() if isinstance(name, str) and isinstance(value, str))
-        cells = {name.strip(): value.strip() for name, value in told}
-        if "." in cells.get("JobID", ""):
-            continue
-        try:
-            jobs.append(_job(cells))
-        except ValueError as error:
-            raise InputError(f"{what}: line {number}: {error}") from error
-    return jobs
+    return found
+
+
+def _cells(row: Sequence[str], columns: Mapping[str, int], line: int) -> dict[str, str]:
+    """Nothing for an empty line and for a step of a job."""
+    if line > _MOST_ROWS:
+        raise ValueError(f"the table has more than {_MOST_ROWS} lines")
+    cells = {name: row[index].strip() for name, index in columns.items() if index < len(row)}
+    return {} if "." in cells.get("JobID", "") else cells
 
 
 def _job(cells: Mapping[str, str]) -> Job:

@@ -42,6 +42,7 @@ VERBS: dict[str, str] = {
 _FAILURE_CODES = {"doctor": 3}
 
 _VERBOSE = "--verbose"
+_MISTAKES = (LookupError, TypeError, AttributeError, AssertionError, RecursionError)
 
 
 def _print_version(wanted: bool) -> None:
@@ -83,6 +84,8 @@ def _one_line(error: BaseException) -> str:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     else:
         text = str(error) or type(error).__name__
+    if isinstance(error, _MISTAKES):
+        text = f"a mistake of waywiser's own, {type(error).__name__}: {text}"
     return " ".join(text.split())
 
 

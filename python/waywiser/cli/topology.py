@@ -52,7 +52,8 @@ def topology(
         raise InputError("--source is for this machine only; leave it out with --from or --machine")
     chosen = _live_hwloc() if source is Source.hwloc else chosen_topology(from_, machine)
     form = format or _by_ending(output)
-    if form in (Format.text, Format.tree, Format.matrix) and output is None:
+    for_people = form in (Format.text, Format.tree) or (form is Format.matrix and sys.stdout.isatty())
+    if for_people and output is None:
         _print(chosen, form)
         return
     data = _bytes(chosen, form)

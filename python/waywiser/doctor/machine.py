@@ -8,7 +8,10 @@ from collections.abc import Iterable
 
 from waywiser.doctor import pci, rdma
 from waywiser.doctor.finding import Unknown
+from waywiser.doctor.job import slurm_tasks_here
 from waywiser.doctor.root import Root
+from waywiser.errors import InputError
+from waywiser.files import read_bytes
 
 _SYS_PTRACE = 19
 
@@ -83,11 +86,11 @@ def in_job(root: Root) -> bool:
 
 def local_size(root: Root) -> int:
     """Ranks of the job on this machine; 1 outside a job."""
-    for name in ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE", "LOCAL_WORLD_SIZE"):
+    for name in ("WAYWISER_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE"):
         text = root.environment.get(name, "")
-        if text.isdecimal():
+        if text.isascii() and text.isdecimal():
             return int(text[:6])
-    return 1
+    return slurm_tasks_here(root.environment) or 1
 
 
 def gpudirect_pairs(root: Root) -> str:
@@ -115,7 +118,8 @@ def json_file(root: Root, name: str) -> dict[str, object] | None:
     if root.results is None or not (root.results / name).is_file():
         return None
     try:
-        value = json.loads((root.results / name).read_bytes()[: 16 << 20])
-    except (OSError, ValueError, RecursionError) as error:
+        data = read_bytes(root.results / name, 16 << 20)
+        value = json.loads(data)
+    except (InputError, ValueError, RecursionError) as error:
         raise Unknown(f"needs {name} in the results, which cannot be read") from error
     return value if isinstance(value, dict) else None

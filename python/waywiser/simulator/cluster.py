@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from waywiser.errors import InputError
-from waywiser.files import read_bytes
+from waywiser.files import read_text
 from waywiser.simulator.costs import PORT_SHARE, PORTS
 from waywiser.units import parse_bytes
 
@@ -229,10 +229,4 @@ def parse_cluster(text: str, what: str, folder: Path | None = None) -> Cluster:
 
 def read_cluster(file: Path) -> Cluster:
     """The cluster in a file. Raises InputError."""
-    data = read_bytes(file)
-    if len(data) > MOST_BYTES:
-        raise InputError(f"{file}: more than 1 MiB")
-    try:
-        return parse_cluster(data.decode("utf-8"), str(file), file.parent)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not text in UTF-8 (byte {error.start})") from None
+    return parse_cluster(read_text(file, MOST_BYTES), str(file), file.parent)

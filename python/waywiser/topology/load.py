@@ -7,7 +7,7 @@ from pathlib import Path
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.files import read_bytes
+from waywiser.files import read_text
 from waywiser.topology.hwloc_library import looks_synthetic, read_synthetic
 from waywiser.topology.hwloc_reader import read_hwloc
 from waywiser.topology.matrix import looks_like_matrix, read_matrix
@@ -41,12 +41,7 @@ def read_topology(text: str, what: str) -> _core.Topology:
 
 def read_topology_file(path: Path | str) -> _core.Topology:
     """The machine in a file of any of the formats."""
-    data = read_bytes(path)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not text in UTF-8 (byte {error.start})") from None
-    return read_topology(text, str(path))
+    return read_topology(read_text(path), str(path))
 
 
 def read_machine(name: str) -> _core.Topology:
