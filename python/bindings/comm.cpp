@@ -9,6 +9,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
+#include "waywiser/comm/process_end.hpp"
 #include "waywiser/comm/runtime_folder.hpp"
 #include "waywiser/comm/text_gather.hpp"
 
@@ -36,7 +37,10 @@ Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* 
   options.open_platform = open_cuda;
   options.interrupted = signal_came;
   std::optional<Group> group;
-  without_gil([&] { group.emplace(Group::join(options)); });
+  without_gil([&] {
+    end_kept_groups();
+    group.emplace(Group::join(options));
+  });
   return std::move(*group);
 }
 
@@ -57,6 +61,11 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
       announce(root.port);
     };
   return join_with(std::move(options), timeout, gpus);
+}
+
+// Its methods are called no more: it is moved to where it lives until the process ends.
+void end(Group& group) {
+  without_gil([&] { end_with_process(std::move(group)); });
 }
 
 // Rank and size of a job whose ranks can meet.
@@ -81,6 +90,7 @@ void bind_comm(nb::module_& m) {
       .def_prop_ro("size", &Group::size)
       .def_prop_rw("timeout", &Group::timeout, &Group::set_timeout)
       .def("close", [](Group& self) { without_gil([&] { self.close(); }); })
+      .def("end", end)
       .def(
           "abort", [](Group& self, const std::string& why) { self.abort(why); }, "why"_a)
       .def(

@@ -7,6 +7,14 @@ namespace nb = nanobind;
 
 namespace waywiser {
 
+bool interpreter_ends() {
+  PyObject* ask = PySys_GetObject("is_finalizing");
+  if (ask == nullptr) return true;
+  const nb::object answer = nb::steal(PyObject_CallNoArgs(ask));
+  if (!answer.is_valid()) PyErr_Clear();
+  return !answer.is_valid() || PyObject_IsTrue(answer.ptr()) != 0;
+}
+
 ConstElements input(const Group& group, nb::handle array) {
   return input_elements(array, [&group] { return group.platform(); });
 }

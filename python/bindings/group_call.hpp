@@ -43,10 +43,22 @@ void without_gil(Function function) {
   }
 }
 
+// Other ranks may use arrays of this one until its process is gone, which is after the interpreter has ended.
+bool interpreter_ends();
+template <typename Keeper>
+void outlive_interpreter(Keeper keeper) {
+  static_cast<void>(new Keeper(std::move(keeper)));
+}
+
 // Futures keep their arrays.
 class PyFuture {
  public:
   PyFuture(Future future, nanobind::object arrays) : future_(std::move(future)), arrays_(std::move(arrays)) {}
+  PyFuture(PyFuture&&) = default;
+  PyFuture& operator=(PyFuture&&) = default;
+  ~PyFuture() {
+    if (arrays_.is_valid() && interpreter_ends()) outlive_interpreter(std::move(*this));
+  }
   bool done() {
     if (future_.done()) arrays_.reset();
     return !arrays_.is_valid();

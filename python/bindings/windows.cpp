@@ -9,16 +9,23 @@ using namespace nb::literals;
 namespace waywiser {
 namespace {
 
-// Keeps the session of the group that it was made of.
+// Keeps the session of the group that it was made of, and the array.
 struct PyWindow {
+  PyWindow(MemoryWindow made, nb::handle exposed) : window(std::move(made)), array(nb::borrow(exposed)) {}
+  PyWindow(PyWindow&&) = default;
+  PyWindow& operator=(PyWindow&&) = default;
+  ~PyWindow() {
+    if (array.is_valid() && interpreter_ends()) outlive_interpreter(std::move(*this));
+  }
   MemoryWindow window;
+  nb::object array;
 };
 
 template <typename Exposed>
-PyWindow expose(Group& group, const Exposed& memory) {
+PyWindow expose(Group& group, const Exposed& memory, nb::handle array) {
   std::optional<MemoryWindow> window;
   without_gil([&] { window.emplace(group.expose(memory)); });
-  return {std::move(*window)};
+  return {std::move(*window), array};
 }
 
 PyWindow expose_array(Group& self, nb::handle array) {
@@ -26,7 +33,11 @@ PyWindow expose_array(Group& self, nb::handle array) {
   if (region.place.is_gpu())
     throw Error(ErrorKind::invalid_input,
                 "a window of GPU memory is a waywiser.GpuArray, which torch.from_dlpack and cupy.from_dlpack can view");
-  return expose(self, region);
+  return expose(self, region, array);
+}
+
+PyWindow expose_gpu(Group& self, nb::handle memory) {
+  return expose(self, nb::cast<const GpuMemory&>(memory).memory, memory);
 }
 
 void put(Group& self, nb::handle data, const PyWindow& window, int to, Bytes offset, nb::handle stream) {
@@ -61,7 +72,7 @@ void bind_windows(nb::module_& m, nb::class_<Group>& type) {
   nb::class_<PyWindow>(m, "Window", "Memory that all ranks have exposed.")
       .def("bytes_of", [](const PyWindow& self, int rank) { return self.window.bytes_of(rank); }, "rank"_a);
   type.def("expose", expose_array, "array"_a);
-  type.def("expose_gpu", [](Group& self, const GpuMemory& memory) { return expose(self, memory.memory); }, "memory"_a);
+  type.def("expose_gpu", expose_gpu, "memory"_a);
   type.def("put", put, "data"_a, "window"_a, "to"_a, "offset"_a, "stream"_a.none());
   type.def("get", get, "out"_a, "window"_a, "source"_a, "offset"_a, "stream"_a.none());
   type.def("signal", signal, "window"_a, "to"_a, "offset"_a, "value"_a);

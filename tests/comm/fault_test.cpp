@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
@@ -99,6 +100,27 @@ TEST(Fault, ARankThatEndsByAnErrorTakesTheOthersWithIt) {
   ASSERT_EQ(problems.size(), 3u);
   EXPECT_TRUE(holds(problems[0], "rank 1: it has ended by an error")) << problems[0];
   EXPECT_TRUE(holds(problems[1], "a bug of the user")) << problems[1];
+}
+
+TEST(Fault, ARankThatExitsWithACodeIsAnErrorAtTheOthersThatNamesIt) {
+  for (const int victim : {0, 2}) {
+    const auto problems = TestRanks(3).in_processes([&](Group& group) {
+      if (group.rank() == victim) std::exit(7);
+      receive_something(group, victim);
+    });
+    ASSERT_EQ(problems.size(), 3u);
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      EXPECT_TRUE(holds(problems[rank], static_cast<int>(rank) == victim ? "exit 7" : ") ended with exit code 7"))
+          << problems[rank];
+  }
+}
+
+TEST(Fault, ExitCode0IsNoError) {
+  EXPECT_EQ(TestRanks(3).in_processes([](Group& group) {
+    if (group.rank() == 1) std::exit(0);
+    ::usleep(100'000);
+  }),
+            Problems());
 }
 
 TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {

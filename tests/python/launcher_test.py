@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 from rank_jobs import (
     COMMAND,
+    MPIRUN,
+    PROGRAM,
     finish,
+    run,
     runtime_folder,  # noqa: F401 (a fixture of all tests here)
     start,
 )
@@ -151,3 +154,46 @@ def test_the_launchers_death_ends_ranks_elsewhere(tmp_path: Path) -> None:
     job.kill()
     job.communicate()
     until(lambda: not any(map(lives, ranks)), "the ends of the ranks")
+
+
+LEAVES = {
+    "at once": "if group.rank == 1: sys.exit(7)\n",
+    "in a function": "def leave():\n    mine = group\n    sys.exit(7)\nif group.rank == 1: leave()\n",
+    "from main": (
+        "group = None\ndef main():\n    mine = ww.join()\n    if mine.rank == 1: return 7\n"
+        "    mine.all_reduce(np.ones(1))\nsys.exit(main())\n"
+    ),
+    "with": "with group:\n    if group.rank == 1: raise SystemExit(7)\n    group.all_reduce(np.ones(1))\n",
+}
+
+
+@pytest.mark.parametrize("how", LEAVES)
+def test_a_rank_that_ends_with_a_code_is_an_error_at_the_others(how: str) -> None:
+    program = PROGRAM.replace("group = ww.join()\n", "") if how == "from main" else PROGRAM
+    begin = time.monotonic()
+    code, _, errors = run(
+        2, LEAVES[how] + ("" if how == "from main" else "group.all_reduce(np.ones(1))"), program=program
+    )
+    assert code == 7 and time.monotonic() - begin < 30  # the timeout is 60
+    assert re.search(r"Error: rank 1 \(process \d+ on .*\) ended with exit code 7\n", errors)
+    assert re.search(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)
+
+
+def test_words_at_the_end_are_exit_code_1() -> None:
+    code, _, errors = run(2, "if group.rank == 0: sys.exit('bad input')\ngroup.barrier()")
+    assert code == 1 and "bad input\n" in errors
+    assert re.search(r"Error: rank 0 \(process \d+ on .*\) ended with exit code 1\n", errors)
+
+
+def test_exit_code_0_is_no_error_whoever_comes_later() -> None:
+    code = "import time\nif group.rank == 1: sys.exit(0)\ntime.sleep(0.5)\nprint('late')"
+    assert run(2, code) == (0, ["late"], "")
+
+
+@pytest.mark.skipif(not MPIRUN, reason="no mpirun")
+def test_an_exit_code_under_mpirun() -> None:
+    program = PROGRAM + "if group.rank == 1: sys.exit(7)\ngroup.all_reduce(np.ones(1))"
+    begin = time.monotonic()
+    command = [*MPIRUN, "-n", "2", sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 7 and time.monotonic() - begin < 30

@@ -40,6 +40,8 @@ class Group(Messages, Collectives, Background, Windows):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if isinstance(error, SystemExit):
+            return  # its exit code says how this rank has ended
         if error is not None:
             self._core.abort(_words(error))
         self.close()
@@ -69,11 +71,11 @@ class Part(Group):
 
 
 def _end(core: _core.Group) -> None:
-    """At the end of the program, or of the last reference."""
+    """At the end of the program, whose exit code is not known yet, or of the last reference."""
     error = getattr(sys, "last_value", None)
     if error is not None:
         core.abort(_words(error))
-    core.close()
+    core.end()
 
 
 def _words(error: BaseException) -> str:

@@ -19,8 +19,9 @@ enum class FrameKind : std::uint8_t {
   failed,     // the group has failed: why
   leave,      // a rank has finished
   finished,   // all ranks have
+  ending,     // a rank's process ends: how; empty: it needs the others no more, if it ends well
 };
-inline constexpr std::uint8_t last_frame_kind = 11;
+inline constexpr std::uint8_t last_frame_kind = 12;
 
 struct Frame {
   FrameKind kind = FrameKind::hello;

@@ -47,6 +47,8 @@ class Group {
 
   // Waits until all ranks have closed, as the end of the last Group of a rank does. No call is possible afterwards.
   void close() noexcept { session_->close(); }
+  // See Session::part; for process_end.hpp.
+  bool part(Deadline patience) noexcept { return session_->part(patience); }
   // This rank cannot go on: the calls of all others throw with `why`.
   void abort(const std::string& why) noexcept { session_->abort(why); }
 

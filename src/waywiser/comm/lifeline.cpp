@@ -10,6 +10,8 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds send_patience = 0.5;
+constexpr Seconds ending_patience = 0.8;  // of a process that has said that it ends
+constexpr int tick_ms = 100;
 
 std::vector<std::byte> text_bytes(const std::string& text) { return refused_frame(text).body; }
 
@@ -26,7 +28,9 @@ Lifeline::Lifeline(int rank, Muster muster, std::function<std::string()> describ
   thread_ = std::thread([this] { listen(); });
 }
 
-Lifeline::~Lifeline() {
+Lifeline::~Lifeline() { stop(); }
+
+void Lifeline::stop() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -50,6 +54,17 @@ void Lifeline::tell_waiting(const Call& call) {
 
 void Lifeline::leave() {
   if (thread_.joinable()) post(FrameKind::leave, {});
+}
+
+void Lifeline::part() {
+  if (thread_.joinable()) post(FrameKind::ending, {});
+}
+
+// The connections stay open until the process is gone.
+void Lifeline::end(const std::string& how) {
+  if (!thread_.joinable()) return;
+  post(FrameKind::ending, text_bytes(how));
+  stop();
 }
 
 bool Lifeline::finished() {
@@ -84,7 +99,7 @@ void Lifeline::listen() {
       entries.push_back({line->number(), POLLIN, 0});
       ranks.push_back(rank);
     }
-    ::poll(entries.data(), entries.size(), -1);
+    ::poll(entries.data(), entries.size(), patience());
     eventfd_t count = 0;
     static_cast<void>(::eventfd_read(wake_.number(), &count));
     send_posted();
@@ -93,8 +108,21 @@ void Lifeline::listen() {
       const auto line = lines_.find(ranks[i]);
       if (entries[i].revents != 0 && line != lines_.end() && !look(ranks[i], *line->second)) lines_.erase(ranks[i]);
     }
+    bury_the_slow();
     const std::lock_guard lock(mutex_);
     if (ending_ && posted_.empty()) return;
+  }
+}
+
+int Lifeline::patience() const noexcept { return last_words_.empty() ? -1 : tick_ms; }
+
+// Those that said that they end, but do not.
+void Lifeline::bury_the_slow() {
+  for (auto entry = last_words_.begin(); entry != last_words_.end();) {
+    const auto [rank, words] = *entry++;
+    if (!words.gone_by.passed()) continue;
+    lost(rank, "");
+    last_words_.erase(rank);
   }
 }
 
@@ -120,7 +148,15 @@ void Lifeline::hear(int from, const Frame& frame) {
       if (is_root()) compare(from, read_call(reader));
       return;
     case FrameKind::leave:
-      if (is_root()) left(from);
+      if (!is_root()) return;
+      left_.insert(from);
+      parted(from);
+      return;
+    case FrameKind::ending:
+      if (!frame.body.empty())
+        last_words_.insert_or_assign(from, LastWords{reason_in(frame), Deadline::in(ending_patience)});
+      else if (is_root())
+        parted(from);
       return;
     case FrameKind::finished: {
       const std::lock_guard lock(mutex_);
@@ -137,11 +173,13 @@ std::string Lifeline::described(int rank) const {
 }
 
 void Lifeline::lost(int rank, const std::string& how) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (finished_ || left_.contains(rank)) return;
+  if (finished()) return;
+  const auto words = last_words_.find(rank);
+  if (words == last_words_.end() && parted_.contains(rank)) {
+    left_.insert(rank);
+    return;
   }
-  const std::string why = described(rank) + " is gone: " + how;
+  const std::string why = described(rank) + (words == last_words_.end() ? " is gone: " + how : " " + words->second.how);
   set_failure(why);
   if (is_root()) pass_on(rank, {FrameKind::failed, text_bytes(why)});
 }
@@ -155,7 +193,7 @@ void Lifeline::send_posted() {
   for (const Frame& frame : frames) {
     if (!is_root())
       send_to(0, frame);
-    else if (frame.kind == FrameKind::failed)
+    else if (frame.kind == FrameKind::failed || (frame.kind == FrameKind::ending && !frame.body.empty()))
       pass_on(0, frame);
     else
       hear(0, frame);
@@ -197,9 +235,9 @@ void Lifeline::compare(int rank, const Call& call) {
   pass_on(0, {FrameKind::failed, text_bytes(why)});
 }
 
-void Lifeline::left(int rank) {
-  left_.insert(rank);
-  if (left_.size() < ranks_.size()) return;
+void Lifeline::parted(int rank) {
+  parted_.insert(rank);
+  if (parted_.size() < ranks_.size()) return;
   pass_on(0, {FrameKind::finished, {}});
   const std::lock_guard lock(mutex_);
   finished_ = true;

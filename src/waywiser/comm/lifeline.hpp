@@ -32,14 +32,22 @@ class Lifeline {
   void tell_waiting(const Call& call);
   // This rank needs the others no more; finished() says when nobody does. In between it must still answer them.
   void leave();
+  // The same for a rank of which it is not known yet whether it ends well.
+  void part();
   bool finished();
+  // This rank's process is about to end: `how` ("ended with exit code 7"). The others hear it now, and act when the
+  // process is gone. Afterwards nothing is heard or told any more.
+  void end(const std::string& how);
 
   const std::vector<Introduction>& ranks() const noexcept { return ranks_; }
 
  private:
   bool is_root() const noexcept { return rank_ == 0; }
+  void stop();
   void listen();
   bool look(int rank, Connection& line);
+  int patience() const noexcept;
+  void bury_the_slow();
   void hear(int from, const Frame& frame);
   void lost(int rank, const std::string& how);
   void set_failure(const std::string& why);
@@ -48,7 +56,7 @@ class Lifeline {
   void send_to(int rank, const Frame& frame);
   void pass_on(int from, const Frame& frame);
   void compare(int rank, const Call& call);
-  void left(int rank);
+  void parted(int rank);
   std::string described(int rank) const;
 
   const int rank_;
@@ -61,9 +69,15 @@ class Lifeline {
   std::string reason_;
   std::vector<Frame> posted_;
   bool finished_ = false, ending_ = false;
+  struct LastWords {
+    std::string how;
+    Deadline gone_by;
+  };
+  std::map<int, LastWords> last_words_;  // the thread's
   // The root's; the thread's.
   std::map<int, Call> waiting_;
   std::set<int> left_;
+  std::set<int> parted_;     // with those that leave if they end well
   std::set<int> abandoned_;  // they were waiting for one that had left
   std::thread thread_;
 };

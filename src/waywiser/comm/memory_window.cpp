@@ -137,7 +137,10 @@ MemoryWindow& MemoryWindow::operator=(MemoryWindow&& other) noexcept = default;
 MemoryWindow::~MemoryWindow() = default;
 
 Region MemoryWindow::local() const noexcept { return state_->local; }
-Bytes MemoryWindow::bytes_of(int rank) const { return state_->ranks.at(static_cast<std::size_t>(rank)).bytes; }
+Bytes MemoryWindow::bytes_of(int rank) const {
+  state_->check(rank, 0, 0);
+  return state_->ranks[static_cast<std::size_t>(rank)].bytes;
+}
 
 MemoryWindow Group::expose(Region memory) {
   if (memory.place.is_gpu())

@@ -17,6 +17,7 @@
 #include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/network_choice.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
+#include "waywiser/comm/process_end.hpp"
 #include "waywiser/comm/rank_status.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/policy/chooser.hpp"
@@ -81,12 +82,14 @@ Session::Session(const JoinOptions& options)
   const bool crowded = is_crowded(lifeline_->ranks(), static_cast<std::size_t>(rank_));
   gpus_send_ = std::ranges::any_of(lifeline_->ranks(), &Introduction::gpus);
   turns_between_looks_ = crowded ? looks_when_crowded : looks_when_alone;
+  watch_process_end(*this);
 }
 
 Session::~Session() {
   // Unwinding: the others must not take this rank for one that has finished.
   if (std::uncaught_exceptions() > exceptions_) abort("it has ended by an error");
   close();
+  forget_process_end(*this);
 }
 
 void Session::abort(const std::string& why) noexcept {
@@ -112,17 +115,45 @@ void Session::close() noexcept {
   try {
     current_.set({CallKind::leave});
     if (lifeline_->failure() == nullptr) lifeline_->leave();
-    for (unsigned turn = 0; !lifeline_->finished() && lifeline_->failure() == nullptr; ++turn) {
-      engine_.progress();
-      if (turn < looks_when_alone)
-        ::sched_yield();
-      else
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-    }
+    await_others(Deadline::in(longest_timeout));
     if (lifeline_->failure() == nullptr) engine_.close(Deadline::in(closing_patience));
   } catch (const Error&) {  // what it would say, the others say
   }
   abandon_all();
+}
+
+// False: they take longer than that.
+bool Session::await_others(Deadline patience) {
+  for (unsigned turn = 0; !lifeline_->finished() && lifeline_->failure() == nullptr; ++turn) {
+    engine_.progress();
+    if (turn < looks_when_alone)
+      ::sched_yield();
+    else if (patience.passed())
+      return false;
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return true;
+}
+
+// Another thread may be inside a call, as long as the process lives.
+bool Session::part(Deadline patience) noexcept {
+  if (!closed_ && lifeline_->failure() == nullptr) {
+    options_.interrupted = nullptr;
+    if (current_.get().kind != CallKind::none) return false;
+    try {
+      lifeline_->part();
+      if (!await_others(patience)) return false;
+    } catch (const Error&) {  // what it would say, the others say
+    }
+  }
+  close();
+  return true;
+}
+
+void Session::end(int code) noexcept {
+  if (code == 0) return close();
+  if (!closed_) lifeline_->end("ended with exit code " + std::to_string(code));
 }
 
 std::function<std::string()> Session::describer(const Introduction& mine, const std::string& job) const {

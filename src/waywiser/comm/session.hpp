@@ -46,6 +46,10 @@ class Session {
   ~Session();
   // Waits until all ranks have closed, unless the group has failed. No call is possible afterwards.
   void close() noexcept;
+  // This rank needs the others no more, but how its process ends is not known yet. True: it is closed.
+  bool part(Deadline patience) noexcept;
+  // The process ends with this exit code: closes, or the others hear of it.
+  void end(int code) noexcept;
   // This rank cannot go on: all others hear why.
   void abort(const std::string& why) noexcept;
 
@@ -129,6 +133,7 @@ class Session {
   [[noreturn]] static void throw_closed();
   void explain(const std::string& problem);
   void advance_all();
+  bool await_others(Deadline patience);
   void forget_complete();
   void abandon_all() noexcept;
   Introduction introduce(const Launch& launch) const;

@@ -1,0 +1,18 @@
+#pragma once
+
+namespace waywiser {
+
+class Group;
+class Session;
+
+// The end of this process by exit(status). Ranks whose groups are alive close them if the status is 0; otherwise the
+// other ranks hear of it as soon as the process is gone. Threads may be inside calls of the group meanwhile.
+void watch_process_end(Session& session);
+void forget_process_end(Session& session) noexcept;
+
+// The last reference has gone, but how the process ends is not known yet: waits a moment for the other ranks, and
+// leaves the rest to exit(), or to the next end_kept_groups().
+void end_with_process(Group group) noexcept;
+void end_kept_groups() noexcept;
+
+}  // namespace waywiser
