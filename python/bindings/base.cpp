@@ -7,6 +7,7 @@
 #include "bindings/bindings.hpp"
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json_bounds.hpp"
 #include "waywiser/base/units.hpp"
 
 namespace nb = nanobind;
@@ -39,6 +40,12 @@ void bind_base(nb::module_& m) {
   type.attr("kind") = nb::str("");
   m.attr("Error") = type;
   nb::register_exception_translator(raise_error, type.ptr());
+  m.def(
+      "check_json_bounds",
+      [](const nb::bytes& text, std::string_view what) {
+        waywiser::check_json_bounds({text.c_str(), text.size()}, what);
+      },
+      nb::arg("text"), nb::arg("what"), "Raises Error for a text that takes too long or too much memory to parse.");
   m.def("tells_of_a_job", &waywiser::tells_of_a_job, nb::arg("name"),
         "Whether a launcher tells a rank with this variable of the environment which one it is of which job.");
 }

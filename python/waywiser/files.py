@@ -89,6 +89,7 @@ def read_json(path: Path | str, schema: str, version: int) -> dict[str, Any]:
 
 def parse_json(data: bytes, what: str, schema: str, version: int) -> dict[str, Any]:
     """`read_json` of bytes that are here already; `what` names them in errors."""
+    check_json_bounds(data, what)
     try:
         value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
@@ -100,6 +101,16 @@ def parse_json(data: bytes, what: str, schema: str, version: int) -> dict[str, A
     if value.get("version") != version or isinstance(value.get("version"), bool):
         raise InputError(f'{what}: "version" is {_shown(value.get("version"))}; this program reads {version}')
     return value
+
+
+def check_json_bounds(data: bytes, what: str) -> None:
+    """Raises InputError for JSON that would take too long or too much memory to parse."""
+    from waywiser import _core
+
+    try:
+        _core.check_json_bounds(data, what)
+    except _core.Error as error:
+        raise InputError(str(error)) from None
 
 
 def _shown(value: Any) -> str:

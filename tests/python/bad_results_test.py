@@ -62,6 +62,16 @@ def _cut_gzip(file: Path) -> None:
     file.with_name("profile.json.gz").write_bytes(whole[: len(whole) // 2])
 
 
+def _many(file: Path) -> None:
+    """Zipped 100 kB, plain 100 MB."""
+    file.unlink()
+    file.with_name("profile.json.gz").write_bytes(gzip.compress(b'{"series":[' + b"{}," * (33 << 20) + b"{}]}", 1))
+
+
+def _many_keys(file: Path) -> None:
+    file.write_text("{" + ",".join(f'"{number}":0' for number in range(30_000)) + "}")
+
+
 def _twice(file: Path) -> None:
     value = json.loads(file.read_text())
     file.write_text(json.dumps({**value, "series": [*value["series"], value["series"][0]]}))
@@ -71,7 +81,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut": (lambda file: file.write_text(file.read_text()[:2000]), "not valid JSON"),
     "empty": (lambda file: file.write_text(""), "not valid JSON"),
     "binary": (lambda file: file.write_bytes(b"\xff\xfe\x00"), "not valid JSON"),
-    "deep": (lambda file: file.write_text("[" * 200_000), "not valid JSON"),
+    "deep": (lambda file: file.write_text("[" * 200_000), "nested deeper than 64"),
     "digits": (lambda file: file.write_text('{"version": ' + "9" * 6000 + "}"), "not valid JSON"),
     "list": (lambda file: file.write_text("[]"), "must be a JSON object"),
     "infinite": (lambda file: file.write_text('{"schema": Infinity}'), "not valid JSON"),
@@ -83,6 +93,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda file: file.unlink(), "no profile.json"),
     "gzip bomb": (_bomb, "larger than 256 MiB"),
     "cut gzip": (_cut_gzip, "ends in the middle"),
+    "many values": (_many, "more than 5000000 values"),
+    "many keys": (_many_keys, "an object has too many keys"),
     "twice": (_twice, "is there twice for"),
 }
 

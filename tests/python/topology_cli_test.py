@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,12 @@ def test_a_bad_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     path.write_bytes(b"\xff\xfe")
     code, _, err = _run(capsys, "topology", "--from", str(path))
     assert (code, err) == (2, f"waywiser: {path}: not text in UTF-8 (byte 0)\n")
+
+
+def test_json_is_read_in_proportion_to_its_length(tmp_path: Path) -> None:
+    """A million values in one list; in quadratic time that is more than the deadline."""
+    file = tmp_path / "long.json"
+    file.write_text('{"schema":"waywiser.topology","version":1,"devices":[' + "{}," * 1_000_000 + "{}]}")
+    command = [sys.executable, "-c", "from waywiser.cli import main; main()", "topology", "--from", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1

@@ -11,7 +11,7 @@ from waywiser.doctor.finding import Unknown
 from waywiser.doctor.job import slurm_tasks_here
 from waywiser.doctor.root import Root
 from waywiser.errors import InputError
-from waywiser.files import read_bytes
+from waywiser.files import check_json_bounds, read_bytes
 
 _SYS_PTRACE = 19
 
@@ -119,6 +119,7 @@ def json_file(root: Root, name: str) -> dict[str, object] | None:
         return None
     try:
         data = read_bytes(root.results / name, 16 << 20)
+        check_json_bounds(data, name)
         value = json.loads(data)
     except (InputError, ValueError, RecursionError) as error:
         raise Unknown(f"needs {name} in the results, which cannot be read") from error

@@ -7,10 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/json_bounds.hpp"
 
 template class nlohmann::basic_json<nlohmann::ordered_map>;
 
@@ -19,6 +18,8 @@ namespace {
 
 constexpr Bytes largest_json = 256ull << 20;
 constexpr int deepest_json = 64;
+constexpr std::size_t most_values = 5'000'000;            // some 100 bytes each
+constexpr std::size_t most_looks_for_keys = 200'000'000;  // each key is looked for among those before it
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -34,6 +35,18 @@ std::string plain(const std::string& message) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   return text.substr(0, 200);
 }
+
+struct OpenFile {
+  // Without waiting for who writes to a pipe.
+  explicit OpenFile(const std::filesystem::path& file)
+      : number(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() {
+    if (number >= 0) ::close(number);
+  }
+  const int number;
+};
 
 class TemporaryFile {
  public:
@@ -67,35 +80,82 @@ class TemporaryFile {
   int descriptor_ = -1;
 };
 
+// One pass over the text, before anything is allocated for it: what a valid one would cost to read.
+class JsonBounds {
+ public:
+  explicit JsonBounds(std::string_view what) : what_(what) {}
+
+  void check(std::string_view text) {
+    if (text.size() > largest_json) refuse(what_, "larger than " + format_bytes(largest_json));
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '"')
+        i = end_of_string(text, i);
+      else
+        see(text[i]);
+    }
+  }
+
+ private:
+  static std::size_t end_of_string(std::string_view text, std::size_t i) {
+    for (++i; i < text.size() && text[i] != '"'; ++i)
+      if (text[i] == '\\') ++i;
+    return i;
+  }
+  void see(char c) {
+    if (c == '{' || c == '[') {
+      if (++depth_ > deepest_json) refuse(what_, "nested deeper than " + std::to_string(deepest_json));
+      keys_[static_cast<std::size_t>(depth_)] = 0;
+      count_value();
+    } else if ((c == '}' || c == ']') && depth_ > 0) {
+      --depth_;
+    } else if (c == ':') {
+      looks_ += ++keys_[static_cast<std::size_t>(depth_)];
+      if (looks_ > most_looks_for_keys) refuse(what_, "an object has too many keys");
+    } else if (c == ',') {
+      count_value();
+    }
+  }
+  void count_value() {
+    if (++values_ > most_values) refuse(what_, "more than " + std::to_string(most_values) + " values");
+  }
+
+  std::string_view what_;
+  int depth_ = 0;
+  std::size_t values_ = 0, looks_ = 0;
+  std::array<std::size_t, deepest_json + 1> keys_{};
+};
+
 }  // namespace
 
+void check_json_bounds(std::string_view text, std::string_view what) { JsonBounds(what).check(text); }
+
 Json parse_json(std::string_view text, std::string_view what) {
-  if (text.size() > largest_json) refuse(what, "larger than " + format_bytes(largest_json));
-  const auto shallow = [&](int depth, nlohmann::detail::parse_event_t, const Json&) {
-    if (depth > deepest_json) refuse(what, "nested deeper than " + std::to_string(deepest_json));
-    return true;
-  };
+  check_json_bounds(text, what);
   try {
-    return Json::parse(text, shallow);
+    return Json::parse(text);
   } catch (const Json::exception& problem) {
     refuse(what, "not JSON: " + plain(problem.what()));
   }
 }
 
 std::string read_text(const std::filesystem::path& file, Bytes largest) {
-  std::error_code problem;
-  if (std::filesystem::is_directory(file, problem))
-    throw Error(ErrorKind::invalid_input, file.string() + ": is a directory");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw Error(ErrorKind::invalid_input, "cannot read " + file.string() + ": " + last_system_error());
+  const OpenFile opened(file);
+  struct stat found{};
+  if (opened.number < 0 || ::fstat(opened.number, &found) != 0)
+    throw Error(ErrorKind::invalid_input, "cannot read " + file.string() + ": " + last_system_error());
+  if (S_ISDIR(found.st_mode)) throw Error(ErrorKind::invalid_input, file.string() + ": is a directory");
+  if (!S_ISREG(found.st_mode)) throw Error(ErrorKind::invalid_input, file.string() + ": is not a file");
   std::string text;
   std::array<char, 1 << 16> block{};
-  while (stream.read(block.data(), block.size()), stream.gcount() > 0) {
-    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+  for (;;) {
+    const ssize_t got = ::read(opened.number, block.data(), block.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error(ErrorKind::invalid_input, "cannot read " + file.string() + ": " + last_system_error());
+    if (got == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(got));
     if (text.size() > largest)
       throw Error(ErrorKind::invalid_input, file.string() + ": larger than " + format_bytes(largest));
   }
-  return text;
 }
 
 Json read_json(const std::filesystem::path& file) { return parse_json(read_text(file, largest_json), file.string()); }
