@@ -173,3 +173,12 @@ def test_all_reduce_of_a_cluster_file(tmp_path: Path, capsys: pytest.CaptureFixt
     assert {case["ranks"] for case in answer["cases"]} == {16, 32}
     assert {case["algorithm"] for case in answer["cases"]} == {"ring", "double_tree", "hierarchical", "in_network"}
     assert all(case["seconds"] > 0 for case in answer["cases"])
+
+
+def test_clusters_that_are_too_large_are_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "huge.yaml"
+    file.write_text("nodes: 100000 x dgx-2\nnetwork: fat-tree(1:1)\nradix: 4\n")
+    for what in ("all_reduce", "latency"):
+        assert run(["simulate", what, "--cluster", str(file)]) == 2
+        said = capsys.readouterr().err
+        assert "line 1: 100000 nodes with 16 GPUs each are 1600000; at most 262144 are simulated" in said

@@ -88,6 +88,7 @@ def _sweep(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[st
     if not arrow:
         raise InputError(f"--pair {pair!r}: write two places, such as gpu0-to-gpu0")
     topology = load_topology(spec.machine)
+    spec.check_size(max(1, len(topology.ids("gpu"))))
     for place in (source, destination):
         if place not in topology.places():
             raise InputError(f"--pair {pair!r}: {place!r} is not in {topology.name}: {', '.join(topology.places())}")
@@ -143,7 +144,9 @@ def _collective(
     counts = [1 << power for power in range(1, 18) if 1 << power < spec.nodes]
     nodes = [*counts, spec.nodes] if "nodes" in vary else [spec.nodes]
     direct = ("off", "on") if "gdr" in vary else (fixed.get("gdr", "best"),)
-    run = Collective(load_topology(spec.machine), spec, what, sizes_in(sizes), chosen, nodes, direct)
+    topology = load_topology(spec.machine)
+    spec.check_size(max(1, len(topology.ids("gpu"))))
+    run = Collective(topology, spec, what, sizes_in(sizes), chosen, nodes, direct)
     run.trace = trace is not None
     with bar("simulating") as show:
         cases = run.run(show)

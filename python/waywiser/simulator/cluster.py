@@ -17,6 +17,7 @@ from waywiser.simulator.costs import PORT_SHARE, PORTS
 from waywiser.units import parse_bytes
 
 MOST_NODES = 100000
+MOST_GPUS = 1 << 18
 MOST_BYTES = 1 << 20
 NETWORKS = "switch, fat-tree(2:1), rail-optimised(1:1), dragonfly(GROUPS, ROUTERS, NODES), torus(8, 8, 16)"
 _SHAPES = {"dragonfly": (3, 3), "torus": (1, 6)}
@@ -57,6 +58,12 @@ class Cluster:
     @property
     def nodes(self) -> int:
         return int(self.network["nodes"])
+
+    def check_size(self, gpus: int) -> None:
+        """Raises InputError for more GPUs, so many on each node, than the simulator takes."""
+        if self.nodes * gpus > MOST_GPUS:
+            all_of_them = f"{self.nodes} nodes with {gpus} GPUs each are {self.nodes * gpus}"
+            raise InputError(self.located(f"{all_of_them}; at most {MOST_GPUS} are simulated"))
 
 
 class _Reader:
