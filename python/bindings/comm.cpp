@@ -12,6 +12,7 @@
 #include "waywiser/comm/process_end.hpp"
 #include "waywiser/comm/runtime_folder.hpp"
 #include "waywiser/comm/text_gather.hpp"
+#include "waywiser/comm/unix_socket.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -114,6 +115,9 @@ void bind_comm(nb::module_& m) {
   m.def(
       "runtime_folder", [] { return runtime_folder().string(); },
       "The private folder of running jobs; made if needed.");
+  m.def("sweep_runtime_folder", sweep_runtime_folder, "Removes from it what dead processes have left. Raises nothing.");
+  m.def("why_no_crypto", why_no_crypto, "What keeps OpenSSL's libcrypto from being used; empty when nothing does.");
+  m.def("libcrypto_path", libcrypto_path, "The libcrypto that is used; empty without one.");
   m.def("seat", seat, "Rank and size, when the ranks of this job can meet. Raises Error that says why they cannot.");
   m.def("gather_texts", gather_texts_here, "mine"_a, "seconds"_a,
         "The texts of all ranks of this job at rank 0, an empty list at the others; without UCX. Raises Error.");

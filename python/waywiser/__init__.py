@@ -1,11 +1,13 @@
 """Measures every road between two memories of a machine and chooses the fastest for each message size."""
 
+from waywiser.crypto_library import select_libcrypto
 from waywiser.ucx_library import select_libucp
 
 __version__ = "0.1.0"
 
-# Before the core is loaded: it opens libucp on first use, by the path that this leaves in WAYWISER_LIBUCP.
+# Before the core is loaded: it opens both on first use, by the paths that this leaves in WAYWISER_LIBUCP and so on.
 libucp = select_libucp()
+select_libcrypto()
 
 from waywiser.group import (  # noqa: E402
     Exchange,

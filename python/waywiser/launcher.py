@@ -77,7 +77,7 @@ class Job:
     """What the ranks of one job are told. `places`: the host of each; None: all are here.
 
     `results`: where the settings are that each rank gets on its node, bound to its CPUs; None: it is started as it is.
-    `bind`: whether it is bound.
+    `bind`: whether it is bound. `trust_network`: whether libraries may believe whoever reaches them.
     """
 
     command: Sequence[str]
@@ -89,6 +89,7 @@ class Job:
     secret: str = field(default_factory=lambda: secrets.token_hex(32))
     name: str = field(default_factory=lambda: secrets.token_hex(8))
     bind: bool = True
+    trust_network: bool = False
 
     def variables(self, rank: int) -> dict[str, str]:
         """The environment of a rank, the secret left out."""
@@ -101,6 +102,8 @@ class Job:
             "WAYWISER_LOCAL_SIZE": str(len(here)),
             "WAYWISER_JOB": self.name,
         }
+        if self.trust_network:
+            values["WAYWISER_TRUST_NETWORK"] = "1"
         if len(set(places)) > 1:
             if self.port is None:
                 self.port = 20000 + secrets.randbelow(12000)
@@ -131,6 +134,7 @@ class Launcher:
         self._output_lost: OSError | None = None
         self._made: list[RankSetup] | None = None
         self._plan: str | None = None
+        self._apart = len(set(job.places or ())) > 1
 
     def run(self) -> int:
         """Starts all, waits for all; returns 0 or the exit code of the first that failed."""
@@ -269,7 +273,8 @@ class Launcher:
         self._failed = _exit_code(process.returncode)
         if self._interrupts or self._output_lost is not None:
             return
-        line = f"waywiser: {_obituary(self._processes.index(process), process)}"
+        cause = _probable_cause(process.returncode) if self._apart else ""
+        line = f"waywiser: {_obituary(self._processes.index(process), process)}{cause}"
         if self._lines is not None:
             self._lines.say(line)
         else:
@@ -321,3 +326,10 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:  # of the real-time signals only the first and the last one have names
         return signal.strsignal(number) or "unknown"
+
+
+def _probable_cause(returncode: int) -> str:
+    """Of the end of a rank that has ports on a network."""
+    if _exit_code(returncode) != 128 + signal.SIGABRT:
+        return ""
+    return ": UCX and NCCL end a process so when bytes of a stranger come to its ports; who else reaches this network?"

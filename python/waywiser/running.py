@@ -57,13 +57,8 @@ def _read(value: Any) -> RankStatus:
 
 
 def job_of(process: int, folder: Path) -> list[RankStatus]:
-    """The ranks of the job that `process` is a rank of, or has started, in order. Removes sockets of dead ranks."""
-    answers = []
-    for path in sorted(folder.glob("rank-*.sock")):
-        answer = ask(path)
-        if answer is not None:
-            answers.append(answer)
-        elif not Path("/proc", path.name.split("-")[1]).exists():
-            path.unlink(missing_ok=True)
+    """The ranks of the job that `process` is a rank of, or has started, in order."""
+    asked = (ask(path) for path in sorted(folder.glob("rank-*.sock")))
+    answers = [answer for answer in asked if answer is not None]
     jobs = {answer.job for answer in answers if process in (answer.process, answer.parent)}
     return sorted((answer for answer in answers if answer.job in jobs), key=lambda answer: answer.rank)

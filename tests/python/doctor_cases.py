@@ -376,6 +376,9 @@ LIBRARY_CASES = [
         environment={"LD_PRELOAD": "/opt/lib/libtempi.so"},
     ),
     Case("D40", ABSENT, "no MPI", gpu()),
+    Case("D45", OK, "/usr/lib64/libcrypto.so.3", {"/usr/lib64/libcrypto.so.3": ""}),
+    Case("D45", OK, "libcrypto.so.1.1", {"/usr/lib64/libcrypto.so.1.1": ""}),
+    Case("D45", PROBLEM, "cannot prove"),
 ]
 
 ENVIRONMENT_CASES = [

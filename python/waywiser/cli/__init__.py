@@ -31,7 +31,7 @@ VERBS: dict[str, str] = {
     "run": "Start the ranks of a program, here or by ssh.",
     "bench": "How fast the group is, beside Open MPI, NCCL, UCX, PyTorch.",
     "status": "What the ranks of a running job are doing.",
-    "doctor": "What is switched on here and what is not: 44 checks.",
+    "doctor": "What is switched on here and what is not: 45 checks.",
     "apply": "What to set in UCX, Open MPI, MPICH and NCCL, and why.",
     "verify": "The settings against the defaults, by the library's own benchmark.",
     "monitor": "What moves on each road now; metrics for Prometheus.",

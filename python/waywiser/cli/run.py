@@ -39,6 +39,9 @@ def run(
         str, typer.Option(metavar="default|none", help="Bind each rank to CPUs, memory and NIC next to its GPU.")
     ] = "default",
     plain: Annotated[bool, typer.Option("--plain", help="No settings and no binding.")] = False,
+    trust_network: Annotated[
+        bool, typer.Option("--trust-network", help="Nobody else reaches the machines' network: NCCL may use it.")
+    ] = False,
 ) -> int:
     """Runs PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.
 
@@ -46,11 +49,14 @@ def run(
     torchrun it does that for its own rank. Signals go to all ranks. When one fails, the others have a few seconds to
     say what they saw; then they are ended, and the exit code is that of the first failure.
     """
+    from waywiser import _core
     from waywiser.apply.running import running_in_job, show_setups, watching
 
     if bind not in ("default", "none"):
         raise InputError(f"--bind {bind!r}: write default or none")
     wanted, bound = _required(require), bind == "default"
+    if trust_network:
+        os.environ["WAYWISER_TRUST_NETWORK"] = "1"
     in_job = running_in_job(count) and hosts is None
     if dry_run:
         from waywiser.apply.start_rank import local_rank
@@ -63,7 +69,9 @@ def run(
     if in_job:
         return _be_a_rank(_started(list(command), plain, output, bound), output, wanted if watch else None)
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
-    job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()), bind=bound)
+    job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()), bind=bound,
+              trust_network=trust_network)  # fmt: skip
+    _core.sweep_runtime_folder()
     launcher = Launcher(job, prefix)
     return watching(output, wanted, launcher.run, len(set(places or ("here",)))) if watch else launcher.run()
 

@@ -20,6 +20,7 @@ def status(
     """Shows the call that each rank of a job is in, on this machine."""
     from waywiser import _core
 
+    _core.sweep_runtime_folder()
     ranks = job_of(process, Path(_core.runtime_folder()))
     if not ranks:
         raise InputError(f"process {process} belongs to no running group of yours on this machine")

@@ -103,6 +103,8 @@ CHECKS: tuple[Check, ...] = (
           "UCX_RNDV_THRESH, UCX_ZCOPY_THRESH where the curves cross", measured.cliffs),
     Check("D40", _LIBRARIES, "strided types on GPUs", "MPI and packers that are loaded",
           "pack with a kernel, send one block", libraries.strided),
+    Check("D45", _LIBRARIES, "OpenSSL's libcrypto", "libcrypto.so.3 or .so.1.1, as groups open it",
+          "install libssl3 (openssl-libs), or name a copy in WAYWISER_LIBCRYPTO", libraries.crypto),
     Check("D34", _ENVIRONMENT, "variables and their files", "UCX_*, NCCL_*, OMPI_MCA_*, the files of each library",
           "remove what nobody can give a reason for; 'waywiser run' replaces it", variables.traps),
     Check("D42", _ENVIRONMENT, "nodes differ", "driver, firmware, kernel, libraries, variables of all nodes",

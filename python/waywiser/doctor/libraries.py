@@ -64,6 +64,24 @@ def copies(root: Root) -> Finding:
     return ok(machine.named(single))
 
 
+def crypto(root: Root) -> Finding:
+    """D45."""
+    if root.live:
+        from waywiser import _core
+
+        path, why = _core.libcrypto_path(), _core.why_no_crypto()
+    else:
+        path = next((path for name in ("libcrypto.so.3", "libcrypto.so.1.1") for path in _named(root, name)), "")
+        why = "libcrypto.so.3 is not in the system's folders"
+    if not path or (root.live and why):
+        return problem(f"ranks of several machines cannot prove that they are of one job: {why}")
+    return ok(f"{path}: ranks of several machines prove that they are of one job")
+
+
+def _named(root: Root, name: str) -> list[str]:
+    return [f"{folder}/{name}" for folder in _FOLDERS if name in root.names(folder)]
+
+
 def gpu_aware(root: Root) -> Finding:
     """D32."""
     if not pci.gpus(root):

@@ -151,7 +151,7 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
   static const ucp_request_param_t parameters = host_memory(), done_soon = with_fast_completion();
   message.receiving = false;
   message.peer = peer;
-  message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag,
+  message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag ^ tag_key_,
                                             goes_by_copies(peer, bytes, awaited) ? &done_soon : &parameters);
   if (UCS_PTR_IS_ERR(message.request))
     check(UCS_PTR_STATUS(std::exchange(message.request, nullptr)), "send to " + rank_text(peer));
@@ -253,16 +253,18 @@ std::optional<std::string> Engine::wrong_length() const {
     return unlike(found->second, found->first->tag, found->first->bytes, source_of(found->first->tag));
   for (const Message* one : mailboxes_.awaited()) {
     ucp_tag_recv_info_t info{};
-    if (functions_.tag_probe_nb(worker_, one->tag, matched_bits, 0, &info) != nullptr)
-      return unlike(info, one->tag, one->bytes, source_of(one->tag));
+    if (functions_.tag_probe_nb(worker_, one->tag ^ tag_key_, matched_bits, 0, &info) == nullptr) continue;
+    info.sender_tag ^= tag_key_;
+    return unlike(info, one->tag, one->bytes, source_of(one->tag));
   }
   return {};
 }
 
 void Engine::receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message) {
   static const ucp_request_param_t parameters = always_a_request();
+  if (tag >> group_shift == announcements_group) mask = ~ucp_tag_t{0};  // what follows one is of no call: all is known
   message.receiving = true;
-  message.request = functions_.tag_recv_nbx(worker_, data, bytes, tag, mask, &parameters);
+  message.request = functions_.tag_recv_nbx(worker_, data, bytes, tag ^ tag_key_, mask, &parameters);
   if (!UCS_PTR_IS_ERR(message.request)) {
     ++with_ucx_;
     return;
@@ -278,6 +280,7 @@ bool Engine::test_request(Message& message) {
   functions_.request_free(std::exchange(message.request, nullptr));
   --with_ucx_;
   if (message.listed) mailboxes_.unlist(message);
+  if (message.receiving) message.info.sender_tag ^= tag_key_;
   if (message.came_with != 0) message.info.sender_tag = message.came_with;
   // What came says how long it is: whoever asked compares.
   if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED)

@@ -28,6 +28,12 @@ class Engine {
 
   std::vector<std::byte> address() const { return address_of(worker_); }
   std::vector<RailOffer> rails() const { return rails_ ? rails_->offers() : std::vector<RailOffer>(); }
+  // Before the first message: tags of UCX are hidden by it, so that a stranger who cannot read them cannot make one.
+  // Those of mailboxes are not.
+  void set_tag_key(ucp_tag_t key) noexcept {
+    tag_key_ = key;
+    if (rails_) rails_->set_tag_key(key);
+  }
   // Who the others are; `me` among them.
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
 
@@ -119,6 +125,7 @@ class Engine {
   std::unique_ptr<NetworkRails> rails_;  // nullptr: the plan has no ways
   std::vector<Peer> peers_;
   std::uint32_t me_ = 0;
+  ucp_tag_t tag_key_ = 0;
   const Peer* broken_ = nullptr;
   bool unclosed_ = false;
   Bytes longest_copied_;

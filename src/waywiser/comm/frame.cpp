@@ -23,10 +23,14 @@ std::optional<Frame> FrameReader::next() {
   if (kind == 0 || kind > last_frame_kind) header.refuse("kind " + std::to_string(kind) + " is unknown");
   if (length > most_)
     header.refuse("announces " + std::to_string(length) + " bytes; the limit is " + std::to_string(most_));
-  if (pending_.size() < header_bytes + length) return {};
+  const std::size_t unsealed = header_bytes + length, marked = seal_ != nullptr ? Seal::mark_bytes : 0;
+  if (pending_.size() < unsealed + marked) return {};
+  const std::span all(pending_);
+  if (seal_ != nullptr && !seal_->check_next(all.first(unsealed), all.subspan(unsealed, marked)))
+    header.refuse("not from who it should be: its mark is wrong");
   const auto first = pending_.begin() + header_bytes;
   Frame frame{static_cast<FrameKind>(kind), {first, first + length}};
-  pending_.erase(pending_.begin(), first + length);
+  pending_.erase(pending_.begin(), first + length + static_cast<std::ptrdiff_t>(marked));
   return frame;
 }
 

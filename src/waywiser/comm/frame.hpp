@@ -2,16 +2,18 @@
 
 #include <optional>
 
+#include "waywiser/base/seal.hpp"
 #include "waywiser/comm/wire.hpp"
 
 namespace waywiser {
 
-// Messages between a rank and the root, over TCP: at the start-up, and later to tell of failures.
+// Messages between a rank and the root: at the start-up, and later to tell of failures. Over TCP all that follow the
+// welcome are sealed. On a Unix socket a join follows the hello at once.
 enum class FrameKind : std::uint8_t {
   hello = 1,  // the first: protocol version, rank, a random number
   challenge,  // the root's random number
   proof,      // both hashed with the secret, by the member
-  welcome,    // and by the root
+  welcome,    // and by the root; on a Unix socket empty: the join has come
   join,       // an Introduction
   table,      // the introductions of all ranks
   refused,    // why; nothing follows
@@ -20,8 +22,9 @@ enum class FrameKind : std::uint8_t {
   leave,      // a rank has finished
   finished,   // all ranks have
   ending,     // a rank's process ends: how; empty: it needs the others no more, if it ends well
+  later,      // too many are here: come again
 };
-inline constexpr std::uint8_t last_frame_kind = 12;
+inline constexpr std::uint8_t last_frame_kind = 13;
 
 struct Frame {
   FrameKind kind = FrameKind::hello;
@@ -34,6 +37,8 @@ class FrameReader {
   // Bodies over `most` bytes are refused.
   explicit FrameReader(std::size_t most) : most_(most) {}
   void set_limit(std::size_t most) noexcept { most_ = most; }
+  // From the next frame on each must have its mark.
+  void expect_marks(Seal* seal) noexcept { seal_ = seal; }
 
   void feed(std::span<const std::byte> bytes) { pending_.insert(pending_.end(), bytes.begin(), bytes.end()); }
   // The next frame, or nothing while it is not all there.
@@ -41,6 +46,7 @@ class FrameReader {
 
  private:
   std::size_t most_;
+  Seal* seal_ = nullptr;
   std::vector<std::byte> pending_;
 };
 

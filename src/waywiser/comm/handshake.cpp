@@ -1,7 +1,5 @@
 #include "waywiser/comm/handshake.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
@@ -23,21 +21,26 @@ std::array<std::byte, 32> only_32_bytes(const Frame& frame) {
 
 Nonce random_nonce() {
   Nonce nonce{};
-  if (::getrandom(nonce.data(), nonce.size(), 0) != static_cast<ssize_t>(nonce.size()))
-    throw Error(ErrorKind::io, "no random numbers: " + last_system_error());
+  fill_with_random(nonce);
   return nonce;
 }
 
-std::string random_secret() { return hexadecimal(random_nonce()); }
-
-Digest Handshake::proof(std::string_view role, const std::string& secret) const {
+Digest Handshake::hashed(std::string_view role, const Secret& secret) const {
   WireWriter said;
   said.text(role);
   said.number(protocol_version);
   said.number(rank);
   said.raw(member);
   said.raw(root);
-  return hmac_sha256(std::as_bytes(std::span(secret)), said.bytes());
+  return hmac_sha256(secret.bytes(), said.bytes());
+}
+
+std::uint64_t tag_key(const Secret& secret, const Nonce& word) {
+  WireWriter said;
+  said.text("waywiser tags");
+  said.raw(word);
+  const Digest digest = hmac_sha256(secret.bytes(), said.bytes());
+  return WireReader(digest, handshake_name).number<std::uint64_t>();
 }
 
 std::vector<std::byte> hello_bytes(const Hello& hello) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "waywiser/base/crypto.hpp"
 #include "waywiser/comm/tcp.hpp"
 
 namespace waywiser {
@@ -18,8 +19,8 @@ struct Launch {
   std::string job;
   // Where rank 0 listens. Nothing: all ranks are on one machine and meet in its runtime folder.
   std::optional<Endpoint> root;
-  // Empty only where the ranks meet in the runtime folder, which holds it then.
-  std::string secret;
+  // Of the ranks that meet at `root`; others are known by the kernel.
+  Secret secret = {};
   // Ranks that are told different ones take each other for ranks of different machines; empty: as it is.
   std::string machine = {};
 };

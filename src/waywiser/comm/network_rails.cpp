@@ -171,7 +171,8 @@ void NetworkRails::send(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Cons
   const Route& route = known_route(way, peer, true);
   begin(way, route, data, message, [&](std::size_t i, ConstRegion part) {
     const ucp_request_param_t parameters = parameters_for(part.place);
-    return ucx().tag_send_nbx(endpoint(peer, route[i].first, route[i].second), part.data, part.bytes, tag, &parameters);
+    return ucx().tag_send_nbx(endpoint(peer, route[i].first, route[i].second), part.data, part.bytes, tag ^ tag_key_,
+                              &parameters);
   });
 }
 
@@ -183,13 +184,14 @@ void NetworkRails::receive(std::size_t way, std::uint32_t peer, ucp_tag_t tag, R
     ucp_request_param_t parameters = parameters_for(part.place);
     // Old versions (1.13) do not tell what came when a receive completes at once.
     parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-    return ucx().tag_recv_nbx(rails_[route[i].first]->worker, const_cast<std::byte*>(part.data), part.bytes, tag,
-                              matched_bits, &parameters);
+    return ucx().tag_recv_nbx(rails_[route[i].first]->worker, const_cast<std::byte*>(part.data), part.bytes,
+                              tag ^ tag_key_, matched_bits, &parameters);
   });
 }
 
 bool NetworkRails::test(Message& message) {
   RailedMessage& railed = *message.railed;
+  const ucp_tag_t said = railed.headed ? railed.head[0] : message.tag;
   while (!railed.parts.empty()) {
     const RailedMessage::Part part = railed.parts.back();
     ucp_tag_recv_info_t info{};
@@ -199,6 +201,7 @@ bool NetworkRails::test(Message& message) {
     if (status == UCS_INPROGRESS) return false;
     ucx().request_free(take_last(railed));
     if (status == UCS_OK && info.length != part.bytes) status = UCS_ERR_MESSAGE_TRUNCATED;
+    if (status == UCS_OK && message.receiving && (info.sender_tag ^ tag_key_) != said) status = UCS_ERR_INVALID_PARAM;
     if (status != UCS_OK)
       check_(status, (message.receiving ? "receive from rank " : "send to rank ") + std::to_string(message.peer) +
                          " by " + rails_[part.rail]->name);

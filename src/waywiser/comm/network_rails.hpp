@@ -27,6 +27,7 @@ class NetworkRails {
 
   std::vector<RailOffer> offers() const;
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
+  void set_tag_key(ucp_tag_t key) noexcept { tag_key_ = key; }
   // Whether both ends have the rails.
   bool reach(std::size_t way, std::uint32_t peer, bool sends) { return !known_route(way, peer, sends).empty(); }
   // Why a message to or from the peer cannot go that way; empty: it can.
@@ -77,6 +78,7 @@ class NetworkRails {
   std::map<std::string, std::string> why_no_rail_;                     // by name
   std::vector<std::map<std::string, std::vector<std::byte>>> theirs_;  // by rank: addresses by name
   std::uint32_t me_ = 0;
+  ucp_tag_t tag_key_ = 0;
   std::map<std::tuple<std::size_t, std::uint32_t, bool>, Route> routes_;
   std::map<std::tuple<std::uint32_t, std::size_t, std::string>, std::unique_ptr<Connection>> connections_;
   std::size_t open_ = 0, open_on_gpus_ = 0;  // parts under way

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/unix_socket.hpp"
 
 namespace waywiser {
 namespace {
@@ -14,6 +15,7 @@ constexpr Seconds guest_patience = 5;
 constexpr Seconds short_send = 0.2;
 constexpr Seconds longest_look = 0.25;
 constexpr std::size_t most_strangers = 64;
+constexpr std::size_t most_accepted_at_once = 16;  // a guest's greeting comes within a few turns
 constexpr std::size_t most_reasons = 4;
 constexpr std::size_t largest_join = 80 << 10;
 constexpr std::size_t largest_later_frame = 4096;
@@ -21,10 +23,8 @@ constexpr std::size_t most_named = 8;
 
 }  // namespace
 
-Reception::Reception(const Launch& launch, const Introduction& mine, Descriptor listener)
-    : launch_(launch),
-      listener_(std::move(listener)),
-      here_{launch.root ? launch.root->host : "127.0.0.1", port_of(listener_)} {
+Reception::Reception(const Launch& launch, const Introduction& mine, Descriptor listener, std::string where)
+    : launch_(launch), listener_(std::move(listener)), where_(std::move(where)) {
   muster_.ranks.resize(static_cast<std::size_t>(launch.size));
   muster_.ranks.front() = mine;
 }
@@ -38,6 +38,9 @@ Muster Reception::wait_for_all(Deadline deadline) {
     }
     WireWriter table;
     for (const Introduction& introduction : muster_.ranks) write(table, introduction);
+    const Nonce word = random_nonce();
+    table.raw(word);
+    if (launch_.root) muster_.tag_key = tag_key(launch_.secret, word);
     tell_all({FrameKind::table, table.bytes()}, deadline);
   } catch (const Error& error) {
     tell_all(refused_frame(error.what()), Deadline::in(short_send));
@@ -58,21 +61,33 @@ void Reception::look(Deadline deadline) {
     if (entries[i].revents != 0) serve(current);
   }
   check_members();
-  if (entries.front().revents != 0) accept_all();
+  if (entries.front().revents != 0) accept_some();
 }
 
-void Reception::accept_all() {
-  for (Descriptor socket = accept_one(listener_); socket.open(); socket = accept_one(listener_)) {
+void Reception::accept_some() {
+  for (std::size_t i = 0; i < most_accepted_at_once; ++i) {
+    Descriptor socket = accept_one(listener_);
+    if (!socket.open()) return rest_if_exhausted();
+    if (!launch_.root && !is_of_this_user(socket)) continue;
     guests_.push_back({std::make_unique<Connection>(std::move(socket), largest_stranger_frame),
                        Deadline::in(guest_patience),
                        Stage::greeting,
                        {}});
-    if (guests_.size() > most_strangers + muster_.ranks.size()) dismiss(guests_.begin(), "too many connections");
+    if (guests_.size() > most_strangers + muster_.ranks.size()) dismiss_one_too_many();
   }
+}
+
+void Reception::rest_if_exhausted() {
   const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
   if (!exhausted) return;
-  if (!guests_.empty()) dismiss(guests_.begin(), "no file descriptors are left");
+  if (!guests_.empty()) dismiss_one_too_many();
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+// The oldest of those that have said nothing: a rank speaks at once.
+void Reception::dismiss_one_too_many() {
+  const auto silent = std::ranges::find(guests_, Stage::greeting, &Guest::stage);
+  dismiss(silent == guests_.end() ? guests_.begin() : silent, {FrameKind::later, {}});
 }
 
 void Reception::serve(Guests::iterator guest) {
@@ -103,6 +118,7 @@ void Reception::greet(Guest& guest, const Frame& frame) {
   if (hello.rank == 0 || hello.rank >= size)
     throw Error(ErrorKind::invalid_input, "rank " + std::to_string(hello.rank) + " of a group of " +
                                               std::to_string(size) + " cannot join rank 0");
+  if (!launch_.root) return let_join(guest);  // the kernel vouches for it
   guest.line->send(FrameKind::challenge, guest.words.root, Deadline::in(short_send));
   guest.stage = Stage::proving;
 }
@@ -111,10 +127,15 @@ void Reception::check_proof(Guest& guest, const Frame& frame) {
   const std::string who = "rank " + std::to_string(guest.words.rank);
   if (frame.kind != FrameKind::proof || !equal(read_digest(frame), guest.words.member_proof(launch_.secret)))
     throw Error(ErrorKind::invalid_input, who + " has another secret than rank 0");
-  if (muster_.lines.contains(static_cast<int>(guest.words.rank)))
-    throw Error(ErrorKind::invalid_input, who + " has joined already");
-  guest.line->set_limit(largest_join);
+  let_join(guest);
   guest.line->send(FrameKind::welcome, guest.words.root_proof(launch_.secret), Deadline::in(short_send));
+  guest.line->seal(guest.words.root_seal(launch_.secret));
+}
+
+void Reception::let_join(Guest& guest) {
+  if (muster_.lines.contains(static_cast<int>(guest.words.rank)))
+    throw Error(ErrorKind::invalid_input, "rank " + std::to_string(guest.words.rank) + " has joined already");
+  guest.line->set_limit(largest_join);
   guest.stage = Stage::joining;
 }
 
@@ -127,6 +148,7 @@ void Reception::admit(Guest& guest, const Frame& frame) {
   if (frame.kind != FrameKind::join || introduction.rank != guest.words.rank || muster_.lines.contains(rank))
     reader.refuse("it is not the rank that it said");
   guest.line->set_limit(largest_later_frame);
+  if (!launch_.root) guest.line->send(FrameKind::welcome, {}, Deadline::in(short_send));
   muster_.lines[rank] = std::move(guest.line);
   Introduction& place = muster_.ranks[guest.words.rank];
   place = std::move(introduction);
@@ -134,11 +156,15 @@ void Reception::admit(Guest& guest, const Frame& frame) {
 }
 
 void Reception::dismiss(Guests::iterator guest, const std::string& why) {
+  if (dismissed_.size() < most_reasons) dismissed_.push_back(why);
+  dismiss(guest, refused_frame(why));
+}
+
+void Reception::dismiss(Guests::iterator guest, const Frame& words) {
   try {
-    guest->line->send(refused_frame(why), Deadline::in(0));
+    guest->line->send(words, Deadline::in(0));
   } catch (const Error&) {  // it does not listen
   }
-  if (dismissed_.size() < most_reasons) dismissed_.push_back(why);
   guests_.erase(guest);
 }
 
@@ -182,7 +208,7 @@ std::string Reception::who_is_missing() const {
   }
   if (count > most_named) missing += ", ...";
   std::string text = std::to_string(count) + " of " + std::to_string(launch_.size) + " ranks did not come to " +
-                     waywiser::text(here_) + " in time: " + missing;
+                     where_ + " in time: " + missing;
   for (const std::string& why : dismissed_) text += "; refused: " + why;
   return text;
 }

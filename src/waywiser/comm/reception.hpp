@@ -9,10 +9,12 @@
 namespace waywiser {
 
 // The root's side of the meeting: takes connections of anybody, one step at a time, and keeps those that prove to be
-// ranks of the job. Whoever is silent, slow, malformed or too many is dropped; the others do not notice.
+// ranks of the job, or are of this user where the listener is a Unix socket. Whoever is silent, slow, malformed or too
+// many is dropped; the others do not notice.
 class Reception {
  public:
-  Reception(const Launch& launch, const Introduction& mine, Descriptor listener);
+  // `where`: the listener's address, for messages.
+  Reception(const Launch& launch, const Introduction& mine, Descriptor listener, std::string where);
 
   // Until every rank is here. Throws as meet() does; all who are here then hear why.
   Muster wait_for_all(Deadline deadline);
@@ -28,14 +30,18 @@ class Reception {
   using Guests = std::list<Guest>;
 
   void look(Deadline deadline);
-  void accept_all();
+  void accept_some();
+  void rest_if_exhausted();
+  void dismiss_one_too_many();
   void serve(Guests::iterator guest);
   // True: the guest has become a member, and its connection has been taken over.
   bool hear(Guest& guest, const Frame& frame);
   void greet(Guest& guest, const Frame& frame);
   void check_proof(Guest& guest, const Frame& frame);
+  void let_join(Guest& guest);
   void admit(Guest& guest, const Frame& frame);
   void dismiss(Guests::iterator guest, const std::string& why);
+  void dismiss(Guests::iterator guest, const Frame& words);
   void drop_late_guests();
   void check_members();
   void tell_all(const Frame& frame, Deadline deadline);
@@ -43,7 +49,7 @@ class Reception {
 
   const Launch& launch_;
   Descriptor listener_;
-  Endpoint here_;
+  const std::string where_;
   Guests guests_;
   Muster muster_;
   std::vector<std::string> dismissed_;  // why, the first few

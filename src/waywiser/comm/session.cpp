@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <exception>
 #include <iterator>
 #include <thread>
@@ -15,7 +16,6 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/cores.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
-#include "waywiser/comm/network_choice.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
 #include "waywiser/comm/process_end.hpp"
 #include "waywiser/comm/rank_status.hpp"
@@ -60,7 +60,17 @@ std::shared_ptr<const Chooser> plan_of_environment() {
 JoinOptions with_environment(JoinOptions options) {
   if (!options.launch) options.launch = read_launch();
   if (!options.chooser) options.chooser = plan_of_environment();
+  // Without proofs ranks of one machine are still known to the kernel.
+  if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
+    options.launch->root.reset();
   return options;
+}
+
+JobNetwork chosen_network(const JoinOptions& options) {
+  JobNetwork network = job_network(*options.launch, options.chooser ? &options.chooser->plan() : nullptr);
+  if (!network.note.empty() && options.launch->rank == 0)
+    std::fputs(("waywiser: " + network.note + "\n").c_str(), stderr);
+  return network;
 }
 
 }  // namespace
@@ -68,13 +78,15 @@ JoinOptions with_environment(JoinOptions options) {
 Session::Session(const JoinOptions& options)
     : options_(with_environment(options)),
       timeout_(chosen_timeout(options)),
-      engine_(static_cast<std::size_t>(options_.launch->size),
-              options_.chooser ? network_choice(options_.chooser->plan()) : UcxContext::Settings{},
-              NetworkWays(options_.chooser)),
+      network_(chosen_network(options_)),
+      engine_(static_cast<std::size_t>(options_.launch->size), network_.settings,
+              NetworkWays(network_.within_a_machine ? nullptr : options_.chooser)),
       rank_(options_.launch->rank) {
   const Launch& launch = *options_.launch;
   const Introduction mine = introduce(launch);
   Muster muster = meet(launch, mine, Deadline::in(timeout_), options_.announce);
+  options_.launch->secret.forget();
+  engine_.set_tag_key(muster.tag_key);
   lifeline_ = std::make_unique<Lifeline>(rank_, std::move(muster), describer(mine, launch.job));
   engine_.introduce(lifeline_->ranks(), static_cast<std::uint32_t>(rank_));
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });

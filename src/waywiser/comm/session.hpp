@@ -10,6 +10,7 @@
 #include "waywiser/comm/activity.hpp"
 #include "waywiser/comm/announcement.hpp"
 #include "waywiser/comm/engine.hpp"
+#include "waywiser/comm/job_network.hpp"
 #include "waywiser/comm/lifeline.hpp"
 
 namespace waywiser {
@@ -59,6 +60,8 @@ class Session {
   const Introduction& introduction(int rank) const { return lifeline_->ranks()[static_cast<std::size_t>(rank)]; }
   const JoinOptions& options() const noexcept { return options_; }
   bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
+  // As the launch tells, before any rank has come: then nothing listens on a network.
+  bool within_a_machine() const noexcept { return network_.within_a_machine; }
   // Whether any rank may send out of a GPU: what comes can then need work of the receiver's before it is there.
   bool gpus_send() const noexcept { return gpus_send_; }
   // Throws unavailable when this rank has joined without one.
@@ -141,6 +144,7 @@ class Session {
 
   JoinOptions options_;
   Seconds timeout_;
+  const JobNetwork network_;
   Engine engine_;
   int rank_;
   CurrentCall current_;

@@ -1,18 +1,14 @@
 #include "waywiser/comm/status_socket.hpp"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
-
-#include <cstring>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/runtime_folder.hpp"
+#include "waywiser/comm/unix_socket.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr int waiting_askers = 8;
 
 std::filesystem::path path_for(int rank) {
   try {
@@ -22,24 +18,18 @@ std::filesystem::path path_for(int rank) {
   }
 }
 
-Descriptor listen_at(const std::filesystem::path& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string text = path.string();
-  if (text.empty() || text.size() >= sizeof address.sun_path) return {};
-  std::memcpy(address.sun_path, text.data(), text.size());
-  ::unlink(text.c_str());  // of a process that had this number before
-  Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!listener.open() || ::bind(listener.number(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      ::listen(listener.number(), waiting_askers) != 0)
-    return {};
-  return listener;
+Descriptor listener_at(const std::filesystem::path& path) {
+  try {
+    if (!path.empty()) return listen_at(path);
+  } catch (const Error&) {  // likewise
+  }
+  return {};
 }
 
 }  // namespace
 
 StatusSocket::StatusSocket(int rank, std::function<std::string()> describe)
-    : path_(path_for(rank)), listener_(listen_at(path_)), describe_(std::move(describe)) {}
+    : path_(path_for(rank)), listener_(listener_at(path_)), describe_(std::move(describe)) {}
 
 StatusSocket::~StatusSocket() {
   if (listener_.open()) ::unlink(path_.c_str());

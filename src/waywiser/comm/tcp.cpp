@@ -25,18 +25,6 @@ constexpr auto between_attempts = std::chrono::milliseconds(20);
 constexpr int waiting_connections = 512;
 constexpr std::size_t read_bytes = 16384;
 
-using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
-
-Addresses resolve(const Endpoint& endpoint) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int problem = ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &list);
-  if (problem != 0) throw Error(ErrorKind::io, "'" + endpoint.host + "' is no known host: " + ::gai_strerror(problem));
-  return {list, ::freeaddrinfo};
-}
-
 Descriptor open_socket(const addrinfo& address) {
   Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.open()) throw Error(ErrorKind::io, "no socket: " + last_system_error());
@@ -48,8 +36,15 @@ void set(const Descriptor& socket, int level, int option, int value) {
   static_cast<void>(::setsockopt(socket.number(), level, option, &value, sizeof value));
 }
 
+bool is_tcp(const Descriptor& socket) {
+  int domain = AF_UNSPEC;
+  socklen_t length = sizeof domain;
+  return ::getsockopt(socket.number(), SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain != AF_UNIX;
+}
+
 // The kernel finds out within 5 s that the other machine is gone.
 void watch_the_line(const Descriptor& socket) {
+  if (!is_tcp(socket)) return;
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 1);
@@ -89,6 +84,16 @@ Endpoint parse_endpoint(std::string_view text) {
       return endpoint;
   }
   throw Error(ErrorKind::invalid_input, "'" + std::string(text.substr(0, 80)) + "' is no address: write HOST:PORT");
+}
+
+Addresses resolve(const Endpoint& endpoint) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int problem = ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &list);
+  if (problem != 0) throw Error(ErrorKind::io, "'" + endpoint.host + "' is no known host: " + ::gai_strerror(problem));
+  return {list, ::freeaddrinfo};
 }
 
 bool wait_for_socket(int socket, short events, Deadline deadline) {
@@ -147,7 +152,11 @@ Connection::Connection(Descriptor socket, std::size_t largest_frame)
 }
 
 void Connection::send(FrameKind kind, std::span<const std::byte> body, Deadline deadline) {
-  const std::vector<std::byte> message = frame_bytes(kind, body);
+  std::vector<std::byte> message = frame_bytes(kind, body);
+  if (seal_) {
+    const Seal::Mark mark = seal_.next_mark(message);
+    message.insert(message.end(), mark.begin(), mark.end());
+  }
   for (std::span<const std::byte> rest = message; !rest.empty();) {
     const auto sent = ::send(socket_.number(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <netdb.h>
+
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +21,10 @@ struct Endpoint {
 std::string text(const Endpoint& endpoint);
 Endpoint parse_endpoint(std::string_view text);  // throws invalid_input
 
+// Of a name, the best first. Throws io when it is unknown.
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+Addresses resolve(const Endpoint& endpoint);
+
 // Non-blocking. Throws io: the name is unknown, or the port is taken; the message names the endpoint.
 Descriptor listen_on(const Endpoint& endpoint);
 std::uint16_t port_of(const Descriptor& listener);
@@ -26,14 +33,21 @@ Descriptor accept_one(const Descriptor& listener);
 // Tries until the deadline while nobody listens there yet. Throws timeout or io.
 Descriptor connect_to(const Endpoint& endpoint, Deadline deadline);
 
-// One TCP connection that carries frames. Reads and writes never block beyond their deadline.
+// One connection, by TCP or a Unix socket, that carries frames. Reads and writes never block beyond their deadline.
 class Connection {
  public:
   Connection(Descriptor socket, std::size_t largest_frame);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   int number() const noexcept { return socket_.number(); }
+  // What follows, both ways, carries marks.
+  void seal(const Seal& seal) {
+    seal_ = seal;
+    reader_.expect_marks(&seal_);
+  }
   // The connection for somebody else, who must not miss a frame that has been read already.
-  Descriptor release() noexcept { return std::move(socket_); }
+  std::pair<Descriptor, Seal> release() noexcept { return {std::move(socket_), seal_}; }
   void set_limit(std::size_t largest_frame) noexcept { reader_.set_limit(largest_frame); }
   // Throws io when the other side has gone, timeout when it does not read.
   void send(FrameKind kind, std::span<const std::byte> body, Deadline deadline);
@@ -47,6 +61,7 @@ class Connection {
   void read_some();
 
   Descriptor socket_;
+  Seal seal_;
   FrameReader reader_;
 };
 

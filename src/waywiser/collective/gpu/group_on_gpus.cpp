@@ -3,6 +3,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
+#include "waywiser/collective/nccl/nccl_network.hpp"
 #include "waywiser/comm/group.hpp"
 
 namespace waywiser {
@@ -51,7 +52,11 @@ std::vector<Elements> exchanged_with(int rank, std::span<const Exchange> neighbo
 
 }  // namespace
 
-std::string Group::why_staged() const { return on_gpus_ ? on_gpus_->why_no_kernels() : ""; }
+std::string Group::why_staged() const {
+  const std::string why = on_gpus_ ? on_gpus_->why_no_kernels() : "";
+  const std::string network = why_no_network_for_nccl(session_->within_a_machine());
+  return why.empty() || network.empty() ? why : why + "; " + network;
+}
 
 void Group::set_way(std::string_view way) {
   way_ = way;

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
@@ -88,13 +87,12 @@ ucs_status_t UcxContext::open(const UcxRoad& road, std::size_t endpoints, Owner&
 UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
   const Configuration configuration = read_configuration();
-  const bool by_user = std::ranges::any_of(settings, [](const auto& setting) {
-    return environment("UCX_" + setting.first) || environment("WAYWISER_UCX_" + setting.first);
-  });
-  for (const auto& [name, value] : settings)
-    if (!by_user)
-      check_ucx(ucx_library().functions().config_modify(configuration.get(), name.c_str(), value.c_str()),
-                "take " + name + "=" + value);
+  const auto set = [&](const std::string& name, const std::string& value) {
+    check_ucx(ucx_library().functions().config_modify(configuration.get(), name.c_str(), value.c_str()),
+              "take " + name + "=" + value);
+  };
+  if (!settings.empty()) set("WARN_INVALID_CONFIG", "n");  // names of what this machine has not
+  for (const auto& [name, value] : settings) set(name, value);
   check_ucx(open_with(configuration.get(), UCP_FEATURE_TAG | UCP_FEATURE_RMA, endpoints, context_),
             "open its transports");
 }

@@ -20,7 +20,7 @@ class UcxContext {
   // Throws unavailable or device.
   explicit UcxContext(const UcxRoad& road, std::size_t endpoints = 1);
   // For a group of `endpoints` ranks: messages and one-sided access, by whatever UCX finds best and its variables
-  // allow. `settings` of variables, without UCX_, hold where the user has set none of them.
+  // allow. `settings` go before variables of the same name, and are without UCX_.
   using Settings = std::vector<std::pair<std::string, std::string>>;
   explicit UcxContext(std::size_t endpoints, const Settings& settings = {});
   // Whether a context can be made, and which transports it has: UCX passes over those that it does not know.

@@ -1,0 +1,21 @@
+"""Which libcrypto of OpenSSL the core opens: the loader's, or that of this Python where it has brought its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+_VARIABLE = "WAYWISER_LIBCRYPTO"
+_FILES = ("libcrypto.so.3", "libcrypto.so.1.1")
+
+
+def select_libcrypto() -> None:
+    """Names it in WAYWISER_LIBCRYPTO, for the core of this process and of its children; loads nothing."""
+    if os.environ.get(_VARIABLE):
+        return
+    for name in _FILES:
+        path = Path(sys.base_prefix, "lib", name)
+        if path.exists():
+            os.environ[_VARIABLE] = str(path)
+            return

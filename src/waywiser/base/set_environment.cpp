@@ -1,0 +1,9 @@
+#include "waywiser/base/set_environment.hpp"
+
+#include <cstdlib>
+
+namespace waywiser {
+
+void set_environment(const std::string& name, const std::string& value) { ::setenv(name.c_str(), value.c_str(), 1); }
+
+}  // namespace waywiser

@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+
+namespace waywiser {
+
+// For a library that is told in no other way; before other threads read the environment.
+void set_environment(const std::string& name, const std::string& value);
+
+}  // namespace waywiser

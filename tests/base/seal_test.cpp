@@ -1,0 +1,54 @@
+#include "waywiser/base/seal.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+class SealTest : public testing::Test {
+ protected:
+  static Seal::Key key(int number) {
+    Seal::Key made{};
+    made.fill(static_cast<std::byte>(number));
+    return made;
+  }
+  static std::span<const std::byte> of(const Seal::Mark& mark) { return mark; }
+
+  Seal here_{key(1), key(2)}, there_{key(2), key(1)};
+};
+
+TEST_F(SealTest, WhatIsSentIsKnown) {
+  for (const std::string text : {"one", "two", "two", ""})
+    EXPECT_TRUE(there_.check_next(bytes(text), here_.next_mark(bytes(text))));
+  EXPECT_TRUE(here_.check_next(bytes("back"), there_.next_mark(bytes("back"))));
+}
+
+TEST_F(SealTest, WhatIsChangedRepeatedLeftOutOrSentBackIsNot) {
+  const auto first = here_.next_mark(bytes("one"));
+  EXPECT_FALSE(Seal(there_).check_next(bytes("onE"), first));
+  EXPECT_FALSE(Seal(there_).check_next(bytes("one"), of(first).first(8)));
+  EXPECT_FALSE(Seal(here_).check_next(bytes("one"), first));  // of the other direction
+  EXPECT_FALSE(Seal(key(2), key(3)).check_next(bytes("one"), first));
+  const auto second = here_.next_mark(bytes("one"));
+  EXPECT_FALSE(Seal(there_).check_next(bytes("one"), second));  // the first is missing
+  EXPECT_TRUE(there_.check_next(bytes("one"), first));
+  EXPECT_FALSE(Seal(there_).check_next(bytes("one"), first));
+  EXPECT_TRUE(there_.check_next(bytes("one"), second));
+}
+
+TEST_F(SealTest, AnotherProcessGoesOnWithIt) {
+  EXPECT_TRUE(there_.check_next(bytes("one"), here_.next_mark(bytes("one"))));
+  Seal further = Seal::unpack(there_.packed());
+  EXPECT_TRUE(further.check_next(bytes("two"), here_.next_mark(bytes("two"))));
+  EXPECT_THROW(Seal::unpack(std::vector<std::byte>(3)), Error);
+}
+
+}  // namespace
+}  // namespace waywiser
