@@ -11,7 +11,8 @@ import typer
 
 from waywiser.cli.options import Output
 from waywiser.errors import InputError
-from waywiser.launcher import Job, Launcher, place_ranks, read_hosts
+from waywiser.launcher import Job, Launcher
+from waywiser.ranks.hosts import place_ranks, read_hosts
 from waywiser.results import DEFAULT
 
 # What follows the program belongs to it.

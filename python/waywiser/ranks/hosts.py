@@ -1,0 +1,49 @@
+"""The machines of a job, as a file names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from waywiser.errors import InputError
+from waywiser.files import read_text
+
+_MOST_RANKS = 32767
+_LARGEST = 16 << 20
+
+
+@dataclass(frozen=True)
+class Host:
+    """A machine and how many ranks it takes."""
+
+    name: str
+    slots: int = 1
+
+
+def read_hosts(file: Path) -> list[Host]:
+    """Hosts of a file: `NAME [slots=N]` on each line, `#` begins a comment. Raises InputError."""
+    hosts = []
+    for number, line in enumerate(read_text(file, _LARGEST).splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        slots = words[1].removeprefix("slots=") if len(words) > 1 else "1"
+        if len(words) > 2 or words[0].startswith("-") or not _is_count(slots):
+            raise InputError(f"{file}:{number}: write NAME or NAME slots=N, not '{line.strip()[:80]}'")
+        hosts.append(Host(words[0], int(slots)))
+    if not hosts:
+        raise InputError(f"{file}: no host in it")
+    return hosts
+
+
+def _is_count(text: str) -> bool:
+    return text.isdecimal() and len(text) <= len(str(_MOST_RANKS)) and 0 < int(text) <= _MOST_RANKS
+
+
+def place_ranks(count: int, hosts: Sequence[Host]) -> list[str]:
+    """The host of each rank: hosts are filled in their order. Raises InputError when there are too few slots."""
+    places = [host.name for host in hosts for _ in range(host.slots)]
+    if count > len(places):
+        raise InputError(f"{count} ranks for {len(places)} slots of {len(hosts)} hosts")
+    return places[:count]
