@@ -64,7 +64,9 @@ def test_what_the_user_says_to_ucx_wins_and_is_told(monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_of_a_killed_job_stays(runtime_folder: Path) -> None:
-    process = start("run", "-n", "3", sys.executable, "-c", "import waywiser as ww, time; ww.join(); time.sleep(600)")
+    process = start(
+        "run", "-n", "3", sys.executable, "-c", "import waywiser as ww, time; group = ww.join(); time.sleep(600)"
+    )
     deadline = time.monotonic() + 60
     while len(list(runtime_folder.glob("rank-*.sock")) if runtime_folder.exists() else []) < 3:
         assert time.monotonic() < deadline, "the ranks have no sockets"
