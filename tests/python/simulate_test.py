@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 
 from waywiser.cli import run
+from waywiser.cli.simulate import sizes_in
+from waywiser.errors import InputError
+from waywiser.simulator.published import Row, compare
 
 ROOT = Path(__file__).parents[2]
 
@@ -76,6 +80,12 @@ def test_trace_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         (["latency", "--machine", "hse-a", "--sizes", "64K..8"], "below the first"),
         (["latency", "--machine", "hse-a", "--pair", "gpu0>gpu9"], "is not in hse-a"),
         (["latency", "--machine", "recorded-4xh200"], "no NIC"),
+        (["latency", "--machine", "hse-a", "--path", "gdr=on"], "write MECHANISM NAME=VALUE"),
+        (["latency", "--machine", "hse-a", "--path", "copy_engine fast"], "write MECHANISM NAME=VALUE"),
+        (["latency", "--machine", "hse-a", "--path", "copy_engine", "--vary", "gdr"], "settings of UCX over RDMA"),
+        (["all_reduce", "--machine", "hse-a", "--nodes", "0"], "1 to 100000 nodes"),
+        (["all_reduce", "--machine", "hse-a", "--order", "0,1"], "each of the node's 4 GPUs once"),
+        (["all_reduce", "--machine", "hse-a", "--order", "a"], "numbers of GPUs"),
     ],
 )
 def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
@@ -117,13 +127,57 @@ def test_two_simulated_measurements_are_the_same(tmp_path: Path) -> None:
 KNOWN_MISSES = {("hse-e", "bandwidth with both against neither, small messages, up to")}
 
 
-def test_published_findings(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["simulate", "published", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    assert len(rows) >= 27
-    far = {(row["machine"], row["finding"]) for row in rows if abs(row["error"]) > 0.3}
+@pytest.fixture(scope="module")
+def published() -> list[Row]:
+    return compare()
+
+
+def test_published_findings(published: list[Row]) -> None:
+    assert len(published) >= 27
+    far = {(row.machine, row.finding) for row in published if abs(row.error) > 0.3}
     assert far == KNOWN_MISSES
     # Directions: what helps takes less time, and a remote GPU is as fast as a local one to 10 %.
-    for row in rows:
-        if "against" in row["finding"] or "falls" in row["finding"]:
-            assert (row["predicted"] > 1.1) == (row["high"] > 1), row["finding"]
+    for row in published:
+        if "against" in row.finding or "falls" in row.finding:
+            assert (row.predicted > 1.1) == (row.high > 1), row.finding
+
+
+def test_the_tables_of_the_page_are_what_the_command_gives(
+    published: list[Row], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", "published", "--markdown"]) == 0
+    tables = capsys.readouterr().out
+    page = (ROOT / "docs" / "simulator.md").read_text(encoding="utf-8")
+    begin, end = "<!-- begin: waywiser simulate published --markdown -->\n", "<!-- end -->\n"
+    assert page.partition(begin)[2].partition(end)[0] == tables, "run: .venv/bin/python scripts/published"
+    for row in published:
+        assert row.commands
+        assert all(f"\n{command}  # " in tables for command in row.commands)
+
+
+def test_a_row_follows_from_its_command(published: list[Row], capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = (row for row in published if row.finding.startswith("all-reduce"))
+    (case,) = simulated(capsys, *shlex.split(row.commands[0])[2:])["cases"]
+    assert row.predicted == pytest.approx(2 * 7 / 8 * case["size"] / case["seconds"] / 1e9)
+
+
+def test_paths_within_one_node(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("bandwidth", "--machine", "recorded-4xh200", "--sizes", "64M", "--pair", "gpu0>gpu1")
+    (peer,) = simulated(capsys, *arguments, "--path", "copy_engine")["curves"]
+    (staged,) = simulated(capsys, *arguments, "--path", "host_staged variant=whole")["curves"]
+    assert 3 * times(peer)[64 << 20] < times(staged)[64 << 20]
+
+
+def test_ordinary_memory_is_slower_to_copy(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("latency", "--machine", "remote-t4", "--sizes", "64M", "--pair", "host0>gpu0", "--path")
+    (pinned,) = simulated(capsys, *arguments, "copy_engine")["curves"]
+    (ordinary,) = simulated(capsys, *arguments, "copy_engine memory=pageable")["curves"]
+    assert 1.5 * times(pinned)[64 << 20] < times(ordinary)[64 << 20]
+
+
+def test_sizes_in_steps() -> None:
+    assert sizes_in("1K..2K/512,8") == [8, 1024, 1536, 2048]
+    assert sizes_in("10..25/10") == [10, 20, 25]
+    for wrong in ("8/4", "1K..2K/0", "1..1G/1"):
+        with pytest.raises(InputError, match="--sizes"):
+            sizes_in(wrong)

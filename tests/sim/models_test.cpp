@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/topology/made_up_machines.hpp"
+#include "tests/sim/package_machines.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/path/enumerate.hpp"
 #include "waywiser/sim/runner.hpp"
@@ -10,15 +10,8 @@
 namespace waywiser::sim {
 namespace {
 
-Json parts() { return read_json(WAYWISER_SOURCE_DIR "/python/waywiser/simulator/parts.json"); }
-
-Topology machine(const std::string& name) {
-  return topology_from_json(read_json(WAYWISER_SOURCE_DIR "/python/waywiser/machines/" + name + ".json"), name);
-}
-
 struct Simulated {
-  explicit Simulated(const std::string& name)
-      : topology(machine(name)), node(topology, costs_of(topology, parts(), "parts")) {}
+  explicit Simulated(const std::string& name) : topology(package_machine(name)), node(topology, costs_of(topology)) {}
   Seconds time(const Path& path, Operation operation, Bytes bytes, int to_node = 0) const {
     ClusterSpec cluster;
     cluster.network.nodes = to_node + 1;
@@ -138,20 +131,6 @@ TEST(Models, SayWhyAPathCannotBe) {
   SimulatedMeter meter(simulated.node, {});
   EXPECT_EQ(meter.why_unavailable({"host_copy", gpu(0), gpu(1), 1, {}}), "a GPU takes part");
   EXPECT_EQ(meter.why_unavailable({"telepathy", gpu(0), gpu(1), 1, {}}), "the simulator has no model of telepathy");
-}
-
-TEST(Costs, NeedASourceAndKnownNames) {
-  Json wrong = parts();
-  wrong["parts"][0]["values"]["copy.issue"].erase("source");
-  EXPECT_THROW(costs_of(machine("hse-a"), wrong, "parts"), Error);
-  Costs costs = costs_of(machine("hse-a"), parts(), "parts");
-  EXPECT_THROW(apply(costs, {{"copy.isue", 1}}, "--set"), Error);
-  EXPECT_THROW(apply(costs, {{"copy.issue", -1}}, "--set"), Error);
-}
-
-TEST(Costs, FollowTheGenerationOfTheCpu) {
-  EXPECT_GT(costs_of(machine("hse-a"), parts(), "parts")["cpu.p2p_read"], 3e9);
-  EXPECT_EQ(costs_of(machine("hse-e"), parts(), "parts")["cpu.p2p_read"], 0);
 }
 
 }  // namespace

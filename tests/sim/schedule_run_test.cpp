@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/sim/package_machines.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
 #include "waywiser/sim/collective_run.hpp"
@@ -10,10 +11,8 @@ namespace waywiser::sim {
 namespace {
 
 NodeModel node_of(const std::string& name) {
-  const Topology machine =
-      topology_from_json(read_json(WAYWISER_SOURCE_DIR "/python/waywiser/machines/" + name + ".json"), name);
-  const Json parts = read_json(WAYWISER_SOURCE_DIR "/python/waywiser/simulator/parts.json");
-  return {machine, costs_of(machine, parts, "parts")};
+  const Topology machine = package_machine(name);
+  return {machine, costs_of(machine)};
 }
 
 ClusterSpec cluster(int nodes, const std::string& kind = "fat-tree") {
@@ -131,12 +130,66 @@ TEST(ScheduleRun, FailedAndSlowLinksAndAnotherJobCostTime) {
   EXPECT_GT(simulate(node, cluster(32), beside).seconds, 1.1 * well);
 }
 
+// The second job goes on for seconds; the collective is over long before.
+TEST(ScheduleRun, TheTimeIsNotThatOfAnotherJob) {
+  const NodeModel node = node_of("hse-e");
+  CollectiveTrial trial = all_reduce("double_tree", 1 << 10);
+  const Seconds alone = simulate(node, cluster(4), trial).seconds;
+  trial.job_bytes = Bytes{1} << 35;
+  const Seconds beside = simulate(node, cluster(4), trial).seconds;
+  EXPECT_GE(beside, alone);
+  EXPECT_LT(beside, 2 * alone);
+}
+
+// Seven eighths of the bytes cross a GPU's NVLinks to be added, and seven eighths of the sum come back.
+TEST(ScheduleRun, ReductionInTheNetworkIsNotFasterThanTheNvlinksOfANode) {
+  const NodeModel node = node_of("dgx-a100");
+  ClusterSpec spec = cluster(4, "rail-optimised");
+  spec.in_network_reduction = true;
+  constexpr Bytes bytes = Bytes{1} << 30;
+  const Seconds seconds = simulate(node, spec, all_reduce("in_network", bytes)).seconds;
+  EXPECT_GE(seconds, 2.0 * 7 / 8 * static_cast<double>(bytes) / 282.36e9);
+}
+
+// A node whose ranks are all beside one NIC sends all bytes through it.
+TEST(ScheduleRun, ANodeWithOneRankSendsAllThroughItsNic) {
+  const NodeModel node = node_of("dgx-a100");
+  ClusterSpec spec = cluster(2, "switch");
+  spec.in_network_reduction = true;
+  CollectiveTrial trial = all_reduce("in_network", Bytes{1} << 28);
+  trial.ranks = 9;
+  EXPECT_GE(simulate(node, spec, trial).seconds, static_cast<double>(trial.bytes) / 25e9);
+}
+
+TEST(ScheduleRun, RanksCanHaveTheGpusInAnotherOrder) {
+  const NodeModel node = node_of("dgx-1v");
+  CollectiveTrial trial = all_reduce("ring", 256 << 20);
+  const Seconds as_numbered = simulate(node, cluster(1), trial).seconds;  // gpu3 and gpu4 have no NVLink
+  trial.order = {"gpu0", "gpu3", "gpu2", "gpu1", "gpu5", "gpu6", "gpu7", "gpu4"};
+  EXPECT_LT(3 * simulate(node, cluster(1), trial).seconds, as_numbered);
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"gpu0"}, {"gpu0", "gpu0", "gpu2", "gpu3", "gpu4", "gpu5", "gpu6", "gpu7"}}) {
+    trial.order = wrong;
+    EXPECT_THROW(simulate(node, cluster(1), trial), Error);
+  }
+}
+
 TEST(ScheduleRun, AnNvlinkDomainOverNodesIsFaster) {
   const NodeModel node = node_of("dgx-a100");
   ClusterSpec domain = cluster(9);
   domain.nvlink_domain = 72;
   const CollectiveTrial trial = all_reduce("ring", 64 << 20);
   EXPECT_LT(3 * simulate(node, domain, trial).seconds, simulate(node, cluster(9), trial).seconds);
+}
+
+// The NVLinks of a GPU carry what it has for its own node and what it has for the others.
+TEST(ScheduleRun, AnNvlinkDomainHasNoOtherNvlinksWithinItsNodes) {
+  const NodeModel node = node_of("dgx-a100");
+  ClusterSpec domain = cluster(2);
+  domain.nvlink_domain = 16;
+  CollectiveTrial trial = all_reduce("direct", Bytes{1} << 30);
+  trial.operation = Collective::all_to_all;
+  EXPECT_GE(simulate(node, domain, trial).seconds, 15.0 / 16 * static_cast<double>(trial.bytes) / 282.36e9);
 }
 
 }  // namespace

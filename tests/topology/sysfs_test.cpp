@@ -43,6 +43,25 @@ TEST(Sysfs, AnEmptySystemIsOneMemoryAndNotes) {
   EXPECT_TRUE(noted(topology, "no PCI devices"));
 }
 
+TEST(Sysfs, CachesOfTheCores) {
+  const FakeSystem system;
+  system.cpus("0-1");
+  system.node(0, "0-1", "1000");
+  const std::string folder = "sys/devices/system/cpu/cpu0/cache/index";
+  const std::vector<std::vector<std::string>> caches{
+      {"1", "Data", "48K"}, {"1", "Instruction", "32K"}, {"2", "Unified", "2048K"}, {"3", "Unified", "x"}};
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    const std::string cache = folder + std::to_string(i);
+    system.file(cache + "/level", caches[i][0]);
+    system.file(cache + "/type", caches[i][1]);
+    system.file(cache + "/size", caches[i][2]);
+  }
+  const Device cpu = discover(system.root()).at("cpu0");
+  EXPECT_EQ(cpu.attributes.at("l1_data_bytes"), "49152");
+  EXPECT_EQ(cpu.attributes.at("l2_bytes"), "2097152");
+  EXPECT_EQ(cpu.attributes.size(), 2u);
+}
+
 // As virtual machines look: no bridges, numa_node is -1.
 TEST(Sysfs, FlatTreeOfAVirtualMachine) {
   const FakeSystem system;

@@ -12,10 +12,10 @@ import typer
 from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
-from waywiser.simulator.cluster import Cluster, read_cluster
+from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
 from waywiser.simulator.collectives import COMPARED
 from waywiser.simulator.costs import settings_in
-from waywiser.simulator.sweep import OPERATIONS, VARIED, Sweep, best_settings
+from waywiser.simulator.sweep import OPERATIONS, VARIED, WAY, Sweep, best_settings
 from waywiser.units import parse_bytes
 
 MOST_SIZES = 256
@@ -23,9 +23,12 @@ MOST_SIZES = 256
 
 def simulate(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="latency, bandwidth, bidirectional, all_reduce, ...")],
-    machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Two nodes of this machine.")] = None,
+    machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Nodes of this machine.")] = None,
+    nodes: Annotated[int, typer.Option(metavar="N", help="How many of that machine.")] = 2,
     cluster: Annotated[Path | None, typer.Option(metavar="FILE", help="A cluster file (YAML).")] = None,
-    sizes: Annotated[str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between.")] = "",
+    sizes: Annotated[
+        str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between; 4K..8K/64: steps of 64.")
+    ] = "",
     vary: Annotated[str, typer.Option(metavar="LIST", help="Some of gdr,gdrcopy,nics,nodes: all their settings.")] = "",
     algorithms: Annotated[str, typer.Option(metavar="LIST", help="Of a collective: ring,double_tree,...")] = "",
     set_: Annotated[
@@ -34,35 +37,47 @@ def simulate(
     pair: Annotated[
         str, typer.Option(metavar="SRC-to-DST", help="Places on the first and last node.")
     ] = "gpu0-to-gpu0",
+    path: Annotated[
+        str, typer.Option(metavar="PATH", help="Another path than UCX over RDMA: 'copy_engine', within one node.")
+    ] = WAY,
+    order: Annotated[
+        str, typer.Option(metavar="LIST", help="Of a collective: the GPUs of its ranks in a node, 0,3,2,1.")
+    ] = "",
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curves into a .png or .svg.")] = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Timeline of the last run, .json for Perfetto, .png or .svg.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    markdown: Annotated[bool, typer.Option(help="Of published: the tables of docs/simulator.md.")] = False,
 ) -> None:
     """Predict a transfer or a collective on a machine or a cluster that is not here."""
     if what == "published":
-        return _published(as_json)
+        return _published(as_json, markdown)
     known = [*OPERATIONS, *COMPARED, "published"]
     if what not in known:
         raise InputError(f"{what!r}: write one of {', '.join(known)}")
-    spec = _cluster(machine, cluster)
+    spec = _cluster(machine, nodes, cluster)
     fixed = _settings(spec, set_ or [])
     try:
         if what in OPERATIONS:
             sweep = _sweep(spec, what, sizes or "8..64M", _words(vary), fixed, pair)
+            sweep.way = path
             return _transfer(sweep, pair, plot, trace, as_json)
-        _collective(spec, what, sizes or "8..256M", _words(vary), _words(algorithms), fixed, plot, trace, as_json)
+        _collective(
+            spec, what, sizes or "8..256M", _words(vary), _words(algorithms), fixed, _gpus(order), plot, trace, as_json
+        )
     except _core.Error as error:
         if getattr(error, "kind", "") != "invalid input":
             raise
         raise InputError(spec.located(str(error))) from None
 
 
-def _cluster(machine: str | None, file: Path | None) -> Cluster:
+def _cluster(machine: str | None, nodes: int, file: Path | None) -> Cluster:
     if (machine is None) == (file is None):
         raise InputError("which cluster? write --machine NAME, such as hse-e, for two nodes of it, or --cluster FILE")
-    return read_cluster(file) if file is not None else Cluster(str(machine), {"nodes": 2})
+    if not 1 <= nodes <= MOST_NODES:
+        raise InputError(f"--nodes {nodes}: a cluster has 1 to {MOST_NODES} nodes")
+    return read_cluster(file) if file is not None else Cluster(str(machine), {"nodes": nodes})
 
 
 def _settings(spec: Cluster, texts: list[str]) -> dict[str, str]:
@@ -105,7 +120,8 @@ def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as
     sweep.trace = trace is not None
     with bar("simulating") as show:
         curves = sweep.run(show)
-    title = f"{sweep.operation} {pair.replace('-to-', '>')} between two {sweep.topology.name}"
+    where = f"between two {sweep.topology.name}" if sweep.remote() else f"by {sweep.way} within {sweep.topology.name}"
+    title = f"{sweep.operation} {pair.replace('-to-', '>')} {where}"
     if trace is not None:
         _write_trace(trace, curves[-1].trace or {})
     if plot is not None:
@@ -126,6 +142,7 @@ def _collective(
     vary: list[str],
     algorithms: list[str],
     fixed: dict[str, str],
+    order: list[int],
     plot: Path | None,
     trace: Path | None,
     as_json: bool,
@@ -147,6 +164,7 @@ def _collective(
     topology = load_topology(spec.machine)
     spec.check_size(max(1, len(topology.ids("gpu"))))
     run = Collective(topology, spec, what, sizes_in(sizes), chosen, nodes, direct)
+    run.order = order
     run.trace = trace is not None
     with bar("simulating") as show:
         cases = run.run(show)
@@ -175,34 +193,49 @@ def _write_trace(file: Path, trace: dict[str, Any]) -> None:
         plot_trace(trace, file)
 
 
-def _published(as_json: bool) -> None:
+def _published(as_json: bool, markdown: bool) -> None:
     from waywiser.report import simulated, terminal
     from waywiser.simulator.published import compare
 
     rows = compare()
     if as_json:
         typer.echo(json.dumps({"simulated": True, "rows": [row.as_json() for row in rows]}, indent=1))
+    elif markdown:
+        typer.echo(simulated.published_markdown(rows))
     else:
         terminal.print_result(simulated.published_table(rows))
+        typer.echo("\n".join(simulated.published_commands(rows)))
 
 
 def sizes_in(text: str) -> list[int]:
-    """ "8,1K" or "8..64M" (powers of two, both ends included) -> bytes, ascending."""
+    """ "8,1K", "8..64M" (powers of two, both ends included) or "4K..8K/64" (steps) -> bytes, ascending."""
     found: set[int] = set()
     for word in _words(text):
-        first, dots, last = word.partition("..")
-        low = parse_bytes(first)
-        found.add(low)
-        if not dots:
-            continue
-        high = parse_bytes(last)
+        ends, steps, step = word.partition("/")
+        first, dots, last = ends.partition("..")
+        low, high = parse_bytes(first), parse_bytes(last) if dots else parse_bytes(first)
         if high < low:
             raise InputError(f"--sizes {word!r}: the second size is below the first")
-        found.update(1 << power for power in range(51) if low <= 1 << power <= high)
-        found.add(high)
+        stride = parse_bytes(step) if steps else 0
+        if steps and (not dots or stride < 1):
+            raise InputError(f"--sizes {word!r}: steps are between two sizes, such as 4K..8K/64")
+        if steps and (high - low) // stride < MOST_SIZES:
+            found.update(range(low, high + 1, stride))
+        elif steps:
+            raise InputError(f"--sizes {word!r}: more than {MOST_SIZES} sizes")
+        else:
+            found.update(1 << power for power in range(51) if low <= 1 << power <= high)
+        found.update((low, high))
     if not found or len(found) > MOST_SIZES:
         raise InputError(f"--sizes {text!r}: write 1 to {MOST_SIZES} sizes, such as 8,1K,64M or 8..64M")
     return sorted(found)
+
+
+def _gpus(text: str) -> list[int]:
+    words = _words(text)
+    if not all(re.fullmatch(r"\d{1,3}", word) for word in words):
+        raise InputError(f"--order {text!r}: write the numbers of GPUs, such as 0,3,2,1")
+    return [int(word) for word in words]
 
 
 def _words(text: str) -> list[str]:

@@ -203,25 +203,41 @@ def plot_trace(trace: dict[str, Any], file: Path) -> None:
     figure.savefig(file)
 
 
+def _numbered(rows: Sequence[Row]) -> dict[str, int]:
+    return {command: number for number, command in enumerate(dict.fromkeys(c for row in rows for c in row.commands), 1)}
+
+
+def _published_cells(row: Row, numbers: dict[str, int]) -> list[str]:
+    published = f"{row.low:g}" if row.low == row.high else f"{row.low:g} to {row.high:g}"
+    figures = [published, f"{row.predicted:.3g}", row.unit, f"{100 * row.error:+.0f} %"]
+    come_from = ", ".join(str(numbers[command]) for command in row.commands)
+    return [row.machine, row.finding, *figures, come_from + (f": {row.how}" if row.how else "")]
+
+
 def published_table(rows: Sequence[Row]) -> Table:
-    """Published beside predicted."""
-    shown = table("machine", "finding", ">published", ">predicted", "unit", ">error", title=f"Predictions. {LABEL}")
+    """Published beside predicted, with the numbers of the commands."""
+    numbers = _numbered(rows)
+    columns = ("machine", "finding", ">published", ">predicted", "unit", ">error", "from command")
+    shown = table(*columns, title=f"Predictions. {LABEL}")
     for row in rows:
-        published = f"{row.low:g}" if row.low == row.high else f"{row.low:g} to {row.high:g}"
-        shown.add_row(
-            row.machine, row.finding, published, f"{row.predicted:.3g}", row.unit, f"{100 * row.error:+.0f} %"
-        )
+        shown.add_row(*_published_cells(row, numbers))
     return shown
 
 
+def published_commands(rows: Sequence[Row]) -> list[str]:
+    """The commands, a line each, with their numbers in comments."""
+    return [f"{command}  # {number}" for command, number in _numbered(rows).items()]
+
+
 def published_markdown(rows: Sequence[Row]) -> str:
-    """The same as a table in Markdown, for docs/simulator.md."""
-    lines = ["| Machine | Finding | Published | Predicted | Unit | Error |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        published = f"{row.low:g}" if row.low == row.high else f"{row.low:g} to {row.high:g}"
-        cells = [row.machine, row.finding, published, f"{row.predicted:.3g}", row.unit, f"{100 * row.error:+.0f} %"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    """The same in Markdown, for docs/simulator.md."""
+    numbers = _numbered(rows)
+    lines = [
+        "| Machine | Finding | Published | Predicted | Unit | Error | From command |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines += [f"| {' | '.join(_published_cells(row, numbers))} |" for row in rows]
+    return "\n".join([*lines, "", "```", *published_commands(rows), "```"])
 
 
 def errors_table(errors: dict[str, dict[str, float]], machine: str) -> Table:

@@ -58,6 +58,7 @@ class Collective:
     nodes: Sequence[int] = ()  # empty: the cluster's
     direct: Sequence[str] = ("best",)
     ranks: int = 0
+    order: Sequence[int] = ()  # the GPUs of a node that its ranks have, one after the other; empty: as numbered
     trace: bool = False
     last_trace: dict[str, Any] = field(default_factory=dict)
 
@@ -100,6 +101,7 @@ class Collective:
             "bytes": size,
             "direct": direct,
             "job_bytes": self.cluster.job_bytes,
+            "order": [f"gpu{gpu}" for gpu in self.order],
         }
 
 

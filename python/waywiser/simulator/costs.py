@@ -12,7 +12,7 @@ from waywiser.files import parse_json, read_bytes
 
 COSTS, COSTS_VERSION = "waywiser.costs", 1
 # Rates of a port and direction in bytes per second, as sold.
-PORTS = {"edr100": 12.5e9, "hdr200": 25e9, "ndr400": 50e9, "xdr800": 100e9}
+PORTS = {"edr100": 12.5e9, "hdr200": 25e9, "ndr400": 50e9, "xdr800": 100e9, "eth40": 5e9}
 # Headers of 4 KB packets, as in the machine files.
 PORT_SHARE = 0.97
 

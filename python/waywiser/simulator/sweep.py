@@ -15,7 +15,19 @@ from waywiser.simulator.costs import costs_json
 OPERATIONS = {"latency": "latency", "bandwidth": "streaming", "bidirectional": "bidirectional"}
 # What `--vary` knows, with its values.
 VARIED: dict[str, tuple[str, ...]] = {"gdr": ("off", "on"), "gdrcopy": ("off", "on"), "nics": ("1", "2")}
+WAY = "ucx transports=ib"
+# Transports of UCX that go from node to node; all other paths are within the first node.
+BETWEEN_NODES = ("ib", "roce", "rc", "dc", "ud", "network-tcp")
 Show = Callable[[int, int, float, str], None]
+
+
+def path_in(text: str) -> tuple[str, dict[str, str]]:
+    """ "host_staged variant=whole" -> mechanism and parameters. Raises InputError."""
+    mechanism, *words = text.split() or [""]
+    pairs = [word.partition("=") for word in words]
+    if not mechanism or "=" in mechanism or not all(equals and value for _, equals, value in pairs):
+        raise InputError(f"--path {text!r}: write MECHANISM NAME=VALUE ..., such as 'sm_copy direction=push blocks=64'")
+    return mechanism, {name: value for name, _, value in pairs}
 
 
 @dataclass(frozen=True)
@@ -50,31 +62,42 @@ class Sweep:
     destination: str = "gpu0"
     values: dict[str, Any] = field(default_factory=dict)
     trace: bool = False
+    way: str = WAY  # mechanism and parameters; settings are added to those of ib and roce
 
     def settings(self) -> list[dict[str, str]]:
         """All combinations of what varies, the last one changing fastest."""
         for name in self.vary:
             if name not in VARIED:
                 raise InputError(f"--vary {name!r}: write some of {','.join(VARIED)},nodes")
-        fixed = {"gdr": "on", "gdrcopy": "on", "nics": "1", **self.fixed}
+        by_rdma = path_in(self.way)[1].get("transports") in ("ib", "roce")
+        usual = {"gdr": "on", "gdrcopy": "on", "nics": "1"} if by_rdma else {}
+        if not by_rdma and (self.vary or self.fixed):
+            names = ", ".join([*self.vary, *self.fixed])
+            raise InputError(f"{names}: settings of UCX over RDMA, not of --path {self.way!r}")
+        fixed = {**usual, **self.fixed}
         combinations = itertools.product(*(VARIED[name] for name in self.vary))
         return [{**fixed, **dict(zip(self.vary, values, strict=True))} for values in combinations]
 
+    def remote(self) -> bool:
+        """Whether the path is from node to node."""
+        return path_in(self.way)[1].get("transports") in BETWEEN_NODES
+
     def request(self) -> dict[str, Any]:
-        nodes = int(self.cluster.get("nodes", 1))
+        mechanism, parameters = path_in(self.way)
+        last = int(self.cluster.get("nodes", 1)) - 1 if self.remote() else 0
         paths = []
         for setting in self.settings():
             path = {
-                "mechanism": "ucx",
+                "mechanism": mechanism,
                 "source": self.source,
                 "destination": self.destination,
-                "processes": 1,
-                "parameters": {"transports": "ib", **setting},
+                "processes": 2 if mechanism == "ucx" and not self.remote() else 1,
+                "parameters": {**parameters, **setting},
             }
-            paths.append({"path": path, "from_node": 0, "to_node": nodes - 1})
+            paths.append({"path": path, "from_node": 0, "to_node": last})
         operations = [OPERATIONS[self.operation]]
         return {
-            "cluster": self.cluster,
+            "cluster": self.cluster if self.remote() else {"nodes": 1},
             "paths": paths,
             "operations": operations,
             "sizes": self.sizes,

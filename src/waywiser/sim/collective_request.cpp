@@ -29,6 +29,9 @@ CollectiveTrial trial_of(const Json& value) {
   trial.bytes = bytes_or_none(value, "bytes");
   trial.chunk = bytes_or_none(value, "chunk");
   trial.job_bytes = bytes_or_none(value, "job_bytes");
+  if (value.contains("order"))
+    for (const Json& gpu : require_array(value, "order", "request"))
+      trial.order.push_back(gpu.is_string() ? gpu.get<std::string>() : "");
   if (value.contains("direct")) trial.direct = parse_direct(require_string(value, "direct", "request"));
   return trial;
 }

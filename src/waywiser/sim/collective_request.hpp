@@ -6,8 +6,8 @@
 namespace waywiser::sim {
 
 // Times {"trials": [{"cluster", "operation", "algorithm", "ranks", "bytes", "chunk", "direct": "off"|"on"|"best",
-// "job_bytes"}]} and answers {"simulated": true, "results": [{"seconds", "messages", "rounds", "rounds_run", "bytes"}
-// or
+// "job_bytes", "order": ["gpu0", ..]}]} and answers {"simulated": true, "results": [{"seconds", "messages", "rounds",
+// "rounds_run", "bytes"} or
 // {"unavailable"}]}. With "trace": true the last result has a Chrome trace. `progress` returns false to stop.
 Json simulate_collectives(const NodeModel& node, const Json& request, const ProgressCallback& progress);
 

@@ -99,25 +99,27 @@ Maker maker_of(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
   for (const int other : {1, 2, 3, ranks / 3, ranks / 2, ranks - 1})
     if (!same_but_shifted(first, make(other), other, ranks)) return {make, {}};
   std::vector<Cut> cuts;
-  if (trial.most_rounds != 0) cuts = cut_repetition(first, trial.most_rounds);
+  if (trial.most_rounds != 0 && trial.job_bytes == 0) cuts = cut_repetition(first, trial.most_rounds);
   const auto by_shift = [first = std::move(first), ranks](int rank) { return shifted(first, rank, ranks); };
   return {by_shift, std::move(cuts)};
 }
 
-void add_other_job(World& world, const RankRoads& roads, Bytes bytes, Nobody& nobody) {
-  if (bytes == 0 || world.nodes() < 2) return;
+// Returns its flows.
+int add_other_job(World& world, const RankRoads& roads, Bytes bytes, Nobody& nobody) {
+  if (bytes == 0 || world.nodes() < 2) return 0;
   for (int node = 0; node < world.nodes(); ++node) {
     const int other = (node + world.nodes() / 2) % world.nodes();
     const Road road = roads.road(node * roads.ranks_of_node(), other * roads.ranks_of_node());
     world.engine().transfer(road.uses, no_cap, static_cast<double>(bytes), road.latency, nobody, 0);
   }
+  return world.nodes();
 }
 
 }  // namespace
 
 Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace) {
   World world(node, cluster);
-  const RankRoads roads(world, trial.direct);
+  const RankRoads roads(world, trial.direct, trial.order);
   const int all = world.nodes() * roads.ranks_of_node();
   const int ranks = trial.ranks == 0 ? all : trial.ranks;
   if (ranks < 1 || ranks > all)
@@ -128,12 +130,15 @@ Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const Collective
     if (!cluster.in_network_reduction || trial.operation != Collective::all_reduce)
       throw Error(ErrorKind::unavailable,
                   "in_network: the switches of the cluster do not reduce; write in_network_reduction: yes");
-    add_other_job(world, roads, trial.job_bytes, nobody);
-    return in_network_all_reduce(world, roads, ranks, trial.bytes, trace);
+    const int other = add_other_job(world, roads, trial.job_bytes, nobody);
+    Ran ran = in_network_all_reduce(world, roads, ranks, trial.bytes, trace);
+    ran.messages -= static_cast<std::uint64_t>(other);
+    ran.bytes -= other * static_cast<double>(trial.job_bytes);
+    return ran;
   }
   StepCosts costs;
   costs.element = element;
-  costs.reduce_rate = node.costs()["reduce.rate"];
+  costs.reduce_rate = node.reduce_rate();
   costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
   const Maker maker = maker_of(trial, ranks, roads.ranks_of_node());
   costs.cuts = maker.cuts;

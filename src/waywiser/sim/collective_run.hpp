@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/sim/schedule_run.hpp"
@@ -10,13 +11,15 @@ namespace waywiser::sim {
 // A collective on the GPUs of a cluster.
 struct CollectiveTrial {
   Collective operation = Collective::all_reduce;
-  std::string algorithm;  // a row of algorithms(), or "in_network"
-  int ranks = 0;          // 0: all GPUs of the cluster
-  Bytes bytes = 0;        // of the whole buffer; of what each rank gives where blocks differ by rank
-  Bytes chunk = 0;        // of pipelined algorithms; 0: their default
+  std::string algorithm;           // a row of algorithms(), or "in_network"
+  int ranks = 0;                   // 0: all GPUs of the cluster
+  std::vector<std::string> order;  // the GPUs of a node that its ranks have, one after the other; empty: as numbered
+  Bytes bytes = 0;                 // of the whole buffer; of what each rank gives where blocks differ by rank
+  Bytes chunk = 0;                 // of pipelined algorithms; 0: their default
   DirectRdma direct = DirectRdma::best;
   Bytes job_bytes = 0;             // a second job: each node also sends so many bytes to the node half a cluster away
-  std::uint32_t most_rounds = 64;  // of each run of rounds that are alike, where one schedule stands for all; 0: all
+  std::uint32_t most_rounds = 64;  // of each run of rounds that are alike, where one schedule stands for all; 0: all.
+                                   // With a second job, which ends at some time, all are run.
 };
 
 // Elements are of 4 bytes. A neighbour exchange is a halo: six faces of a periodic box of ranks, of bytes / 6 each.

@@ -26,8 +26,14 @@ class Costs {
   std::map<std::string, double, std::less<>> values_;
 };
 
-// From a file of schema "waywiser.parts": the entries for any machine, then those whose names occur in the name of the
-// topology's CPUs, GPUs, NICs, later ones over earlier ones. Throws invalid_input.
+// The name without maker, marks, clock and number of cores: "NVIDIA A100-SXM4-40GB" is A100-SXM4-40GB,
+// "Intel(R) Xeon(R) Gold 6240R CPU @ 2.40GHz" is Xeon Gold 6240R.
+std::string plain_name(std::string_view name);
+// The row of a file of parts that has a device's plain name among its names, whole; in a row's names '#' is any digit
+// and '*' any capital letters, or none. nullptr: no row has it. Throws invalid_input: two rows have it.
+const Json* part_of(const Device& device, const Json& parts, std::string_view what);
+// From a file of schema "waywiser.parts": the row for any machine, over it that of the topology's CPUs and that of its
+// GPUs. Where a node has several kinds of either, the one of most of them counts. Throws invalid_input.
 Costs costs_of(const Topology& topology, const Json& parts, std::string_view what);
 // Replaces some of them: {"name": number} or {"name": {"value": number, "source": text}}.
 void apply(Costs& costs, const Json& values, std::string_view what);

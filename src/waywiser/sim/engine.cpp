@@ -39,8 +39,17 @@ void Engine::transfer(std::span<const Use> uses, BytesPerSecond cap, double byte
   push(now_ + latency, Kind::begin, slot, 0, &who, token);
 }
 
+// The end of a flow that was computed before its rate changed.
+bool Engine::is_void(const Event& event) const {
+  return event.kind == Kind::end && moving_[event.flow].version != event.version;
+}
+
 void Engine::run() {
   while (!queue_.empty()) {
+    if (is_void(queue_.top())) {
+      queue_.pop();
+      continue;
+    }
     const Seconds moment = queue_.top().at;
     now_ = std::max(now_, moment);
     const Seconds last = now_ * (1 + same_moment);
@@ -59,7 +68,7 @@ void Engine::serve(const Event& event) {
     event.who->wake(event.token);
   } else if (event.kind == Kind::begin) {
     begin(event);
-  } else if (moving_[event.flow].version == event.version) {
+  } else if (!is_void(event)) {
     end(event);
   }
 }

@@ -65,6 +65,7 @@ class Engine {
     std::uint64_t token = 0;
   };
 
+  bool is_void(const Event& event) const;
   void push(Seconds at, Kind kind, std::uint32_t flow, std::uint32_t version, Listener* who, std::uint64_t token);
   void serve(const Event& event);
   void begin(const Event& event);

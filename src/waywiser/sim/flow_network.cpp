@@ -9,6 +9,7 @@ namespace waywiser::sim {
 namespace {
 
 constexpr double tolerance = 1e-9;
+constexpr std::size_t few_hops = 16;
 constexpr int patient_rounds = 24;  // afterwards whole links join, so that long chains do not take many rounds
 
 }  // namespace
@@ -35,18 +36,29 @@ FlowId FlowNetwork::start(std::span<const Use> uses, BytesPerSecond cap) {
   flow.rate = flow.old_rate = 0;
   flow.bottleneck = -1;
   flow.alive = true;
-  for (const Use& use : uses) {
-    const auto known = std::ranges::find(flow.hops, use.link, &Hop::link);
-    if (known != flow.hops.end()) {
-      known->weight += use.weight;
-      continue;
-    }
-    std::vector<Member>& members = links_[use.link].members;
-    flow.hops.push_back({use.link, use.weight, static_cast<std::uint32_t>(members.size())});
-    members.push_back({id, static_cast<std::uint32_t>(flow.hops.size() - 1)});
-  }
+  ++starts_;
+  if (uses.size() > few_hops) named_.resize(links_.size());
+  for (const Use& use : uses) add_hop(id, use, uses.size());
   started_.push_back(id);
   return id;
+}
+
+void FlowNetwork::add_hop(FlowId id, const Use& use, std::size_t uses) {
+  std::vector<Hop>& hops = flows_[id].hops;
+  auto known = hops.end();
+  if (uses <= few_hops)
+    known = std::ranges::find(hops, use.link, &Hop::link);
+  else if (named_[use.link].first == starts_)
+    known = hops.begin() + named_[use.link].second;
+  if (known != hops.end()) {
+    known->weight += use.weight;
+    return;
+  }
+  const auto number = static_cast<std::uint32_t>(hops.size());
+  if (uses > few_hops) named_[use.link] = {starts_, number};
+  std::vector<Member>& members = links_[use.link].members;
+  hops.push_back({use.link, use.weight, static_cast<std::uint32_t>(members.size())});
+  members.push_back({id, number});
 }
 
 void FlowNetwork::finish(FlowId id) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "waywiser/base/units.hpp"
@@ -73,6 +74,7 @@ class FlowNetwork {
     bool touched = false;
   };
 
+  void add_hop(FlowId flow, const Use& use, std::size_t uses);
   void join(FlowId flow);
   void touch(LinkId link);
   void prepare(LinkId link);
@@ -95,6 +97,9 @@ class FlowNetwork {
     }
   };
   std::vector<Level> heap_;
+  // Of a flow with many hops: which start() named a link last, and as which hop.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> named_;
+  std::uint64_t starts_ = 0;
   int rounds_ = 0;
   std::size_t filled_ = 0;
 };

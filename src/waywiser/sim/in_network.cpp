@@ -1,53 +1,134 @@
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/sim/collective_run.hpp"
 #include "waywiser/sim/runner.hpp"
 
 // Reduction in the switches (Graham et al., SHARP, COMHPC 2016): each NIC sends its n bytes once and receives the sum
-// once. A rail's share is one flow that crosses every hop of the rail's tree at the same rate, up and down:
-//   T(n) = 2 (g - 1)/g n / r_node  +  n / rails / min(hops of the tree)  +  2 depth (switch.latency + switch.reduce)
-// with g GPUs a node and the three terms overlapped over pieces of the buffer. r_node: rate out of a GPU within its
-// node.
+// once. A rail has an equal share of the bytes; m of the g GPUs of a node feed its NIC, n / m each. Per byte of a share
+//   the GPUs of a node give to each of the m what is its part:   1/m over every hop from the g - 1 others to it,
+//   the rail's tree:                                             once over every hop, up and down,
+//   and the m give their part of the sum to the g - 1 others:    1/m over every hop back,
+// three legs, each at one rate in all nodes, overlapped over pieces of the share:
+//   T(n) = the legs' bytes over their slowest hops, which all rails share, + 2 depth (switch.latency + switch.reduce)
+// A node whose GPUs use none of a rail's NICs serves that rail through another NIC.
 
 namespace waywiser::sim {
 namespace {
 
 constexpr Bytes pieces = 16, least_piece = 65536;
 
-Leg inside(const RankRoads& roads, int ranks, const std::string& what) {
-  Leg leg;
-  leg.unit = what;
-  const int group = std::min(roads.ranks_of_node(), ranks);
-  if (group < 2) return leg;
-  const Road road = roads.road(0, 1);
-  leg.latency = road.latency;
-  leg.cap = roads.slowest(road) * group / (group - 1);
-  return leg;
-}
+struct Inside {
+  std::vector<Use> uses;
+  BytesPerSecond cap = no_cap;
+  Seconds latency = 0;
+};
 
 struct Rail {
   std::vector<Port> ports;
   std::vector<Use> uses;
   Seconds latency = 0;
+  Inside reduce, gather;
 };
 
-// The first rank of each node that uses a NIC stands for it.
-std::map<std::string, Rail> rails_of(const World& world, const RankRoads& roads, int ranks) {
-  std::map<std::string, Rail> rails;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const std::string& nic = roads.nic(rank);
-    Rail& rail = rails[nic];
-    if (!rail.ports.empty() && rail.ports.back().node == roads.node_of(rank)) continue;
-    const auto index = std::ranges::find(world.rails(), nic) - world.rails().begin();
-    rail.ports.push_back({roads.node_of(rank), static_cast<int>(index)});
-    const Road out = roads.to_nic(rank), in = roads.from_nic(rank);
-    rail.uses.insert(rail.uses.end(), out.uses.begin(), out.uses.end());
-    rail.uses.insert(rail.uses.end(), in.uses.begin(), in.uses.end());
-    rail.latency = std::max(rail.latency, out.latency + in.latency);
+void add(std::vector<Use>& uses, const Road& road, double weight) {
+  for (const Use& use : road.uses) uses.push_back({use.link, use.weight * weight});
+}
+
+// Each link once, with the sum of its weights.
+void merge(std::vector<Use>& uses) {
+  std::ranges::sort(uses, {}, &Use::link);
+  std::size_t kept = 0;
+  for (const Use& use : uses) {
+    if (kept > 0 && uses[kept - 1].link == use.link)
+      uses[kept - 1].weight += use.weight;
+    else
+      uses[kept++] = use;
   }
-  return rails;
+  uses.resize(kept);
+}
+
+class Rails {
+ public:
+  Rails(const World& world, const RankRoads& roads, int ranks) : world_(world), roads_(roads), ranks_(ranks) {
+    for (int rank = 0; rank < ranks; ++rank) rails_[roads.nic(rank)];
+    for (int first = 0; first < ranks; first += roads.ranks_of_node()) add_node(first);
+    for (auto& [nic, rail] : rails_)
+      for (std::vector<Use>* uses : {&rail.uses, &rail.reduce.uses, &rail.gather.uses}) merge(*uses);
+  }
+  const std::map<std::string, Rail>& all() const { return rails_; }
+
+ private:
+  void add_node(int first) {
+    const int end = std::min(first + roads_.ranks_of_node(), ranks_);
+    std::map<std::string, std::vector<int>> feeding;
+    for (int rank = first; rank < end; ++rank) feeding[roads_.nic(rank)].push_back(rank);
+    std::size_t number = 0;
+    for (auto& [nic, rail] : rails_) {
+      auto members = feeding.find(nic);
+      if (members == feeding.end())
+        members = std::next(feeding.begin(), static_cast<std::ptrdiff_t>(number % feeding.size()));
+      feed(rail, members->second);
+      share_out(rail, members->second, first, end);
+      ++number;
+    }
+  }
+
+  void feed(Rail& rail, const std::vector<int>& members) const {
+    const std::string& nic = roads_.nic(members.front());
+    const auto index = std::ranges::find(world_.rails(), nic) - world_.rails().begin();
+    rail.ports.push_back({roads_.node_of(members.front()), static_cast<int>(index)});
+    for (const int member : members) {
+      const Road out = roads_.to_nic(member), in = roads_.from_nic(member);
+      add(rail.uses, out, 1.0 / static_cast<double>(members.size()));
+      add(rail.uses, in, 1.0 / static_cast<double>(members.size()));
+      rail.latency = std::max(rail.latency, out.latency + in.latency);
+    }
+  }
+
+  void share_out(Rail& rail, const std::vector<int>& members, int first, int end) const {
+    const double each = 1.0 / static_cast<double>(members.size());
+    for (const int member : members)
+      for (int other = first; other < end; ++other) {
+        if (other == member) continue;
+        const Road to = roads_.road(other, member), back = roads_.road(member, other);
+        add(rail.reduce.uses, to, each);
+        add(rail.gather.uses, back, each);
+        rail.reduce.latency = std::max(rail.reduce.latency, to.latency);
+        rail.gather.latency = std::max(rail.gather.latency, back.latency);
+      }
+    const BytesPerSecond rate = world_.node().reduce_rate();
+    if (rate > 0 && end - first > 1) rail.reduce.cap = std::min(rail.reduce.cap, rate / each / (end - first - 1));
+  }
+
+  const World& world_;
+  const RankRoads& roads_;
+  int ranks_;
+  std::map<std::string, Rail> rails_;
+};
+
+Leg leg_of(const Inside& inside, const std::string& what) {
+  Leg leg;
+  leg.unit = what;
+  leg.uses = inside.uses;
+  leg.cap = inside.cap;
+  leg.latency = inside.latency;
+  return leg;
+}
+
+Leg tree_of(const World& world, const Rail& rail, const std::string& nic) {
+  const Costs& costs = world.node().costs();
+  const Crossing tree = world.network().tree_over(rail.ports);
+  Leg leg;
+  leg.unit = "tree of " + nic;
+  leg.uses = rail.uses;
+  for (const LinkId link : tree.links) leg.uses.push_back({link, 1});
+  const int depth = (tree.switches + 1) / 2;
+  leg.latency = rail.latency + 2 * depth * (costs["switch.latency"] + costs["switch.reduce"]) + costs["nic.latency"] +
+                costs["step.network"];
+  return leg;
 }
 
 }  // namespace
@@ -56,24 +137,16 @@ Ran in_network_all_reduce(World& world, const RankRoads& roads, int ranks, Bytes
   if (world.nodes() < 2 || ranks <= roads.ranks_of_node())
     throw Error(ErrorKind::unavailable, "in_network: the ranks are in one node");
   const Costs& costs = world.node().costs();
-  std::map<std::string, Rail> rails = rails_of(world, roads, ranks);
+  const Rails rails(world, roads, ranks);
   Runner runner(world, trace);
   std::vector<std::size_t> numbers;
-  const Bytes share = std::max<Bytes>(1, bytes / rails.size());
-  for (auto& [nic, rail] : rails) {
-    const Crossing tree = world.network().tree_over(rail.ports);
-    Leg leg;
-    leg.unit = "tree of " + nic;
-    leg.uses = rail.uses;
-    for (const LinkId link : tree.links) leg.uses.push_back({link, 1});
-    const int depth = (tree.switches + 1) / 2;
-    leg.latency = rail.latency + 2 * depth * (costs["switch.latency"] + costs["switch.reduce"]) + costs["nic.latency"] +
-                  costs["step.network"];
+  const Bytes share = std::max<Bytes>(1, (bytes + rails.all().size() - 1) / rails.all().size());
+  for (const auto& [nic, rail] : rails.all()) {
     Program program;
     program.cpu = "driver of " + nic;
     program.chunk = std::max(least_piece, share / pieces);
-    program.legs = {inside(roads, ranks, nic + " reduce in the node"), leg,
-                    inside(roads, ranks, nic + " gather in the node")};
+    program.legs = {leg_of(rail.reduce, nic + " reduce in the node"), tree_of(world, rail, nic),
+                    leg_of(rail.gather, nic + " gather in the node")};
     numbers.push_back(runner.add(program, share, 1));
   }
   runner.run();

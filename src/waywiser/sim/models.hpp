@@ -50,6 +50,10 @@ Program split_program(const Transfer& transfer);
 Program ucx_local_program(const Transfer& transfer);
 Program ucx_remote_program(const Transfer& transfer);
 
+// Makes the leg that of a copy engine between ordinary host memory and a GPU: the CPU copies a piece to or from a
+// buffer of the driver at pageable.h2d_rate or pageable.d2h_rate, and the engine moves it, in turn: 1 / rate = 1 /
+// pageable + 1 / engine.
+void make_pageable(const Transfer& transfer, Leg& leg, bool to_host);
 // A leg that a copy engine of a GPU carries: gpu.h2d, gpu.d2h, gpu.out or gpu.local.
 Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links links = Links::all);
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/topology/relation.hpp"
 #include "waywiser/topology/route.hpp"
+#include "waywiser/topology/system_files.hpp"
 
 namespace waywiser::sim {
 namespace {
@@ -27,7 +29,8 @@ BytesPerSecond capacity_of(const Link& link, const Costs& costs) {
   const std::string share = link.kind + ".share";
   if (link.kind == "memory" && costs["memory.rate"] > 0) return costs["memory.rate"];
   if (costs.has(share) && costs[share] > 0 && link.nominal) return *link.nominal * costs[share];
-  return link.achievable ? *link.achievable : link.nominal.value_or(0);
+  if (link.achievable || link.nominal) return link.achievable ? *link.achievable : *link.nominal;
+  return link.kind == "memory" ? costs["memory.assumed"] : 0;
 }
 
 }  // namespace
@@ -115,6 +118,47 @@ BytesPerSecond NodeModel::port_rate(const std::string& nic) const {
   for (const Link& link : topology_.links)
     if (link.kind == "network" && (link.a == nic || link.b == nic)) return capacity_of(link, costs_);
   return 0;
+}
+
+BytesPerSecond NodeModel::nvlink_rate(const std::string& gpu) const {
+  BytesPerSecond rate = 0;
+  for (const Link& link : topology_.links)
+    if (link.kind == "nvlink" && (link.a == gpu || link.b == gpu)) rate += capacity_of(link, costs_);
+  return rate;
+}
+
+// Of the slowest GPU. Where ranks are in host memory one thread adds: two reads and one write, a copy is one of each.
+BytesPerSecond NodeModel::reduce_rate() const {
+  if (costs_["reduce.rate"] > 0) return costs_["reduce.rate"];
+  const std::vector<std::string> gpus = topology_.ids("gpu");
+  if (gpus.empty()) return costs_["host.copy_rate"] * 2 / 3;
+  BytesPerSecond slowest = no_cap;
+  for (const std::string& gpu : gpus) {
+    const auto memory = ids_.find(gpu);
+    if (memory != ids_.end()) slowest = std::min(slowest, capacities_[memory->second] / 3);
+  }
+  return slowest == no_cap ? 0 : slowest;
+}
+
+NodeModel::Caches NodeModel::caches(const std::string& host) const {
+  Caches found{costs_["host.near_bytes"], costs_["host.cache_bytes"]};
+  for (const Link& link : topology_.links) {
+    if (link.kind != "memory" || (link.a != host && link.b != host)) continue;
+    const Device& cpu = topology_.at(link.a == host ? link.b : link.a);
+    if (const double near = attribute(cpu, "l1_data_bytes"); near > 0) found.near = near;
+    if (const double second = attribute(cpu, "l2_bytes"); second > 0) found.second = second;
+  }
+  return found;
+}
+
+int NodeModel::cores() const {
+  std::size_t cores = 0;
+  for (const Device& device : topology_.devices) {
+    if (device.kind != "host") continue;
+    const auto numbers = device.attributes.find("core_numbers");
+    cores += parse_cpulist(numbers == device.attributes.end() ? device.cores : numbers->second).size();
+  }
+  return cores == 0 ? std::numeric_limits<int>::max() : static_cast<int>(cores);
 }
 
 std::vector<std::string> NodeModel::nics(const std::string& device, bool rdma) const {

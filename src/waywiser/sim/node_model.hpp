@@ -41,6 +41,17 @@ class NodeModel {
   std::string host_beside(const std::string& device) const;
   // Of the hop between a NIC and its network.
   BytesPerSecond port_rate(const std::string& nic) const;
+  // Of all NVLinks of a GPU, each direction.
+  BytesPerSecond nvlink_rate(const std::string& gpu) const;
+  // At which a GPU adds bytes to others: two reads and one write of its memory. 0: not known.
+  BytesPerSecond reduce_rate() const;
+  // Of a core at a host's CPU, in bytes: as the machine file says, else costs host.near_bytes, host.cache_bytes.
+  struct Caches {
+    double near = 0, second = 0;
+  };
+  Caches caches(const std::string& host) const;
+  // Of all hosts, without hyperthreads; as many as one likes where the machine file does not say.
+  int cores() const;
 
   const Topology& topology() const noexcept { return topology_; }
   const Graph& graph() const noexcept { return graph_; }

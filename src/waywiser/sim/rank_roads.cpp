@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "waywiser/base/error.hpp"
 #include "waywiser/topology/relation.hpp"
 #include "waywiser/topology/route.hpp"
 
@@ -31,8 +32,13 @@ std::vector<std::string> closest_nics(const World& world, const std::vector<std:
 
 }  // namespace
 
-RankRoads::RankRoads(World& world, DirectRdma direct) : world_(world), direct_(direct) {
+RankRoads::RankRoads(World& world, DirectRdma direct, const std::vector<std::string>& order)
+    : world_(world), direct_(direct) {
   devices_ = world.node().topology().ids("gpu");
+  if (!order.empty() && !std::ranges::is_permutation(order, devices_))
+    throw Error(ErrorKind::invalid_input,
+                "the order must name each of the node's " + std::to_string(devices_.size()) + " GPUs once");
+  if (!order.empty()) devices_ = order;
   if (devices_.empty()) devices_ = {world.node().topology().ids("host").at(0)};
   nics_ = closest_nics(world, devices_);
 }
@@ -87,7 +93,7 @@ Road RankRoads::within(int node, const std::string& from, const std::string& to)
 
 Road RankRoads::road(int from, int to) const {
   const int a = node_of(from), b = node_of(to);
-  if (a == b) return within(a, device(from), device(to));
+  if (a == b && (!world_.share_domain(a, b) || device(from) == device(to))) return within(a, device(from), device(to));
   const Costs& costs = world_.node().costs();
   if (world_.share_domain(a, b)) {
     Road road = world_.over_domain(a, device(from), b, device(to));

@@ -11,11 +11,12 @@ enum class DirectRdma : std::uint8_t {
   best,  // whichever has the faster slowest hop
 };
 
-// The roads between the GPUs of a cluster, rank r on GPU r mod (GPUs of a node) of node r / (GPUs of a node). Without
-// GPUs a rank is a node's first memory.
+// The roads between the GPUs of a cluster, rank r on GPU r mod (GPUs of a node) of node r / (GPUs of a node), or on the
+// GPU of that place in `order`. Without GPUs a rank is a node's first memory.
 class RankRoads {
  public:
-  RankRoads(World& world, DirectRdma direct);
+  // `order`: another order of the GPUs of a node; empty: as numbered. Throws invalid_input: not all of them, once each.
+  RankRoads(World& world, DirectRdma direct, const std::vector<std::string>& order = {});
   int ranks_of_node() const noexcept { return static_cast<int>(devices_.size()); }
   int node_of(int rank) const noexcept { return rank / ranks_of_node(); }
   // Hops and latency of one message, its start included.

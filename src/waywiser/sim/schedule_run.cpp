@@ -92,7 +92,7 @@ Ran ScheduleRun::run() {
     if (ranks_[rank].next < ranks_[rank].ops.size() || ranks_[rank].running != 0)
       throw Error(ErrorKind::invalid_input, "the schedule never ends: rank " + std::to_string(rank) +
                                                 " waits in round " + std::to_string(ranks_[rank].round));
-  ran_.seconds = world_.engine().now();
+  for (const Seconds over : round_over_) ran_.seconds = std::max(ran_.seconds, over);
   std::uint32_t dropped = 0;
   for (const Cut& cut : costs_.cuts) {
     const std::uint32_t half = cut.kept / 2;

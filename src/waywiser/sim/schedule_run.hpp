@@ -37,7 +37,8 @@ struct Ran {
 };
 
 // Runs the schedules of all ranks, unchanged, on the hops of a world. A message starts when both its ranks have come to
-// it, as comm's executor does; a rank goes on when all steps of its round are over.
+// it, as comm's executor does; a rank goes on when all steps of its round are over. It has run when the last rank's
+// last step is over, whatever else goes on in the world.
 class ScheduleRun : private Listener {
  public:
   // `schedule_of` makes the schedule of one rank; it is kept in short form only.

@@ -5,17 +5,6 @@
 #include "waywiser/base/error.hpp"
 
 namespace waywiser::sim {
-namespace {
-
-BytesPerSecond nvlink_rate_of(const Topology& topology, const std::string& gpu) {
-  BytesPerSecond rate = 0;
-  for (const Link& link : topology.links)
-    if (link.kind == "nvlink" && (link.a == gpu || link.b == gpu)) rate += link.achievable.value_or(0);
-  return rate;
-}
-
-}  // namespace
-
 void extend(Road& road, const Road& more) {
   road.uses.insert(road.uses.end(), more.uses.begin(), more.uses.end());
   road.latency += more.latency;
@@ -33,14 +22,17 @@ World::World(const NodeModel& node, ClusterSpec spec) : node_(node), spec_(std::
   if (rails_.empty())
     throw Error(ErrorKind::invalid_input, "machine " + node.topology().name + " has no NIC with a known rate");
   spec_.network.rails = static_cast<int>(rails_.size());
-  if (spec_.network.port_rate <= 0) spec_.network.port_rate = node.port_rate(rails_[0]);
+  if (spec_.network.port_rate <= 0) {
+    for (const std::string& nic : rails_) spec_.network.rates_of_rails.push_back(node.port_rate(nic));
+    spec_.network.port_rate = std::ranges::max(spec_.network.rates_of_rails);
+  }
   network_ = make_network(spec_.network, engine_.network());
 }
 
 void World::add_domain() {
   if (spec_.nvlink_domain == 0) return;
   const auto gpus = static_cast<int>(gpus_.size());
-  const BytesPerSecond rate = gpus == 0 ? 0 : nvlink_rate_of(node_.topology(), gpus_[0]);
+  const BytesPerSecond rate = gpus == 0 ? 0 : node_.nvlink_rate(gpus_[0]);
   if (gpus == 0 || rate <= 0 || spec_.nvlink_domain % gpus != 0)
     throw Error(ErrorKind::invalid_input, "an NVLink domain must hold whole nodes: a multiple of the " +
                                               std::to_string(gpus) + " GPUs of a node, which need NVLinks");

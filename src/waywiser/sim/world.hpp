@@ -41,7 +41,8 @@ class World {
   Road within(int node, const std::string& memory) const;
   // From a NIC to a NIC of another node.
   Road cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
-  // True when both GPUs are in one NVLink domain that spans nodes.
+  // True when the GPUs of both nodes are in one NVLink domain that spans nodes: then they have no other NVLinks, those
+  // of one node neither.
   bool share_domain(int a, int b) const;
   // Over that domain's NVSwitches.
   Road over_domain(int from, const std::string& from_gpu, int to, const std::string& to_gpu) const;

@@ -99,6 +99,25 @@ int package_of(const SystemFiles& files, int cpu) {
   return package && *package >= 0 && *package < 4096 ? static_cast<int>(*package) : 0;
 }
 
+// The first data cache and the second cache of a core: "48K" is 48 KiB.
+std::map<std::string, std::string> caches_of(const SystemFiles& files, int cpu) {
+  std::map<std::string, std::string> found;
+  const std::string folder = cpu_folder + std::to_string(cpu) + "/cache/index";
+  for (int index = 0; index < 8; ++index) {
+    const std::string cache = folder + std::to_string(index);
+    const auto level = files.number(cache + "/level");
+    const std::string type = files.line(cache + "/type").value_or("Instruction");
+    const std::string size = files.line(cache + "/size").value_or("");
+    Bytes kilobytes = 0;
+    const auto [rest, problem] = std::from_chars(size.data(), size.data() + size.size(), kilobytes);
+    if (type == "Instruction" || problem != std::errc{} || rest + 1 != size.data() + size.size() || *rest != 'K')
+      continue;
+    if (kilobytes == 0 || kilobytes > (1 << 20)) continue;
+    if (level == 1 || level == 2) found[level == 1 ? "l1_data_bytes" : "l2_bytes"] = std::to_string(kilobytes * 1024);
+  }
+  return found;
+}
+
 }  // namespace
 
 void read_memory_and_cpus(const SystemFiles& files, Topology& topology) {
@@ -111,7 +130,7 @@ void read_memory_and_cpus(const SystemFiles& files, Topology& topology) {
   std::map<int, std::string> package_ids;
   for (const auto& [package, cpus] : packages) {
     const std::string id = "cpu" + std::to_string(package_ids.size());
-    topology.devices.push_back({id, "cpu", model, "", -1, format_cpulist(cpus), 0, {}});
+    topology.devices.push_back({id, "cpu", model, "", -1, format_cpulist(cpus), 0, caches_of(files, cpus.front())});
     for (const auto& [number, other] : package_ids) {
       Link socket{other, id, "socket"};
       socket.source = "the rate between packages is not visible to software";

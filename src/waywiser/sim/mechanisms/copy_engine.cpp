@@ -1,11 +1,19 @@
+#include <algorithm>
+
 #include "waywiser/sim/models.hpp"
 
 // T(n) = copy.issue + copy.hold + latency of the road + n / rate + copy.finish (+ copy.finish_d2h from a GPU to a
 // host). In a window the engine serves one copy after the other, so a copy takes max(copy.issue, copy.hold + n / rate).
 // Start-up and rate as in Hockney, Parallel Computing 20 (1994) 389; each leg's rate is shared as flow_network.hpp
-// says.
+// says. With memory=pageable the host's memory is ordinary memory: make_pageable().
 
 namespace waywiser::sim {
+
+void make_pageable(const Transfer& transfer, Leg& leg, bool to_host) {
+  double each_byte = 0;
+  for (const Use& use : leg.uses) each_byte = std::max(each_byte, use.weight / transfer.world.capacity(use.link));
+  leg.cap = 1 / (each_byte + 1 / transfer.cost(to_host ? "pageable.d2h_rate" : "pageable.h2d_rate"));
+}
 
 Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links links) {
   const bool out = from.device.starts_with("gpu"), in = to.device.starts_with("gpu");
@@ -28,6 +36,8 @@ Program copy_engine_program(const Transfer& transfer) {
   const bool local = transfer.from == transfer.to;
   program.issue = transfer.cost(local ? "copy.issue_local" : out && in ? "copy.issue_peer" : "copy.issue");
   program.legs.push_back(engine_leg(transfer, transfer.from, transfer.to));
+  if (out != in && transfer.path.has("memory") && transfer.path.parameter("memory") == "pageable")
+    make_pageable(transfer, program.legs.back(), out);
   program.finish = transfer.cost("copy.finish") + (out && !in ? transfer.cost("copy.finish_d2h") : 0);
   return program;
 }

@@ -3,34 +3,42 @@
 #include "waywiser/sim/models.hpp"
 
 // T(n) = host.copy_start + n / (s rate) + min(1, s - 1) host.thread_start + (s - 1) host.thread_each
-//   s = min(threads, n / host.thread_bytes) threads, at least 1, have a share each; they are told, and waited for.
-// A thread's rate follows from what it goes through again and again, w = 2 n slots / s bytes: host.near_rate up to
-// host.near_bytes (the first cache); beyond, the share f = min(1, host.cache_bytes / w) comes from the second cache at
-// host.cache_rate, the rest from memory at host.copy_rate, all threads together no more than the memory: a store that
-// is not in a cache is read first, so that n bytes are 3 n over it; stores past the caches (nontemporal) are 2 n,
-// host.past_rate a thread, and end with a fence.
+//   s = min(threads, cores, n / host.thread_bytes) threads, at least 1, have a share each; they are told, and waited
+//   for.
+// A thread's rate follows from what it goes through again and again, w = 2 n slots / s bytes: host.near_rate up to a
+// core's first cache; at host.cache_rate up to half of its second cache of c bytes. From there on a share f comes from
+// memory at host.copy_rate: f = 2/3 (w / c - 1/2) up to w = c, and f = 1 - 2/3 c / w beyond. A store that is not in a
+// cache is read first, so that n bytes are 3 f n over the memory, which all threads share: from w = c on, never more
+// than its rate. Stores past the caches (nontemporal) are 2 n, host.past_rate a thread, and end with a fence. Caches
+// that cores share are not modelled: what is beyond the second cache is taken for memory's.
 
 namespace waywiser::sim {
 namespace {
 
 struct Copy {
   bool past_caches;
+  NodeModel::Caches caches;
   double threads, each_again;  // bytes of a thread's working set
 
-  explicit Copy(const Transfer& transfer) : past_caches(transfer.path.parameter("stores") == "nontemporal") {
+  explicit Copy(const Transfer& transfer)
+      : past_caches(transfer.path.parameter("stores") == "nontemporal"),
+        caches(transfer.world.node().caches(transfer.from.device)) {
     const auto bytes = static_cast<double>(transfer.bytes);
-    const auto most = static_cast<double>(transfer.path.integer("threads", 1, 256));
+    const int cores = transfer.world.node().cores();
+    const auto most = static_cast<double>(std::min<std::int64_t>(transfer.path.integer("threads", 1, 256), cores));
     threads = std::clamp(bytes / transfer.cost("host.thread_bytes"), 1.0, most);
     each_again = 2 * bytes * transfer.slots / threads;
   }
 
-  double from_memory(const Transfer& transfer) const {
-    return past_caches ? 1 : std::max(0.0, 1 - transfer.cost("host.cache_bytes") / each_again);
+  double from_memory() const {
+    if (past_caches) return 1;
+    const double filled = each_again / caches.second;
+    return filled > 1 ? 1 - 2 / (3 * filled) : std::max(0.0, (2 * filled - 1) / 3);
   }
   BytesPerSecond rate(const Transfer& transfer) const {
     if (past_caches) return transfer.cost("host.past_rate");
-    if (each_again <= transfer.cost("host.near_bytes")) return transfer.cost("host.near_rate");
-    const double memory = from_memory(transfer);
+    if (each_again <= caches.near) return transfer.cost("host.near_rate");
+    const double memory = from_memory();
     return 1 / ((1 - memory) / transfer.cost("host.cache_rate") + memory / transfer.cost("host.copy_rate"));
   }
 };
@@ -56,7 +64,7 @@ Program host_copy_program(const Transfer& transfer) {
   Leg leg;
   leg.unit = transfer.unit(transfer.from, "threads of " + program.cpu);
   leg.cap = copy.threads * copy.rate(transfer);
-  if (const double share = copy.from_memory(transfer); share > 0)
+  if (const double share = copy.from_memory(); share > 0)
     leg.uses = over_memory(transfer, share * (copy.past_caches ? 2 : 3));
   program.legs.push_back(std::move(leg));
   program.finish = transfer.path.processes == 2 ? transfer.cost("process.signal") : 0;

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <utility>
 
 #include "waywiser/sim/models.hpp"
@@ -7,17 +6,10 @@
 //   T(n) = staged.issue + issue per chunk + (n / c + 1) max(leg) + staged.finish      pipelined, n / c chunks
 //   T(n) = staged.issue + n / rate1 + n / rate2 + staged.finish                       whole, pageable: one chunk
 // A transfer begins when the one before it has arrived. A leg is a copy engine's. With ordinary memory the CPU issues
-// then, and copies a piece to or from a buffer of the driver at pageable.*, and the engine moves it, in turn:
-//   1 / rate = 1 / pageable + 1 / engine.
+// then, and copies beside the engine, as make_pageable() says.
 
 namespace waywiser::sim {
 namespace {
-
-void make_pageable(const Transfer& transfer, Leg& leg, bool to_host) {
-  double each_byte = 0;
-  for (const Use& use : leg.uses) each_byte = std::max(each_byte, use.weight / transfer.world.capacity(use.link));
-  leg.cap = 1 / (each_byte + 1 / transfer.cost(to_host ? "pageable.d2h_rate" : "pageable.h2d_rate"));
-}
 
 // Between ordinary host memory and the staging buffer the CPU copies.
 Leg cpu_leg(const Transfer& transfer, const std::string& host) {

@@ -44,7 +44,7 @@ Program between_hosts(const Transfer& transfer, std::string_view transports) {
     program.legs.push_back(cpu_leg(transfer, transfer.cost("tcp.rate"), 0));
   } else if (transports == "cma" && large) {
     program.finish += transfer.cost("ucx.rendezvous");
-    const bool cached = 2 * bytes * transfer.slots <= transfer.cost("host.cache_bytes");
+    const bool cached = 2 * bytes * transfer.slots <= transfer.world.node().caches(transfer.from.device).second;
     program.legs.push_back(cpu_leg(transfer, transfer.cost(cached ? "ucx.cma_cached" : "ucx.cma_rate"), 0));
   } else {
     if (bytes > transfer.cost("ucx.short_bytes")) program.finish += transfer.cost("ucx.segment");
