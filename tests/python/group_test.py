@@ -172,6 +172,13 @@ def test_ranks_that_do_not_listen_are_ended() -> None:
     assert re.fullmatch(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)
 
 
+def test_a_plan_that_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "plan")
+    monkeypatch.setenv("WAYWISER_PLAN", str(tmp_path / "plan"))
+    code, _, errors = run(1, "pass")
+    assert code == 1 and f"{tmp_path}/plan: is not a file" in errors
+
+
 def test_output_is_prefixed_and_arguments_belong_to_the_program() -> None:
     program = "import sys; print(sys.argv[1:])"
     process = start("run", "-n", "2", "--prefix", sys.executable, "-c", program, "--verbose", "-n", "plan")
