@@ -119,6 +119,12 @@ def _set_aside(results: Results, previous: str, old: Profile, new: Profile) -> N
     say(f"the profile that was here is of another machine or driver; it is kept as {file}")
 
 
+def _disturbed(profile: dict[str, Any]) -> int:
+    """Points of which half of the samples, or more, were disturbed from outside."""
+    points = (point for series in profile["series"] for point in series["points"] if point.get("disturbed"))
+    return sum(2 * point["disturbed"] >= point["samples"] for point in points)
+
+
 def measure_into(results: Results, topology: Any, request: Request) -> Profile:
     """Measures what is missing and writes profile.json, from time to time and at the end.
 
@@ -137,7 +143,10 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
         text = stages.measure(
             topology, request.options(), previous, watch, request.costs(topology), request.other_machine
         )
-    profile = read_profile(json.loads(text), "the core's profile")
+    value = json.loads(text)
+    profile = read_profile(value, "the core's profile")
+    if doubtful := _disturbed(value):
+        say(f"{doubtful} points were measured while something disturbed them; the same command measures them again")
     if previous and old:
         _set_aside(results, previous, old, profile)
     file = results.write("profile", text)

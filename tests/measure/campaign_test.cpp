@@ -148,6 +148,29 @@ TEST(Campaign, ADisturbedSizeIsMeasuredAgain) {
     EXPECT_NEAR(point.seconds, 1e-6 + static_cast<double>(point.bytes) / 1e9, 1e-12) << point.bytes;
 }
 
+TEST(Campaign, WhatWasDisturbedIsMarkedAndMeasuredAgain) {
+  MadeUpMeter meter = two_links();
+  meter.disturbed = [](Bytes bytes) { return bytes == 1024; };
+  const Profile marked = run_campaign(two_paths(), meter, short_options(), nullptr, {});
+  for (const Point& point : series_of(marked, "a")->points) EXPECT_EQ(point.calm(), point.bytes != 1024);
+  EXPECT_NE(marked.state["notes"].dump().find("samples were disturbed: made to be disturbed"), std::string::npos);
+  const Profile read = profile_from_json(to_json(marked), "profile");
+  meter.disturbed = nullptr;
+  meter.taken.clear();
+  const Profile calm = run_campaign(two_paths(), meter, short_options(), &read, {});
+  for (const Point& point : series_of(calm, "a")->points) EXPECT_EQ(point.disturbed, 0);
+  EXPECT_GT(meter.taken["a latency 1024"], 0);
+  EXPECT_EQ(meter.taken["a latency 4096"], 0);
+}
+
+TEST(Campaign, ACalmLookTakesThePlaceOfADisturbedOne) {
+  MadeUpMeter meter = two_links();
+  int looks = 0;
+  meter.disturbed = [&](Bytes bytes) { return bytes == 1024 && ++looks < 20; };
+  const Profile profile = run_campaign(two_paths(), meter, short_options(), nullptr, {});
+  for (const Point& point : series_of(profile, "a")->points) EXPECT_TRUE(point.calm());
+}
+
 TEST(Campaign, WhatIsTheSameAsASmallerParameterIsNotMeasured) {
   MadeUpMeter meter = two_links();
   meter.links["b"].smallest = 1 << 14;

@@ -31,6 +31,7 @@ class MadeUpMeter : public Meter {
   std::map<std::string, int> taken;  // samples by "label operation bytes"
   double fixed_cost = 1e-5;          // of each sample, on top of its transfers
   double loaded_cost = 0;            // of each sample of `loaded`, besides
+  std::function<bool(Bytes)> disturbed;
 
   bool simulated() const override { return true; }
   std::optional<std::string> why_unavailable(const Path& path) override {
@@ -53,7 +54,7 @@ class MadeUpMeter : public Meter {
     std::uniform_real_distribution<double> error(-noise_, noise_);
     const Seconds seconds = link.seconds(static_cast<double>(bytes)) * (1 + error(random_));
     clock_ += fixed_cost + seconds * repetitions + (operation == Operation::loaded ? loaded_cost : 0);
-    return {seconds, seconds / 2, {}};
+    return {seconds, seconds / 2, {}, disturbed && disturbed(bytes) ? "made to be disturbed" : ""};
   }
   Seconds first_use(const Path&) override { return clock_ += 1e-3, 1e-3; }
   Seconds now() const override { return clock_; }

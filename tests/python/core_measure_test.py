@@ -76,7 +76,8 @@ def test_a_finished_profile_is_not_measured_again(topology: Any, profile: str) -
     assert again["state"]["resumed"] is True
     before = {(json.dumps(s["path"]), p["bytes"]): p for s in json.loads(profile)["series"] for p in s["points"]}
     after = {(json.dumps(s["path"]), p["bytes"]): p for s in again["series"] for p in s["points"]}
-    assert all(after[key] == point for key, point in before.items())
+    calm = {key: point for key, point in before.items() if 2 * point.get("disturbed", 0) < point["samples"]}
+    assert all(after[key] == point for key, point in calm.items())
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,12 @@ constexpr double search_share = 0.2, grid_share = 0.6, second_share = 0.75, refi
 constexpr int most_passes = 8, most_looks = 4;
 constexpr double close = 2;  // times the fastest: paths that another look is for
 
+// What was disturbed is measured again.
+std::vector<Series> calm_only(std::vector<Series> all) {
+  for (Series& series : all) std::erase_if(series.points, [](const Point& point) { return !point.calm(); });
+  return all;
+}
+
 // Paths that are compared at one size.
 struct Group {
   std::size_t work;
@@ -38,7 +44,7 @@ class Campaign {
         comparer_(meter, found_.points, options.seed, [this] { return watch_.keep_on(); }),
         admission_(meter, options, previous, found_, comparer_, watch_) {
     if (previous != nullptr) {
-      found_.points.add(previous->series);
+      found_.points.add(calm_only(previous->series));
       found_.searched.add(previous->searched);
       for (const Rejected& entry : previous->rejected)
         found_.points.reject(entry.path, entry.operation, entry.bytes, entry.reason);
@@ -139,7 +145,8 @@ class Campaign {
     if (looks == looks_.end() || watch_.stopped()) return false;
     const std::vector<Path> paths = close_at(found_.points, found_.work[number].paths, operation, bytes, close);
     const Effort wanted = effort(bytes, watch_.left(until) / 20);
-    if (paths.size() < 2 || watch_.left(until) <= comparer_.again_seconds(paths, operation, bytes, wanted))
+    if ((paths.size() < 2 && !disturbed(group)) ||
+        watch_.left(until) <= comparer_.again_seconds(paths, operation, bytes, wanted))
       return false;
     if (!watch_.begin(found_.work[number].subject->pair_class, operation, bytes)) return false;
     looks->second = {looks->second.count + 1, comparer_.compare_again(paths, operation, bytes, wanted)};
@@ -177,7 +184,15 @@ class Campaign {
     return looked > 0;
   }
 
+  bool disturbed(const Group& group) const {
+    return std::ranges::any_of(found_.work[group.work].paths, [&](const Path& path) {
+      const Point* point = found_.points.find(path, group.operation, group.bytes);
+      return point != nullptr && !point->calm();
+    });
+  }
+
   bool doubtful(const Group& group) const {
+    if (disturbed(group)) return true;
     const std::vector<Bytes> sizes = doubtful_sizes(found_.points, found_.work[group.work].paths, group.operation);
     return std::ranges::count(sizes, group.bytes) != 0;
   }

@@ -118,7 +118,7 @@ bool Comparer::compare_again(const std::vector<Path>& paths, Operation operation
     if (now == nullptr || before == nullptr) continue;
     const Seconds low = std::min(now->seconds, before->seconds), high = std::max(now->seconds, before->seconds);
     if (low < contending * best && high > alike * low) agreed = false;
-    if (now->seconds < before->seconds) store_.add(path, operation, *now);
+    if (now->calm() == before->calm() ? now->seconds < before->seconds : now->calm()) store_.add(path, operation, *now);
   }
   return agreed;
 }
@@ -143,7 +143,11 @@ void Comparer::settle(Contest& contest, Operation operation, Bytes bytes, PointS
 }
 
 void Comparer::note(const Contender& contender, Operation operation, Bytes bytes) {
-  for (const auto& remark : {drift_note(contender.samples), bimodality_note(contender.samples)})
+  std::optional<std::string> disturbed;
+  if (contender.disturbed != 0)
+    disturbed = std::to_string(contender.disturbed) + " of " + std::to_string(contender.samples.size()) +
+                " samples were disturbed: " + contender.disturbance;
+  for (const auto& remark : {drift_note(contender.samples), bimodality_note(contender.samples), disturbed})
     if (remark && notes_.size() < most_notes)
       notes_.insert(text_of(contender.path) + " " + std::string(name(operation)) + " " + format_bytes(bytes) + ": " +
                     *remark);

@@ -57,6 +57,10 @@ void Contest::take(Contender& contender, bool keep) {
       throw Error(ErrorKind::corrupt, "a transfer that took no time was reported");
     contender.samples.push_back(typical_time(sample, operation_));
     if (!keep) return;
+    if (!sample.disturbed.empty()) {
+      ++contender.disturbed;
+      contender.disturbance = std::move(sample.disturbed);
+    }
     contender.cpu.push_back(std::max(0.0, sample.cpu_seconds));
     const auto room = most_single_times - std::min(most_single_times, contender.each.size());
     const auto count = static_cast<std::ptrdiff_t>(std::min(room, sample.each.size()));
@@ -106,6 +110,7 @@ Point make_point(const Contender& contender, Bytes bytes, bool verified) {
   point.samples = summary.samples;
   point.cpu_seconds = contender.cpu.empty() ? 0 : median(contender.cpu);
   point.verified = verified;
+  point.disturbed = contender.disturbed;
   if (contender.each.size() >= contender.samples.size()) {
     std::vector<double> sorted = contender.each;
     std::sort(sorted.begin(), sorted.end());

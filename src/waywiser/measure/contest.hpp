@@ -25,6 +25,8 @@ struct Contender {
   std::vector<Seconds> each;          // single transfers, where they can be timed
   std::optional<std::string> failed;  // why it is out: an error, an impossible figure
   bool impossible = false;            // `failed` says that a time cannot be true
+  int disturbed = 0;                  // samples that something from outside disturbed
+  std::string disturbance;            // what
   bool active = true;
 
   Seconds typical() const { return samples.empty() ? 0 : median(samples); }

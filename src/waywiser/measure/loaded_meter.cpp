@@ -148,14 +148,17 @@ Sample LoadedMeter::take(const Path& path, Operation operation, Bytes bytes, int
   timed.repetitions = std::max(repetitions, at_least_in_flight(rotation(operation, timed.stride()), bytes));
   const std::vector<Both> moved = move(together(path), timed);
   Seconds began = moved.front().mine.began, ended = 0, here = 0, there = 0;
+  std::string disturbed;
   for (const auto& [mine, theirs] : moved) {
     began = std::min(began, mine.began);
     ended = std::max(ended, mine.began + mine.seconds);
     here = std::max(here, mine.cpu_seconds);
     there += theirs.cpu_seconds;
+    for (const std::string* why : {&mine.disturbed, &theirs.disturbed})
+      if (!why->empty()) disturbed = *why;
   }
   const auto pairs = static_cast<double>(moved.size());
-  return {(ended - began) / timed.repetitions, (here + there) / timed.repetitions / pairs, {}};
+  return {(ended - began) / timed.repetitions, (here + there) / timed.repetitions / pairs, {}, disturbed};
 }
 
 }  // namespace waywiser

@@ -3,9 +3,16 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/calm.hpp"
 #include "waywiser/transport/transport.hpp"
 
 namespace waywiser {
+namespace {
+
+constexpr int most_attempts = 3;
+constexpr int first_repeats = 100;
+
+}  // namespace
 
 MachineMeter::MachineMeter(std::unique_ptr<Meter> within_one, std::unique_ptr<Meter> between_two,
                            std::string why_not_two)
@@ -45,8 +52,22 @@ std::optional<std::string> MachineMeter::verify(const Path& path, Operation oper
 }
 
 Sample MachineMeter::take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
-  return of(path).take(path, operation, bytes, repetitions);
+  ++taken_;
+  for (int attempt = 1;; ++attempt) {
+    const bool last = attempt == most_attempts;
+    const Calm calm;
+    try {
+      Sample sample = of(path).take(path, operation, bytes, repetitions);
+      if (sample.disturbed.empty()) sample.disturbed = calm.disturbed();
+      if (sample.disturbed.empty() || last || !may_repeat()) return sample;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::timeout || last || calm.disturbed().empty() || !may_repeat()) throw;
+    }
+  }
 }
+
+// Where everything is disturbed, that must not take the whole time.
+bool MachineMeter::may_repeat() { return ++repeated_ <= first_repeats + taken_ / 4; }
 
 Seconds MachineMeter::first_use(const Path& path) { return of(path).first_use(path); }
 

@@ -7,7 +7,8 @@
 
 namespace waywiser {
 
-// The meter of a whole machine: paths within one process go to one meter, paths between two to the other.
+// The meter of a whole machine: paths within one process go to one meter, paths between two to the other. What is
+// disturbed from outside is taken again, within bounds.
 class MachineMeter : public Meter {
  public:
   // `between_two` may be nullptr; then `why_not_two` is the reason.
@@ -29,6 +30,9 @@ class MachineMeter : public Meter {
   // Throws unavailable when there is no meter for it.
   Meter& of(const Path& path) const;
 
+  bool may_repeat();
+
+  int taken_ = 0, repeated_ = 0;
   std::unique_ptr<Meter> within_one_, between_two_, between_machines_;
   std::string why_not_two_;
 };

@@ -9,9 +9,10 @@
 namespace waywiser {
 
 struct Sample {
-  Seconds seconds = 0;        // per transfer, mean over `repetitions`
-  Seconds cpu_seconds = 0;    // per transfer
-  std::vector<Seconds> each;  // the single transfers, where they were timed one by one
+  Seconds seconds = 0;         // per transfer, mean over `repetitions`
+  Seconds cpu_seconds = 0;     // per transfer
+  std::vector<Seconds> each;   // the single transfers, where they were timed one by one
+  std::string disturbed = {};  // why it says nothing about the machine; empty: nothing is known against it
 };
 
 struct Limit {

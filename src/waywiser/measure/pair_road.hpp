@@ -35,11 +35,12 @@ struct PairRun {
 using Release = std::function<void(Deadline)>;
 
 struct PairResult {
-  Seconds began = 0;          // on the monotonic clock
-  Seconds seconds = 0;        // elapsed
-  Seconds cpu_seconds = 0;    // of this process
-  Bytes mismatches = 0;       // bytes that landed wrong in this process
-  std::vector<Seconds> each;  // latency of few repetitions: half of each round trip
+  Seconds began = 0;           // on the monotonic clock
+  Seconds seconds = 0;         // elapsed
+  Seconds cpu_seconds = 0;     // of this process
+  Bytes mismatches = 0;        // bytes that landed wrong in this process
+  std::vector<Seconds> each;   // latency of few repetitions: half of each round trip
+  std::string disturbed = {};  // see Calm
 };
 
 // A path between two processes, opened in both directions by one of them.

@@ -1,6 +1,7 @@
 #include "waywiser/measure/pair_side.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/calm.hpp"
 
 namespace waywiser {
 namespace {
@@ -21,11 +22,8 @@ Seats seats_from_json(const Json& value, std::string_view source) {
 }
 
 Json to_json(const PairResult& result) {
-  return {{"began", result.began},
-          {"seconds", result.seconds},
-          {"cpu_seconds", result.cpu_seconds},
-          {"mismatches", result.mismatches},
-          {"each", result.each}};
+  return {{"began", result.began},           {"seconds", result.seconds}, {"cpu_seconds", result.cpu_seconds},
+          {"mismatches", result.mismatches}, {"each", result.each},       {"disturbed", result.disturbed}};
 }
 
 }  // namespace
@@ -60,6 +58,7 @@ PairResult pair_result_from_json(const Json& value, std::string_view source) {
                     {}};
   for (const Json& each : require_array(value, "each", source))
     if (each.is_number()) result.each.push_back(each.get<Seconds>());
+  result.disturbed = require_string(value, "disturbed", source).substr(0, 80);
   return result;
 }
 
@@ -102,7 +101,10 @@ Json PairSide::run(const Json& command, Deadline deadline, const Release& releas
   const auto buffers = buffers_.find(buffers_key(path));
   if (road == roads_.end() || buffers == buffers_.end() || buffers->second.capacity() < run.capacity())
     throw Error(ErrorKind::invalid_input, std::string(pair_command) + ": run before its path and buffers are open");
-  return to_json(road->second->run(buffers->second, run, deadline, release));
+  const Calm calm;
+  PairResult result = road->second->run(buffers->second, run, deadline, release);
+  result.disturbed = calm.disturbed();
+  return to_json(result);
 }
 
 // Opening, sharing the memory and the first 8 bytes, but not the allocation.

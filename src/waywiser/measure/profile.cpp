@@ -12,11 +12,13 @@ constexpr std::size_t most_entries = 200'000;
 constexpr std::size_t most_points = 1024;
 
 Json to_json(const Point& point) {
-  return {{"bytes", point.bytes},      {"seconds", point.seconds},
-          {"low", point.low},          {"high", point.high},
-          {"p50", point.p50},          {"p99", point.p99},
-          {"samples", point.samples},  {"cpu_seconds", point.cpu_seconds},
-          {"verified", point.verified}};
+  Json value{{"bytes", point.bytes},      {"seconds", point.seconds},
+             {"low", point.low},          {"high", point.high},
+             {"p50", point.p50},          {"p99", point.p99},
+             {"samples", point.samples},  {"cpu_seconds", point.cpu_seconds},
+             {"verified", point.verified}};
+  if (point.disturbed != 0) value["disturbed"] = point.disturbed;
+  return value;
 }
 
 Point point_from_json(const Json& value, std::string_view what) {
@@ -30,6 +32,8 @@ Point point_from_json(const Json& value, std::string_view what) {
   point.samples = static_cast<int>(require_integer(value, "samples", what, 1, 1 << 30));
   point.cpu_seconds = not_negative_field(value, "cpu_seconds", what);
   point.verified = bool_field(value, "verified", what);
+  if (value.contains("disturbed"))
+    point.disturbed = static_cast<int>(require_integer(value, "disturbed", what, 0, 1 << 30));
   if (point.low > point.seconds || point.seconds > point.high)
     throw Error(ErrorKind::invalid_input, std::string(what) + ": 'seconds' must lie between 'low' and 'high'");
   return point;

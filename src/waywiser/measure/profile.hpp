@@ -30,6 +30,9 @@ struct Point {
   int samples = 0;
   Seconds cpu_seconds = 0;  // CPU time of the process(es) per transfer
   bool verified = false;    // the bytes arrived intact at this size
+  int disturbed = 0;        // samples that something from outside disturbed, and that could not be taken again
+
+  bool calm() const noexcept { return 2 * disturbed < samples || disturbed == 0; }
 };
 
 struct Series {

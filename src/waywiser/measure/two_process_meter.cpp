@@ -243,7 +243,7 @@ Sample TwoProcessMeter::take(const Path& path, Operation operation, Bytes bytes,
   const PairRun timed{operation, bytes, repetitions, 0};
   const Both both = run(path, timed);
   return {both.mine.seconds / timed.transfers(), (both.mine.cpu_seconds + both.theirs.cpu_seconds) / timed.transfers(),
-          both.mine.each};
+          both.mine.each, both.mine.disturbed.empty() ? both.theirs.disturbed : both.mine.disturbed};
 }
 
 Seconds TwoProcessMeter::first_use(const Path& path) {
