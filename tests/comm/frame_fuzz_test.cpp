@@ -82,6 +82,18 @@ TEST(FrameFuzz, ChangedMessages) {
   }
 }
 
+TEST(WireReader, NamesItsMessageWhenWhoMadeTheNameHasGone) {
+  const std::string name = "a message whose name is too long to lie in the string itself";
+  const WireReader reader({}, name + " or in its copy");
+  const std::vector<std::string> others(100, std::string(name.size() + 15, 'x'));
+  try {
+    reader.refuse("why");
+    FAIL() << "nothing was refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.what(), name + " or in its copy: why");
+  }
+}
+
 TEST(FrameReader, GivesBackWhatWasWritten) {
   FrameReader reader(4096);
   for (const std::byte byte : good_conversation()) reader.feed({&byte, 1});

@@ -34,8 +34,6 @@ void WireReader::end() const {
   if (!bytes_.empty()) refuse(std::to_string(bytes_.size()) + " bytes too many");
 }
 
-void WireReader::refuse(const std::string& why) const {
-  throw Error(ErrorKind::invalid_input, std::string(what_) + ": " + why);
-}
+void WireReader::refuse(const std::string& why) const { throw Error(ErrorKind::invalid_input, what_ + ": " + why); }
 
 }  // namespace waywiser

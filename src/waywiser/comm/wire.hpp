@@ -49,7 +49,7 @@ class WireReader {
 
  private:
   std::span<const std::byte> bytes_;
-  std::string_view what_;
+  std::string what_;
 };
 
 }  // namespace waywiser
