@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import read_text
 
@@ -30,7 +31,7 @@ def read_hosts(file: Path) -> list[Host]:
             continue
         slots = words[1].removeprefix("slots=") if len(words) > 1 else "1"
         if len(words) > 2 or words[0].startswith("-") or not _is_count(slots):
-            raise InputError(f"{file}:{number}: write NAME or NAME slots=N, not '{line.strip()[:80]}'")
+            raise InputError(f"{file}:{number}: write NAME or NAME slots=N, not '{clean(line.strip()[:80])}'")
         hosts.append(Host(words[0], int(slots)))
     if not hosts:
         raise InputError(f"{file}: no host in it")

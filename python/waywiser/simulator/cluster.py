@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import read_text
 from waywiser.simulator.costs import PORT_SHARE, PORTS
@@ -75,7 +76,7 @@ class _Reader:
         self.cluster = Cluster("", {"nodes": 0})
 
     def refuse(self, node: Any, why: str) -> InputError:
-        return InputError(f"{self.what}, line {node.start_mark.line + 1}: {why}")
+        return InputError(f"{self.what}, line {node.start_mark.line + 1}: {clean(why)}")
 
     def text(self, node: Any, key: str, allowed: str) -> str:
         if not isinstance(node, yaml.ScalarNode):
