@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop] [proof]   (the first four when none is named)
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop] [proof] [soak]   (the first four when none is named)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of what it
 # lacks (default .whl); a folder "prefix" in it is searched for headers and GoogleTest; OUT: where the results go
 # (default gpu_results): summary.txt and gpu_results.tar.gz. Ends with 1 when a stage failed; the others still run.
@@ -167,7 +167,10 @@ for name in $stages; do
     peers)
       stage setup 240 scripts/setup --offline
       stage peers 420 bash -c peers ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof" >&2; exit 2 ;;
+    soak)
+      stage setup 240 scripts/setup --offline
+      stage soak $((${SOAK_SECONDS:-480} + 100)) .venv/bin/python scripts/soak --gpus --seconds "${SOAK_SECONDS:-480}" ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof, soak" >&2; exit 2 ;;
   esac
 done
 exit $failed

@@ -1,0 +1,42 @@
+"""The soak in short: a job with each fault, on hosts and on virtual GPUs."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+SECONDS = 1.5
+
+
+def load_soak() -> ModuleType:
+    sys.path.insert(0, str(SCRIPTS))
+    loader = importlib.machinery.SourceFileLoader("soak", str(SCRIPTS / "soak"))
+    spec = importlib.util.spec_from_loader("soak", loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+soak = load_soak()
+
+
+def seed_of(kind: str, gpus: bool) -> int:
+    """The first seed whose job has this fault."""
+    return next(seed for seed in range(1000) if soak.draw(seed, SECONDS, gpus)[0] == kind)
+
+
+@pytest.mark.parametrize("kind", sorted(set(soak.FAULTS)))
+def test_a_job_on_hosts(kind: str) -> None:
+    soak.one_job(seed_of(kind, False), SECONDS, False)
+
+
+def test_a_job_on_virtual_gpus() -> None:
+    _, _, operations = soak.one_job(seed_of("none", True), SECONDS, True)
+    assert operations > 0
