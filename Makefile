@@ -3,8 +3,10 @@ PYTHON ?= $(or $(WAYWISER_PYTHON),python3)
 SETUP := @$(PYTHON) scripts/setup $(SETUP_FLAGS)
 TUNE_FLAGS ?=
 TEST_FLAGS ?=
+FUZZ_SECONDS ?= 1200
+SOAK_SECONDS ?= 7200
 
-.PHONY: tune build test test-rdma bench lint format sanitize sanitize-thread clean
+.PHONY: tune build test test-rdma test-long fuzz soak bench lint format sanitize sanitize-thread clean
 
 tune: build
 	@.venv/bin/waywiser tune $(TUNE_FLAGS)
@@ -19,6 +21,21 @@ test:
 test-rdma:
 	$(SETUP) --tests
 	@.venv/bin/python scripts/test_rdma $(TEST_RDMA_FLAGS)
+
+# Every fuzzer for so many seconds each.
+fuzz:
+	$(SETUP) --fuzz
+	@.venv/bin/python scripts/fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_FLAGS)
+
+# Random operations and faults, for so many seconds in all.
+soak:
+	$(SETUP) --tests
+	@.venv/bin/python scripts/soak --seconds $(SOAK_SECONDS) $(SOAK_FLAGS)
+
+# What takes too long for every day; tests/long_results.md tells of the last time.
+test-long:
+	$(SETUP) --tests
+	@.venv/bin/python scripts/test_long $(TEST_LONG_FLAGS)
 
 bench:
 	$(SETUP) --benchmarks

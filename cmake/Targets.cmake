@@ -1,7 +1,8 @@
 # Every target. Sources are found by their place; the build with or without CUDA is chosen by file name.
 add_library(waywiser_warnings INTERFACE)
 target_compile_options(
-  waywiser_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;-Wno-restrict>  # gcc 12: false alarms in std::string
+  waywiser_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow>
+                              $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>  # gcc 12: false alarms in std::string
                               $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
 
 # Appends to `result` the C++ and CUDA sources below `folder` that this build compiles.
@@ -106,4 +107,7 @@ endif()
 
 if(WAYWISER_TESTS)
   include(Tests)
+endif()
+if(WAYWISER_FUZZ)
+  include(Fuzz)
 endif()

@@ -92,3 +92,19 @@ def build_sanitized(sanitizer, core_only):
     _configure(folder, settings)
     say(f"building the C++ tests with the {sanitizer} sanitizer")
     _ninja(folder, ["waywiser_tests"])
+
+
+def build_fuzzers(compiler):
+    """Builds the fuzzers of tests/fuzz with clang, into build/fuzz."""
+    folder = BUILD / "fuzz"
+    settings = {
+        "CMAKE_CXX_COMPILER": compiler,
+        "WAYWISER_CUDA": "OFF",
+        "WAYWISER_PYTHON": "OFF",
+        "WAYWISER_SANITIZE": "address",
+        "WAYWISER_FUZZ": "ON",
+        "WAYWISER_UNITY": "ON",
+    }
+    _configure(folder, settings)
+    say(f"building the fuzzers with {Path(compiler).name}")
+    _ninja(folder, ["waywiser_fuzz"])

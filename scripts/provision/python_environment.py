@@ -32,6 +32,7 @@ print(json.dumps({
     "cuda": project["tool"]["scikit-build"]["overrides"][0]["build"]["requires"],
     "test": extras["test"],
     "lint": extras["lint"],
+    "fuzz": extras["fuzz"],
 }))
 """
 

@@ -80,7 +80,7 @@ def ensure(tests, offline):
     """Installs the missing packages. Raises SetupError with the line to run when it may not."""
     missing = _missing(tests)
     if missing:
-        _install_needed(missing, offline)
+        install_needed(missing, offline)
     if not offline and not library_exists("libhwloc.so.15"):
         _install_hwloc()
 
@@ -88,10 +88,11 @@ def ensure(tests, offline):
 def ensure_program(program, package, use):
     """Installs the package of a program that is not there. Raises SetupError with the line to run when it may not."""
     if not shutil.which(program):
-        _install_needed([(package, use)], offline=False)
+        install_needed([(package, use)])
 
 
-def _install_needed(missing, offline):
+def install_needed(missing, offline=False):
+    """`missing`: (name, what it is for) of each package."""
     names = [name for name, _ in missing]
     what = ", ".join(f"{name} ({use})" for name, use in missing)
     apt = None if offline else _apt()

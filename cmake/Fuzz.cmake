@@ -1,0 +1,19 @@
+# One libFuzzer executable for all targets of tests/fuzz that are written in C++, with the sources that they reach and no
+# others, so that it is built in a minute: what those call beyond is left open by the linker and must not be called.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  message(FATAL_ERROR "waywiser: WAYWISER_FUZZ=ON needs clang: cmake -DCMAKE_CXX_COMPILER=clang++-19")
+endif()
+set(fuzz_sources ${core_sources})
+list(FILTER fuzz_sources INCLUDE REGEX "waywiser/(base|device|topology|path)/[^/]+$|\
+policy/(plan|chooser)\\.cpp|measure/(profile|profile_fields|pair_class)\\.cpp|transport/(peer_channel|memory_message)\\.cpp|\
+comm/(call|data_type|frame|handshake|introduction|launch|lifeline|meeting_socket|reception|rendezvous)\\.cpp|\
+comm/(root_network|runtime_folder|job_network|status_socket|tcp|unix_socket|wire)\\.cpp")
+file(GLOB target_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp" "${CMAKE_SOURCE_DIR}/tests/fuzz/*.cc")
+list(FILTER target_sources EXCLUDE REGEX "_test\\.cpp$")
+
+add_executable(waywiser_fuzz ${fuzz_sources} ${target_sources})
+target_include_directories(waywiser_fuzz PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
+target_link_libraries(waywiser_fuzz PRIVATE waywiser_json_headers waywiser_ucx_headers Threads::Threads rt ${CMAKE_DL_LIBS})
+target_compile_options(waywiser_fuzz PRIVATE -fsanitize=fuzzer-no-link -Wno-deprecated-declarations)  # in g++ 12's <algorithm>
+target_link_options(waywiser_fuzz PRIVATE -fsanitize=fuzzer -no-pie LINKER:--unresolved-symbols=ignore-all,-z,lazy)
+waywiser_compile_together(waywiser_fuzz)

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace waywiser::fuzz {
+
+using Bytes = std::span<const std::byte>;
+inline constexpr double patience = 20;  // seconds for what must not wait
+
+// One parser or socket of ours that reads what comes from outside. `run` throws std::logic_error, or anything but our
+// Error, when it does not keep what it promises.
+struct Target {
+  std::string_view name;
+  void (*run)(Bytes input);
+};
+std::span<const Target> targets();
+const Target* find_target(std::string_view name);
+
+// Runs `read`; a refusal must be our Error, in one line that a terminal can show. True: it was read.
+bool reads_or_refuses(const std::function<void()>& read);
+void promise(bool kept, const std::string& what);
+
+inline std::string_view text_of(Bytes input) { return {reinterpret_cast<const char*>(input.data()), input.size()}; }
+
+// Takes an input apart; at its end it gives zeros.
+class Choices {
+ public:
+  explicit Choices(Bytes input) : input_(input) {}
+  bool over() const { return input_.empty(); }
+  std::size_t number();  // 0 to 255
+  Bytes bytes(std::size_t most);
+  Bytes rest() { return bytes(input_.size()); }
+
+ private:
+  Bytes input_;
+};
+
+void topology_json(Bytes input);
+void profile_json(Bytes input);
+void plan_json(Bytes input);
+void frames(Bytes input);
+void reception(Bytes input);
+void lifeline(Bytes input);
+void peer_messages(Bytes input);
+void launch(Bytes input);
+
+}  // namespace waywiser::fuzz
