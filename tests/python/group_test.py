@@ -179,6 +179,11 @@ def test_a_plan_that_is_no_file_is_refused_and_not_waited_for(tmp_path: Path, mo
     assert code == 1 and f"{tmp_path}/plan: is not a file" in errors
 
 
+def test_a_window_knows_its_ranks_only() -> None:
+    code, _, errors = run(1, "window = group.expose(np.zeros(4))\nassert window.bytes_of(0) == 32\nwindow.bytes_of(-1)")
+    assert code == 1 and "Error: the window has no rank -1\n" in errors
+
+
 def test_output_is_prefixed_and_arguments_belong_to_the_program() -> None:
     program = "import sys; print(sys.argv[1:])"
     process = start("run", "-n", "2", "--prefix", sys.executable, "-c", program, "--verbose", "-n", "plan")
