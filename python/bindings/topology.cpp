@@ -65,10 +65,17 @@ void bind_placement(nb::module_& m) {
       .def_ro("cores", &PlacedGpu::cores)
       .def_ro("nic", &PlacedGpu::nic)
       .def_ro("nic_relation", &PlacedGpu::nic_relation);
+  nb::class_<OddPair>(m, "OddPair", "Two GPUs slower than pairs like them; rates in bytes per second.")
+      .def_ro("a", &OddPair::a)
+      .def_ro("b", &OddPair::b)
+      .def_ro("rate", &OddPair::rate)
+      .def_ro("typical", &OddPair::typical);
   nb::class_<Placement>(m, "Placement", "The best-connected GPUs, why, and how to ask for them.")
       .def_ro("gpus", &Placement::gpus)
       .def_ro("exact", &Placement::exact)
       .def_ro("pairs_without_nvlink", &Placement::pairs_without_nvlink)
+      .def_ro("pairs_unknown", &Placement::pairs_unknown)
+      .def_ro("odd", &Placement::odd)
       .def_ro("slowest_pair", &Placement::slowest_pair)
       .def_ro("all_pairs", &Placement::all_pairs)
       .def_ro("why", &Placement::why)
@@ -129,7 +136,14 @@ void bind_topology(nb::module_& m) {
             return pair_groups(topology, same_place ? SamePlace::included : SamePlace::left_out);
           },
           "same_place"_a = false)
-      .def("place", &place_gpus, "count"_a, "nics"_a = false)
+      .def("place", &place_gpus, "count"_a, "nics"_a = false, "measured"_a = MeasuredRates{},
+           "`measured`: bytes per second from one GPU to another, {(\"gpu0\", \"gpu1\"): 4e11}.")
+      .def(
+          "gpu_links_known",
+          [](const Topology& topology, const std::string& a, const std::string& b) {
+            return Graph(topology).gpu_links_known(a, b);
+          },
+          "a"_a, "b"_a, "False where nothing tells which NVLinks or xGMI links join two GPUs.")
       .def("gres_conf", &gres_conf);
   m.def(
       "discover", [](const std::string& root) { return discover(root); }, "root"_a = "",

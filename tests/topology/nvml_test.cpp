@@ -74,6 +74,7 @@ Topology on_the_bus() {
   topology.devices[6].bus_id = "0000:02:00.0";  // the other way round than NVML counts
   topology.devices[7].bus_id = "0000:01:00.0";
   topology.devices[8].bus_id = "0000:09:00.0";
+  for (const std::size_t gpu : {6u, 7u}) topology.devices[gpu].attributes["gpu_links"] = "unknown";
   return topology;
 }
 
@@ -98,6 +99,7 @@ TEST(Nvml, FourOfTwelveLinksUp) {
   EXPECT_DOUBLE_EQ(*route(topology, "gpu0", "gpu1").limit, 100e9);
   EXPECT_EQ(topology.at("gpu0").attributes.at("nvlinks_active"), "4");
   EXPECT_TRUE(noted(topology, "gpu0: 4 of 12 NVLinks are up"));
+  EXPECT_FALSE(topology.at("gpu0").attributes.contains("gpu_links"));  // told, so no longer open
   EXPECT_FALSE(why_no_peer_access(topology, "gpu0", "gpu1"));
   EXPECT_TRUE(why_no_peer_access(topology, "gpu1", "gpu0"));
   EXPECT_EQ(topology.software.at("driver"), "580.1");

@@ -110,6 +110,63 @@ TEST(Placement, TooManyOrTooFewIsRefused) {
   EXPECT_EQ(place_gpus(topology, 1, true).cuda_visible_devices, "0");
 }
 
+Topology four_alike() {
+  Topology topology = made_up::two_packages();
+  made_up::add(topology, "nvswitch0", "nvswitch");
+  for (int i = 0; i < 4; ++i) {
+    made_up::add_on(topology, gpu(i), "gpu", "root0");
+    made_up::join(topology, gpu(i), "nvswitch0", "nvlink", 4, 0, 18);
+  }
+  fill_rates(topology);
+  return topology;
+}
+
+MeasuredRates all_at(BytesPerSecond rate) {
+  MeasuredRates rates;
+  for (int a = 0; a < 4; ++a)
+    for (int b = 0; b < 4; ++b)
+      if (a != b) rates[{gpu(a), gpu(b)}] = rate * (1 + 0.01 * ((a + b) % 3));  // a little noise
+  return rates;
+}
+
+bool told(const Placement& placement, std::string_view words) {
+  return std::ranges::any_of(placement.why, [&](const std::string& line) { return line.find(words) != line.npos; });
+}
+
+TEST(Placement, AMeasuredSlowLinkIsAvoidedAndNamed) {
+  MeasuredRates rates = all_at(390e9);
+  EXPECT_EQ(place_gpus(four_alike(), 2, false, rates).cuda_visible_devices, "0,1");  // noise decides nothing
+  EXPECT_TRUE(place_gpus(four_alike(), 2, false, rates).odd.empty());
+  rates[{"gpu1", "gpu0"}] = 98e9;
+  const Placement pair = place_gpus(four_alike(), 2, false, rates);
+  EXPECT_EQ(pair.cuda_visible_devices, "0,2");
+  ASSERT_EQ(pair.odd.size(), 1u);
+  EXPECT_EQ(pair.odd[0].a + pair.odd[0].b, "gpu0gpu1");
+  EXPECT_DOUBLE_EQ(pair.odd[0].rate, 98e9);
+  EXPECT_TRUE(told(pair, "gpu0 - gpu1 is odd: 98.0 GB/s measured, pairs like it 39"));
+  EXPECT_TRUE(told(pair, "avoided"));
+  const Placement three = place_gpus(four_alike(), 3, false, rates);
+  EXPECT_EQ(three.cuda_visible_devices, "0,2,3");
+  const Placement all = place_gpus(four_alike(), 4, false, rates);
+  EXPECT_TRUE(told(all, "no better choice avoids it"));
+  EXPECT_DOUBLE_EQ(all.slowest_pair, 98e9);
+}
+
+TEST(Placement, LinksThatNobodyToldAreNotDenied) {
+  Topology topology = made_up::two_packages();
+  for (int i = 0; i < 3; ++i) made_up::add_on(topology, gpu(i), "gpu", "root0");
+  for (Device& device : topology.devices)
+    if (device.kind == "gpu") device.attributes["gpu_links"] = "unknown";
+  made_up::join(topology, "gpu1", "gpu2", "nvlink", 4, 0, 18);
+  fill_rates(topology);
+  const Placement placement = place_gpus(topology, 3, false);
+  EXPECT_EQ(placement.pairs_unknown, 2);
+  EXPECT_TRUE(told(placement, "whether NVLinks join 2 of 3 pairs is not known"));
+  EXPECT_FALSE(told(placement, "no NVLink"));
+  for (const std::string& line : placement.gres_conf) EXPECT_EQ(line.find("Links=-"), line.npos);
+  EXPECT_EQ(place_gpus(topology, 2, false).cuda_visible_devices, "1,2");
+}
+
 TEST(Placement, GresConf) {
   Topology topology = made_up::two_packages();
   for (int i = 0; i < 2; ++i) made_up::add_on(topology, gpu(i), "gpu", "root0");

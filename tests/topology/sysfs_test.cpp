@@ -170,6 +170,20 @@ TEST(Sysfs, EthernetSpeedAndVirtualFunctions) {
   EXPECT_TRUE(noted(topology, "1 virtual functions are left out"));
 }
 
+TEST(Sysfs, WhatTheBusDoesNotTellIsOpen) {
+  FakeSystem system;
+  two_nodes(system);
+  system.pci("pci0000:00/0000:00:05.0", "0x030200", "0x10de", "0");
+  system.pci("pci0000:00/0000:00:06.0", "0x120000", "0x1002", "0");
+  system.pci("pci0000:00/0000:00:07.0", "0x028000", "0x15b3", "0");
+  system.pci("pci0000:00/0000:00:08.0", "0x028000", "0x8086", "0");
+  const Topology topology = discover(system.root());
+  EXPECT_EQ(topology.at("gpu0").attributes.at("gpu_links"), "unknown");  // NVML knows
+  EXPECT_TRUE(noted(topology, "AMD GPUs: their xGMI links are not read"));
+  EXPECT_EQ(topology.ids("nic"), (std::vector<std::string>{"nic0"}));  // ConnectX-3, and no Wi-Fi
+  EXPECT_EQ(topology.at("nic0").bus_id, "0000:00:07.0");
+}
+
 TEST(Sysfs, RubbishInFilesDoesNoHarm) {
   FakeSystem system;
   two_nodes(system);

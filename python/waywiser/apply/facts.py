@@ -65,7 +65,10 @@ class Machine:
         gpus = self.topology.ids("gpu")
         if found or len(gpus) < 2:
             return found
-        slowest = self.topology.place(len(gpus), False).slowest_pair
+        placement = self.topology.place(len(gpus), False)
+        slowest = placement.slowest_pair
+        if placement.pairs_unknown or not slowest:  # what joins them may be faster than what is known
+            return None
         return Evidence(slowest, f"slowest pair: {format_rate(slowest)} by the data sheet of its links", False)
 
 

@@ -36,8 +36,22 @@ _EDGE = {
     "nvme": "#c26363",
     "nvswitch": "#3c7d20",
 }
-_WIRE = {"pcie": "#c77d1e", "nvlink": "#4f9a2f", "socket": "#2f6db3", "internal": "#8a9bae", "c2c": "#1d8a8a"}
-_WORDS = {"pcie": "PCIe", "nvlink": "NVLink", "socket": "between CPUs", "c2c": "C2C", "internal": "inside a CPU"}
+_WIRE = {
+    "pcie": "#c77d1e",
+    "nvlink": "#4f9a2f",
+    "socket": "#2f6db3",
+    "internal": "#8a9bae",
+    "c2c": "#1d8a8a",
+    "xgmi": "#b04a2f",
+}
+_WORDS = {
+    "pcie": "PCIe",
+    "nvlink": "NVLink",
+    "socket": "between CPUs",
+    "c2c": "C2C",
+    "internal": "inside a CPU",
+    "xgmi": "xGMI",
+}
 _WARNING = "#d02020"
 _SIZE, _SMALL = 8.0, 7.0
 _MARGIN, _HEAD, _FOOT = 0.25, 0.75, 0.85

@@ -8,6 +8,7 @@ from waywiser.report.drawing_parts import LABEL_WIDTH, Box, Layout, Tree, Wire
 from waywiser.report.drawing_text import device_lines, link_label
 
 _LANE, _SWITCH_BAR = 0.3, 0.46
+_KINDS = ("nvlink", "xgmi")
 
 
 class Fabric:
@@ -19,7 +20,7 @@ class Fabric:
         self._links = [
             k
             for k in tree.links
-            if k["kind"] == "nvlink" and all(tree.devices[k[end]]["kind"] in fabric for end in ("a", "b"))
+            if k["kind"] in _KINDS and all(tree.devices[k[end]]["kind"] in fabric for end in ("a", "b"))
         ]
         self._direct = [k for k in self._links if all(tree.devices[k[e]]["kind"] == "gpu" for e in ("a", "b"))]
         self._slots: dict[str, list[str]] = {}
@@ -50,7 +51,7 @@ class Fabric:
         ends = [(len(self._lanes(links)) + 0.5) * _LANE for links in rows]
         for number, link in enumerate(crossing):
             self._draw_crossing(link, number, len(crossing), ends)
-        self._clear_labels([wire for wire in self._layout.wires if wire.kind == "nvlink" and wire.points])
+        self._clear_labels([wire for wire in self._layout.wires if wire.kind in _KINDS and wire.points])
 
     @staticmethod
     def _clear_labels(wires: list[Wire]) -> None:
@@ -129,7 +130,9 @@ class Fabric:
                 label = link_label(link)
                 if b - a > LABEL_WIDTH + 0.1:
                     label = label.replace("\n", " · ")
-                self._layout.wires.append(Wire(points, "nvlink", link["count"], label=label, label_at=((a + b) / 2, y)))
+                self._layout.wires.append(
+                    Wire(points, link["kind"], link["count"], label=label, label_at=((a + b) / 2, y))
+                )
 
     def _draw_crossing(self, link: dict[str, Any], number: int, total: int, ends: list[float]) -> None:
         upper, lower = sorted((self._layout.boxes[link["a"]], self._layout.boxes[link["b"]]), key=lambda box: -box.y)
@@ -139,7 +142,7 @@ class Fabric:
             a = b = (a + b) / 2
         y = (top + bottom) / 2 if a == b else bottom + (top - bottom) * (number + 1) / (total + 1)
         points = [(a, self._edges[0]), (a, y), (b, y), (b, self._edges[1])]
-        wire = Wire(points, "nvlink", link["count"], label=link_label(link), label_at=((a + b) / 2, y))
+        wire = Wire(points, link["kind"], link["count"], label=link_label(link), label_at=((a + b) / 2, y))
         self._layout.wires.append(wire)
 
     def _draw_switches(self) -> None:
@@ -188,7 +191,7 @@ class Fabric:
             row = self._row(box.id)
             x = box.x + (number - (total - 1) / 2) * 0.25
             end = y - self._away(row) * _SWITCH_BAR / 2
-            wire = Wire([(x, self._edges[row]), (x, end)], "nvlink", link["count"])
+            wire = Wire([(x, self._edges[row]), (x, end)], link["kind"], link["count"])
             if len(labels) > 1:
                 wire.label, wire.label_at = link_label(link), (x, (self._edges[row] + end) / 2)
             self._layout.wires.append(wire)
@@ -202,4 +205,4 @@ class Fabric:
             x = (max(a.left, b.left) + min(a.right, b.right)) / 2
             points = [(x, upper.y - upper.height / 2), (x, lower.y + lower.height / 2)]
             at = (x, (upper.y + lower.y) / 2)
-        self._layout.wires.append(Wire(points, "nvlink", link["count"], label=link_label(link), label_at=at))
+        self._layout.wires.append(Wire(points, link["kind"], link["count"], label=link_label(link), label_at=at))

@@ -50,8 +50,8 @@ def link_label(link: dict[str, Any]) -> str:
         words = f"PCIe {generation} ×{link['width']}" if generation and link.get("width") else "PCIe"
         if link_warning(link):
             words = trained_words(link)
-    elif kind == "nvlink":
-        words = f"NV{count}"
+    elif kind in ("nvlink", "xgmi"):
+        words = f"{'NV' if kind == 'nvlink' else 'XGMI'}{count}"
     else:
         words = f"{count} × {_KINDS.get(kind, kind)}" if count > 1 else _KINDS.get(kind, kind)
     rate = rate_text(link.get("nominal"))

@@ -77,24 +77,29 @@ class _TreePrinter:
         text.append("".join(f"  {fact}" for fact in facts if fact))
         if link is not None and link.kind != "internal":
             text.append("  " + _link_words(link), "bold red" if link.trained_down else "dim")
-        text.append(self._nvlinks(device), "green")
+        text.append(self._gpu_links(device, link), "green")
         for other, cable in self._links[device.id]:
             if cable.kind in ("network", "socket"):
                 text.append(f"  ↔ {other if cable.kind == 'socket' else self._devices[other].name}", "magenta")
                 text.append(f" {rate_text(cable.nominal)}" if cable.nominal else "", "dim")
         return text
 
-    def _nvlinks(self, device: _core.Device) -> str:
+    def _gpu_links(self, device: _core.Device, above: _core.Link | None) -> str:
+        """A GPU's NVLinks and xGMI links but the one that it hangs on."""
         if device.kind != "gpu":
             return ""
-        links = [
-            (other, link)
-            for other, link in self._links[device.id]
-            if link.kind == "nvlink" and self._devices[other].kind in ("gpu", "nvswitch")
-        ]
-        each = {rate_text(link.nominal / link.count) for _, link in links if link.nominal}
-        words = "  NVLink: " + ", ".join(f"{other} ×{link.count}" for other, link in links)
-        return words + (f" of {each.pop()}" if len(each) == 1 else "") if links else ""
+        text = ""
+        for kind, name in (("nvlink", "NVLink"), ("xgmi", "xGMI")):
+            shown_above = above is not None and above.kind == kind
+            links = [
+                (other, link)
+                for other, link in self._links[device.id]
+                if link.kind == kind and not (shown_above and self._devices[other].kind == "cpu")
+            ]
+            each = {rate_text(link.nominal / link.count) for _, link in links if link.nominal}
+            words = f"  {name}: " + ", ".join(f"{other} ×{link.count}" for other, link in links)
+            text += words + (f" of {each.pop()}" if len(each) == 1 else "") if links else ""
+        return text + ("  links to GPUs not known" if device.attributes.get("gpu_links") == "unknown" else "")
 
 
 def _link_words(link: _core.Link) -> str:
@@ -126,13 +131,14 @@ def notes_text(topology: _core.Topology) -> Text:
     """The legend of the matrix's words that occur, software versions, and what was assumed."""
     legend = {
         "NV": "NV#: that many NVLinks",
+        "XGMI": "XGMI#: that many xGMI links",
         "PIX": "PIX: one PCIe switch or bridge",
         "PXB": "PXB: several PCIe switches",
         "PHB": "PHB: through a root complex",
         "NODE": "NODE: two root complexes of one NUMA node",
         "SYS": "SYS: between NUMA nodes",
     }
-    present = {"NV" if word.startswith("NV") else word for row in topology.matrix()[1] for word in row}
+    present = {word.rstrip("0123456789") for row in topology.matrix()[1] for word in row}
     lines = ["; ".join(text for word, text in legend.items() if word in present)]
     lines += [", ".join(f"{name} {version}" for name, version in topology.software.items())]
     lines += [f"note: {note}" for note in topology.notes]

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from waywiser import _core
 from waywiser.errors import InputError
+from waywiser.topology.gpu_models import is_amd
 
 MOST_DEVICES = 4096
 _MOST_CPUS = 65536
+_MOST_KINDS_LEFT_OUT = 32
+# Beside this note: attribute "gpu_links" of a GPU is "unknown" where the file does not tell what joins it to others.
+_AMD_NOTE = "AMD GPUs: which ones xGMI joins is shown, its rates are not known; only NVIDIA GPUs are measured"
 
 
 class TopologyBuilder:
@@ -23,6 +29,21 @@ class TopologyBuilder:
         self.notes: list[str] = []
         self.software: dict[str, str] = {}
         self._numbers: dict[str, int] = {}
+        self._left_out: Counter[str] = Counter()
+
+    def leave_out(self, what: str, count: int = 1) -> None:
+        """Something of the file is not in the topology: `finish` says so in a note, with how often."""
+        if what not in self._left_out and len(self._left_out) >= _MOST_KINDS_LEFT_OUT:
+            what = "other elements"
+        self._left_out[what] += count
+
+    def links_unknown(self, gpus: Iterable[str], why: str) -> None:
+        """The file does not tell the NVLinks or xGMI links of these GPUs, which may have some."""
+        gpus = list(gpus)
+        for gpu in gpus:
+            self.device(gpu).setdefault("attributes", {})["gpu_links"] = "unknown"
+        if gpus:
+            self.notes.append(f"links between GPUs are not known for {spell(gpus)}: {why}")
 
     def add(self, kind: str, name: str = "", number: int | None = None, /, **facts: Any) -> str:
         """Adds a device, with the next number unless one is given, and returns its id.
@@ -48,18 +69,29 @@ class TopologyBuilder:
 
     def finish(self, name: str, kind: str, source: str) -> _core.Topology:
         """Checks the whole. Raises `_core.Error` (invalid input) with one line."""
+        notes = self.notes + [
+            f"left out: {what}" + (f" ({n} of them)" if n > 1 else "") for what, n in self._left_out.items()
+        ]
+        if any(d["kind"] == "gpu" and is_amd(d.get("attributes", {})) for d in self.devices):
+            notes.append(_AMD_NOTE)
         value = {
             "schema": "waywiser.topology",
             "version": 1,
             "name": name,
             "kind": kind,
             "source": source,
-            "notes": self.notes,
+            "notes": notes,
             "software": self.software,
             "devices": self.devices,
             "links": self.links,
         }
         return _core.Topology.from_json(json.dumps(value), self.what)
+
+
+def spell(ids: list[str]) -> str:
+    """["gpu0", "gpu1", "gpu2", "gpu5"] -> "gpu0-2, gpu5"."""
+    kind = ids[0].rstrip("0123456789")
+    return ", ".join(kind + part for part in cpulist([int(id_[len(kind) :]) for id_ in ids]).split(","))
 
 
 def cpus_of_mask(mask: str, what: str) -> list[int]:
@@ -136,26 +168,3 @@ def pcie_of_rate(gigabytes: float) -> tuple[int, int]:
 def pcie_rate(generation: int, width: int) -> float:
     """GB/s of a link; 0.0 when unknown."""
     return _LANE.get(generation, 0.0) * width
-
-
-def nvlink_generation(name: str) -> int:
-    """NVLink generation of a GPU by its name; 0 when it is not known."""
-    families = {
-        "P100": 1,
-        "V100": 2,
-        "A100": 3,
-        "A30": 3,
-        "A40": 3,
-        "A800": 3,
-        "H100": 4,
-        "H200": 4,
-        "H800": 4,
-        "GH200": 4,
-        "B100": 5,
-        "B200": 5,
-        "GB200": 5,
-        "B300": 5,
-        "GB300": 5,
-    }
-    words = name.replace("-", " ").replace("_", " ").split()
-    return next((families[word] for word in words if word in families), 0)

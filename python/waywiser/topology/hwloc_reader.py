@@ -1,7 +1,7 @@
 """Reads hwloc XML (versions 2 and 3).
 
-hwloc has no NVSwitches, packages' links or trained widths; `info` elements named Waywiser*, which hwloc keeps and
-passes over, carry them in files that `hwloc_writer` wrote.
+hwloc has no links of packages or trained widths; `info` elements named Waywiser*, which hwloc keeps and passes over,
+carry them in files that `hwloc_writer` wrote.
 """
 
 from __future__ import annotations
@@ -14,16 +14,10 @@ from xml.etree.ElementTree import Element
 from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.topology import hwloc_infos
-from waywiser.topology.builder import (
-    TopologyBuilder,
-    cpulist,
-    cpus_of_mask,
-    nvlink_generation,
-    pcie_of_rate,
-)
+from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_mask, pcie_of_rate
+from waywiser.topology.gpu_models import AMD, NVIDIA, gpu_name, is_gpu
+from waywiser.topology.hwloc_links import HwlocLinks
 from waywiser.topology.safe_xml import decimal, parse_xml, whole
-
-_NVLINK_MEGABYTES = {1: 20000, 2: 25000, 3: 25000, 4: 26562, 5: 50000}
 
 
 def read_hwloc(text: str, what: str, kind: str = "recorded") -> _core.Topology:
@@ -39,7 +33,8 @@ def read_hwloc(text: str, what: str, kind: str = "recorded") -> _core.Topology:
         raise InputError(f"{what}: no object of type Machine")
     reader = _Reader(what)
     reader.read(machine)
-    reader.read_distances(root)
+    if not reader.declares_links(machine):
+        reader.links.read(root)
     return reader.finish(machine, kind)
 
 
@@ -52,10 +47,13 @@ class _Reader:
         self.build = TopologyBuilder(what)
         self._what = what
         self._cores: dict[str, list[int]] = {}  # of packages and hosts
-        self._by_gp: dict[str, str] = {}
-        self._written_by_us = False
+        self._switch_ports: dict[str, str] = {}
+        self.links = HwlocLinks(self.build)
 
     def read(self, machine: Element) -> None:
+        for element in machine.iter("object"):
+            if element.get("type") == "PCIDev" and not _kind(element):
+                self.links.add_other(element)
         for package in machine.iter("object"):
             if package.get("type") == "Package":
                 name = _infos(package).get("CPUModel", "CPU")
@@ -69,10 +67,12 @@ class _Reader:
             self._add_host(machine, machine)
         self._read_io(machine, machine)
 
-    def _add_with_cpus(self, kind: str, name: str, element: Element, **facts: object) -> str:
+    def _add_with_cpus(self, kind: str, name: str, element: Element) -> str:
         cpus = cpus_of_mask(element.get("cpuset", "0x0"), self._what)
-        id_ = self.build.add(kind, name[:200], cores=cpulist(cpus), **facts)
+        number = whole(_infos(element).get("WaywiserNumber"), -1, 4095)
+        id_ = self.build.add(kind, name[:200], None if number < 0 else number, cores=cpulist(cpus))
         self._cores[id_] = cpus
+        self.links.add(id_, element, below=False)
         return id_
 
     def _add_host(self, node: Element, machine: Element) -> None:
@@ -145,11 +145,10 @@ class _Reader:
                     self._read_below(child, parent, [*ports, child])
 
     def _switch_at(self, port: Element, parent: str) -> str:
-        known = self._by_gp.get("port " + port.get("gp_index", "") + port.get("pci_busid", ""))
-        if known is None:
-            known = self._add_switch("switch", port, parent)
-            self._by_gp["port " + port.get("gp_index", "") + port.get("pci_busid", "")] = known
-        return known
+        key = port.get("gp_index", "") + " " + port.get("pci_busid", "")
+        if key not in self._switch_ports:
+            self._switch_ports[key] = self._add_switch("switch", port, parent)
+        return self._switch_ports[key]
 
     def _close(self, ports: list[Element], parent: str) -> str:
         return parent if len(ports) < 2 else self._add_switch("bridge", ports[1], parent)
@@ -188,50 +187,18 @@ class _Reader:
         }
         number = whole(infos.get("WaywiserNumber"), -1, 4095)
         facts = {"bus_id": element.get("pci_busid", "")[:40], "numa": self.build.device(parent)["numa"]}
-        memory = (
-            max(
-                (whole(part.get(key)) for part in parts.values() for key in ("CUDAGlobalMemorySize", "RSMIVRAMSize")),
-                default=0,
-            )
-            * 1024
-        )
-        name = _endpoint_name(kind, infos, parts)
-        id_ = self.build.add(
-            kind,
-            name[:200],
-            None if number < 0 else number,
-            memory_bytes=memory if kind == "gpu" else 0,
-            **facts,
-        )
-        for part in element.iter("object"):
-            self._by_gp[part.get("gp_index", "")] = id_
+        if kind == "gpu":
+            facts |= {"memory_bytes": _gpu_memory(parts), "attributes": {"pci": ":".join(_pci_ids(element))}}
+        name = _endpoint_name(kind, infos, parts, _pci_ids(element))
+        id_ = self.build.add(kind, name[:200], None if number < 0 else number, **facts)
         self._declared_attributes(id_, infos)
+        self.links.add(id_, element)
         self._pcie(parent, id_, element)
 
-    def read_distances(self, root: Element) -> None:
-        """NVLinks of files that hwloc itself wrote: a matrix of MB/s between devices."""
-        for matrix in [*root.findall("distances2"), *root.findall("distances2hetero")]:
-            if matrix.get("name") != "NVLinkBandwidth" or self._declares_links(root):
-                continue
-            words = " ".join(e.text or "" for e in matrix.findall("indexes")).split()
-            values = [whole(v) for v in " ".join(e.text or "" for e in matrix.findall("u64values")).split()]
-            ids = [self._by_gp.get(word.rpartition(":")[2], "") for word in words]
-            if len(values) != len(ids) ** 2:
-                raise InputError(f"{self._what}: NVLinkBandwidth has {len(values)} values for {len(ids)} objects")
-            for i, a in enumerate(ids):
-                for j, b in enumerate(ids[:i]):
-                    if a and b and a != b and values[i * len(ids) + j]:
-                        self._add_nvlink(b, a, values[i * len(ids) + j])
-
     @staticmethod
-    def _declares_links(root: Element) -> bool:
-        machine = root.find("object")
-        return machine is not None and any(info.get("name") == hwloc_infos.LINK for info in machine.findall("info"))
-
-    def _add_nvlink(self, a: str, b: str, megabytes: int) -> None:
-        generation = nvlink_generation(self.build.device(a)["name"])
-        count = max(1, round(megabytes / _NVLINK_MEGABYTES.get(generation, 25000)))
-        self.build.link(a, b, "nvlink", generation=generation, max_generation=generation, count=min(count, 1024))
+    def declares_links(machine: Element) -> bool:
+        """Whether `hwloc_writer` wrote the file: then its links are all there."""
+        return any(info.get("name") == hwloc_infos.LINK for info in machine.findall("info"))
 
     def finish(self, machine: Element, kind: str) -> _core.Topology:
         infos = _infos(machine)
@@ -277,21 +244,35 @@ def _json_object(text: str, what: str) -> dict[str, object]:
     return value
 
 
+def _pci_ids(element: Element) -> tuple[str, str]:
+    """Vendor and device of "0302 [10de:1db8] ..."."""
+    found = re.match(r"[0-9a-f]{4} \[([0-9a-f]{4}):([0-9a-f]{4})\]", element.get("pci_type", "").lower())
+    return (found[1], found[2]) if found else ("", "")
+
+
 def _kind(element: Element) -> str:
     """The kind of an endpoint, empty for what is not shown."""
     if element.get("type") != "PCIDev":
         return ""
-    class_, vendor = element.get("pci_type", "")[:4], element.get("pci_type", "")[6:10].lower()
-    if class_ == "0302" or (class_ == "0300" and vendor == "10de") or (class_ in ("0380", "1200") and vendor == "1002"):
+    class_, vendor = element.get("pci_type", "")[:4], _pci_ids(element)[0]
+    if is_gpu(class_, vendor):
         return "gpu"
+    if class_ == "0280" and vendor == "15b3":  # Mellanox; others of this class are Wi-Fi
+        return "nic"
     return {"0200": "nic", "0207": "nic", "0108": "nvme"}.get(class_, "")
 
 
-def _endpoint_name(kind: str, infos: dict[str, str], parts: dict[str, dict[str, str]]) -> str:
+def _gpu_memory(parts: dict[str, dict[str, str]]) -> int:
+    keys = ("CUDAGlobalMemorySize", "RSMIVRAMSize")
+    return 1024 * max((whole(part.get(key)) for part in parts.values() for key in keys), default=0)
+
+
+def _endpoint_name(kind: str, infos: dict[str, str], parts: dict[str, dict[str, str]], ids: tuple[str, str]) -> str:
     if "WaywiserName" in infos:
         return infos["WaywiserName"]
     if kind == "gpu":
         models = [part["GPUModel"] for part in parts.values() if part.get("GPUModel")]
-        return models[0] if models else infos.get("PCIDevice", "GPU")
+        by_ids = gpu_name(*ids) if ids[0] in (NVIDIA, AMD) else "GPU"
+        return models[0] if models else infos.get("PCIDevice", by_ids)
     names = sorted(parts, key=lambda name: (not name.startswith(("mlx", "hfi", "bnxt", "irdma")), name))
     return names[0] if names else infos.get("PCIDevice", kind)

@@ -8,6 +8,7 @@ from collections import defaultdict
 from waywiser import _core
 from waywiser.topology import hwloc_infos
 from waywiser.topology.builder import cpus_of_list, mask_of_cpus, pcie_rate
+from waywiser.topology.gpu_models import is_amd
 from waywiser.topology.safe_xml import open_tag
 
 
@@ -16,7 +17,12 @@ def write_hwloc(topology: _core.Topology) -> str:
     return _Writer(topology).text()
 
 
-_PCI_TYPE = {"gpu": "0302 [10de:0000]", "nic": "0207 [15b3:0000]", "nvme": "0108 [0000:0000]"}
+_PCI_TYPE = {
+    "gpu": "0302 [10de:0000]",
+    "amd": "1200 [1002:0000]",
+    "nic": "0207 [15b3:0000]",
+    "nvme": "0108 [0000:0000]",
+}
 
 
 class _Writer:
@@ -76,11 +82,10 @@ class _Writer:
 
     def _write_package(self, package: str) -> None:
         hosts = [other for other, _ in self._others(package, "memory")]
-        if not hosts:
-            return
-        cpus = [cpu for host in hosts for cpu in self._cpus[host]]
+        cpus = [cpu for host in hosts for cpu in self._cpus[host]] or cpus_of_list(self._devices[package].cores)
         self._open(2, "Package", os_index=package[3:], **self._sets(cpus, hosts))
         self._info(3, "CPUModel", self._devices[package].name)
+        self._info(3, "WaywiserNumber", package[3:])
         for host in hosts:
             self._write_host(package, host, len(hosts) > 1)
         self._close(2)
@@ -147,12 +152,13 @@ class _Writer:
                 self._declare_link(depth + 1, link)
                 self._write_below(child, depth + 1, level + 1)
             else:
+                kind = "amd" if is_amd(device.attributes) else device.kind
                 gp = self._open(
                     depth,
                     "PCIDev",
                     pci_busid=bus_id,
                     pci_link_speed=speed,
-                    pci_type=f"{_PCI_TYPE.get(device.kind, '0000 [0000:0000]')} [0000:0000] 00",
+                    pci_type=f"{_PCI_TYPE.get(kind, '0000 [0000:0000]')} [0000:0000] 00",
                 )
                 self._declare_endpoint(depth + 1, device, link)
                 if device.kind == "gpu":

@@ -31,7 +31,8 @@ def read_topology(text: str, what: str) -> _core.Topology:
     if start.startswith("{"):
         return _core.Topology.from_json(start, what)
     if start.startswith("<"):
-        return read_nccl(start, what) if "<system" in start[:4096] else read_hwloc(start, what)
+        nccl = any(tag in start[:4096] for tag in ("<system", "<graphs"))
+        return read_nccl(start, what) if nccl else read_hwloc(start, what)
     if looks_like_matrix(text):
         return read_matrix(text, what)
     if looks_synthetic(start):

@@ -16,7 +16,8 @@ from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_list
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _DEVICE = re.compile(r"(GPU|NIC)\d{1,3}|[a-z]\w{1,40}_\w{1,20}|(mlx|bnxt|irdma|ib|eth|en)\w{0,40}")
-_WORD = re.compile(r"X|NV\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
+_WORD = re.compile(r"X|NV\d{1,3}|XGMI\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
+_LINKS = ("NV", "XGMI")
 _ORDER = {"PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
 _MOST = 128
 _MOST_NVLINKS = 18  # of one GPU: more towards its peers means that switches share them out
@@ -129,7 +130,7 @@ class _Reader:
         merged: list[list[int]] = []
         for group in groups:
             for other in merged:
-                if all(self._words[i][j].startswith("NV") for i in group for j in other):
+                if all(self._words[i][j].startswith(_LINKS) for i in group for j in other):
                     other.extend(group)
                     break
             else:
@@ -169,9 +170,9 @@ class _Reader:
 
     def _add_nvlinks(self) -> None:
         pairs = {
-            (i, j): int(self._words[i][j][2:])
+            (i, j): int(self._words[i][j].lstrip("NVXGMI"))
             for i, j in combinations(range(len(self._names)), 2)
-            if self._words[i][j].startswith("NV")
+            if self._words[i][j].startswith(_LINKS)
         }
         total = [sum(count for pair, count in pairs.items() if i in pair) for i in range(len(self._names))]
         counts = set(pairs.values())
@@ -181,7 +182,8 @@ class _Reader:
                 self._build.link(self._id(i), switch, "nvlink", "not in the table", count=max(1, *counts))
             return
         for (i, j), count in pairs.items():
-            self._build.link(self._id(i), self._id(j), "nvlink", "not in the table", count=max(1, count))
+            kind = "nvlink" if self._words[i][j].startswith("NV") else "xgmi"
+            self._build.link(self._id(i), self._id(j), kind, "not in the table", count=max(1, count))
 
     def _compare(self, topology: _core.Topology) -> None:
         for i, j in combinations(range(len(self._names)), 2):

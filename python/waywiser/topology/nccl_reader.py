@@ -1,59 +1,76 @@
-"""Reads the XML of NCCL_TOPO_FILE and NCCL_TOPO_DUMP_FILE.
+"""Reads the XML of NCCL_TOPO_FILE and NCCL_TOPO_DUMP_FILE, and RCCL's.
 
 NCCL has one `cpu` element per NUMA node and no root complexes. Attributes `waywiser_*`, which NCCL passes over, keep
-what its format lacks: packages, and root complexes where a NUMA node has several.
+what its format lacks: packages, and root complexes where a NUMA node has several. Files that clouds ship leave to NCCL
+what the driver knows: their GPUs are `pci` elements without a `gpu` in them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.topology.builder import (
-    TopologyBuilder,
-    cpulist,
-    cpus_of_mask,
-    nvlink_generation,
-    pcie_generation,
-)
+from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_mask, pcie_generation, spell
+from waywiser.topology.gpu_models import AMD, NVIDIA, compute_capability, gpu_name, has_no_nvlink, is_gpu, pci_id
+from waywiser.topology.nccl_links import GpuLinks
 from waywiser.topology.safe_xml import decimal, parse_xml, whole
+from waywiser.topology.same_machine import SameMachine
 
-_NVSWITCH_CLASS, _CPU_CLASS = "0x068000", "0x068001"
-_BY_SM = {6: 1, 7: 2, 8: 3, 9: 4, 10: 5, 12: 5}
+# What NCCL puts where; anything else is left out with a note.
+_KNOWN = {
+    "cpu": {"pci", "nic"},
+    "pci": {"pci", "gpu", "nic"},
+    "gpu": {"nvlink", "xgmi", "c2c"},
+    "nic": {"net"},
+    "system": {"cpu"},
+}
 
 
-def read_nccl(text: str, what: str) -> _core.Topology:
-    """The machine of an NCCL topology file. Raises InputError or `_core.Error` with one line."""
+def read_nccl(text: str, what: str, discover: Callable[[], _core.Topology] = _core.discover) -> _core.Topology:
+    """The machine of an NCCL topology file; `discover` gives the one it is read on, which may be the one described.
+
+    Raises InputError or `_core.Error` with one line.
+    """
     root = parse_xml(text, what)
+    if root.tag == "graphs":
+        raise InputError(
+            f"{what}: a graph file of NCCL (<graphs>), which has no topology; NCCL_TOPO_DUMP_FILE writes one"
+        )
     if root.tag != "system":
         raise InputError(f"{what}: the outermost element is <{root.tag[:40]}>, not <system> as in NCCL's format")
-    reader = _Reader(what)
+    reader = _Reader(what, SameMachine(root, discover))
+    reader.note_unknown(root)
     for cpu in root.iter("cpu"):
         reader.read_cpu(cpu)
     if not reader.hosts:
         raise InputError(f"{what}: no <cpu> element")
     reader.join_packages()
-    reader.join_nvlinks()
-    reader.join_nvswitches(root.get("waywiser_trunks", ""))
+    reader.links.join(root.get("waywiser_trunks", ""))
+    reader.finish_gpus()
     name = root.get("waywiser_name", "") or "nccl"
     return reader.build.finish(name[:200], "recorded", "NCCL topology file")
 
 
 class _Reader:
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, here: SameMachine) -> None:
         self.build = TopologyBuilder(what)
         self.what = what
         self.hosts: dict[int, str] = {}  # NUMA node -> package
+        self.links = GpuLinks(self.build, self.hosts)
+        self._here = here
         self._packages: dict[str, str] = {}
         self._roots: dict[tuple[int, str], str] = {}
-        self._gpus: dict[str, str] = {}  # bus id -> device
-        self._generation: dict[str, int] = {}
-        self._nvlinks: list[tuple[str, Element]] = []
-        self._nvswitches: dict[str, str] = {}
         self._networks: dict[str, str] = {}
+        self._untold: list[str] = []  # GPUs without a `gpu` element
+
+    def note_unknown(self, root: Element) -> None:
+        for element in root.iter():
+            for child in element:
+                if child.tag not in _KNOWN.get(element.tag, {child.tag}):
+                    self.build.leave_out(f"<{child.tag[:40]}> in <{element.tag[:40]}>")
 
     def read_cpu(self, element: Element) -> None:
         node = whole(element.get("numaid"), len(self.hosts), 4095)
@@ -67,38 +84,51 @@ class _Reader:
         cpu = self.hosts[node] = self._packages[package_name]
         host = self.build.add("host", f"NUMA node {node}", node, numa=node, cores=cores)
         self.build.link(host, cpu, "memory", "NCCL's format does not tell the rate of memory")
-        for child in element:
-            if child.tag == "pci":
-                root = child.get("waywiser_root", "")
-                self._read_pci(child, self._root(node, cpu, root), node)
+        for child in element.findall("pci"):
+            self._read_pci(child, (node, child.get("waywiser_root", "")), node)
+        for nic in element.findall("nic"):
+            names = ", ".join(net.get("name", "?")[:40] for net in nic.findall("net")[:8])
+            self.build.leave_out(f"NIC {names or '?'}: the file names no PCI device for it")
 
-    def _root(self, node: int, cpu: str, name: str) -> str:
+    def _root(self, node: int, name: str) -> str:
         if (node, name) not in self._roots:
             root = self._roots[node, name] = self.build.add("root", "root complex", numa=node)
-            self.build.link(cpu, root, "internal", "inside the package; no limit is known")
+            self.build.link(self.hosts[node], root, "internal", "inside the package; no limit is known")
         return self._roots[node, name]
 
-    def _read_pci(self, element: Element, parent: str, node: int) -> None:
+    def _kind(self, element: Element, bus_id: str) -> str:
+        class_ = element.get("class", "").lower().removeprefix("0x")
+        if element.find("gpu") is not None or is_gpu(class_, pci_id(element.get("vendor"))):
+            return "gpu"
+        if element.find("nic") is not None or class_.startswith("02"):
+            return "nic"
+        if element.find("pci") is not None or class_.startswith("0604"):
+            return "bridge" if element.get("waywiser_kind") == "bridge" else "switch"
+        return "nvme" if class_.startswith("0108") else "" if class_ else self._here.kind(bus_id)
+
+    def _read_pci(self, element: Element, parent: str | tuple[int, str], node: int) -> None:
+        """`parent` is a device, or the root complex by node and name, which is made for the first that is below it."""
         bus_id = element.get("busid", "").lower()[:40]
-        gpu, nics = element.find("gpu"), element.findall("nic")
-        children = element.findall("pci")
-        class_ = element.get("class", "")
-        facts = {"bus_id": bus_id, "numa": node}
-        if gpu is not None:
-            id_ = self._add_gpu(gpu, bus_id, facts, element)
-        elif nics or class_.startswith("0x02"):
-            id_ = self._add_nic(nics, facts)
-        elif children or class_.startswith("0x0604"):
-            id_ = self.build.add(
-                "bridge" if element.get("waywiser_kind") == "bridge" else "switch", "PCIe switch", **facts
-            )
-        elif class_.startswith("0x0108"):
-            id_ = self.build.add("nvme", "NVMe", **facts)
-        else:
+        kind = self._kind(element, bus_id)
+        if not kind:
+            class_ = element.get("class", "")[:10]
+            vendor = f" of vendor {element.get('vendor', '')[:10]}" if element.get("vendor") else ""
+            why = f"class {class_}{vendor}" if class_ else "a bus id only, and not of this machine"
+            self.build.leave_out(f"PCI device: {why}")
             return
+        if isinstance(parent, tuple):
+            parent = self._root(*parent)
+        facts: dict[str, Any] = {"bus_id": bus_id, "numa": node}
+        vendor, device = pci_id(element.get("vendor")), pci_id(element.get("device"))
+        if kind == "gpu":
+            id_ = self._add_gpu(element, bus_id, f"{vendor}:{device}" if vendor and device else "", facts)
+        elif kind == "nic":
+            id_ = self._add_nic(element.findall("nic"), facts)
+        else:
+            id_ = self.build.add(kind, "NVMe" if kind == "nvme" else "PCIe switch", **facts)
         if element.get("waywiser_link") != "none":
             self.build.link(parent, id_, "pcie", "", **self._pcie(element))
-        for child in children:
+        for child in element.findall("pci"):
             self._read_pci(child, id_, node)
 
     def _pcie(self, element: Element) -> dict[str, int]:
@@ -112,33 +142,56 @@ class _Reader:
         }
         return facts | {key: value for key, value in most.items() if value}
 
-    def _add_gpu(self, gpu: Element, bus_id: str, facts: dict[str, Any], pci: Element) -> str:
-        number = whole(gpu.get("dev"), len(self._gpus), 4095)
+    def _add_gpu(self, pci: Element, bus_id: str, ids: str, facts: dict[str, Any]) -> str:
+        gpu = pci.find("gpu")
+        number = self._here.number(pci)
         if any(device["id"] == f"gpu{number}" for device in self.build.devices):
             raise InputError(f"{self.what}: two GPUs have dev={number}")
-        sm = whole(gpu.get("sm"), 0, 999)
-        name = pci.get("waywiser_name", "") or (f"GPU sm_{sm}" if sm else "GPU")
-        id_ = self.build.add("gpu", name[:200], number, attributes={"sm": str(sm)}, **facts)
-        self._gpus[bus_id] = id_
-        self._generation[id_] = nvlink_generation(name) or _BY_SM.get(sm // 10, 0)
-        self._nvlinks += [(id_, link) for link in gpu.findall("nvlink")]
+        name, attributes = self._name_gpu(pci, bus_id, ids)
+        id_ = self.build.add("gpu", name[:200], number, attributes=attributes, **facts)
+        sm = whole(attributes.get("sm"), 0, 999)
+        self.links.add_gpu(id_, bus_id, name, sm)
+        if gpu is None:
+            self._untold.append(id_)
+            return id_
+        if gpu.get("waywiser_links") == "unknown":
+            attributes["gpu_links"] = "unknown"
+        for child in gpu:
+            if child.tag in ("nvlink", "xgmi"):
+                self.links.add_link(id_, child)
         for link in gpu.findall("c2c"):
             rate = decimal(link.get("bw")) * max(whole(link.get("count"), 1, 1024), 1) * 1e6
             nominal = {"nominal": rate, "achievable": rate} if rate else {}
-            numa = facts["numa"]
-            assert isinstance(numa, int)
-            self.build.link(id_, self.hosts[numa], "c2c", "NCCL topology file", **nominal)
+            self.build.link(id_, self.hosts[facts["numa"]], "c2c", "NCCL topology file", **nominal)
         return id_
+
+    def _name_gpu(self, pci: Element, bus_id: str, ids: str) -> tuple[str, dict[str, str]]:
+        """The GPU's name and attributes: as written, as the driver says where it is here, or by its PCI ids."""
+        gpu, here = pci.find("gpu"), self._here.device(bus_id)
+        vendor, _, device = ids.partition(":")
+        gcn = gpu.get("gcn", "")[:20] if gpu is not None else ""
+        ids = ids or (f"{AMD}:" if gcn else "")
+        sm = whole(gpu.get("sm"), 0, 999) if gpu is not None and not gcn and vendor != AMD else 0
+        name = pci.get("waywiser_name", "") or (here.name if here else "")
+        if not name and device and vendor in (NVIDIA, AMD):
+            name = gpu_name(vendor, device)
+        if not name:
+            name = f"AMD GPU gcn {gcn}" if gcn else f"GPU sm_{sm}" if sm else "GPU"
+        sm = sm or (compute_capability(name) if vendor != AMD else 0)
+        facts = {"pci": ids, "sm": str(sm) if sm else "", "gcn": gcn}
+        attributes = dict(here.attributes) if here else {}
+        return name, attributes | {key: value for key, value in facts.items() if value}
 
     def _add_nic(self, nics: list[Element], facts: dict[str, Any]) -> str:
         nets = [net for nic in nics for net in nic.findall("net")]
-        name = nets[0].get("name", "NIC")[:200] if nets else "NIC"
+        here = self._here.device(facts["bus_id"])
+        name = nets[0].get("name", "NIC")[:200] if nets else here.name if here else "NIC"
         id_ = self.build.add("nic", name, **facts)
         for net in nets:
-            layer = net.get("waywiser_network", "network")[:200]
-            if layer not in self._networks:
-                self._networks[layer] = self.build.add("network", layer)
             if rate := whole(net.get("speed"), 0, 10_000_000) * 1e6 / 8:
+                layer = net.get("waywiser_network", "network")[:200]
+                if layer not in self._networks:
+                    self._networks[layer] = self.build.add("network", layer)
                 facts_ = {"nominal": rate, "achievable": rate * 0.97}
                 self.build.link(id_, self._networks[layer], "network", "speed in the NCCL topology file", **facts_)
         return id_
@@ -149,39 +202,21 @@ class _Reader:
             for b in packages[i + 1 :]:
                 self.build.link(a, b, "socket", "NCCL's format does not tell the rate between packages")
 
-    def join_nvlinks(self) -> None:
-        counts: Counter[tuple[str, str]] = Counter()
-        for gpu, link in self._nvlinks:
-            target = self._nvlink_target(gpu, link)
-            if target is None:
-                self.build.notes.append(f"{gpu}: an NVLink leads to an unknown device and is left out")
-            elif target != gpu:
-                counts[gpu, target] += max(whole(link.get("count"), 1, 1024), 1)
-        for (a, b), count in counts.items():
-            if b in self._generation and (b, a) in counts and b < a:
-                continue  # the same links, seen from the other GPU
-            generation = self._generation[a]
-            self.build.link(a, b, "nvlink", generation=generation, max_generation=generation, count=count)
+    def finish_gpus(self) -> None:
+        """What NCCL would ask the driver for: taken from this machine if it is the one, else said to be missing."""
+        if self._untold and self._here.is_it:
+            self.links.take_over(self._here)
+            self.build.notes.append(
+                "models, memories and links of GPUs that the file leaves open are those of this machine"
+            )
+            return
+        devices = [self.build.device(id_) for id_ in self._untold]
+        unnamed = [device["id"] for device in devices if device["name"] == "GPU"]
+        if unnamed:
+            self.build.notes.append(f"{spell(unnamed)}: GPUs by their PCI class; the file does not name the model")
+        open_ = [device["id"] for device in devices if not has_no_nvlink(device["name"], _ids(device))]
+        self.build.links_unknown(open_, "the file leaves NVLinks to NCCL, which asks the driver")
 
-    def _nvlink_target(self, gpu: str, link: Element) -> str | None:
-        class_, target = link.get("tclass", ""), link.get("target", "").lower()
-        if class_.startswith("0x03"):
-            return self._gpus.get(target)
-        if class_ == _CPU_CLASS:
-            return self.hosts[self.build.device(gpu)["numa"]]
-        if class_ != _NVSWITCH_CLASS:
-            return None
-        fabric = link.get("waywiser_nvswitch", "")  # NCCL takes all NVSwitches as one
-        if fabric not in self._nvswitches:
-            self._nvswitches[fabric] = self.build.add("nvswitch", "NVSwitch")
-        return self._nvswitches[fabric]
 
-    def join_nvswitches(self, text: str) -> None:
-        """`text` lists links between NVSwitches: "nvswitch0:nvswitch1:links:generation"."""
-        for part in text.split()[:64]:
-            a, b, count, generation = (*part.split(":"), "", "", "", "")[:4]
-            ends = self._nvswitches.get(a), self._nvswitches.get(b)
-            if ends[0] and ends[1]:
-                number = whole(generation, 0, 9)
-                facts = {"generation": number, "max_generation": number, "count": max(1, whole(count, 1, 1024))}
-                self.build.link(ends[0], ends[1], "nvlink", "", **facts)
+def _ids(device: dict[str, Any]) -> str:
+    return str(device["attributes"].get("pci", ""))

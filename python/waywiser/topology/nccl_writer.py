@@ -9,11 +9,12 @@ import re
 from collections import defaultdict
 
 from waywiser import _core
-from waywiser.topology.builder import cpus_of_list, mask_of_cpus, nvlink_generation, pcie_speed
+from waywiser.topology.builder import cpus_of_list, mask_of_cpus, pcie_speed
+from waywiser.topology.gpu_models import is_amd, nvlink_generation
 from waywiser.topology.safe_xml import open_tag
 
 _GPU_CLASS, _SWITCH_CLASS, _NVSWITCH_CLASS, _CPU_CLASS = "0x030200", "0x060400", "0x068000", "0x068001"
-_NIC_CLASS, _NVME_CLASS = "0x020700", "0x010802"
+_NIC_CLASS, _NVME_CLASS, _AMD_GPU_CLASS = "0x020700", "0x010802", "0x120000"
 # NCCL wants a family; these are those of recent servers.
 _FAMILIES = {"GenuineIntel": {"familyid": 6, "modelid": 85}, "AuthenticAMD": {"familyid": 143, "modelid": 49}}
 _SM = {1: 60, 2: 70, 3: 80, 4: 90, 5: 100}
@@ -88,22 +89,28 @@ class _Writer:
 
     def _write_pci(self, id_: str, link: _core.Link | None, depth: int, root: str) -> None:
         device = self._devices[id_]
-        classes = {"gpu": _GPU_CLASS, "nic": _NIC_CLASS, "nvme": _NVME_CLASS}
+        classes = {"nic": _NIC_CLASS, "nvme": _NVME_CLASS}
+        open_ = self._is_open(device)
+        vendor, _, model = device.attributes.get("pci", "").partition(":")
         attributes: dict[str, object] = {
             "busid": self._bus_ids[id_],
-            "class": classes.get(device.kind, _SWITCH_CLASS),
+            "class": self._gpu_class(id_) if device.kind == "gpu" else classes.get(device.kind, _SWITCH_CLASS),
+            "vendor": f"0x{vendor}" if vendor and model else "",
+            "device": f"0x{model}" if vendor and model else "",
             "link_speed": pcie_speed(link.generation) if link else "",
             "link_width": link.width or "" if link else "",
             "waywiser_root": root,
             "waywiser_name": device.name if device.kind == "gpu" else "",
             "waywiser_kind": "bridge" if device.kind == "bridge" else "",
             "waywiser_link": "" if link else "none",
+            "waywiser_dev": device.id[3:] if open_ else "",
         }
         if link and link.trained_down:
             attributes |= {"waywiser_max_speed": pcie_speed(link.max_generation), "waywiser_max_width": link.max_width}
         self._line(depth, open_tag("pci", attributes))
         if device.kind == "gpu":
-            self._write_gpu(device, depth + 1)
+            if not open_:
+                self._write_gpu(device, depth + 1)
         elif device.kind == "nic":
             self._write_nic(device, depth + 1)
         else:
@@ -113,28 +120,31 @@ class _Writer:
                     self._write_pci(child, below, depth + 1, "")
         self._line(depth, "</pci>")
 
+    def _is_open(self, device: _core.Device) -> bool:
+        """Whether nothing is known of a GPU's links: without a `gpu` element NCCL asks the driver."""
+        joined = self._others(device.id, "nvlink") or self._others(device.id, "xgmi")
+        return device.attributes.get("gpu_links") == "unknown" and not joined
+
+    def _gpu_class(self, id_: str) -> str:
+        return _AMD_GPU_CLASS if is_amd(self._devices[id_].attributes) else _GPU_CLASS
+
     def _write_gpu(self, gpu: _core.Device, depth: int) -> None:
-        nvlinks = self._others(gpu.id, "nvlink")
-        generation = max((link.generation for _, link in nvlinks), default=0) or nvlink_generation(gpu.name)
-        sm = gpu.attributes.get("sm") or _SM.get(generation, 75)
-        self._line(depth, open_tag("gpu", {"dev": gpu.id[3:], "sm": sm, "rank": gpu.id[3:], "gdr": 1}))
-        for other, link in nvlinks:
+        joined = [(other, link) for kind in ("nvlink", "xgmi") for other, link in self._others(gpu.id, kind)]
+        generation = max((link.generation for _, link in joined), default=0) or nvlink_generation(gpu.name)
+        number, gcn = gpu.id[3:], gpu.attributes.get("gcn", "")
+        sm = "" if is_amd(gpu.attributes) else gpu.attributes.get("sm") or _SM.get(generation, 75)
+        facts = {"dev": number, "sm": sm, "gcn": gcn, "rank": number, "gdr": 1}
+        self._line(depth, open_tag("gpu", facts | {"waywiser_links": gpu.attributes.get("gpu_links")}))
+        several = len(self._topology.ids("nvswitch")) > 1
+        for other, link in joined:
             kind = self._devices[other].kind
-            class_ = {"nvswitch": _NVSWITCH_CLASS, "cpu": _CPU_CLASS}.get(kind, _GPU_CLASS)
-            switch = other if kind == "nvswitch" and len(self._topology.ids("nvswitch")) > 1 else ""
-            self._line(
-                depth + 1,
-                open_tag(
-                    "nvlink",
-                    {
-                        "target": self._bus_ids[other],
-                        "count": link.count,
-                        "tclass": class_,
-                        "waywiser_nvswitch": switch,
-                    },
-                    close=True,
-                ),
-            )
+            facts = {
+                "target": self._bus_ids[other],
+                "count": link.count,
+                "tclass": {"nvswitch": _NVSWITCH_CLASS, "cpu": _CPU_CLASS}.get(kind) or self._gpu_class(other),
+                "waywiser_nvswitch": other if kind == "nvswitch" and several else "",
+            }
+            self._line(depth + 1, open_tag(link.kind, facts, close=True))
         for _, link in self._others(gpu.id, "c2c"):
             rate = round((link.nominal or 0) / 1e6)
             self._line(depth + 1, open_tag("c2c", {"bw": rate or None, "count": 1}, close=True))

@@ -66,7 +66,7 @@ std::optional<NvlinkCount> count_nvlinks(const Topology& topology, int source, i
   const std::optional<BytesPerSecond> most = link.achievable ? link.achievable : link.nominal;
   if (!most || *most <= 0 || link.count < 1) return {};
   NvlinkCount count;
-  count.stated = graph.nvlinks(from, to);
+  count.stated = graph.gpu_links(from, to).count;
   count.inferred = static_cast<int>(std::lround(rate / (*most / link.count)));
   const int apart = std::abs(count.inferred - count.stated);
   count.mismatch = apart > 1 || 4 * apart > count.stated;

@@ -39,7 +39,8 @@ std::size_t Graph::index(std::string_view id) const {
 
 bool Graph::walkable(const Link& link, Links links) const {
   if (links == Links::all) return true;
-  const bool fabric = link.kind == "nvlink" && in_gpu_fabric(topology_->devices[index(link.a)]) &&
+  const bool fabric = (link.kind == "nvlink" || link.kind == "xgmi") &&
+                      in_gpu_fabric(topology_->devices[index(link.a)]) &&
                       in_gpu_fabric(topology_->devices[index(link.b)]);
   return fabric == (links == Links::gpu_fabric);
 }
@@ -69,15 +70,27 @@ std::vector<Hop> Graph::walk(std::string_view a, std::string_view b, Links links
   return hops;
 }
 
-int Graph::nvlinks(std::string_view a, std::string_view b) const {
-  int direct = 0;
+GpuLinks Graph::gpu_links(std::string_view a, std::string_view b) const {
+  GpuLinks direct;
   for (const Edge& edge : edges_[index(a)]) {
     const Link& link = topology_->links[edge.link];
-    if (edge.to == index(b) && walkable(link, Links::gpu_fabric)) direct += link.count;
+    if (edge.to != index(b) || !walkable(link, Links::gpu_fabric)) continue;
+    direct.count += link.count;
+    direct.kind = link.kind;
   }
-  if (direct != 0) return direct;
+  if (direct.count != 0) return direct;
   const std::vector<Hop> hops = walk(a, b, Links::gpu_fabric);
-  return hops.empty() ? 0 : std::min(hops.front().link.count, hops.back().link.count);
+  if (hops.empty()) return {};
+  return {hops.front().link.kind, std::min(hops.front().link.count, hops.back().link.count)};
+}
+
+bool Graph::gpu_links_known(std::string_view a, std::string_view b) const {
+  const auto open = [&](std::string_view id) {
+    const Device& device = topology_->devices[index(id)];
+    const auto found = device.attributes.find("gpu_links");
+    return found != device.attributes.end() && found->second == "unknown";
+  };
+  return (!open(a) && !open(b)) || gpu_links(a, b).count > 0;
 }
 
 }  // namespace waywiser

@@ -15,8 +15,14 @@ struct Hop {
   Link link;
 };
 
-// The GPU fabric: NVLinks between GPUs and NVSwitches. An NVLink to a CPU leads to host memory and is not part of it.
+// The GPU fabric: NVLinks and xGMI links between GPUs and NVSwitches. An NVLink to a CPU leads to host memory and is
+// not part of it.
 enum class Links { all, gpu_fabric, no_gpu_fabric };
+
+struct GpuLinks {
+  std::string kind;  // "nvlink" or "xgmi"
+  int count = 0;
+};
 
 // Answers questions about who is next to whom; keeps a reference, so the topology must outlive it.
 class Graph {
@@ -26,8 +32,10 @@ class Graph {
   // Fewest links from a to b; only cpu, root, switch, bridge and nvswitch lie between. Empty when a is b or when
   // there is none.
   std::vector<Hop> walk(std::string_view a, std::string_view b, Links links = Links::all) const;
-  // NVLinks that a can use towards b, directly or through NVSwitches; 0 when there is none.
-  int nvlinks(std::string_view a, std::string_view b) const;
+  // Links that a can use towards b, directly or through NVSwitches; 0 when there is none.
+  GpuLinks gpu_links(std::string_view a, std::string_view b) const;
+  // False where nothing tells which links join two GPUs: then that none is shown says nothing.
+  bool gpu_links_known(std::string_view a, std::string_view b) const;
 
   const Topology& topology() const noexcept { return *topology_; }
 

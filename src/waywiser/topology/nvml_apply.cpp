@@ -85,6 +85,7 @@ void describe_gpus(Topology& topology, const NvmlReport& report) {
     Device& device = *std::ranges::find(topology.devices, gpu_id(i), &Device::id);
     device.name = gpu.name;
     device.memory_bytes = gpu.memory_bytes;
+    device.attributes.erase("gpu_links");
     if (gpu.memory_bandwidth > 0)
       device.attributes["memory_bandwidth"] = std::to_string(static_cast<std::uint64_t>(gpu.memory_bandwidth));
     if (gpu.nvlinks != 0) {

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/topology/gpu_pairs.hpp"
 #include "waywiser/topology/relation.hpp"
-#include "waywiser/topology/route.hpp"
 
 namespace waywiser {
 namespace {
@@ -17,27 +17,20 @@ constexpr std::size_t most_for_exact = 16;
 
 // What counts, in order; larger is better for each.
 struct Score {
-  int with_nvlink = 0;  // minus the pairs that have none
+  int sound = 0;  // minus the pairs that are slower than their like, or have neither NVLink nor xGMI
   double slowest = 0;
   double all = 0;
+  int links = 0;
   int closeness = 0;  // minus the sum of distances
   int nic_closeness = 0;
   auto operator<=>(const Score&) const = default;
 };
 
-struct Pair {
-  bool nvlink = false;
-  double rate = 0;
-  int distance = 0;
-};
-
 class Pairs {
  public:
-  Pairs(const Topology& topology, bool nics) : gpus(topology.ids("gpu")), pairs_(gpus.size() * gpus.size()) {
+  Pairs(const Topology& topology, bool nics, const MeasuredRates& measured)
+      : gpus(topology.ids("gpu")), links_(topology, gpus, measured) {
     const Graph graph(topology);
-    for (std::size_t i = 0; i < gpus.size(); ++i)
-      for (std::size_t j = 0; j < gpus.size(); ++j)
-        if (i != j) pairs_[i * gpus.size() + j] = look(graph, gpus[i], gpus[j]);
     const std::vector<std::string> all_nics = nics ? topology.ids("nic") : std::vector<std::string>{};
     for (const std::string& gpu : gpus) {
       int closest = distance("SYS");
@@ -46,7 +39,8 @@ class Pairs {
     }
   }
 
-  const Pair& at(std::size_t i, std::size_t j) const { return pairs_[i * gpus.size() + j]; }
+  const GpuPair& at(std::size_t i, std::size_t j) const { return links_.at(i, j); }
+  const GpuPairs& all() const { return links_; }
 
   Score score(const std::vector<std::size_t>& chosen) const {
     Score score;
@@ -54,10 +48,11 @@ class Pairs {
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       score.nic_closeness -= nic_distance_[chosen[i]];
       for (std::size_t j = i + 1; j < chosen.size(); ++j) {
-        const Pair& pair = at(chosen[i], chosen[j]);
-        score.with_nvlink -= pair.nvlink ? 0 : 1;
+        const GpuPair& pair = at(chosen[i], chosen[j]);
+        score.sound -= pair.links.count > 0 && !pair.odd ? 0 : 1;
         score.slowest = first ? pair.rate : std::min(score.slowest, pair.rate);
         score.all += pair.rate;
+        score.links += pair.links.count;
         score.closeness -= pair.distance;
         first = false;
       }
@@ -68,13 +63,7 @@ class Pairs {
   std::vector<std::string> gpus;
 
  private:
-  static Pair look(const Graph& graph, std::string_view a, std::string_view b) {
-    const std::string word = relation(graph, a, b);
-    const bool connected = !graph.walk(a, b).empty();
-    const double rate = connected ? route(graph, a, b).limit.value_or(0) : 0;
-    return {word.starts_with("NV"), rate, distance(word)};
-  }
-  std::vector<Pair> pairs_;
+  GpuPairs links_;
   std::vector<int> nic_distance_;
 };
 
@@ -170,27 +159,65 @@ void give_nics(const Topology& topology, std::vector<PlacedGpu>& gpus) {
   }
 }
 
+std::string words(const GpuPairs& pairs, std::size_t i, std::size_t j) {
+  const GpuPair& pair = pairs.at(i, j);
+  std::string text = pairs.name(i, j) + ": " + (pair.rate > 0 ? format_rate(pair.rate) : "rate not known");
+  if (pair.measured) text += " measured";
+  if (!pair.links_known) text += "; whether NVLinks join them is not known";
+  return text;
+}
+
+std::string of_pairs(int some, std::size_t all) {
+  return std::to_string(some) + " of " + std::to_string(all) + " pairs";
+}
+
+void explain_links(Placement& placement, const Pairs& pairs, const std::vector<std::size_t>& chosen) {
+  const std::size_t number = chosen.size() * (chosen.size() - 1) / 2;
+  const std::string kind = pairs.all().link_words();
+  const int without = placement.pairs_without_nvlink - placement.pairs_unknown;
+  if (placement.pairs_unknown > 0)
+    placement.why.push_back("whether NVLinks join " + of_pairs(placement.pairs_unknown, number) +
+                            " is not known: nothing tells");
+  if (without > 0)
+    placement.why.push_back(of_pairs(without, number) + " have no " + kind +
+                            (placement.exact && placement.odd.empty() ? "; no choice has fewer" : ""));
+  if (placement.pairs_without_nvlink == 0)
+    placement.why.push_back("all " + std::to_string(number) + " pairs have " + kind);
+}
+
+void explain_odd(Placement& placement, const Pairs& pairs, const std::vector<std::size_t>& chosen) {
+  for (const auto& [i, j] : pairs.all().odd()) {
+    const GpuPair& pair = pairs.at(i, j);
+    placement.odd.push_back({pairs.gpus[i], pairs.gpus[j], pair.rate, pair.typical});
+    if (placement.odd.size() > 16) continue;
+    const bool both = std::ranges::count(chosen, i) != 0 && std::ranges::count(chosen, j) != 0;
+    placement.why.push_back(pairs.all().name(i, j) + " is odd: " + format_rate(pair.rate) +
+                            " measured, pairs like it " + format_rate(pair.typical) +
+                            (both ? "; no better choice avoids it" : "; avoided"));
+  }
+}
+
 void explain(Placement& placement, const Pairs& pairs, const std::vector<std::size_t>& chosen) {
   const Score score = pairs.score(chosen);
-  placement.pairs_without_nvlink = -score.with_nvlink;
   placement.slowest_pair = score.slowest;
   placement.all_pairs = score.all;
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    for (std::size_t j = i + 1; j < chosen.size(); ++j) {
+      placement.pairs_without_nvlink += pairs.at(chosen[i], chosen[j]).links.count == 0;
+      placement.pairs_unknown += !pairs.at(chosen[i], chosen[j]).links_known;
+    }
   const std::string among = std::to_string(pairs.gpus.size()) + " GPUs";
   placement.why.push_back(placement.exact ? "every choice among " + among + " was compared"
                                           : "more than 16 GPUs: the best of " + among + " by swaps, not proven best");
+  explain_odd(placement, pairs, chosen);
   if (chosen.size() < 2) return;
-  const std::size_t number = chosen.size() * (chosen.size() - 1) / 2;
-  placement.why.push_back(placement.pairs_without_nvlink == 0
-                              ? "all " + std::to_string(number) + " pairs have NVLink"
-                              : std::to_string(placement.pairs_without_nvlink) + " of " + std::to_string(number) +
-                                    " pairs have no NVLink" + (placement.exact ? "; no choice has fewer" : ""));
+  explain_links(placement, pairs, chosen);
   if (score.slowest > 0)
     placement.why.push_back("slowest pair " + format_rate(score.slowest) + ", all pairs together " +
                             format_rate(score.all) + " per direction");
   for (std::size_t i = 0; i < chosen.size() && chosen.size() <= 4; ++i)
     for (std::size_t j = i + 1; j < chosen.size(); ++j)
-      placement.why.push_back(pairs.gpus[chosen[i]] + " - " + pairs.gpus[chosen[j]] + ": " +
-                              format_rate(pairs.at(chosen[i], chosen[j]).rate));
+      placement.why.push_back(words(pairs.all(), chosen[i], chosen[j]));
 }
 
 std::string slurm_type(const std::string& name) {
@@ -210,25 +237,28 @@ std::string slurm_type(const std::string& name) {
 }  // namespace
 
 std::vector<std::string> gres_conf(const Topology& topology) {
-  const Graph graph(topology);
   const std::vector<std::string> gpus = topology.ids("gpu");
+  const GpuPairs pairs(topology, gpus, {});
   std::vector<std::string> lines;
-  for (const std::string& id : gpus) {
-    const Device& gpu = topology.at(id);
+  if (std::ranges::any_of(gpus, [&](const std::string& id) { return is_amd(topology.at(id)); }))
+    return {"# AMD GPUs: slurmd finds their device files and links by itself", "AutoDetect=rsmi"};
+  const bool known = pairs.all_links_known();
+  if (!known)
+    lines.emplace_back("# Links= is left out: which NVLinks these GPUs have is not known; AutoDetect=nvml finds them");
+  for (std::size_t i = 0; i < gpus.size(); ++i) {
+    const Device& gpu = topology.at(gpus[i]);
     std::string line = "Name=gpu";
     if (const std::string type = slurm_type(gpu.name); !type.empty()) line += " Type=" + type;
     line += " File=/dev/nvidia" + std::to_string(index_of(gpu));
     if (const std::string cores = core_numbers_of(topology, gpu); !cores.empty()) line += " Cores=" + cores;
-    line += " Links=";
-    for (const std::string& other : gpus)
-      line += (other == gpus.front() ? "" : ",") + std::to_string(other == id ? -1 : graph.nvlinks(id, other));
+    if (known) line += " Links=" + pairs.slurm_links(i);
     lines.push_back(line);
   }
   return lines;
 }
 
-Placement place_gpus(const Topology& topology, int count, bool nics) {
-  const Pairs pairs(topology, nics);
+Placement place_gpus(const Topology& topology, int count, bool nics, const MeasuredRates& measured) {
+  const Pairs pairs(topology, nics, measured);
   if (count < 1) throw Error(ErrorKind::invalid_input, "the number of GPUs must be at least 1");
   if (static_cast<std::size_t>(count) > pairs.gpus.size())
     throw Error(ErrorKind::invalid_input, "machine " + topology.name + " has " + std::to_string(pairs.gpus.size()) +

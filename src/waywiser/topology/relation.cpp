@@ -39,7 +39,8 @@ std::string relation(const Graph& graph, std::string_view a, std::string_view b)
   const Device& from = topology.at(a);
   const Device& to = topology.at(b);
   if (a == b) return "X";
-  if (const int links = graph.nvlinks(a, b); links > 0) return "NV" + std::to_string(links);
+  if (const GpuLinks links = graph.gpu_links(a, b); links.count > 0)
+    return (links.kind == "xgmi" ? "XGMI" : "NV") + std::to_string(links.count);
   const std::vector<Hop> hops = graph.walk(a, b);
   if (from.kind == "host") return to_memory(from, to, hops);
   if (to.kind == "host") return to_memory(to, from, hops);

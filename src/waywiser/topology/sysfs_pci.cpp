@@ -11,6 +11,8 @@ namespace {
 const std::string pci_folder = "/sys/bus/pci/devices/";
 constexpr long long nvidia = 0x10de;
 constexpr long long amd = 0x1002;
+constexpr long long mellanox = 0x15b3;
+constexpr std::string_view amd_note = "AMD GPUs: their xGMI links are not read, and only NVIDIA GPUs are measured";
 
 struct Speed {
   int generation = 0;
@@ -76,6 +78,7 @@ std::string_view kind_of(const Function& function) {
   if (function.class_code == 0x0300 && function.vendor == nvidia) return "gpu";
   if ((function.class_code == 0x0380 || function.class_code == 0x1200) && function.vendor == amd) return "gpu";
   if (function.class_code == 0x0200 || function.class_code == 0x0207) return "nic";
+  if (function.class_code == 0x0280 && function.vendor == mellanox) return "nic";  // others of 0280 are Wi-Fi
   return function.class_code == 0x0108 ? "nvme" : "";
 }
 
@@ -169,6 +172,7 @@ class Tree {
     if (virtual_functions_ > 0)
       topology_.notes.push_back(std::to_string(virtual_functions_) + " virtual functions are left out");
     if (functions_.empty()) topology_.notes.push_back("/sys shows no PCI devices");
+    if (amd_) topology_.notes.emplace_back(amd_note);
     name_cards();
   }
 
@@ -186,7 +190,11 @@ class Tree {
     device.attributes["pci"] = hexadecimal(function.vendor) + ":" + hexadecimal(function.device);
     const std::string parent = add_above(function, device.numa);
     Link link = pcie_link(parent, device.id, function, function.ancestors.empty() ? "" : function.ancestors.back());
-    if (kind == "gpu") expect_idle_gpu(link, device);
+    if (kind == "gpu") {
+      device.attributes["gpu_links"] = "unknown";  // NVML knows
+      amd_ = amd_ || function.vendor == amd;
+      expect_idle_gpu(link, device);
+    }
     topology_.devices.push_back(device);
     topology_.links.push_back(link);
   }
@@ -283,6 +291,7 @@ class Tree {
   std::map<std::string, std::string> ids_;  // of roots, switches and bridges, by name or bus id
   std::map<std::string, int> numbers_;
   int virtual_functions_ = 0;
+  bool amd_ = false;
 };
 
 }  // namespace

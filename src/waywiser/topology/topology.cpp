@@ -67,7 +67,8 @@ const std::vector<std::string_view>& device_kinds() {
 }
 
 const std::vector<std::string_view>& link_kinds() {
-  static const std::vector<std::string_view> kinds{"nvlink", "pcie", "socket", "memory", "c2c", "internal", "network"};
+  static const std::vector<std::string_view> kinds{"nvlink", "xgmi", "pcie",     "socket",
+                                                   "memory", "c2c",  "internal", "network"};
   return kinds;
 }
 
