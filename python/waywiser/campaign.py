@@ -68,6 +68,7 @@ class Request:
         found: dict[str, Any] = {"backend": self.backend, "quick": self.quick, "all_pairs": self.all_pairs}
         if self.kind == "simulated":
             found["budget_seconds"] = _SIMULATED_BUDGET
+            found["survey"] = False  # pairs of a class are simulated alike
         if self.budget is not None:
             found["budget_seconds"] = self.budget
         if self.operations:

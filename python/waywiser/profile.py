@@ -142,6 +142,7 @@ class Profile:
     first_use: tuple[FirstUse, ...] = ()
     unavailable: tuple[Unavailable, ...] = ()
     rejected: tuple[Rejected, ...] = field(default=())
+    survey: tuple[Series, ...] = ()  # every pair of a class at few sizes: to tell pairs apart
 
     def series_of(self, pair: Pair, processes: int, operation: str) -> list[Series]:
         """The series of one pair and operation."""
@@ -153,6 +154,14 @@ class Profile:
         for series in self.series:
             found.setdefault((series.path.pair, series.path.processes, series.operation), []).append(series)
         return found
+
+    def surveyed(self, pair: Pair, processes: int, operation: str) -> Series | None:
+        """What was measured of this pair itself, to tell it from those of its class; None where it was not."""
+        return self._survey.get((pair, processes, operation))
+
+    @cached_property
+    def _survey(self) -> dict[tuple[Pair, int, str], Series]:
+        return {(one.path.pair, one.path.processes, one.operation): one for one in self.survey if one.points}
 
     def pairs_at_once(self, group: PairClass, operation: str) -> str:
         """How many pairs moved at once: "12", or "16 of 56"; empty for all but `loaded`, and in older files."""
@@ -300,4 +309,5 @@ def read_profile(value: Any, what: str) -> Profile:
         tuple(FirstUse(read_path(one.child("path")), one.number("seconds")) for one in node.items("first_use")),
         tuple(_read_unavailable(one) for one in node.items("unavailable")),
         tuple(_read_rejected(one) for one in node.items("rejected")),
+        tuple(_read_series(one, real) for one in node.items("survey")),
     )

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from waywiser import _core
@@ -15,6 +15,8 @@ from waywiser.apply.ucx import rdma_nics
 from waywiser.doctor.machine import cpus
 from waywiser.doctor.root import Root
 from waywiser.doctor.variables import harmful
+from waywiser.profile import Pair
+from waywiser.units import format_rate
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,12 @@ def setup_for(
     allowed: set[int],
     targets: tuple[str, ...] = TARGETS,
     bind: bool = True,
+    measured: Mapping[Pair, float] | None = None,
 ) -> RankSetup:
     """The set-up of one of `local_size` ranks of this node. What the user has set stays, unless it is harmful.
 
-    Without `bind` CPUs, memory and NIC are left alone.
+    Without `bind` CPUs, memory and NIC are left alone. `measured`: bytes per second from GPU to GPU; where a pair is
+    slower than those like it and there are more GPUs than ranks, all ranks see those GPUs only that avoid it.
     Without settings (a machine that was never tuned) there is binding and nothing else.
     """
     why: list[str] = []
@@ -65,25 +69,55 @@ def setup_for(
             why.append(f"{name}={environment[name]} stays as you set it")
         else:
             variables[name] = value
-    gpu, nic, near = _place(topology, local_rank, why)
+    gpus = _chosen_gpus(topology, local_size, environment, measured or {}, bind, why)
+    gpu, nic, near = _place(topology, gpus, local_rank, why)
     if gpu and "CUDA_DEVICE_ORDER" not in environment:
         variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    if gpus != topology.ids("gpu"):
+        variables["CUDA_VISIBLE_DEVICES"] = ",".join(one[3:] for one in gpus)
     if not bind:
         why.append("binding is off")
         return RankSetup(variables, removed, (), gpu, "", tuple(why))
     if nic and settings and "UCX_NET_DEVICES" not in environment:
         variables.setdefault("UCX_NET_DEVICES", f"{topology.device(nic).name}:1")
-    bound = _share(topology, near & allowed or allowed, local_rank, local_size, gpu)
+    bound = _share(topology, near & allowed or allowed, local_rank, local_size, gpus)
     return RankSetup(variables, removed, bound, gpu, nic, tuple(why), _memory(topology, bound))
 
 
-def _place(topology: _core.Topology, local_rank: int, why: list[str]) -> tuple[str, str, set[int]]:
-    """GPU number `local_rank`, as programs choose it, its nearest NIC, and the CPUs near to it."""
-    gpus = topology.ids("gpu")
+def _chosen_gpus(
+    topology: _core.Topology,
+    ranks: int,
+    environment: Mapping[str, str],
+    measured: Mapping[Pair, float],
+    bind: bool,
+    why: list[str],
+) -> list[str]:
+    """The GPUs that ranks choose from: all, or those that avoid a pair that was measured to be odd."""
+    gpus: list[str] = topology.ids("gpu")
+    if not gpus or not measured:
+        return gpus
+    placement = topology.place(min(ranks, len(gpus)), False, dict(measured))
+    for odd in placement.odd:
+        rates = f"{format_rate(odd.rate)} measured, pairs like it {format_rate(odd.typical)}"
+        why.append(f"{odd.a} - {odd.b} is odd: {rates}")
+    steered = (
+        "CUDA_VISIBLE_DEVICES" in environment or environment.get("CUDA_DEVICE_ORDER", "PCI_BUS_ID") != "PCI_BUS_ID"
+    )
+    if not placement.odd or ranks >= len(gpus) or not bind or steered:
+        return gpus
+    chosen = [one.gpu for one in placement.gpus]
+    if {*chosen} == {*gpus[:ranks]}:
+        return gpus
+    why.append(f"the ranks get {', '.join(chosen)}, which avoid it as far as that is possible")
+    return chosen
+
+
+def _place(topology: _core.Topology, gpus: Sequence[str], local_rank: int, why: list[str]) -> tuple[str, str, set[int]]:
+    """GPU number `local_rank` of `gpus`, as programs choose it, its nearest NIC, and the CPUs near to it."""
     if not gpus:
         return "", "", set()
     gpu = gpus[local_rank % len(gpus)]
-    placed = next((one for one in topology.place(len(gpus), True).gpus if one.gpu == gpu), None)
+    placed = next((one for one in topology.place(len(topology.ids("gpu")), True).gpus if one.gpu == gpu), None)
     rdma = rdma_nics(Machine(topology))
     nic = placed.nic if placed and placed.nic in rdma and len(rdma) > 1 else ""
     near = cpus(placed.cores) if placed else set()
@@ -99,13 +133,15 @@ def _memory(topology: _core.Topology, bound: tuple[int, ...]) -> int | None:
     return int(found[0]) if len(nodes) > 1 and len(found) == 1 and bound else None
 
 
-def _share(topology: _core.Topology, near: set[int], local_rank: int, local_size: int, gpu: str) -> tuple[int, ...]:
+def _share(
+    topology: _core.Topology, near: set[int], local_rank: int, local_size: int, gpus: Sequence[str]
+) -> tuple[int, ...]:
     """This rank's part of the CPUs, as even as possible; all of them when there are fewer CPUs than ranks."""
     mates = list(range(local_size))
-    if gpu:
-        gpus = topology.ids("gpu")
-        cores = {one.gpu: one.cores for one in topology.place(len(gpus), False).gpus}
-        mates = [rank for rank in mates if cores.get(gpus[rank % len(gpus)]) == cores.get(gpu)]
+    if gpus:
+        cores = {one.gpu: one.cores for one in topology.place(len(topology.ids("gpu")), False).gpus}
+        own = cores.get(gpus[local_rank % len(gpus)])
+        mates = [rank for rank in mates if cores.get(gpus[rank % len(gpus)]) == own]
     ordered = _by_core(sorted(near))
     index, count = mates.index(local_rank), len(mates)
     if len(ordered) < count:

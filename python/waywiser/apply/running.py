@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from waywiser.doctor.job import job
 if TYPE_CHECKING:
     from waywiser import _core
     from waywiser.apply.setting import Settings
+    from waywiser.profile import Pair
 
 
 def running_in_job(count: int) -> bool:
@@ -36,13 +37,19 @@ def show_setups(results: Path, ranks: Sequence[tuple[int, int]], bind: bool = Tr
         print_result(line)
 
 
-def show_binding(topology: _core.Topology, settings: Settings | None, ranks: int, allowed: set[int]) -> None:
-    """A line for each of `ranks` ranks of a node: its GPU, and what is next to it."""
+def show_binding(
+    topology: _core.Topology,
+    settings: Settings | None,
+    ranks: int,
+    allowed: set[int],
+    measured: Mapping[Pair, float] | None = None,
+) -> None:
+    """A line for each of `ranks` ranks of a node: its GPU, and what is next to it; `measured` as for `setup_for`."""
     from waywiser.apply.rank_setup import setup_for
     from waywiser.report.terminal import add, print_result, table
 
     made = table(">rank", "GPU", "CPUs", "memory", "NIC", "its distance", title=f"{ranks} ranks on {topology.name}")
-    setups = [setup_for(topology, settings, rank, ranks, {}, allowed) for rank in range(ranks)]
+    setups = [setup_for(topology, settings, rank, ranks, {}, allowed, measured=measured) for rank in range(ranks)]
     for rank, setup in enumerate(setups):
         memory = "as it comes" if setup.memory is None else f"node {setup.memory} preferred"
         nic = f"{setup.nic} {topology.device(setup.nic).name}" if setup.nic else "-"

@@ -18,6 +18,7 @@ from waywiser.checked import clean
 from waywiser.doctor.job import slurm_tasks_here
 from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
+from waywiser.pair_rates import rates_for
 
 # Rank on the node and ranks of the node, as launchers tell them.
 _LOCAL = (
@@ -50,8 +51,11 @@ def setups_here(
 
     topology = _core.discover()
     settings = kept(results, topology.fingerprint)
-    allowed = os.sched_getaffinity(0)
-    return [setup_for(topology, settings, rank, size, environment, allowed, bind=bind) for rank, size in ranks]
+    allowed, rates = os.sched_getaffinity(0), rates_for(topology, results)
+    return [
+        setup_for(topology, settings, rank, size, environment, allowed, bind=bind, measured=rates)
+        for rank, size in ranks
+    ]
 
 
 def plan_to_follow(results: Path) -> Path | None:

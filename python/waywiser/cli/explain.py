@@ -76,6 +76,20 @@ def explain(
         f"{pair_text((source, destination), processes)}, {format_bytes(count)}, {operation}{who} on {profile.machine}"
     )
     terminal.print_result(explain_table(answer, head))
+    if note := _open_links(results, source, destination):
+        terminal.print_result(note)
+
+
+def _open_links(results: Results, source: str, destination: str) -> str:
+    """What to say where nothing tells which NVLinks join two GPUs; empty where that is known."""
+    from waywiser import _core
+
+    if results.topology is None or not (source.startswith("gpu") and destination.startswith("gpu")):
+        return ""
+    machine = _core.Topology.from_json(json.dumps(results.topology), "topology.json")
+    if not {source, destination} <= set(machine.ids("gpu")) or machine.gpu_links_known(source, destination):
+        return ""
+    return f"note: whether NVLinks join {source} and {destination} is not known: roads over them are missing here"
 
 
 def _binding(output: Path, machine: str | None, ranks: int | None) -> None:
@@ -83,12 +97,13 @@ def _binding(output: Path, machine: str | None, ranks: int | None) -> None:
     from waywiser import _core
     from waywiser.apply.running import show_binding
     from waywiser.apply.store import kept
+    from waywiser.pair_rates import rates_for
     from waywiser.topology import load_topology
 
     topology = _core.discover() if machine is None else load_topology(machine)
     allowed = os.sched_getaffinity(0) if machine is None else set(range(1 << 16))
     count = ranks or max(1, len(topology.ids("gpu")))
-    show_binding(topology, kept(output, topology.fingerprint), count, allowed)
+    show_binding(topology, kept(output, topology.fingerprint), count, allowed, rates_for(topology, output, machine))
 
 
 def _plan(results: Results, profile: Profile, text: str) -> str:

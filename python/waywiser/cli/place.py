@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from waywiser import _core
+from waywiser.cli.options import Output
+from waywiser.results import DEFAULT
 from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
+from waywiser.topology.gpu_models import is_amd
 
 
 def place(
@@ -18,11 +21,17 @@ def place(
     ] = False,
     from_: FromOption = None,
     machine: MachineOption = None,
+    output: Output = DEFAULT,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Finds the K GPUs that are connected best, says why, and prints the lines that ask for them."""
+    """Finds the K GPUs that are connected best, says why, and prints the lines that ask for them.
+
+    Pairs that `tune` has measured count with their measured rates; one that is slower than pairs like it is named.
+    """
+    from waywiser.pair_rates import rates_for
+
     topology = chosen_topology(from_, machine)
-    placement = topology.place(gpus, nics)
+    placement = topology.place(gpus, nics, rates_for(topology, output, machine))
     if as_json:
         print(json.dumps(_as_dict(topology, placement), indent=1))
         return
@@ -40,12 +49,15 @@ def _as_dict(topology: _core.Topology, placement: _core.Placement) -> dict[str, 
         "gpus": chosen,
         "exact": placement.exact,
         "pairs_without_nvlink": placement.pairs_without_nvlink,
+        "pairs_unknown": placement.pairs_unknown,
+        "odd_pairs": [{"a": o.a, "b": o.b, "rate": o.rate, "typical": o.typical} for o in placement.odd],
         "slowest_pair": placement.slowest_pair,
         "all_pairs": placement.all_pairs,
         "why": placement.why,
         "cuda_visible_devices": placement.cuda_visible_devices,
         "cores": placement.cores,
         "gres_conf": placement.gres_conf,
+        "notes": list(topology.notes),
     }
 
 
@@ -66,9 +78,17 @@ def _print(topology: _core.Topology, placement: _core.Placement) -> None:
         nic = (f"{gpu.nic} {topology.device(gpu.nic).name}", gpu.nic_relation) if gpu.nic else ("-", "")
         table.add_row(gpu.gpu, str(gpu.numa), gpu.cores or "unknown", *(nic if with_nics else ()))
     console.print(table)
-    console.print(
-        f"\nexport CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={placement.cuda_visible_devices}", markup=False
-    )
+    console.print(f"\n{_export(topology, placement)}", markup=False)
     console.print("\n# gres.conf of this node type: Slurm then prefers GPUs with many links itself", markup=False)
     for line in placement.gres_conf:
         console.print(line, markup=False)
+    if topology.notes:
+        console.print()
+    for note in topology.notes:
+        console.print(f"note: {note}", markup=False, style="dim")
+
+
+def _export(topology: _core.Topology, placement: _core.Placement) -> str:
+    if is_amd(topology.device(placement.gpus[0].gpu).attributes):
+        return f"export HIP_VISIBLE_DEVICES={placement.cuda_visible_devices}"
+    return f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={placement.cuda_visible_devices}"

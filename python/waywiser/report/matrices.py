@@ -1,24 +1,35 @@
-"""Pair by pair: bandwidth one way, both ways at once, latency; from the chosen paths."""
+"""Pair by pair: bandwidth one way, both ways at once, latency. Which cells are measurements of their pair, and which
+stand for a class of pairs; pairs that are slower than those like them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from waywiser.plan import Plan
 from waywiser.profile import Pair, PairClass, Profile
-from waywiser.units import format_rate, format_seconds
+from waywiser.units import format_bytes, format_rate, format_seconds
 
 SMALL = 8  # bytes: the size at which latency is shown
 
 
+ODD = 0.9  # of the median speed of its class: a slower pair is named
+
+
 @dataclass(frozen=True)
 class Cell:
-    """`value` is for the colour; `text` and `note` (relation, chosen mechanism) are for people."""
+    """`value` is for the colour; `text` and `note` (relation, chosen mechanism) are for people.
+
+    `measured`: of this pair; else it is the figure of `of`, another pair of its class. `odd`: what pairs like it have.
+    """
 
     value: float
     text: str
     note: str
     detail: str
+    measured: bool = True
+    of: Pair | None = None
+    odd: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,19 @@ class Matrix:
     places: tuple[str, ...]
     cells: dict[Pair, Cell]
     lower_is_better: bool = False
+
+    @property
+    def copies(self) -> int:
+        """How many cells stand for another pair."""
+        return sum(not cell.measured for cell in self.cells.values())
+
+    def odd(self) -> list[str]:
+        """A line for each pair that is slower than those like it."""
+        return [
+            f"{source} to {destination} is odd: {cell.text}, pairs like it {cell.odd}"
+            for (source, destination), cell in self.cells.items()
+            if cell.odd
+        ]
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -87,13 +111,8 @@ def _latency_cell(points: list[tuple[int, float, str]], group: PairClass) -> Cel
 
 
 _KINDS = (
-    ("Bandwidth one way", "streaming", "many transfers in flight, at the largest measured size", 1),
-    (
-        "Bandwidth both ways",
-        "bidirectional",
-        "both directions at once, the sum of the two, at the largest measured size",
-        2,
-    ),
+    ("Bandwidth one way", "streaming", "many transfers in flight", 1),
+    ("Bandwidth both ways", "bidirectional", "both directions at once, the sum of the two", 2),
     ("Latency", "latency", "the smallest measured size of at least 8 B, completion seen by the host", 0),
 )
 
@@ -103,17 +122,58 @@ def matrices(profile: Profile, plan: Plan | None, processes: int) -> list[Matrix
     found = []
     for title, operation, about, factor in _KINDS:
         cells: dict[Pair, Cell] = {}
+        sizes: set[int] = set()
         for group in (one for one in profile.classes if one.processes == processes):
-            for pair in group.members:
-                points = _points(profile, plan, pair, processes, operation)
-                points = points or _points(profile, plan, profile.measured_pair(group), processes, operation)
-                cell = (
-                    (_rate_cell(points, factor, group) if factor else _latency_cell(points, group)) if points else None
-                )
-                if cell:
-                    cells[pair] = cell
+            cells |= _surveyed(profile, group, operation, factor, sizes) or _of_class(
+                profile, plan, group, operation, factor, sizes
+            )
         if len(cells) > 1:
             reached = {place for _, place in cells}
             shown = tuple(one for one in places(profile) if one in reached or not one.startswith("other:"))
-            found.append(Matrix(title, about, shown, cells, lower_is_better=not factor))
+            at = f", at {' and '.join(map(format_bytes, sorted(sizes)))}" if factor else ""
+            found.append(Matrix(title, about + at, shown, cells, lower_is_better=not factor))
     return found
+
+
+def _surveyed(profile: Profile, group: PairClass, operation: str, factor: int, sizes: set[int]) -> dict[Pair, Cell]:
+    """Every pair by its own figure, all at one size; pairs that were not reached stand for the usual one."""
+    own: dict[Pair, Cell] = {}
+    for pair in group.members:
+        if series := profile.surveyed(pair, group.processes, operation):
+            points = [(point.bytes, point.seconds, series.path.mechanism) for point in series.points]
+            cell = _rate_cell(points, factor, group) if factor else _latency_cell(points, group)
+            if cell:
+                own[pair] = cell
+                sizes.add(points[-1][0])
+    if not own:
+        return {}
+    usual = sorted(own.values(), key=lambda cell: cell.value)[len(own) // 2]
+    found = {pair: _marked(own[pair], usual, lower=not factor) for pair in own}
+    middle = next(pair for pair, cell in own.items() if cell is usual)
+    for pair in group.members:
+        if pair not in own:
+            found[pair] = replace(usual, measured=False, of=middle)
+    return found
+
+
+def _marked(cell: Cell, usual: Cell, lower: bool) -> Cell:
+    share = usual.value / cell.value if lower else cell.value / usual.value
+    return replace(cell, odd=usual.text) if share < ODD else cell
+
+
+def _of_class(
+    profile: Profile, plan: Plan | None, group: PairClass, operation: str, factor: int, sizes: set[int]
+) -> dict[Pair, Cell]:
+    """The figure of the pair that was measured, for all pairs of the class."""
+    measured = profile.measured_pair(group)
+    points = _points(profile, plan, measured, group.processes, operation)
+    cell = (_rate_cell(points, factor, group) if factor else _latency_cell(points, group)) if points else None
+    if cell is None:
+        return {}
+    sizes.add(max(points)[0])
+    own = {pair: _points(profile, None, pair, group.processes, operation) for pair in group.members if pair != measured}
+    found = {measured: cell} | {pair: replace(cell, measured=False, of=measured) for pair in own}
+    for pair, mine in own.items():  # `measure --pairs all` in an older class
+        if mine and (each := _rate_cell(mine, factor, group) if factor else _latency_cell(mine, group)):
+            found[pair] = each
+    return {pair: found[pair] for pair in group.members}

@@ -182,7 +182,17 @@ def _matrix_picture(matrix: Matrix, heading: str) -> Figure:
         dark = share > 0.55 if not matrix.lower_is_better else share < 0.45
         shades[row][column] = 1 - share if matrix.lower_is_better else share
         colour = "white" if dark else _INK
-        axes.text(column, row - 0.08, _plain(cell.text), ha="center", va="center", fontsize=8.5, color=colour)
+        axes.text(
+            column,
+            row - 0.08,
+            _plain(f"≈ {cell.text}" if cell.of else cell.text),
+            ha="center",
+            va="center",
+            fontsize=8.5,
+            color=colour,
+            style="italic" if cell.of else "normal",
+            weight="bold" if cell.odd else "normal",
+        )
         axes.text(column, row + 0.25, _plain(cell.note), ha="center", va="center", fontsize=6.5, color=colour)
     axes.imshow(shades, cmap="Blues", vmin=-0.15, vmax=1.15, aspect="auto")
     axes.set_xticks(range(columns), matrix.places)
@@ -199,7 +209,8 @@ def _matrix_picture(matrix: Matrix, heading: str) -> Figure:
         color=_INK,
         va="center",
     )
-    figure.text(0.02, 1 - 0.47 / figure.get_figheight(), _plain(heading), fontsize=8, color=_MUTED, va="center")
+    told = f"{heading} - ≈ stands for a pair that was measured" if matrix.copies else heading
+    figure.text(0.02, 1 - 0.47 / figure.get_figheight(), _plain(told), fontsize=8, color=_MUTED, va="center")
     return figure
 
 

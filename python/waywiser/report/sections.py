@@ -91,13 +91,18 @@ def _heat_cell(matrix: Matrix, source: str, destination: str) -> Markup:
     share = matrix.share(cell)
     strong = share > 0.55
     note = el("small", cell.note) if cell.note else None
+    classes = [name for name, on in (("strong", strong), ("copy", not cell.measured), ("odd", cell.odd)) if on]
+    if cell.of is not None:
+        how = f"not measured: {cell.of[0]} to {cell.of[1]} stands for it"
+    else:
+        how = f"measured; pairs like it {cell.odd}" if cell.odd else "measured"
     return el(
         "td",
-        cell.text,
+        f"≈ {cell.text}" if cell.of is not None else cell.text,
         note,
-        class_="strong" if strong else None,
+        class_=" ".join(classes) or None,
         style=f"--share:{share:.3f}",
-        title=f"{source} to {destination}: {cell.text}, {cell.detail} {cell.note}",
+        title=f"{source} to {destination}: {cell.text}, {cell.detail} {cell.note}; {how}",
     )
 
 
@@ -109,7 +114,17 @@ def heat_map(matrix: Matrix) -> Markup:
         for source in matrix.sources
     ]
     name = "heat lower" if matrix.lower_is_better else "heat"
-    return el("figure", el("figcaption", el("b", matrix.title), " ", matrix.about), table(head, rows, class_=name))
+    caption = el("figcaption", el("b", matrix.title), " ", matrix.about)
+    return el("figure", caption, table(head, rows, class_=name), _legend(matrix))
+
+
+def _legend(matrix: Matrix) -> Markup:
+    """Which cells are measurements of their own pair, and which pair is odd."""
+    measured = len(matrix.cells) - matrix.copies
+    words = f"{measured} of {len(matrix.cells)} pairs measured."
+    if matrix.copies:
+        words += " ≈ with a dashed edge: not measured, the figure of a pair that the topology says is alike."
+    return el("p", words, *(el("b", f" {line}.", class_="bad") for line in matrix.odd()[:8]), class_="legend")
 
 
 def heat_maps(results: Results, profile: Profile) -> Markup | None:

@@ -9,7 +9,7 @@ from rich.text import Text
 from waywiser.plan import Plan
 from waywiser.profile import Profile
 from waywiser.report.choices import Choice, choices, joined
-from waywiser.report.matrices import places
+from waywiser.report.matrices import matrices, places
 from waywiser.report.reasons import Reason, grouped_reasons
 from waywiser.report.terminal import group_name, table
 from waywiser.results import Results
@@ -17,10 +17,11 @@ from waywiser.units import format_percent, format_range, format_rate, format_sec
 
 _MOST_ROWS = 20
 _MOST_REASONS = 5
+_MOST_ODD = 1
 
 
 def summary(results: Results) -> list[RenderableType]:
-    """What `tune` says at the end, in at most 38 lines."""
+    """What `tune` says at the end, in at most 40 lines."""
     profile = results.needed_profile()
     head = Text()
     if profile.warning():
@@ -29,7 +30,15 @@ def summary(results: Results) -> list[RenderableType]:
     memories = _count(len(places(profile)), "memory", "memories")
     head.append(f"  {memories}, {_count(len(profile.paths()), 'road', 'roads')} measured")
     head.append(f", {len(profile.unavailable)} unavailable")
-    return [head, *([_best(profile, results.plan)] if results.plan else []), *_reasons(profile), _verdict(results)]
+    best = [_best(profile, results.plan)] if results.plan else []
+    return [head, *best, *_odd(profile), *_reasons(profile), _verdict(results)]
+
+
+def _odd(profile: Profile) -> list[Text]:
+    """Pairs that are slower than those like them."""
+    lines = [line for matrix in matrices(profile, None, 1) for line in matrix.odd()]
+    more = [f"{len(lines) - _MOST_ODD} more odd pairs in the report"] if len(lines) > _MOST_ODD else []
+    return [Text(line, "bold yellow") for line in lines[:_MOST_ODD] + more]
 
 
 def _percent(choice: Choice) -> str:

@@ -8,14 +8,15 @@
 #include "waywiser/measure/admission.hpp"
 #include "waywiser/measure/contention.hpp"
 #include "waywiser/measure/size_grid.hpp"
+#include "waywiser/measure/survey.hpp"
 #include "waywiser/measure/switches.hpp"
 
 namespace waywiser {
 namespace {
 
-// Of the budget, from the start: parameters, the grid, a second look at it, sizes around switches; further looks take
-// the rest.
-constexpr double search_share = 0.2, grid_share = 0.6, second_share = 0.75, refine_share = 0.9;
+// Of the budget, from the start: parameters, the grid, all pairs one by one, a second look at the grid, sizes around
+// switches; further looks take the rest.
+constexpr double search_share = 0.2, grid_share = 0.6, survey_share = 0.66, second_share = 0.77, refine_share = 0.9;
 constexpr int most_passes = 8, most_looks = 4;
 constexpr double close = 2;  // times the fastest: paths that another look is for
 
@@ -42,7 +43,8 @@ class Campaign {
         previous_(previous),
         watch_(meter, options.budget_seconds, progress, [this] { return result(); }),
         comparer_(meter, found_.points, options.seed, [this] { return watch_.keep_on(); }),
-        admission_(meter, options, previous, found_, comparer_, watch_) {
+        admission_(meter, options, previous, found_, comparer_, watch_),
+        survey_(meter, options, previous, watch_) {
     if (previous != nullptr) {
       found_.points.add(calm_only(previous->series));
       found_.searched.add(previous->searched);
@@ -60,6 +62,7 @@ class Campaign {
       watch_.expect(static_cast<int>(2 * grid.size()));
       for (Work& work : found_.work) admission_.admit(work, search_share);
       measure_grid(grid);
+      survey_.run(found_, survey_share);
       for (const Group& group : grid) {
         look_again(group, second_share);
         watch_.finish_step();
@@ -199,6 +202,7 @@ class Campaign {
 
   Profile result() const {
     Profile profile = assemble(found_, meter_, previous_);
+    survey_.enter(profile);
     if (previous_ != nullptr) profile.collectives = previous_->collectives;
     profile.state = {{"interrupted", watch_.stopped()},           {"quick", options_.quick},
                      {"budget_seconds", options_.budget_seconds}, {"seconds", watch_.elapsed()},
@@ -214,6 +218,7 @@ class Campaign {
   Watch watch_;
   Comparer comparer_;
   Admission admission_;
+  Survey survey_;
   std::map<Group, Looks> looks_;
   int left_out_ = 0;
 };

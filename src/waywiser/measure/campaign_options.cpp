@@ -53,6 +53,7 @@ CampaignOptions campaign_options_from_json(const Json& value, std::string_view w
   if (options.quick) options.budget_seconds = quick_budget_seconds;
   if (given(value, "budget_seconds")) options.budget_seconds = positive_field(value, "budget_seconds", what);
   if (given(value, "all_pairs")) options.all_pairs = bool_field(value, "all_pairs", what);
+  if (given(value, "survey")) options.survey = bool_field(value, "survey", what);
   if (given(value, "peer_program")) options.peer_program = text_field(value, "peer_program", what);
   if (given(value, "seed"))
     options.seed = static_cast<std::uint64_t>(require_integer(value, "seed", what, 0, INT64_MAX));

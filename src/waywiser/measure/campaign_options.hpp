@@ -15,6 +15,7 @@ struct CampaignOptions {
   Seconds budget_seconds = 240;  // kept to within the time of one comparison
   bool quick = false;            // a coarser grid of sizes, fewer samples
   bool all_pairs = false;        // every pair instead of one of each class
+  bool survey = true;            // all pairs of a class one by one, at few sizes
   std::vector<Place> places;     // empty: all
   std::vector<Operation> operations = {std::begin(waywiser::operations), std::end(waywiser::operations)};
   std::vector<int> processes = {1, 2};

@@ -181,6 +181,7 @@ Json to_json(const Profile& profile) {
              {"first_use", list(profile.first_use)},
              {"unavailable", list(profile.unavailable)},
              {"rejected", list(profile.rejected)}};
+  if (!profile.survey.empty()) value["survey"] = list(profile.survey);
   if (!profile.collectives.empty()) value["collectives"] = list(profile.collectives);
   return value;
 }
@@ -199,6 +200,7 @@ Profile profile_from_json(const Json& value, std::string_view what) {
   profile.classes = read_list<PairClass>(value, "classes", what, class_from_json);
   profile.series = read_list<Series>(value, "series", what, series_from_json);
   if (value.contains("searched")) profile.searched = read_list<Series>(value, "searched", what, series_from_json);
+  if (value.contains("survey")) profile.survey = read_list<Series>(value, "survey", what, series_from_json);
   profile.first_use = read_list<FirstUse>(value, "first_use", what, first_use_from_json);
   profile.unavailable = read_list<Unavailable>(value, "unavailable", what, unavailable_from_json);
   profile.rejected = read_list<Rejected>(value, "rejected", what, rejected_from_json);

@@ -87,6 +87,7 @@ struct Profile {
   std::vector<PairClass> classes;
   std::vector<Series> series;
   std::vector<Series> searched;  // parameters that lost the search, at its few probe sizes only: never chosen
+  std::vector<Series> survey;    // every pair of a class at few sizes, to tell pairs apart: never chosen
   std::vector<FirstUse> first_use;
   std::vector<Unavailable> unavailable;
   std::vector<Rejected> rejected;

@@ -5,18 +5,6 @@
 namespace waywiser {
 namespace {
 
-void add_series(std::vector<Series>& list, const PointStore& from, const Path& path, const Meter& meter) {
-  for (const Operation operation : operations) {
-    Series series{path, operation, from.points(path, operation), 0, {}, 0};
-    if (series.points.empty()) continue;
-    const Limit limit = meter.limit(path, operation);
-    series.limit = limit.rate;
-    series.limit_source = limit.source;
-    if (operation == Operation::loaded) series.pairs = meter.pairs_at_once(path);
-    list.push_back(std::move(series));
-  }
-}
-
 bool measured_now(const PairClass& old, const std::vector<Work>& work) {
   return std::any_of(work.begin(), work.end(), [&](const Work& entry) {
     const PairClass& mine = entry.subject->pair_class;
@@ -42,6 +30,18 @@ void carry_over(Profile& profile, const PairClass& old, const Profile& previous)
 }
 
 }  // namespace
+
+void add_series(std::vector<Series>& list, const PointStore& from, const Path& path, const Meter& meter) {
+  for (const Operation operation : operations) {
+    Series series{path, operation, from.points(path, operation), 0, {}, 0};
+    if (series.points.empty()) continue;
+    const Limit limit = meter.limit(path, operation);
+    series.limit = limit.rate;
+    series.limit_source = limit.source;
+    if (operation == Operation::loaded) series.pairs = meter.pairs_at_once(path);
+    list.push_back(std::move(series));
+  }
+}
 
 Profile assemble(const Findings& findings, const Meter& meter, const Profile* previous) {
   Profile profile;

@@ -23,6 +23,9 @@ struct Findings {
   std::vector<Unavailable> unavailable;
 };
 
+// Appends a path's points as a series for each operation that has some.
+void add_series(std::vector<Series>& list, const PointStore& from, const Path& path, const Meter& meter);
+
 // The findings as a profile, and what an earlier run measured for pairs that this one was not asked for.
 Profile assemble(const Findings& findings, const Meter& meter, const Profile* previous);
 

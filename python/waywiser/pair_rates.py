@@ -1,0 +1,31 @@
+"""What each pair of GPUs was measured to carry, for placing: from the survey of all pairs in a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from waywiser import _core
+from waywiser.errors import InputError
+from waywiser.profile import Pair, Profile
+from waywiser.results import Results, recorded, recorded_machines
+
+
+def pair_rates(profile: Profile) -> dict[Pair, float]:
+    """Bytes per second one way, of pairs of GPUs that were measured themselves; nothing of a simulation."""
+    if profile.simulated or profile.backend == "virtual_gpu":
+        return {}
+    return {
+        one.path.pair: one.points[-1].rate
+        for one in profile.survey
+        if one.operation == "streaming" and one.path.processes == 1 and all(p.startswith("gpu") for p in one.path.pair)
+    }
+
+
+def rates_for(topology: _core.Topology, folder: Path, machine: str | None = None) -> dict[Pair, float]:
+    """Of the results in `folder` or of a recorded machine, if they are of this machine; else nothing."""
+    results = recorded(machine) if machine in recorded_machines() else Results(folder)
+    try:
+        profile = results.profile
+    except InputError:
+        return {}
+    return pair_rates(profile) if profile and profile.fingerprint == topology.fingerprint else {}
