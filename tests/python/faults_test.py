@@ -1,0 +1,121 @@
+"""What every call shows when something happens to one rank: the cells of docs/faults.md for arrays of the host."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from fault_jobs import BLOCKING, STARTED, WINDOWS
+
+HERE = Path(__file__).parent
+Seen = list[str | None]
+Jobs = Callable[[str, str], dict[str, Seen]]
+CALLS = [("blocking", name) for name in [*BLOCKING, *WINDOWS]] + [("started", name) for name in STARTED]
+EVERY = pytest.mark.parametrize(("mode", "name"), CALLS, ids=[f"{name}-{mode}" for mode, name in CALLS])
+ALL_BLOCKING = pytest.mark.parametrize("name", [*BLOCKING, *WINDOWS])
+# What its rank 1 needs is there before: nothing is made in the call.
+MAKE_NOTHING = {"barrier", "short recv"}
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
+    """Fault and mode -> what each rank saw of each call; all calls of a pair are tried at once."""
+
+    @cache
+    def seen(fault: str, mode: str) -> dict[str, Seen]:
+        folder = tmp_path_factory.mktemp("ranks")
+        variables = {**os.environ, "WAYWISER_RUNTIME_DIR": str(folder / "runtime")}
+        command = [sys.executable, str(HERE / "fault_jobs.py"), fault, mode]
+        done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=110)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Seen] = json.loads(done.stdout)
+        return found
+
+    return seen
+
+
+def others(seen: Seen) -> list[str]:
+    """What rank 0 and rank 2 saw."""
+    assert seen[0] is not None and seen[2] is not None
+    return [seen[0], seen[2]]
+
+
+def gone(name: str, words: str) -> bool:
+    """A one-sided call may find that a rank's memory is no longer there before it hears why."""
+    return name in WINDOWS and re.search(r"UCX cannot (put|get|signal|connect) .* rank [012]", words) is not None
+
+
+@EVERY
+def test_dead(jobs: Jobs, mode: str, name: str) -> None:
+    seen = jobs("dead", mode)[name]
+    assert seen[1] is None
+    for words in others(seen):
+        assert ("rank 1 (process " in words and "is gone" in words) or gone(name, words)
+
+
+@EVERY
+def test_stopped(jobs: Jobs, mode: str, name: str) -> None:
+    seen = jobs("stopped", mode)[name]
+    assert seen[1] is None
+    assert all("waited 3.00 s in" in words for words in others(seen))
+    if name not in WINDOWS:  # who is waited for there is whoever sets the flag
+        assert any(re.search(r"(from|to|for) rank [01]", words) for words in others(seen))  # rank 0 waits for rank 1
+
+
+@EVERY
+def test_late(jobs: Jobs, mode: str, name: str) -> None:
+    assert jobs("late", mode)[name] == ["right"] * 3
+
+
+@pytest.mark.parametrize("name", [name for name in BLOCKING if name != "split"])
+def test_wrong_call(jobs: Jobs, name: str) -> None:
+    for words in jobs("wrong call", "blocking")[name]:
+        assert words is not None
+        assert " is in " in words or (" sent " in words and " were expected" in words)
+
+
+def test_wrong_call_in_a_split_is_a_timeout(jobs: Jobs) -> None:
+    for words in jobs("wrong call", "blocking")["split"]:
+        assert words is not None and "waited 3.00 s in" in words
+
+
+@EVERY
+def test_raises(jobs: Jobs, mode: str, name: str) -> None:
+    seen = jobs("raises", mode)[name]
+    assert seen[1] == "ValueError: a bug of the user"
+    assert all("rank 1: ValueError: a bug of the user" in words or gone(name, words) for words in others(seen))
+
+
+@ALL_BLOCKING
+def test_no_memory(jobs: Jobs, name: str) -> None:
+    seen = jobs("no memory", "blocking")[name]
+    if name in MAKE_NOTHING:
+        assert seen == ["right"] * 3
+        return
+    for words in seen:
+        assert words is not None
+        assert "Unable to allocate" in words or "Out of memory" in words
+    assert all("rank 1: " in words for words in others(seen))
+
+
+@EVERY
+def test_interrupted(jobs: Jobs, mode: str, name: str) -> None:
+    seen = jobs("interrupt", mode)[name]
+    assert seen[1] is not None and seen[1].startswith("KeyboardInterrupt")
+    told = [re.search(r"rank 1: (interrupted in |KeyboardInterrupt)", words) is not None for words in others(seen)]
+    assert any(told) or name in WINDOWS
+    for words, hears in zip(others(seen), told, strict=True):
+        # It was in the barrier behind short messages: who has got its part of that has missed nothing.
+        assert hears or gone(name, words) or (name == "short recv" and words == "right")
+
+
+@ALL_BLOCKING
+def test_a_signal_with_a_handler(jobs: Jobs, name: str) -> None:
+    assert jobs("signal", "blocking")[name] == ["right"] * 3
