@@ -32,8 +32,10 @@ std::shared_ptr<Platform> open_cuda() {
   return open_cuda_platform();
 }
 
-Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* gpus) {
+Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* gpus,
+                const std::optional<std::string>& on_failure) {
   options.timeout = timeout;
+  if (on_failure) options.on_failure = parse_on_failure(*on_failure);
   if (gpus != nullptr) options.platform = gpus->platform;
   options.open_platform = open_cuda;
   options.interrupted = signal_came;
@@ -45,13 +47,15 @@ Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* 
   return std::move(*group);
 }
 
-Group join(std::optional<double> timeout, const Gpus* gpus) { return join_with({}, timeout, gpus); }
+Group join(std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure) {
+  return join_with({}, timeout, gpus, on_failure);
+}
 
 using Seat = std::tuple<std::string, int, int>;                     // launcher, rank, size
 using Where = std::tuple<std::string, std::uint16_t, std::string>;  // host, port, secret
 
 Group join_at(const Seat& seat, const std::string& job, const Where& where, const nb::object& announce,
-              std::optional<double> timeout, const Gpus* gpus) {
+              std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure) {
   const auto& [launcher, rank, size] = seat;
   const auto& [host_name, port, secret] = where;
   JoinOptions options;
@@ -61,7 +65,7 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
       const nb::gil_scoped_acquire acquired;
       announce(root.port);
     };
-  return join_with(std::move(options), timeout, gpus);
+  return join_with(std::move(options), timeout, gpus, on_failure);
 }
 
 // Its methods are called no more: it is moved to where it lives until the process ends.
@@ -121,8 +125,9 @@ void bind_comm(nb::module_& m) {
   m.def("seat", seat, "Rank and size, when the ranks of this job can meet. Raises Error that says why they cannot.");
   m.def("gather_texts", gather_texts_here, "mine"_a, "seconds"_a,
         "The texts of all ranks of this job at rank 0, an empty list at the others; without UCX. Raises Error.");
-  m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(),
+  m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(), "on_failure"_a.none() = nb::none(),
         "The group of all ranks of this job. Raises Error.");
   m.def("join_at", join_at, "seat"_a, "job"_a, "where"_a, "announce"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
+        "on_failure"_a.none() = nb::none(),
         "The same where another library has started the ranks; `announce` hears the port of rank 0.");
 }

@@ -3,14 +3,20 @@
 Tensors in host memory and on GPUs. On the host an operation is complete when `wait()` returns, and nothing moves
 unless a process is inside a call, so asynchronous operations go on in `wait()`. On GPUs collectives are enqueued in the
 current stream.
+
+An operation on a GPU whose peer is late, gone or in another call never counts as done: a line on stderr says why, and
+every later call of CUDA raises. `init_process_group("waywiser", pg_options=Options(on_failure="abort"))`, or the
+environment variable WAYWISER_ON_FAILURE=abort, ends the process instead.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.distributed as dist
@@ -28,6 +34,13 @@ _OPERATIONS = (
 )
 # True + True is True.
 _OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max"}
+
+
+@dataclass
+class Options:
+    """What init_process_group and new_group take as `pg_options`."""
+
+    on_failure: Literal["raise", "abort"] | None = None
 
 
 class Work(dist._Work):  # type: ignore[misc]
@@ -76,8 +89,12 @@ class Work(dist._Work):  # type: ignore[misc]
 class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
     """torch.distributed's calls as those of a Group."""
 
-    def __init__(self, group: Group) -> None:
-        super().__init__(group.rank, group.size)
+    def __init__(self, group: Group, store: Any) -> None:
+        try:
+            super().__init__(store, group.rank, group.size)  # symmetric memory asks for it
+        except TypeError:
+            super().__init__(group.rank, group.size)
+            _refuse_symmetric_memory()
         self.group = group
         self._lock = threading.RLock()  # autograd has threads of its own
         self._name = ""
@@ -268,8 +285,32 @@ def _operation(op: Any, tensor: Tensor) -> str:
     return name
 
 
-def _create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
-    return ProcessGroup(from_torch(store, rank, size, timeout.total_seconds()))
+def _refuse_symmetric_memory() -> None:
+    """A process group that is made in Python has no store in this PyTorch, where symmetric memory would read one."""
+    with suppress(ImportError, AttributeError):
+        import torch.distributed._symmetric_memory as symmetric
+
+        if hasattr(symmetric.rendezvous, "before_waywiser"):
+            return
+        before = symmetric.rendezvous
+
+        def rendezvous(tensor: Tensor, group: Any) -> Any:
+            name = group if isinstance(group, str) else group.group_name
+            if isinstance(dist.distributed_c10d._resolve_process_group(name), ProcessGroup):
+                raise RuntimeError(
+                    "symmetric memory needs a group whose store it can use, and one of the back end waywiser has none:"
+                    ' make a group with new_group(backend="nccl") for it'
+                )
+            return before(tensor, group)
+
+        rendezvous.before_waywiser = before  # type: ignore[attr-defined]
+        symmetric.rendezvous = rendezvous
 
 
-dist.Backend.register_backend(NAME, _create, devices=["cpu", "cuda"])
+def _create(about: Any, options: Options | None) -> ProcessGroup:
+    on_failure = None if options is None else options.on_failure
+    rank, size, seconds = about.group_rank, about.group_size, about.timeout.total_seconds()
+    return ProcessGroup(from_torch(about.store, rank, size, seconds, on_failure=on_failure), about.store)
+
+
+dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])

@@ -21,9 +21,9 @@ class DisorderlyBlock : public HostBlock {
   ~DisorderlyBlock() { let_all_go(); }
 
   bool leads(unsigned thread) const { return thread % 32 == 0; }
-  void store_packet(Packet* to, const Word8& word, std::uint32_t number) {
+  void store_packet(Packet* to, const Word8& word, std::uint64_t tag) {
     auto* halves = reinterpret_cast<std::uint64_t*>(to);
-    for (const unsigned i : {0u, 1u}) held_.push_back({halves + i, word.words[i] | std::uint64_t{number} << 32});
+    for (const unsigned i : {0u, 1u}) held_.push_back({halves + i, half_of(word, tag, i)});
     let_some_go();
   }
   // Each line as a whole, when its last lane has come.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <set>
 #include <span>
 #include <thread>
 #include <vector>
 
 #include "tests/collective/disorderly_block.hpp"
+#include "waywiser/collective/fused/failure.hpp"
 #include "waywiser/collective/fused/host_block.hpp"
 #include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
@@ -66,20 +69,39 @@ float value(unsigned rank, int operation, std::size_t i) {
   return static_cast<float>(100 * operation + static_cast<int>(i % 50)) + static_cast<float>(rank);
 }
 
-void all_reduce(const Terms& terms, int operation, Method method, std::span<const float> in, std::span<float> out,
-                unsigned slot = 0) {
+// False: it has trapped, in some block.
+bool all_reduce(const Terms& terms, const Description& description, Method method, std::uint64_t seed,
+                std::span<const float> in, std::span<float> out, unsigned slot = 0) {
   CollectiveCall call;
   call.operation = Collective::all_reduce;
   call.ranks = static_cast<int>(terms.layout.ranks);
   const Buffers buffers{reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data()),
-                        in.size() * 4, slot};
+                        in.size() * 4, slot, description.word()};
   const Work work = works(call, ReduceOp::sum, buffers, method, 1024).at(0);
-  std::vector<std::jthread> grid;
-  for (unsigned block = 0; block < blocks; ++block)
-    grid.emplace_back([&, block] {
-      const std::uint64_t seed = (terms.rank * 100 + block) * 1000 + static_cast<unsigned>(operation);
-      run_block(DisorderlyBlock(block, blocks, is_lines(method) ? 64 : threads, seed), method, terms, work);
-    });
+  std::atomic<bool> trapped = false;
+  {
+    std::vector<std::jthread> grid;
+    for (unsigned block = 0; block < blocks; ++block)
+      grid.emplace_back([&, block] {
+        try {
+          run_block(DisorderlyBlock(block, blocks, is_lines(method) ? 64 : threads, seed + block * 1000), method, terms,
+                    work);
+        } catch (const Trap&) {
+          trapped = true;
+        }
+      });
+  }
+  return !trapped;
+}
+
+Description sum_of_floats(std::size_t count) {
+  return {static_cast<std::uint32_t>(Collective::all_reduce), DataType::float32, ReduceOp::sum, -1, count};
+}
+
+void all_reduce(const Terms& terms, int operation, Method method, std::span<const float> in, std::span<float> out,
+                unsigned slot = 0) {
+  const std::uint64_t seed = terms.rank * 100000 + static_cast<unsigned>(operation);
+  all_reduce(terms, sum_of_floats(in.size()), method, seed, in, out, slot);
 }
 
 float sum_of(unsigned ranks, int operation, std::size_t i) {
@@ -106,10 +128,9 @@ TEST(FusedOrder, ResultsAreRightWhenStoresArriveLateAndInAnyOrder) {
         });
     }
     EXPECT_EQ(wrong, std::vector<int>(ranks, 0)) << ranks << " ranks";
-    for (const State& state : group.states) {
+    for (const State& state : group.states)
       EXPECT_EQ(state.progress / most_blocks, static_cast<std::uint64_t>(operations));
-      EXPECT_EQ(state.failed_peer, 0u);
-    }
+    for (const Notice& notice : group.notices) EXPECT_FALSE(failure_in(notice));
   }
 }
 
@@ -205,42 +226,151 @@ TEST(FusedOrder, APlaceIsInABoundedSlotAndOffset) {
   EXPECT_FALSE((Exposed{nullptr, 64}.holds(0, 16)));
 }
 
-TEST(FusedOrder, AMissingRankIsNamedAndLaterOperationsDoNotWait) {
-  for (const int operation : {0, 3, 5, 7, 9}) {  // a method each
+constexpr Method methods[] = {Method::packets, Method::one_shot, Method::two_shot, Method::lines,
+                              Method::two_shot_lines};
+
+TEST(FusedOrder, WhoMissesARankTrapsAndNamesItAndItsOutputIsAsItWas) {
+  for (const Method method : methods) {
     Ranks group(3);
-    const Terms terms = group.terms(0, 1e-3);
     const std::vector<float> in(20, 1);
     std::vector<float> out(20, 7);
-    for (int again = 0; again < 100; ++again) all_reduce(terms, operation, method_of(operation), in, out);
-    EXPECT_NE(group.states[0].failed_peer, 0u);
-    EXPECT_EQ(group.states[0].failed_number, 1u);
-    EXPECT_EQ(group.states[0].progress / most_blocks, 100u);
+    EXPECT_FALSE(all_reduce(group.terms(0, 1e-3), sum_of_floats(20), method, 5, in, out)) << name(method);
+    EXPECT_EQ(out, std::vector<float>(20, 7)) << name(method);
+    const auto failure = failure_in(group.notices[0]);
+    ASSERT_TRUE(failure) << name(method);
+    EXPECT_EQ(failure->reason, Reason::late);
+    EXPECT_GT(failure->peer, 0);
+    EXPECT_LT(failure->peer, 3);
+    const std::string why = error_of(*failure, 0, 1e-3, "").what();
+    EXPECT_NE(why.find(" did not send within 1.00 ms in all_reduce #1 of 20 float32, sum"), std::string::npos) << why;
   }
 }
 
-// Counts how often host memory is looked at, which GPUs do one after the other.
+// Two ranks, and how their calls differ. All methods, also where the two take different ones.
+TEST(FusedOrder, RanksInUnlikeOperationsAreToldSoBeforeTheyHaveTheResult) {
+  const auto other = [](auto change) {
+    Description description = sum_of_floats(20);
+    change(description);
+    return description;
+  };
+  const struct {
+    Description theirs;
+    std::size_t count;
+    const char* text;
+  } calls[] = {
+      {other([](Description& it) { it.type = DataType::int32; }), 20, "all_reduce #1 of 20 int32, sum"},
+      {other([](Description& it) { it.op = ReduceOp::max; }), 20, "all_reduce #1 of 20 float32, max"},
+      {other([](Description& it) { it.operation = 3, it.root = 1; }), 20, "broadcast #1 of 20 float32, root 1"},
+      {sum_of_floats(16), 16, "all_reduce #1 of 16 float32, sum"},
+      {sum_of_floats(150), 150, "all_reduce #1 of 150 float32, sum"}};
+  for (const auto& call : calls)
+    for (const Method mine : methods)
+      for (const Method theirs : methods) {
+        if (mine != theirs && call.count == 20) continue;  // the method is the same where the size is
+        Ranks group(2);
+        std::vector<float> in(20, 1), out(20, 7), their_in(call.count, 2), their_out(call.count, 7);
+        std::array<bool, 2> ran{true, true};
+        {
+          std::jthread first([&] { ran[0] = all_reduce(group.terms(0, 60), sum_of_floats(20), mine, 1, in, out); });
+          ran[1] = all_reduce(group.terms(1, 60), call.theirs, theirs, 2, their_in, their_out);
+        }
+        const std::string which = std::string(name(mine)) + " and " + std::string(name(theirs)) + ", " + call.text;
+        EXPECT_EQ(ran, (std::array<bool, 2>{})) << which;
+        EXPECT_EQ(out, std::vector<float>(20, 7)) << which;
+        EXPECT_EQ(their_out, std::vector<float>(call.count, 7)) << which;
+        const auto failure = failure_in(group.notices[0]);
+        ASSERT_TRUE(failure) << which;
+        EXPECT_STREQ(
+            error_of(*failure, 0, 60, "").what(),
+            ("rank 0 is in all_reduce #1 of 20 float32, sum, but rank 1 is in " + std::string(call.text)).c_str());
+      }
+}
+
+TEST(FusedOrder, DescriptionsAreReadAsTheyWereWrittenAndHaveSignaturesOfTheirOwn) {
+  std::set<std::uint64_t> words, signatures;
+  for (std::uint32_t operation = 0; operation < static_cast<std::uint32_t>(collectives); ++operation)
+    for (int type = 0; type < data_types; ++type)
+      for (int op = 0; op < reduce_ops; ++op)
+        for (int root = -1; root < static_cast<int>(most_ranks); ++root)
+          for (const std::uint64_t count :
+               {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{100}, std::uint64_t{1} << 47}) {
+            const Description it{operation, static_cast<DataType>(type), static_cast<ReduceOp>(op), root, count};
+            const Description read = Description::of(it.word());
+            ASSERT_EQ(read.word(), it.word());
+            ASSERT_EQ(text(read, 3), text(it, 3));
+            words.insert(it.word());
+            signatures.insert(signature_of(it.word()));
+          }
+  EXPECT_EQ(words.size(), std::size_t{10} * 9 * 5 * 9 * 4);
+  EXPECT_EQ(signatures.size(), words.size());
+  EXPECT_EQ(static_cast<std::uint32_t>(tag_of(5, *signatures.begin())), 5u);
+}
+
+// The halves of two announcements are none.
+TEST(FusedOrder, HalfAnAnnouncementSaysNothing) {
+  const std::uint64_t a = sum_of_floats(20).word(), b = sum_of_floats(21).word();
+  EXPECT_TRUE((Announcement{tag_of(7, signature_of(b)), b}.is_unlike(7, a)));
+  EXPECT_FALSE((Announcement{tag_of(7, signature_of(a)), a}.is_unlike(7, a)));
+  EXPECT_FALSE((Announcement{tag_of(6, signature_of(a)), b}.is_unlike(7, a)));
+  EXPECT_FALSE((Announcement{tag_of(7, signature_of(a)), b}.is_unlike(7, a)));
+  EXPECT_FALSE((Announcement{tag_of(6, signature_of(b)), b}.is_unlike(7, a)));
+  EXPECT_FALSE((Announcement{}.is_unlike(7, a)));
+}
+
+// Counts how often host memory is looked at, which GPUs do one after the other; its clock is what the test says.
 struct CountingBlock : HostBlock {
   explicit CountingBlock(const Notice& watched) : HostBlock(0, 1, 1), stop(&watched.stop) {}
-  std::uint32_t acquire(const std::uint32_t* flag) {
-    asked += flag == stop ? 1 : 0;
+  template <typename Word>
+  Word acquire(const Word* flag) {
+    asked += static_cast<const void*>(flag) == stop ? 1 : 0;
     return HostBlock::acquire(flag);
   }
+  std::uint64_t nanoseconds() const { return now; }
   const std::uint32_t* stop;
   int asked = 0;
+  std::uint64_t now = 1;
 };
+
+Work nothing() { return Work{}; }
 
 TEST(FusedOrder, WhoWaitsLooksAtHostMemoryRarelyButDoes) {
   Ranks group(2);
   const Terms terms = group.terms(0, 20);
+  const Work work = nothing();
   CountingBlock block(group.notices[0]);
-  OperationBody<CountingBlock> operation(block, terms);
+  OperationBody<CountingBlock> operation(block, terms, work);
   constexpr int looks = 6400;
   int look = 0;
-  EXPECT_TRUE(operation.wait([&] { return ++look < looks ? 2u : 0u; }));
+  operation.wait([&] { return ++look < looks ? 2u : 0u; });
   EXPECT_EQ(block.asked, (looks - 1) / static_cast<int>(looks_at_host));
-  group.notices[0].stop = 1;
-  EXPECT_FALSE(operation.wait([&] { return 2u; }));
-  EXPECT_EQ(group.notices[0].failed_peer, 2u);
+  stop(group.notices[0]);
+  EXPECT_THROW(operation.wait([&] { return 2u; }), Trap);
+  const auto failure = failure_in(group.notices[0]);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->peer, 1);
+  EXPECT_STREQ(error_of(*failure, 0, 20, "rank 1 is gone").what(),
+               "rank 0 has given up all_reduce #1 of 0 float64, sum while it waited for rank 1: rank 1 is gone");
+}
+
+TEST(FusedOrder, ARankThatIsLateWithinTheDeadlineIsNoErrorAndOneThatIsLaterIs) {
+  Ranks group(2);
+  const Terms terms = group.terms(0, 8);
+  const Work work = nothing();
+  CountingBlock block(group.notices[0]);
+  OperationBody<CountingBlock> operation(block, terms, work);
+  int look = 0;
+  operation.wait([&] {
+    block.now = 1 + (++look > 2 ? 7'999'999'999u : 0u);
+    return look < 9 ? 2u : 0u;
+  });
+  EXPECT_FALSE(failure_in(group.notices[0]));
+  look = 0;
+  EXPECT_THROW(operation.wait([&] {
+    block.now = 1 + (++look > 2 ? 8'000'000'000u : 0u);
+    return look < 9 ? 2u : 0u;
+  }),
+               Trap);
+  EXPECT_EQ(failure_in(group.notices[0])->reason, Reason::late);
 }
 
 }  // namespace

@@ -348,7 +348,7 @@ TEST(FusedCollective, WhatSomeRanksHaveExposedComesAndGoes) {
   EXPECT_THROW(sums.expose(fused::exposed_slots + 1, 0), Error);
 }
 
-TEST(FusedCollective, ARankThatDoesNotTakePartIsNamed) {
+TEST(FusedCollective, ARankThatDoesNotTakePartIsNamedAndTheGpuIsGone) {
   FusedRanks group(2, {256, 8192, 480, 0.01});
   const MadeUpCall made_up(Collective::all_reduce, 2, {DataType::float32, ReduceOp::sum, 9, -1}, false);
   const Part part = begin(group, made_up, 0, cases[0], {DataType::float32, ReduceOp::sum, 9, -1});
@@ -357,8 +357,14 @@ TEST(FusedCollective, ARankThatDoesNotTakePartIsNamed) {
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::timeout);
-    EXPECT_STREQ(error.what(), "rank 0: rank 1 did not send within 10.0 ms in fused collective 1");
+    const std::string why = error.what();
+    EXPECT_EQ(why.find("rank 0: rank 1 did not send within 10.0 ms in all_reduce #1 of "), 0u) << why;
   }
+  EXPECT_THROW(group.stream(0).done(), Error);
+  EXPECT_THROW(group.stream(0).synchronize(Deadline::in(20)), Error);
+  EXPECT_THROW(group.platform().open_stream(gpu(0))->copy(part.buffers.region(), part.buffers.region()), Error);
+  EXPECT_THROW(group.platform().allocate(gpu(0), 100, Allocation::gpu), Error);
+  group.stream(1).synchronize(Deadline::in(20));
 }
 
 TEST(FusedCollective, WhatItCannotDoIsRefusedWithTheReason) {

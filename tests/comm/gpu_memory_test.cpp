@@ -213,6 +213,71 @@ TEST(GpuMemory, WindowsBetweenTwoGpus) {
   EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), no_problems);
 }
 
+// By kernels and copy engines, between GPUs and between a GPU and its host, whichever way the copy goes: memory of the
+// other rank is open for the own GPU's kernels only.
+void put_and_get_everything(Group& group) {
+  const auto platform = group.platform();
+  const int other = 1 - group.rank();
+  for (const std::size_t count : {1, 2000, 300000}) {
+    const Bytes bytes = count * sizeof(float);
+    GpuArray shown(*platform, group.rank(), count), mine(*platform, group.rank(), count),
+        back(*platform, group.rank(), count);
+    const Memory pinned = platform->allocate(host(0), bytes, Allocation::pinned);
+    std::vector<float> pageable(count);
+    const Region hosts[] = {{reinterpret_cast<std::byte*>(pageable.data()), bytes, host(0)},
+                            pinned.region().slice(0, bytes)};
+    const auto number = [&](int rank, int turn) { return static_cast<float>(1000 * rank + 7 * turn + 1); };
+    mine.fill(number(group.rank(), 0));
+    const MemoryWindow window = group.expose(shown.memory());
+    group.put(mine.elements().region, window, other, 0);
+    group.barrier();
+    require_that(shown.holds(number(other, 0)), "what was put out of a GPU");
+    group.get(back.elements().region, window, other, 0);
+    require_that(back.holds(number(group.rank(), 0)), "what was got into a GPU");
+    group.barrier();
+    for (const Region& here : hosts) {
+      std::memset(here.data, 0, bytes);
+      group.get(here, window, other, 0);
+      float first = 0;
+      std::memcpy(&first, here.data, sizeof first);
+      require_that(first == number(group.rank(), 0), "what was got into the host");
+      group.put(here, window, other, 0);
+      group.barrier();
+      require_that(shown.holds(number(other, 0)), "what was put out of the host");
+    }
+    group.barrier();
+  }
+}
+
+TEST(GpuMemory, WindowsWithoutAPlan) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  using Walls = std::vector<std::vector<std::string>>;
+  for (const Walls& walls : {Walls{}, Walls{{"", "a wall"}, {"a wall", ""}}, Walls{{"", ""}, {"one way", ""}}}) {
+    ranks.no_peer_access = walls;
+    EXPECT_EQ(ranks.in_processes(put_and_get_everything), no_problems) << walls.size();
+  }
+}
+
+// Whatever the plan says for the pair: what is got comes by this rank's own GPU.
+TEST(GpuMemory, WindowsWhereThePlanHasKernels) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  for (const char* direction : {"push", "pull"}) {
+    ranks.chooser_of = [&](int) {
+      PlanRow row;
+      row.pairs = {{gpu(0), gpu(1)}, {gpu(1), gpu(0)}};
+      row.processes = 2;
+      row.to_bytes = 1 << 30;
+      row.path = {"sm_copy", gpu(0), gpu(1), 2, {{"direction", direction}, {"blocks", "4"}, {"handle", "cuda_ipc"}}};
+      Plan plan;
+      plan.rows = {row};
+      return std::make_shared<const Chooser>(std::move(plan));
+    };
+    EXPECT_EQ(ranks.in_processes(put_and_get_everything), no_problems) << direction;
+  }
+}
+
 TEST(GpuMemory, WindowsFollowThePlan) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;

@@ -32,6 +32,7 @@ JoinOptions TestRanks::options(int rank) const {
   options.timeout = timeout;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
+  machine.no_peer_access = no_peer_access;
   if (cuda_gpus) options.platform = open_cuda_platform();
   if (virtual_gpus != 0) options.platform = open_virtual_platform(machine);
   if (chooser_of) options.chooser = chooser_of(rank);

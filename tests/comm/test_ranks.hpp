@@ -26,6 +26,7 @@ class TestRanks {
   bool machines_apart = false;  // each rank takes the others for ranks of other machines
   bool cuda_gpus = false;       // instead: those of this machine
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
+  std::vector<std::vector<std::string>> no_peer_access;  // of the virtual GPUs, as VirtualMachine has it
 
   using Body = std::function<void(Group&)>;
   // Each rank is a process of its own. Empty: each body returned; else what the ranks' errors said, by rank.

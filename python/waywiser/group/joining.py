@@ -8,23 +8,27 @@ import secrets
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from waywiser.errors import InputError
 from waywiser.group.gpus import Gpus
 from waywiser.group.group import Group
 from waywiser.ucx_library import select_libucp
 
+OnFailure = Literal["raise", "abort"]
 
-def join(timeout: float | None = None, *, gpus: Gpus | None = None) -> Group:
+
+def join(timeout: float | None = None, *, gpus: Gpus | None = None, on_failure: OnFailure | None = None) -> Group:
     """The group of all ranks that the launcher has started; alone without one.
 
     `timeout`: seconds that any call may wait; WAYWISER_TIMEOUT or 60 when it is left out. `gpus`: cuda_gpus() when it
-    is left out, and only once there is an array on a GPU; virtual_gpus() for tests.
+    is left out, and only once there is an array on a GPU; virtual_gpus() for tests. `on_failure`: when an operation on
+    this rank's GPU has failed, a line is printed and every later call on the GPU raises ("raise"), or the process ends
+    ("abort"); WAYWISER_ON_FAILURE or "raise" when it is left out.
     """
     from waywiser import _core
 
-    return Group(_core.join(timeout, gpus and gpus._core))
+    return Group(_core.join(timeout, gpus and gpus._core, on_failure))
 
 
 class Communicator(Protocol):
@@ -45,12 +49,13 @@ class Store(Protocol):
 
 
 def from_mpi4py(
-    comm: Communicator, timeout: float | None = None, *, root: str | None = None, gpus: Gpus | None = None
-) -> Group:
+    comm: Communicator, timeout: float | None = None, *, root: str | None = None, gpus: Gpus | None = None,
+    on_failure: OnFailure | None = None,
+) -> Group:  # fmt: skip
     """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
 
     The secret and rank 0's address travel over MPI. `root`: the address of rank 0's machine that the others can reach,
-    where the one by which it reaches them will not do.
+    where the one by which it reaches them will not do. The others as for join().
     """
     rank, size = comm.Get_rank(), comm.Get_size()
     machines = comm.allgather((_network(), socket.gethostname()))
@@ -60,17 +65,18 @@ def from_mpi4py(
         host=lambda: root or _address_for(machines),
     )
     select_libucp()  # MPI's own UCX may have been loaded since
-    return _form(_Seat("mpi4py", rank, size), words, timeout, gpus)
+    return _form(_Seat("mpi4py", rank, size), words, _Options(timeout, gpus, on_failure))
 
 
 def from_torch(
     store: Store, rank: int, size: int, timeout: float | None = None, *, root: str | None = None,
-    gpus: Gpus | None = None,
+    gpus: Gpus | None = None, on_failure: OnFailure | None = None,
 ) -> Group:  # fmt: skip
     """A group of `size` ranks that share a store of torch.distributed; all of them call it.
 
     The secret and rank 0's address travel through the store: keep it within a network that you trust. `root`: the
-    address of rank 0's machine that the others can reach, where the store's own host will not do.
+    address of rank 0's machine that the others can reach, where the store's own host will not do. The others as for
+    join().
     """
     key = f"waywiser/{store.add(f'waywiser/{rank}/groups', 1)}"
     words = _Words(
@@ -78,7 +84,15 @@ def from_torch(
         hear=lambda: store.get(key).decode(),
         host=lambda: root or _host_of(store),
     )
-    return _form(_Seat("torch store", rank, size), words, timeout, gpus)
+    return _form(_Seat("torch store", rank, size), words, _Options(timeout, gpus, on_failure))
+
+
+class _Options(NamedTuple):
+    """As for join()."""
+
+    timeout: float | None
+    gpus: Gpus | None
+    on_failure: OnFailure | None
 
 
 class _Seat(NamedTuple):
@@ -97,18 +111,18 @@ class _Words(NamedTuple):
     host: Callable[[], str]
 
 
-def _form(seat: _Seat, words: _Words, timeout: float | None, gpus: Gpus | None) -> Group:
+def _form(seat: _Seat, words: _Words, options: _Options) -> Group:
     if not 0 <= seat.rank < seat.size:
         raise InputError(f"rank {seat.rank} of {seat.size}: ranks are 0 to {seat.size - 1}")
     if seat.rank == 0:
-        return _form_as_root(seat, words, timeout, gpus)
+        return _form_as_root(seat, words, options)
     meeting = json.loads(words.hear())
     if "problem" in meeting:
         raise InputError(f"rank 0: {meeting['problem']}")
-    return _join_at(seat, meeting, None, timeout, gpus)
+    return _join_at(seat, meeting, None, options)
 
 
-def _form_as_root(seat: _Seat, words: _Words, timeout: float | None, gpus: Gpus | None) -> Group:
+def _form_as_root(seat: _Seat, words: _Words, options: _Options) -> Group:
     """The others wait for its words, also when it cannot begin."""
     told = seat.size == 1
     meeting: dict[str, Any] = {"job": secrets.token_hex(8), "secret": secrets.token_hex(32), "port": 0}
@@ -120,7 +134,7 @@ def _form_as_root(seat: _Seat, words: _Words, timeout: float | None, gpus: Gpus 
 
     try:
         meeting["host"] = words.host()
-        return _join_at(seat, meeting, announce, timeout, gpus)
+        return _join_at(seat, meeting, announce, options)
     except BaseException as error:
         if not told:
             words.tell(json.dumps({"problem": f"{type(error).__name__}: {error}"}))
@@ -128,14 +142,14 @@ def _form_as_root(seat: _Seat, words: _Words, timeout: float | None, gpus: Gpus 
 
 
 def _join_at(
-    seat: _Seat, meeting: dict[str, Any], announce: Callable[[int], None] | None, timeout: float | None,
-    gpus: Gpus | None,
+    seat: _Seat, meeting: dict[str, Any], announce: Callable[[int], None] | None, options: _Options
 ) -> Group:  # fmt: skip
     from waywiser import _core
 
     job = f"{seat.launcher}-{meeting['job']}"
     where = (str(meeting["host"]), int(meeting["port"]), str(meeting["secret"]))
-    return Group(_core.join_at(tuple(seat), job, where, announce, timeout, gpus and gpus._core))
+    gpus = options.gpus and options.gpus._core
+    return Group(_core.join_at(tuple(seat), job, where, announce, options.timeout, gpus, options.on_failure))
 
 
 def _network() -> tuple[str, str]:

@@ -114,7 +114,7 @@ void AnnouncedSend::start_copy() {
   const bool reached = !session_.platform().why_no_peer_access(mine.index, theirs->index);
   Region there = roads.open(reply_.region, reached ? mine : *theirs);
   there.place = *theirs;
-  road_ = &roads.road(mine, there.place, there.bytes);
+  road_ = &roads.road(mine, there.place, there.bytes, mine);
   road_->transport->put(there, data_.region, *road_->stream);
 }
 

@@ -6,6 +6,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/policy/chooser.hpp"
+#include "waywiser/transport/split/split.hpp"
 
 namespace waywiser {
 namespace {
@@ -22,15 +23,29 @@ void say_that_there_is_no_plan() {
   });
 }
 
+bool works_on_only(const Path& path, Place worker) {
+  if (path.mechanism == "split")
+    return std::ranges::all_of(split_ways(path), [&](const Path& way) { return works_on_only(way, worker); });
+  const Mechanism* mechanism = find_mechanism(path.mechanism);
+  return mechanism != nullptr && mechanism->works_on(path) == worker;
+}
+
 }  // namespace
 
 GpuRoads::GpuRoads(Platform& platform, const Chooser* chooser, bool says_so)
     : platform_(platform), chooser_(chooser), says_so_(says_so), pool_(platform) {}
 
-Path GpuRoads::choose_without_plan(Place source, Place destination, bool small) const {
+// A kernel where both ends are GPUs, the worker's copy engine, or a pipeline through the host.
+Path GpuRoads::choose_without_plan(const Copy& copy) const {
+  const auto& [source, destination, worker, small] = copy;
+  const Place other = worker == source || !source.is_gpu() ? destination : source;
   const Path candidates[] = {
-      {"sm_copy", source, destination, 2, {{"direction", "push"}, {"blocks", "16"}, {"handle", "cuda_ipc"}}},
-      {"copy_engine", source, destination, 2, {{"handle", "cuda_ipc"}}},
+      {"sm_copy",
+       source,
+       destination,
+       2,
+       {{"direction", copy.worker == copy.source ? "push" : "pull"}, {"blocks", "16"}, {"handle", "cuda_ipc"}}},
+      {"copy_engine", worker, other, 2, {{"handle", "cuda_ipc"}}},
       {"host_staged",
        source,
        destination,
@@ -39,7 +54,7 @@ Path GpuRoads::choose_without_plan(Place source, Place destination, bool small) 
   };
   std::string reasons;
   for (const Path& path : candidates) {
-    if (path.mechanism == "sm_copy" && !small) continue;
+    if (path.mechanism == "sm_copy" && !(small && source.is_gpu() && destination.is_gpu())) continue;
     const auto why = why_unavailable(path, {platform_});
     if (!why) return path;
     reasons += (reasons.empty() ? "" : "; ") + path.mechanism + ": " + *why;
@@ -47,19 +62,22 @@ Path GpuRoads::choose_without_plan(Place source, Place destination, bool small) 
   throw Error(ErrorKind::unavailable, text(source) + " to " + text(destination) + ": " + reasons);
 }
 
-// Only the owner of the source works on it: a two-sided path is not for that, its best one-sided rival is.
-Path GpuRoads::choose(const PlanRow* row, Place source, Place destination, bool small) const {
-  if (row == nullptr) return choose_without_plan(source, destination, small);
-  const auto path = Chooser::one_sided_path_for(*row, source, destination);
-  return path ? *path : choose_without_plan(source, destination, small);
+// This rank works on it alone: a two-sided path is not for that, its best one-sided rival is, where its kernels run on
+// the worker or can.
+Path GpuRoads::choose(const PlanRow* row, const Copy& copy) const {
+  if (row == nullptr) return choose_without_plan(copy);
+  auto path = Chooser::one_sided_path_for(*row, copy.source, copy.destination);
+  if (path && path->mechanism == "sm_copy")
+    path->parameters["direction"] = copy.worker == copy.source ? "push" : "pull";
+  return path && works_on_only(*path, copy.worker) ? *path : choose_without_plan(copy);
 }
 
-GpuRoads::Road& GpuRoads::road(Place source, Place destination, Bytes bytes) {
+GpuRoads::Road& GpuRoads::road(Place source, Place destination, Bytes bytes, Place worker) {
   const PlanRow* row =
       chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
-  const bool small = bytes <= most_by_kernel;
-  Road*& known = known_[{row, source, destination, small}];
-  if (known == nullptr) known = &open(choose(row, source, destination, small));
+  const Copy copy{source, destination, worker, bytes <= most_by_kernel};
+  Road*& known = known_[{row, copy}];
+  if (known == nullptr) known = &open(choose(row, copy));
   return *known;
 }
 
@@ -68,7 +86,7 @@ GpuRoads::Road* GpuRoads::reading_road(Place source, Place destination, Bytes by
       chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
   const auto [known, is_new] = reading_.try_emplace({row, source, destination}, nullptr);
   if (!is_new) return known->second;
-  Path path = choose(row, source, destination, true);
+  Path path = choose(row, {source, destination, source, true});
   if (path.mechanism != "sm_copy") return nullptr;
   path.parameters["direction"] = "pull";
   if (!why_unavailable(path, {platform_})) known->second = &open(path);

@@ -28,8 +28,9 @@ class GpuRoads {
     std::unique_ptr<Transport> transport;
     std::unique_ptr<Stream> stream;
   };
-  // The one-sided path of the plan for the pair and size. Throws unavailable.
-  Road& road(Place source, Place destination, Bytes bytes);
+  // A one-sided path for the pair and size whose kernels, if it has any, run on `worker`: what other ranks have shared
+  // is opened for one GPU of this rank. The plan's where that is such a path. Throws unavailable.
+  Road& road(Place source, Place destination, Bytes bytes, Place worker);
   // Where that path is a kernel's: the same by the destination's GPU, which reads. Else nullptr. Throws unavailable.
   Road* reading_road(Place source, Place destination, Bytes bytes);
   // What another process has shared, for copies of `user`. Throws unavailable or device.
@@ -49,8 +50,13 @@ class GpuRoads {
   };
   using OpenedKey = std::tuple<std::uint64_t, std::uint64_t, int>;  // process, address, user
 
-  Path choose(const PlanRow* row, Place source, Place destination, bool small) const;
-  Path choose_without_plan(Place source, Place destination, bool small) const;
+  struct Copy {
+    Place source, destination, worker;
+    bool small = false;
+    auto operator<=>(const Copy&) const = default;
+  };
+  Path choose(const PlanRow* row, const Copy& copy) const;
+  Path choose_without_plan(const Copy& copy) const;
   Road& open(const Path& path);
   void forget_oldest();
 
@@ -58,8 +64,8 @@ class GpuRoads {
   const Chooser* chooser_;
   bool says_so_;
   std::map<std::string, Road> roads_;
-  std::map<std::tuple<const PlanRow*, Place, Place, bool>, Road*> known_;  // of roads_; no row: without a plan
-  std::map<std::tuple<const PlanRow*, Place, Place>, Road*> reading_;      // of roads_
+  std::map<std::pair<const PlanRow*, Copy>, Road*> known_;             // of roads_; no row: without a plan
+  std::map<std::tuple<const PlanRow*, Place, Place>, Road*> reading_;  // of roads_
   std::map<OpenedKey, Opened> opened_;
   std::map<Place, std::unique_ptr<Stream>> streams_;
   HostPool pool_;

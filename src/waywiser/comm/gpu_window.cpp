@@ -17,7 +17,7 @@ Region GpuWindow::at(int rank) const {
 
 void GpuWindow::move(Region destination, ConstRegion source) {
   if (source.bytes == 0) return;
-  GpuRoads::Road& way = roads_.road(source.place, destination.place, source.bytes);
+  GpuRoads::Road& way = roads_.road(source.place, destination.place, source.bytes, local_.place);
   way.transport->put(destination, source, *way.stream);
   way.transport->finish(*way.stream, deadline());
   way.transport->rest();
@@ -29,17 +29,23 @@ void GpuWindow::get(int rank, Bytes offset, Region data) { move(data, at(rank).s
 
 void GpuWindow::signal(int rank, Bytes offset, std::uint64_t value) {
   const Region flag = at(rank).slice(offset, sizeof value);
-  GpuRoads::Road& way = roads_.road(local_.place, flag.place, sizeof value);
-  way.transport->signal(flag, value, *way.stream);
-  way.transport->finish(*way.stream, deadline());
-  way.transport->rest();
+  open_flag();
+  if (!platform_.why_no_peer_access(local_.place.index, flag.place.index)) {
+    flag_stream_->write_value(flag, value);
+    return flag_stream_->synchronize(deadline());
+  }
+  std::memcpy(flag_.region().data, &value, sizeof value);
+  move(flag, flag_.region().slice(0, sizeof value));
+}
+
+void GpuWindow::open_flag() {
+  if (flag_stream_) return;
+  flag_ = platform_.allocate(platform_.nearest_host(local_.place.index), sizeof(std::uint64_t), Allocation::pinned);
+  flag_stream_ = platform_.open_stream(local_.place);
 }
 
 std::uint64_t GpuWindow::read_flag(Bytes offset) {
-  if (!flag_stream_) {
-    flag_ = platform_.allocate(platform_.nearest_host(local_.place.index), sizeof(std::uint64_t), Allocation::pinned);
-    flag_stream_ = platform_.open_stream(local_.place);
-  }
+  open_flag();
   flag_stream_->copy(flag_.region().slice(0, sizeof(std::uint64_t)), local_.slice(offset, sizeof(std::uint64_t)));
   flag_stream_->synchronize(deadline());
   std::uint64_t value = 0;

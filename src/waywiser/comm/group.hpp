@@ -45,8 +45,9 @@ class Group {
   const std::shared_ptr<Platform>& platform() const { return session_->shared_platform(); }
   void set_timeout(Seconds timeout) { session_->set_timeout(timeout); }
 
-  // Waits until all ranks have closed, as the end of the last Group of a rank does. No call is possible afterwards.
-  void close() noexcept { session_->close(); }
+  // Waits until what was enqueued on GPUs has ended and all ranks have closed, as the end of the last Group of a rank
+  // does. No call is possible afterwards. Throws what an operation on a GPU has failed with, if no call has yet.
+  void close() { session_->close(); }
   // See Session::part; for process_end.hpp.
   bool part(Deadline patience) noexcept { return session_->part(patience); }
   // This rank cannot go on: the calls of all others throw with `why`.

@@ -63,6 +63,7 @@ JoinOptions with_environment(JoinOptions options) {
   // Without proofs ranks of one machine are still known to the kernel.
   if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
     options.launch->root.reset();
+  if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("raise"));
   return options;
 }
 
@@ -100,7 +101,7 @@ Session::Session(const JoinOptions& options)
 Session::~Session() {
   // Unwinding: the others must not take this rank for one that has finished.
   if (std::uncaught_exceptions() > exceptions_) abort("it has ended by an error");
-  close();
+  close_quietly();
   forget_process_end(*this);
 }
 
@@ -122,8 +123,27 @@ Introduction Session::introduce(const Launch& launch) const {
 
 // The others may still need answers of this rank's engine. There is no deadline: a rank may compute for hours while the
 // others have finished, and one that dies is noticed.
-void Session::close() noexcept {
-  if (std::exchange(closed_, true)) return;
+void Session::close() {
+  if (closed_) return;
+  std::exception_ptr problem;
+  try {
+    if (watchdog_) watchdog_->settle();
+  } catch (const Error&) {
+    problem = std::current_exception();
+  }
+  closed_ = true;
+  leave();
+  if (problem) std::rethrow_exception(problem);
+}
+
+void Session::close_quietly() noexcept {
+  try {
+    close();
+  } catch (const Error&) {  // the watchdog has printed what a GPU's operation has failed with
+  }
+}
+
+void Session::leave() noexcept {
   try {
     current_.set({CallKind::leave});
     if (lifeline_->failure() == nullptr) lifeline_->leave();
@@ -154,17 +174,18 @@ bool Session::part(Deadline patience) noexcept {
     options_.interrupted = nullptr;
     if (current_.get().kind != CallKind::none) return false;
     try {
+      if (watchdog_) watchdog_->settle();
       lifeline_->part();
       if (!await_others(patience)) return false;
     } catch (const Error&) {  // what it would say, the others say
     }
   }
-  close();
+  close_quietly();
   return true;
 }
 
 void Session::end(int code) noexcept {
-  if (code == 0) return close();
+  if (code == 0) return close_quietly();
   if (!closed_) lifeline_->end("ended with exit code " + std::to_string(code));
 }
 
@@ -185,6 +206,11 @@ const std::shared_ptr<Platform>& Session::shared_platform() {
 GpuRoads& Session::gpu_roads() {
   if (!gpu_roads_) gpu_roads_ = std::make_unique<GpuRoads>(platform(), options_.chooser.get(), rank_ == 0);
   return *gpu_roads_;
+}
+
+Watchdog& Session::watchdog() {
+  if (!watchdog_) watchdog_ = std::make_unique<Watchdog>(*lifeline_, *options_.on_failure);
+  return *watchdog_;
 }
 
 std::optional<unsigned> Session::take_announcement_number() {
@@ -222,7 +248,7 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
     watch.ask_at = now + between_questions;
     if (options_.interrupted()) fail(ErrorKind::interrupted, "interrupted in " + text(call));
   }
-  return now - watch.started > timeout_;
+  return now - watch.started > timeout_ + watch.longer;
 }
 
 std::string Session::waited_too_long(const Call& call, const std::string& progress) const {

@@ -12,6 +12,7 @@
 #include "waywiser/comm/engine.hpp"
 #include "waywiser/comm/job_network.hpp"
 #include "waywiser/comm/lifeline.hpp"
+#include "waywiser/comm/watchdog.hpp"
 
 namespace waywiser {
 
@@ -33,6 +34,9 @@ struct JoinOptions {
   std::function<std::shared_ptr<Platform>()> open_platform;
   // Asked now and then in long waits: true ends them with `interrupted`.
   std::function<bool()> interrupted;
+  // When an operation on this rank's GPU has failed: every later call on the GPU does as well, or the process ends.
+  // WAYWISER_ON_FAILURE, or raise.
+  std::optional<OnFailure> on_failure;
   // Which path messages between GPUs of one machine take; the same plan in all ranks. That of WAYWISER_PLAN, or none.
   std::shared_ptr<const Chooser> chooser;
 };
@@ -45,8 +49,9 @@ class Session {
   Session& operator=(const Session&) = delete;
   // Closes; but when an exception is on its way, the others hear that this rank has failed.
   ~Session();
-  // Waits until all ranks have closed, unless the group has failed. No call is possible afterwards.
-  void close() noexcept;
+  // Waits until what was enqueued on GPUs has ended and all ranks have closed, unless the group has failed. No call is
+  // possible afterwards. Throws what an operation on a GPU has failed with, if no call has thrown it yet.
+  void close();
   // This rank needs the others no more, but how its process ends is not known yet. True: it is closed.
   bool part(Deadline patience) noexcept;
   // The process ends with this exit code: closes, or the others hear of it.
@@ -69,6 +74,7 @@ class Session {
   Platform& platform() { return *shared_platform(); }
   // Of this rank's GPUs; throws unavailable like platform().
   GpuRoads& gpu_roads();
+  Watchdog& watchdog();
   Seconds timeout() const noexcept { return timeout_; }
   void set_timeout(Seconds timeout);
 
@@ -82,12 +88,15 @@ class Session {
     current_.clear();
     waiting_since_.store(0, std::memory_order_relaxed);
   }
+  // Why the group has failed; empty while it has not.
+  std::string failure() const { return lifeline_->failure() == nullptr ? "" : *lifeline_->failure(); }
   Call current() const noexcept { return current_.get(); }
 
-  // Until `done()` is true. Throws timeout with what `progress_text()` says, or io when the group has failed.
+  // Until `done()` is true. Throws timeout with what `progress_text()` says, or io when the group has failed. `longer`:
+  // than the timeout, for what ends by itself then and says more.
   template <typename Done, typename Text>
-  void wait(const Call& call, Done done, Text progress_text) {
-    Watch watch;
+  void wait(const Call& call, Done done, Text progress_text, Seconds longer = 0) {
+    Watch watch{0, 0, 0, longer};
     for (unsigned turn = 1; !done(); ++turn) {
       progress();
       if (turn % turns_between_looks_ == 0) look(watch, call, progress_text);
@@ -125,6 +134,7 @@ class Session {
     Seconds started = 0;
     Seconds tell_at = 0;
     Seconds ask_at = 0;
+    Seconds longer = 0;
   };
   template <typename Text>
   void look(Watch& watch, const Call& call, Text progress_text) {
@@ -139,6 +149,8 @@ class Session {
   bool await_others(Deadline patience);
   void forget_complete();
   void abandon_all() noexcept;
+  void close_quietly() noexcept;
+  void leave() noexcept;
   Introduction introduce(const Launch& launch) const;
   std::function<std::string()> describer(const Introduction& mine, const std::string& job) const;
 
@@ -155,6 +167,7 @@ class Session {
   bool closed_ = false, gpus_send_ = false;
   std::bitset<announcement_numbers> announced_;
   unsigned next_announcement_ = 0;
+  std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<GpuRoads> gpu_roads_;  // the operations below give memory back to it
   // Those that need turns; the others, with some that are complete; all that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;

@@ -20,6 +20,8 @@ CudaLauncher cuda_fill_launcher(std::byte* data, Bytes bytes, std::uint64_t seed
 CudaLauncher cuda_count_launcher(const std::byte* data, Bytes bytes, std::uint64_t seed, std::uint64_t* count,
                                  unsigned blocks, unsigned threads);
 
+CudaLauncher cuda_trap_launcher();
+
 // One 8-byte counter in the memory of the current stream's GPU. Both throw device; the first sets it to zero in stream
 // order, the second is for a stream that has been synchronised.
 std::uint64_t* cuda_new_counter(void* cuda_stream);

@@ -9,6 +9,8 @@ CudaLauncher cuda_count_launcher(const std::byte*, Bytes, std::uint64_t, std::ui
   return {};
 }
 
+CudaLauncher cuda_trap_launcher() { return {}; }
+
 // Only a CUDA stream has a native handle, and there is none in this build.
 std::uint64_t* cuda_new_counter(void*) { throw Error(ErrorKind::unavailable, "built without CUDA"); }
 std::uint64_t cuda_read_counter(void*, std::uint64_t*) { throw Error(ErrorKind::unavailable, "built without CUDA"); }

@@ -26,31 +26,36 @@ struct Multiply {
     return static_cast<Wide>(Wrapping<Wide>(a) * Wrapping<Wide>(b));
   }
 };
+// The same bits in either order: a NaN wins, always as the same one, and -0 is less than 0. As on the host
+// (comm/reduce.cpp).
+template <typename Gpu>
 struct Least {
   template <typename Wide>
   WAYWISER_DEVICE Wide operator()(Wide a, Wide b) const {
-    return b < a ? b : a;
+    return Gpu::least(a, b);
   }
 };
+template <typename Gpu>
 struct Greatest {
   template <typename Wide>
   WAYWISER_DEVICE Wide operator()(Wide a, Wide b) const {
-    return a < b ? b : a;
+    return Gpu::greatest(a, b);
   }
 };
 
 // f(what two numbers become). Asked once for many numbers, so that the code between them is short.
-template <typename Function>
+template <typename Gpu, typename Function>
 WAYWISER_DEVICE inline void with_combination(ReduceOp op, Function f) {
   switch (op) {
     case ReduceOp::prod: return f(Multiply{});
-    case ReduceOp::min: return f(Least{});
-    case ReduceOp::max: return f(Greatest{});
+    case ReduceOp::min: return f(Least<Gpu>{});
+    case ReduceOp::max: return f(Greatest<Gpu>{});
     default: return f(Add{});
   }
 }
 
-// The numbers of one word, two-byte floats as floats until the end. Gpu gives widen() and narrow<T>().
+// The numbers of one word, two-byte floats as floats until the end. Gpu gives widen(), narrow<T>(), least() and
+// greatest().
 template <typename Gpu, typename T, typename Word>
 class Accumulator {
  public:
@@ -113,7 +118,7 @@ class Accumulator {
 template <typename Gpu, typename T, typename Word, unsigned most, unsigned count>
 WAYWISER_DEVICE inline void reduce_words(ReduceOp op, unsigned ranks, const Word (&words)[most][count],
                                          Word (&sums)[count]) {
-  with_combination(op, [&](auto combination) {
+  with_combination<Gpu>(op, [&](auto combination) {
     WAYWISER_UNROLL
     for (unsigned i = 0; i < count; ++i) {
       Accumulator<Gpu, T, Word> sum(words[0][i]);

@@ -1,12 +1,12 @@
 #include "waywiser/collective/fused/fused_collective.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <new>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/clear.hpp"
+#include "waywiser/collective/fused/failure.hpp"
 #include "waywiser/collective/fused/works.hpp"
 
 namespace waywiser {
@@ -25,6 +25,7 @@ fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
 FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options)
     : rank_(rank),
       options_(options),
+      deadline_(options.deadline),
       layout_(layout_of(ranks, options)),
       landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
       state_(platform.allocate(stream.place(), sizeof(fused::State), Allocation::gpu)),
@@ -69,7 +70,7 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
-  terms.deadline_ns = static_cast<std::uint64_t>(options_.deadline * 1e9);
+  terms.deadline_ns = static_cast<std::uint64_t>(deadline_ * 1e9);
   terms.share = fused::most_blocks / blocks;
   terms.rest = fused::most_blocks - terms.share * blocks;
   return terms;
@@ -89,13 +90,14 @@ Bytes FusedCollective::most_at_once(const fused::Shape& shape) const {
 }
 
 void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output,
-                              Stream& stream, const fused::Shape& shape) {
+                              Stream& stream, const fused::Shape& shape, const fused::Description* as) {
   check_call(call);
   if (const auto why = why_unavailable(call, type)) throw Error(ErrorKind::unavailable, *why);
   fused::check_shape(call, shape);
   if (fused::is_lines(shape.method) && !lines_)
     throw Error(ErrorKind::unavailable, std::string(name(shape.method)) + " is for GPUs that NVLink joins");
-  fused::Buffers buffers{nullptr, nullptr, call.count * bytes_of(type), 0};
+  fused::Buffers buffers{nullptr, nullptr, call.count * bytes_of(type), 0,
+                         (as != nullptr ? *as : fused::describe(call, type, op)).word()};
   const Bytes in = fused::input_blocks(call) * buffers.block, out = fused::output_blocks(call) * buffers.block;
   if (buffers.block == 0) return;
   if (in != 0) buffers.input = stream.reach(input.slice(0, in));
@@ -115,20 +117,22 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
 }
 
 void FusedCollective::synchronize(Stream& stream, Deadline deadline) {
-  stream.synchronize(deadline);
-  check();
+  try {
+    stream.synchronize(deadline);
+  } catch (const Error&) {
+    if (const auto why = failure("")) throw Error(*why);
+    throw;
+  }
 }
 
 fused::Notice& FusedCollective::notice() const { return *reinterpret_cast<fused::Notice*>(notice_.region().data); }
 
-void FusedCollective::check() const {
-  const std::uint32_t peer = std::atomic_ref(notice().failed_peer).load(std::memory_order_acquire);
-  if (peer == 0) return;
-  throw Error(ErrorKind::timeout, "rank " + std::to_string(rank_) + ": rank " + std::to_string(peer - 1) +
-                                      " did not send within " + format_seconds(options_.deadline) +
-                                      " in fused collective " + std::to_string(notice().failed_number));
+std::optional<Error> FusedCollective::failure(const std::string& stopped) const {
+  const auto failed = fused::failure_in(notice());
+  if (!failed) return {};
+  return fused::error_of(*failed, rank_, deadline_, stopped);
 }
 
-void FusedCollective::stop() noexcept { std::atomic_ref(notice().stop).store(1, std::memory_order_release); }
+void FusedCollective::stop() noexcept { fused::stop(notice()); }
 
 }  // namespace waywiser

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "waywiser/base/error.hpp"
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/fused/exposed_table.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
@@ -44,18 +46,19 @@ class FusedCollective {
   std::optional<std::string> why_unavailable(const CollectiveCall& call, DataType type) const;
   // What is taken where nothing was measured.
   fused::Method default_method(const CollectiveCall& call, DataType type) const;
-  // Throws unavailable or invalid_input before anything is enqueued.
+  // Throws unavailable or invalid_input before anything is enqueued. A kernel that waits for a rank in vain, or for one
+  // that is in another operation, traps. `as`: what the others are told that this is, if not this very call.
   void enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output, Stream& stream,
-               const fused::Shape& shape);
+               const fused::Shape& shape, const fused::Description* as = nullptr);
 
-  // Waits for the stream, then check()s.
+  // Waits for the stream. Throws with the rank that an operation has waited for in vain.
   void synchronize(Stream& stream, Deadline deadline);
-  // Throws timeout with the rank that an operation has waited for in vain; no later operation does anything then.
-  void check() const;
-  // Ends all waits inside kernels, for good.
+  // How an operation has failed; nothing while none has. `stopped`: why stop() was called. From any thread.
+  std::optional<Error> failure(const std::string& stopped) const;
+  // Ends all waits inside kernels, for good: they trap.
   void stop() noexcept;
   // Of the waits of what is enqueued from now on.
-  void set_deadline(Seconds deadline) { options_.deadline = deadline; }
+  void set_deadline(Seconds deadline) { deadline_ = deadline; }
 
  private:
   fused::Notice& notice() const;
@@ -65,6 +68,7 @@ class FusedCollective {
   int rank_;
   bool lines_ = true;
   FusedOptions options_;
+  std::atomic<Seconds> deadline_;
   fused::LandingLayout layout_;
   Memory landing_, state_, notice_;
   std::unique_ptr<LaunchCache> launches_;

@@ -2,11 +2,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <type_traits>
 
 #include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/device/trap.hpp"
 
 namespace waywiser::fused {
 
@@ -29,14 +32,13 @@ class HostBlock {
   void join_warp() const {}
 
   Packet load_packet(const Packet* from) const {
-    const std::uint64_t low = half(from, 0).load(std::memory_order_relaxed);
+    const std::uint64_t low = half(from, 0).load(std::memory_order_acquire);
     const std::uint64_t high = half(from, 1).load(std::memory_order_relaxed);
     return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), static_cast<std::uint32_t>(high),
             static_cast<std::uint32_t>(high >> 32)};
   }
-  void store_packet(Packet* to, const Word8& word, std::uint32_t number) const {
-    for (const unsigned i : {0u, 1u})
-      half(to, i).store(word.words[i] | std::uint64_t{number} << 32, std::memory_order_relaxed);
+  void store_packet(Packet* to, const Word8& word, std::uint64_t tag) const {
+    for (const unsigned i : {1u, 0u}) half(to, i).store(half_of(word, tag, i), std::memory_order_release);
   }
   // Lane after lane: the number of a line comes last.
   LineWord line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
@@ -81,12 +83,13 @@ class HostBlock {
   void release(Word* flag, Word value) const {
     as_atomic(flag).store(value, std::memory_order_release);
   }
-  State load_state(const State* state) const {
-    State seen;
-    seen.progress = std::atomic_ref<std::uint64_t>(const_cast<State*>(state)->progress).load(std::memory_order_relaxed);
-    seen.failed_peer = as_atomic(&state->failed_peer).load(std::memory_order_relaxed);
-    return seen;
+  // Half of it may be seen.
+  void tell(Announcement* to, const Announcement& announcement) const {
+    store(&to->description, announcement.description);
+    store(&to->tag, announcement.tag);
   }
+  Announcement told(const Announcement* by) const { return {acquire(&by->tag), acquire(&by->description)}; }
+  [[noreturn]] static void trap() { throw Trap(); }
   template <typename Word>
   void store(Word* word, std::type_identity_t<Word> value) const {
     as_atomic(word).store(value, std::memory_order_relaxed);
@@ -115,13 +118,34 @@ class HostBlock {
     else
       return value;
   }
+  template <typename T>
+  static T least(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (a != a || b != b) return std::numeric_limits<T>::quiet_NaN();
+      if (a == b) return std::signbit(a) ? a : b;
+    }
+    return b < a ? b : a;
+  }
+  template <typename T>
+  static T greatest(T a, T b) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (a != a || b != b) return std::numeric_limits<T>::quiet_NaN();
+      if (a == b) return std::signbit(a) ? b : a;
+    }
+    return a < b ? b : a;
+  }
+
+ protected:
+  // Data in the low four bytes, what says that it is there above.
+  static std::uint64_t half_of(const Word8& word, std::uint64_t tag, unsigned index) {
+    return word.words[index] | std::uint64_t{index == 0 ? static_cast<std::uint32_t>(tag) : mark_of(tag)} << 32;
+  }
 
  private:
   template <typename Word>
   static std::atomic_ref<Word> as_atomic(const Word* word) {
     return std::atomic_ref<Word>(*const_cast<Word*>(word));
   }
-  // Data in the low four bytes, the number above.
   static std::atomic_ref<std::uint64_t> half(const Packet* packet, unsigned index) {
     return std::atomic_ref<std::uint64_t>(reinterpret_cast<std::uint64_t*>(const_cast<Packet*>(packet))[index]);
   }

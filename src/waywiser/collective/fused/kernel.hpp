@@ -23,7 +23,7 @@ struct Shape {
   unsigned blocks = 1, threads = 1;
 };
 
-// The whole grid, block after block, on the calling thread.
+// The whole grid, block after block, on the calling thread. Throws Trap.
 void run_on_host(const Shape& shape, DataType type, const Terms& terms, const Work& work);
 
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. In a graph that is captured, launches overlap

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "waywiser/collective/fused/description.hpp"
 #include "waywiser/collective/fused/exposed.hpp"
 #include "waywiser/collective/fused/lines.hpp"
 #include "waywiser/comm/data_type.hpp"
@@ -17,12 +18,18 @@ inline constexpr unsigned looks_at_host = 64;
 
 using Word8 = Vector<std::uint32_t, 2>;
 
-// Eight bytes of data, each half beside the number of its operation: either half may become visible first.
+// Eight bytes of data, the halves beside the number of their operation and the mark of its tag: either half may become
+// visible first.
 struct alignas(16) Packet {
-  std::uint32_t low, low_number, high, high_number;
+  std::uint32_t low, number, high, mark;
+
+  WAYWISER_DEVICE bool is_of(std::uint64_t tag) const {
+    return number == static_cast<std::uint32_t>(tag) && mark == mark_of(tag);
+  }
 };
 
-// Where others put what they send to a rank: flags, then packets, lines and bulk data, each twice. Operations take the
+// Where others put what they send to a rank: announcements, then flags and what is told beside them, packets, lines and
+// bulk data, each twice. Operations take the
 // two by turns: who is in operation k + 2 has received from everyone in k + 1, so everyone is through with k.
 struct LandingLayout {
   std::uint32_t ranks = 0;
@@ -30,9 +37,14 @@ struct LandingLayout {
   std::uint64_t bulk_bytes = 0;    // data that all ranks together push, a multiple of 4096
   std::uint64_t line_pairs = 0;    // that all ranks together send, a multiple of 16
 
-  WAYWISER_DEVICE std::uint64_t flags(unsigned shot) const { return std::uint64_t{shot} * ranks * most_blocks * 8; }
+  WAYWISER_DEVICE std::uint64_t flags(unsigned turn, unsigned shot) const {
+    return most_ranks * sizeof(Announcement) + (std::uint64_t{turn} * 2 + shot) * ranks * most_blocks * 8;
+  }
+  WAYWISER_DEVICE std::uint64_t told(unsigned turn, unsigned shot) const {
+    return flags(2, 0) + (std::uint64_t{turn} * 2 + shot) * ranks * most_blocks * 8;
+  }
   WAYWISER_DEVICE std::uint64_t packets(unsigned turn) const {
-    return flags(2) + std::uint64_t{turn} * ranks * packet_bytes * 2;
+    return told(2, 0) + std::uint64_t{turn} * ranks * packet_bytes * 2;
   }
   WAYWISER_DEVICE std::uint64_t lines(unsigned turn, unsigned shot) const {
     return (packets(2) + 4095) / 4096 * 4096 + (std::uint64_t{turn} * 2 + shot) * line_pairs * bytes_of_pair;
@@ -47,16 +59,28 @@ struct LandingLayout {
 
 // In the memory of the rank's GPU; only its kernels touch it.
 struct alignas(16) State {
-  // most_blocks for each operation before, and the shares of those blocks of the present one that have sent. Flags
-  // hold its 32 bits: after 2^32 operations they begin again.
+  // most_blocks for each operation before, and the shares of those blocks of the present one that have sent.
   std::uint64_t progress = 0;
-  std::uint32_t failed_peer = 0, failed_number = 0;  // 1 + the rank that was waited for in vain, in this operation
 };
+
+// Why a wait has ended without what it was for.
+enum class Reason : std::uint32_t { late, unlike, stopped };
 
 // In host memory: how an operation has failed, where the host sees it without asking the GPU, and what ends all waits.
 struct alignas(16) Notice {
-  std::uint32_t failed_peer = 0, failed_number = 0;  // as in State
+  std::uint64_t failed = 0;  // 1 + the rank that was waited for, and above it the reason; the last that is written
+  std::uint64_t number = 0, mine = 0, theirs = 0;  // of the operation, and the descriptions of both
   std::uint32_t stop = 0;
+};
+
+// What a rank that waits tells of itself.
+struct Self {
+  std::uint64_t description, number;
+};
+inline constexpr std::uint64_t no_description = ~std::uint64_t{0};
+// What it remembers from one look around to the next: when the first was, and when it first saw something wrong.
+struct Seen {
+  std::uint64_t start = 0, wrong_at = 0;
 };
 
 struct Terms {
@@ -82,9 +106,10 @@ struct Work {
   bool split;            // in two shots: rank i reduces block i, which goes to all
   bool reduced;          // what arrives is reduced; else the block of rank i becomes block i of the output
   ReduceOp op;
-  std::int32_t root;   // the only rank that has data; -1: all have
-  std::int32_t taker;  // the only rank that takes the result; -1: all take it
-  std::uint32_t slot;  // of the exposed memory that this rank's output lies in; 0: of none
+  std::int32_t root;                     // the only rank that has data; -1: all have
+  std::int32_t taker;                    // the only rank that takes the result; -1: all take it
+  std::uint32_t slot;                    // of the exposed memory that this rank's output lies in; 0: of none
+  std::uint64_t description, signature;  // of the call that this is a part of
 
   WAYWISER_DEVICE bool has_data(unsigned rank) const { return root < 0 || static_cast<int>(rank) == root; }
   WAYWISER_DEVICE bool is_taken_by(unsigned rank) const { return taker < 0 || static_cast<int>(rank) == taker; }
@@ -103,16 +128,22 @@ WAYWISER_DEVICE inline Packet* packet_at(const Terms& terms, unsigned rank, unsi
          unit;
 }
 
-// The number of an operation; above it 32 bits that the sender tells besides.
-WAYWISER_DEVICE inline std::uint64_t* flag_at(const Terms& terms, unsigned rank, unsigned shot, unsigned from,
-                                              unsigned block) {
-  return reinterpret_cast<std::uint64_t*>(terms.landing[rank] + terms.layout.flags(shot)) +
-         std::size_t{from} * most_blocks + block;
+// In the memory of `rank`, what `from` is in.
+WAYWISER_DEVICE inline Announcement* announcement_at(const Terms& terms, unsigned rank, unsigned from) {
+  return reinterpret_cast<Announcement*>(terms.landing[rank]) + from;
 }
 
-WAYWISER_DEVICE inline LineSlot* lines_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot,
-                                          std::uint64_t pair) {
-  return reinterpret_cast<LineSlot*>(terms.landing[rank] + terms.layout.lines(turn, shot) + pair * bytes_of_pair);
+// The tag of an operation.
+WAYWISER_DEVICE inline std::uint64_t* flag_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot,
+                                              unsigned from, unsigned block) {
+  return reinterpret_cast<std::uint64_t*>(terms.landing[rank] + terms.layout.flags(turn, shot)) +
+         std::size_t{from} * most_blocks + block;
+}
+// The number of an operation; above it 32 bits that the sender tells before its flag.
+WAYWISER_DEVICE inline std::uint64_t* told_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot,
+                                              unsigned from, unsigned block) {
+  return reinterpret_cast<std::uint64_t*>(terms.landing[rank] + terms.layout.told(turn, shot)) +
+         std::size_t{from} * most_blocks + block;
 }
 
 // A block of `stride` bytes for each rank that sends.

@@ -19,7 +19,7 @@ class LinesBody {
       : gpu_(gpu),
         terms_(terms),
         work_(work),
-        operation_(gpu, terms),
+        operation_(gpu, terms, work),
         me_(terms.rank),
         ranks_(terms.layout.ranks),
         pairs_(static_cast<std::uint32_t>(pairs_for(work.bytes))),
@@ -29,10 +29,9 @@ class LinesBody {
   WAYWISER_DEVICE void run_one_shot() {
     send();
     operation_.count();
-    if (operation_.failed()) return;
     each_tile([&](const Tile& tile) {
       Words words = {};
-      if (!receive(0, tile, true, words)) return;
+      receive(0, tile, true, words);
       if (work_.reduced)
         keep_sums(tile, words, work_.output);
       else
@@ -43,14 +42,15 @@ class LinesBody {
   WAYWISER_DEVICE void run_two_shot() {
     send();
     operation_.count();
-    if (operation_.failed()) return;
     each_tile([&](const Tile& tile) {
       Words words = {};
-      if (receive(0, tile, true, words)) keep_sums(tile, words, work_.output + me_ * work_.stride);
+      receive(0, tile, true, words);
+      keep_sums(tile, words, work_.output + me_ * work_.stride);
     });
     each_tile([&](const Tile& tile) {
       Words words = {};
-      if (receive(1, tile, false, words)) keep(tile, words, false);
+      receive(1, tile, false, words);
+      keep(tile, words, false);
     });
   }
 
@@ -149,13 +149,13 @@ class LinesBody {
       WAYWISER_UNROLL
       for (unsigned i = 0; i < at_once; ++i)
         gpu_.store_line(slot(rank_at(distance), 0, me_, tile, i), tile.lane,
-                        gpu_.line_word(words[distance][i], tile.lane, operation_.long_number()), tile.active[i]);
+                        gpu_.line_word(words[distance][i], tile.lane, operation_.tag()), tile.active[i]);
     }
   }
   WAYWISER_DEVICE void send_to_all(unsigned shot, const Tile& tile, const Vector16 (&words)[at_once]) {
     LineWord lines[at_once];
     WAYWISER_UNROLL
-    for (unsigned i = 0; i < at_once; ++i) lines[i] = gpu_.line_word(words[i], tile.lane, operation_.long_number());
+    for (unsigned i = 0; i < at_once; ++i) lines[i] = gpu_.line_word(words[i], tile.lane, operation_.tag());
     WAYWISER_UNROLL
     for (unsigned distance = 1; distance < most; ++distance) {
       if (distance >= ranks_) continue;
@@ -166,17 +166,17 @@ class LinesBody {
   }
 
   // What the others have sent to this rank, in their order, and its own if wanted.
-  WAYWISER_DEVICE bool receive(unsigned shot, const Tile& tile, bool with_own, Words& words) {
+  WAYWISER_DEVICE void receive(unsigned shot, const Tile& tile, bool with_own, Words& words) {
     Vector16 own[at_once] = {};
     if (with_own) load(own, input_for(me_), own_block(), tile);
     LineLook looks[most][at_once];
-    const bool come = operation_.wait_together([&] {
+    operation_.wait_together([&] {
       WAYWISER_UNROLL
       for (unsigned rank = 0; rank < most; ++rank) {
         if (rank >= ranks_) continue;
         WAYWISER_UNROLL
         for (unsigned i = 0; i < at_once; ++i)
-          looks[rank][i] = gpu_.look_at_line(slot(me_, shot, rank, tile, i), tile.lane, operation_.long_number());
+          looks[rank][i] = gpu_.look_at_line(slot(me_, shot, rank, tile, i), tile.lane, operation_.tag());
       }
       // Only now: all looks are on their way.
       unsigned missing = 0;
@@ -185,7 +185,7 @@ class LinesBody {
         if (rank >= ranks_ || rank == me_) continue;
         WAYWISER_UNROLL
         for (unsigned i = 0; i < at_once; ++i) {
-          const bool there = gpu_.is_there(looks[rank][i], tile.lane, operation_.long_number());
+          const bool there = gpu_.is_there(looks[rank][i], tile.lane, operation_.tag());
           if (tile.active[i] && !there) missing = rank + 1;
         }
       }
@@ -200,7 +200,6 @@ class LinesBody {
         words[rank][i] = rank == me_ ? own[i] : word;
       }
     }
-    return come;
   }
 
   // Of the block that belongs to this rank. In two shots all others get them.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/collective/fused/waiter.hpp"
 
 namespace waywiser::fused {
 
@@ -8,61 +8,32 @@ namespace waywiser::fused {
 // block(), blocks(), threads(), each_thread(f), sync(), leads(thread), join_warp(), load_packet, store_packet,
 // store_far, line_word, store_line, look_at_line, is_there, word_in_line (lines.hpp; a warp together), any (its vote),
 // acquire, release, peek (a look that orders only what depends on it), post (orders loads that have returned before
-// it), load_state, store, add, nanoseconds(), pause(), widen, narrow, address(rank) (for the threads to tell each
-// other, across a sync()).
+// it), store, add, tell, told, trap() (never returns), nanoseconds(), pause(), widen, narrow, least, greatest,
+// address(rank) (for the threads to tell each other, across a sync()).
 template <typename Gpu>
 class OperationBody {
  public:
-  WAYWISER_DEVICE OperationBody(Gpu& gpu, const Terms& terms) : gpu_(gpu), terms_(terms) {
-    const State state = gpu.load_state(terms.state);
-    number_ = state.progress / most_blocks + 1;
-    failed_ = state.failed_peer != 0;
+  WAYWISER_DEVICE OperationBody(Gpu& gpu, const Terms& terms, const Work& work)
+      : gpu_(gpu), terms_(terms), description_(work.description), signature_(work.signature) {
+    number_ = gpu.peek(&terms.state->progress) / most_blocks + 1;
   }
 
-  // Packets and flags hold 32 bits of it, lines all.
+  // Stands beside everything that is sent; packets and flags have room for parts of it.
+  WAYWISER_DEVICE std::uint64_t tag() const { return tag_of(number_, signature_); }
   WAYWISER_DEVICE std::uint32_t number() const { return static_cast<std::uint32_t>(number_); }
-  WAYWISER_DEVICE std::uint64_t long_number() const { return number_; }
   WAYWISER_DEVICE unsigned turn() const { return number_ % 2; }
-  WAYWISER_DEVICE bool failed() const { return failed_; }
 
-  // Asks `missing` until it answers 0; else it answers 1 + a rank that is waited for. False: the deadline has passed,
-  // which ends this and all later operations.
   template <typename Missing>
-  WAYWISER_DEVICE bool wait(Missing missing) {
-    std::uint64_t start = 0;
-    for (unsigned look = 1;; ++look) {
-      const unsigned peer = missing();
-      if (peer == 0) return true;
-      gpu_.pause();
-      if (!is_over(look, start)) continue;
-      fail(peer);
-      return false;
-    }
-  }
-
-  // The same for all threads of a warp together, until none misses anything.
-  template <typename Missing>
-  WAYWISER_DEVICE bool wait_together(Missing missing) {
-    std::uint64_t start = 0;
-    for (unsigned look = 1;; ++look) {
-      const unsigned peer = missing();
-      if (!gpu_.any(peer != 0)) return true;
-      gpu_.pause();
-      if (!gpu_.any(is_over(look, start))) continue;
-      if (peer != 0) fail(peer);
-      return false;
-    }
-  }
-
-  // What the peer tells with its flag; 0 if it has not come. It may already be that of the next operation where this
-  // one ends with no further flag to that peer.
-  WAYWISER_DEVICE std::uint32_t wait_for_flag(unsigned peer, const std::uint64_t* flag) {
-    std::uint64_t seen = 0;
-    const bool come = wait([&] {
-      seen = gpu_.acquire(flag);
-      return static_cast<std::int32_t>(static_cast<std::uint32_t>(seen) - number()) >= 0 ? 0 : peer + 1;
+  WAYWISER_DEVICE void wait(Missing missing) {
+    Waiter<Gpu>::wait(gpu_, missing, [this](unsigned peer, unsigned times, Seen seen) {
+      return look_around(gpu_, terms_, {tag(), description_}, peer, times, seen);
     });
-    return come ? static_cast<std::uint32_t>(seen >> 32) : 0;
+  }
+  template <typename Missing>
+  WAYWISER_DEVICE void wait_together(Missing missing) {
+    Waiter<Gpu>::wait_together(gpu_, missing, [this](unsigned peer, unsigned times, Seen seen) {
+      return look_around(gpu_, terms_, {tag(), description_}, peer, times, seen);
+    });
   }
 
   // For all threads, once they have sent: this block knows the number. Counted by all blocks, the operation has ended
@@ -75,32 +46,23 @@ class OperationBody {
   }
 
  private:
-  // After so many looks; `start` is when the clock was first looked at.
-  WAYWISER_DEVICE bool is_over(unsigned look, std::uint64_t& start) {
-    if (look % Gpu::looks != 0) return false;
-    const std::uint64_t now = gpu_.nanoseconds();
-    if (start == 0) start = now;
-    const bool ask_host = look % (Gpu::looks * looks_at_host) == 0;
-    return now - start >= terms_.deadline_ns || ended(ask_host);
-  }
-  // Another thread has failed, or the host wants the end.
-  WAYWISER_DEVICE bool ended(bool ask_host) {
-    if (gpu_.load_state(terms_.state).failed_peer != 0) return true;
-    return ask_host && gpu_.acquire(&terms_.notice->stop) != 0;
-  }
-
-  // The host reads the number only when there is a peer.
-  WAYWISER_DEVICE void fail(unsigned peer) {
-    gpu_.store(&terms_.state->failed_number, number());
-    gpu_.store(&terms_.state->failed_peer, peer);
-    gpu_.store(&terms_.notice->failed_number, number());
-    gpu_.release(&terms_.notice->failed_peer, peer);
+  // Ranks in unlike operations wait for each other: the first block of each announces what it is in when it has waited
+  // for a while, and all read what the others have announced.
+  WAYWISER_DEVICE WAYWISER_APART static Seen look_around(Gpu& gpu, const Terms& terms, Announcement mine, unsigned peer,
+                                                         unsigned times, Seen seen) {
+    const std::uint64_t number = mine.tag - signature_of(mine.description);
+    WAYWISER_ROLLED
+    for (unsigned rank = 0; times == 1 && gpu.block() == 0 && rank < terms.layout.ranks; ++rank)
+      if (rank != terms.rank) gpu.tell(announcement_at(terms, rank, terms.rank), mine);
+    const Announcement told = gpu.told(announcement_at(terms, terms.rank, peer - 1));
+    const std::uint64_t theirs = told.is_unlike(number, mine.description) ? told.description : no_description;
+    return Waiter<Gpu>(gpu, terms.notice, terms.deadline_ns)
+        .check(peer, times, seen, {mine.description, number}, theirs);
   }
 
   Gpu& gpu_;
   const Terms& terms_;
-  std::uint64_t number_ = 0;
-  bool failed_ = false;
+  std::uint64_t number_ = 0, description_, signature_;
 };
 
 }  // namespace waywiser::fused

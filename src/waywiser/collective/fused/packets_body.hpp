@@ -12,7 +12,7 @@ template <typename T, unsigned most, bool exact, typename Gpu>
 class PacketsBody {
  public:
   WAYWISER_DEVICE PacketsBody(Gpu& gpu, const Terms& terms, const Work& work)
-      : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms) {}
+      : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms, work) {}
 
   // Sends in any case: then the input is read while the number of the operation is still on its way.
   WAYWISER_DEVICE void run() {
@@ -20,8 +20,7 @@ class PacketsBody {
       if (active) send(unit);
     });
     operation_.count();
-    if (!operation_.failed())
-      each_unit([&](unsigned thread, std::uint64_t unit, bool active) { take(thread, unit, active); });
+    each_unit([&](unsigned thread, std::uint64_t unit, bool active) { take(thread, unit, active); });
   }
 
  private:
@@ -45,30 +44,25 @@ class PacketsBody {
     for (unsigned rank = 0; rank < most; ++rank) {
       if (rank >= terms_.layout.ranks || rank == terms_.rank) continue;
       const Word8 sent = work_.scattered ? mine_for(rank, unit) : word;
-      gpu_.store_packet(packet_at(terms_, rank, operation_.turn(), terms_.rank, unit), sent, operation_.number());
+      gpu_.store_packet(packet_at(terms_, rank, operation_.turn(), terms_.rank, unit), sent, operation_.tag());
     }
   }
 
   WAYWISER_DEVICE void take(unsigned thread, std::uint64_t unit, bool active) {
     Word8 words[most] = {};
     if (active && work_.has_data(terms_.rank)) keep_own(mine_for(terms_.rank, unit), words);
-    bool arrived = false;
     WAYWISER_ROLLED
     for (unsigned turn = 0; turn < 2; ++turn) {
-      if (active && gpu_.leads(thread) == (turn == 0)) arrived = receive(unit, words);
+      if (active && gpu_.leads(thread) == (turn == 0)) operation_.wait([&] { return look(unit, words); });
       gpu_.join_warp();
     }
-    if (arrived) deliver(unit, words);
+    if (active) deliver(unit, words);
   }
 
   WAYWISER_DEVICE void keep_own(const Word8& word, Word8 (&words)[most]) const {
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank)
       if (rank == terms_.rank) words[rank] = word;
-  }
-
-  WAYWISER_DEVICE bool receive(std::uint64_t unit, Word8 (&words)[most]) {
-    return operation_.wait([&] { return look(unit, words); });
   }
 
   // Returns 1 + a rank whose packet has not come.
@@ -83,8 +77,7 @@ class PacketsBody {
     for (unsigned rank = 0; rank < most; ++rank) {
       if (rank >= terms_.layout.ranks || rank == terms_.rank) continue;
       words[rank] = Word8{{packets[rank].low, packets[rank].high}};
-      if (packets[rank].low_number != operation_.number() || packets[rank].high_number != operation_.number())
-        missing = rank + 1;
+      if (!packets[rank].is_of(operation_.tag())) missing = rank + 1;
     }
     return missing;
   }
@@ -93,7 +86,7 @@ class PacketsBody {
     if (!work_.is_taken_by(terms_.rank)) return;
     const unsigned ranks = terms_.layout.ranks;
     if (work_.reduced) {
-      with_combination(work_.op, [&](auto combination) {
+      with_combination<Gpu>(work_.op, [&](auto combination) {
         Accumulator<Gpu, T, Word8> sum(words[0]);
         WAYWISER_UNROLL
         for (unsigned rank = 1; rank < most; ++rank)

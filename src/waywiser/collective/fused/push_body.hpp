@@ -13,14 +13,18 @@ template <typename T, unsigned most, bool exact, typename Gpu>
 class PushBody {
  public:
   WAYWISER_DEVICE PushBody(Gpu& gpu, const Terms& terms, const Work& work)
-      : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms), me_(terms.rank), ranks_(terms.layout.ranks) {}
+      : gpu_(gpu),
+        terms_(terms),
+        work_(work),
+        operation_(gpu, terms, work),
+        me_(terms.rank),
+        ranks_(terms.layout.ranks) {}
 
   // What arrives is the result, or is reduced to it.
   WAYWISER_DEVICE void run_one_shot() {
     send_blocks();
     operation_.count();
-    if (operation_.failed()) return;
-    exchange_flags(0, [](unsigned) { return 0u; }, [](unsigned, std::uint32_t) {});
+    exchange_flags();
     if (work_.reduced)
       reduce_block(false);
     else
@@ -33,13 +37,12 @@ class PushBody {
     const std::uint32_t output = output_place();
     send_blocks();
     operation_.count();
-    if (operation_.failed()) return;
-    exchange_flags(
+    exchange_words(
         0, [&](unsigned) { return output; },
         [&](unsigned peer, std::uint32_t place) { gpu_.address(peer) = result_for(peer, OutputPlace::of(place)); });
     reduce_block(true);
     gpu_.sync();
-    exchange_flags(
+    exchange_words(
         1, [&](unsigned peer) { return gpu_.address(peer) == sums_for(peer) ? 0u : 1u; },
         [&](unsigned peer, std::uint32_t stored) { gpu_.address(peer) = stored != 0 ? nullptr : terms_.landing[me_]; });
     if (work_.is_taken_by(me_)) take_blocks(1);
@@ -121,17 +124,43 @@ class PushBody {
       if (ends[rank] > index) store_far(landed(rank, 0, me_), words[rank], index, ends[rank]);
   }
 
-  // tell(rank) goes with the flag, and comes to hear(rank, what).
-  template <typename Tell, typename Hear>
-  WAYWISER_DEVICE void exchange_flags(unsigned shot, Tell tell, Hear hear) {
+  WAYWISER_DEVICE std::uint64_t* flag(unsigned rank, unsigned shot, unsigned from) const {
+    return flag_at(terms_, rank, operation_.turn(), shot, from, gpu_.block());
+  }
+  WAYWISER_DEVICE std::uint64_t* told(unsigned rank, unsigned shot, unsigned from) const {
+    return told_at(terms_, rank, operation_.turn(), shot, from, gpu_.block());
+  }
+  // f(rank) for each other rank, by a thread of its own.
+  template <typename Function>
+  WAYWISER_DEVICE void each_peer(Function f) {
     gpu_.each_thread([&](unsigned thread) {
-      if (thread < ranks_ && thread != me_)
-        gpu_.release(flag_at(terms_, thread, shot, me_, gpu_.block()),
-                     operation_.number() | std::uint64_t{tell(thread)} << 32);
+      if (thread < ranks_ && thread != me_) f(thread);
     });
-    gpu_.each_thread([&](unsigned thread) {
-      if (thread < ranks_ && thread != me_)
-        hear(thread, operation_.wait_for_flag(thread, flag_at(terms_, me_, shot, thread, gpu_.block())));
+  }
+
+  WAYWISER_DEVICE void exchange_flags() {
+    each_peer([&](unsigned peer) { gpu_.release(flag(peer, 0, me_), operation_.tag()); });
+    each_peer([&](unsigned peer) {
+      operation_.wait([&] { return gpu_.acquire(flag(me_, 0, peer)) == operation_.tag() ? 0 : peer + 1; });
+    });
+    gpu_.sync();
+  }
+
+  // tell(rank) goes with the flag, and comes to hear(rank, what). Both words are looked at together.
+  template <typename Tell, typename Hear>
+  WAYWISER_DEVICE void exchange_words(unsigned shot, Tell tell, Hear hear) {
+    each_peer([&](unsigned peer) {
+      gpu_.store(told(peer, shot, me_), operation_.number() | std::uint64_t{tell(peer)} << 32);
+      gpu_.release(flag(peer, shot, me_), operation_.tag());
+    });
+    each_peer([&](unsigned peer) {
+      std::uint64_t word = 0;
+      operation_.wait([&] {
+        word = gpu_.peek(told(me_, shot, peer));
+        const bool come = gpu_.acquire(flag(me_, shot, peer)) == operation_.tag();
+        return come && static_cast<std::uint32_t>(word) == operation_.number() ? 0 : peer + 1;
+      });
+      hear(peer, static_cast<std::uint32_t>(word >> 32));
     });
     gpu_.sync();
   }

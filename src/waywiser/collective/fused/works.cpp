@@ -94,7 +94,9 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
               op,
               call.operation == Collective::broadcast ? call.root : -1,
               call.operation == Collective::reduce ? call.root : -1,
-              buffers.slot};
+              buffers.slot,
+              buffers.description,
+              signature_of(buffers.description)};
     if (split) {
       work.bytes = round_up((bytes + static_cast<Bytes>(call.ranks) - 1) / static_cast<Bytes>(call.ranks), 16);
       work.stride = work.bytes;

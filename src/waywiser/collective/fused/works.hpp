@@ -16,6 +16,7 @@ struct Buffers {
   std::byte* output = nullptr;
   Bytes block = 0;         // of one rank, or the whole where there is one
   std::uint32_t slot = 0;  // of the exposed memory that the output lies in
+  std::uint64_t description = 0;
 };
 
 std::optional<std::string> why_no_kernel(const CollectiveCall& call);

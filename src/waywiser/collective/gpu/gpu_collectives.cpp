@@ -10,6 +10,7 @@
 #include "waywiser/collective/nccl/nccl_network.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/group.hpp"
+#include "waywiser/kernels/trap.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
@@ -19,8 +20,6 @@ static_assert(ExposedMemory::slots == fused::exposed_slots);
 constexpr int most_ranks = static_cast<int>(fused::most_ranks);
 constexpr Seconds last_patience = 5;
 constexpr Bytes most_by_kernels = Bytes{32} << 20, most_block_by_kernels = Bytes{16} << 20;
-// Of the group's timeout: so that a kernel says whom it has waited for before the host gives up.
-constexpr double share_of_timeout = 0.75;
 
 // What one rank tells the others.
 struct Offer {
@@ -86,10 +85,13 @@ GpuCollectives::GpuCollectives(Group& group, Session& session, const Members& me
   if (members.size() > 1) why_no_kernels_ = set_up(group, members);
   if (why_no_kernels_.empty()) {
     if (fused_) exposed_->watch(this);
-    return;
+  } else {
+    fused_.reset();
+    messages_.reset();
   }
-  fused_.reset();
-  messages_.reset();
+  if (members.size() == 1) return;
+  session_.watchdog().add(*this);
+  watched_ = true;
 }
 
 // Two exchanges: what each rank offers, and whether each could use what the others offer.
@@ -152,10 +154,9 @@ std::vector<Region> GpuCollectives::open(const std::vector<SharedRegion>& landin
 // The others' kernels send to this rank until the last call has ended here.
 GpuCollectives::~GpuCollectives() {
   if (fused_) exposed_->watch(nullptr);
-  static_cast<void>(reason_of([&] {
-    if (last_) last_->synchronize(Deadline::in(last_patience));
-  }));
+  static_cast<void>(reason_of([&] { settle(); }));
   stop(*stream_);
+  if (watched_) session_.watchdog().remove(*this);
   // A receiver says that it has taken a message when the sender may have gone on.
   static_cast<void>(reason_of([&] { session_.gpu_roads().keep(messages_); }));
 }
@@ -231,8 +232,14 @@ std::string GpuCollectives::set_up_nccl(Group& group, const Members& members, co
   if (const std::string why = first_reason(offers); !why.empty()) return why;
   if (const std::string why = elsewhere(session_, members).empty() ? shared_gpu(offers) : ""; !why.empty()) return why;
   group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
-  mine.refuse(reason_of(
-      [&] { nccl_ = std::make_unique<NcclCommunicator>(id, members.rank, members.size(), stream_, waiter(call)); }));
+  mine.refuse(reason_of([&] {
+    auto nccl = std::make_unique<NcclCommunicator>(id, members.rank, members.size(), stream_, waiter(call));
+    nod_stream_ = platform_.open_stream(gpu_);
+    nod_begins_ = platform_.create_event(gpu_);
+    nod_ends_ = platform_.create_event(gpu_);
+    const std::lock_guard lock(mutex_);
+    nccl_ = std::move(nccl);
+  }));
   return first_reason(exchange(group, mine));
 }
 
@@ -255,7 +262,11 @@ void GpuCollectives::begin(Stream& stream) {
 
 void GpuCollectives::end(Stream& stream) {
   if (stream.capturing() || &stream == stream_.get()) return;
-  if (!last_) last_ = platform_.create_event(gpu_);
+  if (!last_) {
+    auto event = platform_.create_event(gpu_);
+    const std::lock_guard lock(mutex_);
+    last_ = std::move(event);
+  }
   stream.record(*last_);
   last_native_ = stream.native();
   std::erase_if(leaving_, [](const Leaving& each) { return each.end->done(); });
@@ -282,20 +293,34 @@ void GpuCollectives::enqueue(const Call& call, const CollectiveCall& wanted, Con
   begin(stream);
   const GpuWay way = choose(wanted, call.type);
   if (wanted.operation == Collective::barrier) {
-    enqueue_barrier(wanted, stream);
+    enqueue_nod(fused::describe(wanted, call.type, call.op), wanted.ranks, stream);
   } else if (wanted.ranks == 1) {
     if (output.data != input.data) stream.copy(output, input);
   } else if (way.engine == Engine::nccl) {
-    nccl_->enqueue(wanted, call.type, call.op, input, output, stream, waiter(call));
+    enqueue_nccl(call, wanted, input, output, stream);
   } else {
     enqueue_kernels(way, wanted, call.type, call.op, input, output, stream);
   }
   end(stream);
 }
 
-void GpuCollectives::enqueue_message(ConstRegion give, int to, Region take, int from, Stream& stream) {
+// The ranks compare their calls while NCCL is under way, and are through with both before anything comes behind it.
+void GpuCollectives::enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
+                                  Stream& stream) {
+  const bool compare = fused_ && wanted.ranks > 1;
+  if (compare) {
+    stream.record(*nod_begins_);
+    nod_stream_->wait(*nod_begins_);
+    enqueue_nod(fused::describe(wanted, call.type, call.op), wanted.ranks, *nod_stream_);
+    nod_stream_->record(*nod_ends_);
+  }
+  nccl_->enqueue(wanted, call.type, call.op, input, output, stream, waiter(call));
+  if (compare) stream.wait(*nod_ends_);
+}
+
+void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream) {
   begin(stream);
-  messages_->enqueue(give, to, take, from, stream, session_.timeout() * share_of_timeout);
+  messages_->enqueue(give, to, take, from, stream, session_.timeout());
   end(stream);
 }
 
@@ -303,36 +328,67 @@ void GpuCollectives::enqueue_kernels(const GpuWay& way, const CollectiveCall& ca
                                      ConstRegion input, Region output, Stream& stream) {
   fused::Shape shape = fused::default_shape(call, call.count * bytes_of(type), way.method);
   if (way.blocks != 0) shape = fused::Shape{way.method, way.blocks, way.threads};
-  fused_->set_deadline(session_.timeout() * share_of_timeout);
+  fused_->set_deadline(session_.timeout());
   fused_->enqueue(call, type, op, input, output, stream, shape);
 }
 
-// Everyone hears from everyone.
-void GpuCollectives::enqueue_barrier(const CollectiveCall& call, Stream& stream) {
-  if (call.ranks == 1) return;
-  CollectiveCall nod = call;
+// Everyone hears from everyone, and that they are about to do the same. Without kernels nobody does.
+void GpuCollectives::enqueue_nod(const fused::Description& description, int ranks, Stream& stream) {
+  if (!fused_) return;
+  CollectiveCall nod;
   nod.operation = Collective::all_reduce;
+  nod.ranks = ranks;
   nod.count = sizeof(std::uint64_t);
   const Region word = nod_.region().slice(0, nod.count);
-  enqueue_kernels({Engine::kernels, fused::Method::packets, 0, 0}, nod, DataType::uint8, ReduceOp::max, word, word,
-                  stream);
+  const fused::Shape shape = fused::default_shape(nod, nod.count, fused::Method::packets);
+  fused_->set_deadline(session_.timeout());
+  fused_->enqueue(nod, DataType::uint8, ReduceOp::max, word, word, stream, shape, &description);
 }
 
-void GpuCollectives::check() const {
-  if (fused_) fused_->check();
-  if (messages_) messages_->check();
+std::optional<Error> GpuCollectives::failure(const std::string& group) const {
+  auto why = fused_ ? fused_->failure(group) : std::nullopt;
+  return why || !messages_ ? why : messages_->failure(group);
+}
+
+bool GpuCollectives::is_gone() const {
+  const std::lock_guard lock(mutex_);
+  return last_ == nullptr || !reason_of([&] { static_cast<void>(last_->done()); }).empty();
+}
+
+void GpuCollectives::check() {
+  if (const auto why = failure(session_.failure())) {
+    thrown_ = true;
+    throw Error(*why);
+  }
   if (nccl_) nccl_->check();
 }
 
+// What waits on the GPU ends by itself at the timeout.
+void GpuCollectives::settle() {
+  std::string problem;
+  if (last_) problem = reason_of([&] { last_->synchronize(Deadline::in(session_.timeout() + last_patience)); });
+  if (thrown_) return;
+  check();
+  if (!problem.empty()) throw Error(ErrorKind::device, "operations on " + text(gpu_) + " have not ended: " + problem);
+}
+
 void GpuCollectives::stop(Stream& stream) noexcept {
-  stop_waits();
+  stop();
   static_cast<void>(reason_of([&] { stream.synchronize(Deadline::in(last_patience)); }));
 }
 
-void GpuCollectives::stop_waits() noexcept {
+// NCCL's kernels would end as if they had done their work: those of a group that has failed must take all with them.
+void GpuCollectives::stop() noexcept {
   if (fused_) fused_->stop();
   if (messages_) messages_->stop();
-  if (nccl_) nccl_->abort();
+  const std::lock_guard lock(mutex_);
+  if (!nccl_) return;
+  bool trapped = false;
+  static_cast<void>(reason_of([&] {
+    trapped = last_ && !last_->done();
+    if (trapped) launch_trap(*stream_);
+  }));
+  trapped ? nccl_->abandon() : nccl_->abort();
 }
 
 }  // namespace waywiser

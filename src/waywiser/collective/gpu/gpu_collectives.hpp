@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "waywiser/comm/call.hpp"
 #include "waywiser/comm/data_type.hpp"
 #include "waywiser/comm/exposed_memory.hpp"
+#include "waywiser/comm/watchdog.hpp"
 
 namespace waywiser {
 
@@ -21,7 +23,7 @@ class Session;
 struct Members;
 
 // The collectives of one group on arrays of GPUs, one GPU for each rank. What serves a call is the same at all ranks.
-class GpuCollectives : private ExposedMemory::Watcher {
+class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
  public:
   // By all ranks together: afterwards they agree on what can be used.
   GpuCollectives(Group& group, Session& session, const Members& members, Place gpu,
@@ -43,11 +45,12 @@ class GpuCollectives : private ExposedMemory::Watcher {
   // For measuring: the only way until another one is set; nothing: the choice.
   void set_way(std::optional<GpuWay> way) { way_ = way; }
   // Messages by kernels; only while there is no reason against kernels.
-  void enqueue_message(ConstRegion give, int to, Region take, int from, Stream& stream);
+  void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
   // For calls that come without one.
   Stream& stream() { return *stream_; }
-  // Throws timeout, naming the rank that did not come.
-  void check() const;
+  // Throws what an operation has failed with: timeout, invalid_input or io; it names the rank that did not come or that
+  // is in another operation.
+  void check();
   // What waits on this GPU gives up; when this returns, what was enqueued on the stream has ended, or has had time to.
   void stop(Stream& stream) noexcept;
 
@@ -62,13 +65,17 @@ class GpuCollectives : private ExposedMemory::Watcher {
   GpuWay default_way(const CollectiveCall& call, DataType type) const;
   std::string set_up_nccl(Group& group, const Members& members, const Call& call);
   NcclCommunicator::Waiter waiter(const Call& call);
-  void stop_waits() noexcept;
+  std::optional<Error> failure(const std::string& group) const override;
+  bool is_gone() const override;
+  void stop() noexcept override;
+  void settle() override;
   // Around what is enqueued on a stream.
   void begin(Stream& stream);
   void end(Stream& stream);
   void enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input,
                        Region output, Stream& stream);
-  void enqueue_barrier(const CollectiveCall& call, Stream& stream);
+  void enqueue_nod(const fused::Description& description, int ranks, Stream& stream);
+  void enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
   void came(unsigned slot, const ExposedMemory::Window& window) override;
   void went(unsigned slot, const ExposedMemory::Window& window) noexcept override;
 
@@ -79,12 +86,17 @@ class GpuCollectives : private ExposedMemory::Watcher {
   std::unique_ptr<FusedCollective> fused_;
   std::shared_ptr<StreamMessages> messages_;
   std::vector<Memory> opened_;  // of other ranks
-  Memory nod_;                  // what a barrier sends
+  Memory nod_;                  // what a barrier sends, and who is about to call NCCL
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::optional<GpuWay> way_;
   std::string why_no_kernels_, why_no_lines_, why_no_nccl_;
   std::unique_ptr<Event> last_;  // the end of the last call that was enqueued
+  // The nod beside NCCL: a stream of its own, and where it begins and ends.
+  std::unique_ptr<Stream> nod_stream_;
+  std::unique_ptr<Event> nod_begins_, nod_ends_;
+  bool watched_ = false, thrown_ = false;  // by the watchdog; what has failed
+  mutable std::mutex mutex_;               // of when nccl_ and last_ come, for the watchdog's thread
   void* last_native_ = nullptr;
   std::shared_ptr<ExposedMemory> exposed_;
   // What calls that had been enqueued may store into, or tell the others of, until they have ended.

@@ -11,6 +11,8 @@ namespace {
 
 // Of messages on streams that take the host's way.
 constexpr int stream_tag = 0x7fff;
+// After the timeout, in which kernels say themselves whom they have waited for.
+constexpr Seconds kernels_speak = 2;
 
 // The blocks that lie one after the other in an array.
 template <typename Region>
@@ -98,21 +100,26 @@ bool Group::done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstEl
   return true;
 }
 
-// Until the stream is through. Whoever has not come is named by the kernel that has waited for it. When it fails,
-// this rank touches the caller's memory no more.
+// Until the stream is through. Whoever has not come is named by the kernel that has waited for it, which has trapped;
+// the host gives up a little later. When it fails, this rank touches the caller's memory no more.
 void Group::finish_on(GpuCollectives& gpus, Stream& stream, const Call& call) {
+  const auto fail_with_reason = [&] {
+    try {
+      gpus.check();
+    } catch (const Error& error) {
+      gpus.stop(stream);
+      session_->fail(error.kind(), text(call) + ": " + error.what());
+    }
+  };
   try {
-    session_->wait(call, [&] { return stream.done(); }, [] { return std::string("the GPU has not finished"); });
-  } catch (...) {
+    session_->wait(
+        call, [&] { return stream.done(); }, [] { return std::string("the GPU has not finished"); }, kernels_speak);
+  } catch (const Error&) {
+    fail_with_reason();
     gpus.stop(stream);
     throw;
   }
-  try {
-    gpus.check();
-  } catch (const Error& error) {
-    gpus.stop(stream);
-    session_->fail(error.kind(), text(call) + ": " + error.what());
-  }
+  fail_with_reason();
 }
 
 // A call that the host carries out in the place of the stream.
@@ -132,6 +139,8 @@ void Group::synchronize(Stream& stream) {
 
 bool Group::exchanged_by_gpus(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                               Stream& stream) {
+  const auto given = [&](std::size_t rank) { return ConstElements(give[rank], call.type); };
+  const auto taken = [&](std::size_t rank) { return Elements(take[rank], call.type); };
   if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
   GpuCollectives& gpus = gpu_collectives(stream.place(), stream.capturing());
@@ -141,7 +150,7 @@ bool Group::exchanged_by_gpus(const Call& call, const std::vector<ConstRegion>& 
   if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
   for (std::size_t distance = 1; distance < ranks; ++distance) {
     const std::size_t to = (me + distance) % ranks, from = (me + ranks - distance) % ranks;
-    gpus.enqueue_message(give[to], static_cast<int>(to), take[from], static_cast<int>(from), stream);
+    gpus.enqueue_message(given(to), static_cast<int>(to), taken(from), static_cast<int>(from), stream);
   }
   session_->end();
   return true;
@@ -192,7 +201,7 @@ bool Group::neighbors_by_gpus(const Call& call, std::span<const Exchange> neighb
       if (distance == 0)
         copy_on(stream, give, take);
       else
-        on_gpus_->enqueue_message(give.region, to, take.region, from, stream);
+        on_gpus_->enqueue_message(give, to, take, from, stream);
     }
   }
   session_->end();
@@ -207,7 +216,7 @@ bool Group::message_by_gpus(const Call& call, ConstElements data, int to, Elemen
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
   if (!on_gpus_->why_no_kernels().empty() || size() == 1) return false;
   session_->begin(call);
-  on_gpus_->enqueue_message(data.region, to, into.region, from, stream);
+  on_gpus_->enqueue_message(data, to, into, from, stream);
   session_->end();
   return true;
 }

@@ -1,3 +1,4 @@
+#include <atomic>
 #include <thread>
 
 #include "waywiser/collective/fused/host_block.hpp"
@@ -19,13 +20,31 @@ void each_block(const Terms& terms, const Part& part, bool places, Carry carry) 
   }
 }
 
+// False: it has trapped, which ends the whole kernel.
+template <typename Function>
+bool ran(const Terms& terms, Function function) {
+  try {
+    function();
+    return true;
+  } catch (const Trap&) {
+    std::atomic_ref(terms.notice->stop).store(1, std::memory_order_release);
+    return false;
+  }
+}
+
 // Each may wait for what the peer does in the other direction.
 template <Fit fit>
 void run(const Terms& terms, const Work& work) {
+  bool sent = true;
   std::jthread giver;
   if (work.give.blocks != 0)
-    giver = std::jthread([&] { each_block<fit>(terms, work.give, work.places, [](auto& body) { body.send(); }); });
-  each_block<fit>(terms, work.take, work.places, [](auto& body) { body.receive(); });
+    giver = std::jthread([&] {
+      sent = ran(terms, [&] { each_block<fit>(terms, work.give, work.places, [](auto& body) { body.send(); }); });
+    });
+  const bool received =
+      ran(terms, [&] { each_block<fit>(terms, work.take, work.places, [](auto& body) { body.receive(); }); });
+  if (giver.joinable()) giver.join();
+  if (!sent || !received) throw Trap();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "waywiser/collective/fused/waiter.hpp"
 #include "waywiser/collective/fused/word_access.hpp"
 #include "waywiser/collective/messages/message_landing.hpp"
 
@@ -18,16 +19,16 @@ class MessageBody {
   WAYWISER_DEVICE void send() {
     std::uint64_t* counter = &terms_.state->sent[index(kind())][part_.peer][channel_];
     std::uint64_t number = gpu_.peek(counter);
-    const auto first_number = static_cast<std::uint32_t>(number + 1);
+    const std::uint64_t first_number = number + 1;
     bool whole = false;
     for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
       ++number;
       if (kind() == Kind::packets)
-        send_packets(at, static_cast<std::uint32_t>(number));
+        send_packets(at, number);
       else if (kind() == Kind::lines)
         send_lines(at, number);
       else
-        whole = send_bulk(at, static_cast<std::uint32_t>(number), first_number);
+        whole = send_bulk(at, number, first_number);
     }
     keep(counter, number);
   }
@@ -36,10 +37,10 @@ class MessageBody {
     std::uint64_t* counter = &terms_.state->received[index(kind())][part_.peer][channel_];
     std::uint64_t number = gpu_.peek(counter);
     bool whole = false;
-    if (kind() == Kind::bulk) tell_place(static_cast<std::uint32_t>(number + 1));
+    if (kind() == Kind::bulk) tell_place(number + 1);
     for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
       if (kind() == Kind::bulk) {
-        whole = take_bulk(at, static_cast<std::uint32_t>(++number));
+        whole = take_bulk(at, ++number);
         gpu_.sync();
         say_taken(number);
         continue;
@@ -48,7 +49,7 @@ class MessageBody {
       say_taken(number);  // those before: saying so is under way while this one comes, and no kernel ends with it
       ++number;
       if (kind() == Kind::packets)
-        take_packets(at, static_cast<std::uint32_t>(number));
+        take_packets(at, number);
       else
         take_lines(at, number);
     }
@@ -56,6 +57,7 @@ class MessageBody {
   }
 
  private:
+  using Waiter = fused::Waiter<Gpu>;
   static constexpr unsigned batch = 8;
   static constexpr bool exact = only != Fit::any;
   static constexpr unsigned lines_at_once = only == Fit::lines ? 1 : only == Fit::long_lines ? 4 : 2;  // of a thread
@@ -82,43 +84,77 @@ class MessageBody {
     return terms_.landing[rank] + terms_.layout.bulk(from, channel_, number % bulk_slots);
   }
 
-  // Until `there()`; gives up, for this and all later messages, at the deadline or when the host says so.
+  WAYWISER_DEVICE std::uint64_t tag(std::uint64_t number) const { return fused::tag_of(number, part_.signature); }
+
+  // Until `there()`: what piece `number` has. Or, of a sender, room: no piece is number 0.
   template <typename There>
-  WAYWISER_DEVICE bool wait(There there) {
-    std::uint64_t start = 0;
-    for (unsigned look = 1;; ++look) {
-      if (there()) return true;
-      gpu_.pause();
-      if (!is_over(look, start)) continue;
-      fail();
-      return false;
-    }
+  WAYWISER_DEVICE void wait(std::uint64_t number, There there) {
+    Waiter::wait(gpu_, [&] { return there() ? 0 : part_.peer + 1; }, around(number));
   }
   // The same for all threads of a warp together, until it is there for all.
   template <typename There>
-  WAYWISER_DEVICE bool wait_together(There there) {
-    std::uint64_t start = 0;
-    for (unsigned look = 1;; ++look) {
-      if (!gpu_.any(!there())) return true;
-      gpu_.pause();
-      if (!gpu_.any(is_over(look, start))) continue;
-      fail();
-      return false;
+  WAYWISER_DEVICE void wait_together(std::uint64_t number, There there) {
+    Waiter::wait_together(gpu_, [&] { return there() ? 0 : part_.peer + 1; }, around(number));
+  }
+  WAYWISER_DEVICE auto around(std::uint64_t number) {
+    return [this, number](unsigned, unsigned times, fused::Seen seen) {
+      return look_around(gpu_, terms_, part_, channel_, number, times, seen);
+    };
+  }
+  WAYWISER_DEVICE WAYWISER_APART static fused::Seen look_around(Gpu& gpu, const Terms& terms, const Part& part,
+                                                                unsigned channel, std::uint64_t number, unsigned times,
+                                                                fused::Seen seen) {
+    std::uint64_t theirs = fused::no_description;
+    bool packet = false;
+    if (number != 0) theirs = MessageBody(gpu, terms, part, false, channel).unlike(number, packet);
+    if (packet || theirs == fused::no_description) theirs = lasting(gpu, theirs, seen);
+    return Waiter(gpu, terms.notice, terms.deadline_ns)
+        .check(part.peer + 1, times, seen, {part.description, 0}, theirs);
+  }
+
+  // The signature of another message than this one that is in the place of piece `number`, or of one of another kind
+  // that has come before it. This one is looked at last: what comes behind it is not there without it.
+  WAYWISER_DEVICE std::uint64_t unlike(std::uint64_t number, bool& packet) const {
+    std::uint64_t found = fused::no_description;
+    for (unsigned other = 0; other < kinds; ++other) {
+      const auto each = static_cast<Kind>(other);
+      if (each == kind()) continue;
+      const std::uint64_t next = gpu_.peek(&terms_.state->received[other][part_.peer][channel_]) + 1;
+      if (const std::uint64_t come = tag_there(each, next); is_number(come, next)) {
+        found = come >> 32;
+        packet = each == Kind::packets;
+      }
     }
+    const std::uint64_t mine =
+        kind() == Kind::bulk ? come_word(static_cast<std::uint32_t>(number), false) : tag(number);
+    if (const std::uint64_t come = tag_there(kind(), number); is_number(come, number)) {
+      found = come == mine ? fused::no_description : come >> 32;
+      packet = kind() == Kind::packets;
+    }
+    return found;
   }
-  // After so many looks; `start` is when the clock was first looked at.
-  WAYWISER_DEVICE bool is_over(unsigned look, std::uint64_t& start) {
-    if (look % Gpu::looks != 0) return false;
-    const std::uint64_t now = gpu_.nanoseconds();
-    if (start == 0) start = now;
-    const bool ask_host = look % (Gpu::looks * fused::looks_at_host) == 0;
-    return now - start >= terms_.deadline_ns || (ask_host && gpu_.acquire(&terms_.notice->stop) != 0) ||
-           gpu_.acquire(&terms_.state->failed) != 0;
+  WAYWISER_DEVICE static bool is_number(std::uint64_t tag, std::uint64_t number) {
+    return static_cast<std::uint32_t>(tag) == static_cast<std::uint32_t>(number);
   }
-  WAYWISER_DEVICE void fail() {
-    gpu_.store(&terms_.state->failed, 1);
-    gpu_.release(&terms_.notice->failed_peer, part_.peer + 1);
+  // What the first piece of a kind that lies there says of itself: its number, and the signature above it.
+  WAYWISER_DEVICE std::uint64_t tag_there(Kind which, std::uint64_t number) const {
+    const unsigned me = terms_.rank, peer = part_.peer;
+    if (which == Kind::lines) return gpu_.acquire(&lines(me, peer, number)[7].high);
+    if (which == Kind::bulk)
+      return gpu_.acquire(long_word(me, terms_.layout.come(peer, channel_, number % bulk_slots))) &
+             ~(std::uint64_t{1} << 32);
+    const fused::Packet packet = gpu_.load_packet(packets(me, peer, static_cast<std::uint32_t>(number)));
+    return packet.number | std::uint64_t{packet.number ^ packet.mark} << 32;
   }
+  // Half a packet says nothing: only what stays so for a while counts.
+  WAYWISER_DEVICE static std::uint64_t lasting(Gpu& gpu, std::uint64_t theirs, fused::Seen& seen) {
+    constexpr std::uint64_t while_ns = 2'000'000'000;
+    const std::uint64_t now = gpu.nanoseconds();
+    if (theirs == fused::no_description || seen.wrong_at == 0)
+      seen.wrong_at = theirs == fused::no_description ? 0 : now;
+    return seen.wrong_at != 0 && now - seen.wrong_at >= while_ns ? theirs : fused::no_description;
+  }
+
   // All threads have begun with what it was.
   WAYWISER_DEVICE void keep(std::uint64_t* counter, std::uint64_t number) {
     gpu_.sync();
@@ -144,32 +180,33 @@ class MessageBody {
     const std::uint32_t* taken = word(terms_.rank, terms_.layout.taken(kind(), part_.peer, channel_));
     std::uint32_t seen = gpu_.peek(taken);
     const auto loaded = load();
-    if (!reached(seen, number - slots)) wait([&] { return reached(seen = gpu_.peek(taken), number - slots); });
+    if (!reached(seen, number - slots)) wait(0, [&] { return reached(seen = gpu_.peek(taken), number - slots); });
     return loaded;
   }
 
-  WAYWISER_DEVICE void send_packets(std::uint64_t at, std::uint32_t number) {
+  WAYWISER_DEVICE void send_packets(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
+    const auto number = static_cast<std::uint32_t>(piece);
     fused::Packet* to = packets(part_.peer, terms_.rank, number);
     gpu_.each_thread([&](unsigned thread) {
       for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads()) {
         const auto load = [&] { return fused::load_word<fused::Word8, exact>(part_.data + at, bytes, unit); };
-        gpu_.store_packet(to + unit, load_and_wait_for_room(number, packet_slots, load), number);
+        gpu_.store_packet(to + unit, load_and_wait_for_room(number, packet_slots, load), tag(piece));
       }
     });
   }
 
   // One lane of a warp polls first: then the others need one look.
-  WAYWISER_DEVICE void take_packets(std::uint64_t at, std::uint32_t number) {
+  WAYWISER_DEVICE void take_packets(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
-    const fused::Packet* from = packets(terms_.rank, part_.peer, number);
+    const fused::Packet* from = packets(terms_.rank, part_.peer, static_cast<std::uint32_t>(piece));
     const auto take = [&](std::uint64_t unit) {
       fused::Packet packet{};
-      const bool come = wait([&] {
+      wait(piece, [&] {
         packet = gpu_.load_packet(from + unit);
-        return packet.low_number == number && packet.high_number == number;
+        return packet.is_of(tag(piece));
       });
-      if (come) fused::store_word<exact>(part_.data + at, bytes, unit, fused::Word8{{packet.low, packet.high}});
+      fused::store_word<exact>(part_.data + at, bytes, unit, fused::Word8{{packet.low, packet.high}});
     };
     for (std::uint64_t begin = 0; begin < units; begin += gpu_.threads())
       gpu_.each_thread([&](unsigned thread) {
@@ -218,7 +255,7 @@ class MessageBody {
       WAYWISER_UNROLL
       for (unsigned i = 0; i < lines_at_once; ++i)
         gpu_.store_line(to + std::size_t{pairs[i]} * fused::lanes_of_pair + lane, lane,
-                        gpu_.line_word(words[i], lane, number), pairs[i] < end);
+                        gpu_.line_word(words[i], lane, tag(number)), pairs[i] < end);
     });
   }
 
@@ -227,21 +264,21 @@ class MessageBody {
     const fused::LineSlot* from = lines(terms_.rank, part_.peer, number);
     each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
       fused::LineLook looks[lines_at_once];
-      const bool come = wait_together([&] {
+      wait_together(number, [&] {
         WAYWISER_UNROLL
         for (unsigned i = 0; i < lines_at_once; ++i)
           if (pairs[i] < end)
-            looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * fused::lanes_of_pair + lane, lane, number);
+            looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * fused::lanes_of_pair + lane, lane, tag(number));
         bool there = true;  // asked when all looks are on their way
         WAYWISER_UNROLL
         for (unsigned i = 0; i < lines_at_once; ++i)
-          there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, number));
+          there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag(number)));
         return there;
       });
       WAYWISER_UNROLL
       for (unsigned i = 0; i < lines_at_once; ++i) {
         const Vector16 word = gpu_.word_in_line(looks[i], lane);
-        if (come && has_word(lane, pairs[i], bytes))
+        if (has_word(lane, pairs[i], bytes))
           fused::store_word<exact>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
       }
     });
@@ -258,27 +295,31 @@ class MessageBody {
   WAYWISER_DEVICE std::uint32_t own_place() const {
     return fused::OutputPlace::in(exposed(part_.slot, terms_.rank), part_.slot, part_.data, part_.bytes).word();
   }
-  WAYWISER_DEVICE void tell_place(std::uint32_t number) {
+  WAYWISER_DEVICE void tell_place(std::uint64_t number) {
     if (!places_) return;
     gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0)
-        gpu_.release(long_word(part_.peer, terms_.layout.place(terms_.rank, channel_)),
-                     number | std::uint64_t{own_place()} << 32);
+      if (thread != 0) return;
+      gpu_.store(long_word(part_.peer, terms_.layout.place_tag(terms_.rank, channel_)), tag(number));
+      gpu_.release(long_word(part_.peer, terms_.layout.place(terms_.rank, channel_)),
+                   static_cast<std::uint32_t>(number) | std::uint64_t{own_place()} << 32);
     });
   }
 
-  // The receiver's array, if it is exposed and the receiver has come by now; else nullptr.
-  WAYWISER_DEVICE std::byte* place_of(std::uint32_t number) const {
+  // The receiver's array, if it is exposed and the receiver has come by now, for this very message; else nullptr.
+  WAYWISER_DEVICE std::byte* place_of(std::uint64_t number) const {
     if (!places_) return nullptr;
     const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(part_.peer, channel_)));
     const auto place = fused::OutputPlace::of(static_cast<std::uint32_t>(told >> 32));
     const fused::Exposed memory = exposed(place.slot, part_.peer);
-    const bool known = static_cast<std::uint32_t>(told) == number && memory.holds(place.offset, part_.bytes);
+    const bool known = static_cast<std::uint32_t>(told) == static_cast<std::uint32_t>(number) &&
+                       memory.holds(place.offset, part_.bytes) &&
+                       gpu_.peek(long_word(terms_.rank, terms_.layout.place_tag(part_.peer, channel_))) == tag(number);
     return known ? memory.data + place.offset : nullptr;
   }
 
   // True: with this piece the block has sent all of its part.
-  WAYWISER_DEVICE bool send_bulk(std::uint64_t at, std::uint32_t number, std::uint32_t first_number) {
+  WAYWISER_DEVICE bool send_bulk(std::uint64_t at, std::uint64_t piece, std::uint64_t first_number) {
+    const auto number = static_cast<std::uint32_t>(piece);
     gpu_.each_thread([&](unsigned thread) {
       if (thread != 0) return;
       gpu_.address(0) = load_and_wait_for_room(number, bulk_slots, [&] { return place_of(first_number); });
@@ -293,19 +334,28 @@ class MessageBody {
     gpu_.each_thread([&](unsigned thread) {
       if (thread == 0)
         gpu_.release(long_word(part_.peer, terms_.layout.come(terms_.rank, channel_, number % bulk_slots)),
-                     number | std::uint64_t{there != nullptr} << 32);
+                     come_word(number, there != nullptr));
     });
     return there != nullptr;
   }
 
+  // The number, whether it and all that follow are in their place, and what fits of the signature.
+  WAYWISER_DEVICE std::uint64_t come_word(std::uint32_t number, bool in_place) const {
+    return number | std::uint64_t{in_place} << 32 | part_.signature >> 33 << 33;
+  }
+
   // True: this block's part of the message is there.
-  WAYWISER_DEVICE bool take_bulk(std::uint64_t at, std::uint32_t number) {
+  WAYWISER_DEVICE bool take_bulk(std::uint64_t at, std::uint64_t piece) {
+    const auto number = static_cast<std::uint32_t>(piece);
     const std::uint64_t* come = long_word(terms_.rank, terms_.layout.come(part_.peer, channel_, number % bulk_slots));
     gpu_.each_thread([&](unsigned thread) {
       if (thread != 0) return;
       std::uint64_t seen = 0;
-      wait([&] { return reached(static_cast<std::uint32_t>(seen = gpu_.acquire(come)), number); });
-      gpu_.address(0) = seen >> 32 != 0 ? part_.data : nullptr;
+      wait(piece, [&] {
+        seen = gpu_.acquire(come);
+        return seen == come_word(number, false) || seen == come_word(number, true);
+      });
+      gpu_.address(0) = (seen >> 32 & 1) != 0 ? part_.data : nullptr;
     });
     gpu_.sync();
     if (gpu_.address(0) != nullptr) return true;

@@ -12,7 +12,7 @@ namespace waywiser::messages {
 
 inline constexpr unsigned threads = 512;
 
-// Both directions at once, on the calling thread and another one.
+// Both directions at once, on the calling thread and another one. Throws Trap.
 void run_on_host(const Terms& terms, const Work& work);
 
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; elsewhere it goes

@@ -24,9 +24,9 @@ enum class Fit : std::uint32_t { packets, lines, long_lines, any };
 inline constexpr std::uint64_t most_short_piece = 32 * bytes_of_pair;  // of lines: a pair for every 16 threads
 
 // What each rank has in the memory of its GPU, for others to write into: how many pieces of this rank each peer has
-// taken; of the last bulk pieces of each peer, the number and whether it and all that follow are in their place; where
-// each peer wants a bulk message (its first number, and an OutputPlace); and the slots that the pieces of each peer
-// take by turns.
+// taken; of the last bulk pieces of each peer, the number, whether it and all that follow are in their place, and a
+// part of the signature; where each peer wants a bulk message (its first number, and an OutputPlace), and the tag of
+// that message; and the slots that the pieces of each peer take by turns.
 struct Layout {
   std::uint32_t ranks = 0;
 
@@ -37,11 +37,14 @@ struct Layout {
     return entry(static_cast<unsigned>(kind), peer, channel);
   }
   WAYWISER_DEVICE std::uint64_t place(unsigned peer, unsigned channel) const { return entry(kinds, peer, channel); }
+  WAYWISER_DEVICE std::uint64_t place_tag(unsigned peer, unsigned channel) const {
+    return entry(kinds + 1, peer, channel);
+  }
   WAYWISER_DEVICE std::uint64_t come(unsigned peer, unsigned channel, unsigned slot) const {
-    return entry(kinds + 1 + slot, peer, channel);
+    return entry(kinds + 2 + slot, peer, channel);
   }
   WAYWISER_DEVICE std::uint64_t packets(unsigned peer, unsigned channel, unsigned slot) const {
-    return entry(kinds + 1 + bulk_slots, 0, 0) +
+    return entry(kinds + 2 + bulk_slots, 0, 0) +
            ((std::uint64_t{peer} * channels + channel) * packet_slots + slot) * (most_packet_piece * 2);
   }
   WAYWISER_DEVICE std::uint64_t lines(unsigned peer, unsigned channel, unsigned slot) const {
@@ -54,11 +57,10 @@ struct Layout {
   WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(ranks, 0, 0); }
 };
 
-// Of this rank alone: the numbers of its next pieces, and whether anything has gone wrong.
+// Of this rank alone: the numbers of its last pieces.
 struct State {
   std::uint64_t sent[kinds][most_ranks][channels];
   std::uint64_t received[kinds][most_ranks][channels];
-  std::uint32_t failed;
 };
 
 struct Terms {
@@ -79,6 +81,7 @@ struct Part {
   std::uint32_t peer = 0, blocks = 0;
   std::uint32_t slot = 0;  // of the exposed memory that the receiver's array lies in; 0: of none
   Kind kind = Kind::packets;
+  std::uint64_t description = 0, signature = 0;  // of the message; the second in the upper half
 };
 
 inline Fit fit_of(const Part& part) {

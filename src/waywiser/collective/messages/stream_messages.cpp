@@ -1,11 +1,11 @@
 #include "waywiser/collective/messages/stream_messages.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <new>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/clear.hpp"
+#include "waywiser/collective/fused/failure.hpp"
 
 namespace waywiser {
 namespace {
@@ -16,8 +16,13 @@ constexpr Bytes least_bulk_piece = Bytes{16} << 10;
 constexpr std::uint32_t most_blocks_of_bulk = 64;
 
 // The same at both ends.
-messages::Part part_for(std::byte* data, Bytes bytes, int peer, bool lines) {
+messages::Part part_for(std::byte* data, Bytes bytes, DataType type, int peer, bool lines) {
   messages::Part part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
+  fused::Description description;
+  description.type = type;
+  description.count = bytes / bytes_of(type);
+  part.description = description.word();
+  part.signature = std::uint64_t{description.of_message()} << 32;
   std::uint32_t most = messages::channels;
   const auto share = [&](Bytes unit) { return (bytes + most * unit - 1) / (most * unit) * unit; };
   if (lines && bytes > most_by_packets_beside_lines && bytes <= most_by_lines) {
@@ -58,7 +63,8 @@ void StreamMessages::connect(std::span<const Region> landings) {
   landings_.assign(landings.begin(), landings.end());
 }
 
-void StreamMessages::enqueue(ConstRegion give, int to, Region take, int from, Stream& stream, Seconds deadline) {
+void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline) {
+  deadline_ = deadline;
   messages::Terms terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
@@ -69,11 +75,13 @@ void StreamMessages::enqueue(ConstRegion give, int to, Region take, int from, St
   terms.rank = static_cast<std::uint32_t>(rank_);
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
   messages::Work work;
-  if (give.bytes != 0) work.give = part_for(const_cast<std::byte*>(stream.reach(give)), give.bytes, to, lines_);
-  if (take.bytes != 0) work.take = part_for(stream.reach(take), take.bytes, from, lines_);
+  if (const ConstRegion from_here = give.region; from_here.bytes != 0)
+    work.give = part_for(const_cast<std::byte*>(stream.reach(from_here)), from_here.bytes, give.type, to, lines_);
+  if (const Region to_here = take.region; to_here.bytes != 0)
+    work.take = part_for(stream.reach(to_here), to_here.bytes, take.type, from, lines_);
   if (work.give.blocks + work.take.blocks == 0) return;
   work.places = !exposed_->empty();
-  if (take.bytes != 0) work.take.slot = exposed_->slot_of(take);
+  if (take.region.bytes != 0) work.take.slot = exposed_->slot_of(take.region);
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
     kernel.cuda = messages::cuda_launcher(launches_.get(), terms, work);
@@ -84,13 +92,12 @@ void StreamMessages::enqueue(ConstRegion give, int to, Region take, int from, St
 
 fused::Notice& StreamMessages::notice() const { return *reinterpret_cast<fused::Notice*>(notice_.region().data); }
 
-void StreamMessages::check() const {
-  const std::uint32_t peer = std::atomic_ref(notice().failed_peer).load(std::memory_order_acquire);
-  if (peer != 0)
-    throw Error(ErrorKind::timeout, "rank " + std::to_string(rank_) + ": a message on a stream has waited for rank " +
-                                        std::to_string(peer - 1) + " in vain");
+std::optional<Error> StreamMessages::failure(const std::string& stopped) const {
+  const auto failed = fused::failure_in(notice());
+  if (!failed) return {};
+  return fused::error_of(*failed, rank_, deadline_, stopped);
 }
 
-void StreamMessages::stop() noexcept { std::atomic_ref(notice().stop).store(1, std::memory_order_release); }
+void StreamMessages::stop() noexcept { fused::stop(notice()); }
 
 }  // namespace waywiser

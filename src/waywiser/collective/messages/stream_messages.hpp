@@ -1,11 +1,14 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "waywiser/collective/fused/exposed_table.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
+#include "waywiser/comm/elements.hpp"
 #include "waywiser/device/platform.hpp"
 
 namespace waywiser {
@@ -25,11 +28,12 @@ class StreamMessages {
 
   // Whether stores to all others become visible in whole lines; the same at all ranks.
   void set_lines(bool lines) { lines_ = lines; }
-  // Both at once; an empty region: only the other. Ranks other than this one. Throws as Stream::launch.
-  void enqueue(ConstRegion give, int to, Region take, int from, Stream& stream, Seconds deadline);
-  // Throws timeout with the rank that a message has waited for in vain; later ones fail too.
-  void check() const;
-  // Ends all waits inside kernels, for good.
+  // Both at once; an empty array: only the other. Ranks other than this one. Throws as Stream::launch. A kernel that
+  // waits for a rank in vain, or gets another message than it is for, traps.
+  void enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
+  // How a message has failed; nothing while none has. `stopped`: why stop() was called. From any thread.
+  std::optional<Error> failure(const std::string& stopped) const;
+  // Ends all waits inside kernels, for good: they trap.
   void stop() noexcept;
 
  private:
@@ -37,6 +41,7 @@ class StreamMessages {
 
   int rank_;
   bool lines_ = true;
+  std::atomic<Seconds> deadline_ = 0;  // of the last message
   messages::Layout layout_;
   Memory landing_, state_, notice_;
   std::unique_ptr<LaunchCache> launches_;

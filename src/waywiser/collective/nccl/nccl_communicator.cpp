@@ -146,6 +146,8 @@ void NcclCommunicator::check() const {
   nccl_library().check(problem, "NCCL");
 }
 
+void NcclCommunicator::abandon() noexcept { shared_->comm = nullptr; }
+
 void NcclCommunicator::abort() noexcept {
   const NcclComm comm = shared_->comm.exchange(nullptr);
   if (comm != nullptr) static_cast<void>(nccl_library().functions().comm_abort(comm));

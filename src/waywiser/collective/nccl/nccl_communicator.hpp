@@ -35,6 +35,8 @@ class NcclCommunicator {
   void check() const;
   // Ends what is under way; the communicator is of no use afterwards.
   void abort() noexcept;
+  // The same where the GPU has trapped: NCCL cannot clean up any more.
+  void abandon() noexcept;
 
  private:
   struct Shared;  // with a thread that has been left behind

@@ -16,7 +16,12 @@ Bus::Bus(VirtualMachine machine)
       scheduler_(machine_.reorder_seed),
       peer_access_(static_cast<std::size_t>(machine_.gpus),
                    std::vector<bool>(static_cast<std::size_t>(machine_.gpus), false)),
-      used_(static_cast<std::size_t>(machine_.gpus), 0) {}
+      used_(static_cast<std::size_t>(machine_.gpus), 0),
+      trapped_(static_cast<std::size_t>(machine_.gpus)) {}
+
+void throw_trapped(Place gpu) {
+  throw Error(ErrorKind::device, text(gpu) + ": a kernel has trapped, nothing runs there any more");
+}
 
 std::optional<std::string> Bus::why_no_peer_access(int gpu, int peer) const {
   for (const int each : {gpu, peer})
@@ -83,6 +88,9 @@ const BusMemory* Bus::find(ConstRegion region) const {
 
 void Bus::check_peer(int gpu, ConstRegion region, const BusMemory& memory, Access access) const {
   const int peer = region.place.index;
+  if (access == Access::kernel && memory.only_for >= 0 && memory.only_for != gpu)
+    throw Error(ErrorKind::device, "a kernel of " + gpu_text(gpu) + " cannot reach memory of " + gpu_text(peer) +
+                                       " that was opened for " + gpu_text(memory.only_for));
   if (gpu == peer) return;
   if (const auto why = why_no_peer_access(gpu, peer)) throw Error(ErrorKind::device, *why);
   const bool on = peer_access_[static_cast<std::size_t>(gpu)][static_cast<std::size_t>(peer)];

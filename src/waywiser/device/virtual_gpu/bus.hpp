@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <shared_mutex>
@@ -18,6 +19,7 @@ struct BusMemory {
   bool mapped_for_peers = false;             // opened from another process, or virtual memory management
   std::shared_ptr<const Mapping> touchable;  // of GPU memory; empty for host memory, which is its own
   int file = -1;                             // of GPU memory: open as long as the memory is there
+  int only_for = -1;                         // the only GPU whose kernels reach it; -1: any that reaches its GPU
 };
 
 // An address that work may touch, and what keeps it valid.
@@ -45,6 +47,9 @@ class Bus {
   void release(Place place, Bytes bytes);
   Bytes free_memory(int gpu) const;
 
+  // Set when a kernel of that GPU has trapped.
+  std::atomic<bool>& trapped(int gpu) { return trapped_[static_cast<std::size_t>(gpu)]; }
+
   // The allocation that a region is in. Throws device.
   BusMemory allocation_of(ConstRegion region) const;
 
@@ -63,6 +68,10 @@ class Bus {
   std::map<const std::byte*, BusMemory> memories_;  // by address
   std::vector<std::vector<bool>> peer_access_;      // switched on
   std::vector<Bytes> used_;
+  std::vector<std::atomic<bool>> trapped_;
 };
+
+// As every call on that GPU does then.
+[[noreturn]] void throw_trapped(Place gpu);
 
 }  // namespace waywiser

@@ -11,6 +11,7 @@ bool has_happened(const std::shared_ptr<EventPoint>& point) {
 }  // namespace
 
 bool VirtualEvent::done() const {
+  if (bus_->trapped(place_.index)) throw_trapped(place_);
   if (bus_->scheduler().seeded() && !has_happened(point_)) bus_->scheduler().progress();
   return has_happened(point_);
 }
@@ -19,6 +20,7 @@ void VirtualEvent::synchronize(Deadline deadline) const {
   const Seconds limit = deadline.left();
   if (!bus_->scheduler().run_until([&] { return has_happened(point_); }, deadline))
     throw Error(ErrorKind::timeout, "an event of " + text(place_) + " did not happen within " + format_seconds(limit));
+  if (bus_->trapped(place_.index)) throw_trapped(place_);
 }
 
 Seconds VirtualEvent::since(const Event& earlier) const {

@@ -36,13 +36,14 @@ struct VirtualHostBlock : MemoryBlock {
 };
 
 std::unique_ptr<MemoryBlock> map_gpu(const std::shared_ptr<Bus>& bus, std::unique_ptr<VirtualBlock> block, Place place,
-                                     Bytes bytes, Allocation allocation, bool opened) {
+                                     Bytes bytes, Allocation allocation, std::optional<int> opened_for) {
   const std::string what = text(place);
   block->untouchable = Mapping::of_file(block->file, bytes, false, what);
   auto touchable = std::make_shared<const Mapping>(Mapping::of_file(block->file, bytes, true, what));
   block->region = {block->untouchable.data(), bytes, place};
   block->allocation = allocation;
-  bus->add({block->region, opened || allocation == Allocation::gpu_mapped, std::move(touchable), block->file.number()});
+  bus->add({block->region, opened_for || allocation == Allocation::gpu_mapped, std::move(touchable),
+            block->file.number(), opened_for.value_or(-1)});
   return block;
 }
 
@@ -89,13 +90,14 @@ class VirtualPlatform : public Platform {
   Memory allocate(Place place, Bytes bytes, Allocation allocation) override {
     check(place, allocation);
     if (!place.is_gpu()) return Memory(keep_host(bus_, allocate_host(place, bytes, allocation, false)));
+    if (bus_->trapped(place.index)) throw_trapped(place);
     auto block = std::make_unique<VirtualBlock>();
     block->bus = bus_;
     block->region.place = place;
     bus_->reserve(place, round_up_to_pages(bytes));
     block->reserved = round_up_to_pages(bytes);
     block->file = create_shared_file(bytes, text(place));
-    return Memory(map_gpu(bus_, std::move(block), place, bytes, allocation, false));
+    return Memory(map_gpu(bus_, std::move(block), place, bytes, allocation, {}));
   }
 
   std::optional<Place> gpu_of(const std::byte* address) const override { return bus_->gpu_of(address); }
@@ -136,23 +138,27 @@ MemoryHandle VirtualPlatform::export_memory(const Memory& memory) {
   const auto* block = dynamic_cast<const VirtualBlock*>(memory.block());
   if (block == nullptr) throw Error(ErrorKind::unavailable, "this memory is not one of the virtual_gpu back end");
   MemoryHandle handle;
-  handle.kind = HandleKind::descriptor;
+  const bool mapped = block->allocation == Allocation::gpu_mapped;
+  handle.kind = mapped ? HandleKind::gpu_descriptor : HandleKind::descriptor;
   handle.place = block->region.place;
   handle.bytes = block->region.bytes;
   handle.descriptor = block->file.duplicate();
   return handle;
 }
 
-Memory VirtualPlatform::open_memory_for(const MemoryHandle& handle, Place /*user*/) {
+// As CUDA maps memory of other processes: plain memory for the kernels of one GPU.
+Memory VirtualPlatform::open_memory_for(const MemoryHandle& handle, Place user) {
   if (!handle.place.is_gpu()) return Memory(keep_host(bus_, open_host(handle)));
   check(handle.place, Allocation::gpu);
-  if (handle.kind != HandleKind::descriptor)
+  const bool mapped = handle.kind == HandleKind::gpu_descriptor;
+  if (!mapped && handle.kind != HandleKind::descriptor)
     throw Error(ErrorKind::device, text(handle.place) + ": the handle is not one of a virtual GPU's memory");
   check_shared_file(handle.descriptor, handle.bytes, text(handle.place));
   auto block = std::make_unique<VirtualBlock>();
   block->bus = bus_;
   block->file = handle.descriptor.duplicate();
-  return Memory(map_gpu(bus_, std::move(block), handle.place, handle.bytes, Allocation::gpu, true));
+  const int only_for = mapped ? -1 : (user.is_gpu() ? user : handle.place).index;
+  return Memory(map_gpu(bus_, std::move(block), handle.place, handle.bytes, Allocation::gpu, only_for));
 }
 
 // What SharedRegion::opaque holds here: the file as its process has it open, and which file that is.

@@ -18,7 +18,8 @@ void run_threads(const Kernel& kernel) {
 
 VirtualStream::VirtualStream(std::shared_ptr<Bus> bus, Place place) : bus_(std::move(bus)) {
   const VirtualMachine& machine = bus_->machine();
-  queue_ = std::make_shared<WorkQueue>(place, machine.dead_gpu == place.index, machine.delay);
+  queue_ =
+      std::make_shared<WorkQueue>(place, bus_->trapped(place.index), machine.dead_gpu == place.index, machine.delay);
   if (bus_->scheduler().seeded()) {
     bus_->scheduler().add(queue_);
   } else {

@@ -3,6 +3,9 @@
 #include <chrono>
 #include <thread>
 
+#include "waywiser/device/trap.hpp"
+#include "waywiser/device/virtual_gpu/bus.hpp"
+
 namespace waywiser {
 namespace {
 
@@ -15,6 +18,7 @@ void finish(const std::shared_ptr<EventPoint>& point, EventPoint::State state) {
 }  // namespace
 
 void WorkQueue::push(WorkItem item) {
+  if (trapped_) throw_trapped(place_);
   {
     const std::lock_guard lock(mutex_);
     items_.push_back(std::move(item));
@@ -35,13 +39,13 @@ const WorkItem* WorkQueue::head() const {
 
 bool WorkQueue::runnable() const {
   const WorkItem* item = head();
-  return item != nullptr && !dead_ && (!item->ready || item->ready());
+  return item != nullptr && (trapped_ || (!dead_ && (!item->ready || item->ready())));
 }
 
 WorkQueue::Step WorkQueue::step() {
   auto* item = const_cast<WorkItem*>(head());
   if (item == nullptr) return Step::idle;
-  if (dead_ || (item->ready && !item->ready())) return Step::blocked;
+  if (!trapped_ && (dead_ || (item->ready && !item->ready()))) return Step::blocked;
   if (delay_ > 0) std::this_thread::sleep_for(std::chrono::duration<double>(delay_));
   execute(*item);
   item->run = nullptr;  // what it owns goes before anyone is told that it has ended
@@ -55,14 +59,16 @@ WorkQueue::Step WorkQueue::step() {
 }
 
 void WorkQueue::execute(WorkItem& item) {
-  bool failed = false;
+  bool failed = trapped_;
   {
     const std::lock_guard lock(mutex_);
-    failed = error_.has_value();
+    failed = failed || error_.has_value();
   }
   std::optional<Error> error;
   try {
     if (!failed && item.run) item.run();
+  } catch (const Trap&) {
+    trapped_ = failed = true;
   } catch (const Error& caught) {
     error = caught;
   } catch (const std::exception& caught) {
@@ -108,6 +114,7 @@ std::string WorkQueue::describe() const {
 }
 
 void WorkQueue::throw_error() {
+  if (trapped_) throw_trapped(place_);
   std::optional<Error> error;
   {
     const std::lock_guard lock(mutex_);

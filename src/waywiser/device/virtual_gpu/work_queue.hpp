@@ -33,10 +33,12 @@ struct WorkItem {
 // The work of one stream, in order. Any thread pushes; one thread at a time steps.
 class WorkQueue {
  public:
-  // dead: no item ever runs. delay: before each item.
-  WorkQueue(Place place, bool dead, Seconds delay) : place_(place), dead_(dead), delay_(delay) {}
+  // trapped: of the GPU, set when a kernel traps; no item runs then. dead: no item ever runs. delay: before each item.
+  WorkQueue(Place place, std::atomic<bool>& trapped, bool dead, Seconds delay)
+      : place_(place), trapped_(trapped), dead_(dead), delay_(delay) {}
 
   Place place() const noexcept { return place_; }
+  // Throws device when a kernel has trapped.
   void push(WorkItem item);
   bool empty() const;
 
@@ -54,7 +56,7 @@ class WorkQueue {
 
   // What the next item is and that it is stuck, for messages.
   std::string describe() const;
-  // Throws the first error of the work since the last call.
+  // Throws the first error of the work since the last call, or that a kernel has trapped.
   void throw_error();
 
  private:
@@ -62,6 +64,7 @@ class WorkQueue {
   void execute(WorkItem& item);
 
   Place place_;
+  std::atomic<bool>& trapped_;
   bool dead_;
   Seconds delay_;
   mutable std::mutex mutex_;

@@ -25,14 +25,14 @@ class CudaBlock {
   __device__ Packet load_packet(const Packet* from) const {
     Packet packet;
     asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(packet.low), "=r"(packet.low_number), "=r"(packet.high), "=r"(packet.high_number)
+                 : "=r"(packet.low), "=r"(packet.number), "=r"(packet.high), "=r"(packet.mark)
                  : "l"(from)
                  : "memory");
     return packet;
   }
-  __device__ void store_packet(Packet* to, const Word8& word, std::uint32_t number) const {
-    asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%2};" ::"l"(to), "r"(word.words[0]), "r"(number),
-                 "r"(word.words[1])
+  __device__ void store_packet(Packet* to, const Word8& word, std::uint64_t tag) const {
+    asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(word.words[0]),
+                 "r"(static_cast<std::uint32_t>(tag)), "r"(word.words[1]), "r"(mark_of(tag))
                  : "memory");
   }
   __device__ LineWord line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
@@ -91,15 +91,21 @@ class CudaBlock {
   __device__ void release(std::uint64_t* flag, std::uint64_t value) const {
     asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(flag), "l"(value) : "memory");
   }
-  __device__ State load_state(const State* state) const {
-    State seen;
-    std::uint64_t failed = 0;
-    asm volatile("ld.volatile.global.v2.u64 {%0,%1}, [%2];"
-                 : "=l"(seen.progress), "=l"(failed)
-                 : "l"(state)
+  __device__ void tell(Announcement* to, const Announcement& announcement) const {
+    asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(to), "l"(announcement.tag),
+                 "l"(announcement.description)
                  : "memory");
-    seen.failed_peer = static_cast<std::uint32_t>(failed);
+  }
+  __device__ Announcement told(const Announcement* by) const {
+    Announcement seen;
+    asm volatile("ld.volatile.global.v2.u64 {%0,%1}, [%2];"
+                 : "=l"(seen.tag), "=l"(seen.description)
+                 : "l"(by)
+                 : "memory");
     return seen;
+  }
+  __device__ void trap() const {
+    while (true) asm volatile("trap;" ::: "memory");
   }
   __device__ void store(std::uint32_t* word, std::uint32_t value) const {
     *static_cast<volatile std::uint32_t*>(word) = value;
@@ -136,6 +142,32 @@ class CudaBlock {
     else
       return value;
   }
+  // A NaN wins, and -0 is less than 0: the instructions do that by themselves for four bytes.
+  template <typename T>
+  __device__ static T least(T a, T b) {
+    if constexpr (std::is_same_v<T, float>) {
+      asm("min.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+      return a;
+    } else if constexpr (std::is_same_v<T, double>) {
+      if (a != a || b != b) return nan_of_double();
+      if (a == b) return __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b));
+    }
+    return b < a ? b : a;
+  }
+  template <typename T>
+  __device__ static T greatest(T a, T b) {
+    if constexpr (std::is_same_v<T, float>) {
+      asm("max.NaN.f32 %0, %1, %2;" : "=f"(a) : "f"(a), "f"(b));
+      return a;
+    } else if constexpr (std::is_same_v<T, double>) {
+      if (a != a || b != b) return nan_of_double();
+      if (a == b) return __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b));
+    }
+    return a < b ? b : a;
+  }
+
+ private:
+  __device__ static double nan_of_double() { return __longlong_as_double(0x7ff8000000000000ll); }
 };
 
 }  // namespace waywiser::fused

@@ -1,0 +1,36 @@
+#include "waywiser/collective/fused/failure.hpp"
+
+#include <atomic>
+
+namespace waywiser::fused {
+
+std::optional<Failure> failure_in(const Notice& notice) {
+  const std::uint64_t failed =
+      std::atomic_ref(const_cast<std::uint64_t&>(notice.failed)).load(std::memory_order_acquire);
+  if (failed == 0) return {};
+  return Failure{static_cast<int>(static_cast<std::uint32_t>(failed)) - 1, static_cast<Reason>(failed >> 32),
+                 notice.number, notice.mine, notice.theirs};
+}
+
+Error error_of(const Failure& failure, int rank, Seconds deadline, const std::string& stopped) {
+  const Description mine = Description::of(failure.mine);
+  const std::string me = "rank " + std::to_string(rank), peer = "rank " + std::to_string(failure.peer),
+                    of = text(mine, failure.number);
+  const bool message = mine.operation == Description::message;
+  const std::string call = (message ? "a message of " : "") + of;
+  if (failure.reason == Reason::stopped)
+    return {ErrorKind::io,
+            me + " has given up " + call + " while it waited for " + peer + (stopped.empty() ? "" : ": " + stopped)};
+  if (failure.reason == Reason::late)
+    return {ErrorKind::timeout, me + ": " + peer + " did not send within " + format_seconds(deadline) + " in " + call};
+  if (message)
+    return {ErrorKind::invalid_input,
+            me + " receives " + of + " from " + peer + ", which sends " +
+                text(Description::from_message(static_cast<std::uint32_t>(failure.theirs)), 0)};
+  return {ErrorKind::invalid_input,
+          me + " is in " + call + ", but " + peer + " is in " + text(Description::of(failure.theirs), failure.number)};
+}
+
+void stop(Notice& notice) noexcept { std::atomic_ref(notice.stop).store(1, std::memory_order_release); }
+
+}  // namespace waywiser::fused

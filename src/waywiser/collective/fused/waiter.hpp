@@ -1,0 +1,69 @@
+#pragma once
+
+#include "waywiser/collective/fused/landing.hpp"
+
+namespace waywiser::fused {
+
+// How a block of threads waits for other ranks. It goes on when they have come, and never without them: the host is
+// told why, and the kernel traps, so that nothing behind it takes what is not there for data. `Gpu` as in
+// operation_body.hpp. What is done now and then while it waits is kept apart: kernels are through sooner without it.
+template <typename Gpu>
+class Waiter {
+ public:
+  WAYWISER_DEVICE Waiter(Gpu& gpu, Notice* notice, std::uint64_t deadline_ns)
+      : gpu_(gpu), notice_(notice), deadline_ns_(deadline_ns) {}
+
+  // Asks `missing` until it answers 0; else it answers 1 + a rank that is waited for. look_around(peer, times, seen) is
+  // called now and then, `times` from 1, with what it has answered before; it ends in check().
+  template <typename Missing, typename LookAround>
+  WAYWISER_DEVICE static void wait(Gpu& gpu, Missing missing, LookAround look_around) {
+    Seen seen;
+    for (unsigned look = 1;; ++look) {
+      const unsigned peer = missing();
+      if (peer == 0) return;
+      gpu.pause();
+      if (look % Gpu::looks == 0) seen = look_around(peer, look / Gpu::looks, seen);
+    }
+  }
+
+  // The same for all threads of a warp together, until none misses anything.
+  template <typename Missing, typename LookAround>
+  WAYWISER_DEVICE static void wait_together(Gpu& gpu, Missing missing, LookAround look_around) {
+    Seen seen;
+    for (unsigned look = 1;; ++look) {
+      const unsigned peer = missing();
+      if (!gpu.any(peer != 0)) return;
+      gpu.pause();
+      if (look % Gpu::looks == 0 && peer != 0) seen = look_around(peer, look / Gpu::looks, seen);
+    }
+  }
+
+  // Traps when it is over. `self` is told to the host; `theirs`: what the rank is in instead, or no_description.
+  WAYWISER_DEVICE Seen check(unsigned peer, unsigned times, Seen seen, const Self& self, std::uint64_t theirs) const {
+    const std::uint64_t now = gpu_.nanoseconds();
+    if (seen.start == 0) seen.start = now;
+    if (theirs != no_description) give_up(Reason::unlike, peer, self, theirs);
+    if (now - seen.start >= deadline_ns_) give_up(Reason::late, peer, self, 0);
+    if (times % looks_at_host == 0 && gpu_.acquire(&notice_->stop) != 0) give_up(Reason::stopped, peer, self, 0);
+    return seen;
+  }
+
+ private:
+  // The host reads the other words only when the last one is there; of several threads the first counts.
+  WAYWISER_DEVICE void give_up(Reason reason, unsigned peer, const Self& self, std::uint64_t theirs) const {
+    if (gpu_.acquire(&notice_->failed) == 0) {
+      gpu_.store(&notice_->mine, self.description);
+      gpu_.store(&notice_->theirs, theirs);
+      gpu_.store(&notice_->number, self.number);
+      gpu_.release(&notice_->failed, peer | static_cast<std::uint64_t>(reason) << 32);
+    }
+    while (gpu_.acquire(&notice_->failed) == 0) gpu_.pause();  // it has got there
+    gpu_.trap();
+  }
+
+  Gpu& gpu_;
+  Notice* notice_;
+  std::uint64_t deadline_ns_;
+};
+
+}  // namespace waywiser::fused

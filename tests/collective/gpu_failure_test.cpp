@@ -1,0 +1,294 @@
+// What a rank gets whose peer is late, gone or in another call, on virtual GPUs: an error, and never a result.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <span>
+#include <sstream>
+
+#include "tests/comm/test_ranks.hpp"
+#include "tests/comm/with_variable.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds patience = 40;  // much less than the timeouts that must not matter
+constexpr float poison = -77;
+
+// An array on the rank's GPU, and the stream on which it is used.
+class OnGpu {
+ public:
+  OnGpu(Group& group, std::size_t count, float value)
+      : place_(gpu(group.rank())),
+        memory_(group.platform()->allocate(place_, count * sizeof(float), Allocation::gpu)),
+        host_(group.platform()->allocate(host(0), count * sizeof(float), Allocation::pinned)),
+        stream_(group.platform()->open_stream(place_)),
+        count_(count) {
+    fill(value);
+    stream_->copy(region(), on_host());
+    stream_->synchronize(Deadline::in(patience));
+    fill(poison);
+  }
+
+  Elements elements(DataType type = DataType::float32) const { return {region(), type}; }
+  Elements part(std::size_t count) const { return elements().slice(0, count); }
+  Stream& stream() { return *stream_; }
+  Place place() const { return place_; }
+  // What a consumer of the stream takes; on the host once the stream is through.
+  void enqueue_consumer() { stream_->copy(on_host(), region()); }
+  bool consumed_nothing() const { return values_are(poison); }
+  bool values_are(float value) const {
+    return std::ranges::all_of(values(), [&](float each) { return each == value; });
+  }
+
+ private:
+  Region region() const { return memory_.region().slice(0, count_ * sizeof(float)); }
+  Region on_host() const { return host_.region().slice(0, count_ * sizeof(float)); }
+  std::span<float> values() const { return {reinterpret_cast<float*>(host_.region().data), count_}; }
+  void fill(float value) { std::ranges::fill(values(), value); }
+
+  Place place_;
+  Memory memory_, host_;
+  std::unique_ptr<Stream> stream_;
+  std::size_t count_;
+};
+
+// What a rank's process has written to stderr, and the error of its body.
+class Story {
+ public:
+  explicit Story(int size, Seconds timeout) : ranks_(size) {
+    ranks_.virtual_gpus = size;
+    ranks_.timeout = timeout;
+    std::string name = (std::filesystem::temp_directory_path() / "waywiser-story-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  Story(const Story&) = delete;
+  Story& operator=(const Story&) = delete;
+  ~Story() { std::filesystem::remove_all(folder_); }
+
+  using Body = std::function<void(Group&)>;
+  void run(const Body& body) {
+    std::vector<TestRanks::Process> processes;
+    for (int rank = 0; rank < ranks_.options(0).launch->size; ++rank)
+      processes.push_back(ranks_.start(rank, [&](int self) {
+        if (std::freopen(file(self).c_str(), "w", stderr) == nullptr) throw Error(ErrorKind::io, "no file");
+        std::setvbuf(stderr, nullptr, _IONBF, 0);
+        Group group = Group::join(ranks_.options(self));
+        body(group);
+      }));
+    for (const auto& process : processes) problems.push_back(TestRanks::wait(process));
+  }
+  std::string printed(int rank) const {
+    std::ostringstream text;
+    text << std::ifstream(file(rank)).rdbuf();
+    return text.str();
+  }
+
+  std::vector<std::string> problems;  // by rank; empty: there was none
+
+ private:
+  std::string file(int rank) const { return folder_ + "/" + std::to_string(rank); }
+
+  TestRanks ranks_;
+  std::string folder_;
+};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Until the group fails: this rank is there, but does not come.
+void stay_away(Group& group) {
+  group.set_timeout(patience);
+  group.recv(std::span<int>(), 0);
+}
+
+// The host waits for the stream and knows nothing of the group, like torch.cuda.synchronize().
+void expect_no_result(Group& group, OnGpu& array, const std::string& why) {
+  array.enqueue_consumer();
+  const std::string error = error_of([&] { array.stream().synchronize(Deadline::in(patience)); });
+  require_that(has(error, "a kernel has trapped"), "a stream that has failed, not: " + error);
+  require_that(array.consumed_nothing(), "nothing for the consumer");
+  require_that(has(error_of([&] { group.platform()->open_stream(array.place())->synchronize(Deadline::in(1)); }),
+                   "a kernel has trapped"),
+               "later calls fail as well");
+  const std::string next =
+      error_of([&] { group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream()); });
+  require_that(has(next, why), "the group knows why, not: " + next);
+}
+
+TEST(GpuFailure, ARankThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
+  Story story(2, 1);
+  const std::string why = "rank 0: rank 1 did not send within 1.00 s in all_reduce #2 of 5000 float32, sum";
+  story.run([&](Group& group) {
+    OnGpu array(group, 5000, 1);
+    group.barrier(array.stream());
+    group.synchronize(array.stream());
+    if (group.rank() == 1) return stay_away(group);
+    group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+    expect_no_result(group, array, why);
+  });
+  EXPECT_EQ(story.problems[0], "");
+  EXPECT_TRUE(has(story.problems[1], why)) << story.problems[1];
+  EXPECT_EQ(story.printed(0), "waywiser: " + why + "\n");
+}
+
+TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
+  Story story(2, patience);
+  story.run([](Group& group) {
+    OnGpu array(group, 5000, static_cast<float>(group.rank() + 1));
+    group.barrier(array.stream());
+    // Rank 1 comes when rank 0 is known to wait on its GPU.
+    if (group.rank() == 0) {
+      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+      for (int turn = 0; turn < 100 && !array.stream().done(); ++turn) ::usleep(1000);
+      group.send(std::span<int>(), 1);
+    } else {
+      group.recv(std::span<int>(), 0);
+      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+    }
+    array.enqueue_consumer();
+    array.stream().synchronize(Deadline::in(patience));
+    require_that(array.values_are(3), "the sum");
+  });
+  EXPECT_EQ(story.problems, std::vector<std::string>(2));
+  EXPECT_EQ(story.printed(0) + story.printed(1), "");
+}
+
+// Also in a part of a group.
+TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
+  Story story(3, 600);
+  story.run([](Group& group) {
+    OnGpu array(group, 5000, 1);
+    std::optional<Group> part = group.split(group.rank() == 0 ? 0 : 1);
+    if (group.rank() == 0) return stay_away(group);
+    part->barrier(array.stream());
+    part->synchronize(array.stream());
+    part->barrier();
+    if (group.rank() == 2) ::kill(::getpid(), SIGKILL);
+    part->all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+    expect_no_result(*part, array, "rank 2 (process");
+  });
+  EXPECT_EQ(story.problems[1], "");
+  const std::string line = story.printed(1);
+  EXPECT_EQ(std::ranges::count(line, '\n'), 1) << line;
+  EXPECT_EQ(line.find("waywiser: rank 0 has given up all_reduce #2 of 5000 float32, sum while it waited for rank 1: "
+                      "rank 2 (process"),
+            0u)
+      << line;
+  EXPECT_TRUE(has(line, " is gone")) << line;
+}
+
+TEST(GpuFailure, TheLastOperationOfAProgram) {
+  const auto last = [](const std::function<void(Group&)>& end) {
+    Story story(2, 1);
+    story.run([&](Group& group) {
+      OnGpu array(group, 100, 1);
+      group.barrier(array.stream());
+      group.synchronize(array.stream());
+      if (group.rank() == 1) return stay_away(group);
+      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+      end(group);
+    });
+    EXPECT_EQ(story.printed(0),
+              "waywiser: rank 0: rank 1 did not send within 1.00 s in all_reduce #2 of 100 float32, sum\n");
+    return story.problems[0];
+  };
+  EXPECT_EQ(last([](Group& group) { group.close(); }),
+            "rank 0: rank 1 did not send within 1.00 s in all_reduce #2 of 100 float32, sum");
+  EXPECT_EQ(last([](Group&) {}), "");  // a destructor cannot throw
+}
+
+TEST(GpuFailure, TheProcessEndsWhereThatIsWanted) {
+  const WithVariable abort("WAYWISER_ON_FAILURE", "abort");
+  Story story(2, 1);
+  story.run([](Group& group) {
+    OnGpu array(group, 100, 1);
+    group.barrier(array.stream());
+    group.synchronize(array.stream());
+    if (group.rank() == 1) return stay_away(group);
+    group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+    ::sleep(static_cast<unsigned>(patience));
+  });
+  EXPECT_EQ(story.problems[0], "exit 1");
+  EXPECT_TRUE(has(story.printed(0), "rank 1 did not send within")) << story.printed(0);
+}
+
+TEST(GpuFailure, WhatIsToBeDoneThenIsOneOfTwoThings) {
+  const WithVariable wrong("WAYWISER_ON_FAILURE", "explode");
+  EXPECT_TRUE(has(error_of([] { Group::join({}); }), "on_failure is 'raise' or 'abort', not 'explode'"));
+}
+
+// Both ranks call something on their streams; the host waits for the stream alone.
+void expect_unlike(const std::function<void(Group&, OnGpu&)>& first, const std::function<void(Group&, OnGpu&)>& second,
+                   const std::string& mine, const std::string& theirs) {
+  Story story(2, 600);
+  story.run([&](Group& group) {
+    OnGpu array(group, 3000000, 1);
+    group.barrier(array.stream());
+    group.synchronize(array.stream());
+    (group.rank() == 0 ? first : second)(group, array);
+    expect_no_result(group, array, "");
+  });
+  EXPECT_EQ(story.problems, std::vector<std::string>(2));
+  const std::string all = story.printed(0) + story.printed(1);
+  EXPECT_TRUE(has(all, "rank 0 is in " + mine + ", but rank 1 is in " + theirs) ||
+              has(all, "rank 1 is in " + theirs + ", but rank 0 is in " + mine))
+      << all;
+}
+
+TEST(GpuFailure, RanksThatCallDifferentThingsAreToldSo) {
+  const auto sum_of = [](std::size_t count, DataType type = DataType::float32) {
+    return [=](Group& group, OnGpu& array) {
+      const Elements part = array.elements(type).slice(0, count);
+      group.all_reduce(part, part, ReduceOp::sum, array.stream());
+    };
+  };
+  const std::string hundred = "all_reduce #2 of 100 float32, sum";
+  expect_unlike(sum_of(100), sum_of(2000000), hundred, "all_reduce #2 of 2000000 float32, sum");
+  expect_unlike(sum_of(100), sum_of(100, DataType::int32), hundred, "all_reduce #2 of 100 int32, sum");
+  expect_unlike(
+      sum_of(100), [](Group& group, OnGpu& array) { group.broadcast(array.part(100), 1, array.stream()); }, hundred,
+      "broadcast #2 of 100 float32, root 1");
+}
+
+TEST(GpuFailure, MessagesOfTwoSizesAreToldSo) {
+  for (const auto& [sent, received] : {std::pair<std::size_t, std::size_t>{80, 100}, {3000000, 5001}}) {
+    Story story(2, 600);
+    story.run([&](Group& group) {
+      OnGpu array(group, 3000000, 1);
+      group.barrier(array.stream());
+      group.synchronize(array.stream());
+      if (group.rank() == 0) {
+        group.recv(array.part(received), 1, array.stream());
+        return expect_no_result(group, array, "");
+      }
+      group.send(array.part(sent), 0, array.stream());
+      stay_away(group);
+    });
+    EXPECT_EQ(story.problems[0], "");
+    const std::string why = "rank 0 receives " + std::to_string(received) + " float32 from rank 1, which sends " +
+                            std::to_string(sent) + " float32";
+    EXPECT_EQ(story.printed(0), "waywiser: " + why + "\n");
+    EXPECT_TRUE(has(story.problems[1], why)) << story.problems[1];
+  }
+}
+
+}  // namespace
+}  // namespace waywiser
