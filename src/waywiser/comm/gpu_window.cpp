@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "waywiser/base/error.hpp"
+
 namespace waywiser {
 
 GpuWindow::GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs)
@@ -19,7 +21,18 @@ void GpuWindow::move(Region destination, ConstRegion source) {
   if (source.bytes == 0) return;
   GpuRoads::Road& way = roads_.road(source.place, destination.place, source.bytes);
   way.transport->put(destination, source, *way.stream);
-  way.transport->finish(*way.stream, deadline());
+  finish(way);
+}
+
+// Who gives up waits for what is under way.
+void GpuWindow::finish(GpuRoads::Road& way) {
+  try {
+    way.transport->finish(*way.stream, deadline());
+  } catch (const Error& error) {
+    session_.engine().held().add_own(static_cast<std::uint32_t>(session_.rank()),
+                                     [&stream = *way.stream] { return ended(stream); });
+    session_.fail(error.kind(), error.what());
+  }
   way.transport->rest();
 }
 
@@ -31,8 +44,7 @@ void GpuWindow::signal(int rank, Bytes offset, std::uint64_t value) {
   const Region flag = at(rank).slice(offset, sizeof value);
   GpuRoads::Road& way = roads_.road(local_.place, flag.place, sizeof value);
   way.transport->signal(flag, value, *way.stream);
-  way.transport->finish(*way.stream, deadline());
-  way.transport->rest();
+  finish(way);
 }
 
 std::uint64_t GpuWindow::read_flag(Bytes offset) {

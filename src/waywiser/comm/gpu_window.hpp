@@ -27,6 +27,7 @@ class GpuWindow {
 
  private:
   void move(Region destination, ConstRegion source);
+  void finish(GpuRoads::Road& way);
   Deadline deadline() const { return Deadline::in(session_.timeout()); }
 
   Session& session_;
