@@ -20,14 +20,14 @@ struct Arrays {
 using Operation = std::function<void(Group&, Arrays&)>;
 
 // The second rank sends what the first one receives, or the other way round.
-Operation message(int from) {
+Operation one_message(int from) {
   return [from](Group& group, Arrays& arrays) {
     const int other = 1 - group.rank();
     group.rank() == from ? group.send(arrays.give.bytes(), other) : group.recv(arrays.take.bytes(), other);
   };
 }
 
-void exchange(Group& group, Arrays& arrays) {
+void exchange_arrays(Group& group, Arrays& arrays) {
   const int other = 1 - group.rank();
   group.sendrecv(arrays.give.bytes(), other, arrays.take.bytes(), other);
 }
@@ -83,15 +83,15 @@ void expect_good_end(const RankEnd& end, const std::string& who) {
   EXPECT_EQ(end.exit_code, 0) << who << "signal " << end.signal << " " << end.problem << end.errors;
 }
 
-struct Case {
+struct LetGoCase {
   const char* name;
   Operation operation;
   std::size_t bytes;
   std::vector<const char*> steps;
 };
 
-void try_all(const std::vector<Case>& cases, const std::vector<const char*>& faults) {
-  for (const Case& each : cases)
+void try_all(const std::vector<LetGoCase>& let_go_cases, const std::vector<const char*>& faults) {
+  for (const LetGoCase& each : let_go_cases)
     for (const char* step : each.steps)
       for (const char* fault : faults) {
         TwoFaultyRanks ranks(std::string(step) + ":" + fault);
@@ -106,33 +106,33 @@ void try_all(const std::vector<Case>& cases, const std::vector<const char*>& fau
       }
 }
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all{{"recv of 1 KiB", message(1), 1 << 10, {"lane_write"}},
-                                     {"recv of 4 MiB", message(1), 4 << 20, {"rts", "claim"}},
-                                     {"send of 4 MiB", message(0), 4 << 20, {"cts", "claim"}},
-                                     {"sendrecv of 1 MiB", exchange, 1 << 20, {"claim"}},
-                                     {"futures of 1 MiB", in_the_background, 1 << 20, {"claim"}},
-                                     {"all_reduce of 100 KiB", maximum, 100 << 10, {"round"}},
-                                     {"all_reduce of 4 MiB", maximum, 4 << 20, {"claim", "fin"}},
-                                     {"start_all_reduce of 4 MiB", maximum_in_the_background, 4 << 20, {"claim"}}};
+const std::vector<LetGoCase>& let_go_cases() {
+  static const std::vector<LetGoCase> all{{"recv of 1 KiB", one_message(1), 1 << 10, {"lane_write"}},
+                                          {"recv of 4 MiB", one_message(1), 4 << 20, {"rts", "claim"}},
+                                          {"send of 4 MiB", one_message(0), 4 << 20, {"cts", "claim"}},
+                                          {"sendrecv of 1 MiB", exchange_arrays, 1 << 20, {"claim"}},
+                                          {"futures of 1 MiB", in_the_background, 1 << 20, {"claim"}},
+                                          {"all_reduce of 100 KiB", maximum, 100 << 10, {"round"}},
+                                          {"all_reduce of 4 MiB", maximum, 4 << 20, {"claim", "fin"}},
+                                          {"start_all_reduce of 4 MiB", maximum_in_the_background, 4 << 20, {"claim"}}};
   return all;
 }
 
-TEST(LetGo, OfARankThatStops) { try_all(cases(), {"stop"}); }
-TEST(LetGo, OfARankThatDies) { try_all(cases(), {"die"}); }
-TEST(LetGo, OfARankThatIsInterrupted) { try_all(cases(), {"interrupt"}); }
+TEST(LetGo, OfARankThatStops) { try_all(let_go_cases(), {"stop"}); }
+TEST(LetGo, OfARankThatDies) { try_all(let_go_cases(), {"die"}); }
+TEST(LetGo, OfARankThatIsInterrupted) { try_all(let_go_cases(), {"interrupt"}); }
 
 TEST(LetGo, ByUcxAlone) {
   const WithVariable variable("WAYWISER_MAILBOX", "short");
-  try_all({{"send of 1 MiB by UCX", message(0), 1 << 20, {"rendezvous"}},
-           {"sendrecv of 1 MiB by UCX", exchange, 1 << 20, {"rendezvous"}}},
+  try_all({{"send of 1 MiB by UCX", one_message(0), 1 << 20, {"rendezvous"}},
+           {"sendrecv of 1 MiB by UCX", exchange_arrays, 1 << 20, {"rendezvous"}}},
           {"stop", "die", "interrupt"});
 }
 
 // The line says who holds what.
 TEST(LetGo, ARankThatStopsInACopyEndsTheOther) {
   TwoFaultyRanks ranks("claim:stop");
-  ranks.run([](TwoFaultyRanks::Rank rank) { call_and_replace(rank, message(1), 4 << 20); });
+  ranks.run([](TwoFaultyRanks::Rank rank) { call_and_replace(rank, one_message(1), 4 << 20); });
   EXPECT_TRUE(ranks.stopped);
   EXPECT_EQ(ranks.first.exit_code, 70) << ranks.first.problem;
   EXPECT_NE(ranks.first.errors.find("waywiser: rank 0 ends: rank 1 (process "), std::string::npos)
