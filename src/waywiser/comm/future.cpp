@@ -24,7 +24,7 @@ void Future::drop() noexcept {
   if (!operation_) return;
   if (!session_->is_forked()) try {
       if (!session_->is_under_way(*operation_))
-        ;
+        operation_->keeps.reset();
       else if (operation_->keeps)
         session_->leave_alone(operation_);
       else
