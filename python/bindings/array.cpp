@@ -69,6 +69,7 @@ ArrayFacts facts_of(nb::handle object) {
   facts.address = reinterpret_cast<std::uintptr_t>(array.data());
   facts.bytes = array.nbytes();
   facts.type = type_of(array.dtype());
+  facts.of_bools = array.dtype().code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bool);
   facts.contiguous = is_contiguous(array);
   const int device = array.device_type();
   facts.on_gpu = device == dlpack_cuda || device == dlpack_cuda_managed;
@@ -111,9 +112,11 @@ void refuse_array(nb::handle object, const std::string& why) {
   throw Error(ErrorKind::invalid_input, "an array was expected, '" + type + "' " + why);
 }
 
-ConstElements input_elements(nb::handle array, const PlatformSource& platform) {
+ConstElements input_elements(nb::handle array, const PlatformSource& platform, bool* of_bools) {
   const std::optional<ArrayFacts> known = read_directly(array);
-  const auto [region, type] = elements_of(array, known ? *known : facts_of<nb::ndarray<nb::ro>>(array), platform);
+  const ArrayFacts facts = known ? *known : facts_of<nb::ndarray<nb::ro>>(array);
+  const auto [region, type] = elements_of(array, facts, platform);
+  if (of_bools != nullptr) *of_bools = facts.of_bools;
   return {region, type};
 }
 

@@ -16,7 +16,8 @@ using PlatformSource = std::function<std::shared_ptr<Platform>()>;
 
 // The elements of an array of any library: buffer protocol, DLPack, __cuda_array_interface__. Valid while the array
 // is. Throws invalid_input in words that name its type.
-ConstElements input_elements(nanobind::handle array, const PlatformSource& platform);
+// `of_bools`: whether they are bools, whose type is uint8 here.
+ConstElements input_elements(nanobind::handle array, const PlatformSource& platform, bool* of_bools = nullptr);
 // Also: it can be written to.
 Elements output_elements(nanobind::handle array, const PlatformSource& platform);
 

@@ -16,14 +16,23 @@ using Counts = std::vector<std::size_t>;
 
 // What a call has of its arrays. `stream` is that of the array that a GPU has.
 struct Pair {
+  bool of_bools = false;
   ConstElements give;
   Elements take;
   StreamUse use;
 
   Pair(const Group& group, nb::handle data, nb::handle out, nb::handle stream)
-      : give(data.is_none() ? ConstElements({}, output(group, out).type) : input(group, data)),
+      : give(data.is_none() ? ConstElements({}, output(group, out).type) : input(group, data, &of_bools)),
         take(out.is_none() ? Elements({}, give.type) : output(group, out)),
         use(group, stream, give.region.place.is_gpu() ? give.region.place : take.region.place) {}
+
+  // Of bools a sum is whether any is true, a product whether all are: what comes are bools again.
+  ReduceOp reduction(const std::string& name) const {
+    const ReduceOp op = parse_reduce_op(name);
+    if (!of_bools || op == ReduceOp::min || op == ReduceOp::max) return op;
+    if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "there is no average of bools");
+    return op == ReduceOp::sum ? ReduceOp::max : ReduceOp::min;
+  }
 
   // `enqueued(stream)` where there is one, else `complete()`.
   template <typename Enqueued, typename Complete>
@@ -42,21 +51,21 @@ struct Pair {
 
 void all_reduce(Group& self, nb::handle data, nb::handle out, const std::string& op, nb::handle stream) {
   Pair pair(self, data, out, stream);
-  const ReduceOp how = parse_reduce_op(op);
+  const ReduceOp how = pair.reduction(op);
   pair.run([&](Stream& there) { self.all_reduce(pair.give, pair.take, how, there); },
            [&] { self.all_reduce(pair.give, pair.take, how); });
 }
 
 void reduce(Group& self, nb::handle data, nb::handle out, const std::string& op, int root, nb::handle stream) {
   Pair pair(self, data, out, stream);
-  const ReduceOp how = parse_reduce_op(op);
+  const ReduceOp how = pair.reduction(op);
   pair.run([&](Stream& there) { self.reduce(pair.give, pair.take, how, root, there); },
            [&] { self.reduce(pair.give, pair.take, how, root); });
 }
 
 void reduce_scatter(Group& self, nb::handle data, nb::handle out, const std::string& op, nb::handle stream) {
   Pair pair(self, data, out, stream);
-  const ReduceOp how = parse_reduce_op(op);
+  const ReduceOp how = pair.reduction(op);
   pair.run([&](Stream& there) { self.reduce_scatter(pair.give, pair.take, how, there); },
            [&] { self.reduce_scatter(pair.give, pair.take, how); });
 }
@@ -133,21 +142,20 @@ PyFuture start_broadcast(Group& self, const nb::object& data, int root, nb::hand
 
 PyFuture start_all_reduce(Group& self, const nb::object& data, const nb::object& out, const std::string& op,
                           nb::handle stream) {
-  const ReduceOp how = parse_reduce_op(op);
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.start_all_reduce(pair.give, pair.take, how); });
+  return begun(self, data, out, stream,
+               [&](Pair& pair) { return self.start_all_reduce(pair.give, pair.take, pair.reduction(op)); });
 }
 
 PyFuture start_reduce(Group& self, const nb::object& data, const nb::object& out, const std::string& op, int root,
                       nb::handle stream) {
-  const ReduceOp how = parse_reduce_op(op);
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.start_reduce(pair.give, pair.take, how, root); });
+  return begun(self, data, out, stream,
+               [&](Pair& pair) { return self.start_reduce(pair.give, pair.take, pair.reduction(op), root); });
 }
 
 PyFuture start_reduce_scatter(Group& self, const nb::object& data, const nb::object& out, const std::string& op,
                               nb::handle stream) {
-  const ReduceOp how = parse_reduce_op(op);
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.start_reduce_scatter(pair.give, pair.take, how); });
+               [&](Pair& pair) { return self.start_reduce_scatter(pair.give, pair.take, pair.reduction(op)); });
 }
 
 PyFuture start_all_gather(Group& self, const nb::object& data, const nb::object& out, nb::handle stream) {

@@ -57,7 +57,9 @@ ArrayFacts read(const nb::dict& interface) {
   facts.address = address;
   facts.read_only = read_only;
   facts.on_gpu = true;
-  facts.type = type_of(nb::cast<std::string>(interface["typestr"]));
+  const auto typestr = nb::cast<std::string>(interface["typestr"]);
+  facts.type = type_of(typestr);
+  facts.of_bools = typestr == "|b1";
   if (!facts.type) return facts;
   facts.bytes = bytes_of(*facts.type);
   for (const std::size_t extent : shape) facts.bytes *= extent;

@@ -16,6 +16,7 @@ struct ArrayFacts {
   std::uintptr_t address = 0;
   Bytes bytes = 0;
   std::optional<DataType> type;  // nothing: one that cannot be sent
+  bool of_bools = false;         // which are sent as uint8
   bool contiguous = true;
   bool on_gpu = false;
   bool read_only = false;

@@ -1,5 +1,8 @@
 #include "bindings/group_call.hpp"
 
+#include <mutex>
+#include <vector>
+
 #include "bindings/array.hpp"
 #include "bindings/gpus.hpp"
 
@@ -15,8 +18,43 @@ bool interpreter_ends() {
   return !answer.is_valid() || PyObject_IsTrue(answer.ptr()) != 0;
 }
 
-ConstElements input(const Group& group, nb::handle array) {
-  return input_elements(array, [&group] { return group.platform(); });
+namespace {
+
+std::mutex left_objects_lock;
+std::vector<PyObject*> left_objects;
+
+void leave(PyObject* object) noexcept {
+  {
+    const std::lock_guard lock(left_objects_lock);
+    left_objects.push_back(object);
+  }
+  if (Py_IsInitialized() == 0) return;
+  const auto later = [](void*) {
+    let_go_of_objects();
+    return 0;
+  };
+  static_cast<void>(Py_AddPendingCall(later, nullptr));
+}
+
+}  // namespace
+
+std::shared_ptr<void> kept(nb::object object) {
+  return {object.release().ptr(), [](void* it) { leave(static_cast<PyObject*>(it)); }};
+}
+
+// An object that goes may make others go.
+void let_go_of_objects() {
+  std::vector<PyObject*> objects;
+  {
+    const std::lock_guard lock(left_objects_lock);
+    if (left_objects.empty()) return;
+    objects.swap(left_objects);
+  }
+  for (PyObject* object : objects) Py_DECREF(object);
+}
+
+ConstElements input(const Group& group, nb::handle array, bool* of_bools) {
+  return input_elements(array, [&group] { return group.platform(); }, of_bools);
 }
 
 Elements output(const Group& group, nb::handle array) {

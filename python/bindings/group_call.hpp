@@ -11,7 +11,7 @@
 namespace waywiser {
 
 // The elements of an array that is given to a call.
-ConstElements input(const Group& group, nanobind::handle array);
+ConstElements input(const Group& group, nanobind::handle array, bool* of_bools = nullptr);
 Elements output(const Group& group, nanobind::handle array);
 
 // The stream in which a call's arrays are used: None, a GpuStream, or the number of another library's stream on the GPU
@@ -50,27 +50,30 @@ void outlive_interpreter(Keeper keeper) {
   static_cast<void>(new Keeper(std::move(keeper)));
 }
 
-// Futures keep their arrays.
+// Keeps an object until the last owner goes, with or without the GIL: then it is let go of by let_go_of_objects(), or
+// when the interpreter next has the time; not any more when that has ended.
+std::shared_ptr<void> kept(nanobind::object object);
+// Those that nobody keeps any more. With the GIL.
+void let_go_of_objects();
+
+// What is under way keeps its arrays, also when the future goes first.
 class PyFuture {
  public:
-  PyFuture(Future future, nanobind::object arrays) : future_(std::move(future)), arrays_(std::move(arrays)) {}
-  PyFuture(PyFuture&&) = default;
-  PyFuture& operator=(PyFuture&&) = default;
-  ~PyFuture() {
-    if (arrays_.is_valid() && interpreter_ends()) outlive_interpreter(std::move(*this));
+  PyFuture(Future future, nanobind::object arrays) : future_(std::move(future)) {
+    if (future_.is_under_way()) future_.keep(kept(std::move(arrays)));
   }
   bool done() {
-    if (future_.done()) arrays_.reset();
-    return !arrays_.is_valid();
+    const bool done = future_.done();
+    let_go_of_objects();
+    return done;
   }
   void wait() {
     without_gil([this] { future_.wait(); });
-    arrays_.reset();
+    let_go_of_objects();
   }
 
  private:
   Future future_;
-  nanobind::object arrays_;
 };
 
 void bind_messages(nanobind::class_<Group>& type);

@@ -23,8 +23,7 @@ bool is_tensor(nb::handle object) {
          (is_text(module, "torch.nn.parameter") && is_text(type.attr("__name__"), "Parameter"));
 }
 
-std::optional<DataType> type_of(nb::handle dtype) {
-  const std::string name = nb::cast<std::string>(nb::str(dtype));
+std::optional<DataType> type_of(std::string_view name) {
   constexpr std::pair<std::string_view, DataType> types[] = {
       {"torch.float32", DataType::float32}, {"torch.float64", DataType::float64},
       {"torch.float16", DataType::float16}, {"torch.bfloat16", DataType::bfloat16},
@@ -42,7 +41,9 @@ ArrayFacts read(nb::handle tensor) {
   facts.contiguous = nb::cast<bool>(tensor.attr("is_contiguous")());
   facts.address = nb::cast<std::uintptr_t>(tensor.attr("data_ptr")());
   facts.bytes = nb::cast<Bytes>(tensor.attr("nbytes"));
-  facts.type = type_of(tensor.attr("dtype"));
+  const std::string name = nb::cast<std::string>(nb::str(tensor.attr("dtype")));
+  facts.type = type_of(name);
+  facts.of_bools = name == "torch.bool";
   return facts;
 }
 

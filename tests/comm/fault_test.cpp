@@ -92,6 +92,66 @@ TEST(Fault, WhoComputesWhileARankDiesHearsOfItAtTheNextCall) {
   expect_each(survivors(problems), 1, "rank 1 (process ");
 }
 
+TEST(Fault, AWindowsRankThatHasDiedIsNamed) {
+  for (const int which : {0, 1, 2}) {
+    const auto problems = TestRanks(2).in_processes([which](Group& group) {
+      std::vector<std::uint64_t> here(100000);
+      const MemoryWindow window = group.expose(Region{reinterpret_cast<std::byte*>(here.data()), 800000, host(0)});
+      if (group.rank() == 1) die();
+      std::vector<std::byte> data(800000);
+      const auto once = [&] {
+        if (which == 0) group.put({data.data(), data.size(), host(0)}, window, 1, 0);
+        if (which == 1) group.get({data.data(), data.size(), host(0)}, window, 1, 0);
+        if (which == 2) group.signal(window, 1, 0, 1);
+      };
+      try {
+        for (const Deadline deadline = Deadline::in(10); !deadline.passed();) once();
+      } catch (const Error& error) {
+        try {
+          group.barrier();
+        } catch (const Error& again) {
+          require_that(std::string(error.what()) == again.what(), "the group to have failed by that");
+          throw;
+        }
+      }
+    });
+    expect_each(survivors(problems), 1, "rank 1 (process ");
+  }
+}
+
+TEST(Fault, WhoWaitsForOthersToCloseCanBeInterrupted) {
+  const TestRanks ranks(2);
+  const auto late = ranks.start(1, [&](int self) {
+    Group group = Group::join(ranks.options(self));
+    receive_something(group, 0);
+  });
+  const auto interrupted = ranks.start(0, [&](int self) {
+    JoinOptions options = ranks.options(self);
+    bool has_joined = false;
+    options.interrupted = [&] { return has_joined; };
+    Group group = Group::join(options);
+    has_joined = true;
+    group.close();
+  });
+  EXPECT_TRUE(holds(TestRanks::wait(interrupted), "rank 0: interrupted in leave"));
+  EXPECT_TRUE(holds(TestRanks::wait(late), "rank 0: interrupted in leave"));
+}
+
+TEST(Fault, WhoWaitsForOthersToJoinCanBeInterrupted) {
+  for (const int rank : {0, 1}) {
+    const TestRanks ranks(2);
+    JoinOptions options = ranks.options(rank);
+    int questions = 0;
+    options.interrupted = [&] { return ++questions > 2; };
+    try {
+      Group::join(options);
+      ADD_FAILURE() << "joined alone";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::interrupted) << error.what();
+    }
+  }
+}
+
 TEST(Fault, ARankThatEndsByAnErrorTakesTheOthersWithIt) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     if (group.rank() == 1) throw Error(ErrorKind::corrupt, "a bug of the user");

@@ -35,6 +35,31 @@ TEST(Group, EveryRankReachesEveryOther) {
   for (const int size : {1, 2, 8}) EXPECT_EQ(TestRanks(size).in_processes(exchange_with_all), no_problems) << size;
 }
 
+TEST(Group, SendrecvFromAndIntoOneArray) {
+  for (const int virtual_gpus : {0, 1})
+    for (const int size : {1, 3}) {
+      TestRanks ranks(size);
+      ranks.virtual_gpus = virtual_gpus;
+      EXPECT_EQ(ranks.in_processes([size](Group& group) {
+        const int right = (group.rank() + 1) % size, left = (group.rank() + size - 1) % size;
+        for (const std::size_t count : {1, 1000, 300000}) {
+          std::vector<float> data = made_by(group.rank(), count);
+          group.sendrecv(std::span(data), right, std::span(data), left);
+          require_that(data == made_by(left, count), "what the left one had");
+        }
+        std::vector<float> data(10);
+        try {
+          group.sendrecv(std::span(data).first(6), right, std::span(data).last(6), left);
+          require_that(false, "overlapping arrays to be refused");
+        } catch (const Error& error) {
+          require_that(std::string(error.what()).find("the two arrays overlap") != std::string::npos, error.what());
+        }
+        group.barrier();
+      }),
+                no_problems);
+    }
+}
+
 TEST(Group, RanksCanBeThreads) { EXPECT_EQ(TestRanks(3).in_threads(exchange_with_all), no_problems); }
 
 TEST(Group, MessagesOfOneTagComeInOrderAndTagsTellThemApart) {

@@ -14,6 +14,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
+#include "waywiser/comm/held_memory.hpp"
 
 namespace waywiser {
 namespace {
@@ -112,20 +113,26 @@ TEST(SharedCopy, AfterGivingUpNothingIsTaken) {
     Ends ends(100000, this_process, this_process);
     ends.open();
     EXPECT_EQ(ends.send.send(ends.source.data(), 1), Turn::copied);
-    EXPECT_TRUE((by_sender ? ends.send : ends.receive).give_up());
+    (by_sender ? ends.send : ends.receive).stop();
+    EXPECT_FALSE(ends.send.is_held(false));
+    EXPECT_FALSE(ends.receive.is_held(true));
     EXPECT_EQ(ends.send.send(ends.source.data(), 1), Turn::nothing_to_do);
     EXPECT_EQ(ends.receive.receive(ends.target.data(), 1), Turn::nothing_to_do);
   }
   Ends ends(100000, this_process, this_process);
-  EXPECT_TRUE(ends.send.give_up());  // before it was open
+  ends.send.stop();  // before it was open
   EXPECT_EQ(ends.copy.state, SharedCopy::withdrawn);
 }
 
-TEST(SharedCopy, GivingUpDoesNotWaitForOneThatIsGone) {
-  Ends ends(100000, this_process, nobody);
+TEST(SharedCopy, WhoHasClaimedAChunkHoldsTheMemory) {
+  Ends ends(100000, this_process, this_process);
   ends.open();
-  ends.copy.taken = 1;  // by the sender, which has ended since
-  EXPECT_TRUE(ends.receive.give_up());
+  ends.copy.sender_copies = 1;                                      // the sender has claimed, and is not through
+  for (const CopyEnd& end : {ends.receive, ends.send}) end.stop();  // both ends give up
+  EXPECT_TRUE(ends.receive.is_held(true));
+  EXPECT_FALSE(ends.send.is_held(false));
+  EXPECT_FALSE(process_has_ended(static_cast<std::uint64_t>(::getpid())));
+  EXPECT_TRUE(process_has_ended(nobody));
 }
 
 // Messages of all ways, in both directions, more of them than can be offered at once, taken in another order.

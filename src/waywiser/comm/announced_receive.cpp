@@ -119,9 +119,18 @@ void AnnouncedReceive::follow(std::uint32_t way) {
   pieces_.go_by(way);
 }
 
+AnnouncedReceive::~AnnouncedReceive() {
+  if (replied_.is_open() || told_.is_open() || stage_ == Stage::reads || pieces_.is_open()) session_.give_up(*this);
+}
+
+// Who has heard where the bytes go may be putting them there.
 void AnnouncedReceive::abandon() noexcept {
+  HeldMemory& held = session_.engine().held();
+  if (stage_ == Stage::waits && reply_.way == Way::direct && !replied_.is_open()) held.add(peer_, [] { return false; });
+  if (stage_ == Stage::reads) held.add_own(peer_, [&stream = *road_->stream] { return ended(stream); });
   for (Message* message : {&replied_, &told_}) session_.engine().cancel(*message);
   pieces_.abandon();
+  stage_ = Stage::done;
 }
 
 }  // namespace waywiser

@@ -12,6 +12,9 @@ class AnnouncedReceive : public Activity {
  public:
   // `peer`: the sender, as a rank of the whole session.
   AnnouncedReceive(Session& session, const Call& call, std::uint32_t peer, ucp_tag_t announcement, Elements into);
+  AnnouncedReceive(const AnnouncedReceive&) = delete;
+  AnnouncedReceive& operator=(const AnnouncedReceive&) = delete;
+  ~AnnouncedReceive() override;
 
   bool advance() override;
   const Call& call() const override { return call_; }

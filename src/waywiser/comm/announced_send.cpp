@@ -1,6 +1,7 @@
 #include "waywiser/comm/announced_send.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/fault_point.hpp"
 
 namespace waywiser {
 namespace {
@@ -18,6 +19,7 @@ AnnouncedSend::AnnouncedSend(Session& session, const Members& members, const Cal
       peer_(members.peer(call.peer)),
       number_(number),
       pieces_(session, peer_, rest_tag(true, session.rank(), number_)) {
+  fault_point(ProtocolStep::announcement);
   const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
   session.engine().receive_sized(peer_, rest_tag(false, static_cast<int>(peer_), number_), &reply_, sizeof reply_,
                                  replied_);
@@ -135,9 +137,19 @@ std::string AnnouncedSend::progress_text() const {
   }
 }
 
+AnnouncedSend::~AnnouncedSend() {
+  const bool open = announced_.is_open() || offered_.is_open() || replied_.is_open() || told_.is_open();
+  if (open || stage_ == Stage::copies || pieces_.is_open()) session_.give_up(*this);
+}
+
 void AnnouncedSend::abandon() noexcept {
   for (Message* message : {&announced_, &offered_, &replied_, &told_}) session_.engine().cancel(*message);
   pieces_.abandon();
+  if (stage_ == Stage::copies)
+    session_.engine().held().add_own(peer_, [&stream = *road_->stream] { return ended(stream); });
+  else if (source_.readable != 0 && (stage_ == Stage::waits))
+    session_.engine().held().add(peer_, [] { return false; });
+  stage_ = Stage::done;
 }
 
 }  // namespace waywiser

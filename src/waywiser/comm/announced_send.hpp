@@ -13,6 +13,9 @@ class AnnouncedSend : public Activity {
   // `number`: taken of the session, given back at the end.
   AnnouncedSend(Session& session, const Members& members, const Call& call, int label, ConstElements data,
                 unsigned number);
+  AnnouncedSend(const AnnouncedSend&) = delete;
+  AnnouncedSend& operator=(const AnnouncedSend&) = delete;
+  ~AnnouncedSend() override;
 
   bool advance() override;
   const Call& call() const override { return call_; }

@@ -68,6 +68,7 @@ class CurrentCall {
   void set(const Call& call) noexcept;
   // To none: what the other words say means nothing then.
   void clear() noexcept { words_[0].store(0, std::memory_order_relaxed); }
+  bool is_any() const noexcept { return (words_[0].load(std::memory_order_relaxed) & 0xff) != 0; }
   // A consistent copy.
   Call get() const noexcept;
 

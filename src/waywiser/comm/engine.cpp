@@ -7,6 +7,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/announcement.hpp"
 #include "waywiser/comm/tag.hpp"
+#include "waywiser/topology/system_files.hpp"
 
 namespace waywiser {
 namespace {
@@ -50,6 +51,16 @@ bool user_says_what_ucx_uses() {
   return false;
 }
 
+bool user_sets_rendezvous() {
+  static const bool does = environment("UCX_RNDV_THRESH") || environment("WAYWISER_UCX_RNDV_THRESH");
+  return does;
+}
+
+bool has_rdma_device() {
+  static const bool has = !SystemFiles("").list("/sys/class/infiniband").empty();
+  return has;
+}
+
 void set_mailed(Message& message, std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) {
   message.receiving = false;
   message.peer = peer;
@@ -85,7 +96,7 @@ Engine::~Engine() {
 
 // UCX 1.13 ends the process when it has to give up a connection to another machine that was being made.
 bool Engine::may_be_destroyed() const {
-  return !unclosed_ &&
+  return !unclosed_ && unfinished_ == 0 &&
          std::ranges::all_of(peers_, [](const Peer& peer) { return peer.same_machine || peer.endpoint == nullptr; });
 }
 
@@ -140,9 +151,9 @@ ucp_ep_h Engine::endpoint(std::uint32_t peer) {
 // Within a machine UCX copies twice, through memory that both processes map, or the receiver reads the sender's memory.
 // Ranks that all send at once copy at once, too, up to UCX's own limit.
 bool Engine::goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited awaited) const {
-  static const bool user_says = environment("UCX_RNDV_THRESH") || environment("WAYWISER_UCX_RNDV_THRESH");
   if (awaited == Awaited::by_all) return true;
-  if (bytes <= longest_short || !peers_[peer].same_machine || user_says) return awaited == Awaited::by_sender;
+  if (bytes <= longest_short || !peers_[peer].same_machine || user_sets_rendezvous())
+    return awaited == Awaited::by_sender;
   return bytes <= longest_copied_;
 }
 
@@ -151,6 +162,7 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
   static const ucp_request_param_t parameters = host_memory(), done_soon = with_fast_completion();
   message.receiving = false;
   message.peer = peer;
+  message.reached = peer_reaches_memory(peer, tag, bytes);
   message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag ^ tag_key_,
                                             goes_by_copies(peer, bytes, awaited) ? &done_soon : &parameters);
   if (UCS_PTR_IS_ERR(message.request))
@@ -240,7 +252,7 @@ bool Engine::test_railed(Message& message) {
     railed.head_read = true;
     const bool by_rails = is_head(message.info.sender_tag);
     if (by_rails) message.info = {railed.head[0], railed.head[1]};
-    if (!by_rails || railed.head[1] != railed.bytes) rails_->cancel(message);
+    if (!by_rails || railed.head[1] != railed.bytes) rails_->cancel(message, held_);
   }
   if (!rails_->test(message)) return false;
   if (message.receiving && !railed.headed) message.info = {message.tag, railed.bytes};
@@ -264,6 +276,7 @@ void Engine::receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t byte
   static const ucp_request_param_t parameters = always_a_request();
   if (tag >> group_shift == announcements_group) mask = ~ucp_tag_t{0};  // what follows one is of no call: all is known
   message.receiving = true;
+  message.reached = peer_reaches_memory(message.peer, tag, bytes);
   message.request = functions_.tag_recv_nbx(worker_, data, bytes, tag ^ tag_key_, mask, &parameters);
   if (!UCS_PTR_IS_ERR(message.request)) {
     ++with_ucx_;
@@ -289,13 +302,45 @@ bool Engine::test_request(Message& message) {
 }
 
 void Engine::cancel(Message& message) noexcept {
-  mailboxes_.cancel(message);
-  if (message.railed) rails_->cancel(message);
+  mailboxes_.cancel(message, held_);
+  if (message.railed) rails_->cancel(message, held_);
+  const std::shared_ptr<RailedMessage> railed = std::move(message.railed);  // has the head
   if (message.request == nullptr) return;
   --with_ucx_;
   if (message.listed) mailboxes_.unlist(message);
   functions_.request_cancel(worker_, message.request);
-  functions_.request_free(std::exchange(message.request, nullptr));
+  const UcxRequest request = std::exchange(message.request, nullptr);
+  give_up(request, message.peer, message.reached, railed);
+}
+
+void Engine::give_up(UcxRequest request, std::uint32_t peer, bool reached,
+                     const std::shared_ptr<void>& needs) noexcept {
+  if (functions_.request_check_status(request) != UCS_INPROGRESS) return functions_.request_free(request);
+  ++unfinished_;
+  if (!reached) return;
+  held_.add(peer, [this, request, needs] {
+    if (functions_.request_check_status(request) == UCS_INPROGRESS) return false;
+    functions_.request_free(request);
+    --unfinished_;
+    return true;
+  });
+}
+
+void Engine::progress_ucx() noexcept {
+  if (rails_) rails_->progress();
+  functions_.worker_progress(worker_);
+}
+
+void Engine::give_up_one_sided(UcxRequest request, std::uint32_t peer) noexcept {
+  give_up(request, peer, !peers_[peer].same_machine && has_rdma_device(), nullptr);
+}
+
+// Whether UCX may have told the peer where the bytes are. What goes by copies, and all that goes by TCP, is only ever
+// moved by the process that has it.
+bool Engine::peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) const {
+  if (!peers_[peer].same_machine) return has_rdma_device();
+  if (user_sets_rendezvous()) return true;
+  return bytes > (is_of_collective(tag) ? longest_by_ucx_alone : std::max<std::size_t>(longest_copied_, longest_short));
 }
 
 void Engine::close(Deadline deadline) noexcept {

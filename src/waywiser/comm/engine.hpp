@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,7 +70,7 @@ class Engine {
   }
   // Of an awaited message of known length: another one with its tag has come the other way, so its length is wrong.
   std::optional<std::string> wrong_length() const;
-  // By UCX, whatever the length.
+  // By UCX, whatever the length. A message that is received says its peer.
   void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
             Awaited awaited = Awaited::later);
   void receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message);
@@ -85,14 +86,23 @@ class Engine {
     return !message.waiting && (message.request == nullptr || test_request(message)) &&
            (message.railed == nullptr || test_railed(message));
   }
-  // For messages that are given up.
+  // For messages that are given up: they may be gone afterwards, their memory when nothing of it is held any more.
   void cancel(Message& message) noexcept;
+  // The same for a request of one-sided access.
+  void give_up_one_sided(UcxRequest request, std::uint32_t peer) noexcept;
+  HeldMemory& held() noexcept { return held_; }
+  // So that what UCX has under way may end; no message is begun.
+  void progress_ucx() noexcept;
+  // Whether `process_has_ended` can be asked of a peer.
+  bool sees(std::uint32_t peer) const noexcept { return mailboxes_.reaches(peer); }
 
   ucp_worker_h worker() const noexcept { return worker_; }
   ucp_context_h context() const noexcept { return context_.get(); }
   ucp_ep_h endpoint(std::uint32_t peer);
   // Called with what UCX could not do, before it is thrown: somebody may know why.
   void set_explainer(std::function<void(const std::string&)> explainer) { explainer_ = std::move(explainer); }
+  // Throws io, unless the status is good: as the explainer says, or "UCX cannot ...".
+  void check(ucs_status_t status, const std::string& what) const;
   // A connection that broke by itself: its peer; nothing while all is well.
   std::optional<std::string> broken() const;
   // Lets what was sent arrive, then ends the connections.
@@ -112,9 +122,11 @@ class Engine {
   void take_over();
   bool goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited awaited) const;
   bool test_request(Message& message);
+  // `reached`: by the peer. `needs`: what the request uses.
+  void give_up(UcxRequest request, std::uint32_t peer, bool reached, const std::shared_ptr<void>& needs) noexcept;
+  bool peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) const;
   std::optional<std::size_t> way_of_long(std::uint32_t peer, std::size_t bytes, bool sends);
   bool test_railed(Message& message);
-  void check(ucs_status_t status, const std::string& what) const;
   void connect(Peer& peer);
   static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
 
@@ -128,6 +140,8 @@ class Engine {
   ucp_tag_t tag_key_ = 0;
   const Peer* broken_ = nullptr;
   bool unclosed_ = false;
+  unsigned unfinished_ = 0;  // requests that were given up, and are not complete
+  HeldMemory held_;
   Bytes longest_copied_;
   static constexpr unsigned turns_of_ucx = 16;
   MailboxMessages mailboxes_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/fault_point.hpp"
 #include "waywiser/comm/reduce.hpp"
 
 namespace waywiser {
@@ -62,6 +63,7 @@ std::size_t Execution::arrival_bytes() const {
 void Execution::start_round() {
   const auto& steps = schedule_->steps;
   const std::size_t first = next_;
+  fault_point(ProtocolStep::round);
   arrivals_.grow_to(arrival_bytes());
   while (next_ < steps.size() && steps[next_].round == steps[first].round) ++next_;
   const std::span round(steps.data() + first, next_ - first);

@@ -36,6 +36,11 @@ class ScratchMemory {
 class Execution : public Activity {
  public:
   explicit Execution(Session& session) : session_(session) {}
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+  ~Execution() override {
+    if (running_) session_.give_up(*this);
+  }
 
   // The schedule and the memory must live until it is complete. Throws invalid_input when they do not fit.
   void begin(const std::shared_ptr<const Members>& members, const Call& call, std::shared_ptr<const Schedule> schedule,

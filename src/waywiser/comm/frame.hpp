@@ -23,8 +23,10 @@ enum class FrameKind : std::uint8_t {
   finished,   // all ranks have
   ending,     // a rank's process ends: how; empty: it needs the others no more, if it ends well
   later,      // too many are here: come again
+  halted,     // a rank touches nobody's memory any more; of the root: which one
+  ask_halted  // tell this rank when that one has
 };
-inline constexpr std::uint8_t last_frame_kind = 13;
+inline constexpr std::uint8_t last_frame_kind = 15;
 
 struct Frame {
   FrameKind kind = FrameKind::hello;

@@ -7,12 +7,46 @@ namespace waywiser {
 Future::Future(std::shared_ptr<Session> session, std::shared_ptr<Activity> operation)
     : session_(std::move(session)), operation_(std::move(operation)) {}
 
+Future& Future::operator=(Future&& other) noexcept {
+  drop();
+  session_ = std::move(other.session_);
+  operation_ = std::move(other.operation_);
+  return *this;
+}
+
+Future::~Future() { drop(); }
+
+void Future::keep(std::shared_ptr<void> owner) {
+  if (operation_) operation_->keeps = std::move(owner);
+}
+
+void Future::drop() noexcept {
+  if (!operation_) return;
+  if (!session_->is_forked()) try {
+      if (!session_->is_under_way(*operation_))
+        operation_->keeps.reset();
+      else if (operation_->keeps)
+        session_->leave_alone(operation_);
+      else
+        session_->give_up(*operation_);
+    } catch (const std::exception&) {  // the group has failed, and holds nothing of it
+    }
+  operation_.reset();
+}
+
+void Future::finish() noexcept {
+  operation_->keeps.reset();
+  operation_.reset();
+}
+
 bool Future::done() {
   if (!operation_) return true;
-  session_->begin(session_->current());
+  session_->begin(operation_->call());
   session_->progress();
-  if (session_->is_under_way(*operation_)) return false;
-  operation_.reset();
+  const bool under_way = session_->is_under_way(*operation_);
+  session_->end();
+  if (under_way) return false;
+  finish();
   return true;
 }
 
@@ -23,7 +57,7 @@ void Future::wait() {
   session_->wait(
       call, [this] { return !session_->is_under_way(*operation_); }, [this] { return operation_->progress_text(); });
   session_->end();
-  operation_.reset();
+  finish();
 }
 
 }  // namespace waywiser

@@ -7,11 +7,20 @@ namespace waywiser {
 class Activity;
 class Session;
 
-// Something that a group has begun. The memory that it was given must live until it is done.
+// Something that a group has begun. The memory that it was given must live until it is done. One that goes before it is
+// done ends the operation, and with it the group, unless it keeps its memory: then the operation goes on.
 class [[nodiscard]] Future {
  public:
   Future() = default;  // done
   Future(std::shared_ptr<Session> session, std::shared_ptr<Activity> operation);
+  Future(Future&& other) noexcept = default;
+  Future& operator=(Future&& other) noexcept;
+  ~Future();
+
+  // As far as is known without a look.
+  bool is_under_way() const noexcept { return operation_ != nullptr; }
+  // What the operation keeps until it is over, whatever becomes of this future: the owner of its memory.
+  void keep(std::shared_ptr<void> owner);
 
   // Gives everything of the group that is under way a turn. Throws what wait() would.
   bool done();
@@ -19,6 +28,9 @@ class [[nodiscard]] Future {
   void wait();
 
  private:
+  void finish() noexcept;
+  void drop() noexcept;
+
   std::shared_ptr<Session> session_;
   std::shared_ptr<Activity> operation_;
 };

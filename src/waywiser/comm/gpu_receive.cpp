@@ -23,6 +23,12 @@ GpuReceive::~GpuReceive() {
   if (pooled_) session_.gpu_roads().pool().give_back(std::move(landing_));
 }
 
+void GpuReceive::abandon() noexcept {
+  transfer_.abandon();
+  if (copied_)
+    session_.engine().held().add_own(static_cast<std::uint32_t>(session_.rank()), [this] { return ended(*copied_); });
+}
+
 bool GpuReceive::advance() {
   if (copied_) return copied_->done();
   if (!transfer_.advance()) return false;

@@ -15,7 +15,7 @@ class GpuReceive : public Activity {
   bool advance() override;
   const Call& call() const override { return transfer_.call(); }
   std::string progress_text() const override { return transfer_.progress_text(); }
-  void abandon() noexcept override { transfer_.abandon(); }
+  void abandon() noexcept override;
 
  private:
   Session& session_;

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "waywiser/base/error.hpp"
+
 namespace waywiser {
 
 GpuWindow::GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs)
@@ -19,8 +21,22 @@ void GpuWindow::move(Region destination, ConstRegion source) {
   if (source.bytes == 0) return;
   GpuRoads::Road& way = roads_.road(source.place, destination.place, source.bytes, local_.place);
   way.transport->put(destination, source, *way.stream);
-  way.transport->finish(*way.stream, deadline());
+  finish(way);
+}
+
+void GpuWindow::finish(GpuRoads::Road& way) {
+  finish(*way.stream, [&] { way.transport->finish(*way.stream, deadline()); });
   way.transport->rest();
+}
+
+// Who gives up waits for what is under way.
+void GpuWindow::finish(Stream& stream, const std::function<void()>& wait) {
+  try {
+    wait();
+  } catch (const Error& error) {
+    session_.engine().held().add_own(static_cast<std::uint32_t>(session_.rank()), [&stream] { return ended(stream); });
+    session_.fail(error.kind(), error.what());
+  }
 }
 
 void GpuWindow::put(int rank, Bytes offset, ConstRegion data) { move(at(rank).slice(offset, data.bytes), data); }
@@ -32,7 +48,7 @@ void GpuWindow::signal(int rank, Bytes offset, std::uint64_t value) {
   open_flag();
   if (!platform_.why_no_peer_access(local_.place.index, flag.place.index)) {
     flag_stream_->write_value(flag, value);
-    return flag_stream_->synchronize(deadline());
+    return finish(*flag_stream_, [this] { flag_stream_->synchronize(deadline()); });
   }
   std::memcpy(flag_.region().data, &value, sizeof value);
   move(flag, flag_.region().slice(0, sizeof value));

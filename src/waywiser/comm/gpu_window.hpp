@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,9 @@ class GpuWindow {
  private:
   void move(Region destination, ConstRegion source);
   void open_flag();
+  void finish(GpuRoads::Road& way);
+  // `wait`: for what is in the stream.
+  void finish(Stream& stream, const std::function<void()>& wait);
   Deadline deadline() const { return Deadline::in(session_.timeout()); }
 
   Session& session_;

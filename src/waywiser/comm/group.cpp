@@ -45,6 +45,12 @@ Group::Group(std::shared_ptr<Session> session, Members members)
       execution_(std::make_shared<Execution>(*session_)),
       exposed_(std::make_shared<ExposedMemory>()) {}
 
+// The child of a fork leaves the parent's GPU alone.
+Group::~Group() {
+  if (session_ && session_->is_forked() && on_gpus_)
+    static_cast<void>(new std::shared_ptr<GpuCollectives>(std::move(on_gpus_)));
+}
+
 void Group::check_peer(int rank, const char* what) const {
   if (rank < 0 || rank >= size())
     throw Error(ErrorKind::invalid_input, std::string(what) + " rank " + std::to_string(rank) +
@@ -88,7 +94,26 @@ void Group::recv_labelled(Elements data, int from, int label) {
   session_->end();
 }
 
+void Group::check_sendrecv(ConstElements data, int to, Elements into, int from) const {
+  check_peer(to, "send to");
+  check_peer(from, "recv from");
+  const bool same = data.region.data == into.region.data && data.region.bytes == into.region.bytes;
+  if (!same && overlap(data.region, into.region))
+    throw Error(ErrorKind::invalid_input, "sendrecv: the two arrays overlap; they may be the same, or apart");
+}
+
+// What arrives in the array that is sent must not overtake it: then a copy is sent.
 void Group::sendrecv(ConstElements data, int to, Elements into, int from, int tag) {
+  check_tag(tag);
+  check_sendrecv(data, to, into, from);
+  Staging staging(*session_);
+  std::vector<std::byte> copy;
+  if (overlap(data.region, into.region) && through_host(data)) {
+    data = staging.input(data);
+  } else if (overlap(data.region, into.region)) {
+    copy.assign(data.region.data, data.region.data + data.region.bytes);
+    data.region.data = copy.data();
+  }
   Future receiving = start_recv(into, from, tag);
   send(data, to, tag);
   receiving.wait();

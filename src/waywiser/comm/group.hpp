@@ -38,6 +38,10 @@ class Group {
   // The group of all ranks that the launcher has started. Throws invalid_input, timeout, io, unavailable (no UCX).
   static Group join(const JoinOptions& options = {});
 
+  Group(Group&& other) noexcept = default;
+  Group& operator=(Group&& other) noexcept = default;
+  ~Group();
+
   int rank() const noexcept { return members_->rank; }
   int size() const noexcept { return members_->size(); }
   Seconds timeout() const noexcept { return session_->timeout(); }
@@ -56,6 +60,7 @@ class Group {
   // Messages between two ranks arrive in order; `tag` (0 to 32767) tells them apart. Sizes and types must agree.
   void send(ConstElements data, int to, int tag = 0);
   void recv(Elements data, int from, int tag = 0);
+  // `data` and `into` may be the same array, but must not overlap otherwise.
   void sendrecv(ConstElements data, int to, Elements into, int from, int tag = 0);
   // With 2,048 messages out of this rank's GPUs under way another one above 8 KiB waits until one has been taken.
   Future start_send(ConstElements data, int to, int tag = 0);
@@ -202,6 +207,7 @@ class Group {
   bool send_at_once(const Call& call, ConstElements data, int label);
   std::optional<unsigned> announcement_number_for(const Call& call, ConstElements data);
   std::optional<ucp_tag_recv_info_t> receive_at_once(const Call& call, Elements data, int label);
+  void check_sendrecv(ConstElements data, int to, Elements into, int from) const;
   Future start_send_labelled(ConstElements data, int to, int label);
   Future start_recv_labelled(Elements data, int from, int label);
   // Makes a collective start() where it would run().
@@ -217,7 +223,7 @@ class Group {
     return future;
   }
   Future begun(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging);
-  void finish(void* request, const Call& call);
+  void finish(void* request, const Call& call, std::uint32_t peer);
   void check_peer(int rank, const char* what) const;
   const CollectiveAlgorithm& algorithm_for(const CollectiveCall& complete, DataType type) const;
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& call, DataType type);

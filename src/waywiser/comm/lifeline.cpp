@@ -17,11 +17,12 @@ std::vector<std::byte> text_bytes(const std::string& text) { return refused_fram
 
 }  // namespace
 
-Lifeline::Lifeline(int rank, Muster muster, std::function<std::string()> describe)
+Lifeline::Lifeline(int rank, Muster muster, Callbacks callbacks)
     : rank_(rank),
+      callbacks_(std::move(callbacks)),
       ranks_(std::move(muster.ranks)),
       lines_(std::move(muster.lines)),
-      status_(rank, std::move(describe)) {
+      status_(rank, callbacks_.describe) {
   if (lines_.empty()) return;
   wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.open()) throw Error(ErrorKind::io, "no eventfd: " + last_system_error());
@@ -72,6 +73,33 @@ bool Lifeline::finished() {
   return finished_ || !thread_.joinable();
 }
 
+// Sockets that stay open here would hide the parent's death from the others.
+void Lifeline::leave_to_parent(const std::string* why) noexcept {
+  failure_.store(why, std::memory_order_release);
+  for (const auto& [rank, line] : lines_) ::close(line->number());
+  for (const int number : {wake_.number(), status_.number()})
+    if (number >= 0) ::close(number);
+}
+
+void Lifeline::halt() {
+  if (thread_.joinable()) post(FrameKind::halted, {});
+}
+
+bool Lifeline::has_halted(int rank) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (known_to_have_halted_.contains(rank)) return true;
+    first = asked_.insert(rank).second;
+  }
+  if (first && thread_.joinable()) {
+    WireWriter writer;
+    writer.number(static_cast<std::uint32_t>(rank));
+    post(FrameKind::ask_halted, writer.bytes());
+  }
+  return false;
+}
+
 void Lifeline::set_failure(const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (!reason_.empty()) return;
@@ -109,6 +137,7 @@ void Lifeline::listen() {
       if (entries[i].revents != 0 && line != lines_.end() && !look(ranks[i], *line->second)) lines_.erase(ranks[i]);
     }
     bury_the_slow();
+    halt_for_caller();
     const std::lock_guard lock(mutex_);
     if (ending_ && posted_.empty()) return;
   }
@@ -158,6 +187,12 @@ void Lifeline::hear(int from, const Frame& frame) {
       else if (is_root())
         parted(from);
       return;
+    case FrameKind::halted:
+      if (is_root()) return halted(from);
+      return note_halted(static_cast<int>(reader.number<std::uint32_t>()));
+    case FrameKind::ask_halted:
+      if (is_root()) tell_halted(static_cast<int>(reader.number<std::uint32_t>()), from);
+      return;
     case FrameKind::finished: {
       const std::lock_guard lock(mutex_);
       finished_ = true;
@@ -173,6 +208,10 @@ std::string Lifeline::described(int rank) const {
 }
 
 void Lifeline::lost(int rank, const std::string& how) {
+  if (is_root())
+    halted(rank);
+  else
+    note_halted(rank);
   if (finished()) return;
   const auto words = last_words_.find(rank);
   if (words == last_words_.end() && parted_.contains(rank)) {
@@ -190,14 +229,17 @@ void Lifeline::send_posted() {
     const std::lock_guard lock(mutex_);
     frames.swap(posted_);
   }
-  for (const Frame& frame : frames) {
-    if (!is_root())
-      send_to(0, frame);
-    else if (frame.kind == FrameKind::failed || (frame.kind == FrameKind::ending && !frame.body.empty()))
-      pass_on(0, frame);
-    else
-      hear(0, frame);
-  }
+  for (const Frame& frame : frames) send_or_hear(frame);
+}
+
+// The root is among those whom it hears.
+void Lifeline::send_or_hear(const Frame& frame) {
+  if (!is_root())
+    send_to(0, frame);
+  else if (frame.kind == FrameKind::failed || (frame.kind == FrameKind::ending && !frame.body.empty()))
+    pass_on(0, frame);
+  else
+    hear(0, frame);
 }
 
 void Lifeline::send_to(int rank, const Frame& frame) {
@@ -233,6 +275,34 @@ void Lifeline::compare(int rank, const Call& call) {
   if (why.empty()) return;
   set_failure(why);
   pass_on(0, {FrameKind::failed, text_bytes(why)});
+}
+
+void Lifeline::note_halted(int rank) {
+  const std::lock_guard lock(mutex_);
+  known_to_have_halted_.insert(rank);
+}
+
+// The root tells those who have asked.
+void Lifeline::halted(int rank) {
+  halted_.insert(rank);
+  for (const int asker : ask_halted_[rank]) tell_halted(rank, asker);
+  ask_halted_.erase(rank);
+}
+
+void Lifeline::tell_halted(int rank, int asker) {
+  if (rank < 0 || static_cast<std::size_t>(rank) >= ranks_.size()) return;
+  if (!halted_.contains(rank)) {
+    ask_halted_[rank].insert(asker);
+    return;
+  }
+  if (asker == 0) return note_halted(rank);
+  WireWriter writer;
+  writer.number(static_cast<std::uint32_t>(rank));
+  send_to(asker, {FrameKind::halted, writer.bytes()});
+}
+
+void Lifeline::halt_for_caller() {
+  if (failure() != nullptr && callbacks_.halts()) send_or_hear({FrameKind::halted, {}});
 }
 
 void Lifeline::parted(int rank) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/fault_point.hpp"
 
 namespace waywiser {
 namespace {
@@ -76,6 +77,7 @@ void MailboxMessages::send(Message& message) {
 }
 
 bool MailboxMessages::send_now(Route& route, Message& message) {
+  fault_point(message.bytes > longest_short ? ProtocolStep::rts : ProtocolStep::lane_write);
   if (message.bytes > longest_short) return offer(route, message);
   message.waiting = !route.writer.write(message.tag, message.from, message.bytes);
   return !message.waiting;
@@ -124,6 +126,7 @@ bool MailboxMessages::offer(Route& route, Message& message) {
 }
 
 void MailboxMessages::leave_to_ucx(Message& message) {
+  fault_point(ProtocolStep::rendezvous);
   message.stage = Message::Stage::left_to_ucx;
   left_to_ucx_.append(message);
 }
@@ -197,6 +200,7 @@ void MailboxMessages::open(Route& route, Message& message, ucp_tag_t tag, const 
   copy.destination.store(reinterpret_cast<std::uintptr_t>(message.into), std::memory_order_relaxed);
   SharedCopy::State offered = SharedCopy::offered;
   message.stage = Message::Stage::copied;
+  fault_point(ProtocolStep::cts);
   if (copy.state.compare_exchange_strong(offered, SharedCopy::open, std::memory_order_release))
     route.incoming.append(message);
 }
@@ -252,7 +256,7 @@ bool MailboxMessages::copy_offered(Route& route) {
       message.waiting = false;
       continue;
     }
-    message.end.copy->state.store(SharedCopy::unused, std::memory_order_relaxed);
+    std::exchange(message.end.copy, nullptr)->state.store(SharedCopy::unused, std::memory_order_relaxed);
     leave_to_ucx(message);
     return true;
   }
@@ -295,20 +299,25 @@ bool MailboxMessages::progress() {
   return moved;
 }
 
-void MailboxMessages::cancel(Message& message) noexcept {
-  if (!std::exchange(message.waiting, false)) return;
+// One that was left to UCX may be among what the sender had begun to copy before.
+void MailboxMessages::cancel(Message& message, HeldMemory& held) noexcept {
+  const bool was_waiting = std::exchange(message.waiting, false);
   Route& route = routes_[message.peer];
-  switch (message.stage) {
-    case Message::Stage::queued:
-      if (message.receiving && route.receives.remove(message)) --awaited_;
-      if (!message.receiving) route.sends.remove(message);
-      return;
-    case Message::Stage::copied:
-      if ((message.receiving ? route.incoming : route.offered).remove(message)) --awaited_;
-      message.end.give_up();
-      return;
-    case Message::Stage::left_to_ucx: left_to_ucx_.remove(message);
+  if (was_waiting) {
+    switch (message.stage) {
+      case Message::Stage::queued:
+        if (message.receiving && route.receives.remove(message)) --awaited_;
+        if (!message.receiving) route.sends.remove(message);
+        return;
+      case Message::Stage::copied:
+        if ((message.receiving ? route.incoming : route.offered).remove(message)) --awaited_;
+        break;
+      case Message::Stage::left_to_ucx: left_to_ucx_.remove(message);
+    }
   }
+  if (message.end.copy == nullptr || (!was_waiting && message.request == nullptr)) return;
+  message.end.stop();
+  held.add(message.peer, [end = message.end, by_sender = message.receiving] { return !end.is_held(by_sender); });
 }
 
 void MailboxMessages::list(Message& message) noexcept {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "waywiser/comm/held_memory.hpp"
 #include "waywiser/comm/lane_mailbox.hpp"
 #include "waywiser/comm/message.hpp"
 #include "waywiser/comm/tag.hpp"
@@ -44,7 +45,8 @@ class MailboxMessages {
   }
   std::optional<ucp_tag_recv_info_t> receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
                                                      std::size_t bytes);
-  void cancel(Message& message) noexcept;
+  // What the other rank may still be copying of it is then held.
+  void cancel(Message& message, HeldMemory& held) noexcept;
   // What has come finds its place, what could not be sent is tried again. False: nothing moved.
   bool progress();
   bool awaits_any() const noexcept { return awaited_ != 0; }

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/exposed_memory.hpp"
+#include "waywiser/comm/fault_point.hpp"
 #include "waywiser/comm/gpu_window.hpp"
 #include "waywiser/comm/group.hpp"
 #include "waywiser/comm/handle_exchange.hpp"
@@ -36,6 +38,38 @@ unsigned free_slot(Group& group, const ExposedMemory& exposed) {
   const auto slot = static_cast<unsigned>(std::countr_one(in_use));
   return slot <= ExposedMemory::slots ? slot : 0;
 }
+
+// An access to another rank's memory.
+class OneSided : public Activity {
+ public:
+  OneSided(Session& session, UcxRequest request, const Call& call, std::uint32_t peer)
+      : session_(session), request_(request), call_(call), peer_(peer) {}
+  OneSided(const OneSided&) = delete;
+  OneSided& operator=(const OneSided&) = delete;
+  ~OneSided() override {
+    if (request_ != nullptr) session_.give_up(*this);
+  }
+
+  bool advance() override {
+    const UcxFunctions& ucx = ucx_library().functions();
+    const ucs_status_t status = ucx.request_check_status(request_);
+    if (status == UCS_INPROGRESS) return false;
+    ucx.request_free(std::exchange(request_, nullptr));
+    session_.engine().check(status, text(call_));
+    return true;
+  }
+  const Call& call() const override { return call_; }
+  std::string progress_text() const override { return "not complete"; }
+  void abandon() noexcept override {
+    if (request_ != nullptr) session_.engine().give_up_one_sided(std::exchange(request_, nullptr), peer_);
+  }
+
+ private:
+  Session& session_;
+  UcxRequest request_;
+  const Call call_;
+  const std::uint32_t peer_;
+};
 
 void check_host(Place place) {
   if (place.is_gpu())
@@ -67,6 +101,7 @@ struct MemoryWindow::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
+    if (session->is_forked()) return;
     if (slot != 0) shown_in->remove(slot);
     const UcxFunctions& ucx = ucx_library().functions();
     for (Exposed& rank : ranks)
@@ -125,9 +160,9 @@ std::pair<std::uint64_t, ucp_rkey_h> MemoryWindow::State::at(int rank, Bytes off
   check(rank, offset, length);
   Exposed& exposed = ranks[static_cast<std::size_t>(rank)];
   if (exposed.opened == nullptr && exposed.bytes != 0)
-    check_ucx(ucx_library().functions().ep_rkey_unpack(session->engine().endpoint(members->peer(rank)),
-                                                       exposed.key.data(), &exposed.opened),
-              "open the memory of rank " + std::to_string(rank));
+    session->engine().check(ucx_library().functions().ep_rkey_unpack(session->engine().endpoint(members->peer(rank)),
+                                                                     exposed.key.data(), &exposed.opened),
+                            "open the memory of rank " + std::to_string(rank));
   return {exposed.address + offset, exposed.opened};
 }
 
@@ -175,17 +210,12 @@ MemoryWindow Group::expose(const Memory& memory) {
   return MemoryWindow(std::move(state));
 }
 
-// Until UCX says that this request is complete.
-void Group::finish(void* request, const Call& call) {
-  const UcxFunctions& ucx = ucx_library().functions();
-  if (UCS_PTR_IS_ERR(request)) check_ucx(UCS_PTR_STATUS(request), text(call));
+// Until UCX says that this request is complete. `peer`: a rank of the session.
+void Group::finish(void* request, const Call& call, std::uint32_t peer) {
+  if (UCS_PTR_IS_ERR(request)) session_->engine().check(UCS_PTR_STATUS(request), text(call));
   if (request == nullptr) return;
-  ucs_status_t status = UCS_INPROGRESS;
-  session_->wait(
-      call, [&] { return (status = ucx.request_check_status(request)) != UCS_INPROGRESS; },
-      [] { return std::string("not complete"); });
-  ucx.request_free(request);
-  check_ucx(status, text(call));
+  OneSided operation(*session_, request, call, peer);
+  session_->wait(operation);
 }
 
 void Group::put(ConstRegion data, const MemoryWindow& window, int to, Bytes offset) {
@@ -199,10 +229,11 @@ void Group::put(ConstRegion data, const MemoryWindow& window, int to, Bytes offs
   check_host(data.place);
   const auto [address, key] = window.state_->at(to, offset, data.bytes);
   const ucp_request_param_t parameters{};
+  fault_point(ProtocolStep::put);
   if (data.bytes != 0)
     finish(ucx_library().functions().put_nbx(session_->engine().endpoint(members_->peer(to)), data.data, data.bytes,
                                              address, key, &parameters),
-           call);
+           call, members_->peer(to));
   session_->end();
 }
 
@@ -217,10 +248,11 @@ void Group::get(Region data, const MemoryWindow& window, int from, Bytes offset)
   check_host(data.place);
   const auto [address, key] = window.state_->at(from, offset, data.bytes);
   const ucp_request_param_t parameters{};
+  fault_point(ProtocolStep::put);
   if (data.bytes != 0)
     finish(ucx_library().functions().get_nbx(session_->engine().endpoint(members_->peer(from)), data.data, data.bytes,
                                              address, key, &parameters),
-           call);
+           call, members_->peer(from));
   session_->end();
 }
 
@@ -234,11 +266,12 @@ void Group::signal(const MemoryWindow& window, int to, Bytes offset, std::uint64
     return session_->end();
   }
   const auto [address, key] = window.state_->at(to, offset, sizeof value);
-  check_ucx(ucx_library().functions().worker_fence(session_->engine().worker()), "keep puts in order");
+  session_->engine().check(ucx_library().functions().worker_fence(session_->engine().worker()), "keep puts in order");
   const ucp_request_param_t parameters{};
+  fault_point(ProtocolStep::flag);
   finish(ucx_library().functions().put_nbx(session_->engine().endpoint(members_->peer(to)), &value, sizeof value,
                                            address, key, &parameters),
-         call);
+         call, members_->peer(to));
   session_->end();
 }
 
@@ -262,7 +295,8 @@ void Group::flush() {
   const Call call = next_call(CallKind::put, {}, -1);
   session_->begin(call);
   const ucp_request_param_t parameters{};
-  finish(ucx_library().functions().worker_flush_nbx(session_->engine().worker(), &parameters), call);
+  finish(ucx_library().functions().worker_flush_nbx(session_->engine().worker(), &parameters), call,
+         members_->peer(rank()));
   session_->end();
 }
 

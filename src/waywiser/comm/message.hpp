@@ -31,6 +31,7 @@ struct Message {
   UcxRequest request = nullptr;  // nullptr: not with UCX, or complete
   bool receiving = false;
   bool waiting = false;  // of a short one: not complete
+  bool reached = false;  // by UCX: the peer may read or write the memory itself
   std::uint32_t peer = 0;
   ucp_tag_recv_info_t info{};  // of a receive, when complete
 
@@ -49,6 +50,8 @@ struct Message {
   ucp_tag_t came_with = 0;   // by UCX, with a tag of its own: the one that it was offered with
 
   std::unique_ptr<RailedMessage> railed;  // nullptr: it does not go by rails
+
+  bool is_open() const noexcept { return waiting || request != nullptr || railed != nullptr; }
 };
 
 }  // namespace waywiser

@@ -37,7 +37,7 @@ NetworkRails::NetworkRails(const std::vector<NetworkWay>& ways, std::size_t rank
 }
 
 NetworkRails::~NetworkRails() {
-  const bool connected = unclosed_ || std::ranges::any_of(connections_, [](const auto& known) {
+  const bool connected = unclosed_ || unfinished_ != 0 || std::ranges::any_of(connections_, [](const auto& known) {
                            return known.second->endpoint != nullptr;
                          });
   for (const auto& rail : rails_)
@@ -217,12 +217,18 @@ UcxRequest NetworkRails::take_last(RailedMessage& railed) noexcept {
   return request;
 }
 
-void NetworkRails::cancel(Message& message) noexcept {
+void NetworkRails::cancel(Message& message, HeldMemory& held) noexcept {
   while (!message.railed->parts.empty()) {
     const std::size_t rail = message.railed->parts.back().rail;
     const UcxRequest request = take_last(*message.railed);
     ucx().request_cancel(rails_[rail]->worker, request);
-    ucx().request_free(request);
+    ++unfinished_;
+    held.add(message.peer, [this, request] {
+      if (ucx().request_check_status(request) == UCS_INPROGRESS) return false;
+      ucx().request_free(request);
+      --unfinished_;
+      return true;
+    });
   }
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "waywiser/comm/held_memory.hpp"
 #include "waywiser/comm/introduction.hpp"
 #include "waywiser/comm/message.hpp"
 #include "waywiser/comm/network_ways.hpp"
@@ -38,7 +39,8 @@ class NetworkRails {
   void receive(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message);
   // True: all parts are there. Throws, too, when a part has another length than its share.
   bool test(Message& message);
-  void cancel(Message& message) noexcept;
+  // Its parts are held until they are complete.
+  void cancel(Message& message, HeldMemory& held) noexcept;
 
   void progress() {
     if (open_ != 0 || ++idle_turns_ % turns_when_idle == 0) progress_all();
@@ -84,6 +86,7 @@ class NetworkRails {
   std::size_t open_ = 0, open_on_gpus_ = 0;  // parts under way
   int gpu_ = -1, ordinal_ = -1;
   bool unclosed_ = false;
+  unsigned unfinished_ = 0;  // parts that were given up, and are not complete
   static constexpr unsigned turns_when_idle = 64;
   unsigned idle_turns_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/fault_point.hpp"
 #include "waywiser/transport/ucx_staged/ucx_staged.hpp"
 
 namespace waywiser {
@@ -37,11 +38,13 @@ void Pieces::prepare(Slot& slot, Place gpu, Bytes bytes) {
 
 void Pieces::post_send(Slot& slot, ConstRegion part) {
   if (way_) return session_.engine().send_by(*way_, peer_, tag_, part, slot.message);
+  fault_point(ProtocolStep::piece);
   session_.engine().send(peer_, tag_, part.data, part.bytes, slot.message);
 }
 
 void Pieces::post_receive(Slot& slot, Region part) {
   if (way_) return session_.engine().receive_by(*way_, peer_, tag_, part, slot.message);
+  slot.message.peer = peer_;
   session_.engine().receive(tag_, matched_bits, part.data, part.bytes, slot.message);
 }
 
@@ -95,7 +98,14 @@ void Pieces::check_length(const Message& message, Bytes bytes) const {
 std::string Pieces::progress_text(const char* what) const { return std::to_string(ended_) + " pieces " + what; }
 
 void Pieces::abandon() noexcept {
-  for (Slot& slot : slots_) session_.engine().cancel(slot.message);
+  for (Slot& slot : slots_) {
+    session_.engine().cancel(slot.message);
+    if (slot.copied) session_.engine().held().add_own(peer_, [&event = *slot.copied] { return ended(event); });
+  }
+}
+
+bool Pieces::is_open() const noexcept {
+  return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.message.is_open(); });
 }
 
 }  // namespace waywiser

@@ -28,6 +28,7 @@ class Pieces {
   bool receive(Region destination);
   std::string progress_text(const char* what) const;
   void abandon() noexcept;
+  bool is_open() const noexcept;
 
  private:
   struct Slot {

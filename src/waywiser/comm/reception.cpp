@@ -34,6 +34,7 @@ Muster Reception::wait_for_all(Deadline deadline) {
     while (muster_.lines.size() + 1 < muster_.ranks.size()) {
       if (deadline.passed()) throw Error(ErrorKind::timeout, who_is_missing());
       look(deadline);
+      throw_if_interrupted();
       drop_late_guests();
     }
     WireWriter table;

@@ -103,6 +103,7 @@ std::unique_ptr<Connection> prove_at(const Endpoint& root, const Launch& launch,
 Muster join_at(const Endpoint& root, const Launch& launch, const Introduction& mine, Deadline deadline) {
   Deadline connect_by = deadline;
   for (bool ended = false;; std::this_thread::sleep_for(before_next_try)) {
+    throw_if_interrupted();
     try {
       auto line = prove_at(root, launch, connect_by, deadline);
       line->send(FrameKind::join, bytes_of(mine), deadline);
@@ -141,12 +142,14 @@ std::unique_ptr<Connection> come_in(const Launch& launch, const Introduction& mi
 Muster join_here(const Launch& launch, const Introduction& mine, Deadline deadline) {
   std::string problem;
   for (; !deadline.passed(); std::this_thread::sleep_for(before_next_try)) {
+    throw_if_interrupted();
     std::unique_ptr<Connection> line;
     try {
       line = come_in(launch, mine, deadline);
     } catch (const Refusal&) {
       throw;
     } catch (const Error& error) {
+      if (error.kind() == ErrorKind::interrupted) throw;
       problem = std::string(" (") + error.what() + ")";
     }
     if (line) return take_table(std::move(line), launch, deadline);
@@ -184,7 +187,8 @@ Introduction introduce(const Launch& launch) {
 }
 
 Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline,
-            const std::function<void(const Endpoint&)>& announce) {
+            const std::function<void(const Endpoint&)>& announce, const std::function<bool()>& interrupted) {
+  const Interruptible interruptible(interrupted);
   if (launch.rank == 0) sweep_runtime_folder();
   if (launch.size == 1) return {{mine}, {}, 0};
   if (launch.root && !why_no_crypto().empty())

@@ -24,8 +24,9 @@ Introduction introduce(const Launch& launch);
 // anything, the root shows it back, and all that follows is sealed. Nobody else stops or delays the group. Throws
 // timeout naming who is missing; invalid_input with the difference when one rank does not fit; io; unavailable where an
 // address is given and there is no libcrypto.
-// `announce`: rank 0 tells where it listens: port 0 on one machine.
+// `announce`: rank 0 tells where it listens: port 0 on one machine. `interrupted`: asked while it waits; throws
+// interrupted.
 Muster meet(const Launch& launch, const Introduction& mine, Deadline deadline,
-            const std::function<void(const Endpoint&)>& announce = {});
+            const std::function<void(const Endpoint&)>& announce = {}, const std::function<bool()>& interrupted = {});
 
 }  // namespace waywiser

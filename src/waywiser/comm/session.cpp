@@ -1,6 +1,8 @@
 #include "waywiser/comm/session.hpp"
 
+#include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,8 @@
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/cores.hpp"
+#include "waywiser/comm/fault_point.hpp"
+#include "waywiser/comm/fork_watch.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
 #include "waywiser/comm/process_end.hpp"
@@ -32,6 +36,9 @@ constexpr Seconds long_wait = 0.01;  // from here on others get the core
 constexpr Seconds closing_patience = 5;
 constexpr Seconds between_questions = 0.05;
 constexpr Seconds news_patience = 2;
+constexpr Seconds ending_patience = 0.2;  // for what UCX has under way when the group fails
+constexpr unsigned turns_between_processes = 64;
+constexpr int memory_is_held_exit_code = 70;
 constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
 
 Seconds checked_timeout(Seconds timeout, const std::string& what) {
@@ -83,12 +90,14 @@ Session::Session(const JoinOptions& options)
       engine_(static_cast<std::size_t>(options_.launch->size), network_.settings,
               NetworkWays(network_.within_a_machine ? nullptr : options_.chooser)),
       rank_(options_.launch->rank) {
+  arm_faults();
   const Launch& launch = *options_.launch;
   const Introduction mine = introduce(launch);
-  Muster muster = meet(launch, mine, Deadline::in(timeout_), options_.announce);
+  Muster muster = meet(launch, mine, Deadline::in(timeout_), options_.announce, options_.interrupted);
   options_.launch->secret.forget();
   engine_.set_tag_key(muster.tag_key);
-  lifeline_ = std::make_unique<Lifeline>(rank_, std::move(muster), describer(mine, launch.job));
+  lifeline_ = std::make_unique<Lifeline>(
+      rank_, std::move(muster), Lifeline::Callbacks{describer(mine, launch.job), [this] { return may_halt(); }});
   engine_.introduce(lifeline_->ranks(), static_cast<std::uint32_t>(rank_));
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });
   exceptions_ = std::uncaught_exceptions();
@@ -96,17 +105,36 @@ Session::Session(const JoinOptions& options)
   gpus_send_ = std::ranges::any_of(lifeline_->ranks(), &Introduction::gpus);
   turns_between_looks_ = crowded ? looks_when_crowded : looks_when_alone;
   watch_process_end(*this);
+  ForkWatch::add(*this);
 }
 
 Session::~Session() {
+  ForkWatch::remove(*this);
   // Unwinding: the others must not take this rank for one that has finished.
   if (std::uncaught_exceptions() > exceptions_) abort("it has ended by an error");
   close_quietly();
   forget_process_end(*this);
 }
 
+void Session::close_quietly() noexcept {
+  try {
+    close();
+  } catch (const Error&) {  // the others have heard
+  }
+}
+
+// What the parent still uses must not be destroyed here: so nothing of it ever is.
+void Session::leave_to_parent() noexcept {
+  static const std::string why =
+      "this process was forked off a rank and has no part in its group: only the parent can use it; a child may exec, "
+      "or be made another way (subprocess, multiprocessing's spawn)";
+  kept_by_fork_ = weak_from_this().lock();
+  forked_ = true;
+  lifeline_->leave_to_parent(&why);
+}
+
 void Session::abort(const std::string& why) noexcept {
-  if (!closed_) lifeline_->fail("rank " + std::to_string(rank_) + ": " + why);
+  if (!closed_ && !forked_) lifeline_->fail("rank " + std::to_string(rank_) + ": " + why);
 }
 
 Introduction Session::introduce(const Launch& launch) const {
@@ -124,7 +152,7 @@ Introduction Session::introduce(const Launch& launch) const {
 // The others may still need answers of this rank's engine. There is no deadline: a rank may compute for hours while the
 // others have finished, and one that dies is noticed.
 void Session::close() {
-  if (closed_) return;
+  if (closed_ || forked_) return;
   std::exception_ptr problem;
   try {
     if (watchdog_) watchdog_->settle();
@@ -136,58 +164,67 @@ void Session::close() {
   if (problem) std::rethrow_exception(problem);
 }
 
-void Session::close_quietly() noexcept {
-  try {
-    close();
-  } catch (const Error&) {  // the watchdog has printed what a GPU's operation has failed with
-  }
-}
-
-void Session::leave() noexcept {
+void Session::leave() {
+  bool was_interrupted = false;
   try {
     current_.set({CallKind::leave});
+    fault_point(ProtocolStep::close);
     if (lifeline_->failure() == nullptr) lifeline_->leave();
-    await_others(Deadline::in(longest_timeout));
+    was_interrupted = !await_others(Deadline::in(longest_timeout));
+    if (was_interrupted) lifeline_->fail("rank " + std::to_string(rank_) + ": interrupted in leave");
     if (lifeline_->failure() == nullptr) engine_.close(Deadline::in(closing_patience));
   } catch (const Error&) {  // what it would say, the others say
   }
   abandon_all();
+  if (was_interrupted) throw Error(ErrorKind::interrupted, *lifeline_->failure());
 }
 
-// False: they take longer than that.
+// False: they take longer than that, or the user wants to stop.
 bool Session::await_others(Deadline patience) {
+  Seconds ask_at = now_seconds() + between_questions;
   for (unsigned turn = 0; !lifeline_->finished() && lifeline_->failure() == nullptr; ++turn) {
-    engine_.progress();
+    progress();
     if (turn < looks_when_alone)
       ::sched_yield();
     else if (patience.passed())
       return false;
     else
       std::this_thread::sleep_for(std::chrono::microseconds(200));
+    if (now_seconds() < ask_at) continue;
+    ask_at = now_seconds() + between_questions;
+    if (is_interrupted()) return false;
   }
   return true;
 }
 
 // Another thread may be inside a call, as long as the process lives.
 bool Session::part(Deadline patience) noexcept {
+  if (forked_) return true;
   if (!closed_ && lifeline_->failure() == nullptr) {
     options_.interrupted = nullptr;
-    if (current_.get().kind != CallKind::none) return false;
+    if (current_.is_any()) return false;
+    current_.set({CallKind::leave});
+    bool are_gone = true;
     try {
       if (watchdog_) watchdog_->settle();
       lifeline_->part();
-      if (!await_others(patience)) return false;
+      are_gone = await_others(patience);
     } catch (const Error&) {  // what it would say, the others say
     }
+    current_.clear();
+    if (!are_gone) return false;
   }
   close_quietly();
   return true;
 }
 
 void Session::end(int code) noexcept {
+  options_.interrupted = nullptr;
   if (code == 0) return close_quietly();
   if (!closed_) lifeline_->end("ended with exit code " + std::to_string(code));
 }
+
+bool Session::is_interrupted() const { return fault_interrupts() || (options_.interrupted && options_.interrupted()); }
 
 std::function<std::string()> Session::describer(const Introduction& mine, const std::string& job) const {
   return [this, mine, job] {
@@ -244,9 +281,9 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
     waiting_since_.store(watch.started, std::memory_order_relaxed);
     watch.tell_at = now + unusual_wait;
   }
-  if (options_.interrupted && now > watch.ask_at) {
+  if (now > watch.ask_at) {
     watch.ask_at = now + between_questions;
-    if (options_.interrupted()) fail(ErrorKind::interrupted, "interrupted in " + text(call));
+    if (is_interrupted()) fail(ErrorKind::interrupted, "interrupted in " + text(call));
   }
   return now - watch.started > timeout_ + watch.longer;
 }
@@ -269,15 +306,22 @@ void Session::explain(const std::string& problem) {
   fail(ErrorKind::io, problem);
 }
 
-void Session::throw_closed() { throw Error(ErrorKind::invalid_input, "the group is closed"); }
+void Session::throw_closed() {
+  current_.clear();
+  throw Error(ErrorKind::invalid_input, "the group is closed");
+}
 
 void Session::throw_failure(const std::string& why) {
+  if (forked_) throw Error(ErrorKind::unavailable, why);
   abandon_all();
   throw Error(ErrorKind::io, why);
 }
 
 void Session::start(std::shared_ptr<Activity> operation) {
-  if (operation->advance()) return;
+  {
+    const Waiting waiting(waits_for_, *operation);
+    if (advance(*operation)) return;
+  }
   operation->under_way = true;
   auto& list = operation->needs_turns() ? under_way_ : by_themselves_;
   list.push_back(std::move(operation));
@@ -294,7 +338,7 @@ void Session::forget_complete() {
 void Session::advance_all() {
   for (std::size_t i = 0; i < under_way_.size();) {
     Activity& operation = *under_way_[i];
-    if (!operation.advance()) {
+    if (!advance(operation)) {
       ++i;
       continue;
     }
@@ -303,15 +347,109 @@ void Session::advance_all() {
   }
 }
 
+void Session::leave_alone(const std::shared_ptr<Activity>& operation) {
+  const auto known = std::ranges::find(by_themselves_, operation);
+  if (known == by_themselves_.end()) return;
+  by_themselves_.erase(known);
+  under_way_.push_back(operation);  // so that its end is seen
+}
+
+void Session::give_up(Activity& operation) noexcept {
+  if (forked_) return;
+  if (lifeline_->failure() == nullptr)
+    lifeline_->fail("rank " + std::to_string(rank_) + ": " + text(operation.call()) + " was given up");
+  abandon(operation);
+  abandon_all();
+}
+
+// Called where something has been thrown. What does not come from the group is its end, too: others wait for this rank.
+void Session::end_after(const Call& call) {
+  if (lifeline_->failure() == nullptr) {
+    std::string why = "an error";
+    try {
+      throw;
+    } catch (const std::exception& error) {
+      why = error.what();
+    } catch (...) {
+    }
+    lifeline_->fail("rank " + std::to_string(rank_) + ": " + text(call) + ": " + why);
+  }
+  abandon_all();
+  throw;
+}
+
+void Session::abandon(Activity& operation) noexcept {
+  engine_.held().begin(operation.call());
+  operation.abandon();
+}
+
 void Session::abandon_all() noexcept {
+  if (waits_for_ != nullptr) abandon(*waits_for_);
   for (auto* list : {&under_way_, &by_themselves_}) {
     for (const auto& operation : *list) {
-      if (operation->under_way) operation->abandon();
+      if (operation->under_way) abandon(*operation);
       operation->under_way = false;
     }
     std::ranges::move(*list, std::back_inserter(abandoned_));
     list->clear();
   }
+  wait_until_let_go();
+  for (const auto& operation : abandoned_) operation->keeps.reset();
+  current_.clear();
+}
+
+// First what is nearly done may end. Then this rank touches nothing any more, says so, and waits for the same of
+// others.
+void Session::wait_until_let_go() noexcept {
+  MemoryUse usual = MemoryUse::usual;
+  const bool may_progress = memory_use_.compare_exchange_strong(usual, MemoryUse::ending);
+  const Seconds start = now_seconds();
+  for (unsigned turn = 0;; ++turn) {
+    const HeldMemory::Hold* hold = engine_.held().holder(
+        [&](std::uint32_t peer) { return holds_nothing(peer, turn % turns_between_processes == 0); });
+    if (hold == nullptr) break;
+    const Seconds waited = now_seconds() - start;
+    if (waited > options_.letting_go) end_process(*hold);
+    if (may_progress && waited < ending_patience)
+      engine_.progress_ucx();
+    else if (!engine_.held().has_own())
+      halt();
+    ::sched_yield();
+  }
+  halt();
+}
+
+bool Session::holds_nothing(std::uint32_t peer, bool look_at_process) {
+  const bool halted = memory_use_ == MemoryUse::none &&
+                      (static_cast<int>(peer) == rank_ || lifeline_->has_halted(static_cast<int>(peer)));
+  return halted ||
+         (look_at_process && engine_.sees(peer) && process_has_ended(introduction(static_cast<int>(peer)).process));
+}
+
+void Session::end_process(const HeldMemory::Hold& hold) noexcept {
+  const Introduction& peer = introduction(static_cast<int>(hold.peer));
+  const std::string* why = lifeline_->failure();
+  const std::string line = "waywiser: rank " + std::to_string(rank_) + " ends: rank " + std::to_string(hold.peer) +
+                           " (process " + std::to_string(peer.process) + " on " + peer.host +
+                           ") can still reach the memory of " + text(hold.call) + " " +
+                           format_seconds(options_.letting_go) +
+                           " after the group has failed: " + (why == nullptr ? "it was given up" : *why) + "\n";
+  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
+  ::_exit(memory_is_held_exit_code);
+}
+
+void Session::halt() noexcept {
+  if (memory_use_.exchange(MemoryUse::none) != MemoryUse::none) lifeline_->halt();
+}
+
+// Called by the life-line's thread once the group has failed. A call that has not seen the failure by the time of the
+// barrier is seen here; one that begins afterwards sees it, and touches nothing.
+bool Session::may_halt() noexcept {
+  if (memory_use_ != MemoryUse::usual) return false;
+  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) return false;
+  if (current_.get().kind != CallKind::none) return false;
+  MemoryUse usual = MemoryUse::usual;
+  return memory_use_.compare_exchange_strong(usual, MemoryUse::none);
 }
 
 }  // namespace waywiser

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "waywiser/base/error.hpp"
@@ -37,12 +38,15 @@ struct JoinOptions {
   // When an operation on this rank's GPU has failed: every later call on the GPU does as well, or the process ends.
   // WAYWISER_ON_FAILURE, or raise.
   std::optional<OnFailure> on_failure;
+  // How long others may take to let go of the memory of a call that has failed. Then this process ends.
+  Seconds letting_go = 5;
   // Which path messages between GPUs of one machine take; the same plan in all ranks. That of WAYWISER_PLAN, or none.
   std::shared_ptr<const Chooser> chooser;
 };
 
 // What all groups of one rank share: the engine, the life-line, and everything under way. Used by one thread at a time.
-class Session {
+// A process that was forked off a rank is no rank: everything that it has of the group is its parent's, and left alone.
+class Session : public std::enable_shared_from_this<Session> {
  public:
   explicit Session(const JoinOptions& options);
   Session(const Session&) = delete;
@@ -50,8 +54,11 @@ class Session {
   // Closes; but when an exception is on its way, the others hear that this rank has failed.
   ~Session();
   // Waits until what was enqueued on GPUs has ended and all ranks have closed, unless the group has failed. No call is
-  // possible afterwards. Throws what an operation on a GPU has failed with, if no call has thrown it yet.
+  // possible afterwards. Throws what an operation on a GPU has failed with, if no call has thrown it yet, and interrupted:
+  // the others then hear that this rank has failed.
   void close();
+  void close_quietly() noexcept;
+  bool is_forked() const noexcept { return forked_; }
   // This rank needs the others no more, but how its process ends is not known yet. True: it is closed.
   bool part(Deadline patience) noexcept;
   // The process ends with this exit code: closes, or the others hear of it.
@@ -80,9 +87,10 @@ class Session {
 
   // Before every call: throws when the group has failed; others can see what this rank is in.
   void begin(const Call& call) {
+    current_.set(call);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // in this order: see may_halt()
     if (const std::string* why = lifeline_->failure()) throw_failure(*why);
     if (closed_) throw_closed();
-    current_.set(call);
   }
   void end() {
     current_.clear();
@@ -96,14 +104,23 @@ class Session {
   // than the timeout, for what ends by itself then and says more.
   template <typename Done, typename Text>
   void wait(const Call& call, Done done, Text progress_text, Seconds longer = 0) {
+    if (done()) return;
+    if (!current_.is_any()) begin(call);  // in a part of a call
     Watch watch{0, 0, 0, longer};
-    for (unsigned turn = 1; !done(); ++turn) {
+    for (unsigned turn = 1;; ++turn) {
       progress();
       if (turn % turns_between_looks_ == 0) look(watch, call, progress_text);
+      if (done()) return;
     }
   }
+  // An operation of the caller's own, which is over when this returns or throws.
   void wait(Activity& operation) {
-    wait(operation.call(), [&] { return operation.advance(); }, [&] { return operation.progress_text(); });
+    const Waiting waiting(waits_for_, operation);
+    try {
+      wait(operation.call(), [&] { return operation.advance(); }, [&] { return operation.progress_text(); });
+    } catch (...) {
+      end_after(operation.call());
+    }
   }
 
   void progress() {
@@ -112,9 +129,13 @@ class Session {
   }
   // Gets turns whenever this rank waits for anything.
   void start(std::shared_ptr<Activity> operation);
+  // Nobody asks for it any more; it goes on, with what it keeps.
+  void leave_alone(const std::shared_ptr<Activity>& operation);
+  // Ends one that is not complete: the group has failed then. Nobody holds its memory when it returns.
+  void give_up(Activity& operation) noexcept;
   // Asks one that goes on by itself.
   bool is_under_way(Activity& operation) {
-    if (operation.under_way && !operation.needs_turns() && operation.advance()) operation.under_way = false;
+    if (operation.under_way && !operation.needs_turns() && advance(operation)) operation.under_way = false;
     return operation.under_way;
   }
   // All ranks hear of it.
@@ -136,6 +157,22 @@ class Session {
     Seconds ask_at = 0;
     Seconds longer = 0;
   };
+  // While a call waits for an operation that only it knows.
+  class Waiting {
+   public:
+    Waiting(Activity*& place, Activity& operation) : place_(place), before_(std::exchange(place, &operation)) {}
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    ~Waiting() { place_ = before_; }
+
+   private:
+    Activity*& place_;
+    Activity* before_;
+  };
+  // What this rank does with memory, its own and that of others: all that it is asked to; while it fails, nothing new;
+  // nothing.
+  enum class MemoryUse { usual, ending, none };
+
   template <typename Text>
   void look(Watch& watch, const Call& call, Text progress_text) {
     if (stop_waiting(watch, call)) fail(ErrorKind::timeout, waited_too_long(call, progress_text()));
@@ -143,14 +180,30 @@ class Session {
   bool stop_waiting(Watch& watch, const Call& call);
   std::string waited_too_long(const Call& call, const std::string& progress) const;
   [[noreturn]] void throw_failure(const std::string& why);
-  [[noreturn]] static void throw_closed();
+  [[noreturn]] void throw_closed();
   void explain(const std::string& problem);
+  bool advance(Activity& operation) {
+    try {
+      return operation.advance();
+    } catch (...) {
+      end_after(operation.call());
+    }
+  }
   void advance_all();
   bool await_others(Deadline patience);
   void forget_complete();
   void abandon_all() noexcept;
-  void close_quietly() noexcept;
-  void leave() noexcept;
+  void leave();
+  void abandon(Activity& operation) noexcept;
+  [[noreturn]] void end_after(const Call& call);
+  void wait_until_let_go() noexcept;
+  bool holds_nothing(std::uint32_t peer, bool look_at_process);
+  [[noreturn]] void end_process(const HeldMemory::Hold& hold) noexcept;
+  void halt() noexcept;
+  bool may_halt() noexcept;
+  bool is_interrupted() const;
+  friend class ForkWatch;
+  void leave_to_parent() noexcept;
   Introduction introduce(const Launch& launch) const;
   std::function<std::string()> describer(const Introduction& mine, const std::string& job) const;
 
@@ -161,14 +214,17 @@ class Session {
   int rank_;
   CurrentCall current_;
   std::atomic<Seconds> waiting_since_{0};  // 0: not unusually long
+  std::atomic<MemoryUse> memory_use_{MemoryUse::usual};
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
-  bool closed_ = false, gpus_send_ = false;
+  bool closed_ = false, gpus_send_ = false, forked_ = false;
+  std::shared_ptr<Session> kept_by_fork_;  // this one
   std::bitset<announcement_numbers> announced_;
   unsigned next_announcement_ = 0;
   std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<GpuRoads> gpu_roads_;  // the operations below give memory back to it
+  Activity* waits_for_ = nullptr;        // an operation of a caller's own
   // Those that need turns; the others, with some that are complete; all that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;

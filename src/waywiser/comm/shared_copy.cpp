@@ -1,21 +1,15 @@
 #include "waywiser/comm/shared_copy.hpp"
 
-#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 
-#include "waywiser/base/units.hpp"
+#include "waywiser/comm/fault_point.hpp"
 
 namespace waywiser {
 namespace {
-
-// A chunk takes less than a millisecond: but whoever copies it may have lost its core.
-constexpr Seconds giving_up_patience = 10;
-constexpr unsigned turns_between_questions = 64;
 
 constexpr std::uint64_t here = 0;  // in place of a process's number
 
@@ -31,21 +25,22 @@ bool copy(long call, std::uint64_t process, std::byte* mine, std::uint64_t their
   return true;
 }
 
-// It has ended, and copies nothing any more.
-bool is_gone(std::uint64_t process, std::uint64_t address) noexcept {
-  std::byte one{};
-  return process != here && !copy(SYS_process_vm_readv, process, &one, address, sizeof one) && errno == ESRCH;
-}
+// Around the claim of a chunk and its copy.
+class Copying {
+ public:
+  explicit Copying(std::atomic<std::uint32_t>& mark) noexcept : mark_(mark) {
+    mark_.store(1, std::memory_order_relaxed);  // the claim that follows publishes it
+  }
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+  ~Copying() { mark_.store(0, std::memory_order_release); }
 
-// Some chunks that follow each other.
-struct Chunks {
-  std::uint32_t first = 0, count = 0;
-  explicit operator bool() const noexcept { return count != 0; }
+ private:
+  std::atomic<std::uint32_t>& mark_;
 };
 
 Chunks take(SharedCopy& copy, std::uint32_t chunks, std::uint32_t most) noexcept {
-  if (copy.taken.load(std::memory_order_relaxed) >= chunks) return {};
-  const std::uint32_t first = copy.taken.fetch_add(most, std::memory_order_relaxed);
+  const std::uint32_t first = copy.taken.fetch_add(most, std::memory_order_acq_rel);
   return first < chunks ? Chunks{first, std::min(most, chunks - first)} : Chunks{};
 }
 
@@ -86,18 +81,21 @@ bool write_memory(std::uint64_t process, std::uint64_t destination, const std::b
 
 Turn CopyEnd::receive(std::byte* into, std::uint32_t most) const noexcept {
   const std::uint32_t chunks = chunks_of(bytes);
-  Chunks mine = take(*copy, chunks, most);
-  if (!mine && copy->returned.load(std::memory_order_relaxed) != 0)
-    mine = unpacked(copy->returned.exchange(0, std::memory_order_relaxed));
-  if (mine) {
-    const Part part = part_of(mine, bytes);
-    if (!read_memory(process, into + part.offset, there + part.offset, part.bytes)) {
+  const bool some_are_left = copy->taken.load(std::memory_order_relaxed) < chunks;
+  const bool some_came_back = copy->returned.load(std::memory_order_relaxed) != 0;
+  Chunks mine;
+  if (some_are_left || some_came_back) {
+    const Copying copying(copy->receiver_copies);
+    if (some_are_left) mine = take(*copy, chunks, most);
+    if (!mine && some_came_back) mine = unpacked(copy->returned.exchange(0, std::memory_order_acq_rel));
+    if (mine && !read(mine, into)) {
       copy->state.store(SharedCopy::refused, std::memory_order_release);
       return Turn::refused;
     }
-    copy->copied.fetch_add(mine.count, std::memory_order_acq_rel);
   }
+  if (mine) copy->copied.fetch_add(mine.count, std::memory_order_acq_rel);
   if (copy->copied.load(std::memory_order_acquire) != chunks) return mine ? Turn::copied : Turn::nothing_to_do;
+  fault_point(ProtocolStep::fin);
   copy->state.store(SharedCopy::unused, std::memory_order_release);
   return Turn::complete;
 }
@@ -110,34 +108,45 @@ Turn CopyEnd::send(const std::byte* from, std::uint32_t most) const noexcept {
     default: return Turn::refused;
   }
   const std::uint32_t chunks = chunks_of(bytes);
-  const bool takes = most != 0 && copy->returned.load(std::memory_order_relaxed) == 0;  // there is room for one piece
-  const Chunks mine = takes ? take(*copy, chunks, most) : Chunks{};
-  if (mine) {
-    const Part part = part_of(mine, bytes);
-    const std::uint64_t destination = copy->destination.load(std::memory_order_relaxed);
-    if (!write_memory(process, destination + part.offset, from + part.offset, part.bytes)) {
-      copy->returned.store(packed(mine), std::memory_order_relaxed);
+  const bool has_room = copy->returned.load(std::memory_order_relaxed) == 0;  // for one piece
+  Chunks mine;
+  if (most != 0 && has_room && copy->taken.load(std::memory_order_relaxed) < chunks) {
+    const Copying copying(copy->sender_copies);
+    mine = take(*copy, chunks, most);
+    if (mine && !write(mine, from)) {
+      copy->returned.store(packed(mine), std::memory_order_release);
       return Turn::failed;
     }
-    copy->copied.fetch_add(mine.count, std::memory_order_acq_rel);
   }
+  if (mine) copy->copied.fetch_add(mine.count, std::memory_order_acq_rel);
   if (copy->copied.load(std::memory_order_acquire) == chunks) return Turn::complete;
   return mine ? Turn::copied : Turn::nothing_to_do;
 }
 
-bool CopyEnd::give_up() const noexcept {
+bool CopyEnd::read(Chunks mine, std::byte* into) const noexcept {
+  const Part part = part_of(mine, bytes);
+  fault_point(ProtocolStep::claim);
+  return read_memory(process, into + part.offset, there + part.offset, part.bytes);
+}
+
+bool CopyEnd::write(Chunks mine, const std::byte* from) const noexcept {
+  const Part part = part_of(mine, bytes);
+  fault_point(ProtocolStep::claim);
+  const std::uint64_t destination = copy->destination.load(std::memory_order_relaxed);
+  return write_memory(process, destination + part.offset, from + part.offset, part.bytes);
+}
+
+// Whoever claims after the exchanges gets nothing; who did before is seen to copy by whoever looks after them.
+void CopyEnd::stop() const noexcept {
   SharedCopy::State offered = SharedCopy::offered;
-  if (copy->state.compare_exchange_strong(offered, SharedCopy::withdrawn)) return true;
-  const std::uint32_t taken = std::min(copy->taken.exchange(SharedCopy::all_taken), chunks_of(bytes));
-  const auto under_way = [&] {
-    return copy->copied.load(std::memory_order_acquire) + unpacked(copy->returned.load()).count < taken;
-  };
-  const Deadline deadline = Deadline::in(giving_up_patience);
-  for (unsigned turn = 0; under_way() && !deadline.passed(); ++turn) {
-    if (turn % turns_between_questions == 0 && is_gone(process, there)) return true;
-    ::sched_yield();
-  }
-  return !under_way();
+  if (copy->state.compare_exchange_strong(offered, SharedCopy::withdrawn)) return;
+  copy->taken.fetch_or(SharedCopy::all_taken, std::memory_order_acq_rel);
+  copy->returned.exchange(0, std::memory_order_acq_rel);
+}
+
+bool CopyEnd::is_held(bool by_sender) const noexcept {
+  const auto& copies = by_sender ? copy->sender_copies : copy->receiver_copies;
+  return copies.load(std::memory_order_acquire) != 0;
 }
 
 }  // namespace waywiser

@@ -26,7 +26,10 @@ struct alignas(cache_line) SharedCopy {
   std::atomic<std::uint32_t> taken, copied;  // chunks
   std::atomic<std::uint64_t> returned;       // chunks that the sender has taken and could not write; 0: none
   std::atomic<std::uint64_t> destination;    // in the receiver's memory
+  // Not 0 while an end may be in the other one's memory: set before a chunk is claimed.
+  std::atomic<std::uint32_t> sender_copies, receiver_copies;
 };
+static_assert(sizeof(SharedCopy) == cache_line);
 inline constexpr std::uint32_t most_shared_copies = 64;  // at a time, from one rank to another
 
 // What the receiver is told. Without a SharedCopy (`copy` is most_shared_copies) the message comes by UCX.
@@ -53,6 +56,12 @@ std::uint64_t process_to_copy(std::uint64_t process) noexcept;
 bool read_memory(std::uint64_t process, std::byte* into, std::uint64_t source, std::size_t bytes) noexcept;
 bool write_memory(std::uint64_t process, std::uint64_t destination, const std::byte* from, std::size_t bytes) noexcept;
 
+// Some chunks that follow each other.
+struct Chunks {
+  std::uint32_t first = 0, count = 0;
+  explicit operator bool() const noexcept { return count != 0; }
+};
+
 // One end of a shared copy.
 enum class Turn { nothing_to_do, copied, complete, refused, failed };
 struct CopyEnd {
@@ -65,9 +74,14 @@ struct CopyEnd {
   Turn receive(std::byte* into, std::uint32_t most) const noexcept;
   // failed: nothing can be written there, and the receiver does it all.
   Turn send(const std::byte* from, std::uint32_t most) const noexcept;
-  // No more chunks are taken; those that the other one has taken are waited for while it lives. False: it lives, and
-  // has not copied them in 10 s.
-  bool give_up() const noexcept;
+  // Neither end claims a chunk from now on; both may say so.
+  void stop() const noexcept;
+  // After stop(): whether the sender, or the receiver, still copies what it has claimed before.
+  bool is_held(bool by_sender) const noexcept;
+
+ private:
+  bool read(Chunks mine, std::byte* into) const noexcept;
+  bool write(Chunks mine, const std::byte* from) const noexcept;
 };
 
 }  // namespace waywiser

@@ -21,9 +21,12 @@
 namespace waywiser {
 namespace {
 
-constexpr auto between_attempts = std::chrono::milliseconds(20);
+constexpr auto between_connects = std::chrono::milliseconds(20);
+constexpr double ms_between_questions = 100;
 constexpr int waiting_connections = 512;
 constexpr std::size_t read_bytes = 16384;
+
+thread_local const std::function<bool()>* asked_while_waiting = nullptr;
 
 Descriptor open_socket(const addrinfo& address) {
   Descriptor socket(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -96,10 +99,21 @@ Addresses resolve(const Endpoint& endpoint) {
   return {list, ::freeaddrinfo};
 }
 
+Interruptible::Interruptible(const std::function<bool()>& interrupted) { asked_while_waiting = &interrupted; }
+
+Interruptible::~Interruptible() { asked_while_waiting = nullptr; }
+
+void throw_if_interrupted() {
+  if (asked_while_waiting != nullptr && *asked_while_waiting && (*asked_while_waiting)())
+    throw Error(ErrorKind::interrupted, "interrupted");
+}
+
 bool wait_for_socket(int socket, short events, Deadline deadline) {
   for (;;) {
     pollfd entry{socket, events, 0};
-    const int ready = ::poll(&entry, 1, static_cast<int>(std::ceil(std::min(deadline.left() * 1e3, 1e6))));
+    const double patience = asked_while_waiting != nullptr ? ms_between_questions : 1e6;
+    const int ready = ::poll(&entry, 1, static_cast<int>(std::ceil(std::min(deadline.left() * 1e3, patience))));
+    throw_if_interrupted();
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) throw Error(ErrorKind::io, "poll failed: " + last_system_error());
     if (deadline.passed()) return false;
@@ -142,7 +156,8 @@ Descriptor connect_to(const Endpoint& endpoint, Deadline deadline) {
       errno = problem;
       throw Error(ErrorKind::timeout, "rank 0 does not answer at " + text(endpoint) + ": " + last_system_error());
     }
-    std::this_thread::sleep_for(between_attempts);
+    throw_if_interrupted();
+    std::this_thread::sleep_for(between_connects);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -64,6 +65,17 @@ class Connection {
   Seal seal_;
   FrameReader reader_;
 };
+
+// While it lives, the waits of this thread ask now and then: true ends them with `interrupted`.
+class Interruptible {
+ public:
+  explicit Interruptible(const std::function<bool()>& interrupted);
+  Interruptible(const Interruptible&) = delete;
+  Interruptible& operator=(const Interruptible&) = delete;
+  ~Interruptible();
+};
+// Also in waits for something else.
+void throw_if_interrupted();
 
 // Waits until `socket` is ready for `events` of poll(2). False: the deadline passed first.
 bool wait_for_socket(int socket, short events, Deadline deadline);

@@ -12,6 +12,12 @@ class Transfer : public Activity {
  public:
   Transfer(Session& session, const Call& call, int source, std::size_t bytes)
       : session_(session), call_(call), source_(source), bytes_(bytes) {}
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+  ~Transfer() override {
+    if (message_.is_open()) [[unlikely]]
+      session_.give_up(*this);
+  }
 
   void send(const Members& members, int to, int tag, const std::byte* data, Awaited awaited = Awaited::later) {
     session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "tests/comm/test_ranks.hpp"
+
+namespace waywiser {
+
+// How a rank has ended.
+struct RankEnd {
+  int exit_code = -1;  // 0; 1: `problem` says why; 70: it ended itself, see `errors`
+  int signal = 0;
+  std::string problem, errors;  // what a check found; standard error
+};
+
+// Two ranks, of which the second meets a fault. The first one is interrupted as soon as the second has stopped, and
+// the second goes on when the first one has ended its call, or itself.
+class TwoFaultyRanks {
+ public:
+  explicit TwoFaultyRanks(std::string fault) : fault_(std::move(fault)) {}
+
+  struct Rank {
+    Group& group;
+    std::function<void()> arm;     // from here on the second one meets its fault
+    std::function<void()> settle;  // this rank's memory is somebody else's now; waits until the other one's is, too
+  };
+  using Body = std::function<void(Rank)>;
+  void run(const Body& body);
+  RankEnd first, second;
+  bool stopped = false;  // the second one was
+
+ private:
+  std::string fault_;
+};
+
+}  // namespace waywiser
