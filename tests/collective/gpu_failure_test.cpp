@@ -21,13 +21,13 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds patience = 40;  // much less than the timeouts that must not matter
+constexpr Seconds much_patience = 40;  // much less than the timeouts that must not matter
 constexpr float poison = -77;
 
 // An array on the rank's GPU, and the stream on which it is used.
-class OnGpu {
+class FailingArray {
  public:
-  OnGpu(Group& group, std::size_t count, float value)
+  FailingArray(Group& group, std::size_t count, float value)
       : place_(gpu(group.rank())),
         memory_(group.platform()->allocate(place_, count * sizeof(float), Allocation::gpu)),
         host_(group.platform()->allocate(host(0), count * sizeof(float), Allocation::pinned)),
@@ -35,7 +35,7 @@ class OnGpu {
         count_(count) {
     fill(value);
     stream_->copy(region(), on_host());
-    stream_->synchronize(Deadline::in(patience));
+    stream_->synchronize(Deadline::in(much_patience));
     fill(poison);
   }
 
@@ -115,14 +115,14 @@ std::string error_of(const std::function<void()>& call) {
 
 // Until the group fails: this rank is there, but does not come.
 void stay_away(Group& group) {
-  group.set_timeout(patience);
+  group.set_timeout(much_patience);
   group.recv(std::span<int>(), 0);
 }
 
 // The host waits for the stream and knows nothing of the group, like torch.cuda.synchronize().
-void expect_no_result(Group& group, OnGpu& array, const std::string& why) {
+void expect_no_result(Group& group, FailingArray& array, const std::string& why) {
   array.enqueue_consumer();
-  const std::string error = error_of([&] { array.stream().synchronize(Deadline::in(patience)); });
+  const std::string error = error_of([&] { array.stream().synchronize(Deadline::in(much_patience)); });
   require_that(has(error, "a kernel has trapped"), "a stream that has failed, not: " + error);
   require_that(array.consumed_nothing(), "nothing for the consumer");
   require_that(has(error_of([&] { group.platform()->open_stream(array.place())->synchronize(Deadline::in(1)); }),
@@ -137,7 +137,7 @@ TEST(GpuFailure, ARankThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
   Story story(2, 1);
   const std::string why = "rank 0: rank 1 did not send within 1.00 s in all_reduce #2 of 5000 float32, sum";
   story.run([&](Group& group) {
-    OnGpu array(group, 5000, 1);
+    FailingArray array(group, 5000, 1);
     group.barrier(array.stream());
     group.synchronize(array.stream());
     if (group.rank() == 1) return stay_away(group);
@@ -150,9 +150,9 @@ TEST(GpuFailure, ARankThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
 }
 
 TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
-  Story story(2, patience);
+  Story story(2, much_patience);
   story.run([](Group& group) {
-    OnGpu array(group, 5000, static_cast<float>(group.rank() + 1));
+    FailingArray array(group, 5000, static_cast<float>(group.rank() + 1));
     group.barrier(array.stream());
     // Rank 1 comes when rank 0 is known to wait on its GPU.
     if (group.rank() == 0) {
@@ -164,7 +164,7 @@ TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
       group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
     }
     array.enqueue_consumer();
-    array.stream().synchronize(Deadline::in(patience));
+    array.stream().synchronize(Deadline::in(much_patience));
     require_that(array.values_are(3), "the sum");
   });
   EXPECT_EQ(story.problems, std::vector<std::string>(2));
@@ -175,7 +175,7 @@ TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
 TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
   Story story(3, 600);
   story.run([](Group& group) {
-    OnGpu array(group, 5000, 1);
+    FailingArray array(group, 5000, 1);
     std::optional<Group> part = group.split(group.rank() == 0 ? 0 : 1);
     if (group.rank() == 0) return stay_away(group);
     part->barrier(array.stream());
@@ -199,7 +199,7 @@ TEST(GpuFailure, TheLastOperationOfAProgram) {
   const auto last = [](const std::function<void(Group&)>& end) {
     Story story(2, 1);
     story.run([&](Group& group) {
-      OnGpu array(group, 100, 1);
+      FailingArray array(group, 100, 1);
       group.barrier(array.stream());
       group.synchronize(array.stream());
       if (group.rank() == 1) return stay_away(group);
@@ -219,12 +219,12 @@ TEST(GpuFailure, TheProcessEndsWhereThatIsWanted) {
   const WithVariable abort("WAYWISER_ON_FAILURE", "abort");
   Story story(2, 1);
   story.run([](Group& group) {
-    OnGpu array(group, 100, 1);
+    FailingArray array(group, 100, 1);
     group.barrier(array.stream());
     group.synchronize(array.stream());
     if (group.rank() == 1) return stay_away(group);
     group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
-    ::sleep(static_cast<unsigned>(patience));
+    ::sleep(static_cast<unsigned>(much_patience));
   });
   EXPECT_EQ(story.problems[0], "exit 1");
   EXPECT_TRUE(has(story.printed(0), "rank 1 did not send within")) << story.printed(0);
@@ -236,11 +236,12 @@ TEST(GpuFailure, WhatIsToBeDoneThenIsOneOfTwoThings) {
 }
 
 // Both ranks call something on their streams; the host waits for the stream alone.
-void expect_unlike(const std::function<void(Group&, OnGpu&)>& first, const std::function<void(Group&, OnGpu&)>& second,
-                   const std::string& mine, const std::string& theirs) {
+void expect_unlike(const std::function<void(Group&, FailingArray&)>& first,
+                   const std::function<void(Group&, FailingArray&)>& second, const std::string& mine,
+                   const std::string& theirs) {
   Story story(2, 600);
   story.run([&](Group& group) {
-    OnGpu array(group, 3000000, 1);
+    FailingArray array(group, 3000000, 1);
     group.barrier(array.stream());
     group.synchronize(array.stream());
     (group.rank() == 0 ? first : second)(group, array);
@@ -255,7 +256,7 @@ void expect_unlike(const std::function<void(Group&, OnGpu&)>& first, const std::
 
 TEST(GpuFailure, RanksThatCallDifferentThingsAreToldSo) {
   const auto sum_of = [](std::size_t count, DataType type = DataType::float32) {
-    return [=](Group& group, OnGpu& array) {
+    return [=](Group& group, FailingArray& array) {
       const Elements part = array.elements(type).slice(0, count);
       group.all_reduce(part, part, ReduceOp::sum, array.stream());
     };
@@ -264,15 +265,15 @@ TEST(GpuFailure, RanksThatCallDifferentThingsAreToldSo) {
   expect_unlike(sum_of(100), sum_of(2000000), hundred, "all_reduce #2 of 2000000 float32, sum");
   expect_unlike(sum_of(100), sum_of(100, DataType::int32), hundred, "all_reduce #2 of 100 int32, sum");
   expect_unlike(
-      sum_of(100), [](Group& group, OnGpu& array) { group.broadcast(array.part(100), 1, array.stream()); }, hundred,
-      "broadcast #2 of 100 float32, root 1");
+      sum_of(100), [](Group& group, FailingArray& array) { group.broadcast(array.part(100), 1, array.stream()); },
+      hundred, "broadcast #2 of 100 float32, root 1");
 }
 
 TEST(GpuFailure, MessagesOfTwoSizesAreToldSo) {
   for (const auto& [sent, received] : {std::pair<std::size_t, std::size_t>{80, 100}, {3000000, 5001}}) {
     Story story(2, 600);
     story.run([&](Group& group) {
-      OnGpu array(group, 3000000, 1);
+      FailingArray array(group, 3000000, 1);
       group.barrier(array.stream());
       group.synchronize(array.stream());
       if (group.rank() == 0) {

@@ -63,7 +63,7 @@ void lifeline(Bytes input) {
   Choices choices(input);
   const int rank = choices.number() % 2 == 0 ? 0 : 1;
   Others others = others_of(rank);
-  Lifeline lifeline(rank, std::move(others.muster), [] { return std::string("{}"); });
+  Lifeline lifeline(rank, std::move(others.muster), Lifeline::Callbacks{[] { return std::string("{}"); }});
   play(choices, others.sockets, lifeline);
   others.sockets.clear();
   const Deadline deadline = Deadline::in(patience);

@@ -31,7 +31,12 @@ NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)
 README_LINES = 60
 VERB_LINES = 300
 # Function -> the only file that may call it.
-ONLY_CALLER = {"getenv": "base/environment.cpp", "secure_getenv": "base/environment.cpp", "setenv": "base/set_environment.cpp", "putenv": ""}
+ONLY_CALLER = {
+    "getenv": "base/environment.cpp",
+    "secure_getenv": "base/environment.cpp",
+    "setenv": "base/set_environment.cpp",
+    "putenv": "",
+}
 CPP = {".cpp", ".hpp", ".cu", ".cuh"}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import waywiser as ww
 
 Array = np.ndarray[Any, Any]
-DROPPED = 0.0  # share of futures that nobody waits for; their operations must go on all the same
+DROPPED = 0.3
 TYPES = ("uint8", "int32", "int64", "float32", "float64")
 REDUCTIONS: dict[str, Callable[[list[Array]], Array]] = {
     "sum": lambda all_data: np.sum(all_data, axis=0, dtype=all_data[0].dtype),

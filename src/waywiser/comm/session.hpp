@@ -54,8 +54,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Closes; but when an exception is on its way, the others hear that this rank has failed.
   ~Session();
   // Waits until what was enqueued on GPUs has ended and all ranks have closed, unless the group has failed. No call is
-  // possible afterwards. Throws what an operation on a GPU has failed with, if no call has thrown it yet, and interrupted:
-  // the others then hear that this rank has failed.
+  // possible afterwards. Throws what an operation on a GPU has failed with, if no call has thrown it yet, and
+  // interrupted: the others then hear that this rank has failed.
   void close();
   void close_quietly() noexcept;
   bool is_forked() const noexcept { return forked_; }
