@@ -5,6 +5,7 @@
 
 #include "tests/conformance/cases.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/trap.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/transport/transport.hpp"
 
@@ -110,6 +111,19 @@ TEST(VirtualGpu, AnErrorOfTheWorkIsThrownBySynchronizeAndOnlyOnce) {
   stream->call([&] { later = true; });
   stream->synchronize(soon());
   EXPECT_TRUE(later);
+}
+
+// What cannot be recorded any more must not be waited for.
+TEST(VirtualGpu, AnEventOfAGpuWhoseKernelHasTrappedIsNotWaitedFor) {
+  const auto platform = open_virtual_platform(four_gpus());
+  const auto stream = platform->open_stream(gpu(0));
+  const auto event = platform->create_event(gpu(0));
+  Kernel kernel{1, 1, {}, {}};
+  kernel.body = [](const ThreadContext&) { throw Trap(); };
+  stream->launch(kernel);
+  message_of([&] { stream->synchronize(soon()); }, ErrorKind::device);
+  message_of([&] { stream->record(*event); }, ErrorKind::device);
+  EXPECT_NE(message_of([&] { event->synchronize(soon()); }, ErrorKind::device).find("has trapped"), std::string::npos);
 }
 
 TEST(VirtualGpu, EventsOrderStreams) {

@@ -78,7 +78,8 @@ void Watchdog::look_at(Watched& watched) {
 
 // A driver that does not get rid of a kernel that has trapped would keep the program waiting for ever.
 void Watchdog::see_it_gone(Watched& watched) {
-  if (watched.gone || (watched.gone = watched.ward->is_gone())) return;
+  if (!watched.gone) watched.gone = watched.ward->is_gone();
+  if (watched.gone) return;
   if (now_seconds() - watched.told_at < patience_with_driver) return;
   std::fputs("waywiser: the GPU has not ended the operation that has failed: the process ends\n", stderr);
   std::fflush(stderr);

@@ -52,7 +52,7 @@ Description Description::from_message(std::uint32_t signature) {
 std::string text(const Description& description, std::uint64_t number) {
   const std::string count =
       description.count == unknown_count ? "another number of" : std::to_string(description.count);
-  const std::string elements = count + " " + std::string(name(description.type));
+  std::string elements = count + " " + std::string(name(description.type));
   if (description.operation == Description::message) return elements;
   const auto operation = static_cast<Collective>(description.operation % static_cast<unsigned>(collectives));
   std::string text = std::string(name(operation)) + " #" + std::to_string(number);

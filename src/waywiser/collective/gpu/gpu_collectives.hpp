@@ -30,7 +30,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
                  std::shared_ptr<ExposedMemory> exposed);
   GpuCollectives(const GpuCollectives&) = delete;
   GpuCollectives& operator=(const GpuCollectives&) = delete;
-  ~GpuCollectives();
+  ~GpuCollectives() override;
 
   Place gpu() const noexcept { return gpu_; }
   // Why fused kernels cannot be used, in the words of the first rank that cannot; empty when they can.

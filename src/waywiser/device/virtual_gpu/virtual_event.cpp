@@ -31,10 +31,4 @@ Seconds VirtualEvent::since(const Event& earlier) const {
   return point_->at - other->point_->at;
 }
 
-std::shared_ptr<EventPoint> VirtualEvent::next_point() {
-  point_ = std::make_shared<EventPoint>();
-  point_->place = place_;
-  return point_;
-}
-
 }  // namespace waywiser

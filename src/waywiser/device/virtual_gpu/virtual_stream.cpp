@@ -77,7 +77,10 @@ void VirtualStream::record(Event& event) {
   auto* mine = dynamic_cast<VirtualEvent*>(&event);
   if (mine == nullptr || mine->place() != place())
     throw Error(ErrorKind::invalid_input, "an event of another place recorded on a stream of " + text(place()));
-  queue_->push({"an event to record", {}, {}, mine->next_point()});
+  const auto point = std::make_shared<EventPoint>();
+  point->place = place();
+  queue_->push({"an event to record", {}, {}, point});  // throws where a kernel has trapped: then nothing is recorded
+  mine->recorded(point);
 }
 
 void VirtualStream::wait(const Event& event) {

@@ -18,7 +18,7 @@ class VirtualEvent : public Event {
 
   // The last recording; empty when there was none: the event counts as done.
   const std::shared_ptr<EventPoint>& point() const noexcept { return point_; }
-  std::shared_ptr<EventPoint> next_point();
+  void recorded(std::shared_ptr<EventPoint> point) noexcept { point_ = std::move(point); }
 
  private:
   std::shared_ptr<Bus> bus_;
