@@ -51,7 +51,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         ('{"schema": "s", "version": 2}', '"version" is 2; this program reads 1'),
         ('{"schema": "s", "version": true}', '"version" is true'),
         ('{"schema": "s", "version": NaN}', "NaN is not a JSON number"),
-        ("[" * 100000, "not valid JSON"),
+        ("[" * 100000, "nested deeper than 64"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, text: str, message: str) -> None:

@@ -71,6 +71,8 @@ def crypto(root: Root) -> Finding:
 
         path, why = _core.libcrypto_path(), _core.why_no_crypto()
     else:
+        if not any(root.names(folder) for folder in _FOLDERS):
+            raise Unknown("the folders of libraries")
         path = next((path for name in ("libcrypto.so.3", "libcrypto.so.1.1") for path in _named(root, name)), "")
         why = "libcrypto.so.3 is not in the system's folders"
     if not path or (root.live and why):
