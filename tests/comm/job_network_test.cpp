@@ -29,6 +29,7 @@ std::map<std::string, std::string> settings(const Launch& launch) {
 using Settings = std::map<std::string, std::string>;
 
 TEST(JobNetwork, WithinAMachineUcxHasNone) {
+  const WithVariable not_named("UCX_TLS", "");
   EXPECT_EQ(settings(of_one_machine()), (Settings{{"TLS", all_local}}));
   EXPECT_EQ(settings(at("127.0.0.1:4711")), (Settings{{"TLS", all_local}}));
   EXPECT_EQ(settings(at("[::1]:4711")), (Settings{{"TLS", all_local}}));
@@ -54,6 +55,7 @@ TEST(JobNetwork, WhatTheUserNamesIsUsedAndANetworkIsTold) {
 }
 
 TEST(JobNetwork, BetweenMachinesItIsThatOfTheRoot) {
+  const WithVariable not_named("UCX_TLS", "");
   Launch apart = at("127.0.0.1:4711");
   apart.machine = "another";
   const std::string loopback = interface_towards({});
