@@ -6,13 +6,13 @@
 #include <random>
 #include <vector>
 
-#include "waywiser/collective/fused/host_block.hpp"
+#include "waywiser/kernels/block/host_block.hpp"
 
 namespace waywiser::fused {
 
 // A block whose stores to others stay away for a while and arrive in any order, as far as the rules of memory allow:
 // a release lets everything before it go first, and at the end all has gone. It falls asleep now and then.
-class DisorderlyBlock : public HostBlock {
+class DisorderlyBlock : public block::HostBlock {
  public:
   DisorderlyBlock(unsigned block, unsigned blocks, unsigned threads, std::uint64_t seed)
       : HostBlock(block, blocks, threads), generator_(seed) {}
@@ -21,23 +21,23 @@ class DisorderlyBlock : public HostBlock {
   ~DisorderlyBlock() { let_all_go(); }
 
   bool leads(unsigned thread) const { return thread % 32 == 0; }
-  void store_packet(Packet* to, const Word8& word, std::uint64_t tag) {
+  void store_packet(block::LlPacket* to, const block::Word8& word, std::uint64_t tag) {
     auto* halves = reinterpret_cast<std::uint64_t*>(to);
     for (const unsigned i : {0u, 1u}) held_.push_back({halves + i, half_of(word, tag, i)});
     let_some_go();
   }
   // Each line as a whole, when its last lane has come.
-  void store_line(LineSlot* slot, unsigned lane, const LineWord& word, bool active) {
-    LineSlot* pair = slot - lane;
+  void store_line(block::Ll128Slot* slot, unsigned lane, const block::Ll128Word& word, bool active) {
+    block::Ll128Slot* pair = slot - lane;
     auto& slots = pairs_[pair];
     HostBlock::store_line(slots.data() + lane, lane, word, active);
-    if (!active || !ends_line(lane)) return;
+    if (!active || !block::ends_line(lane)) return;
     HeldLine held{pair + lane / 8 * 8, {}};
     std::copy_n(slots.begin() + lane / 8 * 8, held.slots.size(), held.slots.begin());
     lines_.push_back(held);
     let_some_go();
   }
-  LineLook look_at_line(const LineSlot* slot, unsigned lane, std::uint64_t number) {
+  block::Ll128Look look_at_line(const block::Ll128Slot* slot, unsigned lane, std::uint64_t number) {
     let_some_go();
     return HostBlock::look_at_line(slot, lane, number);
   }
@@ -47,7 +47,7 @@ class DisorderlyBlock : public HostBlock {
     for (const unsigned i : {0u, 1u}) held_.push_back({reinterpret_cast<std::uint64_t*>(to) + i, values[i]});
     let_some_go();
   }
-  Packet load_packet(const Packet* from) {
+  block::LlPacket load_packet(const block::LlPacket* from) {
     let_some_go();
     return HostBlock::load_packet(from);
   }
@@ -75,8 +75,8 @@ class DisorderlyBlock : public HostBlock {
   };
 
   struct HeldLine {
-    LineSlot* to;
-    std::array<LineSlot, 8> slots;
+    block::Ll128Slot* to;
+    std::array<block::Ll128Slot, 8> slots;
   };
 
   void let_line_go(std::size_t index) {
@@ -109,7 +109,7 @@ class DisorderlyBlock : public HostBlock {
 
   std::mt19937_64 generator_;
   std::vector<Held> held_;
-  std::map<LineSlot*, std::array<LineSlot, lanes_of_pair>> pairs_;
+  std::map<block::Ll128Slot*, std::array<block::Ll128Slot, block::lanes_of_pair>> pairs_;
   std::vector<HeldLine> lines_;
 };
 

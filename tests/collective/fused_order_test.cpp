@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "tests/collective/disorderly_block.hpp"
-#include "waywiser/collective/fused/failure.hpp"
-#include "waywiser/collective/fused/host_block.hpp"
 #include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 #include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/on_stream/description.hpp"
+#include "waywiser/collective/on_stream/failure.hpp"
+#include "waywiser/kernels/block/host_block.hpp"
 
 namespace waywiser::fused {
 namespace {
@@ -45,22 +46,22 @@ struct Ranks {
 
   LandingLayout layout;
   std::vector<State> states;
-  std::vector<Notice> notices;
-  std::vector<std::array<Exposed, std::size_t{exposed_slots + 1} * most_ranks>> tables;
+  std::vector<block::Notice> notices;
+  std::vector<std::array<block::Exposed, std::size_t{block::exposed_slots + 1} * block::max_ranks>> tables;
   std::vector<std::vector<Vector16>> landings;
 };
 
 void run_block(DisorderlyBlock block, Method method, const Terms& terms, const Work& work) {
   if (method == Method::packets)
-    PacketsBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run();
+    PacketsBody<float, block::max_ranks, false, DisorderlyBlock>(block, terms, work).run();
   else if (method == Method::one_shot)
-    PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
+    PushBody<float, block::max_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
   else if (method == Method::two_shot)
-    PushBody<float, most_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
+    PushBody<float, block::max_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
   else if (method == Method::lines)
-    LinesBody<float, most_ranks, 1, false, DisorderlyBlock>(block, terms, work).run_one_shot();
+    LinesBody<float, block::max_ranks, 1, false, DisorderlyBlock>(block, terms, work).run_one_shot();
   else
-    LinesBody<float, most_ranks, 2, false, DisorderlyBlock>(block, terms, work).run_two_shot();
+    LinesBody<float, block::max_ranks, 2, false, DisorderlyBlock>(block, terms, work).run_two_shot();
 }
 
 std::size_t count_of(int operation) { return 1 + static_cast<std::size_t>(operation * 37) % 150; }
@@ -70,7 +71,7 @@ float value(unsigned rank, int operation, std::size_t i) {
 }
 
 // False: it has trapped, in some block.
-bool all_reduce(const Terms& terms, const Description& description, Method method, std::uint64_t seed,
+bool all_reduce(const Terms& terms, const on_stream::Description& description, Method method, std::uint64_t seed,
                 std::span<const float> in, std::span<float> out, unsigned slot = 0) {
   CollectiveCall call;
   call.operation = Collective::all_reduce;
@@ -94,7 +95,7 @@ bool all_reduce(const Terms& terms, const Description& description, Method metho
   return !trapped;
 }
 
-Description sum_of_floats(std::size_t count) {
+on_stream::Description sum_of_floats(std::size_t count) {
   return {static_cast<std::uint32_t>(Collective::all_reduce), DataType::float32, ReduceOp::sum, -1, count};
 }
 
@@ -130,7 +131,7 @@ TEST(FusedOrder, ResultsAreRightWhenStoresArriveLateAndInAnyOrder) {
     EXPECT_EQ(wrong, std::vector<int>(ranks, 0)) << ranks << " ranks";
     for (const State& state : group.states)
       EXPECT_EQ(state.progress / most_blocks, static_cast<std::uint64_t>(operations));
-    for (const Notice& notice : group.notices) EXPECT_FALSE(failure_in(notice));
+    for (const block::Notice& notice : group.notices) EXPECT_FALSE(on_stream::failure_in(notice));
   }
 }
 
@@ -147,7 +148,7 @@ class ExposedOutputs {
       for (unsigned slot = 1; slot < 3; ++slot)
         for (unsigned peer = 0; peer < group.layout.ranks; ++peer)
           if (reaches(peer, rank, slot))
-            group.tables[peer][slot * most_ranks + rank] = {
+            group.tables[peer][slot * block::max_ranks + rank] = {
                 reinterpret_cast<std::byte*>(memories_[rank].data() + slot * vectors * 4), vectors * 16};
     }
   }
@@ -210,20 +211,21 @@ TEST(FusedOrder, ExposedOutputsGetTheirSumsAndNothingElse) {
 }
 
 TEST(FusedOrder, APlaceIsInABoundedSlotAndOffset) {
-  const OutputPlace place = OutputPlace::of(OutputPlace{exposed_slots, (std::uint64_t{1} << 32) - 16}.word());
-  EXPECT_EQ(place.slot, exposed_slots);
+  const block::OutputPlace place =
+      block::OutputPlace::of(block::OutputPlace{block::exposed_slots, (std::uint64_t{1} << 32) - 16}.word());
+  EXPECT_EQ(place.slot, block::exposed_slots);
   EXPECT_EQ(place.offset, (std::uint64_t{1} << 32) - 16);
-  for (const OutputPlace none : {OutputPlace{0, 16}, OutputPlace{exposed_slots + 1, 16}, OutputPlace{1, 24},
-                                 OutputPlace{1, std::uint64_t{1} << 32}})
+  for (const block::OutputPlace none : {block::OutputPlace{0, 16}, block::OutputPlace{block::exposed_slots + 1, 16},
+                                        block::OutputPlace{1, 24}, block::OutputPlace{1, std::uint64_t{1} << 32}})
     EXPECT_EQ(none.word(), 0u);
-  EXPECT_LE(OutputPlace::of(~0u).slot, exposed_slots);
+  EXPECT_LE(block::OutputPlace::of(~0u).slot, block::exposed_slots);
   Vector16 memory[2];
-  const Exposed exposed{reinterpret_cast<std::byte*>(memory), sizeof memory};
+  const block::Exposed exposed{reinterpret_cast<std::byte*>(memory), sizeof memory};
   EXPECT_TRUE(exposed.holds(16, 16));
   EXPECT_FALSE(exposed.holds(16, 17));
   EXPECT_FALSE(exposed.holds(48, 0));
   EXPECT_FALSE(exposed.holds(~std::uint64_t{15}, 32));
-  EXPECT_FALSE((Exposed{nullptr, 64}.holds(0, 16)));
+  EXPECT_FALSE((block::Exposed{nullptr, 64}.holds(0, 16)));
 }
 
 constexpr Method methods[] = {Method::packets, Method::one_shot, Method::two_shot, Method::lines,
@@ -236,12 +238,12 @@ TEST(FusedOrder, WhoMissesARankTrapsAndNamesItAndItsOutputIsAsItWas) {
     std::vector<float> out(20, 7);
     EXPECT_FALSE(all_reduce(group.terms(0, 1e-3), sum_of_floats(20), method, 5, in, out)) << name(method);
     EXPECT_EQ(out, std::vector<float>(20, 7)) << name(method);
-    const auto failure = failure_in(group.notices[0]);
+    const auto failure = on_stream::failure_in(group.notices[0]);
     ASSERT_TRUE(failure) << name(method);
-    EXPECT_EQ(failure->reason, Reason::late);
+    EXPECT_EQ(failure->reason, block::Reason::late);
     EXPECT_GT(failure->peer, 0);
     EXPECT_LT(failure->peer, 3);
-    const std::string why = error_of(*failure, 0, 1e-3, "").what();
+    const std::string why = on_stream::error_of(*failure, 0, 1e-3, "").what();
     EXPECT_NE(why.find(" did not send within 1.00 ms in all_reduce #1 of 20 float32, sum"), std::string::npos) << why;
   }
 }
@@ -249,18 +251,19 @@ TEST(FusedOrder, WhoMissesARankTrapsAndNamesItAndItsOutputIsAsItWas) {
 // Two ranks, and how their calls differ. All methods, also where the two take different ones.
 TEST(FusedOrder, RanksInUnlikeOperationsAreToldSoBeforeTheyHaveTheResult) {
   const auto other = [](auto change) {
-    Description description = sum_of_floats(20);
+    on_stream::Description description = sum_of_floats(20);
     change(description);
     return description;
   };
   const struct {
-    Description theirs;
+    on_stream::Description theirs;
     std::size_t count;
     const char* text;
   } calls[] = {
-      {other([](Description& it) { it.type = DataType::int32; }), 20, "all_reduce #1 of 20 int32, sum"},
-      {other([](Description& it) { it.op = ReduceOp::max; }), 20, "all_reduce #1 of 20 float32, max"},
-      {other([](Description& it) { it.operation = 3, it.root = 1; }), 20, "broadcast #1 of 20 float32, root 1"},
+      {other([](on_stream::Description& it) { it.type = DataType::int32; }), 20, "all_reduce #1 of 20 int32, sum"},
+      {other([](on_stream::Description& it) { it.op = ReduceOp::max; }), 20, "all_reduce #1 of 20 float32, max"},
+      {other([](on_stream::Description& it) { it.operation = 3, it.root = 1; }), 20,
+       "broadcast #1 of 20 float32, root 1"},
       {sum_of_floats(16), 16, "all_reduce #1 of 16 float32, sum"},
       {sum_of_floats(150), 150, "all_reduce #1 of 150 float32, sum"}};
   for (const auto& call : calls)
@@ -278,10 +281,10 @@ TEST(FusedOrder, RanksInUnlikeOperationsAreToldSoBeforeTheyHaveTheResult) {
         EXPECT_EQ(ran, (std::array<bool, 2>{})) << which;
         EXPECT_EQ(out, std::vector<float>(20, 7)) << which;
         EXPECT_EQ(their_out, std::vector<float>(call.count, 7)) << which;
-        const auto failure = failure_in(group.notices[0]);
+        const auto failure = on_stream::failure_in(group.notices[0]);
         ASSERT_TRUE(failure) << which;
         EXPECT_STREQ(
-            error_of(*failure, 0, 60, "").what(),
+            on_stream::error_of(*failure, 0, 60, "").what(),
             ("rank 0 is in all_reduce #1 of 20 float32, sum, but rank 1 is in " + std::string(call.text)).c_str());
       }
 }
@@ -291,35 +294,36 @@ TEST(FusedOrder, DescriptionsAreReadAsTheyWereWrittenAndHaveSignaturesOfTheirOwn
   for (std::uint32_t operation = 0; operation < static_cast<std::uint32_t>(collectives); ++operation)
     for (int type = 0; type < data_types; ++type)
       for (int op = 0; op < reduce_ops; ++op)
-        for (int root = -1; root < static_cast<int>(most_ranks); ++root)
+        for (int root = -1; root < static_cast<int>(block::max_ranks); ++root)
           for (const std::uint64_t count :
                {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{100}, std::uint64_t{1} << 47}) {
-            const Description it{operation, static_cast<DataType>(type), static_cast<ReduceOp>(op), root, count};
-            const Description read = Description::of(it.word());
+            const on_stream::Description it{operation, static_cast<DataType>(type), static_cast<ReduceOp>(op), root,
+                                            count};
+            const on_stream::Description read = on_stream::Description::of(it.word());
             ASSERT_EQ(read.word(), it.word());
             ASSERT_EQ(text(read, 3), text(it, 3));
             words.insert(it.word());
-            signatures.insert(signature_of(it.word()));
+            signatures.insert(block::signature_of(it.word()));
           }
   EXPECT_EQ(words.size(), std::size_t{10} * 9 * 5 * 9 * 4);
   EXPECT_EQ(signatures.size(), words.size());
-  EXPECT_EQ(static_cast<std::uint32_t>(tag_of(5, *signatures.begin())), 5u);
+  EXPECT_EQ(static_cast<std::uint32_t>(block::tag_of(5, *signatures.begin())), 5u);
 }
 
 // The halves of two announcements are none.
 TEST(FusedOrder, HalfAnAnnouncementSaysNothing) {
   const std::uint64_t a = sum_of_floats(20).word(), b = sum_of_floats(21).word();
-  EXPECT_TRUE((Announcement{tag_of(7, signature_of(b)), b}.is_unlike(7, a)));
-  EXPECT_FALSE((Announcement{tag_of(7, signature_of(a)), a}.is_unlike(7, a)));
-  EXPECT_FALSE((Announcement{tag_of(6, signature_of(a)), b}.is_unlike(7, a)));
-  EXPECT_FALSE((Announcement{tag_of(7, signature_of(a)), b}.is_unlike(7, a)));
-  EXPECT_FALSE((Announcement{tag_of(6, signature_of(b)), b}.is_unlike(7, a)));
-  EXPECT_FALSE((Announcement{}.is_unlike(7, a)));
+  EXPECT_TRUE((block::Announcement{block::tag_of(7, block::signature_of(b)), b}.is_unlike(7, a)));
+  EXPECT_FALSE((block::Announcement{block::tag_of(7, block::signature_of(a)), a}.is_unlike(7, a)));
+  EXPECT_FALSE((block::Announcement{block::tag_of(6, block::signature_of(a)), b}.is_unlike(7, a)));
+  EXPECT_FALSE((block::Announcement{block::tag_of(7, block::signature_of(a)), b}.is_unlike(7, a)));
+  EXPECT_FALSE((block::Announcement{block::tag_of(6, block::signature_of(b)), b}.is_unlike(7, a)));
+  EXPECT_FALSE((block::Announcement{}.is_unlike(7, a)));
 }
 
 // Counts how often host memory is looked at, which GPUs do one after the other; its clock is what the test says.
-struct CountingBlock : HostBlock {
-  explicit CountingBlock(const Notice& watched) : HostBlock(0, 1, 1), stop(&watched.stop) {}
+struct CountingBlock : block::HostBlock {
+  explicit CountingBlock(const block::Notice& watched) : HostBlock(0, 1, 1), stop(&watched.stop) {}
   template <typename Word>
   Word acquire(const Word* flag) {
     asked += static_cast<const void*>(flag) == stop ? 1 : 0;
@@ -342,13 +346,13 @@ TEST(FusedOrder, WhoWaitsLooksAtHostMemoryRarelyButDoes) {
   constexpr int looks = 6400;
   int look = 0;
   operation.wait([&] { return ++look < looks ? 2u : 0u; });
-  EXPECT_EQ(block.asked, (looks - 1) / static_cast<int>(looks_at_host));
-  stop(group.notices[0]);
+  EXPECT_EQ(block.asked, (looks - 1) / static_cast<int>(block::looks_at_host));
+  on_stream::stop(group.notices[0]);
   EXPECT_THROW(operation.wait([&] { return 2u; }), Trap);
-  const auto failure = failure_in(group.notices[0]);
+  const auto failure = on_stream::failure_in(group.notices[0]);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->peer, 1);
-  EXPECT_STREQ(error_of(*failure, 0, 20, "rank 1 is gone").what(),
+  EXPECT_STREQ(on_stream::error_of(*failure, 0, 20, "rank 1 is gone").what(),
                "rank 0 has given up all_reduce #1 of 0 float64, sum while it waited for rank 1: rank 1 is gone");
 }
 
@@ -363,14 +367,14 @@ TEST(FusedOrder, ARankThatIsLateWithinTheDeadlineIsNoErrorAndOneThatIsLaterIs) {
     block.now = 1 + (++look > 2 ? 7'999'999'999u : 0u);
     return look < 9 ? 2u : 0u;
   });
-  EXPECT_FALSE(failure_in(group.notices[0]));
+  EXPECT_FALSE(on_stream::failure_in(group.notices[0]));
   look = 0;
   EXPECT_THROW(operation.wait([&] {
     block.now = 1 + (++look > 2 ? 8'000'000'000u : 0u);
     return look < 9 ? 2u : 0u;
   }),
                Trap);
-  EXPECT_EQ(failure_in(group.notices[0])->reason, Reason::late);
+  EXPECT_EQ(on_stream::failure_in(group.notices[0])->reason, block::Reason::late);
 }
 
 }  // namespace

@@ -328,24 +328,24 @@ TEST(FusedCollective, WhatSomeRanksHaveExposedComesAndGoes) {
   const ExposedSums::Setting setting{DataType::float32, 4000, Collective::all_reduce, true};
   const std::vector<int> none, all = all_of(3);
   EXPECT_EQ(sums.landed(setting, 0), all);
-  sums.expose(fused::exposed_slots, 0);
+  sums.expose(block::exposed_slots, 0);
   EXPECT_EQ(sums.landed(setting, 0), none);
   sums.expose(1, 1);
   EXPECT_EQ(sums.landed(setting, 1), none);
-  sums.expose_at(1, fused::exposed_slots, -1);  // it neither tells nor hears of the others'
+  sums.expose_at(1, block::exposed_slots, -1);  // it neither tells nor hears of the others'
   EXPECT_EQ(sums.landed(setting, 0), all);
   EXPECT_EQ(sums.landed(setting, 1), none);
-  sums.expose_at(0, fused::exposed_slots, -1);
-  sums.expose_at(2, fused::exposed_slots, -1);
+  sums.expose_at(0, block::exposed_slots, -1);
+  sums.expose_at(2, block::exposed_slots, -1);
   EXPECT_EQ(sums.landed(setting, 0), all);
-  sums.expose(fused::exposed_slots, 0);
+  sums.expose(block::exposed_slots, 0);
   sums.expose(1, -1);
   EXPECT_EQ(sums.landed(setting, 0), none);
   EXPECT_EQ(sums.landed(setting, 1), all);
   sums.expose(1, 1, 2);
   EXPECT_EQ(sums.landed(setting, 1), std::vector<int>{2});
   EXPECT_THROW(sums.expose(0, 0), Error);
-  EXPECT_THROW(sums.expose(fused::exposed_slots + 1, 0), Error);
+  EXPECT_THROW(sums.expose(block::exposed_slots + 1, 0), Error);
 }
 
 TEST(FusedCollective, ARankThatDoesNotTakePartIsNamedAndTheGpuIsGone) {

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "tests/collective/disorderly_block.hpp"
-#include "waywiser/collective/fused/failure.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
+#include "waywiser/collective/on_stream/description.hpp"
+#include "waywiser/collective/on_stream/failure.hpp"
 
 namespace waywiser::messages {
 namespace {
@@ -38,18 +39,18 @@ struct TwoRanks {
   Layout layout{2};
   std::array<std::vector<Vector16>, 2> landings;
   std::array<std::unique_ptr<State>, 2> states{std::make_unique<State>(), std::make_unique<State>()};
-  std::array<fused::Notice, 2> notices;
-  std::array<fused::Exposed, std::size_t{fused::exposed_slots + 1} * most_ranks> exposed;
+  std::array<block::Notice, 2> notices;
+  std::array<block::Exposed, std::size_t{block::exposed_slots + 1} * block::max_ranks> exposed;
 };
 
 void describe(Part& part, std::size_t bytes) {
-  const fused::Description description{fused::Description::message, DataType::uint8, {}, -1, bytes};
+  const on_stream::Description description{on_stream::Description::message, DataType::uint8, {}, -1, bytes};
   part.description = description.word();
   part.signature = std::uint64_t{description.of_message()} << 32;
 }
 
 Part part_of(Kind kind, std::vector<std::byte>& data, unsigned peer, unsigned blocks) {
-  const std::uint64_t piece = kind == Kind::packets ? 64 : kind == Kind::lines ? 3 * bytes_of_pair : 160;
+  const std::uint64_t piece = kind == Kind::packets ? 64 : kind == Kind::lines ? 3 * block::data_bytes_of_pair : 160;
   Part part{data.data(), data.size(), piece, peer, blocks, 0, kind};
   describe(part, data.size());
   return part;
@@ -69,7 +70,7 @@ bool each_block(const Terms& terms, const Part& part, std::uint64_t seed, Carry 
           carry(body);
         } catch (const Trap&) {
           trapped = true;
-          fused::stop(*terms.notice);
+          on_stream::stop(*terms.notice);
         }
       });
   }
@@ -113,7 +114,7 @@ TEST(MessageOrder, MessagesAreRightWhenStoresArriveLateAndInAnyOrder) {
       });
   }
   EXPECT_EQ(wrong, (std::array<int, 2>{}));
-  for (const fused::Notice& notice : ranks.notices) EXPECT_FALSE(fused::failure_in(notice));
+  for (const block::Notice& notice : ranks.notices) EXPECT_FALSE(on_stream::failure_in(notice));
 }
 
 TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
@@ -123,9 +124,9 @@ TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
     std::vector<std::byte> take(3000, std::byte{1});
     EXPECT_FALSE(each_block(terms, part_of(kind, take, 1, 2), 5, [](auto& body) { body.receive(); }));
     EXPECT_EQ(take, std::vector<std::byte>(3000, std::byte{1}));
-    const auto failure = fused::failure_in(ranks.notices[0]);
+    const auto failure = on_stream::failure_in(ranks.notices[0]);
     ASSERT_TRUE(failure);
-    EXPECT_STREQ(fused::error_of(*failure, 0, 1e-3, "").what(),
+    EXPECT_STREQ(on_stream::error_of(*failure, 0, 1e-3, "").what(),
                  "rank 0: rank 1 did not send within 1.00 ms in a message of 3000 uint8");
   }
 }
@@ -144,10 +145,10 @@ TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
           std::jthread giver([&] { each_block(sender, to, seed, [](auto& body) { body.send(); }, places); });
           from.slot = places ? 1 : 0;
           const bool came = each_block(receiver, from, seed + 9, [](auto& body) { body.receive(); }, places);
-          if (!came) fused::stop(*sender.notice);  // it waits for room
+          if (!came) on_stream::stop(*sender.notice);  // it waits for room
           return came;
         };
-        if (places) ranks.exposed[std::size_t{1} * most_ranks] = {take.data(), take.size()};
+        if (places) ranks.exposed[std::size_t{1} * block::max_ranks] = {take.data(), take.size()};
         for (int before = 0; before < 3; ++before) {
           Part to = part_of(given, give, 0, 2), from = part_of(given, take, 1, 2);
           from.bytes = to.bytes;
@@ -161,9 +162,9 @@ TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
         describe(from, 2000);
         EXPECT_FALSE(exchange(part_of(given, give, 0, 2), from, 50));
         EXPECT_EQ(take, std::vector<std::byte>(4000, std::byte{1}));
-        const auto failure = fused::failure_in(ranks.notices[0]);
+        const auto failure = on_stream::failure_in(ranks.notices[0]);
         ASSERT_TRUE(failure);
-        EXPECT_STREQ(fused::error_of(*failure, 0, 60, "").what(),
+        EXPECT_STREQ(on_stream::error_of(*failure, 0, 60, "").what(),
                      "rank 0 receives 2000 uint8 from rank 1, which sends 3000 uint8");
       }
 }
@@ -176,9 +177,9 @@ TEST(MessageOrder, ASignatureSaysWhatTheMessageIs) {
   for (int type = 0; type < data_types; ++type)
     for (const std::uint64_t count :
          {1ull, 2ull, 100ull, (1ull << 26) - 1, 1ull << 26, (1ull << 26) + 1, 1ull << 27, 1ull << 40}) {
-      const fused::Description message{fused::Description::message, static_cast<DataType>(type), {}, -1, count};
+      const on_stream::Description message{on_stream::Description::message, static_cast<DataType>(type), {}, -1, count};
       const std::uint32_t signature = message.of_message();
-      const std::string told = text(fused::Description::from_message(signature), 0);
+      const std::string told = text(on_stream::Description::from_message(signature), 0);
       EXPECT_EQ(told, (count < 1ull << 26 ? std::to_string(count) : "another number of") + " " +
                           std::string(name(message.type)));
       seen.insert(signature >> 1);

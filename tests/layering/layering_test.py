@@ -95,6 +95,33 @@ def test_includes_point_downwards() -> None:
     assert wrong == []
 
 
+def test_headers_of_blocks_of_threads_stand_alone(tmp_path: Path) -> None:
+    folder = SOURCES / "kernels/block"
+    allowed = {"waywiser/kernels/copy_body.hpp", "waywiser/kernels/device_code.hpp", "waywiser/device/trap.hpp"}
+    wrong = []
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in CPP:
+            continue
+        others = {header for _, header in includes(path) if header.startswith("waywiser/")} - allowed
+        wrong += [f"{path.name}: {header}" for header in others if not header.startswith("waywiser/kernels/block/")]
+        if path.suffix == ".hpp":
+            source = tmp_path / f"{path.stem}.cpp"
+            source.write_text(f'#include "{path.relative_to(ROOT / "src")}"\n')
+            words = [
+                "c++",
+                "-std=c++20",
+                "-fsyntax-only",
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                f"-I{ROOT / 'src'}",
+                str(source),
+            ]
+            compiled = subprocess.run(words, capture_output=True, text=True)
+            wrong += [] if compiled.returncode == 0 else [f"{path.name}: {compiled.stderr}"]
+    assert wrong == []
+
+
 def test_headers_are_guarded_by_pragma_once() -> None:
     headers = [path for path in cpp_files() if path.suffix in {".hpp", ".cuh"}]
     assert [str(path) for path in headers if not path.read_text().startswith("#pragma once")] == []

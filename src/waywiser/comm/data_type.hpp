@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "waywiser/kernels/block/half.hpp"
+
 namespace waywiser {
 
 enum class DataType : std::uint8_t { float64, float32, float16, bfloat16, int8, int16, int32, int64, uint8 };
@@ -33,20 +35,6 @@ std::string_view name(ReduceOp op) noexcept;
 // Both throw invalid_input with the names that there are.
 DataType parse_data_type(std::string_view text);
 ReduceOp parse_reduce_op(std::string_view text);
-
-// As C++ has no such types everywhere: two bytes each.
-struct Float16 {
-  std::uint16_t bits = 0;
-};
-struct Bfloat16 {
-  std::uint16_t bits = 0;
-};
-
-float to_float(Float16 value) noexcept;
-float to_float(Bfloat16 value) noexcept;
-// To the nearest, ties to even.
-Float16 to_float16(float value) noexcept;
-Bfloat16 to_bfloat16(float value) noexcept;
 
 // The DataType of a C++ type, for views over arrays.
 template <typename T>

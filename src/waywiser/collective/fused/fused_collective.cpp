@@ -5,19 +5,19 @@
 #include <new>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/fused/clear.hpp"
-#include "waywiser/collective/fused/failure.hpp"
 #include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/on_stream/failure.hpp"
+#include "waywiser/kernels/clear.hpp"
 
 namespace waywiser {
 namespace {
 
 fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
-  if (ranks < 2 || ranks > static_cast<int>(fused::most_ranks))
+  if (ranks < 2 || ranks > static_cast<int>(block::max_ranks))
     throw Error(ErrorKind::invalid_input, "fused collectives are for 2 to 8 ranks, not " + std::to_string(ranks));
   return {static_cast<std::uint32_t>(ranks), (options.packet_bytes + 15) / 16 * 16,
           (options.bulk_bytes + 4095) / 4096 * 4096,
-          (fused::pairs_for(options.line_bytes) + static_cast<Bytes>(ranks) + 15) / 16 * 16};
+          (block::pairs_for(options.line_bytes) + static_cast<Bytes>(ranks) + 15) / 16 * 16};
 }
 
 }  // namespace
@@ -30,12 +30,12 @@ FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, i
       landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
       state_(platform.allocate(stream.place(), sizeof(fused::State), Allocation::gpu)),
       notice_(
-          platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)),
+          platform.allocate(platform.nearest_host(stream.place().index), sizeof(block::Notice), Allocation::pinned)),
       launches_(platform.create_launch_cache(stream.place())),
       exposed_(std::make_shared<ExposedTable>(platform, stream, rank, ranks)) {
-  new (notice_.region().data) fused::Notice();
-  fused::clear(platform, stream, landing_.region().slice(0, layout_.numbered()));
-  fused::clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
+  new (notice_.region().data) block::Notice();
+  clear(platform, stream, landing_.region().slice(0, layout_.numbered()));
+  clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
 }
 
 void FusedCollective::connect(std::span<const Region> landings) {
@@ -66,7 +66,7 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<fused::State*>(stream.reach(state_.region()));
-  terms.notice = reinterpret_cast<fused::Notice*>(stream.reach(notice_.region().slice(0, sizeof(fused::Notice))));
+  terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
@@ -77,7 +77,7 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
 }
 
 Bytes FusedCollective::most_at_once(const fused::Shape& shape) const {
-  constexpr Bytes data = fused::words_of_pair * sizeof(Vector16);
+  constexpr Bytes data = block::words_of_pair * sizeof(Vector16);
   const Bytes pairs = layout_.line_pairs / layout_.ranks;
   switch (shape.method) {
     case fused::Method::packets: return layout_.packet_bytes;
@@ -90,14 +90,14 @@ Bytes FusedCollective::most_at_once(const fused::Shape& shape) const {
 }
 
 void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output,
-                              Stream& stream, const fused::Shape& shape, const fused::Description* as) {
+                              Stream& stream, const fused::Shape& shape, const on_stream::Description* as) {
   check_call(call);
   if (const auto why = why_unavailable(call, type)) throw Error(ErrorKind::unavailable, *why);
   fused::check_shape(call, shape);
   if (fused::is_lines(shape.method) && !lines_)
     throw Error(ErrorKind::unavailable, std::string(name(shape.method)) + " is for GPUs that NVLink joins");
   fused::Buffers buffers{nullptr, nullptr, call.count * bytes_of(type), 0,
-                         (as != nullptr ? *as : fused::describe(call, type, op)).word()};
+                         (as != nullptr ? *as : on_stream::describe(call, type, op)).word()};
   const Bytes in = fused::input_blocks(call) * buffers.block, out = fused::output_blocks(call) * buffers.block;
   if (buffers.block == 0) return;
   if (in != 0) buffers.input = stream.reach(input.slice(0, in));
@@ -125,14 +125,14 @@ void FusedCollective::synchronize(Stream& stream, Deadline deadline) {
   }
 }
 
-fused::Notice& FusedCollective::notice() const { return *reinterpret_cast<fused::Notice*>(notice_.region().data); }
+block::Notice& FusedCollective::notice() const { return *reinterpret_cast<block::Notice*>(notice_.region().data); }
 
 std::optional<Error> FusedCollective::failure(const std::string& stopped) const {
-  const auto failed = fused::failure_in(notice());
+  const auto failed = on_stream::failure_in(notice());
   if (!failed) return {};
-  return fused::error_of(*failed, rank_, deadline_, stopped);
+  return on_stream::error_of(*failed, rank_, deadline_, stopped);
 }
 
-void FusedCollective::stop() noexcept { fused::stop(notice()); }
+void FusedCollective::stop() noexcept { on_stream::stop(notice()); }
 
 }  // namespace waywiser

@@ -8,8 +8,9 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/call.hpp"
-#include "waywiser/collective/fused/exposed_table.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
+#include "waywiser/collective/on_stream/description.hpp"
+#include "waywiser/collective/on_stream/exposed_table.hpp"
 #include "waywiser/device/platform.hpp"
 
 namespace waywiser {
@@ -49,7 +50,7 @@ class FusedCollective {
   // Throws unavailable or invalid_input before anything is enqueued. A kernel that waits for a rank in vain, or for one
   // that is in another operation, traps. `as`: what the others are told that this is, if not this very call.
   void enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output, Stream& stream,
-               const fused::Shape& shape, const fused::Description* as = nullptr);
+               const fused::Shape& shape, const on_stream::Description* as = nullptr);
 
   // Waits for the stream. Throws with the rank that an operation has waited for in vain.
   void synchronize(Stream& stream, Deadline deadline);
@@ -61,7 +62,7 @@ class FusedCollective {
   void set_deadline(Seconds deadline) { deadline_ = deadline; }
 
  private:
-  fused::Notice& notice() const;
+  block::Notice& notice() const;
   fused::Terms terms(Stream& stream, unsigned blocks) const;
   Bytes most_at_once(const fused::Shape& shape) const;
 

@@ -1,23 +1,26 @@
 #include <type_traits>
 
-#include "waywiser/collective/fused/host_block.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
 #include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
+#include "waywiser/kernels/block/host_block.hpp"
 
 namespace waywiser::fused {
 namespace {
 
 template <typename T, bool exact>
-void run_block(HostBlock block, Method method, const Terms& terms, const Work& work) {
+void run_block(block::HostBlock block, Method method, const Terms& terms, const Work& work) {
   switch (method) {
-    case Method::packets: return PacketsBody<T, most_ranks, exact, HostBlock>(block, terms, work).run();
-    case Method::one_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_one_shot();
-    case Method::two_shot: return PushBody<T, most_ranks, exact, HostBlock>(block, terms, work).run_two_shot();
-    case Method::lines: return LinesBody<T, most_ranks, 1, exact, HostBlock>(block, terms, work).run_one_shot();
+    case Method::packets: return PacketsBody<T, block::max_ranks, exact, block::HostBlock>(block, terms, work).run();
+    case Method::one_shot:
+      return PushBody<T, block::max_ranks, exact, block::HostBlock>(block, terms, work).run_one_shot();
+    case Method::two_shot:
+      return PushBody<T, block::max_ranks, exact, block::HostBlock>(block, terms, work).run_two_shot();
+    case Method::lines:
+      return LinesBody<T, block::max_ranks, 1, exact, block::HostBlock>(block, terms, work).run_one_shot();
     case Method::two_shot_lines:
-      return LinesBody<T, most_ranks, 2, exact, HostBlock>(block, terms, work).run_two_shot();
+      return LinesBody<T, block::max_ranks, 2, exact, block::HostBlock>(block, terms, work).run_two_shot();
   }
 }
 
@@ -33,7 +36,7 @@ void run_on_host(const Shape& shape, DataType type, const Terms& terms, const Wo
   with_type(type, [&]<typename T>() {
     constexpr bool knows_exact = std::is_same_v<T, float>;
     for (unsigned block = 0; block < shape.blocks; ++block)
-      if (const HostBlock part(block, shape.blocks, shape.threads); knows_exact && work.exact)
+      if (const block::HostBlock part(block, shape.blocks, shape.threads); knows_exact && work.exact)
         run_block<T, knows_exact>(part, shape.method, terms, work);
       else
         run_block<T, false>(part, shape.method, terms, work);

@@ -2,35 +2,21 @@
 
 #include <cstdint>
 
-#include "waywiser/collective/fused/description.hpp"
-#include "waywiser/collective/fused/exposed.hpp"
-#include "waywiser/collective/fused/lines.hpp"
 #include "waywiser/comm/data_type.hpp"
-#include "waywiser/kernels/copy_body.hpp"
+#include "waywiser/kernels/block/exposed.hpp"
+#include "waywiser/kernels/block/ll128.hpp"
+#include "waywiser/kernels/block/ll_packet.hpp"
+#include "waywiser/kernels/block/notice.hpp"
+#include "waywiser/kernels/block/ranks.hpp"
+#include "waywiser/kernels/block/tag.hpp"
 
 namespace waywiser::fused {
 
-inline constexpr unsigned most_ranks = 8;
 inline constexpr unsigned most_blocks = 512;
-// Host memory is looked at after so many looks at the clock only: a GPU reads the same word of it one time after the
-// other (0.6 us each), and every warp may be waiting. More often, a rank that is late once makes all others late.
-inline constexpr unsigned looks_at_host = 64;
-
-using Word8 = Vector<std::uint32_t, 2>;
-
-// Eight bytes of data, the halves beside the number of their operation and the mark of its tag: either half may become
-// visible first.
-struct alignas(16) Packet {
-  std::uint32_t low, number, high, mark;
-
-  WAYWISER_DEVICE bool is_of(std::uint64_t tag) const {
-    return number == static_cast<std::uint32_t>(tag) && mark == mark_of(tag);
-  }
-};
 
 // Where others put what they send to a rank: announcements, then flags and what is told beside them, packets, lines and
-// bulk data, each twice. Operations take the
-// two by turns: who is in operation k + 2 has received from everyone in k + 1, so everyone is through with k.
+// bulk data, each twice. Operations take the two by turns: who is in operation k + 2 has received from everyone in
+// k + 1, so everyone is through with k.
 struct LandingLayout {
   std::uint32_t ranks = 0;
   std::uint64_t packet_bytes = 0;  // data that one rank sends as packets, a multiple of 16
@@ -38,7 +24,7 @@ struct LandingLayout {
   std::uint64_t line_pairs = 0;    // that all ranks together send, a multiple of 16
 
   WAYWISER_DEVICE std::uint64_t flags(unsigned turn, unsigned shot) const {
-    return most_ranks * sizeof(Announcement) + (std::uint64_t{turn} * 2 + shot) * ranks * most_blocks * 8;
+    return block::max_ranks * sizeof(block::Announcement) + (std::uint64_t{turn} * 2 + shot) * ranks * most_blocks * 8;
   }
   WAYWISER_DEVICE std::uint64_t told(unsigned turn, unsigned shot) const {
     return flags(2, 0) + (std::uint64_t{turn} * 2 + shot) * ranks * most_blocks * 8;
@@ -47,7 +33,8 @@ struct LandingLayout {
     return told(2, 0) + std::uint64_t{turn} * ranks * packet_bytes * 2;
   }
   WAYWISER_DEVICE std::uint64_t lines(unsigned turn, unsigned shot) const {
-    return (packets(2) + 4095) / 4096 * 4096 + (std::uint64_t{turn} * 2 + shot) * line_pairs * bytes_of_pair;
+    return (packets(2) + 4095) / 4096 * 4096 +
+           (std::uint64_t{turn} * 2 + shot) * line_pairs * block::wire_bytes_of_pair;
   }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned turn, unsigned shot) const {
     return lines(2, 0) + (std::uint64_t{turn} * 2 + shot) * bulk_bytes;
@@ -63,31 +50,11 @@ struct alignas(16) State {
   std::uint64_t progress = 0;
 };
 
-// Why a wait has ended without what it was for.
-enum class Reason : std::uint32_t { late, unlike, stopped };
-
-// In host memory: how an operation has failed, where the host sees it without asking the GPU, and what ends all waits.
-struct alignas(16) Notice {
-  std::uint64_t failed = 0;  // 1 + the rank that was waited for, and above it the reason; the last that is written
-  std::uint64_t number = 0, mine = 0, theirs = 0;  // of the operation, and the descriptions of both
-  std::uint32_t stop = 0;
-};
-
-// What a rank that waits tells of itself.
-struct Self {
-  std::uint64_t description, number;
-};
-inline constexpr std::uint64_t no_description = ~std::uint64_t{0};
-// What it remembers from one look around to the next: when the first was, and when it first saw something wrong.
-struct Seen {
-  std::uint64_t start = 0, wrong_at = 0;
-};
-
 struct Terms {
-  std::byte* landing[most_ranks];  // of each rank, as this GPU reaches it
+  std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
   State* state;
-  Notice* notice;
-  const Exposed* exposed;  // of each slot (0: nothing), most_ranks entries
+  block::Notice* notice;
+  const block::Exposed* exposed;  // of each slot (0: nothing), max_ranks entries
   LandingLayout layout;
   std::uint32_t rank;
   std::uint64_t deadline_ns;  // of one wait
@@ -121,16 +88,16 @@ struct Work {
   }
 };
 
-WAYWISER_DEVICE inline Packet* packet_at(const Terms& terms, unsigned rank, unsigned turn, unsigned from,
-                                         std::uint64_t unit) {
-  return reinterpret_cast<Packet*>(terms.landing[rank] + terms.layout.packets(turn) +
-                                   std::uint64_t{from} * terms.layout.packet_bytes * 2) +
+WAYWISER_DEVICE inline block::LlPacket* packet_at(const Terms& terms, unsigned rank, unsigned turn, unsigned from,
+                                                  std::uint64_t unit) {
+  return reinterpret_cast<block::LlPacket*>(terms.landing[rank] + terms.layout.packets(turn) +
+                                            std::uint64_t{from} * terms.layout.packet_bytes * 2) +
          unit;
 }
 
 // In the memory of `rank`, what `from` is in.
-WAYWISER_DEVICE inline Announcement* announcement_at(const Terms& terms, unsigned rank, unsigned from) {
-  return reinterpret_cast<Announcement*>(terms.landing[rank]) + from;
+WAYWISER_DEVICE inline block::Announcement* announcement_at(const Terms& terms, unsigned rank, unsigned from) {
+  return reinterpret_cast<block::Announcement*>(terms.landing[rank]) + from;
 }
 
 // The tag of an operation.

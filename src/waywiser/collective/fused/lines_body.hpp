@@ -1,9 +1,9 @@
 #pragma once
 
 #include "waywiser/collective/fused/arithmetic.hpp"
-#include "waywiser/collective/fused/lines.hpp"
 #include "waywiser/collective/fused/operation_body.hpp"
-#include "waywiser/collective/fused/word_access.hpp"
+#include "waywiser/kernels/block/ll128.hpp"
+#include "waywiser/kernels/block/word_access.hpp"
 
 namespace waywiser::fused {
 
@@ -22,7 +22,7 @@ class LinesBody {
         operation_(gpu, terms, work),
         me_(terms.rank),
         ranks_(terms.layout.ranks),
-        pairs_(static_cast<std::uint32_t>(pairs_for(work.bytes))),
+        pairs_(static_cast<std::uint32_t>(block::pairs_for(work.bytes))),
         words_(words_in(work.bytes)),
         all_words_(work.total == 0 ? ~0u : words_in(work.total)) {}
 
@@ -70,18 +70,20 @@ class LinesBody {
   template <typename Function>
   WAYWISER_DEVICE void each_tile(Function f) {
     const std::uint32_t part = (pairs_ + gpu_.blocks() - 1) / gpu_.blocks(), begin = gpu_.block() * part;
-    const std::uint32_t end = begin + part < pairs_ ? begin + part : pairs_, step = gpu_.threads() / lanes_of_pair;
+    const std::uint32_t end = begin + part < pairs_ ? begin + part : pairs_,
+                        step = gpu_.threads() / block::lanes_of_pair;
     for (std::uint32_t first = begin; first < end; first += step * at_once)
       gpu_.each_thread([&](unsigned thread) {
         Tile tile;
-        tile.lane = thread % lanes_of_pair;
+        tile.lane = thread % block::lanes_of_pair;
         WAYWISER_UNROLL
         for (unsigned i = 0; i < at_once; ++i) {
-          const std::uint32_t pair = first + thread / lanes_of_pair + i * step;
+          const std::uint32_t pair = first + thread / block::lanes_of_pair + i * step;
           tile.active[i] = pair < end;
           const std::uint32_t place = tile.active[i] ? pair : end - 1;
-          tile.slots[i] = std::uint64_t{place} * bytes_of_pair + tile.lane * sizeof(LineSlot);
-          tile.words[i] = tile.active[i] && tile.lane < words_of_pair ? pair * words_of_pair + tile.lane : no_word;
+          tile.slots[i] = std::uint64_t{place} * block::wire_bytes_of_pair + tile.lane * sizeof(block::Ll128Slot);
+          tile.words[i] =
+              tile.active[i] && tile.lane < block::words_of_pair ? pair * block::words_of_pair + tile.lane : no_word;
         }
         f(tile);
       });
@@ -104,24 +106,28 @@ class LinesBody {
     return rank < ranks_ ? rank : rank - ranks_;
   }
   // In the memory of `rank`, what `from` has sent.
-  WAYWISER_DEVICE LineSlot* slot(unsigned rank, unsigned shot, unsigned from, const Tile& tile, unsigned i) const {
+  WAYWISER_DEVICE block::Ll128Slot* slot(unsigned rank, unsigned shot, unsigned from, const Tile& tile,
+                                         unsigned i) const {
     const std::uint64_t pairs = lines_of(from) + tile.slots[i];
-    return reinterpret_cast<LineSlot*>(terms_.landing[rank] + terms_.layout.lines(operation_.turn(), shot) + pairs);
+    return reinterpret_cast<block::Ll128Slot*>(terms_.landing[rank] + terms_.layout.lines(operation_.turn(), shot) +
+                                               pairs);
   }
-  WAYWISER_DEVICE std::uint64_t lines_of(unsigned from) const { return std::uint64_t{from} * pairs_ * bytes_of_pair; }
+  WAYWISER_DEVICE std::uint64_t lines_of(unsigned from) const {
+    return std::uint64_t{from} * pairs_ * block::wire_bytes_of_pair;
+  }
 
   WAYWISER_DEVICE void load(Vector16 (&words)[at_once], const std::byte* data, unsigned block, const Tile& tile) const {
     WAYWISER_UNROLL
     for (unsigned i = 0; i < at_once; ++i)
       if (tile.words[i] < words_of(block))
-        words[i] = load_word<Vector16, exact>(data, work_.bytes_of_block(block), tile.words[i]);
+        words[i] = block::load_word<Vector16, exact>(data, work_.bytes_of_block(block), tile.words[i]);
   }
   WAYWISER_DEVICE void store(std::byte* data, const Vector16 (&words)[at_once], unsigned block,
                              const Tile& tile) const {
     WAYWISER_UNROLL
     for (unsigned i = 0; i < at_once; ++i)
       if (tile.words[i] < words_of(block))
-        store_word<exact>(data, work_.bytes_of_block(block), tile.words[i], words[i]);
+        block::store_word<exact>(data, work_.bytes_of_block(block), tile.words[i], words[i]);
   }
 
   WAYWISER_DEVICE void send() {
@@ -153,7 +159,7 @@ class LinesBody {
     }
   }
   WAYWISER_DEVICE void send_to_all(unsigned shot, const Tile& tile, const Vector16 (&words)[at_once]) {
-    LineWord lines[at_once];
+    block::Ll128Word lines[at_once];
     WAYWISER_UNROLL
     for (unsigned i = 0; i < at_once; ++i) lines[i] = gpu_.line_word(words[i], tile.lane, operation_.tag());
     WAYWISER_UNROLL
@@ -169,7 +175,7 @@ class LinesBody {
   WAYWISER_DEVICE void receive(unsigned shot, const Tile& tile, bool with_own, Words& words) {
     Vector16 own[at_once] = {};
     if (with_own) load(own, input_for(me_), own_block(), tile);
-    LineLook looks[most][at_once];
+    block::Ll128Look looks[most][at_once];
     operation_.wait_together([&] {
       WAYWISER_UNROLL
       for (unsigned rank = 0; rank < most; ++rank) {

@@ -2,7 +2,7 @@
 
 #include "waywiser/collective/fused/arithmetic.hpp"
 #include "waywiser/collective/fused/operation_body.hpp"
-#include "waywiser/collective/fused/word_access.hpp"
+#include "waywiser/kernels/block/word_access.hpp"
 
 namespace waywiser::fused {
 
@@ -27,29 +27,30 @@ class PacketsBody {
   // f(thread, unit, whether there is such a unit): all threads of a warp together.
   template <typename Function>
   WAYWISER_DEVICE void each_unit(Function f) {
-    const std::uint64_t units = (work_.bytes + sizeof(Word8) - 1) / sizeof(Word8);
+    const std::uint64_t units = (work_.bytes + sizeof(block::Word8) - 1) / sizeof(block::Word8);
     for (std::uint64_t first = std::uint64_t{gpu_.block()} * gpu_.threads(); first < units;
          first += std::uint64_t{gpu_.blocks()} * gpu_.threads())
       gpu_.each_thread([&](unsigned thread) { f(thread, first + thread, first + thread < units); });
   }
 
-  WAYWISER_DEVICE Word8 mine_for(unsigned rank, std::uint64_t unit) const {
-    return load_word<Word8, exact>(work_.input + (work_.scattered ? rank * work_.stride : 0), work_.bytes, unit);
+  WAYWISER_DEVICE block::Word8 mine_for(unsigned rank, std::uint64_t unit) const {
+    return block::load_word<block::Word8, exact>(work_.input + (work_.scattered ? rank * work_.stride : 0), work_.bytes,
+                                                 unit);
   }
 
   WAYWISER_DEVICE void send(std::uint64_t unit) {
-    Word8 word{};
+    block::Word8 word{};
     if (!work_.scattered && work_.has_data(terms_.rank)) word = mine_for(0, unit);
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank) {
       if (rank >= terms_.layout.ranks || rank == terms_.rank) continue;
-      const Word8 sent = work_.scattered ? mine_for(rank, unit) : word;
+      const block::Word8 sent = work_.scattered ? mine_for(rank, unit) : word;
       gpu_.store_packet(packet_at(terms_, rank, operation_.turn(), terms_.rank, unit), sent, operation_.tag());
     }
   }
 
   WAYWISER_DEVICE void take(unsigned thread, std::uint64_t unit, bool active) {
-    Word8 words[most] = {};
+    block::Word8 words[most] = {};
     if (active && work_.has_data(terms_.rank)) keep_own(mine_for(terms_.rank, unit), words);
     WAYWISER_ROLLED
     for (unsigned turn = 0; turn < 2; ++turn) {
@@ -59,15 +60,15 @@ class PacketsBody {
     if (active) deliver(unit, words);
   }
 
-  WAYWISER_DEVICE void keep_own(const Word8& word, Word8 (&words)[most]) const {
+  WAYWISER_DEVICE void keep_own(const block::Word8& word, block::Word8 (&words)[most]) const {
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank)
       if (rank == terms_.rank) words[rank] = word;
   }
 
   // Returns 1 + a rank whose packet has not come.
-  WAYWISER_DEVICE unsigned look(std::uint64_t unit, Word8 (&words)[most]) {
-    Packet packets[most];
+  WAYWISER_DEVICE unsigned look(std::uint64_t unit, block::Word8 (&words)[most]) {
+    block::LlPacket packets[most];
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank)
       if (rank < terms_.layout.ranks && rank != terms_.rank)
@@ -76,29 +77,30 @@ class PacketsBody {
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank) {
       if (rank >= terms_.layout.ranks || rank == terms_.rank) continue;
-      words[rank] = Word8{{packets[rank].low, packets[rank].high}};
+      words[rank] = block::Word8{{packets[rank].low, packets[rank].high}};
       if (!packets[rank].is_of(operation_.tag())) missing = rank + 1;
     }
     return missing;
   }
 
-  WAYWISER_DEVICE void deliver(std::uint64_t unit, const Word8 (&words)[most]) {
+  WAYWISER_DEVICE void deliver(std::uint64_t unit, const block::Word8 (&words)[most]) {
     if (!work_.is_taken_by(terms_.rank)) return;
     const unsigned ranks = terms_.layout.ranks;
     if (work_.reduced) {
       with_combination<Gpu>(work_.op, [&](auto combination) {
-        Accumulator<Gpu, T, Word8> sum(words[0]);
+        Accumulator<Gpu, T, block::Word8> sum(words[0]);
         WAYWISER_UNROLL
         for (unsigned rank = 1; rank < most; ++rank)
           if (rank < ranks) sum.add(combination, words[rank]);
-        store_word<exact>(work_.output, work_.bytes, unit, sum.result(work_.op, ranks));
+        block::store_word<exact>(work_.output, work_.bytes, unit, sum.result(work_.op, ranks));
       });
       return;
     }
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank)
       if (rank < ranks && work_.has_data(rank))
-        store_word<exact>(work_.output + (work_.root < 0 ? rank * work_.stride : 0), work_.bytes, unit, words[rank]);
+        block::store_word<exact>(work_.output + (work_.root < 0 ? rank * work_.stride : 0), work_.bytes, unit,
+                                 words[rank]);
   }
 
   Gpu& gpu_;

@@ -2,7 +2,7 @@
 
 #include "waywiser/collective/fused/arithmetic.hpp"
 #include "waywiser/collective/fused/operation_body.hpp"
-#include "waywiser/collective/fused/word_access.hpp"
+#include "waywiser/kernels/block/word_access.hpp"
 
 namespace waywiser::fused {
 
@@ -39,7 +39,9 @@ class PushBody {
     operation_.count();
     exchange_words(
         0, [&](unsigned) { return output; },
-        [&](unsigned peer, std::uint32_t place) { gpu_.address(peer) = result_for(peer, OutputPlace::of(place)); });
+        [&](unsigned peer, std::uint32_t place) {
+          gpu_.address(peer) = result_for(peer, block::OutputPlace::of(place));
+        });
     reduce_block(true);
     gpu_.sync();
     exchange_words(
@@ -80,7 +82,7 @@ class PushBody {
     WAYWISER_UNROLL
     for (unsigned i = 0; i < many; ++i)
       if (index + i * gpu_.threads() < end)
-        words[i] = load_word<Vector16, exact>(data, bytes, index + i * gpu_.threads());
+        words[i] = block::load_word<Vector16, exact>(data, bytes, index + i * gpu_.threads());
   }
   template <unsigned many>
   WAYWISER_DEVICE void store_far(Vector16* to, const Vector16 (&words)[many], std::uint64_t index,
@@ -165,17 +167,17 @@ class PushBody {
     gpu_.sync();
   }
 
-  WAYWISER_DEVICE const Exposed& exposed(unsigned slot, unsigned rank) const {
-    return terms_.exposed[slot * most_ranks + rank];
+  WAYWISER_DEVICE const block::Exposed& exposed(unsigned slot, unsigned rank) const {
+    return terms_.exposed[slot * block::max_ranks + rank];
   }
 
   // What this rank tells the others. Asked on the GPU: a graph may be older than what is exposed now.
   WAYWISER_DEVICE std::uint32_t output_place() const {
-    return OutputPlace::in(exposed(work_.slot, me_), work_.slot, work_.output, work_.total).word();
+    return block::OutputPlace::in(exposed(work_.slot, me_), work_.slot, work_.output, work_.total).word();
   }
   // Where the sums of this rank's block go.
-  WAYWISER_DEVICE std::byte* result_for(unsigned rank, const OutputPlace& place) const {
-    const Exposed memory = exposed(place.slot, rank);
+  WAYWISER_DEVICE std::byte* result_for(unsigned rank, const block::OutputPlace& place) const {
+    const block::Exposed memory = exposed(place.slot, rank);
     if (!memory.holds(place.offset, work_.total)) return sums_for(rank);
     return memory.data + place.offset + me_ * work_.stride;
   }
@@ -196,7 +198,7 @@ class PushBody {
       WAYWISER_UNROLL
       for (unsigned i = 0; i < at_once; ++i)
         if (keep && index + i * gpu_.threads() < end)
-          store_word<exact>(result, bytes, index + i * gpu_.threads(), sums[i]);
+          block::store_word<exact>(result, bytes, index + i * gpu_.threads(), sums[i]);
       for (unsigned distance = 1; send && distance < ranks_; ++distance) {
         const unsigned rank = (me_ + distance) % ranks_;
         if (work_.is_taken_by(rank)) store_far(reinterpret_cast<Vector16*>(gpu_.address(rank)), sums, index, end);
@@ -242,7 +244,7 @@ class PushBody {
       WAYWISER_UNROLL
       for (unsigned i = 0; i < at_once; ++i)
         if (index + i * gpu_.threads() < ends[rank])
-          store_word<exact>(to, work_.bytes_of_block(rank), index + i * gpu_.threads(), words[rank][i]);
+          block::store_word<exact>(to, work_.bytes_of_block(rank), index + i * gpu_.threads(), words[rank][i]);
     }
   }
 

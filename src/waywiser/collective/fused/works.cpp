@@ -25,7 +25,7 @@ bool reduced(Collective operation) {
 
 bool is_exact(const Work& work, Method method) {
   const auto address = reinterpret_cast<std::uintptr_t>(work.input) | reinterpret_cast<std::uintptr_t>(work.output);
-  const Bytes word = method == Method::packets ? sizeof(Word8) : sizeof(Vector16);
+  const Bytes word = method == Method::packets ? sizeof(block::Word8) : sizeof(Vector16);
   return (address | work.bytes | work.total | work.stride) % word == 0;
 }
 
@@ -55,7 +55,7 @@ bool has_method(Collective operation, Method method) {
 }
 
 void check_shape(const CollectiveCall& call, const Shape& shape) {
-  if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < most_ranks || shape.threads > 512)
+  if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < block::max_ranks || shape.threads > 512)
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::to_string(shape.blocks) + " blocks of " +
                                               std::to_string(shape.threads) + " threads are out of range");
   if (!has_method(call.operation, shape.method))
@@ -96,7 +96,7 @@ std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& 
               call.operation == Collective::reduce ? call.root : -1,
               buffers.slot,
               buffers.description,
-              signature_of(buffers.description)};
+              block::signature_of(buffers.description)};
     if (split) {
       work.bytes = round_up((bytes + static_cast<Bytes>(call.ranks) - 1) / static_cast<Bytes>(call.ranks), 16);
       work.stride = work.bytes;
@@ -135,8 +135,8 @@ Shape default_shape(const CollectiveCall& call, Bytes block, Method method) {
     return shape(units, threads, threads, 256);
   }
   if (is_lines(method)) {
-    const Bytes pairs = pairs_for(part), threads = pairs <= 512 ? 64 : pairs <= 2048 ? 128 : 256;
-    const Bytes each = threads / lanes_of_pair;
+    const Bytes pairs = block::pairs_for(part), threads = pairs <= 512 ? 64 : pairs <= 2048 ? 128 : 256;
+    const Bytes each = threads / block::lanes_of_pair;
     if (method == Method::lines) return shape(pairs, each, threads, 512);
     if (pairs <= each * most_blocks_at_once) return shape(pairs, each, threads, most_blocks_at_once);
     if (call.ranks == 2 && pairs <= 2 * each * most_blocks_at_once) return shape(pairs, 2 * each, threads, 384);

@@ -10,14 +10,13 @@
 #include "waywiser/collective/nccl/nccl_network.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/group.hpp"
-#include "waywiser/kernels/trap.hpp"
+#include "waywiser/kernels/launch_trap.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
 
-static_assert(ExposedMemory::slots == fused::exposed_slots);
-constexpr int most_ranks = static_cast<int>(fused::most_ranks);
+static_assert(ExposedMemory::slots == block::exposed_slots);
 constexpr Seconds last_patience = 5;
 constexpr Bytes most_by_kernels = Bytes{32} << 20, most_block_by_kernels = Bytes{16} << 20;
 
@@ -96,7 +95,7 @@ GpuCollectives::GpuCollectives(Group& group, Session& session, const Members& me
 
 // Two exchanges: what each rank offers, and whether each could use what the others offer.
 std::string GpuCollectives::set_up(Group& group, const Members& members) {
-  if (members.size() > most_ranks)
+  if (members.size() > static_cast<int>(block::max_ranks))
     return "fused kernels are for up to 8 ranks, the group has " + std::to_string(members.size());
   if (const std::string why = elsewhere(session_, members); !why.empty()) return why;
   Offer mine;
@@ -293,7 +292,7 @@ void GpuCollectives::enqueue(const Call& call, const CollectiveCall& wanted, Con
   begin(stream);
   const GpuWay way = choose(wanted, call.type);
   if (wanted.operation == Collective::barrier) {
-    enqueue_nod(fused::describe(wanted, call.type, call.op), wanted.ranks, stream);
+    enqueue_nod(on_stream::describe(wanted, call.type, call.op), wanted.ranks, stream);
   } else if (wanted.ranks == 1) {
     if (output.data != input.data) stream.copy(output, input);
   } else if (way.engine == Engine::nccl) {
@@ -311,7 +310,7 @@ void GpuCollectives::enqueue_nccl(const Call& call, const CollectiveCall& wanted
   if (compare) {
     stream.record(*nod_begins_);
     nod_stream_->wait(*nod_begins_);
-    enqueue_nod(fused::describe(wanted, call.type, call.op), wanted.ranks, *nod_stream_);
+    enqueue_nod(on_stream::describe(wanted, call.type, call.op), wanted.ranks, *nod_stream_);
     nod_stream_->record(*nod_ends_);
   }
   nccl_->enqueue(wanted, call.type, call.op, input, output, stream, waiter(call));
@@ -333,7 +332,7 @@ void GpuCollectives::enqueue_kernels(const GpuWay& way, const CollectiveCall& ca
 }
 
 // Everyone hears from everyone, and that they are about to do the same. Without kernels nobody does.
-void GpuCollectives::enqueue_nod(const fused::Description& description, int ranks, Stream& stream) {
+void GpuCollectives::enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream) {
   if (!fused_) return;
   CollectiveCall nod;
   nod.operation = Collective::all_reduce;

@@ -11,6 +11,7 @@
 #include "waywiser/collective/gpu/gpu_way.hpp"
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
+#include "waywiser/collective/on_stream/description.hpp"
 #include "waywiser/comm/call.hpp"
 #include "waywiser/comm/data_type.hpp"
 #include "waywiser/comm/exposed_memory.hpp"
@@ -74,7 +75,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void end(Stream& stream);
   void enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input,
                        Region output, Stream& stream);
-  void enqueue_nod(const fused::Description& description, int ranks, Stream& stream);
+  void enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream);
   void enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
   void came(unsigned slot, const ExposedMemory::Window& window) override;
   void went(unsigned slot, const ExposedMemory::Window& window) noexcept override;

@@ -1,9 +1,9 @@
 #include <atomic>
 #include <thread>
 
-#include "waywiser/collective/fused/host_block.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
+#include "waywiser/kernels/block/host_block.hpp"
 
 namespace waywiser::messages {
 namespace {
@@ -14,8 +14,8 @@ template <Fit fit, typename Carry>
 void each_block(const Terms& terms, const Part& part, bool places, Carry carry) {
   for (unsigned channel = 0; channel < part.blocks; ++channel) {
     const unsigned threads = part.kind == Kind::lines ? threads_for_lines : threads_of_host;
-    fused::HostBlock block(channel, part.blocks, threads);
-    MessageBody<fused::HostBlock, fit> body(block, terms, part, places, channel);
+    block::HostBlock block(channel, part.blocks, threads);
+    MessageBody<block::HostBlock, fit> body(block, terms, part, places, channel);
     carry(body);
   }
 }

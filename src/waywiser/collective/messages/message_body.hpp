@@ -1,14 +1,16 @@
 #pragma once
 
-#include "waywiser/collective/fused/waiter.hpp"
-#include "waywiser/collective/fused/word_access.hpp"
 #include "waywiser/collective/messages/message_landing.hpp"
+#include "waywiser/kernels/block/ll_packet.hpp"
+#include "waywiser/kernels/block/tag.hpp"
+#include "waywiser/kernels/block/waiter.hpp"
+#include "waywiser/kernels/block/word_access.hpp"
 
 namespace waywiser::messages {
 
 // One block's part of a message. A slot is written when what it held before has been taken. Once the sender sees where
 // the receiver wants a bulk message, it stores the rest of its part there, as one last piece: the receiver has begun,
-// so that what was in its array is no longer needed. `Gpu` is a block of threads as in fused/operation_body.hpp; every
+// so that what was in its array is no longer needed. `Gpu` is a block of threads (kernels/block/README.md); every
 // thread makes the same number of calls of sync(). `only`: as Fit says.
 template <typename Gpu, Fit only>
 class MessageBody {
@@ -57,7 +59,7 @@ class MessageBody {
   }
 
  private:
-  using Waiter = fused::Waiter<Gpu>;
+  using Waiter = block::Waiter<Gpu>;
   static constexpr unsigned batch = 8;
   static constexpr bool exact = only != Fit::any;
   static constexpr unsigned lines_at_once = only == Fit::lines ? 1 : only == Fit::long_lines ? 4 : 2;  // of a thread
@@ -72,19 +74,19 @@ class MessageBody {
   WAYWISER_DEVICE std::uint32_t* word(unsigned rank, std::uint64_t offset) const {
     return reinterpret_cast<std::uint32_t*>(terms_.landing[rank] + offset);
   }
-  WAYWISER_DEVICE fused::Packet* packets(unsigned rank, unsigned from, std::uint32_t number) const {
-    return reinterpret_cast<fused::Packet*>(terms_.landing[rank] +
-                                            terms_.layout.packets(from, channel_, number % packet_slots));
+  WAYWISER_DEVICE block::LlPacket* packets(unsigned rank, unsigned from, std::uint32_t number) const {
+    return reinterpret_cast<block::LlPacket*>(terms_.landing[rank] +
+                                              terms_.layout.packets(from, channel_, number % packet_slots));
   }
-  WAYWISER_DEVICE fused::LineSlot* lines(unsigned rank, unsigned from, std::uint64_t number) const {
-    return reinterpret_cast<fused::LineSlot*>(terms_.landing[rank] +
-                                              terms_.layout.lines(from, channel_, number % line_slots));
+  WAYWISER_DEVICE block::Ll128Slot* lines(unsigned rank, unsigned from, std::uint64_t number) const {
+    return reinterpret_cast<block::Ll128Slot*>(terms_.landing[rank] +
+                                               terms_.layout.lines(from, channel_, number % line_slots));
   }
   WAYWISER_DEVICE std::byte* bulk(unsigned rank, unsigned from, std::uint32_t number) const {
     return terms_.landing[rank] + terms_.layout.bulk(from, channel_, number % bulk_slots);
   }
 
-  WAYWISER_DEVICE std::uint64_t tag(std::uint64_t number) const { return fused::tag_of(number, part_.signature); }
+  WAYWISER_DEVICE std::uint64_t tag(std::uint64_t number) const { return block::tag_of(number, part_.signature); }
 
   // Until `there()`: what piece `number` has. Or, of a sender, room: no piece is number 0.
   template <typename There>
@@ -97,17 +99,17 @@ class MessageBody {
     Waiter::wait_together(gpu_, [&] { return there() ? 0 : part_.peer + 1; }, around(number));
   }
   WAYWISER_DEVICE auto around(std::uint64_t number) {
-    return [this, number](unsigned, unsigned times, fused::Seen seen) {
+    return [this, number](unsigned, unsigned times, block::Seen seen) {
       return look_around(gpu_, terms_, part_, channel_, number, times, seen);
     };
   }
-  WAYWISER_DEVICE WAYWISER_APART static fused::Seen look_around(Gpu& gpu, const Terms& terms, const Part& part,
+  WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const Terms& terms, const Part& part,
                                                                 unsigned channel, std::uint64_t number, unsigned times,
-                                                                fused::Seen seen) {
-    std::uint64_t theirs = fused::no_description;
+                                                                block::Seen seen) {
+    std::uint64_t theirs = block::no_description;
     bool packet = false;
     if (number != 0) theirs = MessageBody(gpu, terms, part, false, channel).unlike(number, packet);
-    if (packet || theirs == fused::no_description) theirs = lasting(gpu, theirs, seen);
+    if (packet || theirs == block::no_description) theirs = lasting(gpu, theirs, seen);
     return Waiter(gpu, terms.notice, terms.deadline_ns)
         .check(part.peer + 1, times, seen, {part.description, 0}, theirs);
   }
@@ -115,7 +117,7 @@ class MessageBody {
   // The signature of another message than this one that is in the place of piece `number`, or of one of another kind
   // that has come before it. This one is looked at last: what comes behind it is not there without it.
   WAYWISER_DEVICE std::uint64_t unlike(std::uint64_t number, bool& packet) const {
-    std::uint64_t found = fused::no_description;
+    std::uint64_t found = block::no_description;
     for (unsigned other = 0; other < kinds; ++other) {
       const auto each = static_cast<Kind>(other);
       if (each == kind()) continue;
@@ -128,7 +130,7 @@ class MessageBody {
     const std::uint64_t mine =
         kind() == Kind::bulk ? come_word(static_cast<std::uint32_t>(number), false) : tag(number);
     if (const std::uint64_t come = tag_there(kind(), number); is_number(come, number)) {
-      found = come == mine ? fused::no_description : come >> 32;
+      found = come == mine ? block::no_description : come >> 32;
       packet = kind() == Kind::packets;
     }
     return found;
@@ -143,16 +145,16 @@ class MessageBody {
     if (which == Kind::bulk)
       return gpu_.acquire(long_word(me, terms_.layout.come(peer, channel_, number % bulk_slots))) &
              ~(std::uint64_t{1} << 32);
-    const fused::Packet packet = gpu_.load_packet(packets(me, peer, static_cast<std::uint32_t>(number)));
+    const block::LlPacket packet = gpu_.load_packet(packets(me, peer, static_cast<std::uint32_t>(number)));
     return packet.number | std::uint64_t{packet.number ^ packet.mark} << 32;
   }
   // Half a packet says nothing: only what stays so for a while counts.
-  WAYWISER_DEVICE static std::uint64_t lasting(Gpu& gpu, std::uint64_t theirs, fused::Seen& seen) {
+  WAYWISER_DEVICE static std::uint64_t lasting(Gpu& gpu, std::uint64_t theirs, block::Seen& seen) {
     constexpr std::uint64_t while_ns = 2'000'000'000;
     const std::uint64_t now = gpu.nanoseconds();
-    if (theirs == fused::no_description || seen.wrong_at == 0)
-      seen.wrong_at = theirs == fused::no_description ? 0 : now;
-    return seen.wrong_at != 0 && now - seen.wrong_at >= while_ns ? theirs : fused::no_description;
+    if (theirs == block::no_description || seen.wrong_at == 0)
+      seen.wrong_at = theirs == block::no_description ? 0 : now;
+    return seen.wrong_at != 0 && now - seen.wrong_at >= while_ns ? theirs : block::no_description;
   }
 
   // All threads have begun with what it was.
@@ -187,10 +189,10 @@ class MessageBody {
   WAYWISER_DEVICE void send_packets(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
     const auto number = static_cast<std::uint32_t>(piece);
-    fused::Packet* to = packets(part_.peer, terms_.rank, number);
+    block::LlPacket* to = packets(part_.peer, terms_.rank, number);
     gpu_.each_thread([&](unsigned thread) {
       for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads()) {
-        const auto load = [&] { return fused::load_word<fused::Word8, exact>(part_.data + at, bytes, unit); };
+        const auto load = [&] { return block::load_word<block::Word8, exact>(part_.data + at, bytes, unit); };
         gpu_.store_packet(to + unit, load_and_wait_for_room(number, packet_slots, load), tag(piece));
       }
     });
@@ -199,14 +201,14 @@ class MessageBody {
   // One lane of a warp polls first: then the others need one look.
   WAYWISER_DEVICE void take_packets(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
-    const fused::Packet* from = packets(terms_.rank, part_.peer, static_cast<std::uint32_t>(piece));
+    const block::LlPacket* from = packets(terms_.rank, part_.peer, static_cast<std::uint32_t>(piece));
     const auto take = [&](std::uint64_t unit) {
-      fused::Packet packet{};
+      block::LlPacket packet{};
       wait(piece, [&] {
         packet = gpu_.load_packet(from + unit);
         return packet.is_of(tag(piece));
       });
-      fused::store_word<exact>(part_.data + at, bytes, unit, fused::Word8{{packet.low, packet.high}});
+      block::store_word<exact>(part_.data + at, bytes, unit, block::Word8{{packet.low, packet.high}});
     };
     for (std::uint64_t begin = 0; begin < units; begin += gpu_.threads())
       gpu_.each_thread([&](unsigned thread) {
@@ -220,55 +222,55 @@ class MessageBody {
   // A thread's lane of some pairs of lines: f(lane, pairs, number of pairs in the piece) for each tile of a piece.
   template <typename Function>
   WAYWISER_DEVICE void each_tile(std::uint64_t bytes, Function f) {
-    const auto pairs = static_cast<std::uint32_t>(fused::pairs_for(bytes));
-    const std::uint32_t step = gpu_.threads() / fused::lanes_of_pair;
+    const auto pairs = static_cast<std::uint32_t>(block::pairs_for(bytes));
+    const std::uint32_t step = gpu_.threads() / block::lanes_of_pair;
     for (std::uint32_t first = 0; first < pairs; first += step * lines_at_once)
       gpu_.each_thread([&](unsigned thread) {
         std::uint32_t mine[lines_at_once];
         WAYWISER_UNROLL
-        for (unsigned i = 0; i < lines_at_once; ++i) mine[i] = first + thread / fused::lanes_of_pair + i * step;
-        f(thread % fused::lanes_of_pair, mine, pairs);
+        for (unsigned i = 0; i < lines_at_once; ++i) mine[i] = first + thread / block::lanes_of_pair + i * step;
+        f(thread % block::lanes_of_pair, mine, pairs);
       });
   }
   WAYWISER_DEVICE static std::uint32_t word_of(unsigned lane, std::uint32_t pair) {
-    return pair * fused::words_of_pair + lane;
+    return pair * block::words_of_pair + lane;
   }
   WAYWISER_DEVICE static bool has_word(unsigned lane, std::uint32_t pair, std::uint64_t bytes) {
-    return lane < fused::words_of_pair && word_of(lane, pair) < (bytes + 15) / 16;
+    return lane < block::words_of_pair && word_of(lane, pair) < (bytes + 15) / 16;
   }
 
   // All loads are in flight before the first store.
   WAYWISER_DEVICE void send_lines(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
-    fused::LineSlot* to = lines(part_.peer, terms_.rank, number);
+    block::Ll128Slot* to = lines(part_.peer, terms_.rank, number);
     each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
       Vector16 words[lines_at_once] = {};
       const auto load = [&] {
         WAYWISER_UNROLL
         for (unsigned i = 0; i < lines_at_once; ++i)
           if (has_word(lane, pairs[i], bytes))
-            words[i] = fused::load_word<Vector16, exact>(part_.data + at, bytes, word_of(lane, pairs[i]));
+            words[i] = block::load_word<Vector16, exact>(part_.data + at, bytes, word_of(lane, pairs[i]));
         return true;
       };
       load_and_wait_for_room(static_cast<std::uint32_t>(number), line_slots, load);
       gpu_.join_warp();
       WAYWISER_UNROLL
       for (unsigned i = 0; i < lines_at_once; ++i)
-        gpu_.store_line(to + std::size_t{pairs[i]} * fused::lanes_of_pair + lane, lane,
+        gpu_.store_line(to + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane,
                         gpu_.line_word(words[i], lane, tag(number)), pairs[i] < end);
     });
   }
 
   WAYWISER_DEVICE void take_lines(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
-    const fused::LineSlot* from = lines(terms_.rank, part_.peer, number);
+    const block::Ll128Slot* from = lines(terms_.rank, part_.peer, number);
     each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
-      fused::LineLook looks[lines_at_once];
+      block::Ll128Look looks[lines_at_once];
       wait_together(number, [&] {
         WAYWISER_UNROLL
         for (unsigned i = 0; i < lines_at_once; ++i)
           if (pairs[i] < end)
-            looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * fused::lanes_of_pair + lane, lane, tag(number));
+            looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag(number));
         bool there = true;  // asked when all looks are on their way
         WAYWISER_UNROLL
         for (unsigned i = 0; i < lines_at_once; ++i)
@@ -279,7 +281,7 @@ class MessageBody {
       for (unsigned i = 0; i < lines_at_once; ++i) {
         const Vector16 word = gpu_.word_in_line(looks[i], lane);
         if (has_word(lane, pairs[i], bytes))
-          fused::store_word<exact>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
+          block::store_word<exact>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
       }
     });
   }
@@ -287,13 +289,13 @@ class MessageBody {
   WAYWISER_DEVICE std::uint64_t* long_word(unsigned rank, std::uint64_t offset) const {
     return reinterpret_cast<std::uint64_t*>(terms_.landing[rank] + offset);
   }
-  WAYWISER_DEVICE const fused::Exposed& exposed(unsigned slot, unsigned rank) const {
-    return terms_.exposed[slot * most_ranks + rank];
+  WAYWISER_DEVICE const block::Exposed& exposed(unsigned slot, unsigned rank) const {
+    return terms_.exposed[slot * block::max_ranks + rank];
   }
 
   // Asked on the GPU: a graph may be older than what is exposed now.
   WAYWISER_DEVICE std::uint32_t own_place() const {
-    return fused::OutputPlace::in(exposed(part_.slot, terms_.rank), part_.slot, part_.data, part_.bytes).word();
+    return block::OutputPlace::in(exposed(part_.slot, terms_.rank), part_.slot, part_.data, part_.bytes).word();
   }
   WAYWISER_DEVICE void tell_place(std::uint64_t number) {
     if (!places_) return;
@@ -309,8 +311,8 @@ class MessageBody {
   WAYWISER_DEVICE std::byte* place_of(std::uint64_t number) const {
     if (!places_) return nullptr;
     const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(part_.peer, channel_)));
-    const auto place = fused::OutputPlace::of(static_cast<std::uint32_t>(told >> 32));
-    const fused::Exposed memory = exposed(place.slot, part_.peer);
+    const auto place = block::OutputPlace::of(static_cast<std::uint32_t>(told >> 32));
+    const block::Exposed memory = exposed(place.slot, part_.peer);
     const bool known = static_cast<std::uint32_t>(told) == static_cast<std::uint32_t>(number) &&
                        memory.holds(place.offset, part_.bytes) &&
                        gpu_.peek(long_word(terms_.rank, terms_.layout.place_tag(part_.peer, channel_))) == tag(number);
@@ -370,7 +372,7 @@ class MessageBody {
       WAYWISER_UNROLL
       for (unsigned i = 0; i < batch; ++i)
         if (index + i * gpu_.threads() < end)
-          words[i] = fused::load_word<Vector16, exact>(from, bytes, index + i * gpu_.threads());
+          words[i] = block::load_word<Vector16, exact>(from, bytes, index + i * gpu_.threads());
       WAYWISER_UNROLL
       for (unsigned i = 0; i < batch; ++i)
         if (index + i * gpu_.threads() < end) gpu_.store_far(to + index + i * gpu_.threads(), words[i]);
@@ -386,7 +388,7 @@ class MessageBody {
           words[i] = reinterpret_cast<const Vector16*>(from)[index + i * gpu_.threads()];
       WAYWISER_UNROLL
       for (unsigned i = 0; i < batch; ++i)
-        if (index + i * gpu_.threads() < end) fused::store_word<exact>(to, bytes, index + i * gpu_.threads(), words[i]);
+        if (index + i * gpu_.threads() < end) block::store_word<exact>(to, bytes, index + i * gpu_.threads(), words[i]);
     });
   }
   template <typename Function>

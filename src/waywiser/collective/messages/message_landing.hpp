@@ -1,18 +1,23 @@
 #pragma once
 
-#include "waywiser/collective/fused/landing.hpp"
+#include <cstddef>
+#include <cstdint>
+
+#include "waywiser/kernels/block/exposed.hpp"
+#include "waywiser/kernels/block/ll128.hpp"
+#include "waywiser/kernels/block/notice.hpp"
+#include "waywiser/kernels/block/ranks.hpp"
+#include "waywiser/kernels/device_code.hpp"
 
 namespace waywiser::messages {
 
 // A message is cut into pieces that blocks of threads carry, block i of the sender to block i of the receiver: that is
 // a channel. Pieces of short messages are packets (data beside its number), those of middle ones lines of 128 bytes,
 // where they arrive whole, those of long ones bulk data with one flag.
-inline constexpr unsigned most_ranks = fused::most_ranks;
 inline constexpr unsigned channels = 64;
 inline constexpr std::uint64_t least_packet_piece = 1024, most_packet_piece = 4096;  // bytes of data
 inline constexpr std::uint64_t most_bulk_piece = 128 << 10;                          // a multiple of 16
-inline constexpr std::uint64_t bytes_of_pair = std::uint64_t{fused::words_of_pair} * 16,
-                               most_line_piece = 128 * bytes_of_pair;
+inline constexpr std::uint64_t most_line_piece = 128 * block::data_bytes_of_pair;
 inline constexpr unsigned packet_slots = 4, line_slots = 4, bulk_slots = 2;
 
 enum class Kind : std::uint32_t { packets, lines, bulk };
@@ -21,7 +26,8 @@ inline constexpr unsigned kinds = 3;
 // What a kernel is for: parts of one kind alone, packets or lines, whose arrays are aligned to their words of 8 or 16
 // bytes and hold whole ones; or any. The less a kernel can do, the sooner it is through.
 enum class Fit : std::uint32_t { packets, lines, long_lines, any };
-inline constexpr std::uint64_t most_short_piece = 32 * bytes_of_pair;  // of lines: a pair for every 16 threads
+inline constexpr std::uint64_t most_short_piece =
+    32 * block::data_bytes_of_pair;  // of lines: a pair for every 16 threads
 
 // What each rank has in the memory of its GPU, for others to write into: how many pieces of this rank each peer has
 // taken; of the last bulk pieces of each peer, the number, whether it and all that follow are in their place, and a
@@ -49,7 +55,7 @@ struct Layout {
   }
   WAYWISER_DEVICE std::uint64_t lines(unsigned peer, unsigned channel, unsigned slot) const {
     return packets(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * line_slots + slot) *
-                                      (most_line_piece / bytes_of_pair * fused::bytes_of_pair);
+                                      (most_line_piece / block::data_bytes_of_pair * block::wire_bytes_of_pair);
   }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned peer, unsigned channel, unsigned slot) const {
     return lines(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * most_bulk_piece;
@@ -59,15 +65,15 @@ struct Layout {
 
 // Of this rank alone: the numbers of its last pieces.
 struct State {
-  std::uint64_t sent[kinds][most_ranks][channels];
-  std::uint64_t received[kinds][most_ranks][channels];
+  std::uint64_t sent[kinds][block::max_ranks][channels];
+  std::uint64_t received[kinds][block::max_ranks][channels];
 };
 
 struct Terms {
-  std::byte* landing[most_ranks];  // of each rank, as this GPU reaches it
+  std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
   State* state;
-  fused::Notice* notice;
-  const fused::Exposed* exposed;  // as in fused::Terms
+  block::Notice* notice;
+  const block::Exposed* exposed;  // of each slot (0: nothing), max_ranks entries
   Layout layout;
   std::uint32_t rank;
   std::uint64_t deadline_ns;  // of one wait

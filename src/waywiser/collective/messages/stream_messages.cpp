@@ -4,8 +4,9 @@
 #include <new>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/fused/clear.hpp"
-#include "waywiser/collective/fused/failure.hpp"
+#include "waywiser/collective/on_stream/description.hpp"
+#include "waywiser/collective/on_stream/failure.hpp"
+#include "waywiser/kernels/clear.hpp"
 
 namespace waywiser {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::uint32_t most_blocks_of_bulk = 64;
 // The same at both ends.
 messages::Part part_for(std::byte* data, Bytes bytes, DataType type, int peer, bool lines) {
   messages::Part part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
-  fused::Description description;
+  on_stream::Description description;
   description.type = type;
   description.count = bytes / bytes_of(type);
   part.description = description.word();
@@ -27,7 +28,7 @@ messages::Part part_for(std::byte* data, Bytes bytes, DataType type, int peer, b
   const auto share = [&](Bytes unit) { return (bytes + most * unit - 1) / (most * unit) * unit; };
   if (lines && bytes > most_by_packets_beside_lines && bytes <= most_by_lines) {
     part.kind = messages::Kind::lines;
-    part.piece = std::min(share(messages::bytes_of_pair), messages::most_line_piece);
+    part.piece = std::min(share(block::data_bytes_of_pair), messages::most_line_piece);
   } else if (bytes <= most_by_packets) {
     part.piece = std::clamp<Bytes>(share(256), messages::least_packet_piece, messages::most_packet_piece);
   } else {
@@ -48,12 +49,12 @@ StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, int
       landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
       state_(platform.allocate(stream.place(), sizeof(messages::State), Allocation::gpu)),
       notice_(
-          platform.allocate(platform.nearest_host(stream.place().index), sizeof(fused::Notice), Allocation::pinned)),
+          platform.allocate(platform.nearest_host(stream.place().index), sizeof(block::Notice), Allocation::pinned)),
       launches_(platform.create_launch_cache(stream.place())),
       exposed_(std::move(exposed)) {
-  new (notice_.region().data) fused::Notice();
-  fused::clear(platform, stream, landing_.region().slice(0, layout_.bulk(0, 0, 0)));
-  fused::clear(platform, stream, state_.region().slice(0, sizeof(messages::State)));
+  new (notice_.region().data) block::Notice();
+  clear(platform, stream, landing_.region().slice(0, layout_.bulk(0, 0, 0)));
+  clear(platform, stream, state_.region().slice(0, sizeof(messages::State)));
 }
 
 void StreamMessages::connect(std::span<const Region> landings) {
@@ -69,7 +70,7 @@ void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<messages::State*>(stream.reach(state_.region()));
-  terms.notice = reinterpret_cast<fused::Notice*>(stream.reach(notice_.region().slice(0, sizeof(fused::Notice))));
+  terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
@@ -90,14 +91,14 @@ void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from
   stream.launch(kernel);
 }
 
-fused::Notice& StreamMessages::notice() const { return *reinterpret_cast<fused::Notice*>(notice_.region().data); }
+block::Notice& StreamMessages::notice() const { return *reinterpret_cast<block::Notice*>(notice_.region().data); }
 
 std::optional<Error> StreamMessages::failure(const std::string& stopped) const {
-  const auto failed = fused::failure_in(notice());
+  const auto failed = on_stream::failure_in(notice());
   if (!failed) return {};
-  return fused::error_of(*failed, rank_, deadline_, stopped);
+  return on_stream::error_of(*failed, rank_, deadline_, stopped);
 }
 
-void StreamMessages::stop() noexcept { fused::stop(notice()); }
+void StreamMessages::stop() noexcept { on_stream::stop(notice()); }
 
 }  // namespace waywiser

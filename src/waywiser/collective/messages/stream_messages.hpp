@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "waywiser/collective/fused/exposed_table.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
+#include "waywiser/collective/on_stream/exposed_table.hpp"
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/device/platform.hpp"
 
@@ -37,7 +37,7 @@ class StreamMessages {
   void stop() noexcept;
 
  private:
-  fused::Notice& notice() const;
+  block::Notice& notice() const;
 
   int rank_;
   bool lines_ = true;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "waywiser/collective/fused/cuda/cuda_block.cuh"
 #include "waywiser/collective/fused/kernel.hpp"
 #include "waywiser/collective/fused/lines_body.hpp"
 #include "waywiser/collective/fused/packets_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
+#include "waywiser/kernels/block/cuda_block.cuh"
 
 namespace waywiser::fused {
 
@@ -22,40 +22,40 @@ template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
     packets_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches(terms, work);
-  CudaBlock block;
-  PacketsBody<T, most, exact, CudaBlock>(block, terms, work).run();
+  block::CudaBlock block;
+  PacketsBody<T, most, exact, block::CudaBlock>(block, terms, work).run();
 }
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, 2)
     one_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches(terms, work);
-  CudaBlock block;
-  PushBody<T, most, exact, CudaBlock>(block, terms, work).run_one_shot();
+  block::CudaBlock block;
+  PushBody<T, most, exact, block::CudaBlock>(block, terms, work).run_one_shot();
 }
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, 2)
     two_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches(terms, work);
-  CudaBlock block;
-  PushBody<T, most, exact, CudaBlock>(block, terms, work).run_two_shot();
+  block::CudaBlock block;
+  PushBody<T, most, exact, block::CudaBlock>(block, terms, work).run_two_shot();
 }
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, most > 4 ? 1 : 2)
     lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches(terms, work);
-  CudaBlock block;
-  LinesBody<T, most, 1, exact, CudaBlock>(block, terms, work).run_one_shot();
+  block::CudaBlock block;
+  LinesBody<T, most, 1, exact, block::CudaBlock>(block, terms, work).run_one_shot();
 }
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
     two_shot_lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
   overlap_launches(terms, work);
-  CudaBlock block;
-  LinesBody<T, most, (most > 4 ? 1 : 2), exact, CudaBlock>(block, terms, work).run_two_shot();
+  block::CudaBlock block;
+  LinesBody<T, most, (most > 4 ? 1 : 2), exact, block::CudaBlock>(block, terms, work).run_two_shot();
 }
 
 using KernelFunction = void (*)(Terms, Work);
@@ -75,8 +75,8 @@ KernelFunction kernel_of(Method method) {
 // Whatever is not exact takes the kernels for any number of ranks. Every type is instantiated in one of the files here.
 template <typename T>
 KernelFunction find_kernel(Method method, unsigned ranks, bool exact) {
-  if (!exact) return kernel_of<T, most_ranks, false>(method);
-  return ranks <= 4 ? kernel_of<T, 4, true>(method) : kernel_of<T, most_ranks, true>(method);
+  if (!exact) return kernel_of<T, block::max_ranks, false>(method);
+  return ranks <= 4 ? kernel_of<T, 4, true>(method) : kernel_of<T, block::max_ranks, true>(method);
 }
 
 }  // namespace waywiser::fused

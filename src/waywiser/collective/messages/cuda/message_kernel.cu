@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "waywiser/collective/fused/cuda/cuda_block.cuh"
 #include "waywiser/collective/messages/message_body.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
 #include "waywiser/device/cuda/kernel_launch.hpp"
+#include "waywiser/kernels/block/cuda_block.cuh"
 
 namespace waywiser::messages {
 namespace {
@@ -15,11 +15,11 @@ __global__ void __launch_bounds__(threads)
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
-  fused::CudaBlock block;
+  block::CudaBlock block;
   if (blockIdx.x < work.give.blocks)
-    MessageBody<fused::CudaBlock, fit>(block, terms, work.give, work.places, blockIdx.x).send();
+    MessageBody<block::CudaBlock, fit>(block, terms, work.give, work.places, blockIdx.x).send();
   else
-    MessageBody<fused::CudaBlock, fit>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
+    MessageBody<block::CudaBlock, fit>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
 }
 
 using KernelFunction = void (*)(Terms, Work);
@@ -38,7 +38,7 @@ KernelFunction kernel_for(Fit fit) {
 unsigned threads_for(const Part& part) {
   if (part.kind == Kind::bulk && part.blocks != 0) return threads;
   const std::uint64_t units =
-      part.kind == Kind::lines ? part.piece / bytes_of_pair * fused::lanes_of_pair : part.piece / 8;
+      part.kind == Kind::lines ? part.piece / block::data_bytes_of_pair * block::lanes_of_pair : part.piece / 8;
   return static_cast<unsigned>(std::clamp<std::uint64_t>((units + 31) / 32 * 32, 32, threads));
 }
 

@@ -1,6 +1,8 @@
-#include "waywiser/collective/fused/description.hpp"
+#include "waywiser/collective/on_stream/description.hpp"
 
-namespace waywiser::fused {
+#include "waywiser/kernels/block/tag.hpp"
+
+namespace waywiser::on_stream {
 namespace {
 
 constexpr unsigned type_at = 4, op_at = 8, root_at = 11, count_at = 16;
@@ -37,7 +39,7 @@ Description describe(const CollectiveCall& call, DataType type, ReduceOp op) {
 }
 
 std::uint32_t Description::of_message() const {
-  const std::uint64_t low = count < large_count ? count : signature_of(count) >> 32 & (large_count - 1);
+  const std::uint64_t low = count < large_count ? count : block::signature_of(count) >> 32 & (large_count - 1);
   return static_cast<std::uint32_t>(low << 5 | static_cast<std::uint8_t>(type) << 1 |
                                     (count < large_count ? 0u : 1u << 31));
 }
@@ -62,4 +64,4 @@ std::string text(const Description& description, std::uint64_t number) {
   return text;
 }
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::on_stream

@@ -1,20 +1,20 @@
-#include "waywiser/collective/fused/exposed_table.hpp"
+#include "waywiser/collective/on_stream/exposed_table.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/fused/clear.hpp"
-#include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/kernels/block/ranks.hpp"
+#include "waywiser/kernels/clear.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr Bytes row_bytes = fused::most_ranks * sizeof(fused::Exposed);
-constexpr Bytes table_bytes = (fused::exposed_slots + 1) * row_bytes;
+constexpr Bytes row_bytes = block::max_ranks * sizeof(block::Exposed);
+constexpr Bytes table_bytes = (block::exposed_slots + 1) * row_bytes;
 constexpr Seconds patience = 60;
 
-fused::Exposed reached(const Stream& stream, Region memory) {
+block::Exposed reached(const Stream& stream, Region memory) {
   if (memory.bytes == 0) return {};
   try {
     return {stream.reach(memory), memory.bytes};
@@ -30,16 +30,16 @@ ExposedTable::ExposedTable(Platform& platform, Stream& stream, int rank, int ran
       ranks_(static_cast<std::size_t>(ranks)),
       table_(platform.allocate(stream.place(), table_bytes, Allocation::gpu)),
       staging_(platform.allocate(platform.nearest_host(stream.place().index), row_bytes, Allocation::pinned)) {
-  fused::clear(platform, stream, table_.region().slice(0, table_bytes));
+  clear(platform, stream, table_.region().slice(0, table_bytes));
 }
 
 void ExposedTable::expose(unsigned slot, std::span<const Region> memories, Stream& stream) {
-  if (slot == 0 || slot > fused::exposed_slots || memories.size() != ranks_)
+  if (slot == 0 || slot > block::exposed_slots || memories.size() != ranks_)
     throw Error(ErrorKind::invalid_input, std::to_string(memories.size()) + " memories of " + std::to_string(ranks_) +
                                               " ranks in slot " + std::to_string(slot));
   const Region mine = memories[rank_];
   mine_[slot] = {};
-  std::array<fused::Exposed, fused::most_ranks> row{};
+  std::array<block::Exposed, block::max_ranks> row{};
   for (std::size_t rank = 0; mine.place == stream.place() && rank < memories.size(); ++rank)
     row[rank] = reached(stream, memories[rank]);
   const Region staged = staging_.region().slice(0, row_bytes);
@@ -50,7 +50,7 @@ void ExposedTable::expose(unsigned slot, std::span<const Region> memories, Strea
 }
 
 std::uint32_t ExposedTable::slot_of(ConstRegion array) const {
-  for (std::uint32_t slot = 1; slot <= fused::exposed_slots; ++slot) {
+  for (std::uint32_t slot = 1; slot <= block::exposed_slots; ++slot) {
     const Region& memory = mine_[slot];
     if (memory.place == array.place && array.data >= memory.data &&
         array.data + array.bytes <= memory.data + memory.bytes)
@@ -63,8 +63,8 @@ bool ExposedTable::empty() const {
   return std::ranges::all_of(mine_, [](const Region& memory) { return memory.bytes == 0; });
 }
 
-const fused::Exposed* ExposedTable::reached_from(const Stream& stream) const {
-  return reinterpret_cast<const fused::Exposed*>(stream.reach(ConstRegion(table_.region().slice(0, table_bytes))));
+const block::Exposed* ExposedTable::reached_from(const Stream& stream) const {
+  return reinterpret_cast<const block::Exposed*>(stream.reach(ConstRegion(table_.region().slice(0, table_bytes))));
 }
 
 }  // namespace waywiser

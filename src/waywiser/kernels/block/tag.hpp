@@ -1,35 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
-#include "waywiser/collective/call.hpp"
-#include "waywiser/comm/data_type.hpp"
 #include "waywiser/kernels/device_code.hpp"
 
-namespace waywiser::fused {
-
-// What an operation of a rank is, as others see it: two operations with the same number must have the same word.
-struct Description {
-  // The number of a message where it is none of a collective.
-  static constexpr std::uint32_t message = 15;
-
-  std::uint32_t operation = message;
-  DataType type = DataType::uint8;
-  ReduceOp op = ReduceOp::sum;
-  std::int32_t root = -1;
-  std::uint64_t count = 0;
-
-  std::uint64_t word() const;
-  static Description of(std::uint64_t word);
-  // Of a message: 31 bits, which stand beside its data. Both may be read, up to 67 million elements.
-  std::uint32_t of_message() const;
-  static Description from_message(std::uint32_t signature);
-};
-
-Description describe(const CollectiveCall& call, DataType type, ReduceOp op);
-// "all_reduce #12 of 100 float32, sum"; of a message, which has no number: "8 uint8".
-std::string text(const Description& description, std::uint64_t number);
+namespace waywiser::block {
 
 // 32 bits of a description, in the upper half of a word.
 WAYWISER_DEVICE constexpr std::uint64_t signature_of(std::uint64_t description) {
@@ -58,4 +33,4 @@ struct alignas(16) Announcement {
   }
 };
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::block

@@ -1,9 +1,9 @@
-#include "waywiser/collective/fused/clear.hpp"
+#include "waywiser/kernels/clear.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace waywiser::fused {
+namespace waywiser {
 namespace {
 
 constexpr Bytes at_once = Bytes{1} << 20;
@@ -21,4 +21,4 @@ void clear(Platform& platform, Stream& stream, Region region) {
   stream.synchronize(Deadline::in(60));
 }
 
-}  // namespace waywiser::fused
+}  // namespace waywiser

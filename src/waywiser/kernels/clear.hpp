@@ -2,9 +2,9 @@
 
 #include "waywiser/device/platform.hpp"
 
-namespace waywiser::fused {
+namespace waywiser {
 
 // Zeros in memory of the stream's GPU; complete on return.
 void clear(Platform& platform, Stream& stream, Region region);
 
-}  // namespace waywiser::fused
+}  // namespace waywiser

@@ -1,14 +1,16 @@
-#include "waywiser/collective/fused/failure.hpp"
+#include "waywiser/collective/on_stream/failure.hpp"
 
 #include <atomic>
 
-namespace waywiser::fused {
+#include "waywiser/collective/on_stream/description.hpp"
 
-std::optional<Failure> failure_in(const Notice& notice) {
+namespace waywiser::on_stream {
+
+std::optional<Failure> failure_in(const block::Notice& notice) {
   const std::uint64_t failed =
       std::atomic_ref(const_cast<std::uint64_t&>(notice.failed)).load(std::memory_order_acquire);
   if (failed == 0) return {};
-  return Failure{static_cast<int>(static_cast<std::uint32_t>(failed)) - 1, static_cast<Reason>(failed >> 32),
+  return Failure{static_cast<int>(static_cast<std::uint32_t>(failed)) - 1, static_cast<block::Reason>(failed >> 32),
                  notice.number, notice.mine, notice.theirs};
 }
 
@@ -18,10 +20,10 @@ Error error_of(const Failure& failure, int rank, Seconds deadline, const std::st
                     of = text(mine, failure.number);
   const bool message = mine.operation == Description::message;
   const std::string call = (message ? "a message of " : "") + of;
-  if (failure.reason == Reason::stopped)
+  if (failure.reason == block::Reason::stopped)
     return {ErrorKind::io,
             me + " has given up " + call + " while it waited for " + peer + (stopped.empty() ? "" : ": " + stopped)};
-  if (failure.reason == Reason::late)
+  if (failure.reason == block::Reason::late)
     return {ErrorKind::timeout, me + ": " + peer + " did not send within " + format_seconds(deadline) + " in " + call};
   if (message)
     return {ErrorKind::invalid_input,
@@ -31,6 +33,6 @@ Error error_of(const Failure& failure, int rank, Seconds deadline, const std::st
           me + " is in " + call + ", but " + peer + " is in " + text(Description::of(failure.theirs), failure.number)};
 }
 
-void stop(Notice& notice) noexcept { std::atomic_ref(notice.stop).store(1, std::memory_order_release); }
+void stop(block::Notice& notice) noexcept { std::atomic_ref(notice.stop).store(1, std::memory_order_release); }
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::on_stream

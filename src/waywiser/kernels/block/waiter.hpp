@@ -1,12 +1,27 @@
 #pragma once
 
-#include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/kernels/block/notice.hpp"
+#include "waywiser/kernels/device_code.hpp"
 
-namespace waywiser::fused {
+namespace waywiser::block {
+
+// Host memory is looked at after so many looks at the clock only: a GPU reads the same word of it one time after the
+// other (0.6 us each), and every warp may be waiting. More often, a rank that is late once makes all others late.
+inline constexpr unsigned looks_at_host = 64;
+
+// What a rank that waits tells of itself.
+struct Self {
+  std::uint64_t description, number;
+};
+inline constexpr std::uint64_t no_description = ~std::uint64_t{0};
+// What it remembers from one look around to the next: when the first was, and when it first saw something wrong.
+struct Seen {
+  std::uint64_t start = 0, wrong_at = 0;
+};
 
 // How a block of threads waits for other ranks. It goes on when they have come, and never without them: the host is
-// told why, and the kernel traps, so that nothing behind it takes what is not there for data. `Gpu` as in
-// operation_body.hpp. What is done now and then while it waits is kept apart: kernels are through sooner without it.
+// told why, and the kernel traps, so that nothing behind it takes what is not there for data. `Gpu`: a block of threads
+// (README.md). What is done now and then while it waits is kept apart: kernels are through sooner without it.
 template <typename Gpu>
 class Waiter {
  public:
@@ -66,4 +81,4 @@ class Waiter {
   std::uint64_t deadline_ns_;
 };
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::block

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/kernels/copy_body.hpp"
 
-namespace waywiser::fused {
+namespace waywiser::block {
 
 // Up to four bytes in the low end of a word.
 WAYWISER_DEVICE inline std::uint32_t load_bytes(const std::byte* data, std::uint64_t bytes) {
@@ -52,4 +52,4 @@ WAYWISER_DEVICE inline void store_word(std::byte* data, std::uint64_t bytes, std
   *reinterpret_cast<Word*>(data + offset) = word;
 }
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::block

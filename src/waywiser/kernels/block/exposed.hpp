@@ -1,10 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "waywiser/kernels/device_code.hpp"
 
-namespace waywiser::fused {
+namespace waywiser::block {
 
 // Memory of one rank that others may store results into, as this GPU reaches it.
 struct alignas(16) Exposed {
@@ -43,4 +44,4 @@ struct OutputPlace {
   }
 };
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::block

@@ -3,8 +3,8 @@
 #include <array>
 #include <span>
 
-#include "waywiser/collective/fused/exposed.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/kernels/block/exposed.hpp"
 
 namespace waywiser {
 
@@ -14,7 +14,7 @@ class ExposedTable {
   // Throws as the platform does.
   ExposedTable(Platform& platform, Stream& stream, int rank, int ranks);
 
-  // Memories of all ranks, as this process has them mapped for this GPU, in a slot (1 to fused::exposed_slots) that no
+  // Memories of all ranks, as this process has them mapped for this GPU, in a slot (1 to block::exposed_slots) that no
   // others have at any rank. Empty ones, like those that this GPU does not reach: not, or no longer; kernels that have
   // begun may still store there. Uploads on the stream, of this GPU.
   void expose(unsigned slot, std::span<const Region> memories, Stream& stream);
@@ -22,13 +22,13 @@ class ExposedTable {
   // Of this rank's memory that holds all of `array`; 0: none does.
   std::uint32_t slot_of(ConstRegion array) const;
   bool empty() const;
-  // [slot][most_ranks], as kernels on the stream reach it.
-  const fused::Exposed* reached_from(const Stream& stream) const;
+  // [slot][max_ranks], as kernels on the stream reach it.
+  const block::Exposed* reached_from(const Stream& stream) const;
 
  private:
   std::size_t rank_, ranks_;
   Memory table_, staging_;
-  std::array<Region, fused::exposed_slots + 1> mine_{};
+  std::array<Region, block::exposed_slots + 1> mine_{};
 };
 
 }  // namespace waywiser

@@ -3,10 +3,19 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "waywiser/collective/fused/landing.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
 
-namespace waywiser::fused {
+#include "waywiser/kernels/block/half.hpp"
+#include "waywiser/kernels/block/ll128.hpp"
+#include "waywiser/kernels/block/ll_packet.hpp"
+#include "waywiser/kernels/block/ranks.hpp"
+#include "waywiser/kernels/block/tag.hpp"
 
+namespace waywiser::block {
+
+// A block of threads of a CUDA kernel: the twin of HostBlock.
 class CudaBlock {
  public:
   static constexpr unsigned looks = 256;
@@ -22,42 +31,42 @@ class CudaBlock {
   __device__ bool leads(unsigned thread) const { return thread % 32 == 0; }
   __device__ void join_warp() const { __syncwarp(); }
 
-  __device__ Packet load_packet(const Packet* from) const {
-    Packet packet;
+  __device__ LlPacket load_packet(const LlPacket* from) const {
+    LlPacket packet;
     asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3}, [%4];"
                  : "=r"(packet.low), "=r"(packet.number), "=r"(packet.high), "=r"(packet.mark)
                  : "l"(from)
                  : "memory");
     return packet;
   }
-  __device__ void store_packet(Packet* to, const Word8& word, std::uint64_t tag) const {
+  __device__ void store_packet(LlPacket* to, const Word8& word, std::uint64_t tag) const {
     asm volatile("st.volatile.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(to), "r"(word.words[0]),
                  "r"(static_cast<std::uint32_t>(tag)), "r"(word.words[1]), "r"(mark_of(tag))
                  : "memory");
   }
-  __device__ LineWord line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
+  __device__ Ll128Word line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
     const std::uint64_t low = word.words[0] | std::uint64_t{word.words[1]} << 32;
     const std::uint64_t high = word.words[2] | std::uint64_t{word.words[3]} << 32;
     const std::uint64_t half = __shfl_sync(~0u, high, 7, lanes_of_pair);
     return {{lane == 15 ? half : low, ends_line(lane) ? number : high}, 0};
   }
-  __device__ void store_line(LineSlot* slot, unsigned, const LineWord& word, bool active) const {
+  __device__ void store_line(Ll128Slot* slot, unsigned, const Ll128Word& word, bool active) const {
     if (active)
       asm volatile("st.volatile.global.v2.u64 [%0], {%1,%2};" ::"l"(slot), "l"(word.slot.low), "l"(word.slot.high)
                    : "memory");
   }
-  __device__ LineLook look_at_line(const LineSlot* slot, unsigned, std::uint64_t) const {
-    LineLook look;
+  __device__ Ll128Look look_at_line(const Ll128Slot* slot, unsigned, std::uint64_t) const {
+    Ll128Look look;
     asm volatile("ld.volatile.global.v2.u64 {%0,%1}, [%2];"
                  : "=l"(look.slot.low), "=l"(look.slot.high)
                  : "l"(slot)
                  : "memory");
     return look;
   }
-  __device__ bool is_there(const LineLook& look, unsigned lane, std::uint64_t number) const {
+  __device__ bool is_there(const Ll128Look& look, unsigned lane, std::uint64_t number) const {
     return !ends_line(lane) || look.slot.high == number;
   }
-  __device__ Vector16 word_in_line(const LineLook& look, unsigned lane) const {
+  __device__ Vector16 word_in_line(const Ll128Look& look, unsigned lane) const {
     const std::uint64_t half = __shfl_sync(~0u, look.slot.low, 15, lanes_of_pair);
     const std::uint64_t low = look.slot.low, high = lane == 7 ? half : look.slot.high;
     return {{static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), static_cast<std::uint32_t>(high),
@@ -120,7 +129,7 @@ class CudaBlock {
   }
   __device__ void pause() const {}
   __device__ std::byte*& address(unsigned rank) const {
-    __shared__ std::byte* addresses[most_ranks];
+    __shared__ std::byte* addresses[max_ranks];
     return addresses[rank];
   }
 
@@ -170,4 +179,4 @@ class CudaBlock {
   __device__ static double nan_of_double() { return __longlong_as_double(0x7ff8000000000000ll); }
 };
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::block

@@ -1,4 +1,4 @@
-#include "waywiser/kernels/trap.hpp"
+#include "waywiser/kernels/launch_trap.hpp"
 
 #include "waywiser/device/trap.hpp"
 #include "waywiser/kernels/cuda_launchers.hpp"

@@ -5,22 +5,22 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/units.hpp"
-#include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/kernels/block/notice.hpp"
 
-namespace waywiser::fused {
+namespace waywiser::on_stream {
 
 // How an operation on a GPU has failed, as its kernel has told the host.
 struct Failure {
   int peer = 0;
-  Reason reason = Reason::late;
+  block::Reason reason = block::Reason::late;
   std::uint64_t number = 0, mine = 0, theirs = 0;
 };
 
 // Nothing while none has.
-std::optional<Failure> failure_in(const Notice& notice);
+std::optional<Failure> failure_in(const block::Notice& notice);
 // `rank`: this one. `deadline`: of a wait. `stopped`: why the host has ended the wait.
 Error error_of(const Failure& failure, int rank, Seconds deadline, const std::string& stopped);
 // Ends all waits of kernels.
-void stop(Notice& notice) noexcept;
+void stop(block::Notice& notice) noexcept;
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::on_stream

@@ -8,12 +8,16 @@
 #include <thread>
 #include <type_traits>
 
-#include "waywiser/collective/fused/landing.hpp"
 #include "waywiser/device/trap.hpp"
+#include "waywiser/kernels/block/half.hpp"
+#include "waywiser/kernels/block/ll128.hpp"
+#include "waywiser/kernels/block/ll_packet.hpp"
+#include "waywiser/kernels/block/ranks.hpp"
+#include "waywiser/kernels/block/tag.hpp"
 
-namespace waywiser::fused {
+namespace waywiser::block {
 
-// A block of threads on a virtual GPU: one host thread takes their parts in turn.
+// A block of threads on a virtual GPU, the twin of CudaBlock: one host thread takes their parts in turn.
 class HostBlock {
  public:
   HostBlock(unsigned block, unsigned blocks, unsigned threads) : block_(block), blocks_(blocks), threads_(threads) {}
@@ -31,39 +35,39 @@ class HostBlock {
   bool leads(unsigned) const { return false; }
   void join_warp() const {}
 
-  Packet load_packet(const Packet* from) const {
+  LlPacket load_packet(const LlPacket* from) const {
     const std::uint64_t low = half(from, 0).load(std::memory_order_acquire);
     const std::uint64_t high = half(from, 1).load(std::memory_order_relaxed);
     return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), static_cast<std::uint32_t>(high),
             static_cast<std::uint32_t>(high >> 32)};
   }
-  void store_packet(Packet* to, const Word8& word, std::uint64_t tag) const {
+  void store_packet(LlPacket* to, const Word8& word, std::uint64_t tag) const {
     for (const unsigned i : {1u, 0u}) half(to, i).store(half_of(word, tag, i), std::memory_order_release);
   }
   // Lane after lane: the number of a line comes last.
-  LineWord line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
+  Ll128Word line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
     std::uint64_t halves[2];
     std::memcpy(halves, &word, sizeof halves);
     return {{halves[0], ends_line(lane) ? number : halves[1]}, halves[1]};
   }
-  void store_line(LineSlot* slot, unsigned lane, const LineWord& word, bool active) const {
+  void store_line(Ll128Slot* slot, unsigned lane, const Ll128Word& word, bool active) const {
     if (!active) return;
-    LineSlot* pair = slot - lane;
+    Ll128Slot* pair = slot - lane;
     if (lane != 15) as_atomic(&slot->low).store(word.slot.low, std::memory_order_relaxed);
     if (lane == 7) as_atomic(&pair[15].low).store(word.other, std::memory_order_relaxed);
     as_atomic(&slot->high).store(word.slot.high, std::memory_order_release);
   }
-  LineLook look_at_line(const LineSlot* slot, unsigned lane, std::uint64_t number) const {
-    const LineSlot* pair = slot - lane;
+  Ll128Look look_at_line(const Ll128Slot* slot, unsigned lane, std::uint64_t number) const {
+    const Ll128Slot* pair = slot - lane;
     const auto come = [&](unsigned end) { return acquire(&pair[end].high) == number; };
     const auto part = [](const std::uint64_t& word) { return as_atomic(&word).load(std::memory_order_relaxed); };
-    LineLook look;
+    Ll128Look look;
     look.there = come(lane / 8 * 8 + 7) && (lane != 7 || come(15));
     look.slot = {part(pair[lane].low), part(lane == 7 ? pair[15].low : pair[lane].high)};
     return look;
   }
-  bool is_there(const LineLook& look, unsigned, std::uint64_t) const { return look.there; }
-  Vector16 word_in_line(const LineLook& look, unsigned) const {
+  bool is_there(const Ll128Look& look, unsigned, std::uint64_t) const { return look.there; }
+  Vector16 word_in_line(const Ll128Look& look, unsigned) const {
     Vector16 word;
     std::memcpy(&word, &look.slot, sizeof word);
     return word;
@@ -146,12 +150,12 @@ class HostBlock {
   static std::atomic_ref<Word> as_atomic(const Word* word) {
     return std::atomic_ref<Word>(*const_cast<Word*>(word));
   }
-  static std::atomic_ref<std::uint64_t> half(const Packet* packet, unsigned index) {
-    return std::atomic_ref<std::uint64_t>(reinterpret_cast<std::uint64_t*>(const_cast<Packet*>(packet))[index]);
+  static std::atomic_ref<std::uint64_t> half(const LlPacket* packet, unsigned index) {
+    return std::atomic_ref<std::uint64_t>(reinterpret_cast<std::uint64_t*>(const_cast<LlPacket*>(packet))[index]);
   }
 
   unsigned block_, blocks_, threads_;
-  std::byte* addresses_[most_ranks] = {};
+  std::byte* addresses_[max_ranks] = {};
 };
 
-}  // namespace waywiser::fused
+}  // namespace waywiser::block
