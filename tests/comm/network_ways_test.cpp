@@ -15,7 +15,7 @@ namespace {
 
 using Parameters = std::map<std::string, std::string>;
 
-constexpr Seconds patience = 20;
+constexpr Seconds most_wait = 20;
 
 Path network_path(const std::string& mechanism, Place source, Place destination, Parameters parameters) {
   parameters.insert({{"transports", "network-tcp"}, {"device", "lo"}});
@@ -163,7 +163,7 @@ class PatternOnGpu {
  private:
   void copy(Region destination, ConstRegion source) {
     stream_->copy(destination, source);
-    stream_->synchronize(Deadline::in(patience));
+    stream_->synchronize(Deadline::in(most_wait));
   }
   Memory memory_, host_;
   std::unique_ptr<Stream> stream_;

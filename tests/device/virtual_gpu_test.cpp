@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 
@@ -258,8 +259,14 @@ TEST(VirtualGpu, StreamsMayOutliveTheirPlatform) {
     stream = platform->open_stream(gpu(0));
     memory = platform->allocate(gpu(0), 64, Allocation::gpu);
   }
+  std::array<std::byte, 32> given, taken{};
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = static_cast<std::byte>(i + 1);
+  const auto on_host = [](std::array<std::byte, 32>& array) { return Region{array.data(), array.size(), host(0)}; };
+  stream->copy(memory.region().slice(32, 32), on_host(given));
   stream->copy(memory.region().slice(0, 32), memory.region().slice(32, 32));
+  stream->copy(on_host(taken), memory.region().slice(0, 32));
   stream->synchronize(soon());
+  EXPECT_EQ(taken, given);
 }
 
 TEST(VirtualGpu, MatricesThatDoNotFitAreRefused) {

@@ -82,7 +82,10 @@ TEST_P(CourierTest, MovesAnySizeAtAnyAlignment) {
 }
 
 TEST_P(CourierTest, ZeroBytesAreAValidPut) {
+  fill_pattern(*gpu_stream_, far_.region(), 7);
+  gpu_stream_->synchronize(Deadline::in(patience));
   open(host(0), gpu(0))->put(far_.region().slice(5, 0), near_.region().slice(0, 0), *host_stream_);
+  EXPECT_EQ(wrong(far_.region(), 7), 0u);
 }
 
 TEST_P(CourierTest, StartsAgainAfterItsKernelHasEnded) {
@@ -114,9 +117,11 @@ TEST_P(CourierTest, SeesWhatOtherWorkOfTheGpuHasJustWritten) {
 
 TEST_P(CourierTest, AllocatingAndFreeingBetweenMessagesDoesNotHang) {
   const auto to = open(host(0), gpu(0));
-  for (int i = 0; i < 5; ++i) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    fill_pattern(*host_stream_, near_.region().slice(0, 64), seed);
     to->put(far_.region().slice(0, 64), near_.region().slice(0, 64), *host_stream_);
     const Memory other = platform_->allocate(gpu(0), 1 << 20, Allocation::gpu);
+    EXPECT_EQ(wrong(far_.region().slice(0, 64), seed), 0u);
   }
 }
 

@@ -37,7 +37,6 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   // Why fused kernels cannot be used, in the words of the first rank that cannot; empty when they can.
   const std::string& why_no_kernels() const noexcept { return why_no_kernels_; }
   // The same for NCCL, which is asked for when a call would take it.
-  const std::string& why_no_nccl() const noexcept { return why_no_nccl_; }
 
   // Whether the call can be enqueued: the same at all ranks. The first call that would take NCCL sets it up, by all
   // ranks together; it throws unavailable in a stream that is being captured.
