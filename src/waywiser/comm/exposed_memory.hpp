@@ -9,8 +9,8 @@
 
 namespace waywiser {
 
-// The windows of GPU memory of one group, in slots that all ranks number alike, for who stores into the memory of other
-// ranks by itself.
+// The windows of GPU memory of one group, in slots that all ranks number alike: for kernels that store directly into
+// the memory of other ranks.
 class ExposedMemory {
  public:
   static constexpr unsigned slots = 15;  // from 1

@@ -15,8 +15,8 @@ namespace waywiser::fused {
 inline constexpr unsigned most_blocks = 512;
 
 // Where others put what they send to a rank: announcements, then flags and what is told beside them, packets, lines and
-// bulk data, each twice. Operations take the two by turns: who is in operation k + 2 has received from everyone in
-// k + 1, so everyone is through with k.
+// bulk data, each twice: double-buffered, by the operation's parity. A rank that starts operation k + 2 has heard from
+// all others in k + 1, so nobody still reads what belongs to k.
 struct LandingLayout {
   std::uint32_t ranks = 0;
   std::uint64_t packet_bytes = 0;  // data that one rank sends as packets, a multiple of 16

@@ -15,8 +15,8 @@ class ExposedTable {
   ExposedTable(Platform& platform, Stream& stream, int rank, int ranks);
 
   // Memories of all ranks, as this process has them mapped for this GPU, in a slot (1 to block::exposed_slots) that no
-  // others have at any rank. Empty ones, like those that this GPU does not reach: not, or no longer; kernels that have
-  // begun may still store there. Uploads on the stream, of this GPU.
+  // others have at any rank. An empty region marks memory that is not, or no longer, exposed or reachable; kernels that
+  // have begun may still store there. Uploads on the stream, of this GPU.
   void expose(unsigned slot, std::span<const Region> memories, Stream& stream);
 
   // Of this rank's memory that holds all of `array`; 0: none does.
