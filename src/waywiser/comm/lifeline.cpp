@@ -26,6 +26,7 @@ Lifeline::Lifeline(int rank, Muster muster, Callbacks callbacks)
   if (lines_.empty()) return;
   wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.open()) throw Error(ErrorKind::io, "no eventfd: " + last_system_error());
+  listens_ = true;  // before the thread asks
   thread_ = std::thread([this] { listen(); });
 }
 
@@ -39,38 +40,39 @@ void Lifeline::stop() {
   }
   static_cast<void>(::eventfd_write(wake_.number(), 1));
   thread_.join();
+  listens_ = false;
 }
 
 void Lifeline::fail(const std::string& why) {
   set_failure(why);
-  if (thread_.joinable()) post(FrameKind::failed, text_bytes(why));
+  if (listens_) post(FrameKind::failed, text_bytes(why));
 }
 
 void Lifeline::tell_waiting(const Call& call) {
-  if (!thread_.joinable()) return;
+  if (!listens_) return;
   WireWriter writer;
   write(writer, call);
   post(FrameKind::waiting, writer.bytes());
 }
 
 void Lifeline::leave() {
-  if (thread_.joinable()) post(FrameKind::leave, {});
+  if (listens_) post(FrameKind::leave, {});
 }
 
 void Lifeline::part() {
-  if (thread_.joinable()) post(FrameKind::ending, {});
+  if (listens_) post(FrameKind::ending, {});
 }
 
 // The connections stay open until the process is gone.
 void Lifeline::end(const std::string& how) {
-  if (!thread_.joinable()) return;
+  if (!listens_) return;
   post(FrameKind::ending, text_bytes(how));
   stop();
 }
 
 bool Lifeline::finished() {
   const std::lock_guard lock(mutex_);
-  return finished_ || !thread_.joinable();
+  return finished_ || !listens_;
 }
 
 // Sockets that stay open here would hide the parent's death from the others.
@@ -82,7 +84,7 @@ void Lifeline::leave_to_parent(const std::string* why) noexcept {
 }
 
 void Lifeline::halt() {
-  if (thread_.joinable()) post(FrameKind::halted, {});
+  if (listens_) post(FrameKind::halted, {});
 }
 
 bool Lifeline::has_halted(int rank) {
@@ -92,7 +94,7 @@ bool Lifeline::has_halted(int rank) {
     if (known_to_have_halted_.contains(rank)) return true;
     first = asked_.insert(rank).second;
   }
-  if (first && thread_.joinable()) {
+  if (first && listens_) {
     WireWriter writer;
     writer.number(static_cast<std::uint32_t>(rank));
     post(FrameKind::ask_halted, writer.bytes());
