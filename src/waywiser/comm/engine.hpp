@@ -97,6 +97,9 @@ class Engine {
   void progress_ucx() noexcept;
   // Whether `process_has_ended` can be asked of a peer.
   bool sees(std::uint32_t peer) const noexcept { return mailboxes_.reaches(peer); }
+  // Between ranks that have mailboxes: this one touches nobody's memory any more; whether another one has said so.
+  void tell_halted() noexcept { mailboxes_.tell_halted(); }
+  bool has_halted(std::uint32_t peer) const noexcept { return mailboxes_.has_halted(peer); }
 
   ucp_worker_h worker() const noexcept { return worker_; }
   ucp_context_h context() const noexcept { return context_.get(); }
@@ -148,10 +151,10 @@ class Engine {
   std::uint32_t me_ = 0;
   ucp_tag_t tag_key_ = 0;
   const Peer* broken_ = nullptr;
+  const Peer* not_connected_ = nullptr;  // of this machine
   bool unclosed_ = false;
   unsigned unfinished_ = 0;  // requests that were given up, and are not complete
   HeldMemory held_;
-  const Peer* not_connected_ = nullptr;  // of this machine
   Bytes longest_copied_;
   static constexpr unsigned turns_of_ucx = 16;
   MailboxMessages mailboxes_;
