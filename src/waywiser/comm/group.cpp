@@ -31,6 +31,20 @@ bool is_announced(ConstElements data, bool one_machine) {
 }
 
 }  // namespace
+// What comes would overtake what goes, or what else comes.
+void check_apart(std::span<const Exchange> neighbors) {
+  const auto check = [](const Exchange& taker, ConstElements other, const std::string& what) {
+    if (overlap(taker.take.region, other.region))
+      throw Error(ErrorKind::invalid_input, "neighbor_exchange: what is taken from rank " + std::to_string(taker.rank) +
+                                                " overlaps what is " + what);
+  };
+  for (const Exchange& taker : neighbors)
+    for (const Exchange& other : neighbors) {
+      check(taker, other.give, "given to rank " + std::to_string(other.rank));
+      if (&taker != &other) check(taker, other.take, "taken from rank " + std::to_string(other.rank));
+    }
+}
+
 
 Group Group::join(const JoinOptions& options) {
   auto session = std::make_shared<Session>(options);
@@ -215,6 +229,7 @@ void Group::check_neighbors(std::span<const Exchange> neighbors) const {
 }
 
 void Group::neighbor_exchange(std::span<const Exchange> neighbors) {
+  check_apart(neighbors);
   check_neighbors(neighbors);
   std::vector<Future> under_way;
   under_way.reserve(2 * neighbors.size());

@@ -110,6 +110,7 @@ class Group {
   void neighbor_exchange(std::span<const Exchange> neighbors);
 
   // The same, begun: complete when the future is. The arrays must not overlap unless they are the same; those of GPUs
+  // What is taken must not overlap anything else.
   // go through host memory, since no rank may wait for another in here.
   Future start_barrier() {
     return begin([&] { barrier(); });
