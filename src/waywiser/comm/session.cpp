@@ -111,10 +111,12 @@ Session::Session(const JoinOptions& options)
 Session::~Session() {
   ForkWatch::remove(*this);
   // Unwinding: the others must not take this rank for one that has finished.
-  if (std::uncaught_exceptions() > exceptions_) abort("it has ended by an error");
+  if (is_unwinding()) abort("it has ended by an error");
   close_quietly();
   forget_process_end(*this);
 }
+
+bool Session::is_unwinding() const noexcept { return std::uncaught_exceptions() > exceptions_; }
 
 void Session::close_quietly() noexcept {
   try {
@@ -199,7 +201,7 @@ bool Session::await_others(Deadline patience) {
 
 // Another thread may be inside a call, as long as the process lives.
 bool Session::part(Deadline patience) noexcept {
-  if (forked_) return true;
+  if (forked_ || is_unwinding()) return true;
   if (!closed_ && lifeline_->failure() == nullptr) {
     options_.interrupted = nullptr;
     if (current_.is_any()) return false;
