@@ -15,7 +15,7 @@ namespace waywiser {
 namespace {
 
 constexpr int largest_tag = 0x7fff;
-// Labels of neighbor_exchange; the very last one is of split.
+// Labels of neighbor_exchange.
 constexpr int exchange_labels = 0x8000;
 constexpr int exchange_tags = 0x7fff;
 
