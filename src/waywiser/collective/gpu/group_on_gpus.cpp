@@ -94,6 +94,7 @@ bool Group::done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstEl
   complete.ranks = size();
   if (!gpus.serves(*this, *members_, call, complete, capturing)) return false;
   session_->begin(call);
+  if (gpus.is_compared_by_host(complete, call.type)) gpus.compare_by_host(members_, call);
   gpus.enqueue(call, complete, input.region, output.region, stream != nullptr ? *stream : gpus.stream());
   if (stream == nullptr) finish_on(gpus, gpus.stream(), call);
   session_->end();
@@ -113,7 +114,8 @@ void Group::finish_on(GpuCollectives& gpus, Stream& stream, const Call& call) {
   };
   try {
     session_->wait(
-        call, [&] { return stream.done(); }, [] { return std::string("the GPU has not finished"); }, kernels_speak);
+        call, [&] { return stream.done() && !gpus.is_comparing(); },
+        [] { return std::string("the GPU has not finished"); }, kernels_speak);
   } catch (const Error&) {
     fail_with_reason();
     gpus.stop(stream);
