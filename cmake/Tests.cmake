@@ -20,6 +20,11 @@ add_library(fake_gdrapi MODULE "${CMAKE_SOURCE_DIR}/tests/transport/bar_copy/fak
 add_dependencies(waywiser_tests fake_gdrapi)
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_GDRAPI="$<TARGET_FILE:fake_gdrapi>")
 
+# A rank for tests of the launcher; .cc for the same reason.
+add_executable(returns_a_code "${CMAKE_SOURCE_DIR}/tests/comm/returns_a_code.cc")
+target_link_libraries(returns_a_code PRIVATE waywiser_core waywiser_warnings)
+add_dependencies(waywiser_tests returns_a_code)
+
 waywiser_sources(benchmarks benchmark_sources)
 add_custom_target(waywiser_benchmarks)
 foreach(file IN LISTS benchmark_sources)

@@ -40,10 +40,7 @@ Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* 
   options.open_platform = open_cuda;
   options.interrupted = signal_came;
   std::optional<Group> group;
-  without_gil([&] {
-    end_kept_groups();
-    group.emplace(Group::join(options));
-  });
+  without_gil([&] { group.emplace(Group::join(options)); });
   return std::move(*group);
 }
 

@@ -42,9 +42,10 @@ std::string serve_other(const std::string& program) {
   std::unique_ptr<PeerProgram> peer;
   const auto connect = [&] {
     peer.reset();
-    peer = std::make_unique<PeerProgram>(program, line_of(launch).socket);
+    const PeerLine fresh = line_of(launch).line;
+    peer = std::make_unique<PeerProgram>(program, fresh.socket, std::vector<std::string>(), fresh.seal);
   };
-  MachineService(std::move(line.socket), line.other.host).serve({connect, look_for_signals});
+  MachineService(std::move(line.line), line.other.host).serve({connect, look_for_signals});
   return {};
 }
 
@@ -53,8 +54,8 @@ void link_to_other(MachineLink* link) {
   const Launch launch = read_launch();
   MachineLine line = meet_other_machine(launch, Deadline::in(meeting_patience));
   if (line.same_machine) throw Error(ErrorKind::unavailable, "both ranks are on " + line.other.host);
-  const auto meet = [launch] { return std::move(line_of(launch).socket); };
-  new (link) MachineLink(std::move(line.socket), line.other.host, meet);
+  const auto meet = [launch] { return std::move(line_of(launch).line); };
+  new (link) MachineLink(std::move(line.line), line.other.host, meet);
 }
 
 }  // namespace

@@ -153,6 +153,47 @@ void exchange_on_stream(Group& group, std::size_t count, int times) {
   }
 }
 
+// What comes would overtake what goes.
+void refuse_arrays_that_overlap(Group& group) {
+  const auto stream = group.platform()->open_stream(gpu(group.rank()));
+  const std::size_t mine = static_cast<std::size_t>(group.rank()), ranks = static_cast<std::size_t>(group.size());
+  Twins all(group, DataType::int32, 100 * ranks, group.rank());
+  const Elements whole = all.gpu_elements();
+  const int other = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
+  const auto refused = [&](const std::string& what, const auto& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      require_that(error.kind() == ErrorKind::invalid_input && std::string(error.what()).find("overlap") < 1000, what);
+      return;
+    }
+    require_that(false, "a refusal of " + what);
+  };
+  group.barrier(*stream);
+  for (const int peer : {group.rank(), other}) {
+    const int from = peer == other ? before : peer;
+    refused("sendrecv of one array", [&] { group.sendrecv(whole, peer, whole, from, *stream); });
+    refused("sendrecv within an array",
+            [&] { group.sendrecv(whole.slice(0, 60), peer, whole.slice(40, 60), from, *stream); });
+  }
+  refused("neighbor_exchange", [&] {
+    const Exchange both[] = {{other, whole.slice(0, 60), whole.slice(40, 60)}};
+    group.neighbor_exchange(both, *stream);
+  });
+  const std::vector<std::size_t> counts(ranks, 100);
+  refused("all_gather_v", [&] { group.all_gather_v(whole.slice(50, 100), whole, counts, *stream); });
+  group.all_gather_v(whole.slice(100 * mine, 100), whole, counts, *stream);
+  group.synchronize(*stream);
+  group.all_gather_v(all.host_elements().slice(100 * mine, 100), all.host_elements(), counts);
+  require_that(all.equal(), "all_gather_v in place as on the host");
+}
+
+TEST(GroupOnGpus, ArraysThatOverlapAreRefused) {
+  TestRanks ranks(3);
+  ranks.virtual_gpus = 3;
+  EXPECT_EQ(ranks.in_processes(refuse_arrays_that_overlap), no_problems);
+}
+
 // With the ranks next to this one on a ring, of which one of two ranks is both neighbours of the other, and with this
 // rank itself. Tags say what belongs to what, in another order than that of the list.
 void exchange_with_neighbors(Group& group, std::size_t count) {

@@ -175,6 +175,26 @@ TEST(Fault, ARankThatExitsWithACodeIsAnErrorAtTheOthersThatNamesIt) {
   }
 }
 
+// Its group goes before the code is known.
+TEST(Fault, ARankWhoseMainReturnsACodeIsAnErrorAtTheOthersThatNamesIt) {
+  for (const int victim : {0, 2}) {
+    const TestRanks ranks(3);
+    const auto main_of = [&](int self) {
+      Group group = Group::join(ranks.options(self));
+      if (self == victim) return 7;
+      receive_something(group, victim);
+      return 0;
+    };
+    std::vector<TestRanks::Process> processes;
+    for (int rank = 0; rank < 3; ++rank)
+      processes.push_back(ranks.start(rank, [&](int self) { std::exit(main_of(self)); }));
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::string end = TestRanks::wait(processes[static_cast<std::size_t>(rank)]);
+      EXPECT_TRUE(holds(end, rank == victim ? "exit 7" : ") ended with exit code 7")) << end;
+    }
+  }
+}
+
 TEST(Fault, ExitCode0IsNoError) {
   EXPECT_EQ(TestRanks(3).in_processes([](Group& group) {
     if (group.rank() == 1) std::exit(0);

@@ -114,6 +114,38 @@ TEST(Group, NeighborsOnARing) {
               no_problems);
 }
 
+// What comes would overtake what goes, or what else comes.
+TEST(Group, NeighborsWhoseArraysOverlapAreRefused) {
+  EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
+    std::vector<float> all = made_by(group.rank(), 30);
+    const std::vector<float> before = all;
+    const std::span<float> whole(all);
+    const int other = 1 - group.rank();
+    const auto refused = [&](const std::vector<Exchange>& neighbors, const std::string& why) {
+      try {
+        group.neighbor_exchange(neighbors);
+      } catch (const Error& error) {
+        require_that(error.kind() == ErrorKind::invalid_input && error.what() == "neighbor_exchange: " + why, why);
+        return;
+      }
+      require_that(false, "a refusal, not " + why);
+    };
+    const std::string taken = "what is taken from rank " + std::to_string(other) + " overlaps what is ",
+                      rank = " rank " + std::to_string(other);
+    refused({{other, whole, whole}}, taken + "given to" + rank);
+    refused({{other, whole.first(20), whole.last(20)}}, taken + "given to" + rank);
+    refused({{other, whole.first(10), whole.subspan(10, 10), 1, 2}, {other, whole.subspan(15, 10), {}, 2, 1}},
+            taken + "given to" + rank);
+    refused({{other, {}, whole.first(11), 1, 2}, {other, {}, whole.subspan(10, 10), 2, 1}},
+            taken + "taken from" + rank);
+    require_that(all == before, "nothing to have come");
+    const Exchange apart[] = {{other, whole.first(10), whole.subspan(10, 10)}};
+    group.neighbor_exchange(apart);
+    require_that(all[10] == made_by(other, 1)[0], "what does not overlap");
+  }),
+            no_problems);
+}
+
 TEST(Group, SplitMakesGroupsByColorInTheOrderOfTheKeys) {
   EXPECT_EQ(TestRanks(5).in_processes([](Group& group) {
     const int color = group.rank() == 4 ? -1 : group.rank() % 2;

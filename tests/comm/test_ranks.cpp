@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/process_end.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 
 namespace waywiser {
@@ -55,6 +56,7 @@ TestRanks::Process TestRanks::start(int rank, const std::function<void(int rank)
     static_cast<void>(!::write(ends[1], text.data(), text.size()));
     ::_exit(1);
   }
+  end_kept_groups();
   ::_exit(0);
 }
 

@@ -90,7 +90,8 @@ void look(Process& process, RankEnd& end, bool* stopped) {
 }  // namespace
 
 void TwoFaultyRanks::run(const Body& body) {
-  const TestRanks ranks(2);
+  TestRanks ranks(2);
+  ranks.virtual_gpus = virtual_gpus;
   Board* const board = make_board();
   Process one = start(ranks, 0, *board, body, fault_), other = start(ranks, 1, *board, body, fault_);
   bool went_on = false;

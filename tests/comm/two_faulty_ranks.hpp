@@ -27,6 +27,7 @@ class TwoFaultyRanks {
   };
   using Body = std::function<void(Rank)>;
   void run(const Body& body);
+  int virtual_gpus = 0;  // of the machine that both share
   RankEnd first, second;
   bool stopped = false;  // the second one was
 

@@ -163,8 +163,8 @@ def other_call(name: str, group: Group) -> bool:
     if name == "sendrecv":
         return full(group.sendrecv(mine(group, half), right, np.empty(half), left), left + 1)
     if name == "neighbor_exchange":
-        short = np.empty(half), np.empty(half)
-        to_left, to_right = (ww.Exchange(left, short[0], short[0], 1, 2), ww.Exchange(right, short[1], short[1], 2, 1))
+        to_left = ww.Exchange(left, np.empty(half), np.empty(half), 1, 2)
+        to_right = ww.Exchange(right, np.empty(half), np.empty(half), 2, 1)
         group.neighbor_exchange([to_left, to_right])
         return True
     if name == "barrier":

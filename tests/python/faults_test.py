@@ -74,16 +74,16 @@ def test_late(jobs: Jobs, mode: str, name: str) -> None:
     assert jobs("late", mode)[name] == ["right"] * 3
 
 
-@pytest.mark.parametrize("name", [name for name in BLOCKING if name != "split"])
+@pytest.mark.parametrize("name", BLOCKING)
 def test_wrong_call(jobs: Jobs, name: str) -> None:
     for words in jobs("wrong call", "blocking")[name]:
         assert words is not None
         assert " is in " in words or (" sent " in words and " were expected" in words)
 
 
-def test_wrong_call_in_a_split_is_a_timeout(jobs: Jobs) -> None:
-    for words in jobs("wrong call", "blocking")["split"]:
-        assert words is not None and "waited 3.00 s in" in words
+def test_a_wrong_call_says_how_many_numbers_were_to_be_exchanged(jobs: Jobs) -> None:
+    for words in others(jobs("wrong call", "blocking")["all_to_all_v"]):
+        assert re.search(r"all_to_all_v #\d+ of 180000 float64", words)
 
 
 @EVERY

@@ -17,6 +17,7 @@ from rank_jobs import (
     COMMAND,
     MPIRUN,
     PROGRAM,
+    ROOT,
     finish,
     run,
     runtime_folder,  # noqa: F401 (a fixture of all tests here)
@@ -176,6 +177,14 @@ def test_a_rank_that_ends_with_a_code_is_an_error_at_the_others(how: str) -> Non
     )
     assert code == 7 and time.monotonic() - begin < 30  # the timeout is 60
     assert re.search(r"Error: rank 1 \(process \d+ on .*\) ended with exit code 7\n", errors)
+    assert re.search(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)
+
+
+def test_a_rank_of_cpp_whose_main_returns_a_code_is_an_error_at_the_others() -> None:
+    begin = time.monotonic()
+    code, _, errors = finish(start("run", "-n", "3", ROOT / "build" / "returns_a_code"))
+    assert code == 7 and time.monotonic() - begin < 30  # the timeout is 60
+    assert len(re.findall(r"rank 1 \(process \d+ on .*\) ended with exit code 7\n", errors)) == 2
     assert re.search(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)
 
 

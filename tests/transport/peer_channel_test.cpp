@@ -60,6 +60,23 @@ TEST(PeerChannel, CarriesMessagesBothWays) {
   EXPECT_EQ(ends.a->exchange({{"a", 1}}, Deadline::in(patience)), (Json{{"b", 2}}));
 }
 
+TEST(PeerChannel, SealedItTakesOnlyWhatTheOtherOneHasSaidNext) {
+  const Seal::Key one{std::byte{1}}, other{std::byte{2}};
+  auto [here, there] = PeerChannel::socket_pair();
+  const Descriptor wire(::dup(there.number()));
+  PeerChannel mine({std::move(here), Seal(one, other)}), theirs({std::move(there), Seal(other, one)});
+  for (int i = 0; i < 3; ++i) {
+    theirs.send({{"number", i}}, Deadline::in(patience));
+    EXPECT_EQ(mine.exchange({{"answer", i}}, Deadline::in(patience))["number"], i);
+    EXPECT_EQ(theirs.receive(Deadline::in(patience)).first["answer"], i);
+  }
+  PeerChannel stranger(Descriptor(::dup(wire.number())));
+  stranger.send({{"number", 3}}, Deadline::in(patience));
+  std::array<char, Seal::mark_bytes> mark{};
+  ASSERT_EQ(::write(wire.number(), mark.data(), mark.size()), static_cast<ssize_t>(mark.size()));
+  EXPECT_EQ(kind_of_receive(mine), ErrorKind::invalid_input);
+}
+
 TEST(PeerChannel, CarriesDescriptors) {
   Ends ends;
   const Descriptor memory(::memfd_create("test", MFD_CLOEXEC));

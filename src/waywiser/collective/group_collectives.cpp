@@ -190,14 +190,13 @@ void Group::all_to_all_on(Stream* stream, ConstElements input, Elements output) 
 
 void Group::all_to_all_v_on(Stream* stream, ConstElements input, std::span<const std::size_t> give, Elements output,
                             std::span<const std::size_t> take) {
-  check_types(CallKind::all_to_all, input, output);
+  check_types(CallKind::all_to_all_v, input, output);
   CollectiveCall wanted = asked(Collective::all_to_all, 0);
-  wanted.counts = checked_counts(CallKind::all_to_all, give, size());
-  wanted.receive_counts = checked_counts(CallKind::all_to_all, take, size());
-  check_count(CallKind::all_to_all, "the input", input.count(), total(wanted.counts));
-  check_count(CallKind::all_to_all, "the output", output.count(), total(wanted.receive_counts));
-  Call call = next_call(CallKind::all_to_all, input, -1);
-  call.count = 0;  // differs between ranks
+  wanted.counts = checked_counts(CallKind::all_to_all_v, give, size());
+  wanted.receive_counts = checked_counts(CallKind::all_to_all_v, take, size());
+  check_count(CallKind::all_to_all_v, "the input", input.count(), total(wanted.counts));
+  check_count(CallKind::all_to_all_v, "the output", output.count(), total(wanted.receive_counts));
+  const Call call = next_call(CallKind::all_to_all_v, input, -1);
   if (input.region.place.is_gpu() && overlap(input, output))
     refuse(call.kind, "input and output on a GPU must not overlap");
   if (stream != nullptr && shuffled_by_gpus(call, input, wanted.counts, output, wanted.receive_counts, *stream)) return;

@@ -1,6 +1,7 @@
 #include "waywiser/comm/announced_receive.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/fault_point.hpp"
 
 namespace waywiser {
 
@@ -46,6 +47,7 @@ bool AnnouncedReceive::read() {
     if (road_ == nullptr) return false;
     Region there = roads.open(source_.region, into_.place);
     there.place = *theirs;
+    fault_point(ProtocolStep::gpu_copy);
     road_->transport->put(into_, there, *road_->stream);
   } catch (const Error&) {
     return false;

@@ -117,6 +117,7 @@ void AnnouncedSend::start_copy() {
   Region there = roads.open(reply_.region, reached ? mine : *theirs);
   there.place = *theirs;
   road_ = &roads.road(mine, there.place, there.bytes, mine);
+  fault_point(ProtocolStep::gpu_copy);
   road_->transport->put(there, data_.region, *road_->stream);
 }
 

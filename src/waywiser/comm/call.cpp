@@ -4,10 +4,11 @@ namespace waywiser {
 namespace {
 
 constexpr std::array<std::string_view, call_kinds> call_names{
-    "nothing",    "send",           "recv",       "sendrecv",  "put",     "get",
-    "signal",     "wait",           "barrier",    "broadcast", "reduce",  "all_reduce",
-    "all_gather", "reduce_scatter", "all_to_all", "gather",    "scatter", "neighbor_exchange",
-    "split",      "expose",         "leave"};
+    "nothing",      "send",       "recv",       "sendrecv",          "put",
+    "get",          "signal",     "wait",       "barrier",           "broadcast",
+    "reduce",       "all_reduce", "all_gather", "reduce_scatter",    "all_to_all",
+    "all_to_all_v", "gather",     "scatter",    "neighbor_exchange", "split",
+    "expose",       "leave"};
 
 bool reduces(CallKind kind) {
   return kind == CallKind::reduce || kind == CallKind::all_reduce || kind == CallKind::reduce_scatter;
@@ -22,7 +23,7 @@ std::string peer_text(const Call& call) {
 // Counts of these may differ between ranks.
 bool counts_agree(const Call& a, const Call& b) {
   const bool own_count =
-      a.kind == CallKind::neighbor_exchange || a.kind == CallKind::expose || a.kind == CallKind::split;
+      a.kind == CallKind::neighbor_exchange || a.kind == CallKind::expose || a.kind == CallKind::all_to_all_v;
   return own_count || a.count == b.count;
 }
 

@@ -29,6 +29,7 @@ enum class CallKind : std::uint8_t {
   all_gather,
   reduce_scatter,
   all_to_all,
+  all_to_all_v,
   gather,
   scatter,
   neighbor_exchange,
@@ -36,7 +37,7 @@ enum class CallKind : std::uint8_t {
   expose,
   leave,
 };
-inline constexpr int call_kinds = 21;
+inline constexpr int call_kinds = 22;
 std::string_view name(CallKind kind) noexcept;
 constexpr bool is_collective(CallKind kind) noexcept { return kind >= CallKind::barrier; }
 

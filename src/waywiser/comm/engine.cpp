@@ -106,11 +106,13 @@ void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me)
   me_ = me;
   peers_have_mailboxes_ = mailboxes_.introduce(ranks, me);
   if (rails_) rails_->introduce(ranks, me);
+  for (Peer& peer : peers_)
+    if (peer.same_machine && peer.rank != me_ && (peer.problem = connect(peer)) != UCS_OK) not_connected_ = &peer;
 }
 
 // A peer of this machine that dies is known by its life-line; only between machines does UCX watch the connection too,
 // as that rules its fastest ways through shared memory out.
-void Engine::connect(Peer& peer) {
+ucs_status_t Engine::connect(Peer& peer) {
   ucp_ep_params_t parameters{};
   parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
   parameters.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
@@ -119,7 +121,11 @@ void Engine::connect(Peer& peer) {
     parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     parameters.err_handler = {on_error, &peer};
   }
-  check(functions_.ep_create(worker_, &parameters, &peer.endpoint), "connect to " + rank_text(peer.rank));
+  return functions_.ep_create(worker_, &parameters, &peer.endpoint);
+}
+
+void Engine::check_connected(const Peer& peer, ucs_status_t status) const {
+  check(status, "connect to " + rank_text(peer.rank));
 }
 
 void Engine::check(ucs_status_t status, const std::string& what) const {
@@ -143,8 +149,9 @@ std::optional<std::string> Engine::broken() const {
 }
 
 ucp_ep_h Engine::endpoint(std::uint32_t peer) {
+  require_ucx();
   Peer& known = peers_[peer];
-  if (known.endpoint == nullptr) connect(known);
+  if (known.endpoint == nullptr) check_connected(known, connect(known));
   return known.endpoint;
 }
 
@@ -274,6 +281,7 @@ std::optional<std::string> Engine::wrong_length() const {
 
 void Engine::receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message) {
   static const ucp_request_param_t parameters = always_a_request();
+  require_ucx();
   if (tag >> group_shift == announcements_group) mask = ~ucp_tag_t{0};  // what follows one is of no call: all is known
   message.receiving = true;
   message.reached = peer_reaches_memory(message.peer, tag, bytes);
@@ -328,7 +336,7 @@ void Engine::give_up(UcxRequest request, std::uint32_t peer, bool reached,
 
 void Engine::progress_ucx() noexcept {
   if (rails_) rails_->progress();
-  functions_.worker_progress(worker_);
+  turn_ucx();
 }
 
 void Engine::give_up_one_sided(UcxRequest request, std::uint32_t peer) noexcept {
@@ -345,6 +353,7 @@ bool Engine::peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t 
 
 void Engine::close(Deadline deadline) noexcept {
   if (rails_) rails_->close(deadline);
+  if ((unclosed_ = not_connected_ != nullptr)) return;
   std::vector<UcxRequest> closing;
   for (Peer& peer : peers_) {
     if (peer.endpoint == nullptr) continue;

@@ -35,7 +35,9 @@ class Engine {
     tag_key_ = key;
     if (rails_) rails_->set_tag_key(key);
   }
-  // Who the others are; `me` among them.
+  // Who the others are; `me` among them. UCX is connected to all of this machine now: whose first message it finds
+  // later may have ended, and it crashes where it must attach to the memory of such a process. Here it says that it
+  // cannot; then it gets no turn, and whatever needs it throws.
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
 
   std::string mailbox() const { return mailboxes_.offer(); }
@@ -44,14 +46,14 @@ class Engine {
   void progress() {
     if (rails_) rails_->progress();
     if (!peers_have_mailboxes_) {
-      functions_.worker_progress(worker_);
+      turn_ucx();
       return;
     }
     const bool moved = mailboxes_.progress();
     if (mailboxes_.leaves_any_to_ucx()) take_over();
     const bool can_wait = with_ucx_ == 0 && mailboxes_.awaits_any();
     if (can_wait && (moved || ++turns_without_ucx_ % turns_of_ucx != 0)) return;
-    functions_.worker_progress(worker_);
+    turn_ucx();
   }
   // A message whose length its receiver knows: within a machine by the mailbox where there is one.
   void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
@@ -95,6 +97,9 @@ class Engine {
   void progress_ucx() noexcept;
   // Whether `process_has_ended` can be asked of a peer.
   bool sees(std::uint32_t peer) const noexcept { return mailboxes_.reaches(peer); }
+  // Between ranks that have mailboxes: this one touches nobody's memory any more; whether another one has said so.
+  void tell_halted() noexcept { mailboxes_.tell_halted(); }
+  bool has_halted(std::uint32_t peer) const noexcept { return mailboxes_.has_halted(peer); }
 
   ucp_worker_h worker() const noexcept { return worker_; }
   ucp_context_h context() const noexcept { return context_.get(); }
@@ -127,7 +132,14 @@ class Engine {
   bool peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) const;
   std::optional<std::size_t> way_of_long(std::uint32_t peer, std::size_t bytes, bool sends);
   bool test_railed(Message& message);
-  void connect(Peer& peer);
+  ucs_status_t connect(Peer& peer);
+  void turn_ucx() noexcept {
+    if (not_connected_ == nullptr) functions_.worker_progress(worker_);
+  }
+  void require_ucx() const {
+    if (not_connected_ != nullptr) check_connected(*not_connected_, not_connected_->problem);
+  }
+  void check_connected(const Peer& peer, ucs_status_t status) const;
   static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
 
   const UcxFunctions& functions_;
@@ -139,6 +151,7 @@ class Engine {
   std::uint32_t me_ = 0;
   ucp_tag_t tag_key_ = 0;
   const Peer* broken_ = nullptr;
+  const Peer* not_connected_ = nullptr;  // of this machine
   bool unclosed_ = false;
   unsigned unfinished_ = 0;  // requests that were given up, and are not complete
   HeldMemory held_;

@@ -16,9 +16,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::array<std::string_view, protocol_steps> step_names{"none",  "lane_write", "rts",  "cts",  "claim",
-                                                                  "fin",   "rendezvous", "put",  "flag", "announcement",
-                                                                  "piece", "round",      "close"};
+constexpr std::array<std::string_view, protocol_steps> step_names{
+    "none", "lane_write", "rts",          "cts",   "claim",    "fin",   "rendezvous",
+    "put",  "flag",       "announcement", "piece", "gpu_copy", "round", "close"};
 constexpr std::array<std::string_view, 4> fault_names{"stop", "die", "hang", "interrupt"};
 enum class Fault : std::uint8_t { stop, die, hang, interrupt };
 

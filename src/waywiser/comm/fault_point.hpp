@@ -19,10 +19,11 @@ enum class ProtocolStep : std::uint8_t {
   flag,          // a signal is about to be written
   announcement,  // a message out of a GPU is about to be announced
   piece,         // a piece of a staged message is about to go
+  gpu_copy,      // the one end copies between two GPUs, where the other one has said
   round,         // a round of a collective is about to begin
   close,         // the rank is about to leave
 };
-inline constexpr int protocol_steps = 13;
+inline constexpr int protocol_steps = 14;
 std::string_view name(ProtocolStep step) noexcept;
 
 // The armed step, or none.

@@ -7,6 +7,7 @@
 #include "waywiser/comm/execution.hpp"
 #include "waywiser/comm/exposed_memory.hpp"
 #include "waywiser/comm/gpu_receive.hpp"
+#include "waywiser/comm/process_end.hpp"
 #include "waywiser/comm/staging.hpp"
 #include "waywiser/comm/transfer.hpp"
 
@@ -14,7 +15,7 @@ namespace waywiser {
 namespace {
 
 constexpr int largest_tag = 0x7fff;
-// Labels of neighbor_exchange; the very last one is of split.
+// Labels of neighbor_exchange.
 constexpr int exchange_labels = 0x8000;
 constexpr int exchange_tags = 0x7fff;
 
@@ -30,10 +31,26 @@ bool is_announced(ConstElements data, bool one_machine) {
   return through_host(data) && (one_machine || data.region.bytes > longest_short);
 }
 
+// What comes would overtake what goes, or what else comes.
+void check_apart(std::span<const Exchange> neighbors) {
+  const auto check = [](const Exchange& taker, ConstElements other, const std::string& what) {
+    if (overlap(taker.take.region, other.region))
+      throw Error(ErrorKind::invalid_input, "neighbor_exchange: what is taken from rank " + std::to_string(taker.rank) +
+                                                " overlaps what is " + what);
+  };
+  for (const Exchange& taker : neighbors)
+    for (const Exchange& other : neighbors) {
+      check(taker, other.give, "given to rank " + std::to_string(other.rank));
+      if (&taker != &other) check(taker, other.take, "taken from rank " + std::to_string(other.rank));
+    }
+}
+
 }  // namespace
 
 Group Group::join(const JoinOptions& options) {
-  auto session = std::make_shared<Session>(options);
+  end_kept_groups();
+  std::shared_ptr<Session> session(new Session(options),
+                                   [](Session* last) { end_with_process(std::unique_ptr<Session>(last)); });
   Members members{0, session->rank(), std::vector<int>(static_cast<std::size_t>(session->size()))};
   std::iota(members.world.begin(), members.world.end(), 0);
   return {std::move(session), std::move(members)};
@@ -212,6 +229,7 @@ void Group::check_neighbors(std::span<const Exchange> neighbors) const {
       if (tag < 0 || tag >= exchange_tags)
         throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " of a neighbour is not in 0 to 32766");
   }
+  check_apart(neighbors);
 }
 
 void Group::neighbor_exchange(std::span<const Exchange> neighbors) {

@@ -49,9 +49,12 @@ class Group {
   const std::shared_ptr<Platform>& platform() const { return session_->shared_platform(); }
   void set_timeout(Seconds timeout) { session_->set_timeout(timeout); }
 
-  // Waits until what was enqueued on GPUs has ended and all ranks have closed, as the end of the last Group of a rank
-  // does. No call is possible afterwards. Throws what an operation on a GPU has failed with, if no call has yet.
+  // Waits until what was enqueued on GPUs has ended and all ranks have closed. No call is possible afterwards. Throws
+  // what an operation on a GPU has failed with, if no call has yet. The end of the last Group of a rank that has not
+  // closed waits for 0.25 s; the rest is left to the end of the process, whose exit code may be an error, or to the
+  // next join().
   void close() { session_->close(); }
+  void close_quietly() noexcept { session_->close_quietly(); }
   // See Session::part; for process_end.hpp.
   bool part(Deadline patience) noexcept { return session_->part(patience); }
   // This rank cannot go on: the calls of all others throw with `why`.
@@ -107,6 +110,7 @@ class Group {
   void scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root) {
     scatter_v_on(nullptr, input, counts, output, root);
   }
+  // What is taken must not overlap anything else.
   void neighbor_exchange(std::span<const Exchange> neighbors);
 
   // The same, begun: complete when the future is. The arrays must not overlap unless they are the same; those of GPUs

@@ -51,7 +51,8 @@ struct alignas(unit_bytes) LaneUnit {
 
 struct LaneMemory {
   std::array<SharedCopy, most_shared_copies> copies;
-  alignas(cache_line) std::atomic<std::uint64_t> taken;  // units that the reader is done with
+  alignas(cache_line) std::atomic<std::uint64_t> taken;   // units that the reader is done with
+  alignas(cache_line) std::atomic<std::uint32_t> halted;  // 1: the writer touches nobody's memory any more
   alignas(cache_line) std::array<LaneUnit, lane_units> units;
 };
 

@@ -20,7 +20,8 @@ MachineLine meet_other_machine(const Launch& launch, Deadline deadline) {
   else
     line.send(FrameKind::welcome, {}, deadline);
   const Introduction& theirs = muster.ranks.at(static_cast<std::size_t>(other));
-  return {theirs, theirs.machine_id == mine.machine_id, line.release().first};
+  auto [socket, seal] = line.release();
+  return {theirs, theirs.machine_id == mine.machine_id, PeerLine(std::move(socket), seal)};
 }
 
 }  // namespace waywiser

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "waywiser/comm/rendezvous.hpp"
+#include "waywiser/transport/peer_channel.hpp"
 
 namespace waywiser {
 
@@ -8,7 +9,7 @@ namespace waywiser {
 struct MachineLine {
   Introduction other;
   bool same_machine = false;
-  Descriptor socket;
+  PeerLine line;  // sealed, where they met at an address
 };
 
 // Both ranks call it, as often as they need a fresh line. Throws invalid_input for a job of more than two ranks, and

@@ -11,8 +11,8 @@ constexpr Seconds order_patience = 5;
 
 }  // namespace
 
-MachineLink::MachineLink(Descriptor socket, std::string host, Meet meet, Seconds interval)
-    : channel_(std::move(socket)), host_(std::move(host)), meet_(std::move(meet)), interval_(interval) {
+MachineLink::MachineLink(PeerLine line, std::string host, Meet meet, Seconds interval)
+    : channel_(std::move(line)), host_(std::move(host)), meet_(std::move(meet)), interval_(interval) {
   thread_ = std::thread([this] { show_life(); });
 }
 
@@ -25,7 +25,7 @@ MachineLink::~MachineLink() {
   thread_.join();
 }
 
-Descriptor MachineLink::connect() {
+PeerLine MachineLink::connect() {
   {
     const std::lock_guard lock(mutex_);
     if (channel_.peer_ended()) throw Error(ErrorKind::io, "rank 1 on " + host_ + " has ended");

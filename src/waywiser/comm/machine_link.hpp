@@ -15,16 +15,16 @@ namespace waywiser {
 class MachineLink {
  public:
   // Gives rank 0's end of a fresh line; rank 1 is told to take the other.
-  using Meet = std::function<Descriptor()>;
+  using Meet = std::function<PeerLine()>;
   // `host`: of rank 1, for messages. `interval`: between signs of life.
-  MachineLink(Descriptor socket, std::string host, Meet meet, Seconds interval = 1);
+  MachineLink(PeerLine line, std::string host, Meet meet, Seconds interval = 1);
   MachineLink(const MachineLink&) = delete;
   MachineLink& operator=(const MachineLink&) = delete;
   // Without dismiss() before, rank 1 takes rank 0 for dead.
   ~MachineLink();
 
   // Throws io when rank 1 has ended, and what `meet` throws.
-  Descriptor connect();
+  PeerLine connect();
   // Rank 1 is needed no more. Says nothing when it has ended.
   void dismiss() noexcept;
 

@@ -13,8 +13,8 @@ constexpr Seconds message_patience = 5;
 
 }  // namespace
 
-MachineService::MachineService(Descriptor socket, std::string host, Seconds patience)
-    : channel_(std::move(socket)), who_("rank 0 on " + std::move(host)), patience_(patience) {}
+MachineService::MachineService(PeerLine line, std::string host, Seconds patience)
+    : channel_(std::move(line)), who_("rank 0 on " + std::move(host)), patience_(patience) {}
 
 void MachineService::serve(const Deeds& deeds) {
   for (;;) {

@@ -16,7 +16,7 @@ class MachineService {
     std::function<void()> idle;  // at least five times a second
   };
   // `host`: of rank 0, for messages. `patience`: how long rank 0 may be silent.
-  MachineService(Descriptor socket, std::string host, Seconds patience = 60);
+  MachineService(PeerLine line, std::string host, Seconds patience = 60);
 
   // Throws io when rank 0 ends without a word, timeout when it gives no sign of life, and what the deeds throw.
   void serve(const Deeds& deeds);

@@ -69,6 +69,11 @@ bool MailboxMessages::introduce(const std::vector<Introduction>& ranks, std::uin
   return !peers_.empty();
 }
 
+void MailboxMessages::tell_halted() noexcept {
+  for (const std::uint32_t peer : peers_)
+    if (reaches(peer)) routes_[peer].to->halted.store(1, std::memory_order_release);
+}
+
 void MailboxMessages::send(Message& message) {
   Route& route = routes_[message.peer];
   message.waiting = true;

@@ -36,6 +36,11 @@ class MailboxMessages {
   bool takes(std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) const noexcept {
     return reaches(peer) && (bytes <= longest_short || bytes > longest_by_ucx_alone || !is_of_collective(tag));
   }
+  // This rank touches nobody's memory any more; said by any of its threads.
+  void tell_halted() noexcept;
+  bool has_halted(std::uint32_t peer) const noexcept {
+    return reaches(peer) && routes_[peer].from->halted.load(std::memory_order_acquire) != 0;
+  }
   void send(Message& message);
   void receive(Message& message);
   // Short ones without anything to wait for: false where it is not possible at once. Nothing has happened then.

@@ -17,10 +17,14 @@ namespace {
 
 constexpr Seconds parting_patience = 0.25;
 
+template <typename Kept>
+using KeptBy = std::vector<std::pair<Kept, ::pid_t>>;
+
 struct Ending {
   std::mutex mutex;  // of all
   std::map<Session*, ::pid_t> alive;
-  std::vector<std::pair<Group, ::pid_t>> kept;
+  KeptBy<Group> groups;
+  KeptBy<std::unique_ptr<Session>> sessions;
 };
 
 // Never destroyed: exit() comes after the destructors of static objects.
@@ -29,6 +33,8 @@ Ending& ending() {
   return *it;
 }
 
+void end_process(int status, void*);
+
 // In a forked child the groups are its parent's.
 std::vector<Session*> alive_here() {
   const std::lock_guard lock(ending().mutex);
@@ -36,6 +42,24 @@ std::vector<Session*> alive_here() {
   for (const auto& [session, process] : ending().alive)
     if (process == ::getpid()) sessions.push_back(session);
   return sessions;
+}
+
+template <typename Kept>
+void keep(KeptBy<Kept>& all, Kept one) {
+  static_cast<void>(::on_exit(end_process, nullptr));  // before what others have registered: CUDA must be alive
+  const std::lock_guard lock(ending().mutex);
+  all.emplace_back(std::move(one), ::getpid());
+}
+
+// Those of this process.
+template <typename Kept>
+KeptBy<Kept> taken(KeptBy<Kept>& all) {
+  const std::lock_guard lock(ending().mutex);
+  KeptBy<Kept> mine;
+  const auto first = std::ranges::partition(all, [](const auto& one) { return one.second != ::getpid(); }).begin();
+  std::move(first, all.end(), std::back_inserter(mine));
+  all.erase(first, all.end());
+  return mine;
 }
 
 void end_process(int status, void*) {
@@ -59,21 +83,16 @@ void forget_process_end(Session& session) noexcept {
 }
 
 void end_with_process(Group group) noexcept {
-  if (group.part(Deadline::in(parting_patience))) return;
-  static_cast<void>(::on_exit(end_process, nullptr));  // before what others have registered: CUDA must be alive
-  const std::lock_guard lock(ending().mutex);
-  ending().kept.emplace_back(std::move(group), ::getpid());
+  if (!group.part(Deadline::in(parting_patience))) keep(ending().groups, std::move(group));
+}
+
+void end_with_process(std::unique_ptr<Session> session) noexcept {
+  if (!session->part(Deadline::in(parting_patience))) keep(ending().sessions, std::move(session));
 }
 
 void end_kept_groups() noexcept {
-  std::vector<std::pair<Group, ::pid_t>> mine;
-  {
-    const std::lock_guard lock(ending().mutex);
-    auto& kept = ending().kept;
-    const auto first = std::ranges::partition(kept, [](const auto& one) { return one.second != ::getpid(); }).begin();
-    std::move(first, kept.end(), std::back_inserter(mine));
-    kept.erase(first, kept.end());
-  }
+  for (auto& [group, process] : taken(ending().groups)) group.close_quietly();
+  for (auto& [session, process] : taken(ending().sessions)) session->close_quietly();
 }
 
 }  // namespace waywiser

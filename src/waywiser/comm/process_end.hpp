@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 namespace waywiser {
 
 class Group;
@@ -13,6 +15,7 @@ void forget_process_end(Session& session) noexcept;
 // The last reference has gone, but how the process ends is not known yet: waits a moment for the other ranks, and
 // leaves the rest to exit(), or to the next end_kept_groups().
 void end_with_process(Group group) noexcept;
+void end_with_process(std::unique_ptr<Session> session) noexcept;
 void end_kept_groups() noexcept;
 
 }  // namespace waywiser

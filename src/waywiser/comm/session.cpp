@@ -96,9 +96,9 @@ Session::Session(const JoinOptions& options)
   Muster muster = meet(launch, mine, Deadline::in(timeout_), options_.announce, options_.interrupted);
   options_.launch->secret.forget();
   engine_.set_tag_key(muster.tag_key);
+  engine_.introduce(muster.ranks, static_cast<std::uint32_t>(rank_));
   lifeline_ = std::make_unique<Lifeline>(
       rank_, std::move(muster), Lifeline::Callbacks{describer(mine, launch.job), [this] { return may_halt(); }});
-  engine_.introduce(lifeline_->ranks(), static_cast<std::uint32_t>(rank_));
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });
   exceptions_ = std::uncaught_exceptions();
   const bool crowded = is_crowded(lifeline_->ranks(), static_cast<std::size_t>(rank_));
@@ -111,10 +111,12 @@ Session::Session(const JoinOptions& options)
 Session::~Session() {
   ForkWatch::remove(*this);
   // Unwinding: the others must not take this rank for one that has finished.
-  if (std::uncaught_exceptions() > exceptions_) abort("it has ended by an error");
+  if (is_unwinding()) abort("it has ended by an error");
   close_quietly();
   forget_process_end(*this);
 }
+
+bool Session::is_unwinding() const noexcept { return std::uncaught_exceptions() > exceptions_; }
 
 void Session::close_quietly() noexcept {
   try {
@@ -199,7 +201,7 @@ bool Session::await_others(Deadline patience) {
 
 // Another thread may be inside a call, as long as the process lives.
 bool Session::part(Deadline patience) noexcept {
-  if (forked_) return true;
+  if (forked_ || is_unwinding()) return true;
   if (!closed_ && lifeline_->failure() == nullptr) {
     options_.interrupted = nullptr;
     if (current_.is_any()) return false;
@@ -419,9 +421,10 @@ void Session::wait_until_let_go() noexcept {
   halt();
 }
 
+// Within a machine it is said through the mailboxes too: rank 0, which passes it on, may be who has died.
 bool Session::holds_nothing(std::uint32_t peer, bool look_at_process) {
-  const bool halted = memory_use_ == MemoryUse::none &&
-                      (static_cast<int>(peer) == rank_ || lifeline_->has_halted(static_cast<int>(peer)));
+  const bool halted = memory_use_ == MemoryUse::none && (static_cast<int>(peer) == rank_ || engine_.has_halted(peer) ||
+                                                         lifeline_->has_halted(static_cast<int>(peer)));
   return halted ||
          (look_at_process && engine_.sees(peer) && process_has_ended(introduction(static_cast<int>(peer)).process));
 }
@@ -439,7 +442,9 @@ void Session::end_process(const HeldMemory::Hold& hold) noexcept {
 }
 
 void Session::halt() noexcept {
-  if (memory_use_.exchange(MemoryUse::none) != MemoryUse::none) lifeline_->halt();
+  if (memory_use_.exchange(MemoryUse::none) == MemoryUse::none) return;
+  engine_.tell_halted();
+  lifeline_->halt();
 }
 
 // Called by the life-line's thread once the group has failed. A call that has not seen the failure by the time of the
@@ -449,7 +454,9 @@ bool Session::may_halt() noexcept {
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) return false;
   if (current_.get().kind != CallKind::none) return false;
   MemoryUse usual = MemoryUse::usual;
-  return memory_use_.compare_exchange_strong(usual, MemoryUse::none);
+  if (!memory_use_.compare_exchange_strong(usual, MemoryUse::none)) return false;
+  engine_.tell_halted();
+  return true;
 }
 
 }  // namespace waywiser

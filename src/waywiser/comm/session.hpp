@@ -202,6 +202,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void halt() noexcept;
   bool may_halt() noexcept;
   bool is_interrupted() const;
+  bool is_unwinding() const noexcept;
   friend class ForkWatch;
   void leave_to_parent() noexcept;
   Introduction introduce(const Launch& launch) const;

@@ -38,6 +38,6 @@ PairRun pair_run_from_json(const Json& value, std::string_view what);
 PairResult pair_result_from_json(const Json& value, std::string_view what);
 
 // The peer process: answers the initiator's commands until the initiator ends. Returns the exit status.
-int serve_as_peer(Descriptor socket);
+int serve_as_peer(PeerLine line);
 
 }  // namespace waywiser

@@ -18,7 +18,7 @@ class Peer {
 // One whose control line is open already.
 class DistantPeer : public Peer {
  public:
-  explicit DistantPeer(Descriptor socket) : channel_(std::move(socket)) {}
+  explicit DistantPeer(PeerLine line) : channel_(std::move(line)) {}
   PeerChannel& channel() noexcept override { return channel_; }
 
  private:

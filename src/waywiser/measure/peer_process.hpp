@@ -8,13 +8,13 @@
 
 namespace waywiser {
 
-// A running waywiser-peer, ends with this object. `line`: its control line. It sees nothing of the job that this
-// process may be a rank of. `environment`: NAME=value, in place of what this process has under these names. Throws
-// unavailable when the program cannot be started.
+// A running waywiser-peer, ends with this object. `line`: its control line; `seal`: its keys, where it is sealed. It
+// sees nothing of the job that this process may be a rank of. `environment`: NAME=value, in place of what this process
+// has under these names. Throws unavailable when the program cannot be started.
 class PeerProgram {
  public:
   PeerProgram(const std::filesystem::path& program, const Descriptor& line,
-              const std::vector<std::string>& environment = {});
+              const std::vector<std::string>& environment = {}, const Seal& seal = {});
   PeerProgram(const PeerProgram&) = delete;
   PeerProgram& operator=(const PeerProgram&) = delete;
   ~PeerProgram();

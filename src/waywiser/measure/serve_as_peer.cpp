@@ -67,8 +67,8 @@ class Service {
 
 }  // namespace
 
-int serve_as_peer(Descriptor socket) {
-  PeerChannel channel(std::move(socket));
+int serve_as_peer(PeerLine line) {
+  PeerChannel channel(std::move(line));
   Service service(channel);
   try {
     service.serve();

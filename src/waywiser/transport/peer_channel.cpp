@@ -129,7 +129,7 @@ void check_header(const Header& header) {
 
 }  // namespace
 
-PeerChannel::PeerChannel(Descriptor socket) : socket_(std::move(socket)) {
+PeerChannel::PeerChannel(PeerLine line) : socket_(std::move(line.socket)), seal_(line.seal) {
   if (!socket_.open()) throw Error(ErrorKind::invalid_input, "a peer channel needs an open socket");
 }
 
@@ -141,6 +141,11 @@ void PeerChannel::send(const Json& message, Deadline deadline, const std::vector
   std::vector<char> bytes(sizeof header + text.size());
   std::memcpy(bytes.data(), &header, sizeof header);
   std::copy(text.begin(), text.end(), bytes.begin() + sizeof header);
+  if (seal_) {
+    const Seal::Mark mark = seal_.next_mark(std::as_bytes(std::span(bytes)));
+    bytes.resize(bytes.size() + mark.size());
+    std::memcpy(bytes.data() + bytes.size() - mark.size(), mark.data(), mark.size());
+  }
   send_all(socket_.number(), bytes, descriptors, deadline);
 }
 
@@ -151,8 +156,13 @@ std::pair<Json, std::vector<Descriptor>> PeerChannel::receive(Deadline deadline)
   Header header;
   std::memcpy(&header, first.data(), sizeof header);
   check_header(header);
-  std::string text(header.length, '\0');
-  receive_all(socket_.number(), text, taken, deadline);
+  std::vector<char> all(sizeof header + header.length + seal_.bytes());
+  std::copy(first.begin(), first.end(), all.begin());
+  receive_all(socket_.number(), std::span(all).subspan(sizeof header), taken, deadline);
+  const std::span marked = std::as_bytes(std::span(all));
+  if (seal_ && !seal_.check_next(marked.first(marked.size() - seal_.bytes()), marked.last(seal_.bytes())))
+    bad_message("not from who it should be: its mark is wrong");
+  const std::string text(all.data() + sizeof header, header.length);
   if (taken.size() != header.descriptors)
     bad_message("announces " + std::to_string(header.descriptors) + " file descriptors but carries " +
                 std::to_string(taken.size()));

@@ -7,19 +7,28 @@
 #include <vector>
 
 #include "waywiser/base/json.hpp"
+#include "waywiser/base/seal.hpp"
 #include "waywiser/device/descriptor.hpp"
 
 namespace waywiser {
 
+// An open socket to the other process; where the kernel does not vouch for that one, with the keys of what is said.
+struct PeerLine {
+  PeerLine(Descriptor open, const Seal& keys = {})
+      : socket(std::move(open)), seal(keys) {}  // NOLINT(google-explicit-constructor)
+  Descriptor socket;
+  Seal seal;
+};
+
 // The control line between the two processes of a two-process path: small JSON messages over a Unix socket pair, with
-// file descriptors attached, or between two machines over TCP. Not for data. Bounded messages (1 MiB, 8 descriptors),
-// every wait with a deadline.
+// file descriptors attached, or between two machines over TCP, sealed and without them. Not for data. Bounded messages
+// (1 MiB, 8 descriptors), every wait with a deadline.
 class PeerChannel {
  public:
   static constexpr Bytes largest_message = 1 << 20;
   static constexpr std::size_t most_descriptors = 8;
 
-  explicit PeerChannel(Descriptor socket);
+  explicit PeerChannel(PeerLine line);
 
   // Throws invalid_input (too large), timeout, or io when the peer has gone ("the peer process ended").
   void send(const Json& message, Deadline deadline, const std::vector<int>& descriptors = {});
@@ -38,6 +47,7 @@ class PeerChannel {
 
  private:
   Descriptor socket_;
+  Seal seal_;
 };
 
 }  // namespace waywiser

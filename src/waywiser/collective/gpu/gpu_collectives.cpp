@@ -18,6 +18,7 @@ namespace {
 
 static_assert(ExposedMemory::slots == block::exposed_slots);
 constexpr Seconds last_patience = 5;
+constexpr std::size_t most_compared = 64;
 constexpr Bytes most_by_kernels = Bytes{32} << 20, most_block_by_kernels = Bytes{16} << 20;
 
 // What one rank tells the others.
@@ -315,6 +316,20 @@ void GpuCollectives::enqueue_nccl(const Call& call, const CollectiveCall& wanted
   }
   nccl_->enqueue(wanted, call.type, call.op, input, output, stream, waiter(call));
   if (compare) stream.wait(*nod_ends_);
+}
+
+// A rank does not run away from the others by more than so many calls.
+void GpuCollectives::compare_by_host(const std::shared_ptr<const Members>& members, const Call& call) {
+  session_.wait(
+      call, [this] { return !is_comparing() || comparing_.size() < most_compared; },
+      [this] { return comparing_.front()->progress_text(); });
+  comparing_.push_back(std::make_shared<CallComparison>(session_, members, call));
+  session_.start(comparing_.back());
+}
+
+bool GpuCollectives::is_comparing() {
+  std::erase_if(comparing_, [](const auto& each) { return !each->under_way; });
+  return !comparing_.empty();
 }
 
 void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream) {

@@ -8,6 +8,7 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/fused/fused_collective.hpp"
+#include "waywiser/collective/gpu/call_comparison.hpp"
 #include "waywiser/collective/gpu/gpu_way.hpp"
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
@@ -44,6 +45,13 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void enqueue(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
   // For measuring: the only way until another one is set; nothing: the choice.
   void set_way(std::optional<GpuWay> way) { way_ = way; }
+  // Whether the ranks compare their calls by the host: NCCL carries them out, and no kernel is there beside it.
+  bool is_compared_by_host(const CollectiveCall& wanted, DataType type) const {
+    return !fused_ && wanted.ranks > 1 && choose(wanted, type).engine == Engine::nccl;
+  }
+  // Begun here; goes on while this rank waits for anything. No result counts before it is complete.
+  void compare_by_host(const std::shared_ptr<const Members>& members, const Call& call);
+  bool is_comparing();
   // Messages by kernels; only while there is no reason against kernels.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
   // For calls that come without one.
@@ -89,6 +97,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   Memory nod_;                  // what a barrier sends, and who is about to call NCCL
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
+  std::vector<std::shared_ptr<CallComparison>> comparing_;
   std::optional<GpuWay> way_;
   std::string why_no_kernels_, why_no_lines_, why_no_nccl_;
   std::unique_ptr<Event> last_;  // the end of the last call that was enqueued

@@ -94,6 +94,7 @@ bool Group::done_by_gpus(const Call& call, const CollectiveCall& wanted, ConstEl
   complete.ranks = size();
   if (!gpus.serves(*this, *members_, call, complete, capturing)) return false;
   session_->begin(call);
+  if (gpus.is_compared_by_host(complete, call.type)) gpus.compare_by_host(members_, call);
   gpus.enqueue(call, complete, input.region, output.region, stream != nullptr ? *stream : gpus.stream());
   if (stream == nullptr) finish_on(gpus, gpus.stream(), call);
   session_->end();
@@ -113,7 +114,8 @@ void Group::finish_on(GpuCollectives& gpus, Stream& stream, const Call& call) {
   };
   try {
     session_->wait(
-        call, [&] { return stream.done(); }, [] { return std::string("the GPU has not finished"); }, kernels_speak);
+        call, [&] { return stream.done() && !gpus.is_comparing(); },
+        [] { return std::string("the GPU has not finished"); }, kernels_speak);
   } catch (const Error&) {
     fail_with_reason();
     gpus.stop(stream);
@@ -143,6 +145,11 @@ bool Group::exchanged_by_gpus(const Call& call, const std::vector<ConstRegion>& 
   const auto taken = [&](std::size_t rank) { return Elements(take[rank], call.type); };
   if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
+  const ConstRegion own = give[static_cast<std::size_t>(rank())];
+  for (const Region& taken_there : take)
+    if (taken_there.data != own.data &&
+        std::ranges::any_of(give, [&](const ConstRegion& each) { return overlap(taken_there, each); }))
+      throw Error(ErrorKind::invalid_input, text(call) + " on a stream: input and output overlap");
   GpuCollectives& gpus = gpu_collectives(stream.place(), stream.capturing());
   if (!gpus.why_no_kernels().empty()) return false;
   session_->begin(call);
@@ -241,6 +248,8 @@ void Group::sendrecv(ConstElements data, int to, Elements into, int from, Stream
   const Call call = next_call(CallKind::send, data, to);
   if ((to == rank()) != (from == rank()))
     throw Error(ErrorKind::invalid_input, text(call) + " on a stream: with this rank itself, or with others");
+  if (overlap(data.region, into.region))
+    throw Error(ErrorKind::invalid_input, "sendrecv on a stream: the two arrays overlap");
   if (to == rank()) return copy_on(stream, data, into);
   if (message_by_gpus(call, data, to, into, from, stream)) return;
   before_host_call(call, &stream);

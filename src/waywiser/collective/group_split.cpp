@@ -2,32 +2,32 @@
 #include <array>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/collective/default_choice.hpp"
 #include "waywiser/comm/group.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr int split_tag = largest_label;
 
 // What each rank says of itself: color, key, and the number of the next group that it knows.
 constexpr std::size_t numbers = 3;
 
 }  // namespace
 
-// Rank 0 collects and tells: two messages for each rank.
+// An all_gather, whatever way is set, under its own name: who calls something else is told so.
 std::optional<Group> Group::split(int color, int key) {
+  const std::array<std::int64_t, numbers> mine{color, key, session_->next_group};
   std::vector<std::int64_t> choices(static_cast<std::size_t>(size()) * numbers);
+  CollectiveCall wanted;
+  wanted.operation = Collective::all_gather;
+  wanted.rank = rank();
+  wanted.ranks = size();
+  wanted.count = numbers;
+  const CollectiveAlgorithm& algorithm = default_algorithm(wanted, sizeof(std::int64_t));
+  run(next_call(CallKind::split, std::span(mine), -1), std::make_shared<const Schedule>(algorithm.make(wanted)),
+      std::span(mine), std::span(choices));
   const auto of = [&](int other) {
     return std::span(choices).subspan(static_cast<std::size_t>(other) * numbers, numbers);
   };
-  std::ranges::copy(std::array<std::int64_t, numbers>{color, key, session_->next_group}, of(rank()).begin());
-  if (rank() == 0) {
-    for (int other = 1; other < size(); ++other) recv_labelled(of(other), other, split_tag);
-    for (int other = 1; other < size(); ++other) send_labelled(std::span(choices), other, split_tag);
-  } else {
-    send_labelled(of(rank()), 0, split_tag);
-    recv_labelled(std::span(choices), 0, split_tag);
-  }
   std::int64_t number = 0;
   for (int other = 0; other < size(); ++other) number = std::max(number, of(other)[2]);
   if (number >= std::int64_t{most_groups})

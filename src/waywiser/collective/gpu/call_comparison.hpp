@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/comm/execution.hpp"
+
+namespace waywiser {
+
+// The ranks of a group compare their calls, which something else carries out that does not: an all_gather of
+// counts and reductions by the host, whose messages say the rest. The group fails where two are unlike.
+class CallComparison : public Activity {
+ public:
+  CallComparison(Session& session, const std::shared_ptr<const Members>& members, const Call& call);
+
+  bool advance() override;
+  const Call& call() const override { return call_; }
+  std::string progress_text() const override { return "its calls are compared: " + execution_.progress_text(); }
+  void abandon() noexcept override { execution_.abandon(); }
+
+ private:
+  Session& session_;
+  const Call call_;
+  const int rank_;
+  const std::vector<std::uint64_t> mine_;
+  std::vector<std::uint64_t> all_;
+  Execution execution_;
+};
+
+}  // namespace waywiser
