@@ -378,6 +378,35 @@ TEST(GroupOnGpus, WhatOneRankCannotAllDoByWayOfTheHost) {
             no_problems);
 }
 
+// Whatever tag a message of the user has, one on a stream that takes the host's way is another one.
+TEST(GroupOnGpus, MessagesOnStreamsByWayOfTheHostHaveNoTagOfTheUser) {
+  VirtualMachine machine;
+  machine.gpus = 2;
+  machine.no_peer_access = {{"", "a wall"}, {"a wall", ""}};
+  EXPECT_EQ(on_platforms(
+                2, [&](int) { return open_virtual_platform(machine); },
+                [](Group& group) {
+                  const int other = 1 - group.rank();
+                  const auto stream = group.platform()->open_stream(gpu(group.rank()));
+                  Twins twins(group, DataType::int32, 100, group.rank());
+                  group.barrier(*stream);
+                  std::vector<std::int32_t> plain(100, group.rank() == 0 ? 7 : 0);
+                  if (group.rank() == 0) {
+                    Future sent = group.start_send(std::span(plain), other, 0x7fff);
+                    group.send(twins.gpu_elements(), other, *stream);
+                    sent.wait();
+                    group.send(twins.host_elements(), other, 1);
+                  } else {
+                    group.recv(twins.gpu_elements(), other, *stream);
+                    group.recv(std::span(plain), other, 0x7fff);
+                    group.recv(twins.host_elements(), other, 1);
+                  }
+                  require_that(plain == std::vector<std::int32_t>(100, 7), "the message of the user");
+                  require_that(twins.equal(), "the message on the stream");
+                }),
+            no_problems);
+}
+
 // A sum in `out`, twice in place.
 void sum_into(Group& group, Twins& out, Stream* stream, const std::string& what) {
   Twins in(group, DataType::float32, out.gpu_elements().count(), group.rank());

@@ -119,9 +119,13 @@ void Group::check_sendrecv(ConstElements data, int to, Elements into, int from) 
     throw Error(ErrorKind::invalid_input, "sendrecv: the two arrays overlap; they may be the same, or apart");
 }
 
-// What arrives in the array that is sent must not overtake it: then a copy is sent.
 void Group::sendrecv(ConstElements data, int to, Elements into, int from, int tag) {
   check_tag(tag);
+  sendrecv_labelled(data, to, into, from, tag);
+}
+
+// What arrives in the array that is sent must not overtake it: then a copy is sent.
+void Group::sendrecv_labelled(ConstElements data, int to, Elements into, int from, int label) {
   check_sendrecv(data, to, into, from);
   Staging staging(*session_);
   std::vector<std::byte> copy;
@@ -131,8 +135,8 @@ void Group::sendrecv(ConstElements data, int to, Elements into, int from, int ta
     copy.assign(data.region.data, data.region.data + data.region.bytes);
     data.region.data = copy.data();
   }
-  Future receiving = start_recv(into, from, tag);
-  send(data, to, tag);
+  Future receiving = start_recv_labelled(into, from, label);
+  send_labelled(data, to, label);
   receiving.wait();
 }
 

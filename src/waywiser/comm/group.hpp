@@ -212,6 +212,7 @@ class Group {
   std::optional<unsigned> announcement_number_for(const Call& call, ConstElements data);
   std::optional<ucp_tag_recv_info_t> receive_at_once(const Call& call, Elements data, int label);
   void check_sendrecv(ConstElements data, int to, Elements into, int from) const;
+  void sendrecv_labelled(ConstElements data, int to, Elements into, int from, int label);
   Future start_send_labelled(ConstElements data, int to, int label);
   Future start_recv_labelled(Elements data, int from, int label);
   // Makes a collective start() where it would run().

@@ -5,12 +5,13 @@
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
 #include "waywiser/comm/group.hpp"
+#include "waywiser/comm/tag.hpp"
 
 namespace waywiser {
 namespace {
 
-// Of messages on streams that take the host's way.
-constexpr int stream_tag = 0x7fff;
+// Of messages on streams that take the host's way: no message of a user has this one.
+constexpr int stream_label = largest_label;
 // After the timeout, in which kernels say themselves whom they have waited for.
 constexpr Seconds kernels_speak = 2;
 
@@ -233,7 +234,7 @@ void Group::send(ConstElements data, int to, Stream& stream) {
   const Call call = next_call(CallKind::send, data, to);
   if (message_by_gpus(call, data, to, {}, to, stream)) return;
   before_host_call(call, &stream);
-  send(data, to, stream_tag);
+  send_labelled(data, to, stream_label);
 }
 
 void Group::recv(Elements data, int from, Stream& stream) {
@@ -241,7 +242,7 @@ void Group::recv(Elements data, int from, Stream& stream) {
   const Call call = next_call(CallKind::recv, data, from);
   if (message_by_gpus(call, {}, from, data, from, stream)) return;
   before_host_call(call, &stream);
-  recv(data, from, stream_tag);
+  recv_labelled(data, from, stream_label);
 }
 
 void Group::sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream) {
@@ -253,7 +254,7 @@ void Group::sendrecv(ConstElements data, int to, Elements into, int from, Stream
   if (to == rank()) return copy_on(stream, data, into);
   if (message_by_gpus(call, data, to, into, from, stream)) return;
   before_host_call(call, &stream);
-  sendrecv(data, to, into, from, stream_tag);
+  sendrecv_labelled(data, to, into, from, stream_label);
 }
 
 void Group::neighbor_exchange(std::span<const Exchange> neighbors, Stream& stream) {
