@@ -6,6 +6,7 @@ One process imports what ranks need and forks them, all jobs at once. Prints JSO
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -173,10 +174,14 @@ def other_call(name: str, group: Group) -> bool:
 
 
 def out_of_memory(call: Callable[[], bool]) -> bool:
-    """The call while the process may have no more memory than it has."""
+    """The call while the process may have no more memory than it has, nor has room for an array left."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize(), resource.RLIM_INFINITY))
+    taken = []
     try:
+        with contextlib.suppress(MemoryError):
+            while True:
+                taken.append(np.empty(LONG))
         return call()
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

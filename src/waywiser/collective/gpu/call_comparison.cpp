@@ -1,7 +1,7 @@
 #include "waywiser/collective/gpu/call_comparison.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/default_choice.hpp"
+#include "waywiser/collective/collective_algorithm.hpp"
 
 namespace waywiser {
 namespace {
@@ -28,7 +28,8 @@ CallComparison::CallComparison(Session& session, const std::shared_ptr<const Mem
   const Region all{std::as_writable_bytes(std::span(all_)).data(), bytes(all_).size(), host(0)};
   Call compared = call;
   compared.op = ReduceOp::sum;  // nothing is to be divided
-  execution_.begin(members, compared, std::make_shared<const Schedule>(default_algorithm(wanted, size).make(wanted)),
+  execution_.begin(members, compared,
+                   std::make_shared<const Schedule>(find_algorithm(Collective::all_gather, "direct").make(wanted)),
                    {mine, call.type}, {all, call.type});
 }
 

@@ -10,7 +10,8 @@
 namespace waywiser {
 
 // The ranks of a group compare their calls, which something else carries out that does not: an all_gather of
-// counts and reductions by the host, whose messages say the rest. The group fails where two are unlike.
+// counts and reductions by the host, whose messages say the rest. The group fails where two are unlike. A rank has
+// told all others as soon as it begins.
 class CallComparison : public Activity {
  public:
   CallComparison(Session& session, const std::shared_ptr<const Members>& members, const Call& call);

@@ -240,7 +240,13 @@ std::string GpuCollectives::set_up_nccl(Group& group, const Members& members, co
     const std::lock_guard lock(mutex_);
     nccl_ = std::move(nccl);
   }));
-  return first_reason(exchange(group, mine));
+  const std::string why = first_reason(exchange(group, mine));
+  if (!why.empty() || fused_) return why;
+  // By this one all ranks are connected: later ones need no turn of a rank that has gone on.
+  CallComparison comparison(session_, std::make_shared<const Members>(members), call);
+  session_.wait(comparison);
+  session_.end();
+  return {};
 }
 
 NcclCommunicator::Waiter GpuCollectives::waiter(const Call& call) {
