@@ -66,7 +66,7 @@ TEST_P(BadProfile, IsRefusedWithOneLine) {
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadProfile,
     ::testing::Values(
-        BadField{"/schema", "\"waywiser.plan\"", "schema"}, BadField{"/version", "2", "version 2"},
+        BadField{"/schema", "\"waywiser.plan\"", "schema"}, BadField{"/version", "3", "version 3"},
         BadField{"/fingerprint", "5", "fingerprint"}, BadField{"/simulated", "\"no\"", "simulated"},
         BadField{"/state", "[]", "state"}, BadField{"/classes", "{}", "classes"},
         BadField{"/classes/0/members", "[]", "members"}, BadField{"/classes/0/members/0", "[\"gpu0\"]", "members"},

@@ -63,6 +63,7 @@ class Sweep:
     values: dict[str, Any] = field(default_factory=dict)
     trace: bool = False
     way: str = WAY  # mechanism and parameters; settings are added to those of ib and roce
+    others: list[Any] = field(default_factory=list)  # topologies of further types of node
 
     def settings(self) -> list[dict[str, str]]:
         """All combinations of what varies, the last one changing fastest."""
@@ -111,7 +112,8 @@ class Sweep:
             return True
 
         costs = costs_json(self.values, self.topology.name)
-        answer = json.loads(_core.simulate(self.topology, costs, json.dumps(self.request()), progress))
+        others = [(one, costs_json(self.values, one.name)) for one in self.others]
+        answer = json.loads(_core.simulate(self.topology, costs, json.dumps(self.request()), progress, others))
         curves = []
         for setting, result in zip(self.settings(), answer["results"], strict=True):
             shown = {name: setting[name] for name in self.vary}
