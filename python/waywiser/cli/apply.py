@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.options import Mpirun, Output, Recorded, results_of
+from waywiser.cli.options import ClusterFile, For, Mpirun, Output, Recorded, results_of
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT, Results
 
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
 
 def apply(
     output: Output = DEFAULT,
-    for_: Annotated[str, typer.Option("--for", metavar="LIST", help="Some of ucx,openmpi,mpich,nccl.")] = "",
+    for_: For = "",
     machine: Recorded = None,
+    cluster: ClusterFile = None,
     from_: Annotated[
         str | None, typer.Option("--from", metavar="FILE", help="A description of a machine, without measurements.")
     ] = None,
@@ -34,37 +37,91 @@ def apply(
     ] = True,
     mpirun: Mpirun = None,
 ) -> None:
-    """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first."""
+    """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first.
+
+    Of roads to other nodes also what GPUDirect RDMA and GDRCopy do: one setting for all sizes, and the one by size.
+    """
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.propose import settings_for
 
+    targets, purpose = wanted_in(for_)
+    if cluster is not None:
+        if machine or from_ or collectives or mpirun:
+            raise InputError("--cluster says which machines: leave out what is of one machine")
+        return _show([(one, settings_for(one, targets, unchecked=True)) for one in _nodes(output, cluster, purpose)], as_json)
     elsewhere = machine is not None or from_ is not None
     if elsewhere and (collectives or mpirun):
         raise InputError("--collectives and --mpirun are of this machine; leave out --machine and --from")
     jobs = None if elsewhere else find_job_libraries(mpirun)
-    here = _machine(output, machine, from_)
-    settings = settings_for(here, targets_in(for_), unchecked=elsewhere, jobs=jobs)
+    here = replace(_machine(output, machine, from_), purpose=purpose)
+    settings = settings_for(here, targets, unchecked=elsewhere, jobs=jobs)
     if collectives and jobs:
         settings = _with_collectives(settings, output, ranks, jobs)
     if write and not elsewhere:
         _write(output, settings, here)
-    if as_json:
-        typer.echo(settings.to_json())
-    else:
-        from waywiser.apply.table import print_settings
+    _show([(here, settings)], as_json)
 
+
+def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool) -> None:
+    """Settings of one machine, or of each type of node with the roads between them first."""
+    from waywiser.apply.node_table import node_table
+    from waywiser.apply.table import print_settings
+    from waywiser.report.terminal import print_result
+
+    if as_json:
+        texts = [settings.to_json() for _, settings in found]
+        typer.echo(texts[0] if len(texts) == 1 else f"[{','.join(texts)}]")
+        return
+    between = node_table([one.profile for one, _ in found if one.profile])
+    if between:
+        print_result(between)
+    for _, settings in found:
+        if between:
+            print_result("")
         print_settings(settings)
 
 
-def targets_in(text: str) -> tuple[str, ...]:
-    """ "ucx,nccl" -> the two; all for an empty text. Raises InputError."""
+def wanted_in(text: str) -> tuple[tuple[str, ...], str]:
+    """ "ucx,nccl,latency" -> the two libraries (all where none is named) and the purpose. Raises InputError."""
+    from waywiser.apply.node_switches import PURPOSES
     from waywiser.apply.setting import TARGETS
 
     words = tuple(word.strip() for word in text.split(",") if word.strip())
     for word in words:
-        if word not in TARGETS:
-            raise InputError(f"--for {word!r}: write some of {', '.join(TARGETS)}")
-    return words or TARGETS
+        if word not in (*TARGETS, *PURPOSES):
+            raise InputError(f"--for {word!r}: write some of {', '.join(TARGETS)} and one of {', '.join(PURPOSES)}")
+    purposes = [word for word in words if word in PURPOSES]
+    if len(purposes) > 1:
+        raise InputError(f"--for {text}: write one of {', '.join(PURPOSES)}")
+    return tuple(word for word in words if word in TARGETS) or TARGETS, purposes[0] if purposes else "mixed"
+
+
+def targets_in(text: str) -> tuple[str, ...]:
+    """The libraries of `wanted_in`."""
+    return wanted_in(text)[0]
+
+
+def elsewhere_settings(output: Path, machine: str | None, cluster: Path | None, purpose: str) -> list[Settings]:
+    """Of a machine that is not here; of each type of node of a cluster file, or of the one that `machine` names there."""
+    from waywiser.apply.propose import settings_for
+
+    if cluster is None:
+        return [settings_for(replace(_machine(output, machine, None), purpose=purpose), unchecked=True)]
+    found = [one for one in _nodes(output, cluster, purpose) if machine in (None, one.topology.name)]
+    if not found:
+        raise InputError(f"--machine {machine}: {cluster} has no such node")
+    return [settings_for(one, unchecked=True) for one in found]
+
+
+def _nodes(output: Path, file: Path, purpose: str) -> list[Machine]:
+    """Each type of node of a cluster file with the roads to the others: as `tune` has left them, else simulated now."""
+    from waywiser.apply.facts import Machine
+    from waywiser.cli.options import node_results
+    from waywiser.simulator.cluster import read_cluster
+    from waywiser.topology.load import load_topology
+
+    found = node_results(output, read_cluster(file))
+    return [Machine(load_topology(name), results.needed_profile(), purpose) for name, results in found.items()]
 
 
 def _machine(output: Path, name: str | None, from_: str | None) -> Machine:

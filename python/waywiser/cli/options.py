@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +32,12 @@ Mpirun = Annotated[
 Costs = Annotated[
     Path | None, typer.Option("--costs", metavar="FILE", help="Of waywiser calibrate, for a simulated machine.")
 ]
+For = Annotated[
+    str,
+    typer.Option(
+        "--for", metavar="LIST", help="Some of ucx,openmpi,mpich,nccl; latency, bandwidth or mixed between nodes."
+    ),
+]
 Nodes = Annotated[int, typer.Option(metavar="N", help="Simulate the roads between so many nodes of it, too.")]
 ClusterFile = Annotated[
     Path | None, typer.Option("--cluster", metavar="FILE", help="Simulate the nodes of a cluster file, of any types.")
@@ -40,10 +47,36 @@ Backend = Annotated[str, typer.Option("--backend", metavar="auto|cuda|host|virtu
 
 
 def results_of(folder: Path = DEFAULT, machine: str | None = None) -> Results:
-    """The results in `folder`, or those of a machine: recorded ones, else simulated now."""
+    """The results in `folder`, or those of a machine: recorded ones, else what `tune` has simulated in `folder`, else
+    simulated now."""
     if machine is None:
         return Results(folder)
-    return recorded(machine) if machine in recorded_machines() else simulated(machine)
+    if machine in recorded_machines():
+        return recorded(machine)
+    return _tuned(folder, machine) or simulated(machine)
+
+
+def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | None:
+    """What was simulated in `folder` of this very machine with roads to nodes of these types; None: nothing."""
+    from waywiser.topology.load import load_topology
+
+    results = Results(folder, f"machine {machine}, simulated in {folder}")
+    if results.file("profile") is None:
+        return None
+    profile = results.needed_profile()
+    wanted = {load_topology(one).fingerprint for one in nodes}
+    same = profile.simulated and profile.fingerprint == load_topology(machine).fingerprint
+    return results if same and profile.other_nodes and wanted <= set(profile.other_nodes) else None
+
+
+def node_results(folder: Path, cluster: Cluster) -> dict[str, Results]:
+    """Of each type of node, as `tune --cluster` has left it in `folder`, else simulated now."""
+    found = {}
+    for name in cluster.machines:
+        types = cluster.types_reached(name)
+        at = folder / Path(name).stem if cluster.others else folder
+        found[name] = _tuned(at, name, types) or simulated(name, cluster.beginning_with(name))
+    return found
 
 
 def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster | None:

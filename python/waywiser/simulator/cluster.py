@@ -79,6 +79,12 @@ class Cluster:
         types = [new[one] for one in self.network["types"]]
         return replace(self, machine=machine, others=machines[1:], network={**self.network, "types": types})
 
+    def types_reached(self, machine: str) -> list[str]:
+        """Of the nodes beside the first of this type."""
+        types = [self.machines[one] for one in self.network.get("types", [0] * self.nodes)]
+        types.remove(machine)
+        return list(dict.fromkeys(types))
+
     def of_one_type(self) -> None:
         """Raises InputError where nodes differ."""
         if self.others:
