@@ -39,7 +39,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
 
 def _gpu_direct(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     """One switch, off by default, and the size from which on it counts: small messages go through host memory."""
-    single = between_nodes(machine.profile).single(machine.purpose)
+    single = between_nodes(machine.profile).deciding.single(machine.purpose)
     name = "MPIR_CVAR_CH4_OFI_ENABLE_HMEM"
     if single is None:
         return

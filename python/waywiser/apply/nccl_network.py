@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from waywiser.apply.facts import Machine
-from waywiser.apply.node_switches import NodeRoads, Single, Switches, between_nodes
+from waywiser.apply.node_switches import Single, Switches, between_nodes
 from waywiser.apply.setting import LeftOut, Setting
 
 # Relations of GPU and NIC, near first. By default NCCL goes as far as PXB.
@@ -44,8 +44,8 @@ def proposed(machine: Machine, nics: dict[str, list[str]]) -> Iterator[Setting |
 
 
 def _single(machine: Machine, source: str, destination: str) -> Single | None:
-    roads: NodeRoads = between_nodes(machine.profile, source, destination, _ONE_WAY)
-    return roads.single(machine.purpose, _ON_AND_OFF)
+    roads = between_nodes(machine.profile, source, destination, _ONE_WAY)
+    return roads.deciding.single(machine.purpose, _ON_AND_OFF)
 
 
 def _told(single: Single) -> str:

@@ -126,9 +126,28 @@ class Single:
 
 @dataclass(frozen=True)
 class NodeRoads:
-    """The roads between two kinds of memory: to each type of node over the rail that serves it best."""
+    """The roads between two kinds of memory: to each type of node over the rail that serves it best.
+
+    `own`: the name of the type that they start from, where there are roads to another node of it.
+    """
 
     roads: tuple[Road, ...]
+    own: str = ""
+
+    @property
+    def deciding(self) -> NodeRoads:
+        """Those that tell what a node of this type is to be set to: to its own type, since to others it is the hardware
+        of both ends that shows; to all where there is none of its own."""
+        mine = tuple(road for road in self.roads if road.node == self.own)
+        return NodeRoads(mine, self.own) if mine else self
+
+    @property
+    def by_node(self) -> dict[str, NodeRoads]:
+        """By the type of node that they lead to."""
+        found: dict[str, tuple[Road, ...]] = {}
+        for road in self.roads:
+            found[road.node] = (*found.get(road.node, ()), road)
+        return {node: NodeRoads(roads, self.own) for node, roads in found.items()}
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
@@ -194,14 +213,21 @@ def between_nodes(
     destination: str = "gpu",
     operations: Sequence[str] = tuple(OPERATIONS),
 ) -> NodeRoads:
-    """From memory of kind `source` here to memory of kind `destination` of each type of node."""
-    best: dict[str, Road] = {}
+    """From memory of kind `source` here to memory of kind `destination` of each type of node, its own first."""
+    best: dict[tuple[str, str], Road] = {}
     for whole in roads_of(profile) if profile else ():
         road = replace(whole, times={name: one for name, one in whole.times.items() if name in operations})
         kinds = road.source.startswith(source), device_of(road.destination).startswith(destination)
-        if all(kinds) and (road.node not in best or _total(road) < _total(best[road.node])):
-            best[road.node] = road
-    return NodeRoads(tuple(best.values()))
+        pair = road.source, road.destination
+        if all(kinds) and (pair not in best or _total(road) < _total(best[pair])):
+            best[pair] = road
+    own = own_name(profile) if profile else ""
+    return NodeRoads(tuple(sorted(best.values(), key=lambda road: (road.node != own, road.node))), own)
+
+
+def own_name(profile: Profile) -> str:
+    """What another node of this very type is called in the profile; empty where there is none."""
+    return profile.other_nodes.get(profile.fingerprint, "")
 
 
 def _total(road: Road) -> float:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 from rich.console import RenderableType
 
-from waywiser.apply.node_switches import PURPOSES, NodeRoads, Road, Single, between_nodes, name_of
+from waywiser.apply.node_switches import PURPOSES, NodeRoads, Single, between_nodes, name_of
+from waywiser.apply.setting import Settings
+from waywiser.other_nodes import device_of
 from waywiser.profile import Profile
 from waywiser.report.terminal import add, table
 from waywiser.units import format_range
 
 HEAD = ("from", "to", "for", "one setting for all sizes", "at worst", "by size, never slower")
-ALL = "all of them"
+AS_ABOVE = "as above, by what is sent"
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,6 @@ class Row:
 
     machine: str
     node: str
-    rail: str
     purpose: str
     single: Single
     by_size: str
@@ -34,31 +35,28 @@ class Row:
 
 
 def rows_of(profile: Profile) -> list[Row]:
-    """From the GPUs of a node to those of each other type, then to all of them, where there are several."""
-    roads = between_nodes(profile)
+    """From the GPUs of a node to those of each type of node, its own first, by which it is set."""
+    return [row for node, roads in between_nodes(profile).by_node.items() for row in _rows(profile.machine, node, roads)]
+
+
+def _rows(machine: str, node: str, roads: NodeRoads) -> list[Row]:
     found = []
-    for road in roads.roads:
-        alone = NodeRoads((road,))
-        found += [_row(profile, alone, road.node, road.rail, purpose, by_size(road, alone.judged_by(purpose)))
-                  for purpose in PURPOSES if alone.single(purpose)]  # fmt: skip
-    if len(roads.roads) > 1:
-        found += [_row(profile, roads, ALL, "", purpose, "") for purpose in PURPOSES if roads.single(purpose)]
+    for purpose in PURPOSES:
+        if single := roads.single(purpose):
+            text = AS_ABOVE if purpose == "mixed" else _by_size(roads, roads.judged_by(purpose)[0])
+            found.append(Row(machine, node, purpose, single, text))
     return found
 
 
-def _row(profile: Profile, roads: NodeRoads, node: str, rail: str, purpose: str, text: str) -> Row:
-    single = roads.single(purpose)
-    assert single is not None
-    return Row(profile.machine, node, rail, purpose, single, text)
-
-
-def by_size(road: Road, operations: Sequence[str]) -> str:
-    """ "8 B to 16 KiB both, 32 KiB to 64 MiB GDRCopy"; of several operations where they agree."""
-    told = [
-        ", ".join(f"{format_range(first, last)} {name_of(one)}" for first, last, one in road.by_size(operation))
-        for operation in operations
-    ]
-    return told[0] if len(set(told)) == 1 else "as above, by what is sent"
+def _by_size(roads: NodeRoads, operation: str) -> str:
+    """ "8 B to 16 KiB both, 32 KiB to 64 MiB GDRCopy"; with the GPUs where they differ."""
+    told: dict[str, list[str]] = {}
+    for road in roads.roads:
+        ranges = (f"{format_range(first, last)} {name_of(one)}" for first, last, one in road.by_size(operation))
+        told.setdefault(", ".join(ranges), []).append(f"{road.source} to {device_of(road.destination)}")
+    if len(told) == 1:
+        return next(iter(told))
+    return "; ".join(f"{text} ({', '.join(pairs)})" for text, pairs in told.items())
 
 
 def _worst(single: Single) -> str:
@@ -85,6 +83,17 @@ def node_table(profiles: Sequence[Profile]) -> RenderableType | None:
 
 def node_markdown(profiles: Sequence[Profile]) -> str:
     """For a document."""
-    lines = ["| " + " | ".join(HEAD) + " |", "|---" * len(HEAD) + "|"]
-    lines += ["| " + " | ".join(row.cells) + " |" for profile in profiles for row in rows_of(profile)]
-    return "\n".join(lines)
+    return _markdown(HEAD, [row.cells for profile in profiles for row in rows_of(profile)])
+
+
+def settings_markdown(settings: Sequence[Settings]) -> str:
+    """A row for each variable, a column for each machine; empty where the default is right."""
+    names = dict.fromkeys(one.name for each in settings for one in each.settings)
+    values = [{one.name: f"`{one.value}`" for one in each.settings} for each in settings]
+    rows = [(f"`{name}`", *(each.get(name, "") for each in values)) for name in names]
+    return _markdown(("variable", *(each.machine for each in settings)), rows)
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("| --- ", "|---").replace("--- |", "---|")

@@ -24,7 +24,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
 
 def _between_nodes(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     """GPU memory goes through UCX, which has its own settings; older versions have a transport that changes by size."""
-    roads = between_nodes(machine.profile)
+    roads = between_nodes(machine.profile).deciding
     if not roads.single(machine.purpose):
         return
     name = f"{_PREFIX}btl_openib_cuda_rdma_limit"

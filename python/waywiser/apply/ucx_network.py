@@ -21,7 +21,7 @@ Curve = Mapping[int, tuple[Series, Point]]
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     """Everything that may be worth setting; nothing when no other machine was measured."""
-    roads = between_nodes(machine.profile)
+    roads = between_nodes(machine.profile).deciding
     if roads.single(machine.purpose):
         yield from _by_size(machine, known, roads)
         yield from _gdrcopy(machine, known, roads)

@@ -36,6 +36,7 @@ def apply(
         bool, typer.Option(help="Keep the settings in the results, with the libraries' own files.")
     ] = True,
     mpirun: Mpirun = None,
+    markdown: Annotated[bool, typer.Option(help="Of machines that are not here: tables for a document.")] = False,
 ) -> None:
     """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first.
 
@@ -45,10 +46,14 @@ def apply(
     from waywiser.apply.propose import settings_for
 
     targets, purpose = wanted_in(for_)
-    if cluster is not None:
-        if machine or from_ or collectives or mpirun:
-            raise InputError("--cluster says which machines: leave out what is of one machine")
-        return _show([(one, settings_for(one, targets, unchecked=True)) for one in _nodes(output, cluster, purpose)], as_json)
+    several = cluster is not None or "," in (machine or "")
+    if several:
+        if (cluster and machine) or from_ or collectives or mpirun:
+            raise InputError("leave out what is of one machine: there are several")
+        nodes = _machines(output, machine, cluster, purpose)
+        return _show([(one, settings_for(one, targets, unchecked=True)) for one in nodes], as_json, markdown)
+    if markdown and machine is None:
+        raise InputError("--markdown is for machines that are not here: write --machine or --cluster")
     elsewhere = machine is not None or from_ is not None
     if elsewhere and (collectives or mpirun):
         raise InputError("--collectives and --mpirun are of this machine; leave out --machine and --from")
@@ -59,12 +64,12 @@ def apply(
         settings = _with_collectives(settings, output, ranks, jobs)
     if write and not elsewhere:
         _write(output, settings, here)
-    _show([(here, settings)], as_json)
+    _show([(here, settings)], as_json, markdown)
 
 
-def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool) -> None:
+def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bool) -> None:
     """Settings of one machine, or of each type of node with the roads between them first."""
-    from waywiser.apply.node_table import node_table
+    from waywiser.apply.node_table import node_markdown, node_table, settings_markdown
     from waywiser.apply.table import print_settings
     from waywiser.report.terminal import print_result
 
@@ -72,7 +77,13 @@ def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool) -> None:
         texts = [settings.to_json() for _, settings in found]
         typer.echo(texts[0] if len(texts) == 1 else f"[{','.join(texts)}]")
         return
-    between = node_table([one.profile for one, _ in found if one.profile])
+    profiles = [one.profile for one, _ in found if one.profile]
+    if markdown:
+        label = next((one.warning() for one in profiles if one.warning()), "")
+        parts = [f"{label}." if label else "", node_markdown(profiles), settings_markdown([one for _, one in found])]
+        typer.echo("\n\n".join(part for part in parts if part))
+        return
+    between = node_table(profiles)
     if between:
         print_result(between)
     for _, settings in found:
@@ -105,23 +116,26 @@ def elsewhere_settings(output: Path, machine: str | None, cluster: Path | None, 
     """Of a machine that is not here; of each type of node of a cluster file, or of the one that `machine` names there."""
     from waywiser.apply.propose import settings_for
 
-    if cluster is None:
-        return [settings_for(replace(_machine(output, machine, None), purpose=purpose), unchecked=True)]
-    found = [one for one in _nodes(output, cluster, purpose) if machine in (None, one.topology.name)]
-    if not found:
-        raise InputError(f"--machine {machine}: {cluster} has no such node")
-    return [settings_for(one, unchecked=True) for one in found]
+    return [settings_for(one, unchecked=True) for one in _machines(output, machine, cluster, purpose)]
 
 
-def _nodes(output: Path, file: Path, purpose: str) -> list[Machine]:
-    """Each type of node of a cluster file with the roads to the others: as `tune` has left them, else simulated now."""
+def _machines(output: Path, names: str | None, cluster: Path | None, purpose: str) -> list[Machine]:
+    """Machines by name, or each type of node of a cluster file (or those of the names) with the roads to the others: as
+    `tune` has left them, else simulated now."""
     from waywiser.apply.facts import Machine
     from waywiser.cli.options import node_results
     from waywiser.simulator.cluster import read_cluster
     from waywiser.topology.load import load_topology
 
-    found = node_results(output, read_cluster(file))
-    return [Machine(load_topology(name), results.needed_profile(), purpose) for name, results in found.items()]
+    words = [word.strip() for word in (names or "").split(",") if word.strip()]
+    if cluster is None:
+        return [replace(_machine(output, word, None), purpose=purpose) for word in words]
+    found = node_results(output, read_cluster(cluster))
+    for word in words:
+        if word not in found:
+            raise InputError(f"--machine {word}: {cluster} has {', '.join(found)}")
+    chosen = {name: results for name, results in found.items() if not words or name in words}
+    return [Machine(load_topology(name), one.needed_profile(), purpose) for name, one in chosen.items()]
 
 
 def _machine(output: Path, name: str | None, from_: str | None) -> Machine:

@@ -5,18 +5,28 @@
 #include "waywiser/path/network_families.hpp"
 
 namespace waywiser {
-std::vector<Subject> network_subjects(const NetworkSide& here, const NetworkSide& there,
-                                      const CampaignOptions& options) {
+namespace {
+
+// The first of a kind has no number: it stands for all, or for most.
+std::string kind_text(Place place) {
+  return (place.is_gpu() ? "gpu" : "host") + (place.index == 0 ? "" : std::to_string(place.index));
+}
+
+}  // namespace
+
+std::vector<Subject> network_subjects(const NetworkSide& here, const NetworkSide& there, const CampaignOptions& options,
+                                      const GpusAtEnds& gpus) {
   const NodeType type = node_type(there.fingerprint);
   std::vector<Place> sources{host(0)}, destinations{on_node(type, host(0))};
-  if (here.gpus > 0) sources.push_back(gpu(0));
-  if (there.gpus > 0) destinations.push_back(on_node(type, gpu(0)));
+  for (const int index : gpus.here)
+    if (index < here.gpus) sources.push_back(gpu(index));
+  for (const int index : gpus.there)
+    if (index < there.gpus) destinations.push_back(on_node(type, gpu(index)));
   std::vector<Subject> subjects;
   for (const Place source : sources)
     for (const Place destination : destinations) {
       if (!options.places.empty() && std::ranges::count(options.places, source) == 0) continue;
-      const std::string name =
-          std::string(source.is_gpu() ? "gpu" : "host") + ">other:" + (destination.is_gpu() ? "gpu" : "host");
+      const std::string name = kind_text(source) + ">" + there.machine + ":" + kind_text(destination);
       subjects.push_back({{name, {{source, destination}}, 2}, network_families(here, there, source, destination)});
     }
   return subjects;

@@ -7,10 +7,14 @@
 
 namespace waywiser {
 
+// Which GPUs of each end stand for all of it.
+struct GpusAtEnds {
+  std::vector<int> here{0}, there{0};
+};
 // The classes of pairs between a memory here and one of the machine at the other end, with the ways that may serve
 // them.
-std::vector<Subject> network_subjects(const NetworkSide& here, const NetworkSide& there,
-                                      const CampaignOptions& options);
+std::vector<Subject> network_subjects(const NetworkSide& here, const NetworkSide& there, const CampaignOptions& options,
+                                      const GpusAtEnds& gpus = {});
 
 // Without the roads to other machines for which `dropped` is true.
 Profile without_other_machines(Profile profile, const std::function<bool(NodeType)>& dropped);

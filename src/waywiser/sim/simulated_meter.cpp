@@ -7,6 +7,7 @@
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/path_limit.hpp"
 #include "waywiser/topology/pair_group.hpp"
+#include "waywiser/topology/relation.hpp"
 
 namespace waywiser::sim {
 namespace {
@@ -31,6 +32,20 @@ NetworkSide side_of(const NodeModel& node) {
   for (const std::string& nic : node.nics(gpus.empty() ? "host0" : gpus.front(), true))
     side.devices.push_back({topology.at(nic).name + ":1", true, {"InfiniBand"}});
   return side;
+}
+
+// The first GPU of each distance to its nearest NIC.
+std::vector<int> gpus_by_distance(const NodeModel& node) {
+  std::vector<int> chosen;
+  std::vector<std::string> known;
+  for (const std::string& gpu : node.topology().ids("gpu")) {
+    const std::vector<std::string> nics = node.nics(gpu, true);
+    const std::string far = nics.empty() ? "" : relation(node.graph(), gpu, nics.front());
+    if (std::ranges::count(known, far) != 0) continue;
+    known.push_back(far);
+    chosen.push_back(parse_place(gpu).index);
+  }
+  return chosen;
 }
 
 bool wanted(Place place, const CampaignOptions& options) {
@@ -133,7 +148,8 @@ std::vector<Subject> simulated_subjects(const Topology& topology, const Campaign
 
 std::vector<Subject> simulated_network_subjects(const NodeModel& here, const NodeModel& there,
                                                 const CampaignOptions& options) {
-  std::vector<Subject> subjects = network_subjects(side_of(here), side_of(there), options);
+  std::vector<Subject> subjects = network_subjects(side_of(here), side_of(there), options,
+                                                   {gpus_by_distance(here), gpus_by_distance(there)});
   for (Subject& subject : subjects)
     std::erase_if(subject.families, [](const Family& family) { return family.base.parameter("transports") != "rc"; });
   return subjects;

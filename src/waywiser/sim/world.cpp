@@ -27,6 +27,7 @@ std::vector<std::string> rails_of(const NodeModel& node, bool rdma_only) {
 World::World(const NodeModel& node, ClusterSpec spec) : node_(node), spec_(std::move(spec)) {
   types_ = spec_.others;
   types_.insert(types_.begin(), &node);
+  rails_.resize(types_.size());
   add_nodes();
   gpus_ = node.topology().ids("gpu");
   add_domain();
@@ -46,7 +47,7 @@ void World::add_nodes() {
 }
 
 void World::add_network() {
-  for (const NodeModel* type : types_) rails_.push_back(rails_of(*type, spec_.rdma_only));
+  for (std::size_t i = 0; i < types_.size(); ++i) rails_[i] = rails_of(*types_[i], spec_.rdma_only);
   const std::size_t most = std::ranges::max(rails_, {}, &std::vector<std::string>::size).size();
   spec_.network.rails = static_cast<int>(most);
   if (spec_.network.port_rate <= 0) {

@@ -39,7 +39,7 @@ class World {
   const NodeModel& node(int number) const { return *types_.at(static_cast<std::size_t>(type(number))); }
   const ClusterSpec& spec() const noexcept { return spec_; }
   int nodes() const noexcept { return spec_.network.nodes; }
-  // NICs that lead into the network.
+  // NICs that lead into the network; none of a single node.
   const std::vector<std::string>& rails(int number = 0) const { return rails_.at(static_cast<std::size_t>(type(number))); }
 
   // Within a node.
