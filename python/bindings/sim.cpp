@@ -89,8 +89,7 @@ std::string simulate_collectives_json(const Topology& topology, const std::strin
 
 std::string measure_simulated_json(const Topology& topology, const std::string& costs_json,
                                    const std::string& options_json, const std::optional<std::string>& previous_json,
-                                   const nb::object& callback, const std::string& cluster_json,
-                                   const Others& others) {
+                                   const nb::object& callback, const std::string& cluster_json, const Others& others) {
   const sim::NodeModel node = node_model(topology, costs_json);
   const NodeModels more(others);
   const sim::ClusterSpec cluster = cluster_in(cluster_json, more);
@@ -114,8 +113,8 @@ std::string verify_simulated_json(const Topology& topology, const std::string& c
   const Plan plan = plan_from_json(parse_json(plan_json, "plan"), "plan");
   if (profile.fingerprint != fingerprint(topology))
     throw Error(ErrorKind::invalid_input, "the profile is of another machine: " + profile.machine);
-  const Profile reached = without_other_machines(
-      profile, [&](NodeType type) { return !sim::reached(node, cluster).contains(type); });
+  const Profile reached =
+      without_other_machines(profile, [&](NodeType type) { return !sim::reached(node, cluster).contains(type); });
   return simulated(callback, [&](const ProgressCallback& progress) {
     sim::SimulatedMeter meter(node, reached.classes, cluster);
     return to_json(verify_plan(reached, plan, meter, options, progress));
@@ -131,8 +130,8 @@ void bind_sim(nb::module_& m) {
         return Json(node_model(topology, costs_json).costs().values()).dump();
       },
       "topology"_a, "costs_json"_a, "The costs that hold for a machine, by name, as JSON.");
-  m.def("simulate_collectives", simulate_collectives_json, "topology"_a, "costs_json"_a,
-        "request_json"_a, "progress"_a.none() = nb::none(),
+  m.def("simulate_collectives", simulate_collectives_json, "topology"_a, "costs_json"_a, "request_json"_a,
+        "progress"_a.none() = nb::none(),
         "Times collectives on clusters that are not here; request and answer as in sim/collective_request.hpp.");
   m.def("simulate", simulate_json, "topology"_a, "costs_json"_a, "request_json"_a, "progress"_a.none() = nb::none(),
         "others"_a = Others(),

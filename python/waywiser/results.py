@@ -118,9 +118,7 @@ class Results:
     @cached_property
     def profile(self) -> Profile | None:
         """What was measured."""
-        found = self._value(
-            "profile", waywiser.profile.SCHEMA, waywiser.profile.VERSION, waywiser.profile.OLDEST
-        )
+        found = self._value("profile", waywiser.profile.SCHEMA, waywiser.profile.VERSION, waywiser.profile.OLDEST)
         return None if found is None else read_profile(*found)
 
     @cached_property

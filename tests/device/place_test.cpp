@@ -9,15 +9,15 @@ namespace waywiser {
 namespace {
 
 TEST(Place, TextReadsBack) {
-  for (const Place place : {host(0), host(17), gpu(0), gpu(4095), seen_from_other(gpu(3)), on_node(0x0123456789abcdef, gpu(2))})
+  for (const Place place :
+       {host(0), host(17), gpu(0), gpu(4095), seen_from_other(gpu(3)), on_node(0x0123456789abcdef, gpu(2))})
     EXPECT_EQ(parse_place(text(place)), place);
 }
 
 TEST(Place, OtherTextIsRefused) {
   for (const char* text : {"", "gpu", "host", "gpu-1", "gpu4096", "gpu1x", "hos0", "GPU0", "gpu 1", "gpu99999999999",
-                           "other:", "other:other:gpu0", "hse-a:gpu0",
-                           "0123456789abcdef0:gpu0", "0000000000000000:gpu0", "0000000000000001:gpu0",
-                           "0123456789abcdef:"})
+                           "other:", "other:other:gpu0", "hse-a:gpu0", "0123456789abcdef0:gpu0",
+                           "0000000000000000:gpu0", "0000000000000001:gpu0", "0123456789abcdef:"})
     EXPECT_THROW(parse_place(text), Error) << text;
 }
 

@@ -1,4 +1,4 @@
-"""From a node type that is not here to its settings: rows to other nodes, what they choose, and one story everywhere."""
+"""From a node type that is not here to its settings: rows to other nodes, what they choose, one story everywhere."""
 
 from __future__ import annotations
 
@@ -31,7 +31,6 @@ from waywiser.report.node_charts import node_charts
 from waywiser.simulator.cluster import Cluster, parse_cluster
 from waywiser.simulator.sweep import OPERATIONS as SIMULATED
 from waywiser.topology import load_topology
-
 
 KIB = 1024
 STUDIED = ("hse-a", "hse-c", "hse-e")
@@ -84,7 +83,10 @@ def test_rows_for_every_setting_operation_and_rail() -> None:
     profile = profile_of("hse-a")
     plan = read_plan(json.loads(stages.choose(text_of("hse-a"))), "plan")
     rails = ["mlx5_0:1", "mlx5_0:1/mlx5_1:1", "mlx5_1:1", "mlx5_1:1/mlx5_0:1"]
-    assert sorted(one.rail for one in roads_of(profile) if one.destination == "hse-a:gpu0" and one.source == "gpu0") == rails
+    assert (
+        sorted(one.rail for one in roads_of(profile) if one.destination == "hse-a:gpu0" and one.source == "gpu0")
+        == rails
+    )
     for road in roads_of(profile):
         assert all(len(road.cases((operation,))) == 24 for operation in OPERATIONS), road
     pair = "gpu0", "hse-a:gpu0"
@@ -100,7 +102,7 @@ def test_rows_for_every_setting_operation_and_rail() -> None:
 def test_a_cluster_of_three_types_has_rows_from_each_to_each() -> None:
     for machine in STUDIED:
         nodes = between_nodes(profile_of(machine, mixed=True)).by_node
-        assert list(nodes)[0] == machine and set(nodes) == set(STUDIED)
+        assert next(iter(nodes)) == machine and set(nodes) == set(STUDIED)
         assert all(roads.single("mixed") for roads in nodes.values())
 
 
@@ -179,7 +181,9 @@ def test_simulate_explain_and_report_tell_the_same(machine: str, run: Run) -> No
         for curve in answer["curves"]:
             switches = curve["setting"]["gdr"], curve["setting"]["gdrcopy"]
             for point in curve["points"]:
-                assert road.seconds(Case(operation, point["bytes"]), switches) == pytest.approx(point["seconds"], rel=1e-9)
+                assert road.seconds(Case(operation, point["bytes"]), switches) == pytest.approx(
+                    point["seconds"], rel=1e-9
+                )
         for size in (8, 4 * KIB, 16 * KIB, 32 * KIB, 1 << 20, 64 << 20):
             places = for_core("gpu0", profile.other_nodes), for_core(f"{machine}:gpu0", profile.other_nodes)
             told = stages.explain(text, plan, *places, 2, operation, size, road.rail)
@@ -220,7 +224,12 @@ def test_a_switch_for_all_sizes_follows_the_purpose() -> None:
     assert "MPIR_CVAR_CH4_OFI_ENABLE_HMEM" not in mpich["bandwidth"]
 
 
-OLDER = {"UCX_RNDV_MEMTYPE_DIRECT_SIZE": "inf", "UCX_PROTO_ENABLE": "n", "UCX_IB_GPU_DIRECT_RDMA": "try", "UCX_TLS": "all"}
+OLDER = {
+    "UCX_RNDV_MEMTYPE_DIRECT_SIZE": "inf",
+    "UCX_PROTO_ENABLE": "n",
+    "UCX_IB_GPU_DIRECT_RDMA": "try",
+    "UCX_TLS": "all",
+}
 
 
 def test_an_older_ucx_gets_a_limit_in_bytes_and_without_one_the_switch() -> None:
@@ -240,7 +249,10 @@ def test_an_older_ucx_gets_a_limit_in_bytes_and_without_one_the_switch() -> None
 
 
 def test_open_mpi_with_the_openib_transport_gets_a_limit() -> None:
-    known = {"OMPI_MCA_btl_openib_cuda_rdma_limit": "18446744073709551615", "OMPI_MCA_btl_openib_want_cuda_gdr": "false"}
+    known = {
+        "OMPI_MCA_btl_openib_cuda_rdma_limit": "18446744073709551615",
+        "OMPI_MCA_btl_openib_want_cuda_gdr": "false",
+    }
     library = {"openmpi": Installed("4.0", known)}
     found = values(settings_for(machine_of("hse-a", "bandwidth"), ("openmpi",), library, accepts))
     assert found == {"OMPI_MCA_btl_openib_want_cuda_gdr": "true", "OMPI_MCA_btl_openib_cuda_rdma_limit": f"{32 * KIB}"}
@@ -258,7 +270,7 @@ def ucx_names(program: str, environment: dict[str, str]) -> set[str]:
 
 
 def test_every_variable_is_known_to_its_library() -> None:
-    """To UCX of the wheel (CUDA) or of the system (InfiniBand), where they are there; NCCL's to the list of names."""
+    """To UCX of the wheel (CUDA) or of the system (InfiniBand), where it is there; NCCL's to the list of names."""
     path = Path(libucp.path or "/nowhere/lib/libucp.so.0")
     program = path.parent.parent / "bin" / "ucx_info"
     known = ucx_names(str(program), {"LD_LIBRARY_PATH": str(path.parent)}) if program.exists() else set()
@@ -345,7 +357,9 @@ def test_a_collective_needs_nodes_of_one_type(run: Run, tmp_path: Path) -> None:
     assert status == 0 and road.seconds(Case("latency", 64 << 20), ("on", "on")) == pytest.approx(first, rel=1e-9)
 
 
-@pytest.mark.parametrize("text", ["nodes: [2 x hse-a, 3]", "nodes: []", "nodes: [2 x hse-a, 2 x nowhere]", "nodes: {a: 1}"])
+@pytest.mark.parametrize(
+    "text", ["nodes: [2 x hse-a, 3]", "nodes: []", "nodes: [2 x hse-a, 2 x nowhere]", "nodes: {a: 1}"]
+)
 def test_a_wrong_list_of_nodes_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="line 1"):
         parse_cluster(text, "c.yaml")

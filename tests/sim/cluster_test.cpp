@@ -61,7 +61,8 @@ TEST(MixedCluster, BothWaysTakeTheSameNicsBack) {
   const Seconds out = time_of(node, two, to_other("mlx5_0:1/mlx5_1:1", "on"), 1 << 20);
   const Seconds both = time_of(node, two, to_other("mlx5_0:1/mlx5_1:1", "on"), 1 << 20, Operation::bidirectional);
   EXPECT_GT(both, 0.5 * out);
-  EXPECT_GT(time_of(node, two, to_other("mlx5_1:1", "on"), 1 << 20), time_of(node, two, to_other("mlx5_0:1", "on"), 1 << 20));
+  EXPECT_GT(time_of(node, two, to_other("mlx5_1:1", "on"), 1 << 20),
+            time_of(node, two, to_other("mlx5_0:1", "on"), 1 << 20));
 }
 
 TEST(MixedCluster, ATypeThatIsNotThereIsRefused) {
@@ -78,8 +79,7 @@ TEST(MixedCluster, TheProfileHasRoadsToEveryType) {
   options.budget_seconds = 1000;
   options.survey = false;
   options.operations = {Operation::latency};
-  const Profile profile =
-      measure_simulated(node, nodes_of({0, 1, 0}, {&other}), options, nullptr, ProgressCallback());
+  const Profile profile = measure_simulated(node, nodes_of({0, 1, 0}, {&other}), options, nullptr, ProgressCallback());
   ASSERT_EQ(profile.other_nodes.size(), 2u);
   const Plan plan = choose(profile, mechanism_order(), {});
   const Chooser chooser(plan);
@@ -114,7 +114,8 @@ TEST(StagedThroughHosts, TakesItsCopiesAndTheWire) {
   };
   const Path wire{"ucx", host(0), host(0), 2, {{"transports", "rc"}, {"device", "mlx5_0:1"}}};
   const Bytes bytes = Bytes{64} << 20;
-  const Seconds between = simulate(node, two, {wire, {0, "host0"}, {1, "host0"}, Operation::latency, bytes, {}}).seconds;
+  const Seconds between =
+      simulate(node, two, {wire, {0, "host0"}, {1, "host0"}, Operation::latency, bytes, {}}).seconds;
   EXPECT_GT(staged("whole", bytes), 2.5 * between);
   EXPECT_LT(staged("pipelined", bytes), 1.3 * between);
   EXPECT_GT(staged("pageable", bytes), staged("whole", bytes));

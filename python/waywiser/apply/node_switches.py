@@ -121,7 +121,9 @@ class Single:
         told = f"{name_of(self.switches)} for {self.purpose}"
         if self.worst_loss < _ALIKE:
             return f"{told}: fastest at every size"
-        return f"{told}: at worst {self.worst_loss:.1f} times the time of the fastest ({self.worst.text} to {self.node})"
+        return (
+            f"{told}: at worst {self.worst_loss:.1f} times the time of the fastest ({self.worst.text} to {self.node})"
+        )
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,9 @@ def roads_of(profile: Profile) -> list[Road]:
 def _has_switches(path: Path) -> bool:
     given = dict(path.parameters)
     one_rail = "+" not in given.get("device", "")
-    return path.mechanism == "ucx" and is_elsewhere(path.destination) and {"gdr", "gdrcopy"} <= given.keys() and one_rail
+    return (
+        path.mechanism == "ucx" and is_elsewhere(path.destination) and {"gdr", "gdrcopy"} <= given.keys() and one_rail
+    )
 
 
 def between_nodes(

@@ -36,7 +36,9 @@ class Row:
 
 def rows_of(profile: Profile) -> list[Row]:
     """From the GPUs of a node to those of each type of node, its own first, by which it is set."""
-    return [row for node, roads in between_nodes(profile).by_node.items() for row in _rows(profile.machine, node, roads)]
+    return [
+        row for node, roads in between_nodes(profile).by_node.items() for row in _rows(profile.machine, node, roads)
+    ]
 
 
 def _rows(machine: str, node: str, roads: NodeRoads) -> list[Row]:
@@ -96,4 +98,6 @@ def settings_markdown(settings: Sequence[Settings]) -> str:
 
 def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("| --- ", "|---").replace("--- |", "---|")
+    return (
+        "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("| --- ", "|---").replace("--- |", "---|")
+    )

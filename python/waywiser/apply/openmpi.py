@@ -29,7 +29,9 @@ def _between_nodes(machine: Machine, known: Mapping[str, str]) -> Iterator[Setti
         return
     name = f"{_PREFIX}btl_openib_cuda_rdma_limit"
     if name not in known:
-        yield LeftOut("openmpi", f"{_PREFIX}pml", "ucx", "GPU memory between nodes goes through UCX: its settings count")
+        yield LeftOut(
+            "openmpi", f"{_PREFIX}pml", "ucx", "GPU memory between nodes goes through UCX: its settings count"
+        )
         return
     limit = limit_for(roads, machine.purpose)
     why = f"for {machine.purpose}: at worst {limit.worst_loss:.2f} times the time of the fastest ({limit.worst.text})"

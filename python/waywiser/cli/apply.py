@@ -113,7 +113,7 @@ def targets_in(text: str) -> tuple[str, ...]:
 
 
 def elsewhere_settings(output: Path, machine: str | None, cluster: Path | None, purpose: str) -> list[Settings]:
-    """Of a machine that is not here; of each type of node of a cluster file, or of the one that `machine` names there."""
+    """Of machines that are not here; of each type of node of a cluster file, or of those that `machine` names there."""
     from waywiser.apply.propose import settings_for
 
     return [settings_for(one, unchecked=True) for one in _machines(output, machine, cluster, purpose)]

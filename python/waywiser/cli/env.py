@@ -40,8 +40,8 @@ def env(
     if machine is not None or cluster is not None:
         if fingerprint or proved:
             raise InputError("--fingerprint and --proved are of kept settings; leave out --machine and --cluster")
-        for settings in elsewhere_settings(output, machine, cluster, purpose):
-            typer.echo(render(settings, form, targets), nl=False)
+        for one in elsewhere_settings(output, machine, cluster, purpose):
+            typer.echo(render(one, form, targets), nl=False)
         return
     own = fingerprint or _core.discover().fingerprint
     settings = kept(output, own)

@@ -69,7 +69,9 @@ def explain(
         if not is_elsewhere(place):
             _check_place(place, profile, results)
     text = results.needed_profile_text()
-    answer = stages.explain(text, _plan(results, profile, text), *places, processes, operation, count, rail)
+    answer = stages.explain(
+        text, _plan(results, profile, text), places[0], places[1], processes, operation, count, rail
+    )
     answer["pair"] = pair_text((source, destination), processes)
     if as_json:
         typer.echo(json.dumps(answer, indent=1))

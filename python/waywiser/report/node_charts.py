@@ -55,8 +55,8 @@ def _text(curve: Curve, value: float) -> str:
 def _grid(axes: _Axes, sample: Curve) -> list[Markup]:
     lines = []
     for size in axes.sizes[:: max(1, len(axes.sizes) // 8)]:
-        at = axes.x(size)
-        lines.append(el("text", format_bytes(size), x=f"{at:.1f}", y=_HEIGHT - 12, class_="tick middle"))
+        across = f"{axes.x(size):.1f}"
+        lines.append(el("text", format_bytes(size), x=across, y=_HEIGHT - 12, class_="tick middle"))
     for power in range(math.floor(math.log10(axes.low)), math.ceil(math.log10(axes.high)) + 1):
         value = 10.0**power
         if axes.low <= value <= axes.high:

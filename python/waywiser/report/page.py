@@ -140,8 +140,8 @@ def _sections(results: Results, profile: Profile, curves: list[dict[str, Any]]) 
             "Between nodes",
             "Between nodes: GPUDirect RDMA and GDRCopy",
             node_charts(profile),
-            "Which of four settings is best. One for all sizes: latency means the most messages a second, bandwidth the "
-            "most bytes, mixed the smallest loss at worst.",
+            "Which of four settings is best. One for all sizes: for latency that with the most messages a second, for "
+            "bandwidth that with the most bytes, for mixed use that with the smallest loss at worst.",
         ),
         (
             "matrices",

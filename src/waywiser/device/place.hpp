@@ -14,8 +14,8 @@ using NodeType = std::uint64_t;
 inline constexpr NodeType this_node = 0;
 inline constexpr NodeType some_other_node = 1;  // of a type that is not said
 
-// Where bytes live: the memory of a NUMA node ("host0") or of a GPU ("gpu3"), of this machine or of one at the other end
-// of a network, with its type ("b7ef00aa67f28849:gpu0") or without ("other:host0").
+// Where bytes live: the memory of a NUMA node ("host0") or of a GPU ("gpu3"), of this machine or of one at the other
+// end of a network, with its type ("b7ef00aa67f28849:gpu0") or without ("other:host0").
 struct Place {
   PlaceKind kind = PlaceKind::host;
   int index = 0;

@@ -55,7 +55,8 @@ Profile without_older_of(Profile profile, const OtherNode& node) {
   for (const OtherNode& known : profile.other_nodes)
     if (known.machine == node.machine && known.fingerprint != node.fingerprint)
       older.push_back(node_type(known.fingerprint));
-  return without_other_machines(std::move(profile), [&](NodeType type) { return std::ranges::count(older, type) != 0; });
+  return without_other_machines(std::move(profile),
+                                [&](NodeType type) { return std::ranges::count(older, type) != 0; });
 }
 
 NodeType measured_last(const Profile& profile) {

@@ -23,16 +23,11 @@ Json runner_up_to_json(const PlanRow& row) {
 }
 
 Json to_json(const PlanRow& row) {
-  Json value{{"pairs", pairs_to_json(row.pairs)},
-             {"rail", row.rail},
-             {"processes", row.processes},
-             {"operation", name(row.operation)},
-             {"from_bytes", row.from_bytes},
-             {"to_bytes", row.to_bytes},
-             {"path", to_json(row.path)},
-             {"expected", expected_to_json(row.expected)},
-             {"runner_up", runner_up_to_json(row)},
-             {"why", row.why}};
+  Json value{{"pairs", pairs_to_json(row.pairs)},   {"rail", row.rail},
+             {"processes", row.processes},          {"operation", name(row.operation)},
+             {"from_bytes", row.from_bytes},        {"to_bytes", row.to_bytes},
+             {"path", to_json(row.path)},           {"expected", expected_to_json(row.expected)},
+             {"runner_up", runner_up_to_json(row)}, {"why", row.why}};
   if (row.one_sided) value["one_sided"] = to_json(*row.one_sided);
   return value;
 }

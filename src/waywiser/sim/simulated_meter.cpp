@@ -57,8 +57,7 @@ bool wanted(Place place, const CampaignOptions& options) {
 std::map<NodeType, int> reached(const NodeModel& node, const ClusterSpec& cluster) {
   std::map<NodeType, int> nodes;
   for (int i = 0; i < cluster.network.nodes; ++i)
-    if (i != number_here(cluster))
-      nodes[node_type(fingerprint(model_of(node, cluster, i).topology()))] = i;
+    if (i != number_here(cluster)) nodes[node_type(fingerprint(model_of(node, cluster, i).topology()))] = i;
   return nodes;
 }
 
@@ -111,7 +110,8 @@ const Timed& SimulatedMeter::timed(const Path& path, Operation operation, Bytes 
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   Trial trial{path, spot(path, path.source), spot(path, path.destination), operation, bytes, {}};
   if (const PairClass* all = class_of(classes_, path); all != nullptr && operation == Operation::loaded)
-    for (const auto& [source, destination] : all->members) trial.pairs.emplace_back(spot(path, source), spot(path, destination));
+    for (const auto& [source, destination] : all->members)
+      trial.pairs.emplace_back(spot(path, source), spot(path, destination));
   return known_.emplace(key, simulate(node_, cluster_of(path), trial)).first->second;
 }
 
@@ -148,8 +148,8 @@ std::vector<Subject> simulated_subjects(const Topology& topology, const Campaign
 
 std::vector<Subject> simulated_network_subjects(const NodeModel& here, const NodeModel& there,
                                                 const CampaignOptions& options) {
-  std::vector<Subject> subjects = network_subjects(side_of(here), side_of(there), options,
-                                                   {gpus_by_distance(here), gpus_by_distance(there)});
+  std::vector<Subject> subjects =
+      network_subjects(side_of(here), side_of(there), options, {gpus_by_distance(here), gpus_by_distance(there)});
   for (Subject& subject : subjects)
     std::erase_if(subject.families, [](const Family& family) { return family.base.parameter("transports") != "rc"; });
   return subjects;

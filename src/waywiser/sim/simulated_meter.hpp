@@ -9,8 +9,9 @@
 
 namespace waywiser::sim {
 
-// Times of a machine that is not here, and of the roads from it to the other nodes of a cluster. Its clock is virtual too: it advances by what a real measurement would have
-// taken, so that a campaign of any budget ends at once. Nothing is moved, so there is nothing to verify.
+// Times of a machine that is not here, and of the roads from it to the other nodes of a cluster. Its clock is virtual
+// too: it advances by what a real measurement would have taken, so that a campaign of any budget ends at once. Nothing
+// is moved, so there is nothing to verify.
 class SimulatedMeter : public Meter {
  public:
   // Of the cluster the first node of type 0 is the machine itself; the last node of each type stands for that type.

@@ -100,9 +100,7 @@ Road World::road(int node, const std::string& from, const std::string& to, Links
   return shifted(this->node(node).road(from, to, links), node);
 }
 
-Road World::within(int node, const std::string& memory) const {
-  return shifted(this->node(node).within(memory), node);
-}
+Road World::within(int node, const std::string& memory) const { return shifted(this->node(node).within(memory), node); }
 
 int World::rail(int number, const std::string& nic) const {
   const std::vector<std::string>& all = rails(number);

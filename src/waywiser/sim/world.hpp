@@ -40,7 +40,9 @@ class World {
   const ClusterSpec& spec() const noexcept { return spec_; }
   int nodes() const noexcept { return spec_.network.nodes; }
   // NICs that lead into the network; none of a single node.
-  const std::vector<std::string>& rails(int number = 0) const { return rails_.at(static_cast<std::size_t>(type(number))); }
+  const std::vector<std::string>& rails(int number = 0) const {
+    return rails_.at(static_cast<std::size_t>(type(number)));
+  }
 
   // Within a node.
   Road road(int node, const std::string& from, const std::string& to, Links links = Links::all) const;

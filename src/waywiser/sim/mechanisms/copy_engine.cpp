@@ -12,8 +12,8 @@ namespace waywiser::sim {
 void make_pageable(const Transfer& transfer, Leg& leg, bool to_host) {
   double each_byte = 0;
   for (const Use& use : leg.uses) each_byte = std::max(each_byte, use.weight / transfer.world.capacity(use.link));
-  const double by_cpu = to_host ? transfer.cost(transfer.from, "pageable.d2h_rate")
-                                : transfer.cost(transfer.to, "pageable.h2d_rate");
+  const double by_cpu =
+      to_host ? transfer.cost(transfer.from, "pageable.d2h_rate") : transfer.cost(transfer.to, "pageable.h2d_rate");
   leg.cap = 1 / (each_byte + 1 / by_cpu);
 }
 

@@ -107,15 +107,15 @@ Reason staged(const Transfer& transfer) {
 bool shared_out(const Path& path) { return path.has("share") && path.mechanism.starts_with("ucx"); }
 
 constexpr std::array<Model, 10> all{{{"copy_engine", direct, copy_engine_program},
-                                    {"sm_copy", direct, sm_copy_program},
-                                    {"host_copy", between_hosts, host_copy_program},
-                                    {"host_staged", needs_gpu, host_staged_program},
-                                    {"bar_copy", bar, bar_copy_program},
-                                    {"courier", host_and_gpu, courier_program},
-                                    {"relay", relayed, relay_program},
-                                    {"split", all_ways, split_program},
-                                    {"ucx", with_ucx, ucx},
-                                    {"ucx_staged", staged, ucx_staged_program}}};
+                                     {"sm_copy", direct, sm_copy_program},
+                                     {"host_copy", between_hosts, host_copy_program},
+                                     {"host_staged", needs_gpu, host_staged_program},
+                                     {"bar_copy", bar, bar_copy_program},
+                                     {"courier", host_and_gpu, courier_program},
+                                     {"relay", relayed, relay_program},
+                                     {"split", all_ways, split_program},
+                                     {"ucx", with_ucx, ucx},
+                                     {"ucx_staged", staged, ucx_staged_program}}};
 
 const Model* find(std::string_view mechanism) {
   const auto found = std::ranges::find(all, mechanism, &Model::mechanism);
