@@ -19,7 +19,7 @@ from waywiser.results import Results
 if TYPE_CHECKING:
     from waywiser.simulator.cluster import Cluster
 
-_SIMULATED_BUDGET = 1000.0  # seconds of the simulated clock: more than a campaign takes
+_SIMULATED_BUDGET = 1e5  # seconds of the simulated clock: more than a campaign takes, with roads to many types of node
 BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
 
 

@@ -34,6 +34,7 @@ from waywiser.topology import load_topology
 
 KIB = 1024
 STUDIED = ("hse-a", "hse-c", "hse-e")
+FAR = {"hse-e": ["gpu2"]}  # not below the switch of a NIC
 MIXED = "nodes: [2 x hse-a, 2 x hse-c, 2 x hse-e]\n"
 Run = Callable[..., tuple[int, str, str]]
 
@@ -50,11 +51,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 @cache
 def text_of(machine: str, mixed: bool = False) -> str:
-    """The profile of the first GPU and the first host memory with their roads to other nodes, as JSON."""
+    """The profile of a GPU at each distance from its NIC and the first host memory, with roads to other nodes: JSON."""
     cluster = parse_cluster(MIXED, "mixed.yaml").beginning_with(machine) if mixed else Cluster(machine, {"nodes": 2})
     request = Request(machine=machine, cluster=cluster)
     topology = request.topology()
-    options = {**request.options(), "places": ["gpu0", "host0"], "processes": [1]}
+    options = {**request.options(), "places": ["gpu0", *FAR.get(machine, ()), "host0"], "processes": [1]}
     return stages.measure(topology, options, None, stages.Watch(lambda *_: None), request.simulation(topology))
 
 

@@ -223,7 +223,9 @@ def between_nodes(
         road = replace(whole, times={name: one for name, one in whole.times.items() if name in operations})
         kinds = road.source.startswith(source), device_of(road.destination).startswith(destination)
         pair = road.source, road.destination
-        if all(kinds) and (pair not in best or _total(road) < _total(best[pair])):
+        if not all(kinds) or not road.cases(operations):
+            continue
+        if pair not in best or _total(road) < _total(best[pair]):
             best[pair] = road
     own = own_name(profile) if profile else ""
     return NodeRoads(tuple(sorted(best.values(), key=lambda road: (road.node != own, road.node))), own)

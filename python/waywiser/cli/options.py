@@ -61,9 +61,12 @@ def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | N
     from waywiser.topology.load import load_topology
 
     results = Results(folder, f"machine {machine}, simulated in {folder}")
-    if results.file("profile") is None:
+    try:
+        profile = results.profile
+    except InputError:  # what lies there need not be of that machine
         return None
-    profile = results.needed_profile()
+    if profile is None:
+        return None
     wanted = {load_topology(one).fingerprint for one in nodes}
     same = profile.simulated and profile.fingerprint == load_topology(machine).fingerprint
     return results if same and profile.other_nodes and wanted <= set(profile.other_nodes) else None
