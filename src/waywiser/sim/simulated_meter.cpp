@@ -14,9 +14,9 @@ namespace {
 
 constexpr Bytes most_bytes = Bytes{1} << 40, most_to_another = Bytes{256} << 20;
 
-const NodeModel& model_of(const NodeModel& node, const ClusterSpec& cluster, int number) {
+const NodeModel* model_of(const NodeModel& node, const ClusterSpec& cluster, int number) {
   const int type = cluster.types.empty() ? 0 : cluster.types.at(static_cast<std::size_t>(number));
-  return type == 0 ? node : *cluster.others.at(static_cast<std::size_t>(type - 1));
+  return type == 0 ? &node : cluster.others.at(static_cast<std::size_t>(type - 1));
 }
 
 // The number of the machine itself: the first node of type 0.
@@ -57,7 +57,7 @@ bool wanted(Place place, const CampaignOptions& options) {
 std::map<NodeType, int> reached(const NodeModel& node, const ClusterSpec& cluster) {
   std::map<NodeType, int> nodes;
   for (int i = 0; i < cluster.network.nodes; ++i)
-    if (i != number_here(cluster)) nodes[node_type(fingerprint(model_of(node, cluster, i).topology()))] = i;
+    if (i != number_here(cluster)) nodes[node_type(fingerprint(model_of(node, cluster, i)->topology()))] = i;
   return nodes;
 }
 
@@ -88,7 +88,7 @@ Bytes SimulatedMeter::largest(const Path& path) const {
   Bytes found = &cluster_of(path) == &cluster_ ? most_to_another : most_bytes;
   for (const Place place : {path.source, path.destination}) {
     const Spot at = spot(path, place);
-    const Bytes memory = model_of(node_, cluster_of(path), at.node).topology().at(at.device).memory_bytes;
+    const Bytes memory = model_of(node_, cluster_of(path), at.node)->topology().at(at.device).memory_bytes;
     if (memory != 0) found = std::min(found, memory / 2);
   }
   return found;
@@ -160,7 +160,7 @@ Profile measure_simulated(const NodeModel& node, const ClusterSpec& cluster, con
   std::vector<Subject> subjects = simulated_subjects(node.topology(), options);
   const std::map<NodeType, int> others = reached(node, cluster);
   for (const auto& [type, number] : others)
-    std::ranges::move(simulated_network_subjects(node, model_of(node, cluster, number), options),
+    std::ranges::move(simulated_network_subjects(node, *model_of(node, cluster, number), options),
                       std::back_inserter(subjects));
   if (subjects.empty()) throw Error(ErrorKind::invalid_input, "no pair of places of this machine was asked for");
   std::vector<PairClass> classes;
@@ -175,7 +175,7 @@ Profile measure_simulated(const NodeModel& node, const ClusterSpec& cluster, con
   profile.state["resumed"] = same;
   if (same) profile.other_nodes = previous->other_nodes;
   for (const auto& [type, number] : others) {
-    const Topology& there = model_of(node, cluster, number).topology();
+    const Topology& there = model_of(node, cluster, number)->topology();
     enter_other_node(profile, {fingerprint(there), there.name});
   }
   return profile;
