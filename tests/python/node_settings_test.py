@@ -17,7 +17,17 @@ import pytest
 from waywiser import _core, cli, libucp, stages
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed
-from waywiser.apply.node_switches import NAMES, OPERATIONS, PURPOSES, Case, between_nodes, limit_for, name_of, roads_of
+from waywiser.apply.node_switches import (
+    NAMES,
+    OPERATIONS,
+    PURPOSES,
+    SIZES,
+    Case,
+    between_nodes,
+    limit_for,
+    name_of,
+    roads_of,
+)
 from waywiser.apply.node_table import node_markdown, rows_of
 from waywiser.apply.propose import settings_for
 from waywiser.apply.setting import Settings
@@ -56,6 +66,7 @@ def text_of(machine: str, mixed: bool = False) -> str:
     request = Request(machine=machine, cluster=cluster)
     topology = request.topology()
     options = {**request.options(), "places": ["gpu0", *FAR.get(machine, ()), "host0"], "processes": [1]}
+    options |= {"operations": list(OPERATIONS), "min_bytes": SIZES[0], "max_bytes": SIZES[-1]}
     return stages.measure(topology, options, None, stages.Watch(lambda *_: None), request.simulation(topology))
 
 

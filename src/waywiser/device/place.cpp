@@ -43,11 +43,11 @@ Place parse_place(std::string_view text) {
 
 NodeType node_type(std::string_view fingerprint) noexcept {
   NodeType node = some_other_node;
-  const char* end = fingerprint.data() + fingerprint.size();
-  const bool long_enough = fingerprint.size() == digits_of_a_type;
-  if (!long_enough || std::from_chars(fingerprint.data(), end, node, 16).ptr != end || node == this_node)
-    return some_other_node;
-  return node;
+  if (fingerprint.size() != digits_of_a_type) return some_other_node;
+  const auto [rest, problem] =
+      std::from_chars(fingerprint.data(), fingerprint.data() + fingerprint.size(), node, /*base=*/16);
+  const bool whole = problem == std::errc{} && rest == fingerprint.data() + fingerprint.size();
+  return whole && node != this_node ? node : some_other_node;
 }
 
 std::string text_of_node(NodeType node) {
