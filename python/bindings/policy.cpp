@@ -30,8 +30,9 @@ std::string choose_json(const std::string& profile_json, const std::string& opti
 
 std::string explain_json(const std::string& profile_json, const std::string& plan_json, const std::string& source,
                          const std::string& destination, int processes, const std::string& operation,
-                         std::uint64_t bytes) {
-  const Question question{parse_place(source), parse_place(destination), processes, parse_operation(operation), bytes};
+                         std::uint64_t bytes, const std::string& rail) {
+  const Question question{
+      parse_place(source), parse_place(destination), processes, parse_operation(operation), bytes, rail};
   return explain(read_profile(profile_json), read_plan(plan_json), question, mechanism_order()).dump();
 }
 
@@ -39,7 +40,8 @@ std::string verify_json(const Topology& topology, const std::string& profile_jso
                         const std::string& options_json, const nb::object& callback, MachineLink* other_machine) {
   const CampaignOptions options = campaign_options_from_json(parse_json(options_json, "options"), "options");
   const Profile whole = read_profile(profile_json);
-  const Profile profile = other_machine != nullptr ? whole : without_other_machine(whole);
+  const NodeType reached = other_machine != nullptr ? measured_last(whole) : this_node;
+  const Profile profile = without_other_machines(whole, [&](NodeType type) { return type != reached; });
   const Plan plan = read_plan(plan_json);
   if (profile.fingerprint != fingerprint(topology))
     throw Error(ErrorKind::invalid_input, "the profile was measured on another machine: " + profile.machine);
@@ -62,7 +64,8 @@ void bind_policy(nb::module_& m) {
   m.def("choose", choose_json, "profile_json"_a, "options_json"_a = "{}",
         "Chooses a path for each class of pairs, operation and size; returns the plan as JSON. Raises Error.");
   m.def("explain", explain_json, "profile_json"_a, "plan_json"_a, "source"_a, "destination"_a, "processes"_a,
-        "operation"_a, "bytes"_a, "Why the plan takes which path for one transfer, as JSON. Raises Error.");
+        "operation"_a, "bytes"_a, "rail"_a = "",
+        "Why the plan takes which path for one transfer, as JSON. Raises Error.");
   m.def("verify_plan", verify_json, "topology"_a, "profile_json"_a, "plan_json"_a, "options_json"_a = "{}",
         "progress"_a.none() = nb::none(), "other_machine"_a.none() = nb::none(),
         "Measures the chosen path against all others at sizes that were not used for choosing; returns JSON. "

@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import waywiser._core as _core
 from waywiser import stages
@@ -16,7 +16,10 @@ from waywiser.profile import OPERATIONS, Profile, read_profile
 from waywiser.progress import bar, say
 from waywiser.results import Results
 
-_SIMULATED_BUDGET = 1000.0  # seconds of the simulated clock: more than a campaign takes
+if TYPE_CHECKING:
+    from waywiser.simulator.cluster import Cluster
+
+_SIMULATED_BUDGET = 1e5  # seconds of the simulated clock: more than a campaign takes, with roads to many types of node
 BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
 
 
@@ -34,6 +37,7 @@ class Request:
     fresh: bool = False
     costs_file: Path | None = None  # of `waywiser calibrate`
     other_machine: _core.OtherMachine | None = None  # of rank 1 of this job: the roads there are measured too
+    cluster: Cluster | None = None  # of a simulated machine: the roads to its other nodes too
 
     def check(self) -> None:
         """Raises InputError for what cannot be done, before anything is measured."""
@@ -45,6 +49,8 @@ class Request:
         if self.machine is not None and self.backend not in ("auto", "virtual_gpu"):
             raise InputError(f"--backend {self.backend} is this machine's: it cannot measure --machine {self.machine}")
 
+        if self.cluster is not None and self.kind != "simulated":
+            raise InputError("--nodes and --cluster are for a simulated machine: write --machine too")
         if self.costs_file is not None and self.kind != "simulated":
             raise InputError(f"--costs {self.costs_file}: is for a simulated machine: write --machine too")
 
@@ -55,13 +61,18 @@ class Request:
             return "virtual"
         return "real" if self.machine is None else "simulated"
 
-    def costs(self, topology: Any) -> str | None:
+    def simulation(self, topology: Any) -> stages.Simulation | None:
         """What the simulator needs besides the topology; None where times are not simulated."""
         from waywiser.simulator.costs import costs_json
+        from waywiser.topology import load_topology
 
         if self.kind != "simulated":
             return None
-        return costs_json({}, topology.name, self.costs_file)
+        values = self.cluster.costs if self.cluster else {}
+        network = json.dumps(self.cluster.network) if self.cluster and self.cluster.nodes > 1 else ""
+        others = [load_topology(machine) for machine in self.cluster.others] if self.cluster else []
+        more = [(one, costs_json(values, one.name)) for one in others]
+        return stages.Simulation(costs_json(values, topology.name, self.costs_file), network, more)
 
     def options(self) -> dict[str, Any]:
         """For the core."""
@@ -142,7 +153,7 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
     with bar("measuring") as show:
         watch = stages.Watch(show, keep)
         text = stages.measure(
-            topology, request.options(), previous, watch, request.costs(topology), request.other_machine
+            topology, request.options(), previous, watch, request.simulation(topology), request.other_machine
         )
     value = json.loads(text)
     profile = read_profile(value, "the core's profile")

@@ -82,12 +82,15 @@ def read_text(path: Path | str, most: int = _LARGEST) -> str:
         raise InputError(f"{path}: not text in UTF-8 (byte {error.start})") from None
 
 
-def read_json(path: Path | str, schema: str, version: int) -> dict[str, Any]:
-    """The JSON object in `path`, whose "schema" and "version" must be the given ones. Raises InputError."""
-    return parse_json(read_bytes(path), str(path), schema, version)
+def read_json(path: Path | str, schema: str, version: int, oldest: int | None = None) -> dict[str, Any]:
+    """The JSON object in `path`, whose "schema" and "version" must be the given ones. Raises InputError.
+
+    `oldest`: the first version that can be read too.
+    """
+    return parse_json(read_bytes(path), str(path), schema, version, oldest)
 
 
-def parse_json(data: bytes, what: str, schema: str, version: int) -> dict[str, Any]:
+def parse_json(data: bytes, what: str, schema: str, version: int, oldest: int | None = None) -> dict[str, Any]:
     """`read_json` of bytes that are here already; `what` names them in errors."""
     check_json_bounds(data, what)
     try:
@@ -98,8 +101,10 @@ def parse_json(data: bytes, what: str, schema: str, version: int) -> dict[str, A
         raise InputError(f"{what}: must be a JSON object")
     if value.get("schema") != schema:
         raise InputError(f'{what}: "schema" is {_shown(value.get("schema"))}, not "{schema}"')
-    if value.get("version") != version or isinstance(value.get("version"), bool):
-        raise InputError(f'{what}: "version" is {_shown(value.get("version"))}; this program reads {version}')
+    found, first = value.get("version"), version if oldest is None else oldest
+    if not isinstance(found, int) or isinstance(found, bool) or not first <= found <= version:
+        readable = f"{first} to {version}" if first < version else f"{version}"
+        raise InputError(f'{what}: "version" is {_shown(found)}; this program reads {readable}')
     return value
 
 

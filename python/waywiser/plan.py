@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from waywiser.checked import Node
+from waywiser.other_nodes import with_names
 from waywiser.profile import OPERATIONS, Pair, Path, read_pair, read_path
 
 SCHEMA = "waywiser.plan"
-VERSION = 1
+OLDEST, VERSION = 1, 2
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,11 @@ class RunnerUp:
 
 @dataclass(frozen=True)
 class PlanRow:
-    """The path to take for sizes from `from_bytes` to `to_bytes`, both included; `expected` in (bytes, seconds)."""
+    """The path to take for sizes from `from_bytes` to `to_bytes`, both included; `expected` in (bytes, seconds).
+
+    Its key is (node type, device) -> (node type, device, rail): the first type is the plan's, the second stands in the
+    places of another node ("hse-a:gpu0"). `rail`: for who is bound to that network device; empty: for who may take any.
+    """
 
     pairs: tuple[Pair, ...]
     processes: int
@@ -33,10 +38,12 @@ class PlanRow:
     expected: tuple[tuple[int, float], ...]
     runner_up: RunnerUp | None
     why: str
+    rail: str = ""
 
-    def serves(self, pair: Pair, processes: int, operation: str) -> bool:
-        """Whether this row is for that pair and operation."""
-        return self.operation == operation and self.processes == processes and pair in self.pairs
+    def serves(self, pair: Pair, processes: int, operation: str, rail: str = "") -> bool:
+        """Whether this row is for that pair, operation and rail."""
+        same = self.operation == operation and self.processes == processes and self.rail == rail
+        return same and pair in self.pairs
 
 
 @dataclass(frozen=True)
@@ -66,9 +73,9 @@ class Plan:
     rows: tuple[PlanRow, ...]
     collectives: tuple[CollectiveRow, ...] = ()
 
-    def rows_of(self, pair: Pair, processes: int, operation: str) -> list[PlanRow]:
-        """The rows of one pair and operation, ascending sizes."""
-        found = [row for row in self.rows if row.serves(pair, processes, operation)]
+    def rows_of(self, pair: Pair, processes: int, operation: str, rail: str = "") -> list[PlanRow]:
+        """The rows of one pair, operation and rail, ascending sizes."""
+        found = [row for row in self.rows if row.serves(pair, processes, operation, rail)]
         return sorted(found, key=lambda row: row.from_bytes)
 
 
@@ -90,6 +97,7 @@ def _read_row(node: Node) -> PlanRow:
         _expected(node),
         runner_up,
         node.text("why", ""),
+        node.text("rail", ""),
     )
 
 
@@ -116,7 +124,7 @@ def _read_collective(node: Node) -> CollectiveRow:
 
 def read_plan(value: Any, what: str) -> Plan:
     """A plan from its JSON; InputError names the first wrong field, with `what` (a file name) before it."""
-    node = Node(value, what)
+    node = Node(with_names(value), what)
     return Plan(
         node.text("fingerprint"),
         node.text("machine"),

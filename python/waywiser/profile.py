@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 from waywiser.checked import Node
+from waywiser.other_nodes import names_of, with_names
 
 SCHEMA = "waywiser.profile"
-VERSION = 1
+OLDEST, VERSION = 1, 2
 OPERATIONS = ("latency", "streaming", "bidirectional", "loaded")
 COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "reduce_scatter", "all_to_all")
-_PLACE = re.compile(r"(other:)?(host|gpu)\d{1,4}")
+_PLACE = re.compile(r"([A-Za-z0-9._-]{1,64}:)?(host|gpu)\d{1,4}")
 
 Pair = tuple[str, str]
 
@@ -143,6 +144,7 @@ class Profile:
     unavailable: tuple[Unavailable, ...] = ()
     rejected: tuple[Rejected, ...] = field(default=())
     survey: tuple[Series, ...] = ()  # every pair of a class at few sizes: to tell pairs apart
+    other_nodes: Mapping[str, str] = field(default_factory=dict)  # fingerprint -> name, of places such as "hse-a:gpu0"
 
     def series_of(self, pair: Pair, processes: int, operation: str) -> list[Series]:
         """The series of one pair and operation."""
@@ -291,7 +293,8 @@ def _refuse_double(series: tuple[Series, ...], node: Node) -> None:
 
 def read_profile(value: Any, what: str) -> Profile:
     """A profile from its JSON; InputError names the first wrong field, with `what` (a file name) before it."""
-    node = Node(value, what)
+    names = names_of(value)
+    node = Node(with_names(value, names) if names else value, what)
     state = value.get("state", {}) if isinstance(value, dict) else {}
     classes = tuple(_read_class(one) for one in node.items("classes"))
     real = node.text("backend") != "virtual_gpu"  # what virtual GPUs do has nothing to do with the limits of wires
@@ -310,4 +313,5 @@ def read_profile(value: Any, what: str) -> Profile:
         tuple(_read_unavailable(one) for one in node.items("unavailable")),
         tuple(_read_rejected(one) for one in node.items("rejected")),
         tuple(_read_series(one, real) for one in node.items("survey")),
+        names,
     )

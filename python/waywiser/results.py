@@ -66,7 +66,8 @@ def read_document(file: Path) -> bytes:
 
 def load_profile(file: Path) -> Profile:
     """The profile in `file` (JSON, or gzipped JSON). Raises InputError."""
-    value = parse_json(read_document(file), str(file), waywiser.profile.SCHEMA, waywiser.profile.VERSION)
+    schema = waywiser.profile.SCHEMA, waywiser.profile.VERSION, waywiser.profile.OLDEST
+    value = parse_json(read_document(file), str(file), *schema)
     return read_profile(value, str(file))
 
 
@@ -89,9 +90,13 @@ class Results:
         file = self.file(stem)
         return None if file is None else read_document(file).decode("utf-8", "replace")
 
-    def _value(self, stem: str, schema: str, version: int) -> tuple[dict[str, Any], str] | None:
+    def _value(
+        self, stem: str, schema: str, version: int, oldest: int | None = None
+    ) -> tuple[dict[str, Any], str] | None:
         file = self.file(stem)
-        return None if file is None else (parse_json(read_document(file), str(file), schema, version), str(file))
+        if file is None:
+            return None
+        return parse_json(read_document(file), str(file), schema, version, oldest), str(file)
 
     @cached_property
     def topology(self) -> dict[str, Any] | None:
@@ -113,13 +118,13 @@ class Results:
     @cached_property
     def profile(self) -> Profile | None:
         """What was measured."""
-        found = self._value("profile", waywiser.profile.SCHEMA, waywiser.profile.VERSION)
+        found = self._value("profile", waywiser.profile.SCHEMA, waywiser.profile.VERSION, waywiser.profile.OLDEST)
         return None if found is None else read_profile(*found)
 
     @cached_property
     def plan(self) -> Plan | None:
         """What was chosen."""
-        found = self._value("plan", waywiser.plan.SCHEMA, waywiser.plan.VERSION)
+        found = self._value("plan", waywiser.plan.SCHEMA, waywiser.plan.VERSION, waywiser.plan.OLDEST)
         return None if found is None else read_plan(*found)
 
     @cached_property

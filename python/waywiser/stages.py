@@ -32,6 +32,16 @@ class Stopped(Exception):
         self.exit_code = 128 + number
 
 
+@dataclass(frozen=True)
+class Simulation:
+    """What takes the place of measuring: costs of the simulator; of a cluster its network and the types of its nodes
+    beside the machine's, each a topology with its costs."""
+
+    costs: str
+    cluster: str = ""
+    others: Sequence[tuple[Any, str]] = ()
+
+
 @dataclass
 class Watch:
     """Turns the core's progress into calls of `show`, keeps partial profiles, and stops the core on a signal."""
@@ -93,18 +103,19 @@ def measure(
     options: dict[str, Any],
     previous: str | None,
     watch: Watch,
-    costs: str | None = None,
+    simulation: Simulation | None = None,
     other_machine: _core.OtherMachine | None = None,
 ) -> str:
     """Measures what is missing in `previous` (a profile as JSON) and returns the whole profile as JSON.
 
-    With `costs` of the simulator nothing is measured: the times are simulated, and the profile says so. With
+    With a `simulation` nothing is measured: the times are simulated, and the profile says so. With
     `other_machine` the roads to the machine of rank 1 are measured too.
     """
     text = json.dumps({"peer_program": peer_program(), **options})
     with stopping_on_interrupt(watch):
-        if costs is not None:
-            return str(_core.measure_simulated(topology, costs, text, previous, watch.progress))
+        if simulation is not None:
+            given = (simulation.cluster, list(simulation.others))
+            return str(_core.measure_simulated(topology, simulation.costs, text, previous, watch.progress, *given))
         return str(_core.measure(topology, text, previous, watch.progress, other_machine))
 
 
@@ -114,10 +125,11 @@ def choose(profile: str) -> str:
 
 
 def explain(
-    profile: str, plan: str, source: str, destination: str, processes: int, operation: str, size: int
+    profile: str, plan: str, source: str, destination: str, processes: int, operation: str, size: int, rail: str = ""
 ) -> dict[str, Any]:
-    """Every candidate for one transfer with its cost, and what is unavailable."""
-    answer: dict[str, Any] = json.loads(_core.explain(profile, plan, source, destination, processes, operation, size))
+    """Every candidate for one transfer with its cost, and what is unavailable; with `rail` over that NIC alone."""
+    asked = (source, destination, processes, operation, size, rail)
+    answer: dict[str, Any] = json.loads(_core.explain(profile, plan, *asked))
     return answer
 
 
@@ -127,20 +139,24 @@ def verify(
     plan: str,
     options: dict[str, Any],
     watch: Watch,
-    costs: str | None = None,
+    simulation: Simulation | None = None,
     other_machine: _core.OtherMachine | None = None,
 ) -> str:
-    """Runs the chosen path against every other at other sizes, simulated where `costs` are given; as JSON."""
+    """Runs the chosen path against every other at other sizes, or simulates that; as JSON."""
     text = json.dumps({"peer_program": peer_program(), **options})
     with stopping_on_interrupt(watch):
-        if costs is not None:
-            answer = json.loads(_core.verify_simulated(topology, costs, profile, plan, text, watch.progress))
+        if simulation is not None:
+            given = (simulation.cluster, list(simulation.others))
+            told = _core.verify_simulated(topology, simulation.costs, profile, plan, text, watch.progress, *given)
+            answer = json.loads(told)
         else:
             answer = json.loads(_core.verify_plan(topology, profile, plan, text, watch.progress, other_machine))
+    planned = json.loads(plan)
     head = {
         "schema": VERIFICATION_SCHEMA,
         "version": VERIFICATION_VERSION,
-        "fingerprint": json.loads(plan).get("fingerprint"),
+        "fingerprint": planned.get("fingerprint"),
+        "other_nodes": planned.get("other_nodes", []),
     }
     return json.dumps({**head, "created": now(), **answer}, indent=1)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from waywiser.checked import Node
+from waywiser.other_nodes import with_names
 from waywiser.profile import OPERATIONS, read_place
 
 SCHEMA = "waywiser.verification"
@@ -80,7 +81,7 @@ def _read_case(node: Node) -> Case:
 
 def read_verification(value: Any, what: str) -> Verification:
     """A verification from its JSON; InputError names the first wrong field."""
-    node = Node(value, what)
+    node = Node(with_names(value), what)
     cases = node.integer("cases", most=1 << 40)
     within = node.integer("within_5_percent", most=cases)
     worst = node.number("worst_ratio", above_zero=True) if cases and node.has("worst_ratio") else None

@@ -9,14 +9,24 @@ namespace waywiser {
 namespace {
 
 TEST(Place, TextReadsBack) {
-  for (const Place place : {host(0), host(17), gpu(0), gpu(4095), seen_from_other(gpu(3))})
+  for (const Place place :
+       {host(0), host(17), gpu(0), gpu(4095), seen_from_other(gpu(3)), on_node(0x0123456789abcdef, gpu(2))})
     EXPECT_EQ(parse_place(text(place)), place);
 }
 
 TEST(Place, OtherTextIsRefused) {
   for (const char* text : {"", "gpu", "host", "gpu-1", "gpu4096", "gpu1x", "hos0", "GPU0", "gpu 1", "gpu99999999999",
-                           "other:", "other:other:gpu0"})
+                           "other:", "other:other:gpu0", "hse-a:gpu0", "0123456789abcdef0:gpu0",
+                           "0000000000000000:gpu0", "0000000000000001:gpu0", "0123456789abcdef:"})
     EXPECT_THROW(parse_place(text), Error) << text;
+}
+
+TEST(Place, OfATypeOfNodeIsSeenAsHereFromThere) {
+  const Place there = parse_place("b7ef00aa67f28849:gpu0");
+  EXPECT_EQ(there.node, node_type("b7ef00aa67f28849"));
+  EXPECT_EQ(seen_from_other(there), gpu(0));
+  EXPECT_EQ(seen_from_other(gpu(0)), parse_place("other:gpu0"));
+  EXPECT_EQ(node_type("not a fingerprint"), some_other_node);
 }
 
 TEST(Region, SlicesStayInside) {

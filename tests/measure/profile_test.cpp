@@ -46,6 +46,42 @@ TEST(PlanJson, ReadsBackWhatWasWritten) {
   EXPECT_EQ(to_json(plan_from_json(parse_json(text, "p"), "p")).dump(), text);
 }
 
+// As written before places said of which type of node they are.
+TEST(ProfileJson, ThatOfVersion1IsRead) {
+  Profile profile = sample_profile();
+  for (Series& series : profile.series) series.path.destination = seen_from_other(gpu(0));
+  profile.classes.front().members = {{gpu(0), seen_from_other(gpu(0))}};
+  profile.state["other"] = {{"fingerprint", "b7ef00aa67f28849"}, {"machine", "there"}};
+  Json value = to_json(profile);
+  value["version"] = 1;
+  value.erase("other_nodes");
+  const Profile read = profile_from_json(value, "p");
+  const Place there = parse_place("b7ef00aa67f28849:gpu0");
+  EXPECT_EQ(read.series.front().path.destination, there);
+  EXPECT_EQ(read.classes.front().members.front().second, there);
+  EXPECT_EQ(read.other_nodes, (std::vector<OtherNode>{{"b7ef00aa67f28849", "there"}}));
+  EXPECT_EQ(to_json(read)["version"], 2);
+}
+
+TEST(PlanJson, ThatOfVersion1IsRead) {
+  Plan plan = choose(sample_profile(), {"a", "b"});
+  const Place other = seen_from_other(gpu(0));
+  for (PlanRow& row : plan.rows) {
+    row.pairs = {{gpu(0), other}};
+    row.path.source = gpu(0);
+    row.path.destination = other;
+  }
+  Json value = to_json(plan);
+  value["version"] = 1;
+  value["other"] = "b7ef00aa67f28849";
+  value.erase("other_nodes");
+  for (Json& row : value["rows"]) row.erase("rail");
+  const Plan read = plan_from_json(value, "p");
+  EXPECT_EQ(read.rows.front().path.destination, parse_place("b7ef00aa67f28849:gpu0"));
+  EXPECT_EQ(read.rows.front().rail, "");
+  EXPECT_EQ(read.other_nodes.front().fingerprint, "b7ef00aa67f28849");
+}
+
 struct BadField {
   const char* pointer;  // where
   const char* value;    // what is written there
@@ -66,7 +102,7 @@ TEST_P(BadProfile, IsRefusedWithOneLine) {
 INSTANTIATE_TEST_SUITE_P(
     Fields, BadProfile,
     ::testing::Values(
-        BadField{"/schema", "\"waywiser.plan\"", "schema"}, BadField{"/version", "2", "version 2"},
+        BadField{"/schema", "\"waywiser.plan\"", "schema"}, BadField{"/version", "3", "version 3"},
         BadField{"/fingerprint", "5", "fingerprint"}, BadField{"/simulated", "\"no\"", "simulated"},
         BadField{"/state", "[]", "state"}, BadField{"/classes", "{}", "classes"},
         BadField{"/classes/0/members", "[]", "members"}, BadField{"/classes/0/members/0", "[\"gpu0\"]", "members"},

@@ -60,6 +60,29 @@ TEST(Chooser, AnswersNothingForWhatThePlanDoesNotHave) {
   EXPECT_EQ(chooser.choose(host(0), gpu(1), 1, Operation::latency, 1), nullptr);
 }
 
+TEST(Chooser, TellsTypesOfNodesAndRailsApart) {
+  const auto to_node = [](NodeType type, const std::string& rail, const std::string& mechanism) {
+    PlanRow made = row(0, 100, mechanism);
+    made.pairs = {{gpu(0), on_node(type, gpu(0))}};
+    made.rail = rail;
+    return made;
+  };
+  Plan plan;
+  plan.rows = {to_node(10, "", "a"), to_node(10, "r0", "b"), to_node(11, "", "c"), to_node(11, "r1", "d")};
+  const Chooser chooser(plan);
+  const auto found = [&](NodeType type, std::string_view rail) {
+    const PlanRow* chosen = chooser.choose(gpu(0), on_node(type, gpu(0)), 1, Operation::latency, 5, rail);
+    return chosen == nullptr ? std::string() : chosen->path.mechanism;
+  };
+  EXPECT_EQ(found(10, ""), "a");
+  EXPECT_EQ(found(10, "r0"), "b");
+  EXPECT_EQ(found(11, ""), "c");
+  EXPECT_EQ(found(11, "r1"), "d");
+  EXPECT_EQ(found(10, "r1"), "");
+  EXPECT_EQ(found(12, ""), "");
+  EXPECT_EQ(found(some_other_node, ""), "a");  // the first type, where none is said
+}
+
 TEST(Chooser, OverlappingRangesAreRefused) {
   Plan plan;
   plan.rows = {row(0, 100, "a"), row(100, 200, "b")};

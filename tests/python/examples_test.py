@@ -55,7 +55,7 @@ def test_choose_and_copy(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("plan", "words"),
-    [("{", "not JSON"), (json.dumps(PLAN | {"version": 2}), "version 2"), (json.dumps(PLAN | {"rows": []}), "no path")],
+    [("{", "not JSON"), (json.dumps(PLAN | {"version": 3}), "version 3"), (json.dumps(PLAN | {"rows": []}), "no path")],
 )
 def test_choose_and_copy_refuses_a_bad_plan(tmp_path: Path, plan: str, words: str) -> None:
     file = tmp_path / "plan.json"

@@ -52,7 +52,7 @@ def tune(machines: TwoMachines, folder: Path) -> dict[str, Any]:
 
 def between(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of series or paths, those to the other machine."""
-    return [one for one in entries if one.get("path", one)["destination"] == PAIR[1]]
+    return [one for one in entries if one.get("path", one)["destination"].endswith(":host0")]
 
 
 def test_the_road_between_two_machines(machines: TwoMachines, folder: Path) -> None:
@@ -67,8 +67,10 @@ def test_the_road_between_two_machines(machines: TwoMachines, folder: Path) -> N
     assert all(len(one["reason"]) > 20 for one in between(profile["unavailable"]))
 
     plan = json.loads((folder / "plan.json").read_text())
-    assert plan["other"] == profile["state"]["other"]["fingerprint"]
-    assert PAIR in [pair for row in plan["rows"] for pair in row["pairs"]]
+    other = profile["state"]["other"]
+    assert plan["other_nodes"] == [{"fingerprint": other["fingerprint"], "machine": other["machine"]}]
+    to_it = [row for row in plan["rows"] if ["host0", f"{other['fingerprint']}:host0"] in row["pairs"]]
+    assert {row["rail"] for row in to_it} == {"", f"{here}/{there}"}
     explain = [*PAIR, "64K", "--output", str(folder), "--json"]
     answer = machines.start(0, 2, ["-c", MAIN, "explain", *explain]).communicate(timeout=60)
     assert "network-tcp" in answer[0], answer
@@ -161,9 +163,9 @@ def test_gpu_memory_is_staged_in_three_ways(machines: TwoMachines) -> None:
     options |= {"min_bytes": 1 << 10, "max_bytes": 2 << 20, "quick": True, "budget_seconds": 20}
     profile = measured(machines, "load_topology('dgx-1v')", options)
     assert profile["simulated"]
-    found = [one for one in profile["series"] if one["path"]["destination"] == "other:gpu0"]
+    found = [one for one in profile["series"] if one["path"]["destination"].endswith(":gpu0")]
     assert {one["path"]["parameters"]["variant"] for one in found} == {"pageable", "whole", "pipelined"}
     assert all(point["verified"] for one in found for point in one["points"])
-    assert not [one for one in profile["rejected"] if one["path"]["destination"].startswith("other:")]
+    assert not [one for one in profile["rejected"] if ":" in one["path"]["destination"]]
     refused = {one["reason"] for one in profile["unavailable"] if one["mechanism"] == "ucx"}
     assert "UCX cannot reach the memory of a virtual GPU" in refused

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from waywiser import _core
+from waywiser.other_nodes import device_of, is_elsewhere
 from waywiser.profile import Point, Profile, Series
 from waywiser.units import format_rate
 
@@ -22,10 +23,11 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Machine:
-    """A topology, and a profile when there is one."""
+    """A topology, and a profile when there is one; `purpose` of switches that must serve all sizes between nodes."""
 
     topology: _core.Topology
     profile: Profile | None = None
+    purpose: str = "mixed"
 
     @property
     def label(self) -> str:
@@ -72,8 +74,13 @@ class Machine:
         return Evidence(slowest, f"slowest pair: {format_rate(slowest)} by the data sheet of its links", False)
 
 
+def _kind(place: str) -> str:
+    """ "gpu0", or "other:gpu0" of a node of any type."""
+    return f"other:{device_of(place)}" if is_elsewhere(place) else place
+
+
 def _fits(one: Series, mechanism: str, source: str, destination: str, parameters: dict[str, str]) -> bool:
     path = one.path
     own = path.source == path.destination and source == "gpu"
-    kinds = path.source.startswith(source) and path.destination.startswith(destination)
+    kinds = _kind(path.source).startswith(source) and _kind(path.destination).startswith(destination)
     return path.mechanism == mechanism and kinds and not own and parameters.items() <= dict(path.parameters).items()

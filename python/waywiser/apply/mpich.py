@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from waywiser.apply.facts import Machine
+from waywiser.apply.node_switches import between_nodes
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.apply.ucx import rdma_nics
 from waywiser.profile import Point
@@ -28,11 +29,24 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
             )
             name = f"MPIR_CVAR_GPU_FAST_COPY_MAX_SIZE_{word}"
             yield Setting("mpich", name, str(size), known.get(name, ""), why, name)
+    yield from _gpu_direct(machine, known)
     if rdma_nics(machine) and machine.topology.ids("gpu"):
         name = "MPIR_CVAR_CH4_OFI_NIC_GPU_AFFINITY"
         yield Setting(
             "mpich", name, "1", known.get(name, ""), "each rank takes the NIC nearest to its GPU", name, False
         )
+
+
+def _gpu_direct(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
+    """One switch, off by default, and the size from which on it counts: small messages go through host memory."""
+    single = between_nodes(machine.profile).deciding.single(machine.purpose)
+    name = "MPIR_CVAR_CH4_OFI_ENABLE_HMEM"
+    if single is None:
+        return
+    if single.switches[0] == "on":
+        yield Setting("mpich", name, "1", known.get(name, ""), single.text, name, not machine.label)
+    else:
+        yield LeftOut("mpich", name, "0", f"the default; {single.text}")
 
 
 def _curve(machine: Machine, mechanism: str, source: str, destination: str) -> dict[int, Point]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from waywiser.apply import nccl_network
 from waywiser.apply.facts import Machine
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.apply.ucx import near_nics, rdma_nics
@@ -20,6 +21,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
         return
     yield from _peers(machine)
     yield from _nics(machine)
+    yield from nccl_network.proposed(machine, near_nics(machine))
     yield from _topology(machine)
 
 

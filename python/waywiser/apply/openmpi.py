@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from waywiser.apply.facts import Machine
+from waywiser.apply.node_switches import between_nodes, limit_for
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.profile import Point
 from waywiser.units import format_bytes, format_seconds
@@ -16,8 +17,27 @@ _LARGEST_EAGER = 64 << 10
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     """Everything that may be worth setting on this machine."""
+    yield from _between_nodes(machine, known)
     yield from _messaging(machine, known)
     yield from _single_copy(machine, known)
+
+
+def _between_nodes(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
+    """GPU memory goes through UCX, which has its own settings; older versions have a transport that changes by size."""
+    roads = between_nodes(machine.profile).deciding
+    if not roads.single(machine.purpose):
+        return
+    name = f"{_PREFIX}btl_openib_cuda_rdma_limit"
+    if name not in known:
+        yield LeftOut(
+            "openmpi", f"{_PREFIX}pml", "ucx", "GPU memory between nodes goes through UCX: its settings count"
+        )
+        return
+    limit = limit_for(roads, machine.purpose)
+    why = f"for {machine.purpose}: at worst {limit.worst_loss:.2f} times the time of the fastest ({limit.worst.text})"
+    wanted = {"btl_openib_want_cuda_gdr": "true", "btl_openib_cuda_rdma_limit": str(limit.bytes)}
+    for word, value in wanted.items():
+        yield Setting("openmpi", _PREFIX + word, value, known.get(_PREFIX + word, ""), why, "openib", not machine.label)
 
 
 def _messaging(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:

@@ -65,7 +65,7 @@ def plan_to_follow(results: Path) -> Path | None:
     file = results / "plan.json"
     if not file.exists():
         return None
-    plan = read_json(file, plan_schema.SCHEMA, plan_schema.VERSION)
+    plan = read_json(file, plan_schema.SCHEMA, plan_schema.VERSION, plan_schema.OLDEST)
     same = plan.get("fingerprint") == _core.discover().fingerprint and not plan.get("simulated")
     return file.resolve() if same else None
 

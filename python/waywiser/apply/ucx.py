@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from waywiser.apply import ucx_network
 from waywiser.apply.facts import Evidence, Machine
@@ -23,7 +24,9 @@ USUAL = {
     "UCX_MAX_RNDV_RAILS": "2",
     "UCX_TLS": "all",
     "UCX_RNDV_FRAG_SIZE": "host:512K,cuda:4M",
-    "UCX_DISTANCE_BW": "phb:auto,node:auto,sys:220MBps",
+    "UCX_DISTANCE_BW": "phb:auto,node:auto,sys:auto",
+    "UCX_PROTO_ENABLE": "y",
+    "UCX_IB_GPU_DIRECT_RDMA": "try",
 }
 # What UCX_CUDA_IPC_BW=auto means, by the model of the GPU (it looks at the compute capability, not at the links).
 _IPC_BY_MODEL = {
@@ -45,9 +48,19 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
     """Everything that may be worth setting on this machine."""
     yield from _constants(machine, known)
     yield from _loopback(machine)
-    yield from _copies_instead_of_cma(machine)
     yield from _rails(machine)
-    yield from ucx_network.proposed(machine, known)
+    yield from _one_list([*_copies_instead_of_cma(machine), *ucx_network.proposed(machine, known)])
+
+
+def _one_list(proposals: list[Setting | LeftOut]) -> list[Setting | LeftOut]:
+    """What leaves transports out of UCX_TLS, as one setting."""
+    lists = [one for one in proposals if isinstance(one, Setting) and one.name == "UCX_TLS"]
+    if len(lists) < 2:
+        return proposals
+    value = "^" + ",".join(one.value.removeprefix("^") for one in lists)
+    why = "; ".join(one.why for one in lists)
+    whole = replace(lists[0], value=value, why=why, measured=all(one.measured for one in lists))
+    return [one for one in proposals if one not in lists] + [whole]
 
 
 def _measured_constants(machine: Machine) -> dict[str, dict[str, Evidence | None]]:

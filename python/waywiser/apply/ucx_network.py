@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.apply.facts import Machine
-from waywiser.apply.setting import Setting
+from waywiser.apply.node_switches import TITLES, NodeRoads, between_nodes, limit_for, wins
+from waywiser.apply.setting import LeftOut, Setting
 from waywiser.doctor.ucx import rate as rate_in
+from waywiser.other_nodes import device_of, is_elsewhere
 from waywiser.profile import Point, Series
 from waywiser.units import format_bytes, format_rate, format_seconds, parse_bytes
 
@@ -17,11 +19,88 @@ _FRAGMENT = "512K"  # of host memory, by default
 Curve = Mapping[int, tuple[Series, Point]]
 
 
-def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
+def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     """Everything that may be worth setting; nothing when no other machine was measured."""
-    yield from _gpu_direct(machine)
-    yield from _distance(machine, known)
+    roads = between_nodes(machine.profile).deciding
+    if roads.single(machine.purpose):
+        yield from _by_size(machine, known, roads)
+        yield from _gdrcopy(machine, known, roads)
+    else:
+        yield from _gpu_direct(machine)
+        yield from _distance(machine, known)
     yield from _fragments(machine, known)
+
+
+def _by_size(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Iterator[Setting | LeftOut]:
+    """GPUDirect RDMA: by size where UCX decides by size, else one switch for all sizes."""
+    name = "UCX_IB_GPU_DIRECT_RDMA"
+    single = roads.single(machine.purpose)
+    direct, staged = wins(roads, 0, "on"), wins(roads, 0, "off")
+    if single is None:
+        return
+    if direct and staged:
+        found = _with_distance(machine, known, roads) or _with_limit(machine, known, roads)
+        if found:
+            yield found
+            return
+    if staged and single.switches[0] == "off":
+        yield Setting("ucx", name, "n", "try", single.text, name, _measured(machine))
+    else:
+        why = f"the default, where nvidia_peermem or dma-buf is there; {single.text}"
+        yield LeftOut("ucx", name, known.get(name, "try"), why)
+
+
+def _by_size_text(roads: NodeRoads) -> str:
+    """From which size on staging is faster, by operation."""
+    told = []
+    for operation in roads.operations:
+        sizes = [first for road in roads.roads for first, _, one in road.by_size(operation) if one[0] == "off"]
+        told += [f"{format_bytes(min(sizes))} ({TITLES[operation]})"] if sizes else []
+    return f"GPUDirect RDMA is faster for small messages, staging from {', '.join(told)} on"
+
+
+def _with_distance(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Setting | None:
+    """UCX estimates by the distance of GPU and NIC; with its real rate it changes over by itself."""
+    name, default = "UCX_DISTANCE_BW", known.get("UCX_DISTANCE_BW", "")
+    words = dict(word.split(":", 1) for word in default.split(",") if ":" in word)
+    if not known.get("UCX_PROTO_ENABLE", "").startswith("y") or not words:
+        return None
+    rates: dict[str, float] = {}
+    for road in roads.roads:
+        relation = _relation_of(machine, road.source, road.rail).lower()
+        large = [(road.seconds(case, ("on", "on")), case.bytes) for case in road.cases(("latency",))]
+        rate = max((size / seconds for seconds, size in large if seconds and size >= _LARGE), default=0.0)
+        if relation in words and rate:
+            rates[relation] = max(rate, rates.get(relation, 0.0))
+    if not rates:
+        return None
+    values = {**words, **{key: f"{rate / 1e6:.0f}MBs" for key, rate in rates.items()}}
+    value = ",".join(f"{key}:{text}" for key, text in values.items())
+    told = ", ".join(f"{format_rate(rate)} ({key})" for key, rate in rates.items())
+    why = f"{_by_size_text(roads)}; with the rate from GPU to NIC, {told}, UCX changes over by itself"
+    return Setting("ucx", name, value, default, why, name, _measured(machine))
+
+
+def _with_limit(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Setting | None:
+    """The older protocols have a limit in bytes for what the NIC reads from GPU memory."""
+    name = "UCX_RNDV_MEMTYPE_DIRECT_SIZE"
+    if name not in known or known.get("UCX_PROTO_ENABLE", "n").startswith("y"):
+        return None
+    limit = limit_for(roads, machine.purpose)
+    loss = f"at worst {limit.worst_loss:.2f} times the time of the fastest ({limit.worst.text})"
+    why = f"{_by_size_text(roads)}; for {machine.purpose}: {loss}"
+    return Setting("ucx", name, str(limit.bytes), known[name], why, name, _measured(machine))
+
+
+def _gdrcopy(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Iterator[Setting | LeftOut]:
+    """A transport of UCX that is on where the module gdrdrv is loaded."""
+    single, name = roads.single(machine.purpose), "UCX_TLS"
+    if single and single.switches[1] == "off" and wins(roads, 1, "off"):
+        yield Setting("ucx", name, "^gdr_copy", known.get(name, "all"), single.text, name, _measured(machine))
+        return
+    helped = max((case.bytes for case in wins(roads, 1, "on")), default=0)
+    told = f"it helps up to {format_bytes(helped)}" if helped else "it makes no difference here"
+    yield LeftOut("ucx", name, known.get(name, "all"), f"GDRCopy is on by default where gdrdrv is loaded; {told}")
 
 
 def _series(machine: Machine, mechanism: str, **parameters: str) -> list[Series]:
@@ -33,7 +112,8 @@ def _series(machine: Machine, mechanism: str, **parameters: str) -> list[Series]
         if one.operation == "latency"
         and one.path.mechanism == mechanism
         and one.path.source.startswith("gpu")
-        and one.path.destination.startswith("other:gpu")
+        and is_elsewhere(one.path.destination)
+        and device_of(one.path.destination).startswith("gpu")
         and parameters.items() <= dict(one.path.parameters).items()
     ]
 
@@ -94,10 +174,14 @@ def _distance(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
 
 def _relation(machine: Machine, one: Series) -> str:
     """Of the GPU and the NIC that a road takes: PHB, SYS, ...; "" for one that is not known, or several."""
-    device = re.split(r"[/:]", dict(one.path.parameters).get("device", ""))[0]
+    return _relation_of(machine, one.path.source, dict(one.path.parameters).get("device", ""))
+
+
+def _relation_of(machine: Machine, gpu: str, rail: str) -> str:
+    device = re.split(r"[/:]", rail)[0]
     topology = machine.topology
     nic = next((nic for nic in topology.ids("nic") if topology.device(nic).name == device), "")
-    return topology.relation(one.path.source, nic) if nic and one.path.source in topology.ids("gpu") else ""
+    return topology.relation(gpu, nic) if nic and gpu in topology.ids("gpu") else ""
 
 
 def _fragments(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:

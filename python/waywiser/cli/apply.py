@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.options import Mpirun, Output, Recorded, results_of
+from waywiser.cli.options import ClusterFile, For, Mpirun, Output, Recorded, results_of
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT, Results
 
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
 
 def apply(
     output: Output = DEFAULT,
-    for_: Annotated[str, typer.Option("--for", metavar="LIST", help="Some of ucx,openmpi,mpich,nccl.")] = "",
+    for_: For = "",
     machine: Recorded = None,
+    cluster: ClusterFile = None,
     from_: Annotated[
         str | None, typer.Option("--from", metavar="FILE", help="A description of a machine, without measurements.")
     ] = None,
@@ -33,38 +36,106 @@ def apply(
         bool, typer.Option(help="Keep the settings in the results, with the libraries' own files.")
     ] = True,
     mpirun: Mpirun = None,
+    markdown: Annotated[bool, typer.Option(help="Of machines that are not here: tables for a document.")] = False,
 ) -> None:
-    """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first."""
+    """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first.
+
+    Of roads to other nodes also what GPUDirect RDMA and GDRCopy do: one setting for all sizes, and the one by size.
+    """
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.propose import settings_for
 
+    targets, purpose = wanted_in(for_)
+    several = cluster is not None or "," in (machine or "")
+    if several:
+        if (cluster and machine) or from_ or collectives or mpirun:
+            raise InputError("leave out what is of one machine: there are several")
+        nodes = _machines(output, machine, cluster, purpose)
+        return _show([(one, settings_for(one, targets, unchecked=True)) for one in nodes], as_json, markdown)
+    if markdown and machine is None:
+        raise InputError("--markdown is for machines that are not here: write --machine or --cluster")
     elsewhere = machine is not None or from_ is not None
     if elsewhere and (collectives or mpirun):
         raise InputError("--collectives and --mpirun are of this machine; leave out --machine and --from")
     jobs = None if elsewhere else find_job_libraries(mpirun)
-    here = _machine(output, machine, from_)
-    settings = settings_for(here, targets_in(for_), unchecked=elsewhere, jobs=jobs)
+    here = replace(_machine(output, machine, from_), purpose=purpose)
+    settings = settings_for(here, targets, unchecked=elsewhere, jobs=jobs)
     if collectives and jobs:
         settings = _with_collectives(settings, output, ranks, jobs)
     if write and not elsewhere:
         _write(output, settings, here)
-    if as_json:
-        typer.echo(settings.to_json())
-    else:
-        from waywiser.apply.table import print_settings
+    _show([(here, settings)], as_json, markdown)
 
+
+def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bool) -> None:
+    """Settings of one machine, or of each type of node with the roads between them first."""
+    from waywiser.apply.node_table import node_markdown, node_table, settings_markdown
+    from waywiser.apply.table import print_settings
+    from waywiser.report.terminal import print_result
+
+    if as_json:
+        texts = [settings.to_json() for _, settings in found]
+        typer.echo(texts[0] if len(texts) == 1 else f"[{','.join(texts)}]")
+        return
+    profiles = [one.profile for one, _ in found if one.profile]
+    if markdown:
+        label = next((one.warning() for one in profiles if one.warning()), "")
+        parts = [f"{label}." if label else "", node_markdown(profiles), settings_markdown([one for _, one in found])]
+        typer.echo("\n\n".join(part for part in parts if part))
+        return
+    between = node_table(profiles)
+    if between:
+        print_result(between)
+    for _, settings in found:
+        if between:
+            print_result("")
         print_settings(settings)
 
 
-def targets_in(text: str) -> tuple[str, ...]:
-    """ "ucx,nccl" -> the two; all for an empty text. Raises InputError."""
+def wanted_in(text: str) -> tuple[tuple[str, ...], str]:
+    """ "ucx,nccl,latency" -> the two libraries (all where none is named) and the purpose. Raises InputError."""
+    from waywiser.apply.node_switches import PURPOSES
     from waywiser.apply.setting import TARGETS
 
     words = tuple(word.strip() for word in text.split(",") if word.strip())
     for word in words:
-        if word not in TARGETS:
-            raise InputError(f"--for {word!r}: write some of {', '.join(TARGETS)}")
-    return words or TARGETS
+        if word not in (*TARGETS, *PURPOSES):
+            raise InputError(f"--for {word!r}: write some of {', '.join(TARGETS)} and one of {', '.join(PURPOSES)}")
+    purposes = [word for word in words if word in PURPOSES]
+    if len(purposes) > 1:
+        raise InputError(f"--for {text}: write one of {', '.join(PURPOSES)}")
+    return tuple(word for word in words if word in TARGETS) or TARGETS, purposes[0] if purposes else "mixed"
+
+
+def targets_in(text: str) -> tuple[str, ...]:
+    """The libraries of `wanted_in`."""
+    return wanted_in(text)[0]
+
+
+def elsewhere_settings(output: Path, machine: str | None, cluster: Path | None, purpose: str) -> list[Settings]:
+    """Of machines that are not here; of each type of node of a cluster file, or of those that `machine` names there."""
+    from waywiser.apply.propose import settings_for
+
+    return [settings_for(one, unchecked=True) for one in _machines(output, machine, cluster, purpose)]
+
+
+def _machines(output: Path, names: str | None, cluster: Path | None, purpose: str) -> list[Machine]:
+    """Machines by name, or each type of node of a cluster file (or those of the names) with the roads to the others: as
+    `tune` has left them, else simulated now."""
+    from waywiser.apply.facts import Machine
+    from waywiser.cli.options import node_results
+    from waywiser.simulator.cluster import read_cluster
+    from waywiser.topology.load import load_topology
+
+    words = [word.strip() for word in (names or "").split(",") if word.strip()]
+    if cluster is None:
+        return [replace(_machine(output, word, None), purpose=purpose) for word in words]
+    found = node_results(output, read_cluster(cluster))
+    for word in words:
+        if word not in found:
+            raise InputError(f"--machine {word}: {cluster} has {', '.join(found)}")
+    chosen = {name: results for name, results in found.items() if not words or name in words}
+    return [Machine(load_topology(name), one.needed_profile(), purpose) for name, one in chosen.items()]
 
 
 def _machine(output: Path, name: str | None, from_: str | None) -> Machine:

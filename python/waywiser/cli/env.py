@@ -6,19 +6,23 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.options import Output
+from waywiser.cli.options import ClusterFile, For, Output
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT
 
 
 def env(
     output: Output = DEFAULT,
-    for_: Annotated[str, typer.Option("--for", metavar="LIST", help="Some of ucx,openmpi,mpich,nccl.")] = "",
+    for_: For = "",
     form: Annotated[
         str, typer.Option("--format", metavar="FORM", help="shell, lmod, slurm, ucx.conf, mca-params.conf, nccl.conf.")
     ] = "shell",
     fingerprint: Annotated[str, typer.Option(metavar="ID", help="Of another node type, instead of this machine.")] = "",
     proved: Annotated[bool, typer.Option("--proved", help="Only settings that won against the default.")] = False,
+    machine: Annotated[
+        str | None, typer.Option(metavar="NAME|FILE", help="Instead: what a machine that is not here would get.")
+    ] = None,
+    cluster: ClusterFile = None,
 ) -> None:
     """Print the settings kept for this kind of machine; nothing but a comment on one that was never tuned.
 
@@ -28,11 +32,17 @@ def env(
     from waywiser import _core
     from waywiser.apply.render import FORMS, render
     from waywiser.apply.store import all_kept, kept
-    from waywiser.cli.apply import targets_in
+    from waywiser.cli.apply import elsewhere_settings, wanted_in
 
     if form not in FORMS:
         raise InputError(f"--format {form!r}: write one of {', '.join(FORMS)}")
-    targets = targets_in(for_)
+    targets, purpose = wanted_in(for_)
+    if machine is not None or cluster is not None:
+        if fingerprint or proved:
+            raise InputError("--fingerprint and --proved are of kept settings; leave out --machine and --cluster")
+        for one in elsewhere_settings(output, machine, cluster, purpose):
+            typer.echo(render(one, form, targets), nl=False)
+        return
     own = fingerprint or _core.discover().fingerprint
     settings = kept(output, own)
     if settings is None:

@@ -11,6 +11,7 @@ import typer
 
 from waywiser.cli.options import Output, Recorded, results_of
 from waywiser.errors import InputError
+from waywiser.other_nodes import for_core, is_elsewhere
 from waywiser.profile import COLLECTIVES, OPERATIONS, Profile, pair_text
 from waywiser.results import DEFAULT, Results
 from waywiser.units import format_bytes, parse_bytes
@@ -28,6 +29,7 @@ def explain(
     machine: Recorded = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     binding: Annotated[bool, typer.Option("--binding", help="Instead: what waywiser run binds each rank to.")] = False,
+    rail: Annotated[str, typer.Option(metavar="DEVICE", help="To another node: over this network device alone.")] = "",
     ranks: Annotated[
         int | None,
         typer.Option("-n", min=1, max=4096, help="Of a collective (2); with --binding (one a GPU)."),
@@ -49,7 +51,7 @@ def explain(
     if operation not in OPERATIONS:
         raise InputError(f"--operation {operation!r}: write one of {', '.join(OPERATIONS)}")
     count = parse_bytes(size)
-    if any(place.startswith("other:") for place in (source, destination)):
+    if any(map(is_elsewhere, (source, destination))):
         processes = 2
     results = results_of(output, machine)
     profile = results.needed_profile()
@@ -62,16 +64,21 @@ def explain(
         else:
             terminal.print_result(collective_table(answer, head))
         return
+    places = [for_core(place, profile.other_nodes) for place in (source, destination)]
     for place in (source, destination):
-        _check_place(place, profile, results)
+        if not is_elsewhere(place):
+            _check_place(place, profile, results)
     text = results.needed_profile_text()
-    answer = stages.explain(text, _plan(results, profile, text), source, destination, processes, operation, count)
+    answer = stages.explain(
+        text, _plan(results, profile, text), places[0], places[1], processes, operation, count, rail
+    )
+    answer["pair"] = pair_text((source, destination), processes)
     if as_json:
         typer.echo(json.dumps(answer, indent=1))
         return
     if profile.warning():
         terminal.print_result(profile.warning().upper())
-    who = "" if processes == 1 or "other:" in source + destination else ", two processes"
+    who = "" if processes == 1 or is_elsewhere(destination) else ", two processes"
     head = (
         f"{pair_text((source, destination), processes)}, {format_bytes(count)}, {operation}{who} on {profile.machine}"
     )

@@ -5,12 +5,17 @@ from __future__ import annotations
 import atexit
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from waywiser.errors import InputError
 from waywiser.results import DEFAULT, Results, recorded, recorded_machines
+
+if TYPE_CHECKING:
+    from waywiser.simulator.cluster import Cluster
 
 Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="DIR", help="Folder of the results.", show_default=True)
@@ -27,25 +32,91 @@ Mpirun = Annotated[
 Costs = Annotated[
     Path | None, typer.Option("--costs", metavar="FILE", help="Of waywiser calibrate, for a simulated machine.")
 ]
+For = Annotated[
+    str,
+    typer.Option(
+        "--for", metavar="LIST", help="Some of ucx,openmpi,mpich,nccl; latency, bandwidth or mixed between nodes."
+    ),
+]
+Nodes = Annotated[int, typer.Option(metavar="N", help="Simulate the roads between so many nodes of it, too.")]
+ClusterFile = Annotated[
+    Path | None, typer.Option("--cluster", metavar="FILE", help="Simulate the nodes of a cluster file, of any types.")
+]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and samples: under a minute.")]
 Backend = Annotated[str, typer.Option("--backend", metavar="auto|cuda|host|virtual_gpu", help="What to measure.")]
 
 
 def results_of(folder: Path = DEFAULT, machine: str | None = None) -> Results:
-    """The results in `folder`, or those of a machine: recorded ones, else simulated now."""
+    """The results in `folder`, or those of a machine: recorded ones, else what `tune` has simulated in `folder`, else
+    simulated now."""
     if machine is None:
         return Results(folder)
-    return recorded(machine) if machine in recorded_machines() else simulated(machine)
+    if machine in recorded_machines():
+        return recorded(machine)
+    return _tuned(folder, machine) or simulated(machine)
 
 
-def simulated(machine: str) -> Results:
-    """Results of a machine that is not here, in a folder that lasts as long as the process."""
+def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | None:
+    """What was simulated in `folder` of this very machine with roads to nodes of these types; None: nothing."""
+    from waywiser.topology.load import load_topology
+
+    results = Results(folder, f"machine {machine}, simulated in {folder}")
+    try:
+        profile = results.profile
+    except InputError:  # what lies there need not be of that machine
+        return None
+    if profile is None:
+        return None
+    wanted = {load_topology(one).fingerprint for one in nodes}
+    same = profile.simulated and profile.fingerprint == load_topology(machine).fingerprint
+    return results if same and profile.other_nodes and wanted <= set(profile.other_nodes) else None
+
+
+def node_results(folder: Path, cluster: Cluster) -> dict[str, Results]:
+    """Of each type of node, as `tune --cluster` has left it in `folder`, else simulated now."""
+    found = {}
+    for name in cluster.machines:
+        types = cluster.types_reached(name)
+        at = folder / Path(name).stem if cluster.others else folder
+        found[name] = _tuned(at, name, types) or simulated(name, cluster.beginning_with(name))
+    return found
+
+
+def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster | None:
+    """What `--machine`, `--nodes` and `--cluster` say; None for a machine alone. Raises InputError."""
+    from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
+
+    if not 1 <= nodes <= MOST_NODES:
+        raise InputError(f"--nodes {nodes}: a cluster has 1 to {MOST_NODES} nodes")
+    if file is not None and (machine is not None or nodes > 1):
+        raise InputError("--cluster says which nodes there are: leave out --machine and --nodes")
+    if nodes > 1 and machine is None:
+        raise InputError("--nodes is for a simulated machine: write --machine NAME too")
+    if file is not None:
+        return read_cluster(file)
+    return Cluster(str(machine), {"nodes": nodes}) if nodes > 1 else None
+
+
+def simulated(machine: str, cluster: Cluster | None = None) -> Results:
+    """Results of a machine that is not here, in a folder that lasts as long as the process.
+
+    With the roads to the other nodes of `cluster`; to a second node of its type without one, where it has NICs.
+    """
     from waywiser.campaign import Request, measure_into
 
     request = Request(machine=machine)
     topology = request.topology()
+    request.cluster = cluster or pair_of_nodes(machine, topology)
     folder = Path(tempfile.mkdtemp(prefix="waywiser-simulated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     results = Results(folder, f"machine {machine}, simulated")
     measure_into(results, topology, request)
     return results
+
+
+def pair_of_nodes(machine: str, topology: Any) -> Cluster | None:
+    """Two nodes of a machine; None where it has no NIC whose rate is known."""
+    from waywiser.simulator.cluster import Cluster
+
+    ports = [link for link in topology.links if link.kind == "network" and (link.achievable or link.nominal)]
+    return Cluster(machine, {"nodes": 2}) if ports else None

@@ -104,13 +104,17 @@ def _sweep(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[st
         raise InputError(f"--pair {pair!r}: write two places, such as gpu0-to-gpu0")
     topology = load_topology(spec.machine)
     spec.check_size(max(1, len(topology.ids("gpu"))))
-    for place in (source, destination):
-        if place not in topology.places():
-            raise InputError(f"--pair {pair!r}: {place!r} is not in {topology.name}: {', '.join(topology.places())}")
+    others = [load_topology(machine) for machine in spec.others]
+    last = [topology, *others][spec.network["types"][-1]] if others else topology
+    for place, machine in ((source, topology), (destination, last)):
+        if place not in machine.places():
+            raise InputError(f"--pair {pair!r}: {place!r} is not in {machine.name}: {', '.join(machine.places())}")
     if "nodes" in vary:
         raise InputError("--vary nodes is for collectives: a transfer is between the first and the last node")
     network = {**spec.network, "nodes": max(2, spec.nodes)}
-    return Sweep(topology, network, what, sizes_in(sizes), vary, fixed, source, destination, spec.costs)
+    sweep = Sweep(topology, network, what, sizes_in(sizes), vary, fixed, source, destination, spec.costs)
+    sweep.others = others
+    return sweep
 
 
 def _transfer(sweep: Sweep, pair: str, plot: Path | None, trace: Path | None, as_json: bool) -> None:
@@ -152,6 +156,7 @@ def _collective(
     from waywiser.simulator.collectives import Collective
     from waywiser.topology import load_topology
 
+    spec.of_one_type()
     for name in [*vary, *fixed]:
         if name not in ("gdr", "nodes"):
             raise InputError(f"{name!r} does not vary for {what}: write some of gdr,nodes")

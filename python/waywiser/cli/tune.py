@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from waywiser.campaign import Request, measure_into
-from waywiser.cli.options import Backend, Budget, Costs, Output, Quick
+from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Output, Quick, cluster_of
 from waywiser.collective_tuning import collectives_into
 from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.results import DEFAULT, Results, recorded_machines
@@ -37,16 +38,34 @@ def tune(
     ] = None,
     costs: Costs = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
+    nodes: Nodes = 1,
+    cluster: ClusterFile = None,
 ) -> None:
-    """Discover this machine, measure its roads, choose the best, verify the choices, write the report."""
+    """Discover this machine, measure its roads, choose the best, verify the choices, write the report.
+
+    Of a cluster whose nodes are of several types, each type gets a folder in DIR.
+    """
+    wanted = Request(quick, budget, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
+    spec = cluster_of(machine, nodes, cluster)
+    if spec is None:
+        wanted.check()
+        if wanted.kind == "real" and takes_part_only():
+            return
+        return _tune(wanted, output, as_json)
+    folders = {name: output / Path(name).stem if spec.others else output for name in spec.machines}
+    for name, folder in folders.items():
+        one = replace(wanted, machine=name, cluster=spec.beginning_with(name))
+        one.check()
+        _tune(one, folder, as_json)
+
+
+def _tune(request: Request, output: Path, as_json: bool) -> None:
+    """One machine into one folder."""
     from waywiser.report.summary import summary
     from waywiser.report.terminal import print_result
 
     start = time.monotonic()
-    request = Request(quick, budget, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
-    request.check()
-    if request.kind == "real" and takes_part_only():
-        return
+    quick, budget = request.quick, request.budget
     results = Results(output)
     topology = request.topology()
     with ended_by_sigterm(), results.held(), the_other_machine(request):
@@ -103,7 +122,9 @@ def _choose_and_verify(results: Results, topology: Any, request: Request, second
     options = {**request.options(), "budget_seconds": seconds}
     with bar("verifying") as show:
         watch = stages.Watch(show)
-        text = stages.verify(topology, profile, plan, options, watch, request.costs(topology), request.other_machine)
+        text = stages.verify(
+            topology, profile, plan, options, watch, request.simulation(topology), request.other_machine
+        )
     if watch.stop:
         raise stages.Stopped(
             f"interrupted: profile and plan are kept in {results.folder}; the same command goes on", watch.stop

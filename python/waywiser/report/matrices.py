@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from waywiser.other_nodes import device_of, is_elsewhere
 from waywiser.plan import Plan
 from waywiser.profile import Pair, PairClass, Profile
 from waywiser.units import format_bytes, format_rate, format_seconds
@@ -67,9 +68,9 @@ class Matrix:
         return (cell.value - low) / (high - low) if high > 1.02 * low else 0.5
 
 
-def _place_key(place: str) -> tuple[bool, bool, int]:
-    here = place.removeprefix("other:")
-    return here != place, not here.startswith("host"), int(here.lstrip("hostgpu"))
+def _place_key(place: str) -> tuple[str, bool, int]:
+    device = device_of(place)
+    return place.removesuffix(device), not device.startswith("host"), int(device.lstrip("hostgpu"))
 
 
 def places(profile: Profile) -> tuple[str, ...]:
@@ -129,7 +130,7 @@ def matrices(profile: Profile, plan: Plan | None, processes: int) -> list[Matrix
             )
         if len(cells) > 1:
             reached = {place for _, place in cells}
-            shown = tuple(one for one in places(profile) if one in reached or not one.startswith("other:"))
+            shown = tuple(one for one in places(profile) if one in reached or not is_elsewhere(one))
             at = f", at {' and '.join(map(format_bytes, sorted(sizes)))}" if factor else ""
             found.append(Matrix(title, about + at, shown, cells, lower_is_better=not factor))
     return found

@@ -16,6 +16,7 @@ from waywiser.report import definitions, palette, sections
 from waywiser.report.choices import Choice
 from waywiser.report.curves import all_curves
 from waywiser.report.markup import Markup, el, join, table
+from waywiser.report.node_charts import node_charts
 from waywiser.report.peers import peer_tables
 from waywiser.results import Results
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
@@ -133,6 +134,14 @@ def _sections(results: Results, profile: Profile, curves: list[dict[str, Any]]) 
             "The best roads",
             sections.glance(profile, rows),
             "For each class of pairs and range of sizes.",
+        ),
+        (
+            "nodes",
+            "Between nodes",
+            "Between nodes: GPUDirect RDMA and GDRCopy",
+            node_charts(profile),
+            "Which of four settings is best. One for all sizes: for latency that with the most messages a second, for "
+            "bandwidth that with the most bytes, for mixed use that with the smallest loss at worst.",
         ),
         (
             "matrices",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from waywiser.units import parse_bytes
 MOST_NODES = 100000
 MOST_GPUS = 1 << 18
 MOST_BYTES = 1 << 20
+MOST_TYPES = 32
 NETWORKS = "switch, fat-tree(2:1), rail-optimised(1:1), dragonfly(GROUPS, ROUTERS, NODES), torus(8, 8, 16)"
 _SHAPES = {"dragonfly": (3, 3), "torus": (1, 6)}
 
@@ -36,10 +37,14 @@ _SAID = {
 
 @dataclass
 class Cluster:
-    """What the core's simulator needs besides the machine: `network` has the core's keys."""
+    """What the core's simulator needs besides the machines: `network` has the core's keys.
+
+    `machine` is that of the first node, `others` the further types of node; `network["types"]` numbers them from there.
+    """
 
     machine: str
     network: dict[str, Any]
+    others: list[str] = field(default_factory=list)
     job_bytes: int = 0
     costs: dict[str, float] = field(default_factory=dict)
     file: str = ""
@@ -59,6 +64,31 @@ class Cluster:
     @property
     def nodes(self) -> int:
         return int(self.network["nodes"])
+
+    @property
+    def machines(self) -> list[str]:
+        """Of all types of node."""
+        return [self.machine, *self.others]
+
+    def beginning_with(self, machine: str) -> Cluster:
+        """The same cluster with the types numbered from that of `machine` on."""
+        if machine == self.machine:
+            return self
+        machines = [machine, *(one for one in self.machines if one != machine)]
+        new = {old: machines.index(name) for old, name in enumerate(self.machines)}
+        types = [new[one] for one in self.network["types"]]
+        return replace(self, machine=machine, others=machines[1:], network={**self.network, "types": types})
+
+    def types_reached(self, machine: str) -> list[str]:
+        """Of the nodes beside the first of this type."""
+        types = [self.machines[one] for one in self.network.get("types", [0] * self.nodes)]
+        types.remove(machine)
+        return list(dict.fromkeys(types))
+
+    def of_one_type(self) -> None:
+        """Raises InputError where nodes differ."""
+        if self.others:
+            raise InputError(self.located(f"a collective needs nodes of one type, not {', '.join(self.machines)}"))
 
     def check_size(self, gpus: int) -> None:
         """Raises InputError for more GPUs, so many on each node, than the simulator takes."""
@@ -118,14 +148,30 @@ class _Reader:
 
     # ---- the keys ----
     def nodes(self, node: Any) -> None:
-        allowed = "COUNT x MACHINE, such as 1024 x hse-e"
+        """COUNT x MACHINE, or a list of that: nodes of several types, numbered in that order."""
+        parts = node.value if isinstance(node, yaml.SequenceNode) and 1 <= len(node.value) <= MOST_TYPES else [node]
+        types: list[int] = []
+        for part in parts:
+            count, machine = self.count_of(part)
+            if machine not in self.cluster.machines:
+                self.cluster.others.append(machine)
+            if not types:
+                self.cluster.machine, self.cluster.others = machine, []
+            types += [self.cluster.machines.index(machine)] * min(count, MOST_NODES + 1)
+        if not 1 <= len(types) <= MOST_NODES:
+            raise self.refuse(node, f"a cluster has 1 to {MOST_NODES} nodes, not {len(types)}")
+        self.cluster.network["nodes"] = len(types)
+        if self.cluster.others:
+            self.cluster.network["types"] = types
+
+    def count_of(self, node: Any) -> tuple[int, str]:
+        allowed = "COUNT x MACHINE, such as 1024 x hse-e, or a list of them"
         found = re.fullmatch(r"(\d{1,6})\s*[x*]\s*(\S.*)", self.text(node, "nodes", allowed))
         if not found:
             raise self.refuse(node, f"'nodes' must be {allowed}, not {str(node.value)[:40]!r}")
         if not 1 <= int(found[1]) <= MOST_NODES:
             raise self.refuse(node, f"a cluster has 1 to {MOST_NODES} nodes, not {found[1]}")
-        self.cluster.network["nodes"] = int(found[1])
-        self.cluster.machine = self.known_machine(node, found[2].strip())
+        return int(found[1]), self.known_machine(node, found[2].strip())
 
     def known_machine(self, node: Any, name: str) -> str:
         from waywiser.topology.load import machine_names

@@ -18,6 +18,7 @@ VARIED: dict[str, tuple[str, ...]] = {"gdr": ("off", "on"), "gdrcopy": ("off", "
 WAY = "ucx transports=ib"
 # Transports of UCX that go from node to node; all other paths are within the first node.
 BETWEEN_NODES = ("ib", "roce", "rc", "dc", "ud", "network-tcp")
+_EQUAL = 1 + 1e-6
 Show = Callable[[int, int, float, str], None]
 
 
@@ -63,6 +64,7 @@ class Sweep:
     values: dict[str, Any] = field(default_factory=dict)
     trace: bool = False
     way: str = WAY  # mechanism and parameters; settings are added to those of ib and roce
+    others: list[Any] = field(default_factory=list)  # topologies of further types of node
 
     def settings(self) -> list[dict[str, str]]:
         """All combinations of what varies, the last one changing fastest."""
@@ -111,7 +113,8 @@ class Sweep:
             return True
 
         costs = costs_json(self.values, self.topology.name)
-        answer = json.loads(_core.simulate(self.topology, costs, json.dumps(self.request()), progress))
+        others = [(one, costs_json(self.values, one.name)) for one in self.others]
+        answer = json.loads(_core.simulate(self.topology, costs, json.dumps(self.request()), progress, others))
         curves = []
         for setting, result in zip(self.settings(), answer["results"], strict=True):
             shown = {name: setting[name] for name in self.vary}
@@ -122,22 +125,26 @@ class Sweep:
 
 
 def best_settings(curves: list[Curve], sizes: list[int]) -> list[tuple[int, int, Curve]]:
-    """Ranges of sizes with the setting that is fastest there. No change of setting for less than 2 %; where several are
-    that close, the one that changes least against the range before."""
+    """Ranges of sizes with the setting that is fastest there; where several are, the one that changes least against the
+    range before, and with most switched on."""
     ranges: list[tuple[int, int, Curve]] = []
     for size in sizes:
         usable = [curve for curve in curves if size in curve.points]
         if not usable:
             continue
         least = min(curve.points[size] for curve in usable)
-        close = [curve for curve in usable if curve.points[size] <= 1.02 * least]
+        close = [curve for curve in usable if curve.points[size] <= _EQUAL * least]
         held = ranges[-1][2] if ranges else None
-        best = held if held in close and held else max(close, key=lambda curve: _alike(curve, held))
+        best = held if held in close and held else max(close, key=lambda curve: (_alike(curve, held), _on(curve)))
         if held is best:
             ranges[-1] = (ranges[-1][0], size, best)
         else:
             ranges.append((size, size, best))
     return ranges
+
+
+def _on(curve: Curve) -> int:
+    return sum(value == "on" for value in curve.setting.values())
 
 
 def _alike(curve: Curve, other: Curve | None) -> int:

@@ -169,12 +169,18 @@ void write_text(const std::filesystem::path& file, std::string_view text) {
 void write_json(const std::filesystem::path& file, const Json& value) { write_text(file, value.dump(1) + "\n"); }
 
 void check_schema(const Json& value, std::string_view schema, int version, std::string_view what) {
+  check_schema(value, schema, version, version, what);
+}
+
+int check_schema(const Json& value, std::string_view schema, int oldest, int newest, std::string_view what) {
   const std::string found = require_string(value, "schema", what);
   if (found != schema) refuse(what, "schema is " + in_quotes(found) + ", expected " + in_quotes(schema));
   const auto number = require_integer(value, "version", what, 0, 1 << 30);
-  if (number != version)
-    refuse(what, "version " + std::to_string(number) + " of " + found + " cannot be read here, expected " +
-                     std::to_string(version));
+  const std::string readable =
+      oldest == newest ? std::to_string(newest) : std::to_string(oldest) + " to " + std::to_string(newest);
+  if (number < oldest || number > newest)
+    refuse(what, "version " + std::to_string(number) + " of " + found + " cannot be read here, expected " + readable);
+  return static_cast<int>(number);
 }
 
 const Json& require(const Json& object, std::string_view key, std::string_view what) {

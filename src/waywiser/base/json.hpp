@@ -25,6 +25,8 @@ void write_json(const std::filesystem::path& file, const Json& value);
 
 // Throws invalid_input unless value is an object whose "schema" is `schema` and whose "version" is `version`.
 void check_schema(const Json& value, std::string_view schema, int version, std::string_view what);
+// The same for a range of versions; returns the one that it is.
+int check_schema(const Json& value, std::string_view schema, int oldest, int newest, std::string_view what);
 
 // Checked access to a value from outside: a missing key or another type is one clear line that names `what` and key.
 const Json& require(const Json& object, std::string_view key, std::string_view what);

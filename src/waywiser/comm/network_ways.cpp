@@ -1,5 +1,6 @@
 #include "waywiser/comm/network_ways.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "waywiser/path/network_families.hpp"
@@ -7,6 +8,18 @@
 
 namespace waywiser {
 namespace {
+
+// Whatever rail a rank may be bound to: a group takes them all.
+bool leads_to_other(const PlanRow& row) {
+  const Path& path = row.path;
+  return !path.source.other_machine() && path.destination.other_machine() && row.processes == 2 && row.rail.empty();
+}
+
+// The type of node to which a group takes the plan's roads.
+NodeType first_other(const Plan& plan) {
+  const auto found = std::ranges::find_if(plan.rows, leads_to_other);
+  return found == plan.rows.end() ? some_other_node : found->path.destination.node;
+}
 
 bool between_hosts(const Path& path) { return !path.source.is_gpu() && !path.destination.is_gpu(); }
 
@@ -16,7 +29,7 @@ std::string_view device_of(const Path& path) { return path.has("device") ? path.
 bool one_road_between_hosts(const Plan& plan) {
   std::set<std::pair<std::string_view, std::string_view>> roads;
   for (const PlanRow& row : plan.rows) {
-    if (!row.path.destination.other_machine || !between_hosts(row.path)) continue;
+    if (!leads_to_other(row) || !between_hosts(row.path)) continue;
     if (row.path.has("share") || !row.path.has("transports")) return false;
     roads.insert({row.path.parameter("transports"), device_of(row.path)});
   }
@@ -50,7 +63,7 @@ NetworkWays::NetworkWays(std::shared_ptr<const Chooser> chooser) : chooser_(std:
   std::map<std::string, std::size_t> known;
   for (const PlanRow& row : chooser_->plan().rows) {
     const Path& path = row.path;
-    if (path.source.other_machine || !path.destination.other_machine || row.processes != 2) continue;
+    if (!leads_to_other(row) || path.destination.node != first_other(chooser_->plan())) continue;
     if (path.mechanism != "ucx" && path.mechanism != "ucx_staged") continue;
     if (between_hosts(path) && hosts_need_none) continue;
     const std::size_t rails = ucx_rails(path).size();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <compare>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -8,14 +9,20 @@ namespace waywiser {
 
 enum class PlaceKind { host, gpu };
 
-// Where bytes live: the memory of a NUMA node ("host0") or of a GPU ("gpu3"), here or on the machine at the other end
-// of a network ("other:host0").
+// A type of node: the number that its fingerprint is.
+using NodeType = std::uint64_t;
+inline constexpr NodeType this_node = 0;
+inline constexpr NodeType some_other_node = 1;  // of a type that is not said
+
+// Where bytes live: the memory of a NUMA node ("host0") or of a GPU ("gpu3"), of this machine or of one at the other
+// end of a network, with its type ("b7ef00aa67f28849:gpu0") or without ("other:host0").
 struct Place {
   PlaceKind kind = PlaceKind::host;
   int index = 0;
-  bool other_machine = false;
+  NodeType node = this_node;
 
   bool is_gpu() const noexcept { return kind == PlaceKind::gpu; }
+  bool other_machine() const noexcept { return node != this_node; }
   auto operator<=>(const Place&) const = default;
 };
 
@@ -25,7 +32,14 @@ Place parse_place(std::string_view text);
 
 constexpr Place host(int node) { return {PlaceKind::host, node}; }
 constexpr Place gpu(int index) { return {PlaceKind::gpu, index}; }
+constexpr Place on_node(NodeType node, Place place) { return {place.kind, place.index, node}; }
 // The same place as the machine at the other end names it.
-constexpr Place seen_from_other(Place place) { return {place.kind, place.index, !place.other_machine}; }
+constexpr Place seen_from_other(Place place) {
+  return on_node(place.node == this_node ? some_other_node : this_node, place);
+}
+// 16 hexadecimal digits -> the number; some_other_node for any other text.
+NodeType node_type(std::string_view fingerprint) noexcept;
+// The fingerprint; "other" for some_other_node.
+std::string text_of_node(NodeType node);
 
 }  // namespace waywiser

@@ -103,9 +103,9 @@ Profile measure(const Topology& topology, const CampaignOptions& options, const 
     there = TwoProcessMeter(*platform, choice_of(topology, std::string(platform->backend())), connect).other_side();
     std::ranges::move(network_subjects(this_side(*platform, topology), *there, options), std::back_inserter(wanted));
   }
-  std::optional<Profile> of_this_machine;
-  if (previous != nullptr && there && other_fingerprint(*previous) != there->fingerprint)
-    previous = &of_this_machine.emplace(without_other_machine(*previous));
+  std::optional<Profile> up_to_date;
+  const OtherNode other = there ? OtherNode{there->fingerprint, there->machine} : OtherNode{};
+  if (previous != nullptr && there) previous = &up_to_date.emplace(without_older_of(*previous, other));
   if (wanted.empty()) throw Error(ErrorKind::invalid_input, "no pair of places of this machine was asked for");
   std::vector<PairClass> classes;
   for (const Subject& subject : wanted) classes.push_back(subject.pair_class);
@@ -119,6 +119,8 @@ Profile measure(const Topology& topology, const CampaignOptions& options, const 
     profile.created = utc_now();
     profile.state["platform"] = platform->state();
     profile.state["resumed"] = same;
+    if (same) profile.other_nodes = previous->other_nodes;
+    if (there) enter_other_node(profile, other);
     if (there)
       profile.state["other"] = to_json(*there);
     else if (same && previous->state.contains("other"))

@@ -19,7 +19,7 @@ MachineMeter::MachineMeter(std::unique_ptr<Meter> within_one, std::unique_ptr<Me
     : within_one_(std::move(within_one)), between_two_(std::move(between_two)), why_not_two_(std::move(why_not_two)) {}
 
 Meter& MachineMeter::of(const Path& path) const {
-  if (path.source.other_machine || path.destination.other_machine) {
+  if (path.source.other_machine() || path.destination.other_machine()) {
     if (!between_machines_) throw Error(ErrorKind::unavailable, "the other machine takes no part");
     return *between_machines_;
   }
@@ -29,7 +29,7 @@ Meter& MachineMeter::of(const Path& path) const {
 }
 
 std::optional<std::string> MachineMeter::why_unavailable(const Path& path) {
-  const bool here = !path.source.other_machine && !path.destination.other_machine;
+  const bool here = !path.source.other_machine() && !path.destination.other_machine();
   if (here && path.processes == 2 && !between_two_) return why_not_two_;
   return of(path).why_unavailable(path);
 }

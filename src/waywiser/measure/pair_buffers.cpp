@@ -44,7 +44,7 @@ Path reversed(const Path& path) { return for_pair(path, path.destination, path.s
 Path outgoing_path(const Path& path, Role role) {
   if (role == Role::initiator) return path;
   Path out = reversed(path);
-  if (path.source.other_machine == path.destination.other_machine) return out;
+  if (path.source.other_machine() == path.destination.other_machine()) return out;
   out.source = seen_from_other(out.source);
   out.destination = seen_from_other(out.destination);
   if (out.has("device")) out.parameters["device"] = turned_device(out.parameter("device"));

@@ -7,7 +7,7 @@ namespace waywiser {
 namespace {
 
 constexpr std::string_view schema = "waywiser.profile";
-constexpr int version = 1;
+constexpr int oldest = 1, version = 2;
 constexpr std::size_t most_entries = 200'000;
 constexpr std::size_t most_points = 1024;
 
@@ -129,6 +129,30 @@ Rejected rejected_from_json(const Json& value, std::string_view what) {
           bytes_field(value, "bytes", what), text_field(value, "reason", what)};
 }
 
+// Version 1 has roads to one other machine, which its state describes.
+void name_other_node(Profile& profile) {
+  const auto other = profile.state.find("other");
+  if (other == profile.state.end() || !other->is_object()) return;
+  const auto text_of = [&](const char* key) {
+    const auto field = other->find(key);
+    return field != other->end() && field->is_string() ? field->get<std::string>() : std::string();
+  };
+  const NodeType type = node_type(text_of("fingerprint"));
+  if (type == some_other_node) return;
+  profile.other_nodes = {{text_of("fingerprint"), text_of("machine")}};
+  const auto named = [&](auto& entries) {
+    for (auto& entry : entries) give_type(entry.path, type);
+  };
+  for (PairClass& entry : profile.classes)
+    for (auto& [source, destination] : entry.members) give_type(source, type), give_type(destination, type);
+  named(profile.series);
+  named(profile.searched);
+  named(profile.survey);
+  named(profile.first_use);
+  named(profile.unavailable);
+  named(profile.rejected);
+}
+
 template <typename Entry>
 Json list(const std::vector<Entry>& entries) {
   Json values = Json::array();
@@ -175,6 +199,7 @@ Json to_json(const Profile& profile) {
              {"simulated", profile.simulated},
              {"created", profile.created},
              {"state", profile.state},
+             {"other_nodes", other_nodes_to_json(profile.other_nodes)},
              {"classes", list(profile.classes)},
              {"series", list(profile.series)},
              {"searched", list(profile.searched)},
@@ -187,7 +212,7 @@ Json to_json(const Profile& profile) {
 }
 
 Profile profile_from_json(const Json& value, std::string_view what) {
-  check_schema(value, schema, version, what);
+  const int found = check_schema(value, schema, oldest, version, what);
   Profile profile;
   profile.fingerprint = text_field(value, "fingerprint", what);
   profile.machine = text_field(value, "machine", what);
@@ -206,6 +231,10 @@ Profile profile_from_json(const Json& value, std::string_view what) {
   profile.rejected = read_list<Rejected>(value, "rejected", what, rejected_from_json);
   if (value.contains("collectives"))
     profile.collectives = read_list<CollectiveSeries>(value, "collectives", what, collective_from_json);
+  if (found == 1)
+    name_other_node(profile);
+  else
+    profile.other_nodes = other_nodes_field(value, what);
   return profile;
 }
 

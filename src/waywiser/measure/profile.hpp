@@ -77,6 +77,13 @@ struct PairClass {
   int processes = 1;
 };
 
+// A type of node that the profile has roads to; its places are "FINGERPRINT:gpu0".
+struct OtherNode {
+  std::string fingerprint;
+  std::string machine;  // a name for people
+  bool operator==(const OtherNode&) const = default;
+};
+
 struct Profile {
   std::string fingerprint;
   std::string machine;
@@ -92,10 +99,12 @@ struct Profile {
   std::vector<Unavailable> unavailable;
   std::vector<Rejected> rejected;
   std::vector<CollectiveSeries> collectives;  // older files have none
+  std::vector<OtherNode> other_nodes;
 };
 
 Json to_json(const Profile& profile);
-// Throws invalid_input: wrong schema or version, numbers that are not finite or positive, unordered sizes, ...
+// Of version 1, too: its "other:" places get the type that its state names. Throws invalid_input: wrong schema or
+// version, numbers that are not finite or positive, unordered sizes, ...
 Profile profile_from_json(const Json& value, std::string_view what);
 
 }  // namespace waywiser

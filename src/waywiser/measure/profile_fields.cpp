@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t longest_text = 4096;
 constexpr std::size_t most_pairs = 65'536;
+constexpr std::size_t most_other_nodes = 256;
 
 [[noreturn]] void refuse(std::string_view what, std::string_view key, const std::string& why) {
   throw Error(ErrorKind::invalid_input, std::string(what) + ": '" + std::string(key) + "' " + why);
@@ -63,6 +64,28 @@ PlacePairs pairs_field(const Json& object, std::string_view key, std::string_vie
   }
   if (pairs.empty()) refuse(what, key, "must not be empty");
   return pairs;
+}
+
+Json other_nodes_to_json(const std::vector<OtherNode>& nodes) {
+  Json values = Json::array();
+  for (const OtherNode& node : nodes) values.push_back({{"fingerprint", node.fingerprint}, {"machine", node.machine}});
+  return values;
+}
+
+std::vector<OtherNode> other_nodes_field(const Json& object, std::string_view what) {
+  std::vector<OtherNode> nodes;
+  for (const Json& entry : list_field(object, "other_nodes", what, most_other_nodes))
+    nodes.push_back({text_field(entry, "fingerprint", what), text_field(entry, "machine", what)});
+  return nodes;
+}
+
+void give_type(Place& place, NodeType type) {
+  if (place.node == some_other_node) place.node = type;
+}
+
+void give_type(Path& path, NodeType type) {
+  give_type(path.source, type);
+  give_type(path.destination, type);
 }
 
 }  // namespace waywiser

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "waywiser/base/json.hpp"
-#include "waywiser/device/place.hpp"
+#include "waywiser/measure/profile.hpp"
 
 namespace waywiser {
 
@@ -24,5 +24,11 @@ using PlacePairs = std::vector<std::pair<Place, Place>>;
 Json pairs_to_json(const PlacePairs& pairs);
 // At least one pair.
 PlacePairs pairs_field(const Json& object, std::string_view key, std::string_view what);
+
+Json other_nodes_to_json(const std::vector<OtherNode>& nodes);
+std::vector<OtherNode> other_nodes_field(const Json& object, std::string_view what);
+// "other:gpu0" of an older file becomes that of `type`.
+void give_type(Place& place, NodeType type);
+void give_type(Path& path, NodeType type);
 
 }  // namespace waywiser

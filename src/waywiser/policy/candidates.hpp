@@ -18,7 +18,10 @@ struct Candidates {
   std::vector<Cost> costs;
   Operation measured_as = Operation::latency;  // `loaded` where it was not measured: `streaming`
 };
+// `rail`: only those over this network device; empty: all.
 Candidates candidates(const Profile& profile, const PairClass& pair_class, Operation operation,
-                      const MechanismOrder& order);
+                      const MechanismOrder& order, std::string_view rail = {});
+// The network devices that ways of a class to another machine take one at a time; none within a machine.
+std::vector<std::string> single_rails(const Profile& profile, const PairClass& pair_class);
 
 }  // namespace waywiser

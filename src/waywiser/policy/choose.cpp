@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/measure/other_machine.hpp"
 #include "waywiser/policy/choose_collectives.hpp"
 #include "waywiser/transport/transport.hpp"
 
@@ -81,9 +80,11 @@ std::string how_loaded(const PairClass& pair_class, const Candidates& all, const
   return "; " + std::to_string(at_once) + " of " + std::to_string(pairs) + " pairs at once";
 }
 
-PlanRow make_row(const PairClass& pair_class, Operation operation, const Candidates& all, const Segment& segment) {
+PlanRow make_row(const PairClass& pair_class, const std::string& rail, Operation operation, const Candidates& all,
+                 const Segment& segment) {
   PlanRow row;
   row.pairs = pair_class.members;
+  row.rail = rail;
   row.processes = pair_class.processes;
   row.operation = operation;
   row.from_bytes = segment.from;
@@ -104,23 +105,27 @@ PlanRow make_row(const PairClass& pair_class, Operation operation, const Candida
   return row;
 }
 
-void add_rows(Plan& plan, const Profile& profile, const PairClass& pair_class, Operation operation,
-              const MechanismOrder& order, const Hysteresis& hysteresis) {
-  const Candidates all = candidates(profile, pair_class, operation, order);
+void add_rows(Plan& plan, const Profile& profile, const PairClass& pair_class, const std::string& rail,
+              Operation operation, const MechanismOrder& order, const Hysteresis& hysteresis) {
+  const Candidates all = candidates(profile, pair_class, operation, order, rail);
   std::vector<Segment> segments = envelope(all.costs, hysteresis);
   if (segments.empty()) return;
   segments.front().from = 0;
   if (!fails_beyond(profile, *all.series[segments.back().choice])) segments.back().to = no_end;
-  for (const Segment& segment : segments) plan.rows.push_back(make_row(pair_class, operation, all, segment));
+  for (const Segment& segment : segments) plan.rows.push_back(make_row(pair_class, rail, operation, all, segment));
 }
 
 }  // namespace
 
 Plan choose(const Profile& profile, const MechanismOrder& order, const Hysteresis& hysteresis) {
-  Plan plan{profile.fingerprint,       profile.machine, profile.backend, profile.simulated, {}, {},
-            other_fingerprint(profile)};
-  for (const PairClass& pair_class : profile.classes)
-    for (const Operation operation : operations) add_rows(plan, profile, pair_class, operation, order, hysteresis);
+  Plan plan{profile.fingerprint, profile.machine, profile.backend, profile.simulated, {}, {}, profile.other_nodes};
+  for (const PairClass& pair_class : profile.classes) {
+    std::vector<std::string> rails = single_rails(profile, pair_class);
+    rails.insert(rails.begin(), "");
+    for (const std::string& rail : rails)
+      for (const Operation operation : operations)
+        add_rows(plan, profile, pair_class, rail, operation, order, hysteresis);
+  }
   plan.collectives = choose_collectives(profile, hysteresis);
   return plan;
 }

@@ -11,16 +11,15 @@ namespace waywiser {
 namespace {
 
 constexpr int largest_index = 4095;
-constexpr int most_places = 256;
+constexpr int most_places = 256, most_rails = 64;
 constexpr std::size_t kinds_of_use = 8;  // 1 or 2 processes, 4 operations
-
-std::size_t kind_of(Place place) noexcept { return (place.is_gpu() ? 1 : 0) + (place.other_machine ? 2 : 0); }
 
 }  // namespace
 
 Chooser::Chooser(Plan plan) : plan_(std::move(plan)) {
   number_places();
-  slots_.assign(static_cast<std::size_t>(places_) * static_cast<std::size_t>(places_) * kinds_of_use, -1);
+  const auto places = static_cast<std::size_t>(places_);
+  slots_.assign(places * places * kinds_of_use * rails_.size(), -1);
   std::vector<std::vector<const PlanRow*>> rows(slots_.size());
   for (const PlanRow& row : plan_.rows) add(row, rows);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -31,25 +30,32 @@ Chooser::Chooser(Plan plan) : plan_(std::move(plan)) {
 }
 
 void Chooser::number_places() {
+  numbers_.emplace_back();
   const auto note = [&](Place place) {
     if (place.index < 0 || place.index > largest_index)
       throw Error(ErrorKind::invalid_input, "plan: " + text(place) + " is beyond the largest place number");
-    auto& numbers = numbers_[kind_of(place)];
+    auto of_node = std::ranges::find(numbers_, place.node, &Numbers::node);
+    if (of_node == numbers_.end()) of_node = numbers_.insert(of_node, {place.node, {}});
+    auto& numbers = of_node->of_kind[place.is_gpu() ? 1 : 0];
     const auto index = static_cast<std::size_t>(place.index);
     if (index >= numbers.size()) numbers.resize(index + 1, -1);
     if (numbers[index] < 0) numbers[index] = places_++;
   };
-  for (const PlanRow& row : plan_.rows)
+  for (const PlanRow& row : plan_.rows) {
     for (const auto& [source, destination] : row.pairs) {
       note(source);
       note(destination);
     }
+    if (std::ranges::count(rails_, row.rail) == 0) rails_.push_back(row.rail);
+  }
   if (places_ > most_places) throw Error(ErrorKind::invalid_input, "plan: more than 256 places");
+  if (rails_.size() > most_rails) throw Error(ErrorKind::invalid_input, "plan: more than 63 rails");
 }
 
 void Chooser::add(const PlanRow& row, std::vector<std::vector<const PlanRow*>>& rows) const {
   for (const auto& [source, destination] : row.pairs) {
-    auto& list = rows[slot(place_number(source), place_number(destination), row.processes, row.operation)];
+    const int from = place_number(source), to = place_number(destination);
+    auto& list = rows[slot(from, to, row.processes, row.operation, rail_number(row.rail))];
     if (list.empty() || list.back() != &row) list.push_back(&row);
   }
 }
@@ -75,23 +81,37 @@ Chooser::Table Chooser::make_table(std::vector<const PlanRow*> rows) {
 }
 
 int Chooser::place_number(Place place) const noexcept {
-  const auto& numbers = numbers_[kind_of(place)];
-  return place.index >= 0 && static_cast<std::size_t>(place.index) < numbers.size()
-             ? numbers[static_cast<std::size_t>(place.index)]
-             : -1;
+  for (const Numbers& entry : numbers_) {
+    const bool first_other = place.node == some_other_node && entry.node != this_node;
+    if (entry.node != place.node && !first_other) continue;
+    const std::vector<int>& numbers = entry.of_kind[place.is_gpu() ? 1 : 0];
+    const auto index = static_cast<std::size_t>(place.index);
+    return place.index >= 0 && index < numbers.size() ? numbers[index] : -1;
+  }
+  return -1;
 }
 
-std::size_t Chooser::slot(int source, int destination, int processes, Operation operation) const noexcept {
+int Chooser::rail_number(std::string_view rail) const noexcept {
+  for (std::size_t i = 0; i < rails_.size(); ++i)
+    if (rails_[i] == rail) return static_cast<int>(i);
+  return -1;
+}
+
+std::size_t Chooser::slot(int source, int destination, int processes, Operation operation, int rail) const noexcept {
   const auto pair =
       static_cast<std::size_t>(source) * static_cast<std::size_t>(places_) + static_cast<std::size_t>(destination);
-  return pair * kinds_of_use + static_cast<std::size_t>(processes - 1) * 4 + static_cast<std::size_t>(operation);
+  const auto use = static_cast<std::size_t>(processes - 1) * 4 + static_cast<std::size_t>(operation);
+  return (static_cast<std::size_t>(rail) * static_cast<std::size_t>(places_) * static_cast<std::size_t>(places_) +
+          pair) *
+             kinds_of_use +
+         use;
 }
 
-const PlanRow* Chooser::choose(Place source, Place destination, int processes, Operation operation,
-                               Bytes bytes) const noexcept {
-  const int from = place_number(source), to = place_number(destination);
-  if (from < 0 || to < 0 || processes < 1 || processes > 2) return nullptr;
-  const std::int32_t number = slots_[slot(from, to, processes, operation)];
+const PlanRow* Chooser::choose(Place source, Place destination, int processes, Operation operation, Bytes bytes,
+                               std::string_view rail) const noexcept {
+  const int from = place_number(source), to = place_number(destination), over = rail_number(rail);
+  if (from < 0 || to < 0 || over < 0 || processes < 1 || processes > 2) return nullptr;
+  const std::int32_t number = slots_[slot(from, to, processes, operation, over)];
   if (number < 0) return nullptr;
   const Table& table = tables_[static_cast<std::size_t>(number)];
   std::size_t i = table.first[static_cast<std::size_t>(std::bit_width(bytes))];

@@ -15,9 +15,10 @@ class Chooser {
   Chooser(const Chooser&) = delete;  // the tables point into the plan
   Chooser& operator=(const Chooser&) = delete;
 
-  // nullptr: the plan has nothing for this. The row lives as long as the chooser.
-  const PlanRow* choose(Place source, Place destination, int processes, Operation operation,
-                        Bytes bytes) const noexcept;
+  // nullptr: the plan has nothing for this. The row lives as long as the chooser. Places of another node whose type is
+  // not said are those of the plan's first other type. `rail`: of who is bound to that network device.
+  const PlanRow* choose(Place source, Place destination, int processes, Operation operation, Bytes bytes,
+                        std::string_view rail = {}) const noexcept;
   // The path of the row as it is for this very pair. Allocates.
   static Path path_for(const PlanRow& row, Place source, Place destination);
   // The same for what the owner of the source can run alone; nothing where none was measured.
@@ -36,16 +37,22 @@ class Chooser {
   };
 
   int place_number(Place place) const noexcept;
-  std::size_t slot(int source, int destination, int processes, Operation operation) const noexcept;
+  int rail_number(std::string_view rail) const noexcept;
+  std::size_t slot(int source, int destination, int processes, Operation operation, int rail) const noexcept;
   void number_places();
   void add(const PlanRow& row, std::vector<std::vector<const PlanRow*>>& rows) const;
   static Table make_table(std::vector<const PlanRow*> rows);
 
   Plan plan_;
-  // Of hosts and GPUs, here and there: index to row of the square table, -1 when not there.
-  std::array<std::vector<int>, 4> numbers_;
+  // Of hosts and GPUs of a type of node: index to row of the square table, -1 when not there.
+  struct Numbers {
+    NodeType node = this_node;
+    std::array<std::vector<int>, 2> of_kind;
+  };
+  std::vector<Numbers> numbers_;  // of this node first
   int places_ = 0;
-  std::vector<std::int32_t> slots_;  // table of each (pair, processes, operation), -1 for none
+  std::vector<std::string> rails_{""};
+  std::vector<std::int32_t> slots_;  // table of each (pair, processes, operation, rail), -1 for none
   std::vector<Table> tables_;
 };
 

@@ -49,10 +49,10 @@ class Explanation {
       : profile_(profile),
         question_(question),
         pair_class_(class_of(profile, question)),
-        all_(candidates(profile, pair_class_, question.operation, order)),
+        all_(candidates(profile, pair_class_, question.operation, order, question.rail)),
         chooser_(plan) {
-    row_ =
-        chooser_.choose(question.source, question.destination, question.processes, question.operation, question.bytes);
+    row_ = chooser_.choose(question.source, question.destination, question.processes, question.operation,
+                           question.bytes, question.rail);
     for (std::size_t i = 0; row_ != nullptr && i < all_.series.size(); ++i)
       if (all_.series[i]->path == row_->path) chosen_ = i;
   }

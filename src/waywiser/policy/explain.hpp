@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "waywiser/policy/candidates.hpp"
 #include "waywiser/policy/plan.hpp"
 
@@ -11,6 +13,7 @@ struct Question {
   int processes = 1;
   Operation operation = Operation::latency;
   Bytes bytes = 0;
+  std::string rail = {};  // of who is bound to that network device; empty: any
 };
 
 // The candidates with measured and predicted time, rate, percent of the limit, and why each is chosen or not; and what

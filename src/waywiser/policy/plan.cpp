@@ -7,7 +7,7 @@ namespace waywiser {
 namespace {
 
 constexpr std::string_view schema = "waywiser.plan";
-constexpr int version = 1;
+constexpr int oldest = 1, version = 2;
 constexpr std::size_t most_rows = 100'000;
 constexpr std::size_t most_points = 1024;
 
@@ -23,15 +23,11 @@ Json runner_up_to_json(const PlanRow& row) {
 }
 
 Json to_json(const PlanRow& row) {
-  Json value{{"pairs", pairs_to_json(row.pairs)},
-             {"processes", row.processes},
-             {"operation", name(row.operation)},
-             {"from_bytes", row.from_bytes},
-             {"to_bytes", row.to_bytes},
-             {"path", to_json(row.path)},
-             {"expected", expected_to_json(row.expected)},
-             {"runner_up", runner_up_to_json(row)},
-             {"why", row.why}};
+  Json value{{"pairs", pairs_to_json(row.pairs)},   {"rail", row.rail},
+             {"processes", row.processes},          {"operation", name(row.operation)},
+             {"from_bytes", row.from_bytes},        {"to_bytes", row.to_bytes},
+             {"path", to_json(row.path)},           {"expected", expected_to_json(row.expected)},
+             {"runner_up", runner_up_to_json(row)}, {"why", row.why}};
   if (row.one_sided) value["one_sided"] = to_json(*row.one_sided);
   return value;
 }
@@ -92,9 +88,10 @@ CollectiveRow collective_row_from_json(const Json& value, std::string_view what)
   return row;
 }
 
-PlanRow row_from_json(const Json& value, std::string_view what) {
+PlanRow row_from_json(const Json& value, int found, std::string_view what) {
   PlanRow row;
   row.pairs = pairs_field(value, "pairs", what);
+  if (found > 1) row.rail = text_field(value, "rail", what);
   row.processes = static_cast<int>(require_integer(value, "processes", what, 1, 2));
   row.operation = parse_operation(require_string(value, "operation", what));
   read_range(row, value, what);
@@ -105,6 +102,19 @@ PlanRow row_from_json(const Json& value, std::string_view what) {
   row.why = text_field(value, "why", what);
   if (value.contains("one_sided")) row.one_sided = path_from_json(value.at("one_sided"), what);
   return row;
+}
+
+// Version 1 has roads to one other machine.
+void name_other_node(Plan& plan, const std::string& fingerprint) {
+  const NodeType type = node_type(fingerprint);
+  if (type == some_other_node) return;
+  plan.other_nodes = {{fingerprint, ""}};
+  for (PlanRow& row : plan.rows) {
+    for (auto& [source, destination] : row.pairs) give_type(source, type), give_type(destination, type);
+    give_type(row.path, type);
+    if (row.runner_up) give_type(*row.runner_up, type);
+    if (row.one_sided) give_type(*row.one_sided, type);
+  }
 }
 
 }  // namespace
@@ -118,22 +128,26 @@ Json to_json(const Plan& plan) {
              {"machine", plan.machine},
              {"backend", plan.backend},
              {"simulated", plan.simulated},
-             {"other", plan.other},
+             {"other_nodes", other_nodes_to_json(plan.other_nodes)},
              {"rows", rows}};
   for (const CollectiveRow& row : plan.collectives) value["collectives"].push_back(to_json(row));
   return value;
 }
 
 Plan plan_from_json(const Json& value, std::string_view what) {
-  check_schema(value, schema, version, what);
+  const int found = check_schema(value, schema, oldest, version, what);
   Plan plan;
   plan.fingerprint = text_field(value, "fingerprint", what);
   plan.machine = text_field(value, "machine", what);
   plan.backend = text_field(value, "backend", what);
   plan.simulated = bool_field(value, "simulated", what);
-  if (value.contains("other")) plan.other = text_field(value, "other", what);
   for (const Json& entry : list_field(value, "rows", what, most_rows))
-    plan.rows.push_back(row_from_json(entry, std::string(what) + ": rows[" + std::to_string(plan.rows.size()) + "]"));
+    plan.rows.push_back(
+        row_from_json(entry, found, std::string(what) + ": rows[" + std::to_string(plan.rows.size()) + "]"));
+  if (found > 1)
+    plan.other_nodes = other_nodes_field(value, what);
+  else if (value.contains("other"))
+    name_other_node(plan, text_field(value, "other", what));
   if (!value.contains("collectives")) return plan;
   for (const Json& entry : list_field(value, "collectives", what, most_rows))
     plan.collectives.push_back(collective_row_from_json(

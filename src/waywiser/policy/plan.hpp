@@ -16,9 +16,11 @@ namespace waywiser {
 // Where the last row ends: larger messages take its path too.
 inline constexpr Bytes no_end = static_cast<Bytes>(std::numeric_limits<std::int64_t>::max());
 
-// For a class of pairs, one operation and a range of sizes: the path to take, and why.
+// For a class of pairs, one operation and a range of sizes: the path to take, and why. Its key is (node type, device)
+// -> (node type, device, rail): the plan is of the first type, a place of another node says the second.
 struct PlanRow {
   std::vector<std::pair<Place, Place>> pairs;  // the first is the measured one; `path` is written for it
+  std::string rail = {};                       // for who is bound to that network device; empty: for who may take any
   int processes = 1;
   Operation operation = Operation::latency;
   Bytes from_bytes = 0, to_bytes = 0;  // inclusive
@@ -51,10 +53,11 @@ struct Plan {
   bool simulated = false;
   std::vector<PlanRow> rows;
   std::vector<CollectiveRow> collectives;  // older files have none
-  std::string other = {};  // fingerprint of the machine that "other:" places are of; empty: there are none
+  std::vector<OtherNode> other_nodes = {};
 };
 
 Json to_json(const Plan& plan);
+// Of version 1, too: its rows are for any rail of the one other machine that it names.
 Plan plan_from_json(const Json& value, std::string_view what);
 
 }  // namespace waywiser

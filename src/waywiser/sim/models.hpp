@@ -19,8 +19,10 @@ struct Transfer {
   int lane = 0;   // transfers of other lanes are issued by other CPU threads
   int slots = 1;  // buffers at each end that a stream of transfers goes through, one after the other
 
-  double cost(std::string_view name) const { return world.node().costs()[name]; }
-  const Topology& topology() const { return world.node().topology(); }
+  double cost(std::string_view name) const { return cost(from, name); }
+  double cost(const Spot& spot, std::string_view name) const { return world.node(spot.node).costs()[name]; }
+  const NodeModel& node() const { return world.node(from.node); }  // where it starts
+  const Topology& topology() const { return node().topology(); }
   bool remote() const { return from.node != to.node; }
   std::string unit(const Spot& spot, const std::string& what) const;
   // The CPU thread that issues: each lane has its own.
@@ -49,6 +51,9 @@ Program relay_program(const Transfer& transfer);
 Program split_program(const Transfer& transfer);
 Program ucx_local_program(const Transfer& transfer);
 Program ucx_remote_program(const Transfer& transfer);
+Program ucx_staged_program(const Transfer& transfer);
+// Of UCX from the host memory beside one end to that beside the other.
+Leg host_wire(const Transfer& transfer);
 
 // Makes the leg that of a copy engine between ordinary host memory and a GPU: the CPU copies a piece to or from a
 // buffer of the driver at pageable.h2d_rate or pageable.d2h_rate, and the engine moves it, in turn: 1 / rate = 1 /

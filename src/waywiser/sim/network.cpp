@@ -32,11 +32,11 @@ std::unique_ptr<Network> made(const NetworkSpec& spec, FlowNetwork& links) {
 SwitchedNetwork::SwitchedNetwork(NetworkSpec spec, FlowNetwork& links) : spec_(std::move(spec)), links_(links) {
   for (const SickLink& sick : spec_.sick) sick_[sick.index] = sick.share;
   first_ = static_cast<LinkId>(links.links());
-  const auto rate = [&](int rail) {
-    return spec_.rates_of_rails.empty() ? spec_.port_rate : spec_.rates_of_rails.at(static_cast<std::size_t>(rail));
+  const auto rate = [&](int port) {
+    return spec_.rates_of_ports.empty() ? spec_.port_rate : spec_.rates_of_ports.at(static_cast<std::size_t>(port));
   };
   for (int port = 0; port < spec_.nodes * spec_.rails; ++port)
-    for (int direction = 0; direction < 2; ++direction) links.add_link(rate(port % spec_.rails));
+    for (int direction = 0; direction < 2; ++direction) links.add_link(rate(port));
 }
 
 LinkId SwitchedNetwork::add_cable(double port_rates) {

@@ -43,7 +43,7 @@ struct NetworkSpec {
   int nodes = 1;
   int rails = 1;
   BytesPerSecond port_rate = 0;                  // also of what lies between switches
-  std::vector<BytesPerSecond> rates_of_rails{};  // of the ports of each rail; empty: all as port_rate
+  std::vector<BytesPerSecond> rates_of_ports{};  // of node 0's rails, then node 1's, ...; empty: all as port_rate
   double taper = 1;                              // fat tree: hosts to up-links, 2 for 2:1
   int radix = 36;                                // ports of a switch
   std::vector<int> shape;                        // torus: sizes; dragonfly: groups, routers a group, nodes a router

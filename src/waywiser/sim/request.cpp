@@ -139,14 +139,22 @@ ClusterSpec cluster_from_json(const Json& value, std::string_view what) {
       spec.network.shape.push_back(size.get<int>());
     }
   spec.network.sick = sick_links(value, what);
+  if (value.contains("types"))
+    for (const Json& type : require_array(value, "types", what)) {
+      if (!type.is_number_integer() || type.get<std::int64_t>() < 0 || type.get<std::int64_t>() >= most_nodes)
+        throw Error(ErrorKind::invalid_input, std::string(what) + ": 'types' must be a list of numbers from 0 on");
+      spec.types.push_back(type.get<int>());
+    }
   spec.nvlink_domain = integer_or(value, "nvlink_domain", 0, 0, 1 << 20, what);
   if (value.contains("in_network_reduction")) spec.in_network_reduction = value.at("in_network_reduction") == true;
   if (value.contains("rdma_only")) spec.rdma_only = value.at("rdma_only") == true;
   return spec;
 }
 
-Json simulate_paths(const NodeModel& node, const Json& request, const ProgressCallback& progress) {
-  const ClusterSpec cluster = cluster_from_json(require(request, "cluster", "request"), "cluster");
+Json simulate_paths(const NodeModel& node, const std::vector<const NodeModel*>& others, const Json& request,
+                    const ProgressCallback& progress) {
+  ClusterSpec cluster = cluster_from_json(require(request, "cluster", "request"), "cluster");
+  cluster.others = others;
   const std::vector<Wanted> paths = wanted(request, cluster.network.nodes);
   const Json& operations = require_array(request, "operations", "request");
   Sweep sweep(node, cluster, request, progress);

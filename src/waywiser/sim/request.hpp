@@ -6,7 +6,8 @@
 namespace waywiser::sim {
 
 // {"kind": "fat-tree", "nodes": 1024, "taper": 2, "radix": 36, "shape": [..], "sick": [{"index": 3, "share": 0}],
-//  "nvlink_domain": 72, "in_network_reduction": true, "port_rate": 5e10}; all but "nodes" may be left out.
+//  "nvlink_domain": 72, "in_network_reduction": true, "port_rate": 5e10, "types": [0, 0, 1]}; all but "nodes" may be
+// left out. "types": of each node, 0 for the first type of node, 1 for the first of the others.
 // Throws invalid_input.
 ClusterSpec cluster_from_json(const Json& value, std::string_view what);
 
@@ -14,6 +15,7 @@ ClusterSpec cluster_from_json(const Json& value, std::string_view what);
 // {"simulated": true, "results": [{"path", "label", "operation", "points": [{"bytes", "seconds"}]} or {..,
 // "unavailable"}]}. With "trace": true each result has the Chrome trace of its last size. `progress` returns false to
 // stop.
-Json simulate_paths(const NodeModel& node, const Json& request, const ProgressCallback& progress);
+Json simulate_paths(const NodeModel& node, const std::vector<const NodeModel*>& others, const Json& request,
+                    const ProgressCallback& progress);
 
 }  // namespace waywiser::sim

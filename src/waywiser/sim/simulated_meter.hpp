@@ -9,11 +9,13 @@
 
 namespace waywiser::sim {
 
-// Times of a machine that is not here. Its clock is virtual too: it advances by what a real measurement would have
-// taken, so that a campaign of any budget ends at once. Nothing is moved, so there is nothing to verify.
+// Times of a machine that is not here, and of the roads from it to the other nodes of a cluster. Its clock is virtual
+// too: it advances by what a real measurement would have taken, so that a campaign of any budget ends at once. Nothing
+// is moved, so there is nothing to verify.
 class SimulatedMeter : public Meter {
  public:
-  SimulatedMeter(const NodeModel& node, std::vector<PairClass> classes);
+  // Of the cluster the first node of type 0 is the machine itself; the last node of each type stands for that type.
+  SimulatedMeter(const NodeModel& node, std::vector<PairClass> classes, ClusterSpec cluster = {});
 
   bool simulated() const override { return true; }
   std::optional<std::string> why_unavailable(const Path& path) override;
@@ -27,17 +29,28 @@ class SimulatedMeter : public Meter {
 
  private:
   const Timed& timed(const Path& path, Operation operation, Bytes bytes);
+  Spot spot(const Path& path, Place place) const;
+  const ClusterSpec& cluster_of(const Path& path) const;
 
   const NodeModel& node_;
+  ClusterSpec cluster_, alone_;
+  std::map<NodeType, int> nodes_;  // the one that stands for a type
   std::vector<PairClass> classes_;
   Seconds clock_ = 0;
   std::map<std::tuple<std::string, Operation, Bytes>, Timed> known_;
 };
 
+// The types of node that the machine can reach, its own where there is a second, and the node that stands for each.
+std::map<NodeType, int> reached(const NodeModel& node, const ClusterSpec& cluster);
+
 // What `measure` and `tune` do, for a machine that is not here. The profile is labelled simulated.
-Profile measure_simulated(const NodeModel& node, const CampaignOptions& options, const Profile* previous,
-                          const ProgressCallback& progress);
+Profile measure_simulated(const NodeModel& node, const ClusterSpec& cluster, const CampaignOptions& options,
+                          const Profile* previous, const ProgressCallback& progress);
 // The classes of pairs of the machine with the paths between them.
 std::vector<Subject> simulated_subjects(const Topology& topology, const CampaignOptions& options);
+// Those from it to a node of another type, or to another node of its own: over each pair of NICs. Of the transports
+// over InfiniBand and RoCE there is `rc`: the model knows no difference.
+std::vector<Subject> simulated_network_subjects(const NodeModel& here, const NodeModel& there,
+                                                const CampaignOptions& options);
 
 }  // namespace waywiser::sim

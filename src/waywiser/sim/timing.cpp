@@ -5,6 +5,7 @@
 #include "waywiser/measure/lanes.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/rotation.hpp"
+#include "waywiser/path/network_families.hpp"
 #include "waywiser/sim/runner.hpp"
 
 namespace waywiser::sim {
@@ -20,8 +21,11 @@ struct Direction {
 
 std::vector<Direction> directions(const Trial& trial) {
   std::vector<Direction> found{{trial.path, trial.from, trial.to}};
-  if (trial.operation == Operation::bidirectional)
-    found.push_back({for_pair(trial.path, trial.path.destination, trial.path.source), trial.to, trial.from});
+  if (trial.operation == Operation::bidirectional) {
+    Path back = for_pair(trial.path, trial.path.destination, trial.path.source);
+    if (back.has("device")) back.parameters["device"] = turned_device(back.parameter("device"));
+    found.push_back({std::move(back), trial.to, trial.from});
+  }
   if (trial.operation != Operation::loaded) return found;
   for (const auto& [from, to] : trial.pairs) {
     if (from == trial.from && to == trial.to) continue;

@@ -10,21 +10,52 @@ void extend(Road& road, const Road& more) {
   road.latency += more.latency;
 }
 
+namespace {
+
+std::vector<std::string> rails_of(const NodeModel& node, bool rdma_only) {
+  const std::vector<std::string> gpus = node.topology().ids("gpu");
+  const std::string beside = gpus.empty() ? node.topology().ids("host").at(0) : gpus.front();
+  std::vector<std::string> rails = node.nics(beside, rdma_only);
+  std::ranges::sort(rails);
+  if (rails.empty())
+    throw Error(ErrorKind::invalid_input, "machine " + node.topology().name + " has no NIC with a known rate");
+  return rails;
+}
+
+}  // namespace
+
 World::World(const NodeModel& node, ClusterSpec spec) : node_(node), spec_(std::move(spec)) {
-  for (int i = 0; i < nodes(); ++i)
-    for (const BytesPerSecond capacity : node.capacities()) engine_.network().add_link(capacity);
+  types_ = spec_.others;
+  types_.insert(types_.begin(), &node);
+  rails_.resize(types_.size());
+  add_nodes();
   gpus_ = node.topology().ids("gpu");
   add_domain();
-  if (nodes() == 1) return;
-  const std::vector<std::string> hosts = node.topology().ids("host");
-  rails_ = node.nics(gpus_.empty() ? hosts.at(0) : gpus_[0], spec_.rdma_only);
-  std::ranges::sort(rails_);
-  if (rails_.empty())
-    throw Error(ErrorKind::invalid_input, "machine " + node.topology().name + " has no NIC with a known rate");
-  spec_.network.rails = static_cast<int>(rails_.size());
+  if (nodes() > 1) add_network();
+}
+
+void World::add_nodes() {
+  if (!spec_.types.empty() && spec_.types.size() != static_cast<std::size_t>(nodes()))
+    throw Error(ErrorKind::invalid_input, "a cluster needs the type of each of its nodes");
+  for (const int type : spec_.types)
+    if (type < 0 || static_cast<std::size_t>(type) >= types_.size())
+      throw Error(ErrorKind::invalid_input, "a node is of a type that the cluster does not have");
+  for (int i = 0; i < nodes(); ++i) {
+    first_hops_.push_back(static_cast<LinkId>(engine_.network().links()));
+    for (const BytesPerSecond capacity : this->node(i).capacities()) engine_.network().add_link(capacity);
+  }
+}
+
+void World::add_network() {
+  for (std::size_t i = 0; i < types_.size(); ++i) rails_[i] = rails_of(*types_[i], spec_.rdma_only);
+  const std::size_t most = std::ranges::max(rails_, {}, &std::vector<std::string>::size).size();
+  spec_.network.rails = static_cast<int>(most);
   if (spec_.network.port_rate <= 0) {
-    for (const std::string& nic : rails_) spec_.network.rates_of_rails.push_back(node.port_rate(nic));
-    spec_.network.port_rate = std::ranges::max(spec_.network.rates_of_rails);
+    for (int i = 0; i < nodes(); ++i) {
+      for (const std::string& nic : rails(i)) spec_.network.rates_of_ports.push_back(this->node(i).port_rate(nic));
+      spec_.network.rates_of_ports.resize(static_cast<std::size_t>(i + 1) * most);  // where a type has fewer rails
+    }
+    spec_.network.port_rate = std::ranges::max(spec_.network.rates_of_ports);
   }
   network_ = make_network(spec_.network, engine_.network());
 }
@@ -60,29 +91,31 @@ Road World::over_domain(int from, const std::string& from_gpu, int to, const std
 
 Road World::shifted(const Road& road, int node) const {
   Road moved = road;
-  const auto offset = static_cast<LinkId>(node) * static_cast<LinkId>(node_.capacities().size());
+  const LinkId offset = first_hops_.at(static_cast<std::size_t>(node));
   for (Use& use : moved.uses) use.link += offset;
   return moved;
 }
 
 Road World::road(int node, const std::string& from, const std::string& to, Links links) const {
-  return shifted(node_.road(from, to, links), node);
+  return shifted(this->node(node).road(from, to, links), node);
 }
 
-Road World::within(int node, const std::string& memory) const { return shifted(node_.within(memory), node); }
+Road World::within(int node, const std::string& memory) const { return shifted(this->node(node).within(memory), node); }
 
-int World::rail(const std::string& nic) const {
-  const auto found = std::ranges::find(rails_, nic);
-  if (found == rails_.end()) throw Error(ErrorKind::invalid_input, nic + " does not lead into the network");
-  return static_cast<int>(found - rails_.begin());
+int World::rail(int number, const std::string& nic) const {
+  const std::vector<std::string>& all = rails(number);
+  const auto found = std::ranges::find(all, nic);
+  if (found == all.end()) throw Error(ErrorKind::invalid_input, nic + " does not lead into the network");
+  return static_cast<int>(found - all.begin());
 }
 
 Road World::cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const {
   if (network_ == nullptr) throw Error(ErrorKind::invalid_input, "a single node has no network");
-  const Crossing way = network_->cross({from, rail(from_nic)}, {to, rail(to_nic)});
+  const Crossing way = network_->cross({from, rail(from, from_nic)}, {to, rail(to, to_nic)});
   Road road;
   for (const LinkId link : way.links) road.uses.push_back({link, 1});
-  road.latency = node_.costs()["nic.latency"] + way.switches * node_.costs()["switch.latency"];
+  const double nics = node(from).costs()["nic.latency"] + node(to).costs()["nic.latency"];
+  road.latency = nics / 2 + way.switches * node_.costs()["switch.latency"];
   return road;
 }
 

@@ -18,23 +18,31 @@ struct Spot {
 };
 
 struct ClusterSpec {
+  // Types of node beside the first, and the type of each node: 0 for the first. Empty: all nodes are of the first.
+  std::vector<const NodeModel*> others{};
+  std::vector<int> types{};
   NetworkSpec network;    // kind, shape; the nodes; rails and port rate come from the node
   bool rdma_only = true;  // slow Ethernet ports beside are no rails
   int nvlink_domain = 0;  // GPUs that one NVSwitch fabric joins across nodes; 0: only those of a node
   bool in_network_reduction = false;
 };
 
-// The hops of all nodes and of the network in one engine. Node i has its hops at i * hops of a node.
+// The hops of all nodes and of the network in one engine, those of node 0 first.
 class World {
  public:
   World(const NodeModel& node, ClusterSpec spec);
 
   Engine& engine() noexcept { return engine_; }
   BytesPerSecond capacity(LinkId link) const { return engine_.network().capacity(link); }
+  // Of all nodes, where they are of one type.
   const NodeModel& node() const noexcept { return node_; }
+  const NodeModel& node(int number) const { return *types_.at(static_cast<std::size_t>(type(number))); }
   const ClusterSpec& spec() const noexcept { return spec_; }
   int nodes() const noexcept { return spec_.network.nodes; }
-  const std::vector<std::string>& rails() const noexcept { return rails_; }  // NICs that lead into the network
+  // NICs that lead into the network; none of a single node.
+  const std::vector<std::string>& rails(int number = 0) const {
+    return rails_.at(static_cast<std::size_t>(type(number)));
+  }
 
   // Within a node.
   Road road(int node, const std::string& from, const std::string& to, Links links = Links::all) const;
@@ -49,14 +57,19 @@ class World {
   const Network& network() const noexcept { return *network_; }
 
  private:
+  void add_nodes();
   void add_domain();
-  int rail(const std::string& nic) const;
+  void add_network();
+  int type(int number) const { return spec_.types.empty() ? 0 : spec_.types[static_cast<std::size_t>(number)]; }
+  int rail(int number, const std::string& nic) const;
   Road shifted(const Road& road, int node) const;
 
   const NodeModel& node_;
   ClusterSpec spec_;
   Engine engine_;
-  std::vector<std::string> rails_;
+  std::vector<const NodeModel*> types_;
+  std::vector<LinkId> first_hops_;               // of each node
+  std::vector<std::vector<std::string>> rails_;  // of each type
   std::unique_ptr<Network> network_;
   LinkId domain_ = 0;
   std::vector<std::string> gpus_;

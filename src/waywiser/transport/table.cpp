@@ -39,7 +39,7 @@ std::optional<std::string> why_unavailable(const Path& path, const TransportCont
   const Mechanism* row = find_mechanism(path.mechanism);
   if (row == nullptr) return "there is no mechanism of this name";
   for (const Place place : {path.source, path.destination}) {
-    if (place.is_gpu() && !place.other_machine && place.index >= context.platform.gpu_count())
+    if (place.is_gpu() && !place.other_machine() && place.index >= context.platform.gpu_count())
       return "there is no GPU " + std::to_string(place.index) + " here (" +
              std::to_string(context.platform.gpu_count()) + " in the " + std::string(context.platform.backend()) +
              " back end)";

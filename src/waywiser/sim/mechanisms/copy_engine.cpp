@@ -12,14 +12,16 @@ namespace waywiser::sim {
 void make_pageable(const Transfer& transfer, Leg& leg, bool to_host) {
   double each_byte = 0;
   for (const Use& use : leg.uses) each_byte = std::max(each_byte, use.weight / transfer.world.capacity(use.link));
-  leg.cap = 1 / (each_byte + 1 / transfer.cost(to_host ? "pageable.d2h_rate" : "pageable.h2d_rate"));
+  const double by_cpu =
+      to_host ? transfer.cost(transfer.from, "pageable.d2h_rate") : transfer.cost(transfer.to, "pageable.h2d_rate");
+  leg.cap = 1 / (each_byte + 1 / by_cpu);
 }
 
 Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links links) {
   const bool out = from.device.starts_with("gpu"), in = to.device.starts_with("gpu");
   Leg leg;
   leg.unit = transfer.unit(out ? from : to, out && in ? (from == to ? "local" : "out") : out ? "d2h" : "h2d");
-  leg.hold = transfer.cost(from == to ? "copy.hold_local" : out && in ? "copy.hold_peer" : "copy.hold");
+  leg.hold = transfer.cost(from, from == to ? "copy.hold_local" : out && in ? "copy.hold_peer" : "copy.hold");
   const Road road = from == to ? transfer.world.within(from.node, from.device)
                                : transfer.world.road(from.node, from.device, to.device, links);
   leg.uses = road.uses;

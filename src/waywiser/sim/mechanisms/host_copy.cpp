@@ -22,9 +22,9 @@ struct Copy {
 
   explicit Copy(const Transfer& transfer)
       : past_caches(transfer.path.parameter("stores") == "nontemporal"),
-        caches(transfer.world.node().caches(transfer.from.device)) {
+        caches(transfer.node().caches(transfer.from.device)) {
     const auto bytes = static_cast<double>(transfer.bytes);
-    const int cores = transfer.world.node().cores();
+    const int cores = transfer.node().cores();
     const auto most = static_cast<double>(std::min<std::int64_t>(transfer.path.integer("threads", 1, 256), cores));
     threads = std::clamp(bytes / transfer.cost("host.thread_bytes"), 1.0, most);
     each_again = 2 * bytes * transfer.slots / threads;

@@ -25,7 +25,7 @@ Leg cpu_leg(const Transfer& transfer, const std::string& host) {
 Program host_staged_program(const Transfer& transfer) {
   const std::string_view variant = transfer.path.parameter("variant");
   const bool out = transfer.from.device.starts_with("gpu"), in = transfer.to.device.starts_with("gpu");
-  const NodeModel& node = transfer.world.node();
+  const NodeModel& node = transfer.node();
   Program program;
   program.cpu = transfer.cpu();
   program.issue = transfer.cost("staged.issue");

@@ -68,7 +68,7 @@ Reason with_ucx(const Transfer& transfer) {
   if (transfer.remote() != network)
     return std::string(transports) + (network ? " is between machines" : " is within one machine");
   if (!network && transfer.path.processes != 2) return "between two processes only";
-  if (network && transfer.world.node().nics(transfer.from.device, true).empty()) return "the node has no NIC";
+  if (network && transfer.node().nics(transfer.from.device, true).empty()) return "the node has no NIC";
   if (transports == "cuda_ipc") return direct(transfer);
   return std::nullopt;
 }
@@ -97,15 +97,25 @@ Program ucx(const Transfer& transfer) {
   return transfer.remote() ? ucx_remote_program(transfer) : ucx_local_program(transfer);
 }
 
-constexpr std::array<Model, 9> all{{{"copy_engine", direct, copy_engine_program},
-                                    {"sm_copy", direct, sm_copy_program},
-                                    {"host_copy", between_hosts, host_copy_program},
-                                    {"host_staged", needs_gpu, host_staged_program},
-                                    {"bar_copy", bar, bar_copy_program},
-                                    {"courier", host_and_gpu, courier_program},
-                                    {"relay", relayed, relay_program},
-                                    {"split", all_ways, split_program},
-                                    {"ucx", with_ucx, ucx}}};
+Reason staged(const Transfer& transfer) {
+  if (!transfer.remote()) return "it is for the road between two machines; within one there is host_staged";
+  if (!is_gpu(transfer.from) && !is_gpu(transfer.to)) return "no GPU takes part: ucx sends host memory itself";
+  return with_ucx(transfer);
+}
+
+// Waywiser spreads a message over rails itself then, with shares that it has measured.
+bool shared_out(const Path& path) { return path.has("share") && path.mechanism.starts_with("ucx"); }
+
+constexpr std::array<Model, 10> all{{{"copy_engine", direct, copy_engine_program},
+                                     {"sm_copy", direct, sm_copy_program},
+                                     {"host_copy", between_hosts, host_copy_program},
+                                     {"host_staged", needs_gpu, host_staged_program},
+                                     {"bar_copy", bar, bar_copy_program},
+                                     {"courier", host_and_gpu, courier_program},
+                                     {"relay", relayed, relay_program},
+                                     {"split", all_ways, split_program},
+                                     {"ucx", with_ucx, ucx},
+                                     {"ucx_staged", staged, ucx_staged_program}}};
 
 const Model* find(std::string_view mechanism) {
   const auto found = std::ranges::find(all, mechanism, &Model::mechanism);
@@ -128,6 +138,7 @@ std::span<const Model> models() { return all; }
 std::optional<std::string> why_unavailable(const Transfer& transfer) {
   const Model* model = find(transfer.path.mechanism);
   if (model == nullptr) return "the simulator has no model of " + transfer.path.mechanism;
+  if (shared_out(transfer.path)) return "the simulator has no model of shares; nics=2 stands for two rails";
   return model->why_not(transfer);
 }
 

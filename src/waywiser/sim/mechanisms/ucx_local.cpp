@@ -44,7 +44,7 @@ Program between_hosts(const Transfer& transfer, std::string_view transports) {
     program.legs.push_back(cpu_leg(transfer, transfer.cost("tcp.rate"), 0));
   } else if (transports == "cma" && large) {
     program.finish += transfer.cost("ucx.rendezvous");
-    const bool cached = 2 * bytes * transfer.slots <= transfer.world.node().caches(transfer.from.device).second;
+    const bool cached = 2 * bytes * transfer.slots <= transfer.node().caches(transfer.from.device).second;
     program.legs.push_back(cpu_leg(transfer, transfer.cost(cached ? "ucx.cma_cached" : "ucx.cma_rate"), 0));
   } else {
     if (bytes > transfer.cost("ucx.short_bytes")) program.finish += transfer.cost("ucx.segment");
@@ -69,7 +69,7 @@ Program ucx_local_program(const Transfer& transfer) {
     program.legs.push_back(std::move(leg));
     return program;
   }
-  const Spot host{transfer.from.node, transfer.world.node().host_beside(transfer.from.device)};
+  const Spot host{transfer.from.node, transfer.node().host_beside(transfer.from.device)};
   program.chunk = static_cast<Bytes>(transfer.cost("ucx.fragment"));
   program.depth = 4;
   if (transfer.from.device.starts_with("gpu")) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/path/network_families.hpp"
 #include "waywiser/sim/models.hpp"
 
 // UCX between two machines, as its protocols go (docs of OpenUCX, "Protocols"; UCX-Py docs for the threshold):
@@ -16,6 +17,7 @@
 //     without: fragments of ucx.fragment bytes through host memory, copies and wire overlapped.
 //   T(n) = ucx.issue + sum of legs + ucx.overhead, and for memory of a GPU ucx.gpu_send and ucx.gpu_receive; wire:
 //   nic.hold + nic.latency + switches + n / slowest hop.
+// Where the nodes differ, each end has its own costs. device=A/B: over these NICs, instead of the nearest.
 // network-tcp: the kernel's TCP: tcp.latency and tcp.rate instead of the NIC's own, never from GPU memory.
 
 namespace waywiser::sim {
@@ -41,7 +43,7 @@ Sides sides_of(const Transfer& transfer) {
 }
 
 Spot host_of(const Transfer& transfer, const Spot& spot) {
-  return {spot.node, transfer.world.node().host_beside(spot.device)};
+  return {spot.node, transfer.world.node(spot.node).host_beside(spot.device)};
 }
 
 // The CPU thread of a node that drives UCX: copies that it waits for keep it busy.
@@ -59,8 +61,8 @@ Leg wire(const Transfer& transfer, const Spot& from, const Spot& to, const std::
   leg.hold = transfer.cost("nic.hold");
   leg.uses = road.uses;
   leg.latency = road.latency;
-  if (from.device.starts_with("gpu")) leg.latency += transfer.cost("nic.gpu_read");
-  if (to.device.starts_with("gpu")) leg.latency += transfer.cost("nic.gpu_write");
+  if (from.device.starts_with("gpu")) leg.latency += transfer.cost(from, "nic.gpu_read");
+  if (to.device.starts_with("gpu")) leg.latency += transfer.cost(to, "nic.gpu_write");
   if (sides.tcp) {
     leg.latency += transfer.cost("tcp.latency");
     leg.cap = transfer.cost("tcp.rate");
@@ -72,14 +74,14 @@ Leg wire(const Transfer& transfer, const Spot& from, const Spot& to, const std::
 Leg small_copy(const Transfer& transfer, const Spot& from, const Spot& to, bool gdrcopy) {
   const bool read = from.device.starts_with("gpu");
   const auto bytes = static_cast<double>(transfer.bytes);
-  const Seconds bar_start = transfer.cost(read ? "bar.read_start" : "bar.write_start");
-  const BytesPerSecond bar_rate = transfer.cost(read ? "bar.read_rate" : "bar.write_rate");
+  const Seconds bar_start = transfer.cost(from, read ? "bar.read_start" : "bar.write_start");
+  const BytesPerSecond bar_rate = transfer.cost(from, read ? "bar.read_rate" : "bar.write_rate");
   Leg leg;
   leg.unit = progress(transfer, read ? from : to);
   leg.uses = transfer.world.road(from.node, from.device, to.device, Links::no_gpu_fabric).uses;
-  const bool bar = gdrcopy && bar_rate > 0 && bar_start + bytes / bar_rate < transfer.cost("ucx.copy");
-  leg.hold = bar ? bar_start : transfer.cost("ucx.copy");
-  if (!read) leg.hold += transfer.cost("ucx.gpu_receive");
+  const bool bar = gdrcopy && bar_rate > 0 && bar_start + bytes / bar_rate < transfer.cost(from, "ucx.copy");
+  leg.hold = bar ? bar_start : transfer.cost(from, "ucx.copy");
+  if (!read) leg.hold += transfer.cost(to, "ucx.gpu_receive");
   if (bar) leg.cap = bar_rate;
   return leg;
 }
@@ -126,7 +128,7 @@ Program eager(const Transfer& transfer, const Sides& sides, const std::string& o
 
 Leg staging(const Transfer& transfer, const Spot& from, const Spot& to) {
   Leg leg = engine_leg(transfer, from, to, Links::no_gpu_fabric);
-  leg.latency += transfer.cost("ucx.copy");
+  leg.latency += transfer.cost(from, "ucx.copy");
   return leg;
 }
 
@@ -146,7 +148,8 @@ Program rail(const Transfer& transfer, const Sides& sides, const std::string& ou
   const Leg& net = program.legs[direct_from ? 0 : 1];
   Leg handshake;
   handshake.unit = progress(transfer, transfer.to);
-  handshake.hold = transfer.cost("ucx.rendezvous") + (sides.to_gpu ? transfer.cost("ucx.gpu_receive") : 0);
+  handshake.hold = transfer.cost(transfer.to, "ucx.rendezvous");
+  if (sides.to_gpu) handshake.hold += transfer.cost(transfer.to, "ucx.gpu_receive");
   handshake.latency = 2 * net.latency;
   // Once for the message, not for each fragment.
   program.first = std::move(handshake);
@@ -184,17 +187,43 @@ Program rendezvous(const Transfer& transfer, const Sides& sides, const std::vect
   return program;
 }
 
+// "mlx5_0:1" -> the NIC of that name.
+std::string nic_named(const Topology& topology, std::string_view device) {
+  const std::string name(device.substr(0, device.find(':')));
+  for (const std::string& nic : topology.ids("nic"))
+    if (topology.at(nic).name == name) return nic;
+  throw Error(ErrorKind::unavailable, "machine " + topology.name + " has no NIC " + name);
+}
+
+// The NICs at one end.
+std::vector<std::string> rails_at(const Transfer& transfer, const Spot& spot) {
+  const Path& path = transfer.path;
+  const NodeModel& node = transfer.world.node(spot.node);
+  std::vector<std::string> nics;
+  if (path.has("device")) {
+    const std::string_view device = path.parameter("device");
+    const bool far = spot.node == transfer.to.node;
+    for (const std::string& one : devices_here(far ? turned_device(device) : std::string(device)))
+      nics.push_back(nic_named(node.topology(), one));
+    return nics;
+  }
+  nics = node.nics(spot.device, transfer.world.spec().rdma_only);
+  const auto wanted = path.has("nics") ? path.integer("nics", 1, 16) : 1;
+  nics.resize(std::min(nics.size(), static_cast<std::size_t>(wanted)));
+  return nics;
+}
+
 }  // namespace
+
+Leg host_wire(const Transfer& transfer) {
+  const Spot near = host_of(transfer, transfer.from), far = host_of(transfer, transfer.to);
+  return wire(transfer, near, far, rails_at(transfer, transfer.from).front(), rails_at(transfer, transfer.to).front(),
+              {});
+}
 
 Program ucx_remote_program(const Transfer& transfer) {
   const Sides sides = sides_of(transfer);
-  const auto wanted = transfer.path.has("nics") ? transfer.path.integer("nics", 1, 16) : 1;
-  auto nearest = [&](const Spot& spot) {
-    std::vector<std::string> nics = transfer.world.node().nics(spot.device, transfer.world.spec().rdma_only);
-    nics.resize(std::min(nics.size(), static_cast<std::size_t>(wanted)));
-    return nics;
-  };
-  const std::vector<std::string> out = nearest(transfer.from), in = nearest(transfer.to);
+  const std::vector<std::string> out = rails_at(transfer, transfer.from), in = rails_at(transfer, transfer.to);
   Program program = rendezvous(transfer, sides, out, in);
   bool small = static_cast<double>(transfer.bytes) < transfer.cost("ucx.rndv_threshold");
   if (small) {
@@ -205,7 +234,7 @@ Program ucx_remote_program(const Transfer& transfer) {
   const auto dress = [&](Program& part) {
     part.cpu = progress(transfer, transfer.from);
     part.issue = transfer.cost("ucx.issue") + (sides.from_gpu ? transfer.cost("ucx.gpu_send") : 0);
-    part.finish = transfer.cost("ucx.overhead");
+    part.finish = transfer.cost(transfer.to, "ucx.overhead");
   };
   dress(program);
   for (Program& part : program.parts) dress(part);

@@ -46,7 +46,7 @@ std::vector<UcxRoad> between_machines(const Path& path) {
 }  // namespace
 
 std::vector<UcxRoad> ucx_rails(const Path& path) {
-  if (path.source.other_machine != path.destination.other_machine) return between_machines(path);
+  if (path.source.other_machine() != path.destination.other_machine()) return between_machines(path);
   const auto found = std::ranges::find(within_a_machine(), path.parameter("transports"), &UcxRoad::name);
   if (found == within_a_machine().end()) return {};
   return {*found};

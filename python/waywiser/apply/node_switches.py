@@ -1,0 +1,274 @@
+"""GPUDirect RDMA and GDRCopy between nodes: what each of their four settings costs, and which one to take.
+
+A setting is best at a size when it is the fastest there. Where one setting must serve all sizes from 8 B to 64 MiB:
+- `latency`: the one with the most messages a second, mean over the sizes; small messages decide.
+- `bandwidth`: the one with the most bytes a second both ways at once, mean over the sizes; large messages decide.
+- `mixed`: the one whose worst loss is smallest, over the sizes and over latency, one way and both ways.
+Settings within 2 % of the best are told apart by their worst loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from waywiser.other_nodes import device_of, is_elsewhere
+from waywiser.profile import Path, Profile
+from waywiser.simulator.sweep import Curve, best_settings
+from waywiser.units import format_bytes
+
+SIZES = tuple(1 << power for power in range(3, 27))
+PURPOSES = ("latency", "bandwidth", "mixed")
+OPERATIONS = {"latency": "latency", "streaming": "bandwidth", "bidirectional": "bidirectional"}
+TITLES = {"latency": "latency", "streaming": "one way", "bidirectional": "both ways"}
+_ALIKE = 1.02
+
+Switches = tuple[str, str]  # gdr, gdrcopy: "on" or "off"
+NAMES: dict[Switches, str] = {
+    ("off", "off"): "neither",
+    ("off", "on"): "GDRCopy",
+    ("on", "off"): "GDR",
+    ("on", "on"): "both",
+}
+
+
+def name_of(switches: Switches) -> str:
+    """ "both", "GDR", "GDRCopy" or "neither"."""
+    return NAMES[switches]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An operation and a size."""
+
+    operation: str
+    bytes: int
+
+    @property
+    def text(self) -> str:
+        return f"{format_bytes(self.bytes)} {TITLES[self.operation]}"
+
+
+@dataclass(frozen=True)
+class Road:
+    """From a memory here to one of another node over one rail: seconds by operation, setting and size."""
+
+    source: str
+    destination: str
+    rail: str
+    times: Mapping[str, Mapping[Switches, Mapping[int, float]]]
+
+    @property
+    def node(self) -> str:
+        """The type of the other node."""
+        return self.destination.rpartition(":")[0]
+
+    def seconds(self, case: Case, switches: Switches) -> float | None:
+        """What was timed; beyond the largest size at the rate of that size."""
+        points = self.times.get(case.operation, {}).get(switches, {})
+        if case.bytes in points or not points:
+            return points.get(case.bytes)
+        last = max(points)
+        return points[last] * case.bytes / last if case.bytes > last else None
+
+    def cases(self, operations: Sequence[str]) -> list[Case]:
+        """Those of which every setting is known."""
+        wanted = (Case(operation, size) for operation in operations for size in SIZES)
+        return [case for case in wanted if all(self.seconds(case, one) is not None for one in NAMES)]
+
+    def least(self, case: Case) -> float:
+        """Of the fastest setting."""
+        return min(seconds for one in NAMES if (seconds := self.seconds(case, one)) is not None)
+
+    def loss(self, case: Case, switches: Switches) -> float:
+        """How many times as long it takes as by the fastest."""
+        return (self.seconds(case, switches) or float("inf")) / self.least(case)
+
+    def curves(self, operation: str) -> list[Curve]:
+        """As `waywiser simulate --vary gdr,gdrcopy` has them."""
+        sizes = [case.bytes for case in self.cases((operation,))]
+        return [
+            Curve(
+                {"gdr": one[0], "gdrcopy": one[1]},
+                OPERATIONS[operation],
+                {size: self.seconds(Case(operation, size), one) or 0.0 for size in sizes},
+            )
+            for one in NAMES
+        ]
+
+    def by_size(self, operation: str) -> list[tuple[int, int, Switches]]:
+        """Ranges of sizes with the fastest setting in each."""
+        curves = self.curves(operation)
+        found = best_settings(curves, sorted(curves[0].points)) if curves else []
+        return [(first, last, (one.setting["gdr"], one.setting["gdrcopy"])) for first, last, one in found]
+
+
+@dataclass(frozen=True)
+class Single:
+    """A setting for all sizes: how it does against the fastest setting at each size."""
+
+    switches: Switches
+    purpose: str
+    share: float  # of the messages or bytes a second that the fastest setting at each size would have
+    worst_loss: float
+    worst: Case
+    node: str
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        told = f"{name_of(self.switches)} for {self.purpose}"
+        if self.worst_loss < _ALIKE:
+            return f"{told}: fastest at every size"
+        return (
+            f"{told}: at worst {self.worst_loss:.1f} times the time of the fastest ({self.worst.text} to {self.node})"
+        )
+
+
+@dataclass(frozen=True)
+class NodeRoads:
+    """The roads between two kinds of memory: to each type of node over the rail that serves it best.
+
+    `own`: the name of the type that they start from, where there are roads to another node of it.
+    """
+
+    roads: tuple[Road, ...]
+    own: str = ""
+
+    @property
+    def deciding(self) -> NodeRoads:
+        """Those that tell what a node of this type is to be set to: to its own type, since to others it is the hardware
+        of both ends that shows; to all where there is none of its own."""
+        mine = tuple(road for road in self.roads if road.node == self.own)
+        return NodeRoads(mine, self.own) if mine else self
+
+    @property
+    def by_node(self) -> dict[str, NodeRoads]:
+        """By the type of node that they lead to."""
+        found: dict[str, tuple[Road, ...]] = {}
+        for road in self.roads:
+            found[road.node] = (*found.get(road.node, ()), road)
+        return {node: NodeRoads(roads, self.own) for node, roads in found.items()}
+
+    @cached_property
+    def operations(self) -> tuple[str, ...]:
+        """Those that were timed on every road."""
+        return tuple(one for one in OPERATIONS if all(road.cases((one,)) for road in self.roads))
+
+    def single(self, purpose: str, of: Sequence[Switches] = tuple(NAMES)) -> Single | None:
+        """The setting of `of` for all sizes; None where not all were timed."""
+        if not self.roads or not self.operations:
+            return None
+        found = [self._judged(one, purpose) for one in of]
+        if purpose == "mixed":
+            return min(found, key=lambda one: (round(one.worst_loss / _ALIKE, 2), -one.share))
+        most = max(one.share for one in found)
+        return min((one for one in found if one.share * _ALIKE >= most), key=lambda one: one.worst_loss)
+
+    def judged_by(self, purpose: str) -> tuple[str, ...]:
+        """The operations that count for a purpose."""
+        if purpose == "mixed":
+            return self.operations
+        wanted = "latency" if purpose == "latency" else "bidirectional"
+        return (wanted if wanted in self.operations else self.operations[-1],)
+
+    def _judged(self, switches: Switches, purpose: str) -> Single:
+        cases = [(road, case) for road in self.roads for case in road.cases(self.judged_by(purpose))]
+        road, worst = max(cases, key=lambda one: one[0].loss(one[1], switches))
+        return Single(switches, purpose, self._share(switches, purpose), road.loss(worst, switches), worst, road.node)
+
+    def _share(self, switches: Switches, purpose: str) -> float:
+        """Mean over the roads."""
+        operation = self.judged_by("bandwidth" if purpose == "mixed" else purpose)[0]
+        shares = []
+        for road in self.roads:
+            cases = road.cases((operation,))
+            weight = (lambda case: 1) if purpose == "latency" else (lambda case: case.bytes)
+            mine = sum(weight(case) / (road.seconds(case, switches) or float("inf")) for case in cases)
+            shares.append(mine / sum(weight(case) / road.least(case) for case in cases))
+        return sum(shares) / len(shares)
+
+
+def roads_of(profile: Profile) -> list[Road]:
+    """Every road of UCX to another node over one rail of which the four settings were timed."""
+    found: dict[tuple[str, str, str], dict[str, dict[Switches, dict[int, float]]]] = {}
+    for one in profile.series:
+        given = dict(one.path.parameters)
+        if one.operation not in OPERATIONS or not _has_switches(one.path):
+            continue
+        times = found.setdefault((one.path.source, one.path.destination, given.get("device", "")), {})
+        points = {point.bytes: point.seconds for point in one.points}
+        times.setdefault(one.operation, {})[given["gdr"], given["gdrcopy"]] = points
+    return [Road(*key, times) for key, times in found.items()]
+
+
+def _has_switches(path: Path) -> bool:
+    given = dict(path.parameters)
+    one_rail = "+" not in given.get("device", "")
+    return (
+        path.mechanism == "ucx" and is_elsewhere(path.destination) and {"gdr", "gdrcopy"} <= given.keys() and one_rail
+    )
+
+
+def between_nodes(
+    profile: Profile | None,
+    source: str = "gpu",
+    destination: str = "gpu",
+    operations: Sequence[str] = tuple(OPERATIONS),
+) -> NodeRoads:
+    """From memory of kind `source` here to memory of kind `destination` of each type of node, its own first."""
+    best: dict[tuple[str, str], Road] = {}
+    for whole in roads_of(profile) if profile else ():
+        road = replace(whole, times={name: one for name, one in whole.times.items() if name in operations})
+        kinds = road.source.startswith(source), device_of(road.destination).startswith(destination)
+        pair = road.source, road.destination
+        if not all(kinds) or not road.cases(operations):
+            continue
+        if pair not in best or _total(road) < _total(best[pair]):
+            best[pair] = road
+    own = own_name(profile) if profile else ""
+    return NodeRoads(tuple(sorted(best.values(), key=lambda road: (road.node != own, road.node))), own)
+
+
+def own_name(profile: Profile) -> str:
+    """What another node of this very type is called in the profile; empty where there is none."""
+    return profile.other_nodes.get(profile.fingerprint, "")
+
+
+def _total(road: Road) -> float:
+    """By which rails are compared: the fastest setting at every size."""
+    return sum(road.least(case) / case.bytes for case in road.cases(tuple(OPERATIONS)))
+
+
+@dataclass(frozen=True)
+class Limit:
+    """GPUDirect RDMA below this size and none from it on: the worst loss against the fastest setting at each size."""
+
+    bytes: int
+    worst_loss: float
+    worst: Case
+
+
+def limit_for(roads: NodeRoads, purpose: str) -> Limit:
+    """The size from which on messages are to be staged, where one size must serve the purpose."""
+    return min(_limits(roads, roads.judged_by(purpose)), key=lambda one: one.worst_loss)
+
+
+def _limits(roads: NodeRoads, operations: Sequence[str]) -> Iterator[Limit]:
+    cases = [(road, case) for road in roads.roads for case in road.cases(operations)]
+    for size in (*SIZES[1:], SIZES[-1] << 1):
+        losses = [(road.loss(case, ("on" if case.bytes < size else "off", "on")), case) for road, case in cases]
+        loss, worst = max(losses, key=lambda one: one[0])
+        yield Limit(size, loss, worst)
+
+
+def wins(roads: NodeRoads, switch: int, value: str) -> list[Case]:
+    """Where a switch (0: GDR, 1: GDRCopy) must have this value: with any other all settings are slower by 2 %."""
+    found = []
+    for road in roads.roads:
+        for case in road.cases(roads.operations):
+            others = [one for one in NAMES if one[switch] != value]
+            if all(road.loss(case, one) > _ALIKE for one in others):
+                found.append(case)
+    return found

@@ -1,0 +1,78 @@
+"""Types of node that a profile or plan has roads to: in files by fingerprint, for people by name.
+
+A place of such a node is "b7ef00aa67f28849:gpu0" in files and in the core, "hse-a:gpu0" in Python's values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from waywiser.checked import clean
+from waywiser.errors import InputError
+
+_TYPED = re.compile(r"([0-9a-f]{16}|other):((?:host|gpu)\d{1,4})")
+_FINGERPRINT = re.compile(r"[0-9a-f]{16}")
+_MOST = 256
+
+
+def device_of(place: str) -> str:
+    """ "hse-a:gpu0" -> "gpu0"."""
+    return place.rpartition(":")[2]
+
+
+def is_elsewhere(place: str) -> bool:
+    """Whether a place is of another node."""
+    return ":" in place
+
+
+def names_of(value: Any) -> dict[str, str]:
+    """Fingerprint -> name of the other nodes of a profile, plan or verification; "other" too in a file of version 1."""
+    if not isinstance(value, dict):
+        return {}
+    listed = value.get("other_nodes")
+    nodes = [one for one in listed if isinstance(one, dict)][:_MOST] if isinstance(listed, list) else []
+    state = value.get("state")
+    older = state.get("other") if isinstance(state, dict) and value.get("version") == 1 else None
+    nodes += [older] if isinstance(older, dict) else []
+    names: dict[str, str] = {}
+    for node in nodes:
+        fingerprint, machine = str(node.get("fingerprint", "")), clean(str(node.get("machine", "")))
+        if not _FINGERPRINT.fullmatch(fingerprint):
+            continue
+        name = re.sub(r"[^A-Za-z0-9._-]", "-", machine)[:40] or fingerprint
+        names[fingerprint] = f"{name}-{fingerprint[:4]}" if name in names.values() else name
+    if older and names:
+        names["other"] = next(iter(names.values()))
+    return names
+
+
+def with_names(value: Any, names: Mapping[str, str] | None = None) -> Any:
+    """The JSON `value` with the names of its other nodes in all places."""
+    if names is None:
+        names = names_of(value)
+        return with_names(value, names) if names else value
+    if isinstance(value, str):
+        found = _TYPED.fullmatch(value)
+        return f"{names[found[1]]}:{found[2]}" if found and found[1] in names else value
+    if isinstance(value, list):
+        return [with_names(one, names) for one in value]
+    if isinstance(value, dict):
+        return {key: with_names(one, names) for key, one in value.items()}
+    return value
+
+
+def for_core(place: str, names: Mapping[str, str]) -> str:
+    """A place as the core writes it. "other:gpu0" is of the only other type of node. Raises InputError."""
+    name, colon, device = place.rpartition(":")
+    known = {text: key for key, text in names.items() if key != "other"}
+    if not colon or not known:
+        return place
+    if name == "other" and len(known) == 1:
+        return f"{next(iter(known.values()))}:{device}"
+    if name in known:
+        return f"{known[name]}:{device}"
+    if name in known.values():
+        return place
+    raise InputError(f"{place!r}: there are roads to {', '.join(f'{one}:{device}' for one in known)}")
