@@ -9,7 +9,7 @@ import typer
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.topology.load import read_machine, read_topology, read_topology_file
+from waywiser.topology.load import load_topology, read_topology, read_topology_file
 
 FromOption = Annotated[
     str | None,
@@ -31,7 +31,7 @@ def chosen_topology(from_: str | None, machine: str | None) -> _core.Topology:
     if from_ and machine:
         raise InputError("give --from or --machine, not both")
     if machine:
-        return read_topology_file(machine) if Path(machine).is_file() else read_machine(machine)
+        return load_topology(machine)
     if not from_:
         return _core.discover()
     if from_ == "-":
