@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from waywiser.apply.hand_out import hand_out
 from waywiser.apply.render import OWN_FILES, render
-from waywiser.apply.setting import SCHEMA, VERSION, Settings, read_settings
+from waywiser.apply.setting import MEASURED, SCHEMA, SIMULATED, VERSION, Settings, read_settings
 from waywiser.errors import InputError
 from waywiser.files import read_json, write_text_atomically
 
@@ -21,13 +22,20 @@ def file_of(results: Path, fingerprint: str) -> Path:
 
 
 def keep(results: Path, settings: Settings) -> Path:
-    """Writes the settings under their fingerprint, and beside them the libraries' own files."""
+    """Writes the settings under their fingerprint, and beside them the libraries' own files with what is handed out.
+
+    Raises InputError rather than replacing measured settings by simulated ones.
+    """
     file = file_of(results, settings.fingerprint)
+    before = kept(results, settings.fingerprint) if settings.source == SIMULATED else None
+    if before and before.source == MEASURED:
+        raise InputError(f"{file}: holds settings that were measured: simulated ones do not replace them")
     write_text_atomically(file, settings.to_json())
+    given, withheld = hand_out(settings)
     for form, target in OWN_FILES.items():
         own = file.with_suffix(f".{form}")
-        if any(one.target == target for one in settings.settings):
-            write_text_atomically(own, render(settings, form, (target,)))
+        if any(one.target == target for one in given.settings):
+            write_text_atomically(own, render(given, form, (target,), withheld))
         else:
             own.unlink(missing_ok=True)
     return file

@@ -30,13 +30,16 @@ def apply(
     ] = False,
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, max=4096, help="For --collectives.")] = 2,
     write: Annotated[
-        bool, typer.Option(help="Keep the settings in the results, with the libraries' own files.")
-    ] = True,
+        bool | None,
+        typer.Option("--write/--no-write", help="Keep the settings in the results; of another machine only if told."),
+    ] = None,
     mpirun: Mpirun = None,
 ) -> None:
     """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first."""
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.propose import settings_for
+    from waywiser.apply.prove import with_verdicts_of
+    from waywiser.apply.setting import MEASURED
 
     elsewhere = machine is not None or from_ is not None
     if elsewhere and (collectives or mpirun):
@@ -44,9 +47,13 @@ def apply(
     jobs = None if elsewhere else find_job_libraries(mpirun)
     here = _machine(output, machine, from_)
     settings = settings_for(here, targets_in(for_), unchecked=elsewhere, jobs=jobs)
-    if collectives and jobs:
+    if elsewhere and write and settings.source == MEASURED:
+        raise InputError(f"{settings.machine} has measurements: run 'waywiser apply' on it, where names can be checked")
+    if not elsewhere:
+        settings = with_verdicts_of(_known_before(output, settings.fingerprint), settings)
+    if collectives and jobs:  # the same file has other rules now: no verdict about it holds
         settings = _with_collectives(settings, output, ranks, jobs)
-    if write and not elsewhere:
+    if write if write is not None else not elsewhere:
         _write(output, settings, here)
     if as_json:
         typer.echo(settings.to_json())
@@ -54,6 +61,18 @@ def apply(
         from waywiser.apply.table import print_settings
 
         print_settings(settings)
+
+
+def _known_before(output: Path, fingerprint: str) -> Settings | None:
+    """The settings that are replaced; None where there are none, or none that can be read."""
+    from waywiser.apply.store import kept
+    from waywiser.progress import say
+
+    try:
+        return kept(output, fingerprint)
+    except InputError as error:
+        say(f"replaced: {error}")
+        return None
 
 
 def targets_in(text: str) -> tuple[str, ...]:

@@ -28,6 +28,9 @@ Costs = Annotated[
     Path | None, typer.Option("--costs", metavar="FILE", help="Of waywiser calibrate, for a simulated machine.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and samples: under a minute.")]
+AcceptSimulated = Annotated[
+    bool, typer.Option("--accept-simulated", help="Also settings that are predicted, not measured on such a machine.")
+]
 Backend = Annotated[str, typer.Option("--backend", metavar="auto|cuda|host|virtual_gpu", help="What to measure.")]
 
 
