@@ -122,7 +122,7 @@ def test_a_verdict_is_about_one_library(
     said = capsys.readouterr().err
     assert "were checked with" in said and "run 'waywiser apply' with the same --mpirun first" in said
     times = {("ping-pong", size): 1e-6 for size in (24, 1536)}
-    monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, *_: lambda variables: times)
+    monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, *_, **__: lambda variables: times)
     assert cli.run([*command, str(jobs)]) == 0
     out, said = capsys.readouterr()
     assert "2 ranks, openmpi 4.1.4, against default" in out and f"timed: openmpi 4.1.4 ({jobs}, " in said

@@ -12,6 +12,7 @@ _NOT_TIMED = (
     "UCX_IB_GPU_DIRECT_RDMA", "UCX_DISTANCE_", "UCX_RNDV_FRAG_", "NCCL_IB_", "NCCL_NET", "NCCL_TOPO_FILE",
 )  # fmt: skip
 _GPU = ("UCX_CUDA_", "UCX_GDR_COPY_")
+_WITHIN_NODE = ("UCX_POSIX_", "UCX_SYSV_", "UCX_CMA_", "OMPI_MCA_btl_vader_", "OMPI_MCA_btl_sm_")
 _BETWEEN_NODES = "waywiser verify --with openmpi --hosts"
 
 
@@ -21,6 +22,8 @@ def why_not_tried(one: Setting, library: str, gpus: int, between_nodes: bool = F
         return "no benchmark between nodes touches it"
     if one.name.startswith(_NETWORK) and not between_nodes:
         return f"about the network, and the benchmark stays within this node: {_BETWEEN_NODES} tries it"
+    if between_nodes and (one.name.startswith(_WITHIN_NODE) or (one.name, one.value) == ("UCX_TLS", "^cma")):
+        return "about ranks of one node, and here each is on another: leave out --hosts"
     if one.name.startswith(_GPU) and library == "openmpi":
         return "about GPU memory: waywiser verify --with ucx tries it"
     if one.name.startswith(_GPU) and not gpus:
@@ -32,8 +35,8 @@ def why_never_proved(one: Setting) -> str:
     """Why no benchmark at all decides about this setting; empty when one does."""
     if one.target == "mpich":
         return "cannot be proved: there is no benchmark for MPICH"
-    why = why_not_tried(one, one.target, 1, between_nodes=True)
-    return f"cannot be proved: {why}" if why and not one.name.startswith(_GPU) else ""
+    why = why_not_tried(one, one.target, 1) and why_not_tried(one, "openmpi", 1, between_nodes=True)
+    return f"cannot be proved: {why}" if why else ""
 
 
 def not_proved(one: Setting) -> str:

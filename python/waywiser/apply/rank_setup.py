@@ -15,7 +15,7 @@ from waywiser.apply.setting import SIMULATED, TARGETS, Settings
 from waywiser.apply.ucx import rdma_nics
 from waywiser.doctor.machine import cpus
 from waywiser.doctor.root import Root
-from waywiser.doctor.variables import harmful
+from waywiser.doctor.variables import harmful, overruled
 from waywiser.profile import Pair
 from waywiser.units import format_rate
 
@@ -25,7 +25,8 @@ class RankSetup:
     """`variables` to set, `removed` ones with the reason, CPUs to be bound to; `gpu` and `nic` by id, "" for none.
 
     `memory`: the NUMA node whose memory is preferred; None where there is one only, or it is not known.
-    `why` says each decision in a line. `predicted`: NAME=VALUE of those variables that nobody has measured.
+    `why` says each decision in a line; of these, `changes` are about what the user has set. `predicted`: NAME=VALUE of
+    those variables that nobody has measured. Where nothing is `known`, the first line of `why` says so.
     """
 
     variables: Mapping[str, str]
@@ -36,6 +37,8 @@ class RankSetup:
     why: tuple[str, ...]
     memory: int | None = None
     predicted: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    known: bool = True
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """The environment for the program."""
@@ -65,7 +68,7 @@ def setup_for(
     why: list[str] = []
     settings = _given(topology, settings, accept_simulated, why)
     removed = harmful(Root(environment=environment)) if settings else {}
-    why += [f"{name} is removed: {reason}" for name, reason in removed.items()]
+    changes = [f"{name} is removed: {reason}" for name, reason in removed.items()]
     variables: dict[str, str] = {}
     predicted: list[str] = []
     for one in settings.settings if settings else ():
@@ -76,19 +79,27 @@ def setup_for(
             continue
         variables[one.name] = one.value
         predicted += [f"{one.name}={one.value}"] if is_prediction(one) else []
+    if settings:
+        left = {name: value for name, value in environment.items() if name not in removed}
+        for name, (value, reason) in overruled(Root(environment=left)).items():
+            if name not in variables:
+                variables[name] = value
+                changes.append(f"{name}={value} overrules a file: {reason}")
+        why += changes
     gpus = _chosen_gpus(topology, local_size, environment, measured or {}, bind, why)
     gpu, nic, near = _place(topology, gpus, local_rank, why)
     if gpu and "CUDA_DEVICE_ORDER" not in environment:
         variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     if gpus != topology.ids("gpu"):
         variables["CUDA_VISIBLE_DEVICES"] = ",".join(one[3:] for one in gpus)
+    rest = tuple(predicted), tuple(changes), settings is not None
     if not bind:
         why.append("binding is off")
-        return RankSetup(variables, removed, (), gpu, "", tuple(why), predicted=tuple(predicted))
+        return RankSetup(variables, removed, (), gpu, "", tuple(why), None, *rest)
     if nic and settings and "UCX_NET_DEVICES" not in environment:
         variables.setdefault("UCX_NET_DEVICES", f"{topology.device(nic).name}:1")
     bound = _share(topology, near & allowed or allowed, local_rank, local_size, gpus)
-    return RankSetup(variables, removed, bound, gpu, nic, tuple(why), _memory(topology, bound), tuple(predicted))
+    return RankSetup(variables, removed, bound, gpu, nic, tuple(why), _memory(topology, bound), *rest)
 
 
 def _given(

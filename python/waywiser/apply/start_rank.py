@@ -93,10 +93,11 @@ def setup_here(
 
 
 def say_why(setup: RankSetup, results: Path) -> None:
-    """A file of messages is for the program's: there it is said what is removed, and that the settings in `results`
+    """A file of messages is for the program's: there it is only said what changes, and that the settings in `results`
     are all of other kinds of machines."""
-    lines = list(setup.why if setup.removed or sys.stderr.isatty() else ())
-    lines += [one for one in setup.why[:1] if one not in lines and "binding only" in one and all_kept(results)]
+    lines = setup.why if sys.stderr.isatty() else setup.changes
+    if not setup.known and setup.why[0] not in lines and all_kept(results):
+        lines = (setup.why[0], *lines)
     for line in lines:
         print(f"waywiser: {socket.gethostname()}: {clean(line)}", file=sys.stderr, flush=True)
 
