@@ -10,8 +10,7 @@ from statistics import median
 from waywiser.apply.prove import Proof
 from waywiser.apply.setting import Settings
 from waywiser.apply.store import file_of
-from waywiser.checked import Node
-from waywiser.files import read_json, write_text_atomically
+from waywiser.files import write_text_atomically
 from waywiser.stages import now
 
 SCHEMA = "waywiser.evidence"
@@ -75,16 +74,3 @@ def keep_evidence(
     file = results / "evidence" / f"{name}-{library}{'-nodes' if nodes else ''}.json"
     write_text_atomically(file, evidence_json(settings, library, proofs, state, nodes))
     return file
-
-
-def measured_gains(results: Path) -> dict[str, float]:
-    """Machine -> speed over the default of what was kept, the largest where several libraries were verified."""
-    found: dict[str, float] = {}
-    for file in sorted((results / "evidence").glob("*.json")):
-        node = Node(read_json(file, SCHEMA, VERSION), str(file))
-        machine = node.text("machine")
-        for step in node.items("steps"):
-            verdicts, kept = step.child("verdicts"), step.text("kept")
-            gain = verdicts.child(kept).number("gain", above_zero=True) if verdicts.has(kept) else 1.0
-            found[machine] = max(gain, found.get(machine, 1.0))
-    return found

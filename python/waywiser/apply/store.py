@@ -14,9 +14,14 @@ from waywiser.files import read_json, write_text_atomically
 _FINGERPRINT = re.compile(r"[A-Za-z0-9]{4,64}")
 
 
+def is_fingerprint(text: str) -> bool:
+    """Whether settings can be kept for it."""
+    return _FINGERPRINT.fullmatch(text) is not None
+
+
 def file_of(results: Path, fingerprint: str) -> Path:
     """The file of one kind of machine. Raises InputError for a fingerprint that is none."""
-    if not _FINGERPRINT.fullmatch(fingerprint):
+    if not is_fingerprint(fingerprint):
         raise InputError(f"{fingerprint!r} is no fingerprint")
     return results / "settings" / f"{fingerprint}.json"
 
