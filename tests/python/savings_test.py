@@ -159,7 +159,7 @@ def test_the_page_tells_gpu_hours_with_a_table_of_jobs_and_per_cent_without(tmp_
     text = page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
     year = 1000 * 0.3 * 0.2 * 365.25 / 89  # the jobs on four nodes: nothing is known
     assert f">{year:,.0f}</strong>" in text and "not known" in text
-    assert "GPU-hours a year are freed by the settings on nodes of type big" in text
+    assert "GPU-hours a year are saved by the settings on nodes of type big" in text
     evidence(tmp_path, 1.5, ["n1", "n2"], profile["fingerprint"], profile["machine"])
     text = page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
     year += 4000 * 0.3 * (1 / 3) * 365.25 / 89

@@ -14,7 +14,7 @@ from waywiser.apply.propose import settings_for
 from waywiser.apply.provable import not_proved
 from waywiser.apply.savings import Job, Saving, savings, seconds_of
 from waywiser.apply.savings_table import assumptions
-from waywiser.apply.setting import Setting, Settings
+from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.apply.store import is_fingerprint, kept
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.results import MACHINES, Results
@@ -94,16 +94,16 @@ def _percent(gains: NodeGains) -> Markup:
 
 
 def _hours(jobs: JobTable, gains: NodeGains) -> Markup:
-    """GPU-hours that are freed, and what that rests on."""
+    """GPU-hours that are saved, and what that rests on."""
     found = savings(jobs.mine, {jobs.node_type: gains}, jobs.share)
     days = seconds_of(jobs.mine) / 86400
-    freed = sum(one.saved_a_year if days else one.saved for one in found)
+    saved = sum(one.saved_a_year if days else one.saved for one in found)
     guessed = sum(one.saved_a_year if days else one.saved for one in found if one.gain and one.gain.basis == PREDICTED)
     of_them = f"; {guessed:,.0f} of them are a prediction from a simulation" if guessed else ""
     period = f"if the year is like the {days:,.0f} days of the table" if days else "in the time of the table"
-    text = f"GPU-hours{' a year' if days else ''} are freed by the settings on nodes of type {jobs.node_type}, {period}"
-    figure = el("strong", f"{freed:,.0f}", class_="figure good")
-    head = ("Jobs on", "Jobs", "GPU-hours", "In communication", "Gain", "Freed", "Freed a year")
+    text = f"GPU-hours{' a year' if days else ''} are saved by the settings on nodes of type {jobs.node_type}, {period}"
+    figure = el("strong", f"{saved:,.0f}", class_="figure good")
+    head = ("Jobs on", "Jobs", "GPU-hours", "In communication", "Gain", "Saved", "Saved a year")
     lines = assumptions(jobs.mine, found, jobs.share)
     return join(
         el("div", figure, el("p", f"{text}{of_them}."), class_="verdict"),
@@ -125,13 +125,14 @@ def _settings_table(settings: Settings | None) -> Markup | None:
         return None
     given, withheld = hand_out(settings, accept_simulated=True)
     rows: list[list[Child]] = [[_assigned(one), one.why, _state(one)] for one in given.settings]
-    rows += [[el("code", f"{one.name}={one.value}"), "", f"not exported: {one.why}"] for one in withheld]
+    why = {one.name: one.why for one in settings.settings}
+    rows += [[_assigned(one), why[one.name], f"not exported: {one.why}"] for one in withheld]
     if not rows:
         return el("p", NOTHING_SET, class_="muted")
     return join(el("h3", "The settings"), table(("Setting", "Why", "State"), rows))
 
 
-def _assigned(one: Setting) -> Markup:
+def _assigned(one: Setting | LeftOut) -> Markup:
     return el("code", f"{one.name}={one.value}")
 
 
