@@ -76,6 +76,11 @@ def test_the_mpi_beside_the_tool_is_the_last_resort(two: tuple[Path, Path], monk
     assert found.version == "5.0.11" and found.own and "beside this program: no mpirun is in PATH" in found.text
 
 
+def test_debians_own_name_of_mpirun(two: tuple[Path, Path]) -> None:
+    named = program(two[0].with_name("mpirun.openmpi"), 'echo "mpirun.openmpi (OpenRTE) 4.1.4"')
+    assert find_mpi(named).version == "4.1.4"
+
+
 def test_another_mpi_is_named(two: tuple[Path, Path], tmp_path: Path) -> None:
     other = program(tmp_path / "mpich/bin/mpirun", "echo HYDRA build details: Version: 4.1")
     with pytest.raises(InputError, match=r"mpich/bin/mpirun is not Open MPI's \(HYDRA build details: Version: 4.1\)"):

@@ -88,6 +88,13 @@ def test_what_looks_like_a_file_is_one(name: str, capsys: pytest.CaptureFixture[
     assert json.loads(capsys.readouterr().out)["name"] == "dgx-1v"
 
 
+@pytest.mark.parametrize("verb", ["topology", "apply"])
+def test_a_name_is_no_file(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    folder(Path(NAME))
+    assert run([verb, "--from", NAME]) == 2
+    assert "there is no such file; the machine of that name is --machine hse-a" in capsys.readouterr().err
+
+
 def test_a_cluster_file_means_the_machine_too(capsys: pytest.CaptureFixture[str]) -> None:
     other_machine(Path(NAME))
     other_machine(Path("mine"))

@@ -9,7 +9,7 @@ import typer
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.topology.load import load_topology, read_topology, read_topology_file
+from waywiser.topology.load import load_topology, machine_names, read_topology, read_topology_file
 
 FromOption = Annotated[
     str | None,
@@ -38,6 +38,8 @@ def chosen_topology(from_: str | None, machine: str | None) -> _core.Topology:
         return read_topology(_stdin(), "stdin")
     if not Path(from_).exists() and ":" in from_ and "/" not in from_:
         return read_topology(from_, "--from")
+    if from_ in machine_names() and not Path(from_).is_file():
+        raise InputError(f"--from {from_}: there is no such file; the machine of that name is --machine {from_}")
     return read_topology_file(from_)
 
 
