@@ -31,6 +31,7 @@ NETWORK = one("UCX_TCP_MAX_BW")
 DECIDED_BY_NONE = [
     one("UCX_IB_GPU_DIRECT_RDMA"),
     one("UCX_DISTANCE_BW"),
+    one("UCX_RNDV_MEMTYPE_DIRECT_SIZE"),
     one("NCCL_IB_HCA", "nccl"),
     one("NCCL_TOPO_FILE", "nccl"),
     one("MPIR_CVAR_GPU_FAST_COPY_MAX_SIZE_H2D", "mpich"),

@@ -153,6 +153,12 @@ def test_a_benchmark_on_one_node_decides_nothing_about_networks_and_mpi_nothing_
         assert set(why) == set(names) - set(wanted) and "network" in why["UCX_MAX_RNDV_RAILS"]
 
 
+def test_gdrcopy_is_about_gpus() -> None:
+    groups = [[Setting("ucx", "UCX_TLS", "^gdr_copy", "all", "", "x")]]
+    for library, gpus, is_tried in (("openmpi", 4, False), ("ucx", 0, False), ("ucx", 4, True)):
+        assert bool(split(groups, library, gpus)[0]) == is_tried
+
+
 def test_a_benchmark_between_nodes_decides_about_the_network_and_not_about_one_node() -> None:
     names = ("UCX_MAX_RNDV_RAILS", "UCX_TCP_MAX_BW", "UCX_POSIX_BW", "UCX_DISTANCE_BW", "NCCL_IB_HCA")
     groups = [[Setting("ucx", name, "1", "", "", name)] for name in names]

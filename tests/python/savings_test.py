@@ -196,5 +196,7 @@ def test_what_is_expected_between_nodes(label: bool, basis: str) -> None:
     assert expected_gain(profile, settings) is None
     found = expected_gain(profile, replace(settings, settings=(off,)))
     assert found == Gain(pytest.approx(2**0.5), basis)  # 1 KiB alike, 1 MiB twice as fast, 1 GiB is not counted
+    large = Setting("ucx", "UCX_RNDV_MEMTYPE_DIRECT_SIZE", "65536", "inf", "", "x")
+    assert expected_gain(profile, replace(settings, settings=(large,))) == found
     worse = expected_gain(profile, replace(settings, settings=(off, no_copy)))
     assert worse and worse.factor == pytest.approx(2**0.5 / 3)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from group_over_rdma_test import ROOT, VERBS_ONLY, start_programs
+from group_over_rdma_test import LARGEST_PACKET, ROOT, VERBS_ONLY, start_programs
 from rdma_testbed.guest import Command, Guest
 from rdma_testbed.two_guests import DEVICE, TwoGuests
 
@@ -20,6 +20,7 @@ HERE = Path(__file__).parent
 RESULTS, AGENT, HOSTS = "/tmp/results", "/tmp/agent", "/tmp/hosts"
 SHELL = [sys.executable, HERE / "shell_server.py"]
 SHELL_PORT = "7711"
+SIZE, LEAST_SENT = 12288, 10  # bytes of a ping-pong; the benchmark sends at least so many
 COUNTER = f"/sys/class/infiniband/{DEVICE}/ports/1/hw_counters/sent_pkts"
 WAYWISER = [sys.executable, "-c", "import sys; from waywiser.cli import main; sys.argv[0] = 'waywiser'; main()"]
 BASE = {"PYTHONPATH": str(ROOT / "python"), "PYTHONDONTWRITEBYTECODE": "1", **VERBS_ONLY}
@@ -62,13 +63,36 @@ def ping_pong(nodes: TwoGuests, *before: str) -> int:
     guest = nodes.guests[0]
     mpirun = ["mpirun", "--host", "10.98.7.1:1,10.98.7.2:1", "--map-by", "node", "-n", "2"]
     told = [word for name in (*BASE, "MPI4PY_LIBMPI") for word in ("-x", name)]
-    program = [sys.executable, ROOT / "python/waywiser/apply/mpi_benchmark.py", "12288", "ping-pong"]
+    program = [sys.executable, ROOT / "python/waywiser/apply/mpi_benchmark.py", str(SIZE), "ping-pong"]
     sent = int(guest.run(["cat", COUNTER]).lines[0])
     done = guest.start([*mpirun, *told, *before, *program], BASE | OPEN_MPI | PML, seconds=120).wait()
     assert done.code == 0, done.errors
     answer = json.loads(done.lines[-1])
     assert answer["libmpi"].startswith("/usr/lib/x86_64-linux-gnu/"), answer
     return int(guest.run(["cat", COUNTER]).lines[0]) - sent
+
+
+@pytest.mark.short
+def test_the_environment_overrules_a_file(guests: TwoGuests) -> None:
+    """UCX's own word for it; and this UCX knows the variables for the network."""
+    guest = guests.guests[0]
+    guest.run(["/bin/sh", "-c", SEED])
+    try:
+        told, overruled = (
+            dict(line.split("=", 1) for line in guest.run(["ucx_info", "-c"], more).lines if "=" in line)
+            for more in ({}, {"UCX_TLS": "all"})
+        )
+    finally:
+        guest.run(["rm", "/etc/ucx/ucx.conf"])
+    assert (told["UCX_TLS"], overruled["UCX_TLS"]) == ("tcp", "all")
+    names = (
+        "UCX_NET_DEVICES",
+        "UCX_MAX_RNDV_RAILS",
+        "UCX_IB_GPU_DIRECT_RDMA",
+        "UCX_RNDV_FRAG_SIZE",
+        "UCX_IB_GID_INDEX",
+    )
+    assert set(names) <= set(told)
 
 
 @pytest.mark.timeout(1200)
@@ -112,7 +136,7 @@ def test_a_wrong_file_is_found_replaced_and_judged(nodes: TwoGuests) -> None:
     copy = "\n".join(first.run(["cat", file]).lines)
     second.run([sys.executable, "-c", "import sys; open(sys.argv[1], 'w').write(sys.argv[2])", file, copy])
     assert ping_pong(nodes) == 0  # as the file has it
-    assert ping_pong(nodes, *WAYWISER, "run", "--output", RESULTS) > 1000
+    assert ping_pong(nodes, *WAYWISER, "run", "--output", RESULTS) >= LEAST_SENT * SIZE / LARGEST_PACKET
 
     words = ["verify", "--with", "openmpi", "--hosts", HOSTS, "--baseline", "environment", "--quick", "--rounds", "4"]
     judged = waywiser(first, *words, "--output", RESULTS, "--json", seconds=600, **(OPEN_MPI | PML))

@@ -6,7 +6,6 @@ Proved by `verify`, else expected from the roads of the profile: measured ones, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,12 +84,15 @@ def proved_gains(results: Path, fingerprint: str = "") -> dict[str, NodeGains]:
 
 
 def expected_gain(profile: Profile, settings: Settings) -> Gain | None:
-    """Between GPUs of two nodes, where the settings switch GPUDirect RDMA or GDRCopy off: the roads of UCX as they
-    are then, against those with both on. Geometric mean over the pairs and sizes up to 64 MiB."""
-    off = _switched_off(settings)
-    if not off:
+    """Between GPUs of two nodes, where the settings switch GPUDirect RDMA off (for all messages, or for large ones) or
+    GDRCopy: the roads of UCX as they are then, against those with both on.
+
+    Geometric mean over the pairs and the sizes up to 64 MiB.
+    """
+    limit, gdrcopy = _switched(settings)
+    if limit == math.inf and gdrcopy:
         return None
-    usual, chosen = _times(profile, {}), _times(profile, off)
+    usual, chosen = _times(profile, math.inf, True), _times(profile, limit, gdrcopy)
     common = sorted(usual.keys() & chosen.keys())
     if not common:
         return None
@@ -98,27 +100,30 @@ def expected_gain(profile: Profile, settings: Settings) -> Gain | None:
     return Gain(math.exp(mean), PREDICTED if profile.warning() else EXPECTED)
 
 
-def _switched_off(settings: Settings) -> dict[str, str]:
+def _switched(settings: Settings) -> tuple[float, bool]:
+    """Up to how many bytes UCX takes GPUDirect RDMA with these settings, and whether it takes GDRCopy."""
     values = settings.environment()
-    gdr = values.get("UCX_IB_GPU_DIRECT_RDMA", "").lower() in _OFF
+    limit = values.get("UCX_RNDV_MEMTYPE_DIRECT_SIZE", "")
+    most = float(limit) if limit.isdecimal() else math.inf
+    if values.get("UCX_IB_GPU_DIRECT_RDMA", "").lower() in _OFF:
+        most = 0.0
     transports = values.get("UCX_TLS", "")
-    gdrcopy = transports.startswith("^") and "gdr_copy" in transports
-    return {name: "off" for name, is_off in (("gdr", gdr), ("gdrcopy", gdrcopy)) if is_off}
+    return most, not (transports.startswith("^") and "gdr_copy" in transports)
 
 
-def _times(profile: Profile, off: Mapping[str, str]) -> dict[tuple[Pair, int], float]:
-    """Seconds of the fastest road of UCX from GPU to GPU of another node with these switches, the others on."""
-    wanted = {"gdr": "on", "gdrcopy": "on", **off}
+def _times(profile: Profile, limit: float, gdrcopy: bool) -> dict[tuple[Pair, int], float]:
+    """Seconds of the fastest road of UCX from GPU to GPU of another node with these switches."""
     found: dict[tuple[Pair, int], float] = {}
     for one in profile.series:
         path = one.path
         far = path.source.startswith("gpu") and ":gpu" in path.destination
         parameters = dict(path.parameters)
-        fits = all(parameters.get(name, value) == value for name, value in wanted.items())
-        if path.mechanism != "ucx" or one.operation != "latency" or not far or not fits:
+        copies = parameters.get("gdrcopy", "on") == "off"
+        if path.mechanism != "ucx" or one.operation != "latency" or not far or copies == gdrcopy:
             continue
         for point in one.points:
-            if point.bytes in _SIZES:
+            direct = parameters.get("gdr", "on") == "on"
+            if point.bytes in _SIZES and direct == (point.bytes <= limit):
                 case = path.pair, point.bytes
                 found[case] = min(point.seconds, found.get(case, math.inf))
     return found

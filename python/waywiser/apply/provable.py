@@ -9,7 +9,8 @@ from waywiser.apply.setting import Setting
 # Between nodes: what Open MPI's benchmark with host memory touches, what none does.
 _NETWORK = ("UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "UCX_TCP_", "UCX_IB_")
 _NOT_TIMED = (
-    "UCX_IB_GPU_DIRECT_RDMA", "UCX_DISTANCE_", "UCX_RNDV_FRAG_", "NCCL_IB_", "NCCL_NET", "NCCL_TOPO_FILE",
+    "UCX_IB_GPU_DIRECT_RDMA", "UCX_RNDV_MEMTYPE_", "UCX_RNDV_FRAG_", "UCX_DISTANCE_", "NCCL_IB_", "NCCL_NET",
+    "NCCL_TOPO_FILE",
 )  # fmt: skip
 _GPU = ("UCX_CUDA_", "UCX_GDR_COPY_")
 _WITHIN_NODE = ("UCX_POSIX_", "UCX_SYSV_", "UCX_CMA_", "OMPI_MCA_btl_vader_", "OMPI_MCA_btl_sm_")
@@ -24,9 +25,10 @@ def why_not_tried(one: Setting, library: str, gpus: int, between_nodes: bool = F
         return f"about the network, and the benchmark stays within this node: {_BETWEEN_NODES} tries it"
     if between_nodes and (one.name.startswith(_WITHIN_NODE) or (one.name, one.value) == ("UCX_TLS", "^cma")):
         return "about ranks of one node, and here each is on another: leave out --hosts"
-    if one.name.startswith(_GPU) and library == "openmpi":
+    about_gpus = one.name.startswith(_GPU) or (one.name == "UCX_TLS" and "gdr_copy" in one.value)
+    if about_gpus and library == "openmpi":
         return "about GPU memory: waywiser verify --with ucx tries it"
-    if one.name.startswith(_GPU) and not gpus:
+    if about_gpus and not gpus:
         return "about GPU memory, and there is no GPU"
     return ""
 
