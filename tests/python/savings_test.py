@@ -164,6 +164,9 @@ def test_the_page_tells_gpu_hours_with_a_table_of_jobs_and_per_cent_without(tmp_
     text = page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
     year += 4000 * 0.3 * (1 / 3) * 365.25 / 89
     assert f">{year:,.0f}</strong>" in text and "not known" not in text
+    (tmp_path / "evidence").rename(tmp_path / "nothing")
+    assert "No gain is known yet" in page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
+    (tmp_path / "nothing").rename(tmp_path / "evidence")
     (tmp_path / "jobs.csv").write_text(JOBS + "small,1,0.3,1,,\n")
     text = page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
     assert "The table has no jobs of node type" in text and "its types: big, small" in text
@@ -198,5 +201,7 @@ def test_what_is_expected_between_nodes(label: bool, basis: str) -> None:
     assert found == Gain(pytest.approx(2**0.5), basis)  # 1 KiB alike, 1 MiB twice as fast, 1 GiB is not counted
     large = Setting("ucx", "UCX_RNDV_MEMTYPE_DIRECT_SIZE", "65536", "inf", "", "x")
     assert expected_gain(profile, replace(settings, settings=(large,))) == found
+    by_size = Setting("ucx", "UCX_DISTANCE_BW", "phb:3668MBs", "phb:auto", "", "x")
+    assert expected_gain(profile, replace(settings, settings=(by_size,))) == found
     worse = expected_gain(profile, replace(settings, settings=(off, no_copy)))
     assert worse and worse.factor == pytest.approx(2**0.5 / 3)

@@ -84,15 +84,15 @@ def proved_gains(results: Path, fingerprint: str = "") -> dict[str, NodeGains]:
 
 
 def expected_gain(profile: Profile, settings: Settings) -> Gain | None:
-    """Between GPUs of two nodes, where the settings switch GPUDirect RDMA off (for all messages, or for large ones) or
-    GDRCopy: the roads of UCX as they are then, against those with both on.
+    """Between GPUs of two nodes, where the settings switch GPUDirect RDMA or GDRCopy: the roads of UCX as they are
+    then, against those with both on, as by default.
 
     Geometric mean over the pairs and the sizes up to 64 MiB.
     """
-    limit, gdrcopy = _switched(settings)
-    if limit == math.inf and gdrcopy:
+    switched = _switched(settings)
+    if switched == Switched():
         return None
-    usual, chosen = _times(profile, math.inf, True), _times(profile, limit, gdrcopy)
+    usual, chosen = _times(profile, Switched()), _times(profile, switched)
     common = sorted(usual.keys() & chosen.keys())
     if not common:
         return None
@@ -100,30 +100,44 @@ def expected_gain(profile: Profile, settings: Settings) -> Gain | None:
     return Gain(math.exp(mean), PREDICTED if profile.warning() else EXPECTED)
 
 
-def _switched(settings: Settings) -> tuple[float, bool]:
-    """Up to how many bytes UCX takes GPUDirect RDMA with these settings, and whether it takes GDRCopy."""
+@dataclass(frozen=True)
+class Switched:
+    """Up to how many bytes UCX takes GPUDirect RDMA, or that it takes what is faster; and whether it takes GDRCopy."""
+
+    limit: float = math.inf
+    by_size: bool = False
+    gdrcopy: bool = True
+
+    def takes(self, direct: bool, bytes_: int) -> bool:
+        """Whether a message of this size may go with GPUDirect RDMA, or without."""
+        return self.by_size or direct == (bytes_ <= self.limit)
+
+
+def _switched(settings: Settings) -> Switched:
     values = settings.environment()
-    limit = values.get("UCX_RNDV_MEMTYPE_DIRECT_SIZE", "")
-    most = float(limit) if limit.isdecimal() else math.inf
+    told = values.get("UCX_RNDV_MEMTYPE_DIRECT_SIZE", "")
+    limit = float(told) if told.isdecimal() else math.inf
     if values.get("UCX_IB_GPU_DIRECT_RDMA", "").lower() in _OFF:
-        most = 0.0
+        limit = 0.0
     transports = values.get("UCX_TLS", "")
-    return most, not (transports.startswith("^") and "gdr_copy" in transports)
+    no_gdrcopy = transports.startswith("^") and "gdr_copy" in transports
+    by_size = "UCX_DISTANCE_BW" in values  # with the real rate UCX changes over by itself
+    return Switched(limit, by_size, not no_gdrcopy)
 
 
-def _times(profile: Profile, limit: float, gdrcopy: bool) -> dict[tuple[Pair, int], float]:
+def _times(profile: Profile, switched: Switched) -> dict[tuple[Pair, int], float]:
     """Seconds of the fastest road of UCX from GPU to GPU of another node with these switches."""
     found: dict[tuple[Pair, int], float] = {}
     for one in profile.series:
         path = one.path
         far = path.source.startswith("gpu") and ":gpu" in path.destination
         parameters = dict(path.parameters)
-        copies = parameters.get("gdrcopy", "on") == "off"
-        if path.mechanism != "ucx" or one.operation != "latency" or not far or copies == gdrcopy:
+        if path.mechanism != "ucx" or one.operation != "latency" or not far:
+            continue
+        if parameters.get("gdrcopy", "on") != ("on" if switched.gdrcopy else "off"):
             continue
         for point in one.points:
-            direct = parameters.get("gdr", "on") == "on"
-            if point.bytes in _SIZES and direct == (point.bytes <= limit):
+            if point.bytes in _SIZES and switched.takes(parameters.get("gdr", "on") == "on", point.bytes):
                 case = path.pair, point.bytes
                 found[case] = min(point.seconds, found.get(case, math.inf))
     return found

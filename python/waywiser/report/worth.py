@@ -20,6 +20,7 @@ from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.results import MACHINES, Results
 
 NOTHING_SET = "nothing to set: the defaults are best here, as far as it was measured"
+NOT_KNOWN = "No gain is known yet: waywiser verify proves the settings, between nodes with --hosts."
 
 
 @dataclass(frozen=True)
@@ -87,10 +88,7 @@ def _percent(gains: NodeGains) -> Markup:
             figure = el("strong", f"{100 * gain.saved:.1f} %", class_="figure good")
             text = f"of the time in communication {where} is saved: {gain.factor:.2f} times the speed{_basis(gain)}."
             parts += [figure, el("p", text)]
-    if not parts:
-        advice = "No gain is known yet: waywiser verify proves the settings, between nodes with --hosts."
-        return el("p", advice, class_="verdict muted")
-    return el("div", parts, class_="verdict")
+    return el("div", parts, class_="verdict") if parts else el("p", NOT_KNOWN, class_="verdict muted")
 
 
 def _hours(jobs: JobTable, gains: NodeGains) -> Markup:
@@ -103,10 +101,13 @@ def _hours(jobs: JobTable, gains: NodeGains) -> Markup:
     period = f"if the year is like the {days:,.0f} days of the table" if days else "in the time of the table"
     text = f"GPU-hours{' a year' if days else ''} are saved by the settings on nodes of type {jobs.node_type}, {period}"
     figure = el("strong", f"{saved:,.0f}", class_="figure good")
+    unknown = el("p", NOT_KNOWN, class_="verdict muted")
     head = ("Jobs on", "Jobs", "GPU-hours", "In communication", "Gain", "Saved", "Saved a year")
     lines = assumptions(jobs.mine, found, jobs.share)
     return join(
-        el("div", figure, el("p", f"{text}{of_them}."), class_="verdict"),
+        el("div", figure, el("p", f"{text}{of_them}."), class_="verdict")
+        if any(one.gain for one in found)
+        else unknown,
         table(head, [_row(one, bool(days)) for one in found]),
         el("ul", (el("li", line) for line in lines), class_="muted"),
     )
