@@ -39,6 +39,7 @@ class Job:
 
     `results`: where the settings are that each rank gets on its node, bound to its CPUs; None: it is started as it is.
     `bind`: whether it is bound. `trust_network`: whether libraries may believe whoever reaches them.
+    `accept_simulated`: whether it also gets settings that nobody has measured.
     """
 
     command: Sequence[str]
@@ -51,6 +52,7 @@ class Job:
     name: str = field(default_factory=lambda: secrets.token_hex(8))
     bind: bool = True
     trust_network: bool = False
+    accept_simulated: bool = False
 
     def variables(self, rank: int) -> dict[str, str]:
         """The environment of a rank, the secret left out."""
@@ -152,8 +154,11 @@ class Launcher:
         mine = os.sched_getaffinity(0)
         setup: RankSetup | None = None
         if self._job.results is not None:
+            from waywiser.apply.start_rank import say_predicted
+
             setups = self._setups(self._job.results, int(variables["WAYWISER_LOCAL_SIZE"]))
             setup = setups[int(variables["WAYWISER_LOCAL_RANK"])]
+            say_predicted(setup, str(rank))
             environment = self._plan_variable(self._job.results) | setup.environment(environment)
             os.sched_setaffinity(0, setup.cpus or mine)
             if setup.memory is not None:
@@ -177,8 +182,9 @@ class Launcher:
         if self._made is None:
             from waywiser.apply.start_rank import say_why, setups_here
 
-            self._made = setups_here(results, [(rank, size) for rank in range(size)], os.environ, self._job.bind)
-            say_why(self._made[0])
+            ranks = [(rank, size) for rank in range(size)]
+            self._made = setups_here(results, ranks, os.environ, self._job.bind, self._job.accept_simulated)
+            say_why(self._made[0], results)
         return self._made
 
     def _plan_variable(self, results: Path) -> dict[str, str]:
@@ -200,7 +206,7 @@ class Launcher:
         if self._job.results is not None:
             from waywiser.apply.start_rank import command_for
 
-            command = command_for(self._job.results, command, self._job.bind)
+            command = command_for(self._job.results, command, self._job.bind, self._job.accept_simulated)
         program = f"exec env {settings} {shlex.join(command)} </dev/null 3<&-"
         begin = f"cd {shlex.quote(os.getcwd())} && IFS= read -r WAYWISER_SECRET && exec 3<&0"
         script = f"{begin} && {kept_elsewhere(self._job.name, rank)} && export WAYWISER_SECRET && {program}"

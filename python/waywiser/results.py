@@ -47,6 +47,21 @@ def recorded(name: str) -> Results:
     raise InputError(f"machine {name!r}: no measurements of it are recorded; recorded with measurements: {known}")
 
 
+def measured_at(name: str) -> tuple[Results, Profile]:
+    """A recorded machine, else a folder of results, else a profile with the folder that it is in. Raises InputError."""
+    path = Path(name)
+    if name in recorded_machines():
+        found = recorded(name)
+    elif path.is_dir():
+        found = Results(path)
+    elif path.exists():
+        return Results(path.parent), load_profile(path)
+    else:
+        known = ", ".join(recorded_machines()) or "none"
+        raise InputError(f"{name}: there is no such profile or folder of results; recorded machines: {known}")
+    return found, found.needed_profile()
+
+
 def _inflate(data: bytes, what: str) -> bytes:
     try:
         inflater = zlib.decompressobj(wbits=31)

@@ -12,8 +12,9 @@ from . import debian_packages, initial_files, kernel
 
 FORMAT = 1
 KERNEL = "linux-image-amd64"
-# UCX with verbs (the wheel has none), the driver of Soft-RoCE for them, and what sets the link up.
-GUEST_PACKAGES = ("libucx0", "ibverbs-providers", "iproute2")
+# UCX with verbs (the wheel has none) and its programs, an Open MPI that uses it, the driver of Soft-RoCE, and what sets
+# the link up.
+GUEST_PACKAGES = ("libucx0", "ucx-utils", "openmpi-bin", "openmpi-common", "ibverbs-providers", "iproute2")
 MODULES = (
     *("virtio_pci", "virtio_console", "virtio_net", "9pnet_virtio", "9p", "overlay"),
     *("rdma_rxe", "crc32_generic", "rdma_ucm", "ib_uverbs", "sch_netem", "sch_prio", "cls_u32"),

@@ -24,6 +24,7 @@ from waywiser.apply.store import keep, kept
 from waywiser.bench import ucx_perftest
 from waywiser.bench.team import NotOffered, TeamError
 from waywiser.errors import InputError
+from waywiser.ranks.hosts import Host
 
 FAST = Setting("openmpi", "OMPI_MCA_fast", "1", "", "measured", "fast")
 SLOW = Setting("openmpi", "OMPI_MCA_slow", "1", "", "measured", "slow")
@@ -152,6 +153,52 @@ def test_a_benchmark_on_one_node_decides_nothing_about_networks_and_mpi_nothing_
         assert set(why) == set(names) - set(wanted) and "network" in why["UCX_MAX_RNDV_RAILS"]
 
 
+def test_gdrcopy_is_about_gpus() -> None:
+    groups = [[Setting("ucx", "UCX_TLS", "^gdr_copy", "all", "", "x")]]
+    for library, gpus, is_tried in (("openmpi", 4, False), ("ucx", 0, False), ("ucx", 4, True)):
+        assert bool(split(groups, library, gpus)[0]) == is_tried
+
+
+def test_a_benchmark_between_nodes_decides_about_the_network_and_not_about_one_node() -> None:
+    names = ("UCX_MAX_RNDV_RAILS", "UCX_TCP_MAX_BW", "UCX_POSIX_BW", "UCX_DISTANCE_BW", "NCCL_IB_HCA")
+    groups = [[Setting("ucx", name, "1", "", "", name)] for name in names]
+    tried_, why = split(groups, "openmpi", 0, between_nodes=True)
+    assert [group[0].name for group in tried_] == list(names[:2])
+    assert "leave out --hosts" in why["UCX_POSIX_BW"] and "no benchmark between nodes" in why["UCX_DISTANCE_BW"]
+
+
+def test_ranks_on_other_nodes_are_told_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program, said = tmp_path / "mpirun", tmp_path / "said"
+    times = json.dumps({"tests": {"ping-pong": {"24": 1e-6}}})
+    program.write_text(f"#!/bin/sh\nprintf '%s ' \"$@\" > {said}\necho '{times}'\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    told = {"UCX_IB_GID_INDEX": "3", "UCX_TLS": "tcp", "OMPI_MCA_plm_rsh_agent": "rsh", "PATH": os.environ["PATH"]}
+    environment = benchmarks.clean_environment(told)
+    mpi = JobMpi(str(program), "4.1.4", str(tmp_path / "libmpi.so"), "")
+    run = benchmarks.openmpi(mpi, 2, (24,), environment, ("ping-pong",), [Host("a"), Host("b", 4)])
+    run({"UCX_MAX_RNDV_RAILS": "1", "OMPI_MCA_pml": "ucx"})
+    where, _, program_words = said.read_text().partition(" -x ")
+    assert where == "-n 2 --host a:1,b:4 --map-by node"
+    words = program_words.split()
+    assert {"UCX_MAX_RNDV_RAILS", "MPI4PY_LIBMPI", "UCX_IB_GID_INDEX"} == {*words[: words.index(sys.executable) : 2]}
+
+
+@pytest.mark.parametrize(
+    ("library", "text", "words"),
+    [
+        ("ucx", "a\nb\n", "--hosts is for --with openmpi"),
+        ("openmpi", "a slots=2\n", "names one node"),
+        ("openmpi", "a b c\n", "write NAME or NAME slots=N"),
+        ("openmpi", "a\nb\n", "3 ranks for 2 slots"),
+    ],
+)
+def test_bad_hosts(library: str, text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "hosts").write_text(text)
+    assert cli.run(["verify", "--with", library, "-n", "3", "--hosts", str(tmp_path / "hosts")]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_evidence_keeps_every_round(tmp_path: Path) -> None:
     proof = against(BASE, Variant("fast", {"OMPI_MCA_fast": "1"}), Made(), 5, quiet)
     file = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], {"load": "0"})
@@ -159,6 +206,8 @@ def test_evidence_keeps_every_round(tmp_path: Path) -> None:
     (step,) = value["steps"]
     assert step["verdicts"]["fast"]["wins"] is True
     assert all(len(row["rounds"]) == 5 for one in step["variants"] for row in one["seconds"])
+    between = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], {"load": "0"}, ["a", "b"])
+    assert json.loads(between.read_text())["nodes"] == ["a", "b"] and file.exists() and between != file
 
 
 def test_output_of_the_benchmarks() -> None:
@@ -205,7 +254,7 @@ def test_verify_keeps_what_won(
     assert cli.run(["verify", "--with", "openmpi", "--output", str(tmp_path)]) == 2
     assert "waywiser apply" in capsys.readouterr().err
     keep(tmp_path, Settings(fingerprint, "node", settings=(FAST, SAME)))
-    monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, ranks, sizes, environment: Made())
+    monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, ranks, sizes, environment, hosts: Made())
     monkeypatch.setattr(job_libraries, "find_job_libraries", lambda mpirun: JOBS)
     assert cli.run(["verify", "--with", "openmpi", "--output", str(tmp_path)]) == 0
     out = capsys.readouterr().out
@@ -222,7 +271,7 @@ def test_what_is_set_now_against_what_run_would_set(
 ) -> None:
     keep(tmp_path, Settings(_core.discover().fingerprint, "node", settings=(FAST,)))
     made = Made()
-    monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, ranks, sizes, environment: made)
+    monkeypatch.setattr(benchmarks, "openmpi", lambda mpi, ranks, sizes, environment, hosts: made)
     monkeypatch.setattr(job_libraries, "find_job_libraries", lambda mpirun: JOBS)
     monkeypatch.setenv("OMPI_MCA_slow", "1")
     monkeypatch.setenv("UCX_TLS", "tcp")

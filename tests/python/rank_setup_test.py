@@ -63,6 +63,22 @@ def test_harmful_variables_go_and_others_stay() -> None:
     assert any("leaves out" in line for line in setup.why)
 
 
+@pytest.mark.parametrize("where", ["HOME", "UCX_CONFIG_DIR", "cwd"])
+def test_a_harmful_file_is_overruled(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ucx.conf").write_text("UCX_TLS=tcp\nUCX_RNDV_THRESH = 1\n")
+    monkeypatch.chdir(tmp_path if where == "cwd" else "/")
+    given = {} if where == "cwd" else {where: str(tmp_path)}
+    here = _core.discover()
+    setup = setup_for(here, SETTINGS, 0, 1, given, {0, 1})
+    assert (setup.variables["UCX_TLS"], setup.variables["UCX_RNDV_THRESH"]) == ("all", "auto")
+    (line,) = [line for line in setup.why if line.startswith("UCX_TLS=all overrules a file: UCX_TLS=tcp (")]
+    assert str(tmp_path / "ucx.conf") in line
+    both = setup_for(here, SETTINGS, 0, 1, {**given, "UCX_TLS": "tcp"}, {0, 1})  # what is removed gives way to the file
+    assert both.removed["UCX_TLS"] and both.variables["UCX_TLS"] == "all"
+    assert "UCX_TLS" not in setup_for(here, SETTINGS, 0, 1, {**given, "UCX_TLS": "^cma"}, {0, 1}).variables
+    assert "UCX_TLS" not in setup_for(here, None, 0, 1, given, {0, 1}).variables
+
+
 def test_a_machine_without_gpu_shares_its_cores() -> None:
     here = _core.discover()
     if here.ids("gpu"):

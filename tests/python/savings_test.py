@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import made_up
 import pytest
 
 from waywiser import cli
-from waywiser.apply.evidence import measured_gains
-from waywiser.apply.savings import gains_of, read_jobs, savings
+from waywiser.apply.gains import (
+    ASSUMED,
+    PROVED,
+    TOLD,
+    Gain,
+    NodeGains,
+    expected_gain,
+    proved_gains,
+    same_everywhere,
+)
+from waywiser.apply.savings import gains_told, read_jobs, savings
+from waywiser.apply.setting import Setting, Settings
+from waywiser.apply.store import keep
 from waywiser.errors import InputError
+from waywiser.profile import Profile, read_profile
 
 SACCT = """JobID|Partition|AllocTRES|ElapsedRaw|Start|End
 100|a100|cpu=64,gres/gpu:a100=4,gres/gpu=4,node=1|36000|2026-01-01T00:00:00|2026-01-01T10:00:00
@@ -23,7 +37,7 @@ SACCT = """JobID|Partition|AllocTRES|ElapsedRaw|Start|End
 def test_an_export_of_sacct_is_read_as_it_is() -> None:
     jobs = read_jobs(SACCT, "jobs.csv")
     assert [(job.node_type, job.gpu_hours) for job in jobs] == [("a100", 40), ("cpu", 0), ("v100", 8)]
-    found = {one.node_type: one for one in savings(jobs, {"a100": 1.25}, 0.5, 1.0)}
+    found = {one.node_type: one for one in savings(jobs, {"a100": same_everywhere(1.25, PROVED)}, 0.5)}
     assert found["a100"].saved == pytest.approx(40 * 0.5 * 0.2)
     assert found["a100"].saved_a_year == pytest.approx(4 * 365.25 / 9)
     assert found["v100"].saved == 0
@@ -50,8 +64,23 @@ def test_elapsed_shares_and_commas() -> None:
     jobs = read_jobs(text, "x")
     assert [(job.gpu_hours, job.share) for job in jobs] == [(52, 0.25), (0.5, None)]
     assert read_jobs("NodeType,GPUHours\nx,7.5\n", "x")[0].gpu_hours == 7.5
-    assert savings(jobs, {}, 0.5, 2.0)[0].saved == pytest.approx(52 * 0.25 / 2)
-    assert savings(jobs, {}, 0.5, 2.0)[0].saved_a_year == 0  # nobody told when
+    (one, _) = savings(jobs, {}, 0.5, same_everywhere(2.0, ASSUMED))
+    assert one.saved == pytest.approx(52 * 0.25 / 2)
+    assert one.saved_a_year == 0  # nobody told when
+
+
+def test_jobs_on_several_nodes_have_a_gain_of_their_own() -> None:
+    text = 'NodeType,GPUHours,CommShare,AllocTRES,NNodes\nx,10,0.5,,\nx,100,0.5,,4\nx,100,0.5,"cpu=8,node=2",\n'
+    jobs = read_jobs(text, "x")
+    assert [job.nodes for job in jobs] == [1, 4, 2]
+    both = NodeGains(Gain(2.0, PROVED), Gain(1.25, PROVED))
+    one, several = savings(jobs, {"x": both}, 0.2)
+    assert (one.several, one.jobs, one.saved) == (False, 1, pytest.approx(10 * 0.5 / 2))
+    assert (several.several, several.jobs, several.saved) == (True, 2, pytest.approx(200 * 0.5 * 0.2))
+    one, several = savings(jobs, {"x": NodeGains(Gain(2.0, PROVED))}, 0.2)
+    assert (several.gain, several.saved) == (None, 0)  # nothing was verified between nodes
+    with pytest.raises(InputError, match="line 2: 'some' is no number of nodes"):
+        read_jobs("NodeType,GPUHours,NNodes\nx,1,some\n", "x")
 
 
 @pytest.mark.parametrize(
@@ -72,21 +101,107 @@ def test_bad_tables_name_the_line(text: str, words: str) -> None:
 
 
 def test_gains_that_are_told() -> None:
-    assert gains_of(["a=b=1.5"]) == {"a=b": 1.5}
+    assert gains_told(["a=b=1.5"]) == {"a=b": same_everywhere(1.5, TOLD)}
     for word in ("x", "x=fast", "x=0.5", "=2"):
         with pytest.raises(InputError, match="write TYPE=FACTOR"):
-            gains_of([word])
+            gains_told([word])
 
 
-def test_the_verb_takes_measured_gains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    steps = [{"kept": "eager", "verdicts": {"eager": {"gain": 1.25}}}, {"kept": "base", "verdicts": {}}]
-    evidence = {"schema": "waywiser.evidence", "version": 1, "machine": "a100", "steps": steps}
-    (tmp_path / "evidence").mkdir()
-    (tmp_path / "evidence/abcd-openmpi.json").write_text(json.dumps(evidence))
+def evidence(folder: Path, gain: float, nodes: list[str], fingerprint: str = "abcd", machine: str = "a100") -> None:
+    steps = [{"kept": "eager", "verdicts": {"eager": {"gain": gain}}}, {"kept": "base", "verdicts": {}}]
+    value = {"schema": "waywiser.evidence", "version": 1, "machine": machine, "fingerprint": fingerprint}
+    (folder / "evidence").mkdir(exist_ok=True)
+    name = f"{fingerprint}-openmpi{'-nodes' if nodes else ''}.json"
+    (folder / "evidence" / name).write_text(json.dumps(value | {"nodes": nodes, "steps": steps}))
+
+
+def test_the_verb_takes_proved_gains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evidence(tmp_path, 1.25, [])
     (tmp_path / "jobs.csv").write_text(SACCT)
-    assert measured_gains(tmp_path) == {"a100": 1.25}
+    assert proved_gains(tmp_path) == {"a100": NodeGains(within=Gain(1.25, PROVED))}
     arguments = ["report", "--savings", str(tmp_path / "jobs.csv"), "--results", str(tmp_path), "--share", "0.5"]
     assert cli.run(arguments) == 0
     out = capsys.readouterr().out
     assert "GPU-hours a year" in out and "50 % assumed" in out and "1.25 x assumed" in out
+    evidence(tmp_path, 1.5, ["n1", "n2"])
+    assert proved_gains(tmp_path)["a100"].between == Gain(1.5, PROVED)
     assert cli.run(["report", "--savings", str(tmp_path / "nothing.csv")]) == 2
+    assert cli.run([*arguments, "--node-type", "h100"]) == 2
+    assert "--node-type 'h100'" in capsys.readouterr().err
+
+
+JOBS = """NodeType,GPUHours,CommShare,NNodes,Start,End
+big,1000,0.3,1,2026-01-01T00:00:00,2026-01-31T00:00:00
+big,4000,0.3,4,2026-01-01T00:00:00,2026-03-31T00:00:00
+"""
+
+
+def page(folder: Path, *words: str) -> str:
+    assert cli.run(["report", "--results", str(folder), "--no-pictures", *words]) == 0
+    text = (folder / "report.html").read_text()
+    return text[text.index('id="settings"') :] if 'id="settings"' in text else ""
+
+
+def test_the_page_tells_gpu_hours_with_a_table_of_jobs_and_per_cent_without(tmp_path: Path) -> None:
+    made_up.write(tmp_path)
+    profile = made_up.profile(4) | {"fingerprint": "abcd1234"}
+    (tmp_path / "profile.json").write_text(json.dumps(profile))
+    assert page(tmp_path) == ""  # nothing is known yet
+    won = Setting("ucx", "UCX_POSIX_BW", "9000MBs", "", "posix is faster", "x", proof="1.25 x the speed")
+    lost = Setting("nccl", "NCCL_IB_HCA", "=mlx5_0", "", "the nearest", "y", measured=False)
+    keep(tmp_path, Settings(profile["fingerprint"], profile["machine"], settings=(won, lost)))
+    evidence(tmp_path, 1.25, [], profile["fingerprint"], profile["machine"])
+    text = page(tmp_path)
+    assert "20.0 %" in text and "of the time in communication within a node is saved: 1.25 times the speed." in text
+    assert "UCX_POSIX_BW=9000MBs" in text and "proved: 1.25 x the speed" in text and "a prediction" in text
+
+    (tmp_path / "jobs.csv").write_text(JOBS)
+    text = page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
+    year = 1000 * 0.3 * 0.2 * 365.25 / 89  # the jobs on four nodes: nothing is known
+    assert f">{year:,.0f}</strong>" in text and "not known" in text
+    assert "GPU-hours a year are saved by the settings on nodes of type big" in text
+    evidence(tmp_path, 1.5, ["n1", "n2"], profile["fingerprint"], profile["machine"])
+    text = page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
+    year += 4000 * 0.3 * (1 / 3) * 365.25 / 89
+    assert f">{year:,.0f}</strong>" in text and "not known" not in text
+    (tmp_path / "evidence").rename(tmp_path / "nothing")
+    assert "No gain is known yet" in page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
+    (tmp_path / "nothing").rename(tmp_path / "evidence")
+    (tmp_path / "jobs.csv").write_text(JOBS + "small,1,0.3,1,,\n")
+    text = page(tmp_path, "--savings", str(tmp_path / "jobs.csv"))
+    assert "The table has no jobs of node type" in text and "its types: big, small" in text
+    assert f">{year:,.0f}</strong>" in page(tmp_path, "--savings", str(tmp_path / "jobs.csv"), "--node-type", "big")
+
+
+def between_nodes(label: bool) -> Profile:
+    """Two GPUs, each with roads to one of another node: without GPUDirect RDMA twice as fast from 1 MiB on."""
+    series = []
+    for gdr, gdrcopy in (("on", "on"), ("off", "on"), ("off", "off")):
+        points = []
+        for size in (1 << 10, 1 << 20, 1 << 30):
+            seconds = size / 1e10 / (2 if gdr == "off" and size > 1 << 10 else 1) * (3 if gdrcopy == "off" else 1)
+            points.append({"bytes": size, "seconds": seconds, "low": seconds, "high": seconds})
+        parameters = {"device": "mlx5_0:1", "gdr": gdr, "gdrcopy": gdrcopy, "transports": "rc"}
+        path = {"mechanism": "ucx", "source": "gpu0", "destination": "other:gpu0", "processes": 2}
+        series.append({"path": path | {"parameters": parameters}, "operation": "latency", "points": points})
+    value = made_up.profile(2)
+    example = value["series"][0]
+    filled = [{**example, **one, "points": [{**example["points"][0], **p} for p in one["points"]]} for one in series]
+    return read_profile(value | {"series": filled, "simulated": label}, "made up")
+
+
+@pytest.mark.parametrize(("label", "basis"), [(True, "prediction: simulated"), (False, "expected, not proved")])
+def test_what_is_expected_between_nodes(label: bool, basis: str) -> None:
+    profile = between_nodes(label)
+    off = Setting("ucx", "UCX_IB_GPU_DIRECT_RDMA", "n", "try", "", "x")
+    no_copy = Setting("ucx", "UCX_TLS", "^gdr_copy", "all", "", "y")
+    settings = Settings("abcd", "node")
+    assert expected_gain(profile, settings) is None
+    found = expected_gain(profile, replace(settings, settings=(off,)))
+    assert found == Gain(pytest.approx(2**0.5), basis)  # 1 KiB alike, 1 MiB twice as fast, 1 GiB is not counted
+    large = Setting("ucx", "UCX_RNDV_MEMTYPE_DIRECT_SIZE", "65536", "inf", "", "x")
+    assert expected_gain(profile, replace(settings, settings=(large,))) == found
+    by_size = Setting("ucx", "UCX_DISTANCE_BW", "phb:3668MBs", "phb:auto", "", "x")
+    assert expected_gain(profile, replace(settings, settings=(by_size,))) == found
+    worse = expected_gain(profile, replace(settings, settings=(off, no_copy)))
+    assert worse and worse.factor == pytest.approx(2**0.5 / 3)

@@ -25,7 +25,7 @@ VERBS_ONLY = {"WAYWISER_LIBUCP": SYSTEM_UCX, "UCX_IB_GID_INDEX": "0"}
 FEW = "MemoryWindow.PutsHaveArrivedAfterAFlush:MemoryWindow.ASignalThatNeverComes:Group.MessagesOfOneTag*"
 
 
-def start_programs(guests: TwoGuests, program: str, *arguments: str, **more: str) -> list[Command]:
+def start_programs(guests: TwoGuests, program: str, *arguments: str, seconds: int = 150, **more: str) -> list[Command]:
     variables = {
         "WAYWISER_SIZE": "2",
         "WAYWISER_LOCAL_SIZE": "1",
@@ -35,8 +35,9 @@ def start_programs(guests: TwoGuests, program: str, *arguments: str, **more: str
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     variables |= VERBS_ONLY | more
+    file = program if program.startswith("-") else HERE / program
     return [
-        guest.start([sys.executable, HERE / program, *arguments], variables | {"WAYWISER_RANK": str(rank)}, seconds=150)
+        guest.start([sys.executable, file, *arguments], variables | {"WAYWISER_RANK": str(rank)}, seconds=seconds)
         for rank, guest in enumerate(guests.guests)
     ]
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from waywiser.apply.job_libraries import JobMpi, linked
 from waywiser.apply.setting import Setting
 from waywiser.errors import InputError
+from waywiser.ranks.hosts import Host
 
 Case = tuple[str, int]  # test, bytes
 Times = dict[Case, float]
@@ -26,8 +27,9 @@ SIZES = (24, 1536, 12288, 98304, 786432, 6291456)
 _SECONDS = 180.0
 _OSU = {"ping-pong": "osu_latency", "one way": "osu_bw", "all-reduce": "osu_allreduce"}
 STEERING = ("UCX_", "OMPI_MCA_", "NCCL_", "MPIR_CVAR_")
-# Where NVLink multicast is switched off, that is for the whole machine's sake and no matter of speed.
-KEPT = ("NCCL_NVLS_ENABLE",)
+# What makes a machine or its network work at all, and is no matter of speed: NVLink multicast that is switched off, the
+# address of RoCE, how nodes are reached.
+KEPT = ("NCCL_NVLS_ENABLE", "NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent")
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -64,9 +66,11 @@ def openmpi(
     sizes: Sequence[int],
     environment: Mapping[str, str] = os.environ,
     tests: Sequence[str] = tuple(_OSU),
+    hosts: Sequence[Host] = (),
 ) -> Benchmark:
     """Of this Open MPI, through mpi4py, else the OSU Micro-Benchmarks. Raises InputError that says what is missing.
 
+    Ranks go to `hosts` in turn; all are here without them.
     A run whose ranks map another libmpi than that of `mpi` is an error: it would be a verdict about another library.
     """
     osu = not importlib.util.find_spec("mpi4py")
@@ -77,9 +81,13 @@ def openmpi(
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     base = {**mpi.environment(environment), **root, **({"MPI4PY_LIBMPI": mpi.libmpi} if mpi.libmpi else {})}
 
+    told_elsewhere = [name for name in ("MPI4PY_LIBMPI", "LD_LIBRARY_PATH", *KEPT) if hosts and name in base]
+    where = ["--host", ",".join(f"{one.name}:{one.slots}" for one in hosts), "--map-by", "node"] if hosts else []
+
     def launched(variables: Mapping[str, str], *program: str) -> str:
-        told = [word for name in variables if not name.startswith("OMPI_") for word in ("-x", name)]
-        command = [mpi.mpirun, "-n", str(ranks), *told, *program]
+        names = dict.fromkeys((*variables, *told_elsewhere))
+        told = [word for name in names if not name.startswith("OMPI_") for word in ("-x", name)]
+        command = [mpi.mpirun, "-n", str(ranks), *where, *told, *program]
         return run_benchmark(command, {**base, **variables}, f"mpirun {Path(program[0]).name}")
 
     def by_mpi4py(variables: Mapping[str, str]) -> Times:

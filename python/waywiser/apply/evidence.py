@@ -10,15 +10,16 @@ from statistics import median
 from waywiser.apply.prove import Proof
 from waywiser.apply.setting import Settings
 from waywiser.apply.store import file_of
-from waywiser.checked import Node
-from waywiser.files import read_json, write_text_atomically
+from waywiser.files import write_text_atomically
 from waywiser.stages import now
 
 SCHEMA = "waywiser.evidence"
 VERSION = 1
 
 
-def evidence_json(settings: Settings, library: str, proofs: Sequence[Proof], state: dict[str, str]) -> str:
+def evidence_json(
+    settings: Settings, library: str, proofs: Sequence[Proof], state: dict[str, str], nodes: Sequence[str] = ()
+) -> str:
     """All times in seconds by variant, test and size, in the order of the rounds; a step for each proof."""
     steps = []
     for proof in proofs:
@@ -36,7 +37,7 @@ def evidence_json(settings: Settings, library: str, proofs: Sequence[Proof], sta
         steps.append({"kept": proof.kept, "verdicts": verdicts, "failed": dict(proof.failed), "variants": variants})
     head = {"schema": SCHEMA, "version": VERSION, "created": now(), "fingerprint": settings.fingerprint}
     body = {"machine": settings.machine, "library": library, "versions": settings.versions, "state": state}
-    body |= {"libraries": settings.libraries}
+    body |= {"libraries": settings.libraries, "nodes": list(nodes)}
     return json.dumps({**head, **body, "steps": steps}, indent=1)
 
 
@@ -61,23 +62,15 @@ def summary_json(settings: Settings, benchmark: str, proofs: Sequence[Proof]) ->
 
 
 def keep_evidence(
-    results: Path, settings: Settings, library: str, proofs: Sequence[Proof], state: dict[str, str]
+    results: Path,
+    settings: Settings,
+    library: str,
+    proofs: Sequence[Proof],
+    state: dict[str, str],
+    nodes: Sequence[str] = (),
 ) -> Path:
-    """Writes it to evidence/FINGERPRINT-LIBRARY.json."""
+    """Writes it to evidence/FINGERPRINT-LIBRARY.json, between `nodes` to FINGERPRINT-LIBRARY-nodes.json."""
     name = file_of(results, settings.fingerprint).stem
-    file = results / "evidence" / f"{name}-{library}.json"
-    write_text_atomically(file, evidence_json(settings, library, proofs, state))
+    file = results / "evidence" / f"{name}-{library}{'-nodes' if nodes else ''}.json"
+    write_text_atomically(file, evidence_json(settings, library, proofs, state, nodes))
     return file
-
-
-def measured_gains(results: Path) -> dict[str, float]:
-    """Machine -> speed over the default of what was kept, the largest where several libraries were verified."""
-    found: dict[str, float] = {}
-    for file in sorted((results / "evidence").glob("*.json")):
-        node = Node(read_json(file, SCHEMA, VERSION), str(file))
-        machine = node.text("machine")
-        for step in node.items("steps"):
-            verdicts, kept = step.child("verdicts"), step.text("kept")
-            gain = verdicts.child(kept).number("gain", above_zero=True) if verdicts.has(kept) else 1.0
-            found[machine] = max(gain, found.get(machine, 1.0))
-    return found

@@ -64,7 +64,8 @@ def find_mpi(named: Path | None, environment: Mapping[str, str] = os.environ) ->
     """The Open MPI of jobs. Raises InputError where there is none, or another MPI."""
     mpirun = find_mpirun(named, environment)
     told = _said([mpirun, "--version"], environment)
-    version = re.search(r"\(Open MPI\) v?(\d{1,3}\.\d{1,3}\.\d{1,3})", told)
+    # Debian's mpirun.openmpi calls itself OpenRTE.
+    version = re.search(r"\((?:Open MPI|OpenRTE)\) v?(\d{1,3}\.\d{1,3}\.\d{1,3})", told)
     if not version:
         words = " ".join(told.split())[:80] or "it does not tell its version"
         raise InputError(f"{mpirun} is not Open MPI's ({words}); --mpirun names another")

@@ -182,8 +182,32 @@ def proved(settings: Settings, groups: Sequence[Sequence[Setting]], proof: Proof
         elif one.group in winners:
             kept.append(replace(one, proof=proof.verdicts[proof.kept].text))
         else:
-            left.append(LeftOut(one.target, one.name, one.value, _why_dropped(one.group, proof)))
+            left.append(LeftOut(one.target, one.name, one.value, _why_dropped(one.group, proof), refuted=True))
     return replace(settings, settings=tuple(kept), left_out=tuple(left), proved=all(one.proof for one in kept))
+
+
+def with_verdicts_of(before: Settings | None, settings: Settings) -> Settings:
+    """What `verify` has found of the same values with the same libraries holds for new settings, too."""
+    if before is None:
+        return settings
+
+    def still(target: str) -> bool:
+        return before.versions.get(target) == settings.versions.get(target)
+
+    refuted = {(one.name, one.value): one for one in before.left_out if one.refuted and still(one.target)}
+    proofs = {(one.name, one.value): one.proof for one in before.settings if still(one.target)}
+    dropped = {(one.target, one.group) for one in settings.settings if (one.name, one.value) in refuted}
+    kept: list[Setting] = []
+    left = list(settings.left_out)
+    for one in settings.settings:
+        if (one.target, one.group) not in dropped:
+            kept.append(replace(one, proof=proofs.get((one.name, one.value), "")))
+        elif found := refuted.get((one.name, one.value)):
+            left.append(found)
+        else:
+            left.append(LeftOut(one.target, one.name, one.value, "goes with one that did not win", refuted=True))
+    proved_all = before.proved and all(one.proof for one in kept)
+    return replace(settings, settings=tuple(kept), left_out=tuple(left), proved=proved_all)
 
 
 def _why_dropped(group: str, proof: Proof) -> str:

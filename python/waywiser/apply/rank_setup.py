@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from waywiser import _core
 from waywiser.apply.facts import Machine
-from waywiser.apply.setting import TARGETS, Settings
+from waywiser.apply.hand_out import ACCEPT, hand_out, is_prediction
+from waywiser.apply.setting import SIMULATED, TARGETS, Settings
 from waywiser.apply.ucx import rdma_nics
 from waywiser.doctor.machine import cpus
 from waywiser.doctor.root import Root
-from waywiser.doctor.variables import harmful
+from waywiser.doctor.variables import harmful, overruled
 from waywiser.profile import Pair
 from waywiser.units import format_rate
 
@@ -24,7 +25,8 @@ class RankSetup:
     """`variables` to set, `removed` ones with the reason, CPUs to be bound to; `gpu` and `nic` by id, "" for none.
 
     `memory`: the NUMA node whose memory is preferred; None where there is one only, or it is not known.
-    `why` says each decision in a line.
+    `why` says each decision in a line; of these, `changes` are about what the user has set. `predicted`: NAME=VALUE of
+    those variables that nobody has measured. Where nothing is `known`, the first line of `why` says so.
     """
 
     variables: Mapping[str, str]
@@ -34,6 +36,9 @@ class RankSetup:
     nic: str
     why: tuple[str, ...]
     memory: int | None = None
+    predicted: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    known: bool = True
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
         """The environment for the program."""
@@ -51,37 +56,66 @@ def setup_for(
     targets: tuple[str, ...] = TARGETS,
     bind: bool = True,
     measured: Mapping[Pair, float] | None = None,
+    accept_simulated: bool = False,
 ) -> RankSetup:
     """The set-up of one of `local_size` ranks of this node. What the user has set stays, unless it is harmful.
 
     Without `bind` CPUs, memory and NIC are left alone. `measured`: bytes per second from GPU to GPU; where a pair is
     slower than those like it and there are more GPUs than ranks, all ranks see those GPUs only that avoid it.
-    Without settings (a machine that was never tuned) there is binding and nothing else.
+    Without settings (a machine that was never tuned) there is binding and nothing else. Of settings only what
+    `hand_out` gives is set; without `accept_simulated` settings of a simulation are as good as none.
     """
     why: list[str] = []
+    settings = _given(topology, settings, accept_simulated, why)
     removed = harmful(Root(environment=environment)) if settings else {}
-    why += [f"{name} is removed: {reason}" for name, reason in removed.items()]
+    changes = [f"{name} is removed: {reason}" for name, reason in removed.items()]
     variables: dict[str, str] = {}
-    if settings is None:
-        why.append(f"nothing is known about this machine ({topology.fingerprint}): binding only")
-    for name, value in (settings.environment(targets) if settings else {}).items():
-        if name in environment and name not in removed:
-            why.append(f"{name}={environment[name]} stays as you set it")
-        else:
-            variables[name] = value
+    predicted: list[str] = []
+    for one in settings.settings if settings else ():
+        if one.target not in targets:
+            continue
+        if one.name in environment and one.name not in removed:
+            why.append(f"{one.name}={environment[one.name]} stays as you set it")
+            continue
+        variables[one.name] = one.value
+        predicted += [f"{one.name}={one.value}"] if is_prediction(one) else []
+    if settings:
+        left = {name: value for name, value in environment.items() if name not in removed}
+        for name, (value, reason) in overruled(Root(environment=left)).items():
+            if name not in variables:
+                variables[name] = value
+                changes.append(f"{name}={value} overrules a file: {reason}")
+        why += changes
     gpus = _chosen_gpus(topology, local_size, environment, measured or {}, bind, why)
     gpu, nic, near = _place(topology, gpus, local_rank, why)
     if gpu and "CUDA_DEVICE_ORDER" not in environment:
         variables["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     if gpus != topology.ids("gpu"):
         variables["CUDA_VISIBLE_DEVICES"] = ",".join(one[3:] for one in gpus)
+    rest = tuple(predicted), tuple(changes), settings is not None
     if not bind:
         why.append("binding is off")
-        return RankSetup(variables, removed, (), gpu, "", tuple(why))
+        return RankSetup(variables, removed, (), gpu, "", tuple(why), None, *rest)
     if nic and settings and "UCX_NET_DEVICES" not in environment:
         variables.setdefault("UCX_NET_DEVICES", f"{topology.device(nic).name}:1")
     bound = _share(topology, near & allowed or allowed, local_rank, local_size, gpus)
-    return RankSetup(variables, removed, bound, gpu, nic, tuple(why), _memory(topology, bound))
+    return RankSetup(variables, removed, bound, gpu, nic, tuple(why), _memory(topology, bound), *rest)
+
+
+def _given(
+    topology: _core.Topology, settings: Settings | None, accept_simulated: bool, why: list[str]
+) -> Settings | None:
+    """What this node may be given; None, and why, where there is nothing."""
+    if settings is None:
+        why.append(f"nothing is known about this machine ({topology.fingerprint}): binding only")
+        return None
+    given, withheld = hand_out(settings, accept_simulated)
+    if settings.source == SIMULATED and not accept_simulated and not given.settings:
+        told = f"only a simulation of this machine ({topology.fingerprint}) is known: binding only"
+        why.append(f"{told}; {ACCEPT} takes its settings")
+        return None
+    why += [f"{one.name}={one.value} is withheld: {one.why}" for one in withheld]
+    return given
 
 
 def _chosen_gpus(

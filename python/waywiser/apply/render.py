@@ -7,24 +7,28 @@ import shlex
 from collections.abc import Sequence
 
 from waywiser.apply.provable import not_proved
-from waywiser.apply.setting import Setting, Settings
+from waywiser.apply.setting import LeftOut, Setting, Settings
 
 FORMS = ("shell", "lmod", "slurm", "ucx.conf", "mca-params.conf", "nccl.conf")
 OWN_FILES = {"ucx.conf": "ucx", "mca-params.conf": "openmpi", "nccl.conf": "nccl"}
 _QUOTES = re.compile(r"[\\\"]")
 
 
-def render(settings: Settings, form: str, targets: Sequence[str]) -> str:
-    """The text of one form; comments say what was measured."""
-    chosen = [one for one in settings.settings if one.target in targets]
+def render(settings: Settings, form: str, targets: Sequence[str], withheld: Sequence[LeftOut] = ()) -> str:
+    """The text of one form; comments say what was measured, and what is withheld."""
     if form in OWN_FILES:
-        return _own_file(settings, [one for one in chosen if one.target == OWN_FILES[form]], form)
+        targets = [target for target in targets if target == OWN_FILES[form]]
+    chosen = [one for one in settings.settings if one.target in targets]
+    kept_back = [f"not exported: {one.name}={one.value}: {one.why}" for one in withheld if one.target in targets]
+    if form in OWN_FILES:
+        return _own_file(settings, chosen, form, kept_back)
     mark = "--" if form == "lmod" else "#"
     lines = [f"{mark} {line}" for line in head(settings)]
     for one in chosen:
         lines += [f"{mark} {_reason(one)}", _line(one, form)]
-    if not chosen:
+    if not chosen and not kept_back:
         lines.append(f"{mark} nothing to set: the defaults are best here, as far as it was measured")
+    lines += [f"{mark} {line}" for line in kept_back]
     prefix = ["#!/bin/bash"] if form == "slurm" else []
     return "\n".join([*prefix, *lines]) + "\n"
 
@@ -63,11 +67,12 @@ def _escaped(found: re.Match[str]) -> str:
     return "\\" + found[0]
 
 
-def _own_file(settings: Settings, chosen: Sequence[Setting], form: str) -> str:
+def _own_file(settings: Settings, chosen: Sequence[Setting], form: str, kept_back: Sequence[str]) -> str:
     lines = [f"# {line}" for line in head(settings)]
     if form == "ucx.conf" and settings.product:  # UCX takes a section where all of its filters fit
         lines += [f"[waywiser {settings.fingerprint}]", f"Product name={settings.product}"]
     for one in chosen:
         name = one.name.removeprefix("OMPI_MCA_") if form == "mca-params.conf" else one.name
         lines += [f"# {_reason(one)}", f"{name} = {one.value}" if form == "mca-params.conf" else f"{name}={one.value}"]
+    lines += [f"# {line}" for line in kept_back]
     return "\n".join(lines) + "\n"

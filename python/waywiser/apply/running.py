@@ -22,12 +22,14 @@ def running_in_job(count: int) -> bool:
     return count == 1 and "WAYWISER_RANK" not in os.environ and job() is not None
 
 
-def show_setups(results: Path, ranks: Sequence[tuple[int, int]], bind: bool = True) -> None:
+def show_setups(
+    results: Path, ranks: Sequence[tuple[int, int]], bind: bool = True, accept_simulated: bool = False
+) -> None:
     """A line for each rank of this node, then the variables and the reasons."""
     from waywiser.apply.start_rank import setups_here
     from waywiser.report.terminal import add, print_result, table
 
-    setups = setups_here(results, ranks, os.environ, bind)
+    setups = setups_here(results, ranks, os.environ, bind, accept_simulated)
     made = table(">rank", "GPU", "NIC", "CPUs", "variables")
     for (rank, _), setup in zip(ranks, setups, strict=True):
         told = " ".join(f"{name}={value}" for name, value in setup.variables.items())
@@ -35,6 +37,8 @@ def show_setups(results: Path, ranks: Sequence[tuple[int, int]], bind: bool = Tr
     print_result(made)
     for line in dict.fromkeys(line for setup in setups for line in setup.why):
         print_result(line)
+    for text in dict.fromkeys(text for setup in setups for text in setup.predicted):
+        print_result(f"{text} is simulated, not measured")
 
 
 def show_binding(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from waywiser.apply.gains import TOLD, Gain, NodeGains, same_everywhere
 from waywiser.checked import clean
 from waywiser.errors import InputError
 
@@ -16,29 +17,39 @@ _YEAR = 365.25 * 24 * 3600
 _MOST_ROWS = 5_000_000
 _COLUMNS = {
     "JobID", "NodeType", "Partition", "GPUHours", "AllocTRES", "ElapsedRaw", "Elapsed", "CommShare", "Start", "End",
+    "NNodes", "AllocNodes",
 }  # fmt: skip
+_NODES = re.compile(r"(?:^|,)node=(\d{1,6})")
 _GPUS = re.compile(r"gres/gpu(?::[\w.-]{1,40})?=(\d{1,6})")
 _ELAPSED = re.compile(r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})")
 
 
 @dataclass(frozen=True)
 class Job:
-    """GPU-hours of a job on one node type, and the part of its time in communication (None: not told)."""
+    """GPU-hours of a job on one node type, and the part of its time in communication (None: not told).
+
+    `nodes`: on how many; 1 where the table does not tell.
+    """
 
     node_type: str
     gpu_hours: float
     share: float | None
     start: datetime | None
     end: datetime | None
+    nodes: int = 1
 
 
 @dataclass(frozen=True)
 class Saving:
-    """GPU-hours of a node type in the table, saved in it, and saved in a year of such use."""
+    """GPU-hours of a node type in the table, of jobs on one node or on several; of them in communication, saved, and
+    saved in a year of such use. Without a gain nothing is counted as saved."""
 
     node_type: str
+    several: bool
+    jobs: int
     gpu_hours: float
-    gain: float
+    communication: float
+    gain: Gain | None
     saved: float
     saved_a_year: float
 
@@ -82,7 +93,16 @@ def _job(cells: Mapping[str, str]) -> Job:
     if not 0 <= hours < 1e12:
         raise ValueError(f"{hours} GPU-hours")
     node_type = cells.get("NodeType") or cells.get("Partition") or "unknown"
-    return Job(clean(node_type)[:60], hours, share, _time(cells.get("Start", "")), _time(cells.get("End", "")))
+    start, end = (_time(cells.get(name, "")) for name in ("Start", "End"))
+    return Job(clean(node_type)[:60], hours, share, start, end, _nodes(cells))
+
+
+def _nodes(cells: Mapping[str, str]) -> int:
+    told = _NODES.search(cells.get("AllocTRES", ""))
+    text = cells.get("NNodes") or cells.get("AllocNodes") or (told[1] if told else "1")
+    if not text.isdecimal() or len(text) > 6:
+        raise ValueError(f"{text[:40]!r} is no number of nodes")
+    return int(text)
 
 
 def _gpus(cells: Mapping[str, str]) -> int:
@@ -109,34 +129,40 @@ def _time(text: str) -> datetime | None:
         return None  # "Unknown", "None": the job has not started or ended
 
 
-def gains_of(words: Sequence[str]) -> dict[str, float]:
-    """ "a100=1.2" -> {"a100": 1.2}. Raises InputError."""
+def gains_told(words: Sequence[str]) -> dict[str, NodeGains]:
+    """ "a100=1.2" -> a gain of 1.2 for all jobs on a100. Raises InputError."""
     found = {}
     for word in words:
         name, _, text = word.rpartition("=")
         try:
-            found[name] = float(text)
+            factor = float(text)
         except ValueError:
-            found[name] = 0.0
-        if not name or not 1 <= found[name] <= 1000:
+            factor = 0.0
+        if not name or not 1 <= factor <= 1000:
             raise InputError(f"--gain {word!r}: write TYPE=FACTOR with a factor from 1")
+        found[name] = same_everywhere(factor, TOLD)
     return found
 
 
-def savings(jobs: Sequence[Job], gains: Mapping[str, float], share: float, gain: float) -> list[Saving]:
-    """By node type. `gains`: measured speed of communication over the default; `gain` for types without one.
+def savings(
+    jobs: Sequence[Job], gains: Mapping[str, NodeGains], share: float, default: NodeGains | None = None
+) -> list[Saving]:
+    """By node type, jobs on one node and jobs on several apart. `default`: for types without a gain.
 
     Saved of a job: hours * share of communication * (1 - 1 / gain).
     """
     period = seconds_of(jobs)
+    groups: dict[tuple[str, bool], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault((job.node_type, job.nodes > 1), []).append(job)
     found = []
-    for node_type in sorted({job.node_type for job in jobs}):
-        mine = [job for job in jobs if job.node_type == node_type]
-        factor = gains.get(node_type, gain)
+    for (node_type, several), mine in sorted(groups.items()):
+        gain = gains.get(node_type, default or NodeGains()).of(2 if several else 1)
         hours = sum(job.gpu_hours for job in mine)
         told = sum(job.gpu_hours * (share if job.share is None else job.share) for job in mine)
-        saved = told * (1 - 1 / factor)
-        found.append(Saving(node_type, hours, factor, saved, saved * _YEAR / period if period else 0.0))
+        saved = told * gain.saved if gain else 0.0
+        a_year = saved * _YEAR / period if period else 0.0
+        found.append(Saving(node_type, several, len(mine), hours, told, gain, saved, a_year))
     return found
 
 

@@ -13,6 +13,7 @@ SCHEMA = "waywiser.settings"
 VERSION = 1
 NAME = re.compile(r"(?:UCX|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}")
 TARGETS = ("ucx", "openmpi", "mpich", "nccl")
+MEASURED, SIMULATED = "measured", "simulated"
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,13 @@ class Setting:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A setting that is not told, and why."""
+    """A setting that is not told, and why; `refuted`: it was tried and did not win."""
 
     target: str
     name: str
     value: str
     why: str
+    refuted: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,11 @@ class Settings:
         default_factory=dict
     )  # real path of each library that the names were checked with
 
+    @property
+    def source(self) -> str:
+        """Where the settings come from: measurements, or a simulation or data sheets ("simulated")."""
+        return SIMULATED if self.label else MEASURED
+
     def environment(self, targets: tuple[str, ...] = TARGETS) -> dict[str, str]:
         """Variables to set for the given libraries."""
         return {one.name: one.value for one in self.settings if one.target in targets}
@@ -73,6 +80,7 @@ class Settings:
             "version": VERSION,
             "fingerprint": self.fingerprint,
             "machine": self.machine,
+            "source": self.source,
             "label": self.label,
             "versions": self.versions,
             "product": self.product,
@@ -110,14 +118,17 @@ def _texts(node: Node, key: str) -> dict[str, str]:
 def read_settings(value: Any, what: str) -> Settings:
     """Settings from their JSON; InputError names the first wrong field."""
     node = Node(value, what)
+    label = node.text("label", "")
+    if node.has("source") and node.word("source", (MEASURED, SIMULATED)) == SIMULATED:
+        label = label or SIMULATED
     return Settings(
         node.text("fingerprint"),
         node.text("machine"),
-        node.text("label", ""),
+        label,
         _texts(node, "versions"),
         tuple(_variable(one) for one in node.items("settings")),
         tuple(
-            LeftOut(one.text("target"), one.text("name"), one.text("value"), one.text("why"))
+            LeftOut(one.text("target"), one.text("name"), one.text("value"), one.text("why"), one.flag("refuted"))
             for one in node.items("left_out")
         ),
         node.text("product", ""),

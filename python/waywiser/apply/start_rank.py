@@ -6,16 +6,18 @@ It runs on the node of the rank, so that one command serves a cluster of differe
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import waywiser.plan as plan_schema
+from waywiser.apply.hand_out import ACCEPT
 from waywiser.apply.memory_policy import prefer_memory
 from waywiser.apply.rank_setup import RankSetup, setup_for
-from waywiser.apply.store import kept
+from waywiser.apply.store import all_kept, kept
 from waywiser.checked import clean
-from waywiser.doctor.job import slurm_tasks_here
+from waywiser.doctor.job import job, slurm_tasks_here
 from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
 from waywiser.pair_rates import rates_for
@@ -30,6 +32,7 @@ _LOCAL = (
 )
 _MOST = 4096
 _NO_BINDING = "--no-binding"
+_OPTIONS = (_NO_BINDING, ACCEPT)
 
 
 def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
@@ -44,7 +47,11 @@ def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
 
 
 def setups_here(
-    results: Path, ranks: Sequence[tuple[int, int]], environment: Mapping[str, str], bind: bool = True
+    results: Path,
+    ranks: Sequence[tuple[int, int]],
+    environment: Mapping[str, str],
+    bind: bool = True,
+    accept_simulated: bool = False,
 ) -> list[RankSetup]:
     """The set-ups of ranks on this machine, from the settings that are kept in `results`."""
     from waywiser import _core
@@ -53,9 +60,12 @@ def setups_here(
     settings = kept(results, topology.fingerprint)
     allowed, rates = os.sched_getaffinity(0), rates_for(topology, results)
     return [
-        setup_for(topology, settings, rank, size, environment, allowed, bind=bind, measured=rates)
+        setup_for(
+            topology, settings, rank, size, environment, allowed, bind=bind, measured=rates,
+            accept_simulated=accept_simulated,
+        )
         for rank, size in ranks
-    ]
+    ]  # fmt: skip
 
 
 def plan_to_follow(results: Path) -> Path | None:
@@ -70,21 +80,40 @@ def plan_to_follow(results: Path) -> Path | None:
     return file.resolve() if same else None
 
 
-def setup_here(results: Path, rank: int, size: int, environment: Mapping[str, str], bind: bool = True) -> RankSetup:
+def setup_here(
+    results: Path,
+    rank: int,
+    size: int,
+    environment: Mapping[str, str],
+    bind: bool = True,
+    accept_simulated: bool = False,
+) -> RankSetup:
     """The set-up of one rank on this machine."""
-    return setups_here(results, [(rank, size)], environment, bind)[0]
+    return setups_here(results, [(rank, size)], environment, bind, accept_simulated)[0]
 
 
-def say_why(setup: RankSetup) -> None:
-    """A file of messages is for the program's; that nothing is known is for people only."""
-    for line in setup.why if setup.removed or sys.stderr.isatty() else ():
-        print(f"waywiser: {clean(line)}", file=sys.stderr, flush=True)
+def say_why(setup: RankSetup, results: Path) -> None:
+    """A file of messages is for the program's: there it is only said what changes, and that the settings in `results`
+    are all of other kinds of machines."""
+    lines = setup.why if sys.stderr.isatty() else setup.changes
+    if not setup.known and setup.why[0] not in lines and all_kept(results):
+        lines = (setup.why[0], *lines)
+    for line in lines:
+        print(f"waywiser: {socket.gethostname()}: {clean(line)}", file=sys.stderr, flush=True)
 
 
-def command_for(results: Path, command: Sequence[str], bind: bool = True) -> list[str]:
+def say_predicted(setup: RankSetup, rank: str) -> None:
+    """A line of this rank, where it gets what nobody has measured on such a machine."""
+    if setup.predicted:
+        count = f"{len(setup.predicted)} simulated setting{'' if len(setup.predicted) == 1 else 's'}"
+        text = f"rank {rank} on {socket.gethostname()}: {count}, not measured: {' '.join(setup.predicted)}"
+        print(f"waywiser: {clean(text)}", file=sys.stderr, flush=True)
+
+
+def command_for(results: Path, command: Sequence[str], bind: bool = True, accept_simulated: bool = False) -> list[str]:
     """What a launcher starts in place of `command`."""
-    unbound = () if bind else (_NO_BINDING,)
-    return [sys.executable, "-m", "waywiser.apply.start_rank", *unbound, str(results), *command]
+    options = [option for option, on in ((_NO_BINDING, not bind), (ACCEPT, accept_simulated)) if on]
+    return [sys.executable, "-m", "waywiser.apply.start_rank", *options, str(results), *command]
 
 
 def become(setup: RankSetup, command: Sequence[str]) -> None:
@@ -101,14 +130,19 @@ def become(setup: RankSetup, command: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Arguments: --no-binding if so, folder of results, program, its arguments."""
+    """Arguments: --no-binding and --accept-simulated if so, folder of results, program, its arguments."""
     try:
         rank, size = local_rank(os.environ)
-        bind = sys.argv[1] != _NO_BINDING
-        arguments = sys.argv[1 if bind else 2 :]
-        setup = setup_here(Path(arguments[0]), rank, size, os.environ, bind)
+        arguments = sys.argv[1:]
+        options = []
+        while arguments[0] in _OPTIONS:
+            options.append(arguments.pop(0))
+        results = Path(arguments[0])
+        setup = setup_here(results, rank, size, os.environ, _NO_BINDING not in options, ACCEPT in options)
         if rank == 0:
-            say_why(setup)
+            say_why(setup, results)
+        told = job()
+        say_predicted(setup, str(told.rank if told else rank))
         become(setup, arguments[1:])
     except Exception as error:
         print(f"waywiser: {' '.join(str(error).split())}", file=sys.stderr)

@@ -5,29 +5,42 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from waywiser.apply.hand_out import hand_out
 from waywiser.apply.render import OWN_FILES, render
-from waywiser.apply.setting import SCHEMA, VERSION, Settings, read_settings
+from waywiser.apply.setting import MEASURED, SCHEMA, SIMULATED, VERSION, Settings, read_settings
 from waywiser.errors import InputError
 from waywiser.files import read_json, write_text_atomically
 
 _FINGERPRINT = re.compile(r"[A-Za-z0-9]{4,64}")
 
 
+def is_fingerprint(text: str) -> bool:
+    """Whether settings can be kept for it."""
+    return _FINGERPRINT.fullmatch(text) is not None
+
+
 def file_of(results: Path, fingerprint: str) -> Path:
     """The file of one kind of machine. Raises InputError for a fingerprint that is none."""
-    if not _FINGERPRINT.fullmatch(fingerprint):
+    if not is_fingerprint(fingerprint):
         raise InputError(f"{fingerprint!r} is no fingerprint")
     return results / "settings" / f"{fingerprint}.json"
 
 
 def keep(results: Path, settings: Settings) -> Path:
-    """Writes the settings under their fingerprint, and beside them the libraries' own files."""
+    """Writes the settings under their fingerprint, and beside them the libraries' own files with what is handed out.
+
+    Raises InputError rather than replacing measured settings by simulated ones.
+    """
     file = file_of(results, settings.fingerprint)
+    before = kept(results, settings.fingerprint) if settings.source == SIMULATED else None
+    if before and before.source == MEASURED:
+        raise InputError(f"{file}: holds settings that were measured: simulated ones do not replace them")
     write_text_atomically(file, settings.to_json())
+    given, withheld = hand_out(settings)
     for form, target in OWN_FILES.items():
         own = file.with_suffix(f".{form}")
-        if any(one.target == target for one in settings.settings):
-            write_text_atomically(own, render(settings, form, (target,)))
+        if any(one.target == target for one in given.settings):
+            write_text_atomically(own, render(given, form, (target,), withheld))
         else:
             own.unlink(missing_ok=True)
     return file

@@ -48,6 +48,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
     """Everything that may be worth setting on this machine."""
     yield from _constants(machine, known)
     yield from _loopback(machine)
+    yield from _without_gpus(machine)
     yield from _rails(machine)
     yield from _one_list([*_copies_instead_of_cma(machine), *ucx_network.proposed(machine, known)])
 
@@ -107,6 +108,12 @@ def _loopback(machine: Machine) -> Iterator[LeftOut]:
             f"{loopback.text} is of the loopback device, not of a network: 'waywiser tune' as two ranks on two machines"
         )
         yield LeftOut("ucx", "UCX_TCP_MAX_BW", "", why)
+
+
+def _without_gpus(machine: Machine) -> Iterator[LeftOut]:
+    if not machine.topology.ids("gpu"):
+        for name, what in (("UCX_IB_GPU_DIRECT_RDMA", "GPUDirect RDMA"), ("UCX_GDR_COPY_BW", "GDRCopy")):
+            yield LeftOut("ucx", name, "", f"{what} is unavailable: this machine has no GPU")
 
 
 def _by_model(machine: Machine, name: str) -> dict[str, float]:

@@ -33,8 +33,9 @@ def apply(
     ] = False,
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, max=4096, help="For --collectives.")] = 2,
     write: Annotated[
-        bool, typer.Option(help="Keep the settings in the results, with the libraries' own files.")
-    ] = True,
+        bool | None,
+        typer.Option("--write/--no-write", help="Keep the settings in the results; of another machine only if told."),
+    ] = None,
     mpirun: Mpirun = None,
     markdown: Annotated[bool, typer.Option(help="Of machines that are not here: tables for a document.")] = False,
 ) -> None:
@@ -44,6 +45,7 @@ def apply(
     """
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.propose import settings_for
+    from waywiser.apply.prove import with_verdicts_of
 
     targets, purpose = wanted_in(for_)
     several = cluster is not None or "," in (machine or "")
@@ -51,7 +53,10 @@ def apply(
         if (cluster and machine) or from_ or collectives or mpirun:
             raise InputError("leave out what is of one machine: there are several")
         nodes = _machines(output, machine, cluster, purpose)
-        return _show([(one, settings_for(one, targets, unchecked=True)) for one in nodes], as_json, markdown)
+        found = [(one, settings_for(one, targets, unchecked=True)) for one in nodes]
+        for one, settings in found if write else []:
+            _write_prediction(output, settings, one)
+        return _show(found, as_json, markdown)
     if markdown and machine is None:
         raise InputError("--markdown is for machines that are not here: write --machine or --cluster")
     elsewhere = machine is not None or from_ is not None
@@ -60,9 +65,13 @@ def apply(
     jobs = None if elsewhere else find_job_libraries(mpirun)
     here = replace(_machine(output, machine, from_), purpose=purpose)
     settings = settings_for(here, targets, unchecked=elsewhere, jobs=jobs)
-    if collectives and jobs:
+    if not elsewhere:
+        settings = with_verdicts_of(_known_before(output, settings.fingerprint), settings)
+    if collectives and jobs:  # the same file has other rules now: no verdict about it holds
         settings = _with_collectives(settings, output, ranks, jobs)
-    if write and not elsewhere:
+    if elsewhere and write:
+        _write_prediction(output, settings, here)
+    if not elsewhere and write is not False:
         _write(output, settings, here)
     _show([(here, settings)], as_json, markdown)
 
@@ -90,6 +99,18 @@ def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bo
         if between:
             print_result("")
         print_settings(settings)
+
+
+def _known_before(output: Path, fingerprint: str) -> Settings | None:
+    """The settings that are replaced; None where there are none, or none that can be read."""
+    from waywiser.apply.store import kept
+    from waywiser.progress import say
+
+    try:
+        return kept(output, fingerprint)
+    except InputError as error:
+        say(f"replaced: {error}")
+        return None
 
 
 def wanted_in(text: str) -> tuple[tuple[str, ...], str]:
@@ -162,6 +183,15 @@ def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLib
     from waywiser.progress import say
 
     return timed_rules(settings, output, ranks, len(_core.discover().ids("gpu")), jobs, say)
+
+
+def _write_prediction(output: Path, settings: Settings, machine: Machine) -> None:
+    """Keeps the settings of a machine that is not here. Raises InputError where it was measured."""
+    from waywiser.apply.setting import MEASURED
+
+    if settings.source == MEASURED:
+        raise InputError(f"{settings.machine} has measurements: run 'waywiser apply' on it, where names can be checked")
+    _write(output, settings, machine)
 
 
 def _write(output: Path, settings: Settings, here: Machine) -> None:

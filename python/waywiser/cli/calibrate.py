@@ -10,7 +10,7 @@ import typer
 
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
-from waywiser.results import Results, load_profile, recorded, recorded_machines
+from waywiser.results import measured_at
 
 
 def calibrate(
@@ -33,12 +33,9 @@ def calibrate(
     from waywiser.simulator.calibration import calibrate as run
     from waywiser.topology import load_topology
 
-    path = Path(profile)
-    results = recorded(profile) if not path.exists() and profile in recorded_machines() else Results(path)
-    measured = load_profile(path) if path.is_file() else results.needed_profile()
+    beside, measured = measured_at(profile)
     if measured.warning():
         raise InputError(f"{profile}: {measured.warning()}: there is nothing to calibrate with")
-    beside = Results(path.parent) if path.is_file() else results
     if machine is not None:
         topology = load_topology(machine)
     elif beside.topology is not None:

@@ -11,7 +11,7 @@ import typer
 from waywiser.comparison import Comparison, compare_profiles
 from waywiser.plan import Plan
 from waywiser.profile import Profile
-from waywiser.results import Results, load_profile, recorded, recorded_machines
+from waywiser.results import measured_at, recorded_machines
 
 
 def compare(
@@ -34,13 +34,7 @@ def compare(
 
 def _load(name: str) -> tuple[Profile, Plan | None]:
     """The profile, and the plan that lies beside it when it has the same fingerprint."""
-    path = Path(name)
-    if not path.exists() and name in recorded_machines():
-        results, profile = recorded(name), recorded(name).needed_profile()
-    elif path.is_dir():
-        results, profile = Results(path), Results(path).needed_profile()
-    else:
-        results, profile = Results(path.parent), load_profile(path)
-    beside = path.is_dir() or results.file("profile") == path or not path.exists()
+    results, profile = measured_at(name)
+    beside = name in recorded_machines() or Path(name).is_dir() or results.file("profile") == Path(name)
     plan = results.plan if beside else None
     return profile, plan if plan and plan.fingerprint == profile.fingerprint else None

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.options import ClusterFile, For, Output
+from waywiser.cli.options import AcceptSimulated, ClusterFile, For, Output
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT
 
@@ -23,13 +23,15 @@ def env(
         str | None, typer.Option(metavar="NAME|FILE", help="Instead: what a machine that is not here would get.")
     ] = None,
     cluster: ClusterFile = None,
+    accept_simulated: AcceptSimulated = False,
 ) -> None:
     """Print the settings kept for this kind of machine; nothing but a comment on one that was never tuned.
 
     Without --proved also those that were measured and not tried yet, each with a comment that says so; never what was
-    tried and did not win.
+    tried and did not win, nor what no benchmark can decide. What is withheld is named in a comment.
     """
     from waywiser import _core
+    from waywiser.apply.hand_out import hand_out
     from waywiser.apply.render import FORMS, render
     from waywiser.apply.store import all_kept, kept
     from waywiser.cli.apply import elsewhere_settings, wanted_in
@@ -50,4 +52,5 @@ def env(
         known = ", ".join(f"{one.machine} {one.fingerprint}" for one in all_kept(output)) or "none"
         typer.echo(f"{mark} waywiser: nothing is known about this machine ({own}); known: {known}")
         return
-    typer.echo(render(settings.only_proved() if proved else settings, form, targets), nl=False)
+    given, withheld = hand_out(settings, accept_simulated)
+    typer.echo(render(given.only_proved() if proved else given, form, targets, withheld), nl=False)

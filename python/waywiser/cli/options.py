@@ -43,6 +43,9 @@ ClusterFile = Annotated[
     Path | None, typer.Option("--cluster", metavar="FILE", help="Simulate the nodes of a cluster file, of any types.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and samples: under a minute.")]
+AcceptSimulated = Annotated[
+    bool, typer.Option("--accept-simulated", help="Also settings that are predicted, not measured on such a machine.")
+]
 Backend = Annotated[str, typer.Option("--backend", metavar="auto|cuda|host|virtual_gpu", help="What to measure.")]
 
 

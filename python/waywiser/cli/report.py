@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from waywiser.cli.options import Recorded, results_of
-from waywiser.results import DEFAULT
+from waywiser.errors import InputError
+from waywiser.results import DEFAULT, Results
+
+if TYPE_CHECKING:
+    from waywiser.report.worth import JobTable
 
 
 def report(
@@ -21,32 +25,58 @@ def report(
     ] = None,
     pictures: Annotated[bool, typer.Option(help="Write the plots as PNG, too.")] = True,
     savings: Annotated[
-        Path | None, typer.Option(metavar="JOBS.csv", help="Instead: what verified gains are worth (sacct export).")
+        Path | None, typer.Option(metavar="JOBS.csv", help="Also: what the gains are worth (sacct export).")
     ] = None,
     share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of communication where none is told.")] = 0.2,
     gain: Annotated[
         list[str] | None, typer.Option(metavar="TYPE=1.2", help="Gain of a node type that was not verified.")
     ] = None,
+    node_type: Annotated[
+        str, typer.Option(metavar="TYPE", help="What the table of jobs calls this machine's type; default: its name.")
+    ] = "",
 ) -> None:
-    """Write report.html and plots/*.png from results that are there already."""
+    """Write report.html and plots/*.png from results that are there already.
+
+    With --savings the GPU-hours a year that the settings free are printed, and stand on the page.
+    """
+    found = results_of(results, machine)
+    jobs = None
     if savings is not None:
-        _print_savings(results, savings, share, gain or [])
-        return
+        jobs = _job_table(found, savings, share, gain or [], node_type)
+        if found.file("profile") is None:  # a folder with evidence only has no page
+            return
     from waywiser.report.write import write_report
 
-    found = results_of(results, machine)
     target = output or (results if machine is None else Path(f"{Path(machine).stem}-report"))
-    typer.echo(str(write_report(found, target, pictures)))
+    typer.echo(str(write_report(found, target, pictures, jobs)))
 
 
-def _print_savings(results: Path, file: Path, share: float, told: list[str]) -> None:
-    from waywiser.apply.evidence import measured_gains
-    from waywiser.apply.savings import gains_of, read_jobs, savings
+def _job_table(results: Results, file: Path, share: float, told: list[str], node_type: str) -> JobTable:
+    """Reads the jobs, and prints what they gain."""
+    from waywiser.apply.gains import ASSUMED, PROVED, Gain, NodeGains, proved_gains
+    from waywiser.apply.savings import gains_told, read_jobs, savings
     from waywiser.apply.savings_table import print_savings
     from waywiser.files import read_bytes
+    from waywiser.report.worth import JobTable, gains_of, settings_of
 
     jobs = read_jobs(read_bytes(file).decode("utf-8", "replace"), str(file))
-    measured = measured_gains(results)
-    gains = {**measured, **gains_of(told)}
-    default = next(iter(measured.values())) if len(measured) == 1 else 1.0
-    print_savings(jobs, savings(jobs, gains, share, default), gains, share)
+    known = proved_gains(results.folder)
+    types = sorted({job.node_type for job in jobs})
+    name = node_type
+    if results.file("profile") is not None:
+        machine = results.needed_profile().machine
+        name = node_type or (types[0] if machine not in types and len(types) == 1 else machine)
+        known[name] = gains_of(results, settings_of(results))
+    elif node_type and len(known) == 1:
+        known = {node_type: next(iter(known.values()))}
+    if node_type and node_type not in types:
+        raise InputError(f"--node-type {node_type!r}: {file} has {', '.join(types) or 'no jobs'}")
+    only = next(iter(known.values())) if len(known) == 1 else NodeGains()
+
+    def assumed(gain: Gain | None) -> Gain | None:
+        return Gain(gain.factor, ASSUMED) if gain and gain.basis == PROVED else None
+
+    table = JobTable(jobs, name, share, gains_told(told))
+    default = NodeGains(assumed(only.within), assumed(only.between))
+    print_savings(jobs, savings(jobs, {**known, **table.gains}, share, default), share)
+    return table

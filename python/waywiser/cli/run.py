@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.options import Output
+from waywiser.cli.options import AcceptSimulated, Output
 from waywiser.errors import InputError
 from waywiser.launcher import Job, Launcher
 from waywiser.ranks.hosts import place_ranks, read_hosts
@@ -40,6 +40,7 @@ def run(
         str, typer.Option(metavar="default|none", help="Bind each rank to CPUs, memory and NIC next to its GPU.")
     ] = "default",
     plain: Annotated[bool, typer.Option("--plain", help="No settings and no binding.")] = False,
+    accept_simulated: AcceptSimulated = False,
     trust_network: Annotated[
         bool, typer.Option("--trust-network", help="Nobody else reaches the machines' network: NCCL may use it.")
     ] = False,
@@ -63,25 +64,26 @@ def run(
         from waywiser.apply.start_rank import local_rank
 
         ranks = [local_rank(os.environ)] if in_job else [(rank, count) for rank in range(count)]
-        show_setups(output, ranks, bound)
+        show_setups(output, ranks, bound, accept_simulated)
         return 0
     if hosts is None and shutil.which(command[0]) is None:
         raise InputError(f"there is no program '{command[0]}'")
     if in_job:
-        return _be_a_rank(_started(list(command), plain, output, bound), output, wanted if watch else None)
+        started = _started(list(command), plain, output, bound, accept_simulated)
+        return _be_a_rank(started, output, wanted if watch else None)
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
     job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()), bind=bound,
-              trust_network=trust_network)  # fmt: skip
+              trust_network=trust_network, accept_simulated=accept_simulated)  # fmt: skip
     _core.sweep_runtime_folder()
     launcher = Launcher(job, prefix)
     return watching(output, wanted, launcher.run, len(set(places or ("here",)))) if watch else launcher.run()
 
 
-def _started(command: list[str], plain: bool, output: Path, bound: bool) -> list[str]:
+def _started(command: list[str], plain: bool, output: Path, bound: bool, accept_simulated: bool) -> list[str]:
     """What to start for a rank of somebody else's job."""
     from waywiser.apply.start_rank import command_for
 
-    return command if plain else command_for(output, command, bound)
+    return command if plain else command_for(output, command, bound, accept_simulated)
 
 
 def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from waywiser.apply.job_libraries import JobLibraries
     from waywiser.apply.prove import Proof
     from waywiser.apply.setting import Settings
+    from waywiser.ranks.hosts import Host
 
 _ROUNDS, _QUICK_ROUNDS = 7, 5
 _LIBRARIES = ("openmpi", "nccl", "ucx")
@@ -46,6 +47,10 @@ def verify(
     quick: Annotated[bool, typer.Option("--quick", help="Half the sizes, fewer rounds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the medians and verdicts as JSON.")] = False,
     mpirun: Mpirun = None,
+    hosts: Annotated[
+        Path | None,
+        typer.Option("--hosts", metavar="FILE", help="With openmpi: ranks on these nodes in turn, a line NAME each."),
+    ] = None,
 ) -> None:
     """Before and after, interleaved, at sizes that were not used for tuning. What does not win is dropped."""
     from waywiser.apply.job_libraries import find_job_libraries
@@ -55,9 +60,10 @@ def verify(
         raise InputError(
             f"write --with {', '.join(_LIBRARIES[:-1])} or {_LIBRARIES[-1]}, --baseline default or environment"
         )
+    nodes = _nodes(hosts, library, ranks)
     jobs = find_job_libraries(mpirun)
     kept = _settings(output, bool(try_))
-    benchmark, what, files = _benchmark(library, output, ranks, quick, jobs)
+    benchmark, what, files = _benchmark(library, output, ranks, quick, jobs, nodes)
     _check_same(kept, library, files.get(library, ""))
     settings = tried(_timed_with(kept, jobs, files, library), library, try_ or [], jobs)
     count = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
@@ -68,8 +74,8 @@ def verify(
         _show(settings, what, [proof], title, as_json)
         return
     other = {target: why for target, file in files.items() if (why := _other_library(kept, target, file))}
-    result, proofs = _proved(settings, library, benchmark, count, other)
-    _keep(output, result, library, proofs)
+    result, proofs = _proved(settings, library, benchmark, count, other, bool(nodes))
+    _keep(output, result, library, proofs, [one.name for one in nodes])
     _show(result, what, proofs, title, as_json)
     if not as_json and not proofs:
         typer.echo(f"nothing to prove: no setting was proposed that --with {library} can time; --try adds one of yours")
@@ -77,8 +83,23 @@ def verify(
         typer.echo("the defaults are best here")
 
 
+def _nodes(file: Path | None, library: str, ranks: int) -> list[Host]:
+    """The nodes that ranks are on; none: all are here."""
+    from waywiser.ranks.hosts import place_ranks, read_hosts
+
+    if file is None:
+        return []
+    if library != "openmpi":
+        raise InputError(f"--hosts is for --with openmpi: the benchmark of {library} stays within this node")
+    hosts = read_hosts(file)
+    if len({one.name for one in hosts}) < 2:
+        raise InputError(f"{file}: names one node; without --hosts all ranks are on this one")
+    place_ranks(ranks, hosts)
+    return hosts
+
+
 def _benchmark(
-    library: str, output: Path, ranks: int, quick: bool, jobs: JobLibraries
+    library: str, output: Path, ranks: int, quick: bool, jobs: JobLibraries, nodes: list[Host]
 ) -> tuple[Benchmark, str, dict[str, str]]:
     """What decides, at sizes that the profile does not have; its name, and the files of the libraries that it times."""
     from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
@@ -98,7 +119,9 @@ def _benchmark(
     if jobs.mpi is None:
         raise InputError(f"verify --with openmpi {jobs.no_mpi}")
     files = {"openmpi": jobs.mpi.libmpi or jobs.mpi.mpirun} | ({"ucx": jobs.mpi.libucp} if jobs.mpi.libucp else {})
-    return benchmarks.openmpi(jobs.mpi, ranks, sizes, environment), f"openmpi {jobs.mpi.version}", files
+    where = f" on {len(nodes)} nodes" if nodes else ""
+    benchmark = benchmarks.openmpi(jobs.mpi, ranks, sizes, environment, hosts=nodes)
+    return benchmark, f"openmpi {jobs.mpi.version}{where}", files
 
 
 def _other_library(settings: Settings, target: str, file: str) -> str:
@@ -141,7 +164,7 @@ def _sizes(results: Results, wanted: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _proved(
-    settings: Settings, library: str, benchmark: Benchmark, rounds: int, other: dict[str, str]
+    settings: Settings, library: str, benchmark: Benchmark, rounds: int, other: dict[str, str], between_nodes: bool
 ) -> tuple[Settings, list[Proof]]:
     """With openmpi first its own settings, then those of UCX below it, with pml ucx on.
 
@@ -158,7 +181,7 @@ def _proved(
         if target in other:
             say(f"{target} is not tried: {other[target]}")
             continue
-        groups, not_tried = split(groups_of(settings.settings, target), library, gpus)
+        groups, not_tried = split(groups_of(settings.settings, target), library, gpus, between_nodes)
         for name, why in not_tried.items():
             say(f"{name} is not tried: {why}")
         if (library, target) == ("openmpi", "ucx"):
@@ -170,14 +193,14 @@ def _proved(
     return result, proofs
 
 
-def _keep(output: Path, result: Settings, library: str, proofs: list[Proof]) -> None:
+def _keep(output: Path, result: Settings, library: str, proofs: list[Proof], nodes: list[str]) -> None:
     from waywiser.apply.evidence import keep_evidence
     from waywiser.apply.store import keep
 
     keep(output, result)
     state = {"load": " ".join(f"{one:.2f}" for one in os.getloadavg()), "cpus": str(os.cpu_count())}
     if proofs:
-        say(f"evidence kept in {keep_evidence(output, result, library, proofs, state)}")
+        say(f"evidence kept in {keep_evidence(output, result, library, proofs, state, nodes)}")
 
 
 def _show(result: Settings, what: str, proofs: list[Proof], title: str, as_json: bool) -> None:

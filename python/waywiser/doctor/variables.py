@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
+from collections.abc import Mapping
 
 from waywiser.doctor import machine, pci, ucx
 from waywiser.doctor.finding import Finding, Unknown, ok, problem, warning
@@ -22,6 +24,7 @@ _ASSIGNMENT = re.compile(r"\s*([A-Za-z][A-Za-z0-9_]{1,80})\s*=\s*(.{0,200})")
 _SLOW_ALONE = {"tcp", "self", "sm", "shm", "posix", "sysv", "cma", "mm"}
 _GPU_TRANSPORTS = {"cuda_copy", "cuda", "gdr_copy", "all"}
 _FAST_TRANSPORTS = {"posix", "sysv", "cma", "rc_verbs", "rc_mlx5", "dc_mlx5", "cuda_ipc", "ud_verbs", "ud_mlx5"}
+_DEFAULTS = {"UCX_TLS": "all", "UCX_RNDV_THRESH": "auto"}
 # Read elsewhere than in the configuration that ucx_info prints.
 _EXTRA_UCX = {"UCX_HOME", "UCX_ROOT", "UCX_DIR", "UCX_VERSION", "UCX_CONFIG_DIR", "UCX_MODULE_DIR", "UCX_INSTALL_DIR"}
 
@@ -31,6 +34,9 @@ def assignments(root: Root) -> dict[str, tuple[str, str]]:
     found = {}
     home = root.environment.get("HOME", "")
     files = {**_FILES, **({f"{home}/.nccl.conf": "NCCL_", f"{home}/.openmpi/mca-params.conf": ""} if home else {})}
+    # UCX reads ucx.conf in these folders, too; the last one that sets a variable wins.
+    folders = (home, root.environment.get("UCX_CONFIG_DIR", ""), os.getcwd() if root.live else "")
+    files |= {os.path.join(folder, "ucx.conf"): "UCX_" for folder in folders if folder}
     for file, prefix in files.items():
         if not prefix:
             prefix = "OMPI_MCA_"
@@ -70,7 +76,17 @@ def traps(root: Root) -> Finding:
 
 def harmful(root: Root) -> dict[str, str]:
     """Variables of the environment that make this machine slow or break it, with the reason."""
-    found = {name: (value, origin) for name, (value, origin) in assignments(root).items() if origin == "environment"}
+    return _harmful(root, {name: found for name, found in assignments(root).items() if found[1] == "environment"})
+
+
+def overruled(root: Root) -> dict[str, tuple[str, str]]:
+    """Variables that a configuration file makes slow or breaks -> the default, which the environment has to say to
+    overrule the file, and the reason."""
+    found = {name: found for name, found in assignments(root).items() if found[1] != "environment"}
+    return {name: (_DEFAULTS[name], why) for name, why in _harmful(root, found).items()}
+
+
+def _harmful(root: Root, found: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     told = {"UCX_TLS": _transports(root, found), "UCX_RNDV_THRESH": _threshold(root, found)}
     return {name: finding.text for name, finding in told.items() if finding}
 
@@ -84,7 +100,7 @@ def _left_in_files(found: dict[str, tuple[str, str]]) -> list[str]:
     return [f"{file} sets for everybody {machine.named(words, 6)}" for file, words in lines.items()]
 
 
-def _transports(root: Root, found: dict[str, tuple[str, str]]) -> Finding | None:
+def _transports(root: Root, found: Mapping[str, tuple[str, str]]) -> Finding | None:
     """A UCX_TLS that leaves out what this machine has."""
     text, origin = found.get("UCX_TLS", ("all", ""))
     if text.startswith("^") or "all" in text:
@@ -115,7 +131,7 @@ def _left_out(root: Root, listed: set[str]) -> set[str]:
     return here - listed
 
 
-def _threshold(root: Root, found: dict[str, tuple[str, str]]) -> Finding | None:
+def _threshold(root: Root, found: Mapping[str, tuple[str, str]]) -> Finding | None:
     """A rendezvous threshold that no machine wants."""
     text, origin = found.get("UCX_RNDV_THRESH", ("auto", ""))
     for part in text.split(","):

@@ -18,6 +18,7 @@ from waywiser.report.curves import all_curves
 from waywiser.report.markup import Markup, el, join, table
 from waywiser.report.node_charts import node_charts
 from waywiser.report.peers import peer_tables
+from waywiser.report.worth import JobTable, worth
 from waywiser.results import Results
 from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
 
@@ -120,7 +121,9 @@ def _section(name: str, heading: str, body: Markup | None, about: str = "") -> M
     return el("section", el("h2", heading), lead, body, id=name)
 
 
-def _sections(results: Results, profile: Profile, curves: list[dict[str, Any]]) -> list[tuple[str, str, Markup | None]]:
+def _sections(
+    results: Results, profile: Profile, curves: list[dict[str, Any]], jobs: JobTable | None
+) -> list[tuple[str, str, Markup | None]]:
     rows = sections.all_choices(results, profile)
     peers = peer_tables(results.peers) if results.peers else None
     method = join(
@@ -156,6 +159,13 @@ def _sections(results: Results, profile: Profile, curves: list[dict[str, Any]]) 
             "Every road, every size",
             sections.curve_cards(curves),
             "Wide band: the chosen road. Strip on top: its mechanism. Dashed line: the limit of the slowest hop.",
+        ),
+        (
+            "settings",
+            "Settings",
+            "What the settings are worth",
+            worth(results, jobs),
+            "Of UCX, Open MPI, MPICH and NCCL on this node type, against the defaults.",
         ),
         ("choices", "Choices", "The choices and their reasons", sections.choice_tables(rows), ""),
         (
@@ -199,11 +209,11 @@ def _data(curves: list[dict[str, Any]]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
-def render(results: Results) -> str:
+def render(results: Results, jobs: JobTable | None = None) -> str:
     """The whole page. Raises InputError for files of `results` that cannot be read."""
     profile = results.needed_profile()
     curves = all_curves(profile, results.plan)
-    parts = [(name, short, body) for name, short, body in _sections(results, profile, curves) if body]
+    parts = [(name, short, body) for name, short, body in _sections(results, profile, curves, jobs) if body]
     plotly, script = _plotly(), (_HERE / "page.js").read_bytes()
     warning = profile.warning()
     navigation = el(

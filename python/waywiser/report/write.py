@@ -6,12 +6,13 @@ from pathlib import Path
 
 from waywiser.files import write_text_atomically
 from waywiser.report.page import render
+from waywiser.report.worth import JobTable
 from waywiser.results import Results
 
 
-def write_report(results: Results, folder: Path, pictures: bool = True) -> Path:
+def write_report(results: Results, folder: Path, pictures: bool = True, jobs: JobTable | None = None) -> Path:
     """Writes report.html and plots/*.png of `results` into `folder`; returns the page. Raises InputError."""
-    page = render(results)
+    page = render(results, jobs)
     Results(folder).make_writable()
     if pictures:
         from waywiser.report.pictures import write_pictures

@@ -174,16 +174,16 @@ class _Reader:
         return int(found[1]), self.known_machine(node, found[2].strip())
 
     def known_machine(self, node: Any, name: str) -> str:
-        from waywiser.topology.load import machine_names
+        from waywiser.topology.load import NAMES_OR_FILES, looks_like_file, machine_names
 
         if name in machine_names():
             return name
+        if not looks_like_file(name):
+            raise self.refuse(node, f"{name[:60]!r} is no machine; {NAMES_OR_FILES} {', '.join(machine_names())}")
         file = self.folder / name
-        if "\0" not in name and len(name) < 1024 and file.is_file():
-            return str(file)
-        raise self.refuse(
-            node, f"{name[:60]!r} is neither a file nor a machine; machines are {', '.join(machine_names())}"
-        )
+        if "\0" in name or len(name) > 1023 or not file.is_file():
+            raise self.refuse(node, f"{name[:60]!r}: there is no such file")
+        return str(file)
 
     def network(self, node: Any) -> None:
         text = self.text(node, "network", NETWORKS)

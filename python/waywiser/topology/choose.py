@@ -9,7 +9,7 @@ import typer
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.topology.load import read_machine, read_topology, read_topology_file
+from waywiser.topology.load import load_topology, machine_names, read_topology, read_topology_file
 
 FromOption = Annotated[
     str | None,
@@ -31,13 +31,15 @@ def chosen_topology(from_: str | None, machine: str | None) -> _core.Topology:
     if from_ and machine:
         raise InputError("give --from or --machine, not both")
     if machine:
-        return read_topology_file(machine) if Path(machine).is_file() else read_machine(machine)
+        return load_topology(machine)
     if not from_:
         return _core.discover()
     if from_ == "-":
         return read_topology(_stdin(), "stdin")
     if not Path(from_).exists() and ":" in from_ and "/" not in from_:
         return read_topology(from_, "--from")
+    if from_ in machine_names() and not Path(from_).is_file():
+        raise InputError(f"--from {from_}: there is no such file; the machine of that name is --machine {from_}")
     return read_topology_file(from_)
 
 

@@ -13,6 +13,8 @@ from waywiser.topology.hwloc_reader import read_hwloc
 from waywiser.topology.matrix import looks_like_matrix, read_matrix
 from waywiser.topology.nccl_reader import read_nccl
 
+_ENDINGS = (".json", ".xml", ".txt")
+NAMES_OR_FILES = "a file is written with a slash or ends in .json, .xml or .txt; machines are"
 _FORMATS = "our JSON, NCCL XML, hwloc XML, a table of `nvidia-smi topo -m` or an hwloc synthetic description"
 
 
@@ -46,21 +48,28 @@ def read_topology_file(path: Path | str) -> _core.Topology:
 
 
 def read_machine(name: str) -> _core.Topology:
-    """A machine that comes with the package."""
-    names = machine_names()
-    if name not in names:
-        raise InputError(f"no machine is called {name[:60]!r}; there are {', '.join(names)}")
+    """A machine that comes with the package, one of `machine_names()`."""
     text = resources.files("waywiser").joinpath("machines").joinpath(f"{name}.json").read_text(encoding="utf-8")
     return _core.Topology.from_json(text, name)
 
 
+def looks_like_file(text: str) -> bool:
+    """Whether a word that may be a name or a file is meant as a file: whatever else is a name, also beside a file or
+    folder of that name."""
+    return "/" in text or text.endswith(_ENDINGS)
+
+
 def load_topology(source: str | Path) -> _core.Topology:
-    """The machine that `source` names: a file, a machine of the package, or the text of any of the formats."""
-    text = str(source)
-    if isinstance(source, Path) or (len(text) < 4096 and "\n" not in text and "\0" not in text and Path(text).exists()):
-        return read_topology_file(text)
-    if text in machine_names():
-        return read_machine(text)
-    if "\n" in text or text.lstrip().startswith(("{", "<")) or looks_synthetic(text):
-        return read_topology(text, "the description")
-    raise InputError(f"{text[:200]!r} is neither a file nor a machine; machines are {', '.join(machine_names())}")
+    """The machine that `source` names: a machine of the package, a file, or the text of any of the formats.
+
+    A known name wins; text is a file's only if it looks like one.
+    """
+    if isinstance(source, Path):
+        return read_topology_file(source)
+    if source in machine_names():
+        return read_machine(source)
+    if "\n" in source or source.lstrip().startswith(("{", "<")) or looks_synthetic(source):
+        return read_topology(source, "the description")
+    if looks_like_file(source):
+        return read_topology_file(source)
+    raise InputError(f"{source[:60]!r} is no machine; {NAMES_OR_FILES} {', '.join(machine_names())}")

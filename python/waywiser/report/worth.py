@@ -1,0 +1,143 @@
+"""What the settings of this node type are worth: GPU-hours a year where a table of jobs is there, else per cent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from waywiser import _core
+from waywiser.apply.facts import Machine
+from waywiser.apply.gains import PREDICTED, PROVED, Gain, NodeGains, expected_gain, proved_gains
+from waywiser.apply.hand_out import hand_out, is_prediction
+from waywiser.apply.propose import settings_for
+from waywiser.apply.provable import not_proved
+from waywiser.apply.savings import Job, Saving, savings, seconds_of
+from waywiser.apply.savings_table import assumptions
+from waywiser.apply.setting import LeftOut, Setting, Settings
+from waywiser.apply.store import is_fingerprint, kept
+from waywiser.report.markup import Child, Markup, el, join, number, table
+from waywiser.results import MACHINES, Results
+
+NOTHING_SET = "nothing to set: the defaults are best here, as far as it was measured"
+NOT_KNOWN = "No gain is known yet: waywiser verify proves the settings, between nodes with --hosts."
+
+
+@dataclass(frozen=True)
+class JobTable:
+    """Jobs of a cluster; `node_type`: what the table calls this kind of node; `share` of communication where the table
+    does not tell; `gains` that were told."""
+
+    jobs: Sequence[Job]
+    node_type: str
+    share: float
+    gains: dict[str, NodeGains] = field(default_factory=dict)
+
+    @property
+    def mine(self) -> list[Job]:
+        """Those on this kind of node."""
+        return [job for job in self.jobs if job.node_type == self.node_type]
+
+
+def settings_of(results: Results) -> Settings | None:
+    """Those kept for the machine of the results; of one that is not here those that would be proposed."""
+    profile = results.needed_profile()
+    found = kept(results.folder, profile.fingerprint) if is_fingerprint(profile.fingerprint) else None
+    elsewhere = bool(profile.warning()) or results.folder.parent == MACHINES
+    if found or not elsewhere or results.topology is None:
+        return found
+    topology = _core.Topology.from_json(json.dumps(results.topology), "topology.json")
+    return settings_for(Machine(topology, profile), unchecked=True)
+
+
+def gains_of(results: Results, settings: Settings | None) -> NodeGains:
+    """Proved ones, else what is expected of the roads between nodes."""
+    profile = results.needed_profile()
+    proved = proved_gains(results.folder, profile.fingerprint).get(profile.machine, NodeGains())
+    return proved.or_else(NodeGains(between=expected_gain(profile, settings) if settings else None))
+
+
+def worth(results: Results, jobs: JobTable | None) -> Markup | None:
+    """The section; None where no settings are known and no table is there."""
+    settings = settings_of(results)
+    gains = gains_of(results, settings)
+    if settings is None and gains == NodeGains() and jobs is None:
+        return None
+    if jobs is not None:
+        gains = jobs.gains.get(jobs.node_type, NodeGains()).or_else(gains)
+    head = _hours(jobs, gains) if jobs is not None and jobs.mine else join(_percent(gains), _no_jobs(jobs))
+    return join(head, _settings_table(settings))
+
+
+def _no_jobs(jobs: JobTable | None) -> Markup | None:
+    if jobs is None:
+        return None
+    types = ", ".join(sorted({job.node_type for job in jobs.jobs})) or "none"
+    return el("p", f"The table has no jobs of node type {jobs.node_type}; its types: {types}.", class_="muted")
+
+
+def _basis(gain: Gain | None) -> str:
+    return f" ({gain.basis})" if gain and gain.basis != PROVED else ""
+
+
+def _percent(gains: NodeGains) -> Markup:
+    """How much of the time in communication is saved."""
+    parts: list[Child] = []
+    for where, gain in (("within a node", gains.within), ("between nodes", gains.between)):
+        if gain is not None:
+            figure = el("strong", f"{100 * gain.saved:.1f} %", class_="figure good")
+            text = f"of the time in communication {where} is saved: {gain.factor:.2f} times the speed{_basis(gain)}."
+            parts += [figure, el("p", text)]
+    return el("div", parts, class_="verdict") if parts else el("p", NOT_KNOWN, class_="verdict muted")
+
+
+def _hours(jobs: JobTable, gains: NodeGains) -> Markup:
+    """GPU-hours that are saved, and what that rests on."""
+    found = savings(jobs.mine, {jobs.node_type: gains}, jobs.share)
+    days = seconds_of(jobs.mine) / 86400
+    saved = sum(one.saved_a_year if days else one.saved for one in found)
+    guessed = sum(one.saved_a_year if days else one.saved for one in found if one.gain and one.gain.basis == PREDICTED)
+    of_them = f"; {guessed:,.0f} of them are a prediction from a simulation" if guessed else ""
+    period = f"if the year is like the {days:,.0f} days of the table" if days else "in the time of the table"
+    text = f"GPU-hours{' a year' if days else ''} are saved by the settings on nodes of type {jobs.node_type}, {period}"
+    figure = el("strong", f"{saved:,.0f}", class_="figure good")
+    unknown = el("p", NOT_KNOWN, class_="verdict muted")
+    head = ("Jobs on", "Jobs", "GPU-hours", "In communication", "Gain", "Saved", "Saved a year")
+    lines = assumptions(jobs.mine, found, jobs.share)
+    return join(
+        el("div", figure, el("p", f"{text}{of_them}."), class_="verdict")
+        if any(one.gain for one in found)
+        else unknown,
+        table(head, [_row(one, bool(days)) for one in found]),
+        el("ul", (el("li", line) for line in lines), class_="muted"),
+    )
+
+
+def _row(one: Saving, yearly: bool) -> list[Child]:
+    gain = number(f"{one.gain.factor:.2f} ×", one.gain.basis) if one.gain else number("not known")
+    figures = (f"{one.jobs:,}", f"{one.gpu_hours:,.0f}", f"{one.communication:,.0f}")
+    year = f"{one.saved_a_year:,.0f}" if yearly else "–"
+    where = "several nodes" if one.several else "one node"
+    return [where, *(number(text) for text in figures), gain, number(f"{one.saved:,.0f}"), number(year)]
+
+
+def _settings_table(settings: Settings | None) -> Markup | None:
+    if settings is None:
+        return None
+    given, withheld = hand_out(settings, accept_simulated=True)
+    rows: list[list[Child]] = [[_assigned(one), one.why, _state(one)] for one in given.settings]
+    why = {one.name: one.why for one in settings.settings}
+    rows += [[_assigned(one), why[one.name], f"not exported: {one.why}"] for one in withheld]
+    if not rows:
+        return el("p", NOTHING_SET, class_="muted")
+    return join(el("h3", "The settings"), table(("Setting", "Why", "State"), rows))
+
+
+def _assigned(one: Setting | LeftOut) -> Markup:
+    return el("code", f"{one.name}={one.value}")
+
+
+def _state(one: Setting) -> str:
+    if one.proof:
+        return f"proved: {one.proof}"
+    return "a prediction, not measured: exported only to who accepts it" if is_prediction(one) else not_proved(one)
