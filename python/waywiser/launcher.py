@@ -38,7 +38,8 @@ class Job:
     """What the ranks of one job are told. `places`: the host of each; None: all are here.
 
     `results`: where the settings are that each rank gets on its node, bound to its CPUs; None: it is started as it is.
-    `bind`: whether it is bound. `trust_network`: whether libraries may believe whoever reaches them.
+    `bind`: whether it is bound. `trust_network`: whether libraries may believe whoever reaches them. `encrypt`: whether
+    what goes between machines is encrypted.
     """
 
     command: Sequence[str]
@@ -51,6 +52,7 @@ class Job:
     name: str = field(default_factory=lambda: secrets.token_hex(8))
     bind: bool = True
     trust_network: bool = False
+    encrypt: bool = False
 
     def variables(self, rank: int) -> dict[str, str]:
         """The environment of a rank, the secret left out."""
@@ -65,6 +67,8 @@ class Job:
         }
         if self.trust_network:
             values["WAYWISER_TRUST_NETWORK"] = "1"
+        if self.encrypt:
+            values["WAYWISER_ENCRYPT"] = "1"
         if len(set(places)) > 1:
             if self.port is None:
                 self.port = 20000 + secrets.randbelow(12000)
