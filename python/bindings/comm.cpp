@@ -100,6 +100,7 @@ void bind_comm(nb::module_& m) {
       .def_prop_rw("timeout", &Group::timeout, &Group::set_timeout)
       .def("close", [](Group& self) { without_gil([&] { self.close(); }); })
       .def("end", end)
+      .def("encrypted_by", &Group::encrypted_by, "rank"_a)
       .def(
           "abort", [](Group& self, const std::string& why) { self.abort(why); }, "why"_a)
       .def(

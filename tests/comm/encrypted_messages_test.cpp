@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -33,10 +34,11 @@ class EncryptedMessagesTest : public testing::Test {
   void SetUp() override {
     if (!ssl_library().usable()) GTEST_SKIP() << ssl_library().why_not();
   }
-  void meet(std::size_t ranks, const std::vector<int>& keys = {1}) {
+  void meet(std::size_t ranks, const std::vector<int>& keys = {1}, const EncryptedMessages::Options& options = {}) {
+    ends_.clear();
     std::vector<Introduction> introductions(ranks);
     for (std::size_t i = 0; i < ranks; ++i) {
-      ends_.push_back(std::make_unique<EncryptedMessages>("127.0.0.1", key_of(keys[i % keys.size()]), mask));
+      ends_.push_back(std::make_unique<EncryptedMessages>("127.0.0.1", key_of(keys[i % keys.size()]), mask, options));
       introductions[i].rank = static_cast<std::uint32_t>(i);
       introductions[i].machine_id = std::to_string(i);
       introductions[i].encrypted = ends_.back()->offer();
@@ -90,6 +92,42 @@ TEST_F(EncryptedMessagesTest, ArriveWhetherAskedForBeforeOrAfter) {
       EXPECT_EQ(in.info.length, bytes);
       EXPECT_EQ(in.info.sender_tag, tag_of(7));
     }
+}
+
+// What is in a record that was not read to its end is no longer in the socket.
+TEST_F(EncryptedMessagesTest, ManyThatComeAtOnceAllArrive) {
+  const auto data = bytes_of_kind(100, 3);
+  for (std::size_t count = 28; count < 70; ++count) {
+    meet(2);
+    std::vector<Message> out(count), in(count);
+    std::vector<std::vector<std::byte>> got(count, std::vector<std::byte>(100));
+    for (std::size_t i = 0; i < count; ++i) receive(1, 0, tag_of(1), got[i], in[i]);
+    for (std::size_t i = 0; i < count; ++i) send(0, 1, tag_of(1), data, out[i]);
+    turns_until([&] { return std::ranges::none_of(in, &Message::waiting); });
+    for (const auto& one : got) EXPECT_EQ(one, data);
+  }
+}
+
+// Messages of all kinds, in both directions, over connections that last for a few of them.
+TEST_F(EncryptedMessagesTest, KeysAreRenewedBetweenMessages) {
+  meet(2, {1}, {false, 300'000});
+  constexpr std::size_t count = 60;
+  std::mt19937 random(7);
+  std::vector<Message> out(2 * count), in(2 * count);
+  std::vector<std::vector<std::byte>> data, got;
+  for (std::size_t i = 0; i < 2 * count; ++i) {
+    data.push_back(bytes_of_kind(random() % 2 == 0 ? random() % 1000 : random() % 200000, static_cast<unsigned>(i)));
+    got.emplace_back(data.back().size());
+  }
+  for (std::size_t i = 0; i < 2 * count; ++i) {
+    const auto from = static_cast<std::uint32_t>(i % 2);
+    if (random() % 2 == 0) turns(1);
+    send(from, 1 - from, tag_of(1), data[i], out[i]);
+    receive(1 - from, from, tag_of(1), got[i], in[i]);
+  }
+  turns_until([&] { return std::ranges::none_of(in, &Message::waiting) && std::ranges::none_of(out, &Message::waiting); });
+  EXPECT_EQ(data, got);
+  for (const auto& end : ends_) EXPECT_EQ(end->broken(), std::nullopt);
 }
 
 // Each tag's messages are taken in their order, be the tags asked for in any.

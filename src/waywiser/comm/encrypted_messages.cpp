@@ -11,18 +11,17 @@
 namespace waywiser {
 namespace {
 
-// To here a message is sent before its receiver has asked for it, and kept where it has not.
-constexpr std::uint64_t longest_unasked = 64 << 10;
 constexpr std::uint64_t one_record = 16 << 10;
-constexpr Seconds stranger_patience = 5, connect_patience = 10, between_tries = 0.05;
-constexpr std::size_t most_strangers = 64;
-constexpr int most_accepted_at_once = 16;
-constexpr int most_reads_at_once = 64;
+constexpr Seconds patience_with_peer = 10, between_tries = 0.05;
 
 }  // namespace
 
-EncryptedMessages::EncryptedMessages(const std::string& host, const TlsKey& key, ucp_tag_t mask, bool by_kernel)
-    : context_(key, by_kernel), listener_(listen_on({host, 0})), host_(host), mask_(mask) {}
+EncryptedMessages::EncryptedMessages(const std::string& host, const TlsKey& key, ucp_tag_t mask, const Options& options)
+    : context_(key, options.by_kernel),
+      listener_(listen_on({host, 0})),
+      host_(host),
+      mask_(mask),
+      bytes_of_key_(options.bytes_of_key) {}
 
 EncryptedMessages::~EncryptedMessages() = default;
 
@@ -57,8 +56,8 @@ void EncryptedMessages::post(std::uint32_t rank, const Header& header, Message* 
 
 void EncryptedMessages::begin_connection(std::uint32_t rank) {
   Peer& peer = peers_[rank];
-  peer.given_up_at = Deadline::in(connect_patience);
-  peer.outgoing.push_back({{Kind::hello, me_, 0, 0, 0}});
+  peer.given_up_at = Deadline::in(patience_with_peer);
+  peer.outgoing.push_front({{Kind::hello, me_, 0, 0, 0}});
   connect(rank);
 }
 
@@ -87,10 +86,24 @@ void EncryptedMessages::write_out(std::uint32_t rank) {
   if (!peer.line || peer.outgoing.empty()) return;
   try {
     if (!peer.ready) peer.ready = peer.line->handshake();
-    while (peer.ready && !peer.outgoing.empty() && write_first(peer)) peer.outgoing.pop_front();
+    while (peer.ready && !peer.outgoing.empty()) {
+      if (!peer.outgoing.front().begun && peer.line->written() > bytes_of_key_)
+        peer.outgoing.push_front({{Kind::renew, me_, 0, 0, 0}});
+      if (!write_first(peer)) return;
+      const bool renews = peer.outgoing.front().header.kind == Kind::renew;
+      peer.outgoing.pop_front();
+      if (renews) succeed(rank);
+    }
   } catch (const Error& error) {
     try_again(rank, error);
   }
+}
+
+// A new connection, with new keys, in place of one that has said its last word.
+void EncryptedMessages::succeed(std::uint32_t rank) {
+  peers_[rank].line.reset();
+  peers_[rank].ready = false;
+  begin_connection(rank);
 }
 
 // True: all of it has gone.
@@ -169,148 +182,6 @@ void EncryptedMessages::complete(Message& message, const Header& header) noexcep
   message.waiting = false;
 }
 
-void EncryptedMessages::progress() {
-  for (std::uint32_t rank = 0; rank < peers_.size(); ++rank) write_out(rank);
-  sockets_.assign(1, {listener_.number(), POLLIN, 0});
-  for (const Incoming& from : lines_) sockets_.push_back({from.line->number(), POLLIN, 0});
-  if (::poll(sockets_.data(), sockets_.size(), 0) <= 0) return;
-  std::size_t i = 1;
-  for (auto line = lines_.begin(); line != lines_.end(); ++i) {
-    const auto from = line++;
-    if (sockets_[i].revents == 0) continue;
-    try {
-      read_in(*from);
-    } catch (const Error& error) {
-      if (from->peer) break_off(*from->peer, error.what());
-      lines_.erase(from);
-    }
-  }
-  drop_late();
-  if (sockets_.front().revents != 0) accept_new();
-}
-
-void EncryptedMessages::accept_new() {
-  for (int i = 0; i < most_accepted_at_once; ++i) {
-    Descriptor socket = accept_one(listener_);
-    if (!socket.open()) return;
-    const auto strangers = std::ranges::count_if(lines_, [](const Incoming& from) { return !from.peer; });
-    if (static_cast<std::size_t>(strangers) >= most_strangers) continue;
-    watch_the_line(socket);
-    Incoming& from = lines_.emplace_back();
-    from.line = std::make_unique<TlsConnection>(context_, std::move(socket), TlsSide::server);
-    from.introduced_by = Deadline::in(stranger_patience);
-  }
-}
-
-void EncryptedMessages::drop_late() {
-  std::erase_if(lines_, [](const Incoming& from) { return !from.peer && from.introduced_by.passed(); });
-}
-
-void EncryptedMessages::read_in(Incoming& from) {
-  if (!from.line->handshake()) return;
-  for (int i = 0; i < most_reads_at_once; ++i)
-    if (from.body_left != 0 ? !read_body(from) : !read_header(from)) return;
-}
-
-// False: nothing has come.
-bool EncryptedMessages::read_header(Incoming& from) {
-  const auto bytes = std::as_writable_bytes(std::span(&from.header, 1)).subspan(from.header_read);
-  const std::size_t got = from.line->read(bytes);
-  from.header_read += got;
-  if (from.header_read == sizeof(Header)) {
-    from.header_read = 0;
-    hear(from);
-  }
-  return got != 0;
-}
-
-bool EncryptedMessages::read_body(Incoming& from) {
-  std::array<std::byte, one_record> nowhere;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::span<std::byte> place = std::span(nowhere).first(std::min<std::uint64_t>(from.body_left, nowhere.size()));
-  if (from.into != nullptr) place = {from.into, from.body_left};
-  const std::size_t got = from.line->read(place);
-  from.body_left -= got;
-  if (from.into != nullptr) from.into += got;
-  if (from.body_left == 0) finish_body(from);
-  return got != 0;
-}
-
-void EncryptedMessages::hear(Incoming& from) {
-  if (!from.peer) return hear_hello(from);
-  Peer& peer = peers_[*from.peer];
-  switch (from.header.kind) {
-    case Kind::data: return hear_data(from, peer);
-    case Kind::rts: return hear_rts(peer, from.header);
-    case Kind::cts: return hear_cts(peer, from.header);
-    case Kind::rest: return hear_rest(from, peer);
-    default: throw Error(ErrorKind::io, "it says what is no message");
-  }
-}
-
-void EncryptedMessages::hear_hello(Incoming& from) {
-  const std::uint32_t rank = from.header.rank;
-  const bool known =
-      std::ranges::any_of(lines_, [rank](const Incoming& other) { return other.peer && *other.peer == rank; });
-  if (from.header.kind != Kind::hello || !reaches(rank) || known)
-    throw Error(ErrorKind::io, "it is no rank of another machine");
-  from.peer = rank;
-}
-
-void EncryptedMessages::hear_data(Incoming& from, Peer& peer) {
-  const Header& header = from.header;
-  if (header.bytes > longest_unasked) throw Error(ErrorKind::io, "it sends more than it may before it is asked");
-  from.body_left = header.bytes;
-  from.message = take_posted(peer, header.tag);
-  from.early = nullptr;
-  if (from.message == nullptr) {
-    from.early = &peer.early.emplace_back(Early{header});
-    from.early->data.resize(header.bytes);
-    from.into = from.early->data.data();
-  } else {
-    from.into = header.bytes == from.message->bytes ? from.message->into : nullptr;
-  }
-  if (header.bytes == 0) finish_body(from);
-}
-
-void EncryptedMessages::hear_rts(Peer& peer, const Header& header) {
-  if (Message* message = take_posted(peer, header.tag))
-    take(*message, header);
-  else
-    peer.early.push_back({header});
-}
-
-// One that has been given up is not sent.
-void EncryptedMessages::hear_cts(Peer& peer, const Header& header) {
-  const auto found = peer.announced.find(header.number);
-  if (found == peer.announced.end()) return;
-  Message* message = found->second;
-  peer.announced.erase(found);
-  post(message->peer, {Kind::rest, me_, message->tag, message->bytes, header.number}, message);
-}
-
-void EncryptedMessages::hear_rest(Incoming& from, Peer& peer) {
-  from.body_left = from.header.bytes;
-  from.early = nullptr;
-  const auto found = peer.expected.find(from.header.number);
-  from.message = found == peer.expected.end() ? nullptr : found->second;
-  if (from.message != nullptr) peer.expected.erase(found);
-  if (from.message != nullptr && from.message->bytes != from.header.bytes)
-    throw Error(ErrorKind::io, "it sends another length than it has announced");
-  from.into = from.message == nullptr ? nullptr : from.message->into;
-}
-
-void EncryptedMessages::finish_body(Incoming& from) {
-  if (Early* early = std::exchange(from.early, nullptr)) {
-    early->whole = true;
-    if (Message* wanted = std::exchange(early->wanted_by, nullptr)) {
-      Peer& peer = peers_[*from.peer];
-      take_early(peer, std::ranges::find_if(peer.early, [&](const Early& one) { return &one == early; }), *wanted);
-    }
-  }
-  if (Message* message = std::exchange(from.message, nullptr)) complete(*message, from.header);
-  from.into = nullptr;
-}
-
 // A message of which a part has gone cannot be taken back: the connection ends, so that nobody takes the part for all.
 void EncryptedMessages::cancel(Message& message) noexcept {
   if (!std::exchange(message.waiting, false)) return;
@@ -350,8 +221,9 @@ void EncryptedMessages::close(Deadline deadline) noexcept {
   for (Peer& peer : peers_) peer.line.reset();
 }
 
-bool EncryptedMessages::encrypted_by_kernel(std::uint32_t peer) const {
-  return peers_[peer].ready && peers_[peer].line->encrypted_by_kernel();
+std::string EncryptedMessages::encrypted_by(std::uint32_t peer) const {
+  if (!peers_[peer].ready) return {};
+  return peers_[peer].line->encrypted_by_kernel() ? "kernel" : "openssl";
 }
 
 }  // namespace waywiser

@@ -25,8 +25,14 @@ namespace waywiser {
 // Used by one thread; nothing moves unless it calls progress().
 class EncryptedMessages {
  public:
+  struct Options {
+    bool by_kernel = false;  // the kernel encrypts, if it can
+    // After so many bytes a connection gives way to a new one, with new keys: AES-GCM keeps its margin for 2^24.5
+    // records of at most 16 KiB (RFC 8446, 5.5).
+    std::uint64_t bytes_of_key = std::uint64_t{1} << 38;
+  };
   // Listens on `host`, at any free port. `mask`: the bits of a tag that are matched. Throws unavailable or io.
-  EncryptedMessages(const std::string& host, const TlsKey& key, ucp_tag_t mask, bool by_kernel = false);
+  EncryptedMessages(const std::string& host, const TlsKey& key, ucp_tag_t mask, const Options& options);
   EncryptedMessages(const EncryptedMessages&) = delete;
   EncryptedMessages& operator=(const EncryptedMessages&) = delete;
   ~EncryptedMessages();
@@ -45,11 +51,13 @@ class EncryptedMessages {
   const std::optional<std::pair<std::uint32_t, std::string>>& broken() const noexcept { return broken_; }
   // Until all that was sent has been handed to the kernel.
   void close(Deadline deadline) noexcept;
-  // Whether the kernel encrypts what is sent to the peer; false before the first message.
-  bool encrypted_by_kernel(std::uint32_t peer) const;
+  // What encrypts what is sent to the peer: "openssl" or "kernel"; empty: there is no connection.
+  std::string encrypted_by(std::uint32_t peer) const;
 
  private:
-  enum class Kind : std::uint32_t { hello, data, rts, cts, rest };
+  // To here a message is sent before its receiver has asked for it, and kept where it has not.
+  static constexpr std::uint64_t longest_unasked = 64 << 10;
+  enum class Kind : std::uint32_t { hello, data, rts, cts, rest, renew };
   struct Header {
     Kind kind = Kind::hello;
     std::uint32_t rank = 0;  // of a hello
@@ -74,9 +82,11 @@ class EncryptedMessages {
     std::unique_ptr<TlsConnection> line;
     Deadline introduced_by = Deadline::in(0);
     std::optional<std::uint32_t> peer;
+    std::optional<std::uint32_t> succeeds;  // the one of this peer, which has not ended
     Header header;
     std::size_t header_read = 0;
     std::uint64_t body_left = 0;
+    bool has_more = false, ended = false;
     std::byte* into = nullptr;  // nullptr: nobody wants it any more
     Message* message = nullptr;
     Early* early = nullptr;
@@ -99,6 +109,8 @@ class EncryptedMessages {
   static bool write_first(Peer& peer);
   static std::size_t write_some(Peer& peer, Outgoing& first, std::uint64_t bytes);
   void begin_connection(std::uint32_t rank);
+  void succeed(std::uint32_t rank);
+  bool is_known(std::uint32_t rank) const;
   void connect(std::uint32_t rank);
   void try_again(std::uint32_t rank, const Error& problem);
   void accept_new();
@@ -123,6 +135,7 @@ class EncryptedMessages {
   Descriptor listener_;
   std::string host_;
   ucp_tag_t mask_;
+  std::uint64_t bytes_of_key_;
   std::vector<Peer> peers_;  // by rank
   std::list<Incoming> lines_;
   std::uint32_t me_ = 0;

@@ -44,6 +44,8 @@ class Engine {
   // Where this rank takes encrypted messages; empty: it takes none.
   std::string encrypted() const { return encrypted_ ? encrypted_->offer() : ""; }
   bool is_encrypted(std::uint32_t peer) const noexcept { return encrypted_ && encrypted_->reaches(peer); }
+  // "openssl" or "kernel"; empty: nothing, or nothing has been sent yet.
+  std::string encrypted_by(std::uint32_t peer) const { return encrypted_ ? encrypted_->encrypted_by(peer) : ""; }
 
   // UCX gets fewer turns while it has nothing to do for a message.
   void progress() {

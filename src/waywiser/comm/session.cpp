@@ -78,7 +78,7 @@ JoinOptions with_environment(JoinOptions options) {
 
 std::unique_ptr<EncryptedMessages> encrypted_messages(const JoinOptions& options) {
   const bool wanted = *options.encrypt && !is_within_a_machine(*options.launch);
-  return wanted ? encrypted_messages(*options.launch) : nullptr;
+  return wanted ? encrypted_messages(*options.launch, options.chooser.get()) : nullptr;
 }
 
 JobNetwork chosen_network(const JoinOptions& options) {

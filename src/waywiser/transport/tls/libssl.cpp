@@ -24,7 +24,6 @@ void find_connection_functions(const auto& find, SslFunctions& functions) {
   find(functions.write, "SSL_write");
   find(functions.shutdown, "SSL_shutdown");
   find(functions.get_error, "SSL_get_error");
-  find(functions.key_update, "SSL_key_update");
   find(functions.get_wbio, "SSL_get_wbio");
   find(functions.bio_ctrl, "BIO_ctrl");
   find(functions.err_get_error, "ERR_get_error");

@@ -42,7 +42,6 @@ struct SslFunctions {
   int (*write)(ssl_st*, const void*, int);
   int (*shutdown)(ssl_st*);
   int (*get_error)(const ssl_st*, int);
-  int (*key_update)(ssl_st*, int);
   bio_st* (*get_wbio)(const ssl_st*);
   long (*bio_ctrl)(bio_st*, int, long, void*);
   ssl_session_st* (*session_new)();

@@ -20,14 +20,11 @@ constexpr int tls_1_3 = 0x0304;
 constexpr long partial_write_moving_buffer = 0x1 | 0x2;
 constexpr std::uint64_t option_ktls = std::uint64_t{1} << 3;
 constexpr int want_read = 2, want_write = 3, by_system_call = 5, zero_return = 6;
-constexpr int update_own_key_only = 0;
 constexpr unsigned char aes_128_gcm_sha256[] = {0x13, 0x01};
 constexpr const char* cipher_name = "TLS_AES_128_GCM_SHA256";
 constexpr std::string_view identity = "waywiser job";
 constexpr std::size_t most_at_once = 1 << 30;
-// AES-GCM keeps its margin for 2^24.5 records of at most 16 KiB (RFC 8446, 5.5); a record may be shorter.
-constexpr std::uint64_t bytes_of_key = std::uint64_t{1} << 36;
-constexpr std::uint64_t least_of_record = 4096;
+constexpr std::uint64_t longest_record = 16 << 10;
 
 // OpenSSL writes without MSG_NOSIGNAL: a peer that has gone must not end the process.
 class NoPipeSignal {
@@ -171,15 +168,8 @@ std::size_t TlsConnection::write(std::span<const std::byte> bytes) {
   errno = 0;
   const auto most = static_cast<int>(std::min(bytes.size(), most_at_once));
   const std::size_t taken = result(functions_.write(connection_, bytes.data(), most), "TLS");
-  if (taken != 0) renew_key(taken);
+  if (taken != 0) written_ += (taken + longest_record - 1) / longest_record * longest_record;
   return taken;
-}
-
-// The kernel's own connections keep theirs: it cannot be told.
-void TlsConnection::renew_key(std::size_t taken) {
-  bytes_with_key_ += std::max<std::uint64_t>(taken, least_of_record);
-  if (bytes_with_key_ < bytes_of_key || encrypted_by_kernel()) return;
-  if (functions_.key_update(connection_, update_own_key_only) == 1) bytes_with_key_ = 0;
 }
 
 std::size_t TlsConnection::read(std::span<std::byte> into) {

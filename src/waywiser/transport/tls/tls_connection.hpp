@@ -52,6 +52,8 @@ class TlsConnection {
   // True once both ends have proved the key. Throws invalid_input when the other end has another one or does not speak
   // TLS, io when it has gone.
   bool handshake();
+  // What write() has taken so far, each piece counted as a record of the TLS protocol at least.
+  std::uint64_t written() const noexcept { return written_; }
   // How many bytes were taken; 0: there is no room now. After 0 the next call begins with the same bytes.
   std::size_t write(std::span<const std::byte> bytes);
   // How many came; 0: none now. Throws io when the other end has gone, invalid_input for bytes that it did not send.
@@ -62,13 +64,12 @@ class TlsConnection {
  private:
   // 0: try later. Throws io.
   std::size_t result(int returned, const char* what);
-  void renew_key(std::size_t taken);
 
   const SslFunctions& functions_;
   Descriptor socket_;
   ssl_st* connection_;
   bool ready_ = false;
-  std::uint64_t bytes_with_key_ = 0;
+  std::uint64_t written_ = 0;
 };
 
 }  // namespace waywiser
