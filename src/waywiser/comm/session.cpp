@@ -277,7 +277,7 @@ void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout,
 bool Session::stop_waiting(Watch& watch, const Call& call) {
   if (turns_between_looks_ == looks_when_crowded) ::sched_yield();
   if (const std::string* why = lifeline_->failure()) throw_failure(*why);
-  if (const auto why = engine_.broken()) fail(ErrorKind::io, *why);
+  if (const auto why = engine_.broken()) explain(*why);
   const Seconds now = now_seconds();
   if (watch.started == 0) {
     watch.started = now;
@@ -308,7 +308,7 @@ void Session::fail(ErrorKind kind, const std::string& why) {
   throw Error(kind, text);
 }
 
-// UCX may notice that a rank has died before the life-line tells which and how.
+// A connection may break before the life-line tells which rank has died, and how.
 void Session::explain(const std::string& problem) {
   for (const Deadline deadline = Deadline::in(news_patience); !deadline.passed(); ::sched_yield())
     if (const std::string* why = lifeline_->failure()) throw_failure(*why);
