@@ -13,6 +13,7 @@
 #include "waywiser/comm/runtime_folder.hpp"
 #include "waywiser/comm/text_gather.hpp"
 #include "waywiser/comm/unix_socket.hpp"
+#include "waywiser/transport/tls/kernel_tls.hpp"
 #include "waywiser/transport/tls/libssl.hpp"
 
 namespace nb = nanobind;
@@ -130,6 +131,9 @@ void bind_comm(nb::module_& m) {
   m.def(
       "why_no_tls", [] { return ssl_library().why_not(); },
       "What keeps OpenSSL's libssl from being used; empty when nothing does.");
+  m.def(
+      "why_no_kernel_tls", [] { return why_no_kernel_tls(); },
+      "Why the kernel cannot encrypt connections; empty: it can, where OpenSSL asks for it.");
   m.def(
       "libssl_path", [] { return ssl_library().path(); }, "The libssl that is used; empty without one.");
   m.def("seat", seat, "Rank and size, when the ranks of this job can meet. Raises Error that says why they cannot.");
