@@ -38,3 +38,7 @@ else:
     for path in profile["unavailable"]:
         if path["destination"] == "other:host0":
             print("unavailable", road(path), path["reason"])
+    for refused in profile["rejected"]:
+        if refused["path"]["destination"] == "other:host0":
+            print("rejected", road(refused["path"]), refused["bytes"], refused["reason"])
+    print("searched", len(profile["searched"]))
