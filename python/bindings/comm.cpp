@@ -134,8 +134,7 @@ void bind_comm(nb::module_& m) {
   m.def(
       "why_no_kernel_tls", [] { return why_no_kernel_tls(); },
       "Why the kernel cannot encrypt connections; empty: it can, where OpenSSL asks for it.");
-  m.def(
-      "libssl_path", [] { return ssl_library().path(); }, "The libssl that is used; empty without one.");
+  m.def("libssl_path", [] { return ssl_library().path(); }, "The libssl that is used; empty without one.");
   m.def("seat", seat, "Rank and size, when the ranks of this job can meet. Raises Error that says why they cannot.");
   m.def("gather_texts", gather_texts_here, "mine"_a, "seconds"_a,
         "The texts of all ranks of this job at rank 0, an empty list at the others; without UCX. Raises Error.");

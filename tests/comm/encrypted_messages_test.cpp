@@ -125,7 +125,8 @@ TEST_F(EncryptedMessagesTest, KeysAreRenewedBetweenMessages) {
     send(from, 1 - from, tag_of(1), data[i], out[i]);
     receive(1 - from, from, tag_of(1), got[i], in[i]);
   }
-  turns_until([&] { return std::ranges::none_of(in, &Message::waiting) && std::ranges::none_of(out, &Message::waiting); });
+  turns_until(
+      [&] { return std::ranges::none_of(in, &Message::waiting) && std::ranges::none_of(out, &Message::waiting); });
   EXPECT_EQ(data, got);
   for (const auto& end : ends_) EXPECT_EQ(end->broken(), std::nullopt);
 }

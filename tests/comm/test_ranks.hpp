@@ -26,7 +26,7 @@ class TestRanks {
   bool machines_apart = false;  // each rank takes the others for ranks of other machines
   int ranks_of_machine = 1;     // that do not, if machines are apart
   std::string secret;
-  bool cuda_gpus = false;       // instead: those of this machine
+  bool cuda_gpus = false;  // instead: those of this machine
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
   std::vector<std::vector<std::string>> no_peer_access;  // of the virtual GPUs, as VirtualMachine has it
 

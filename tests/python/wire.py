@@ -8,6 +8,7 @@ import os
 import select
 import struct
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 _SET_INTERFACE, _TAP, _NO_HEADER = 0x400454CA, 0x0002, 0x1000
@@ -55,8 +56,10 @@ def changed(frame: bytes, begin: int) -> bytes:
 
 
 def main() -> None:
-    """wire.py A NAME B NAME SEEN CHANGE: what passes goes to the file SEEN; when the file CHANGE is there, the next long
-    segment that has the file's bytes in its middle is changed, and the file goes."""
+    """wire.py A NAME B NAME SEEN CHANGE: what passes goes to the file SEEN.
+
+    When the file CHANGE is there, the next long segment with its bytes in the middle is changed, and the file goes.
+    """
     a, a_name, b, b_name, seen_file, change_file = sys.argv[1:]
     ends = [_open_tap(a, a_name), _open_tap(b, b_name)]
     change = Path(change_file)
@@ -70,10 +73,8 @@ def main() -> None:
                 if begin is not None and change.exists() and change.read_bytes() in _middle(frame, begin):
                     frame = changed(frame, begin)
                     change.unlink()
-                try:
+                with suppress(BlockingIOError):  # full: TCP sends it again
                     os.write(ends[1 - ends.index(end)], frame)
-                except BlockingIOError:  # full: TCP sends it again
-                    pass
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ CHECKS: tuple[Check, ...] = (
           "UCX_RNDV_THRESH, UCX_ZCOPY_THRESH where the curves cross", measured.cliffs),
     Check("D40", _LIBRARIES, "strided types on GPUs", "MPI and packers that are loaded",
           "pack with a kernel, send one block", libraries.strided),
-    Check("D45", _LIBRARIES, "OpenSSL's libcrypto and libssl", "libcrypto and libssl .so.3 or .so.1.1, as groups open them",
+    Check("D45", _LIBRARIES, "OpenSSL's libcrypto and libssl", "both as .so.3 or .so.1.1, as groups open them",
           "install libssl3 (openssl-libs), or name copies in WAYWISER_LIBCRYPTO and WAYWISER_LIBSSL", libraries.crypto),
     Check("D34", _ENVIRONMENT, "variables and their files", "UCX_*, NCCL_*, OMPI_MCA_*, the files of each library",
           "remove what nobody can give a reason for; 'waywiser run' replaces it", variables.traps),

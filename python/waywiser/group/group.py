@@ -54,8 +54,8 @@ class Group(Messages, Collectives, Background, Windows):
         self._core.synchronize(array, stream_for(stream, array))
 
     def encrypted_by(self, rank: int) -> str:
-        """What encrypts the messages to a rank of another machine: "openssl" or "kernel"; "" where nothing does, or none
-        has been sent yet."""
+        """What encrypts the messages to a rank of another machine: "openssl" or "kernel"; "" before the first one, and
+        where nothing does."""
         return self._core.encrypted_by(rank)
 
     def split(self, color: int, key: int = 0) -> Group | None:

@@ -40,8 +40,8 @@ struct Libcrypto {
     cipher_new = library.find<void*()>("EVP_CIPHER_CTX_new");
     cipher_free = library.find<void(void*)>("EVP_CIPHER_CTX_free");
     cipher_control = library.find<int(void*, int, int, void*)>("EVP_CIPHER_CTX_ctrl");
-    cipher_begin = library.find<int(void*, const void*, void*, const std::byte*, const std::byte*, int)>(
-        "EVP_CipherInit_ex");
+    cipher_begin =
+        library.find<int(void*, const void*, void*, const std::byte*, const std::byte*, int)>("EVP_CipherInit_ex");
     cipher_update = library.find<int(void*, std::byte*, int*, const std::byte*, int)>("EVP_CipherUpdate");
     cipher_end = library.find<int(void*, std::byte*, int*)>("EVP_CipherFinal_ex");
     if (sha256 != nullptr && hmac != nullptr && compare != nullptr && gcm != nullptr && cipher_new != nullptr &&
@@ -89,8 +89,8 @@ class Cipher {
   ~Cipher() { library_.cipher_free(context_); }
 
   bool begin(const Digest& key, const GcmNonce& nonce, bool encrypts) {
-    return context_ != nullptr && library_.cipher_begin(context_, library_.gcm(), nullptr, key.data(), nonce.data(),
-                                                        encrypts ? 1 : 0) == 1;
+    return context_ != nullptr &&
+           library_.cipher_begin(context_, library_.gcm(), nullptr, key.data(), nonce.data(), encrypts ? 1 : 0) == 1;
   }
   bool pass(std::span<const std::byte> head, std::span<std::byte> body) {
     int length = 0;

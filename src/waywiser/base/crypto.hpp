@@ -20,8 +20,8 @@ const std::string& libcrypto_path();
 // HMAC-SHA-256 (RFC 2104). Throws unavailable.
 Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> message);
 
-// AES-256-GCM (NIST SP 800-38D) of one message in place: `body` is encrypted; the tag is of `head`, too, which is not. A
-// key is used with each nonce once. Throw unavailable.
+// AES-256-GCM (NIST SP 800-38D) of one message in place: `body` is encrypted; the tag is of `head`, too, which is not.
+// A key is used with each nonce once. Throw unavailable.
 using GcmNonce = std::array<std::byte, 12>;
 using GcmTag = std::array<std::byte, 16>;
 GcmTag encrypt(const Digest& key, const GcmNonce& nonce, std::span<const std::byte> head, std::span<std::byte> body);

@@ -9,9 +9,9 @@
 
 namespace waywiser {
 
-// Encrypts and authenticates the messages of one connection: each gets a mark made of a key of its direction, its number
-// and all its bytes, so none can be read, made, changed, repeated or left out by who does not know the key. How many
-// there are and how long is no secret.
+// Encrypts and authenticates the messages of one connection: each gets a mark made of a key of its direction, its
+// number and all its bytes, so none can be read, made, changed, repeated or left out by who does not know the key. How
+// many there are and how long is no secret.
 class Seal {
  public:
   using Key = Digest;

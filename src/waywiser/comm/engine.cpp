@@ -140,8 +140,8 @@ void Engine::on_error(void* argument, ucp_ep_h, ucs_status_t status) {
 
 std::optional<std::string> Engine::broken() const {
   if (encrypted_ && encrypted_->broken())
-    return "the encrypted connection to " + rank_text(encrypted_->broken()->first) + " broke: " +
-           encrypted_->broken()->second;
+    return "the encrypted connection to " + rank_text(encrypted_->broken()->first) +
+           " broke: " + encrypted_->broken()->second;
   auto what = broken_ == nullptr ? std::nullopt : std::optional(std::pair(broken_->rank, broken_->problem));
   if (!what && rails_) what = rails_->broken();
   if (!what) return {};
@@ -192,8 +192,8 @@ void Engine::take_over() {
   while (Message* message = mailboxes_.next_left_to_ucx()) {
     message->waiting = false;
     if (message->receiving)
-      receive(message->peer, left_to_ucx_tag(static_cast<int>(message->peer), message->number), matched_bits, message->into,
-              message->bytes, *message);
+      receive(message->peer, left_to_ucx_tag(static_cast<int>(message->peer), message->number), matched_bits,
+              message->into, message->bytes, *message);
     else
       send(message->peer, left_to_ucx_tag(static_cast<int>(me_), message->number), message->from, message->bytes,
            *message, message->twice ? Awaited::by_all : Awaited::later);

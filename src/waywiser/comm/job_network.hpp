@@ -12,7 +12,8 @@ namespace waywiser {
 bool is_within_a_machine(const Launch& launch);
 
 // Which networks UCX listens on in a job: none within a machine; between machines that of the root, or what the plan
-// names (nullptr: no plan); none where something else encrypts what goes there. What the user has set for UCX goes before.
+// names (nullptr: no plan); none where something else encrypts what goes there. What the user has set for UCX goes
+// before.
 struct JobNetwork {
   bool within_a_machine = true;
   UcxContext::Settings settings = {};

@@ -82,8 +82,8 @@ std::unique_ptr<EncryptedMessages> encrypted_messages(const JoinOptions& options
 }
 
 JobNetwork chosen_network(const JoinOptions& options) {
-  JobNetwork network = job_network(*options.launch, options.chooser ? &options.chooser->plan() : nullptr,
-                                   *options.encrypt);
+  JobNetwork network =
+      job_network(*options.launch, options.chooser ? &options.chooser->plan() : nullptr, *options.encrypt);
   if (!network.note.empty() && options.launch->rank == 0)
     std::fputs(("waywiser: " + network.note + "\n").c_str(), stderr);
   return network;

@@ -16,7 +16,7 @@ MechanismOrder mechanism_order();
 struct Candidates {
   std::vector<const Series*> series;
   std::vector<Cost> costs;
-  std::vector<const Series*> encrypted;  // taken only where a job asks for it, whatever the others take
+  std::vector<const Series*> encrypted;        // taken only where a job asks for it, whatever the others take
   Operation measured_as = Operation::latency;  // `loaded` where it was not measured: `streaming`
 };
 Candidates candidates(const Profile& profile, const PairClass& pair_class, Operation operation,

@@ -48,7 +48,7 @@ class NoPipeSignal {
 
  private:
   static bool deadly() {
-    struct sigaction now {};
+    struct sigaction now{};
     return ::sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL;
   }
   bool active_ = false;
@@ -87,8 +87,7 @@ std::string words(const SslFunctions& functions) {
 
 TlsContext::TlsContext(const TlsKey& key, bool by_kernel)
     : functions_(ssl_library().functions()), context_(functions_.ctx_new(functions_.tls_method())), key_(key) {
-  const bool good = context_ != nullptr &&
-                    functions_.ctx_ctrl(context_, ctrl_set_min_version, tls_1_3, nullptr) == 1 &&
+  const bool good = context_ != nullptr && functions_.ctx_ctrl(context_, ctrl_set_min_version, tls_1_3, nullptr) == 1 &&
                     functions_.ctx_ctrl(context_, ctrl_set_max_version, tls_1_3, nullptr) == 1 &&
                     functions_.ctx_set_ciphersuites(context_, cipher_name) == 1 &&
                     functions_.ctx_set_num_tickets(context_, 0) == 1 &&

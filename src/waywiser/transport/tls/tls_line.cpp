@@ -106,9 +106,9 @@ void TlsLine::connect() {
   const std::string other = require_string(theirs, "tls_word", offer_name);
   context_ = std::make_unique<TlsContext>(key_of(mine, other), by_kernel_);
   is_server_ = mine > other;
-  Descriptor socket = connect_or_accept(listener, require_string(theirs, "tls_host", offer_name),
-                                        static_cast<std::uint16_t>(require_integer(theirs, "tls_port", offer_name, 1, 65535)),
-                                        deadline);
+  Descriptor socket = connect_or_accept(
+      listener, require_string(theirs, "tls_host", offer_name),
+      static_cast<std::uint16_t>(require_integer(theirs, "tls_port", offer_name, 1, 65535)), deadline);
   const int on = 1;
   ::setsockopt(socket.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   line_ = std::make_unique<TlsConnection>(*context_, std::move(socket), is_server_ ? TlsSide::server : TlsSide::client);
@@ -166,9 +166,8 @@ bool TlsLine::write_first() {
   }
   while (first.sent < length_bytes + bytes) {
     const std::span<const std::byte> rest =
-        first.sent < record_.size()
-            ? std::span<const std::byte>(record_).subspan(first.sent)
-            : std::span(first.source.data, bytes).subspan(first.sent - length_bytes);
+        first.sent < record_.size() ? std::span<const std::byte>(record_).subspan(first.sent)
+                                    : std::span(first.source.data, bytes).subspan(first.sent - length_bytes);
     const std::size_t taken = line_->write(rest);
     if (taken == 0) return false;
     first.sent += taken;
@@ -182,9 +181,9 @@ bool TlsLine::read_first() {
   const Bytes bytes = first.destination.bytes;
   while (first.got < length_bytes + bytes) {
     const bool in_length = first.got < length_bytes;
-    const std::span<std::byte> rest =
-        in_length ? std::as_writable_bytes(std::span(&length_, 1)).subspan(first.got)
-                  : std::span(first.destination.data, bytes).subspan(first.got - length_bytes);
+    const std::span<std::byte> rest = in_length
+                                          ? std::as_writable_bytes(std::span(&length_, 1)).subspan(first.got)
+                                          : std::span(first.destination.data, bytes).subspan(first.got - length_bytes);
     const std::size_t came = line_->read(rest);
     if (came == 0) return false;
     first.got += came;
