@@ -226,6 +226,30 @@ def test_a_rank_that_dies_in_the_middle_is_named(plain_machines: TwoMachines) ->
     assert first[0] == 0 and "rank 1 (process" in first[1], first
 
 
+BUSY = """
+import time, numpy as np, waywiser as ww
+group = ww.join(timeout=60)
+data = np.ones(50_000_000, np.uint8) if group.rank == 0 else np.zeros(50_000_000, np.uint8)
+group.barrier()
+request = group.start_send(data, 1) if group.rank == 0 else group.start_recv(data, 0)
+if group.rank == 1:
+    first = np.zeros(1)
+    group.recv(first, 0)  # it has been asked for
+    time.sleep(7)  # computes
+else:
+    group.send(np.ones(1), 1)
+request.wait()
+print((data == 1).all())
+"""
+
+
+@needs_tls
+def test_a_rank_may_be_busy_for_long_with_a_message_on_its_way(plain_machines: TwoMachines) -> None:
+    """Longer than it takes to find out that a machine is gone."""
+    for code, out, err in ends(plain_machines, BUSY, WAYWISER_ENCRYPT="1"):
+        assert (code, out) == (0, "True\n"), err
+
+
 @needs_tls
 def test_a_rank_that_is_stopped_is_waited_for_until_the_timeout(plain_machines: TwoMachines) -> None:
     program = LONG.replace("timeout=30", "timeout=1").format(signal="SIGSTOP")

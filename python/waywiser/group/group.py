@@ -56,7 +56,7 @@ class Group(Messages, Collectives, Background, Windows):
     def encrypted_by(self, rank: int) -> str:
         """What encrypts the messages to a rank of another machine: "openssl" or "kernel"; "" before the first one, and
         where nothing does."""
-        return self._core.encrypted_by(rank)
+        return str(self._core.encrypted_by(rank))
 
     def split(self, color: int, key: int = 0) -> Group | None:
         """The group of the ranks with the same color, in the order of key and rank; None for a color below 0."""

@@ -32,7 +32,7 @@ void EncryptedMessages::progress() {
       read_in(*from);
       if (from->ended) lines_.erase(from);
     } catch (const Error& error) {
-      if (from->peer) break_off(*from->peer, error.what());
+      if (from->peer) break_off(*from->peer, error.what(), error.kind() == ErrorKind::invalid_input);
       lines_.erase(from);
     }
   }
@@ -46,7 +46,7 @@ void EncryptedMessages::accept_new() {
     if (!socket.open()) return;
     const auto strangers = std::ranges::count_if(lines_, [](const Incoming& from) { return !from.peer; });
     if (static_cast<std::size_t>(strangers) >= most_unknown_lines) continue;
-    watch_the_line(socket);
+    keep_alive(socket);
     Incoming& from = lines_.emplace_back();
     from.line = std::make_unique<TlsConnection>(context_, std::move(socket), TlsSide::server);
     from.introduced_by = Deadline::in(introduction_patience);
@@ -107,7 +107,7 @@ void EncryptedMessages::hear(Incoming& from) {
     case Kind::cts: return hear_cts(peer, from.header);
     case Kind::rest: return hear_rest(from, peer);
     case Kind::renew: from.ended = true; return;
-    default: throw Error(ErrorKind::io, "it says what is no message");
+    default: throw Error(ErrorKind::invalid_input, "it says what is no message");
   }
 }
 
@@ -121,7 +121,7 @@ void EncryptedMessages::hear_hello(Incoming& from) {
 
 void EncryptedMessages::hear_data(Incoming& from, Peer& peer) {
   const Header& header = from.header;
-  if (header.bytes > longest_unasked) throw Error(ErrorKind::io, "it sends more than it may before it is asked");
+  if (header.bytes > longest_unasked) throw Error(ErrorKind::invalid_input, "it sends more than it may before it is asked");
   from.body_left = header.bytes;
   from.message = take_posted(peer, header.tag);
   from.early = nullptr;
@@ -158,7 +158,7 @@ void EncryptedMessages::hear_rest(Incoming& from, Peer& peer) {
   from.message = found == peer.expected.end() ? nullptr : found->second;
   if (from.message != nullptr) peer.expected.erase(found);
   if (from.message != nullptr && from.message->bytes != from.header.bytes)
-    throw Error(ErrorKind::io, "it sends another length than it has announced");
+    throw Error(ErrorKind::invalid_input, "it sends another length than it has announced");
   from.into = from.message == nullptr ? nullptr : from.message->into;
 }
 

@@ -74,7 +74,8 @@ void EncryptedMessages::connect(std::uint32_t rank) {
 void EncryptedMessages::try_again(std::uint32_t rank, const Error& problem) {
   Peer& peer = peers_[rank];
   const bool dismissed = !peer.ready && problem.kind() == ErrorKind::io;
-  if (!dismissed || peer.given_up_at.passed()) return break_off(rank, problem.what());
+  if (!dismissed || peer.given_up_at.passed())
+    return break_off(rank, problem.what(), problem.kind() == ErrorKind::invalid_input);
   if (!peer.next_try.passed()) return;
   peer.next_try = Deadline::in(between_tries);
   connect(rank);
@@ -206,13 +207,15 @@ void EncryptedMessages::cancel(Message& message) noexcept {
 }
 
 // What waits for the peer is told by the group, which fails.
-void EncryptedMessages::break_off(std::uint32_t rank, const std::string& why) noexcept {
+void EncryptedMessages::break_off(std::uint32_t rank, const std::string& why, bool came_wrong) noexcept {
   Peer& peer = peers_[rank];
   peer.line.reset();
   peer.outgoing.clear();
   peer.ready = false;
   peer.gone = true;
-  if (!broken_) broken_.emplace(rank, why);
+  if (broken_) return;
+  broken_.emplace(rank, why);
+  came_wrong_ = came_wrong;
 }
 
 void EncryptedMessages::close(Deadline deadline) noexcept {

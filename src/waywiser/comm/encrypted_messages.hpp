@@ -49,6 +49,8 @@ class EncryptedMessages {
   void progress();
   // A connection that broke by itself: its peer's rank and why.
   const std::optional<std::pair<std::uint32_t, std::string>>& broken() const noexcept { return broken_; }
+  // It broke since something came that the peer has not sent, not as the peer has ended.
+  bool came_wrong() const noexcept { return came_wrong_; }
   // Until all that was sent has been handed to the kernel.
   void close(Deadline deadline) noexcept;
   // What encrypts what is sent to the peer: "openssl" or "kernel"; empty: there is no connection.
@@ -129,7 +131,7 @@ class EncryptedMessages {
   void take_early(Peer& peer, std::list<Early>::iterator early, Message& message);
   static void complete(Message& message, const Header& header) noexcept;
   Message* take_posted(Peer& peer, ucp_tag_t tag);
-  void break_off(std::uint32_t rank, const std::string& why) noexcept;
+  void break_off(std::uint32_t rank, const std::string& why, bool came_wrong = false) noexcept;
 
   TlsContext context_;
   Descriptor listener_;
@@ -142,6 +144,7 @@ class EncryptedMessages {
   std::uint64_t next_number_ = 0;
   std::vector<pollfd> sockets_;
   std::optional<std::pair<std::uint32_t, std::string>> broken_;
+  bool came_wrong_ = false;
 };
 
 }  // namespace waywiser

@@ -113,6 +113,8 @@ class Engine {
   void check(ucs_status_t status, const std::string& what) const;
   // A connection that broke by itself: its peer; nothing while all is well.
   std::optional<std::string> broken() const;
+  // Whether that may be since the peer has died, of which others may know more.
+  bool broken_by_an_end() const noexcept { return !encrypted_ || !encrypted_->came_wrong(); }
   // Lets what was sent arrive, then ends the connections.
   void close(Deadline deadline) noexcept;
 

@@ -153,25 +153,26 @@ Descriptor connect_to(const Endpoint& endpoint, Deadline deadline) {
 Descriptor begin_connecting(const Endpoint& endpoint) {
   const Addresses address = resolve(endpoint);
   Descriptor socket = open_socket(*address);
-  watch_the_line(socket);
+  keep_alive(socket);
   if (::connect(socket.number(), address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS)
     throw Error(ErrorKind::io, "no connection to " + text(endpoint) + ": " + last_system_error());
   return socket;
 }
 
-void watch_the_line(const Descriptor& socket) {
+void keep_alive(const Descriptor& socket) {
   if (!is_tcp(socket)) return;
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1);
   set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
 }
 
 Connection::Connection(Descriptor socket, std::size_t largest_frame)
     : socket_(std::move(socket)), reader_(largest_frame) {
-  watch_the_line(socket_);
+  keep_alive(socket_);
+  // What is said here is read at once. For data this would end a connection whose reader is busy for as long.
+  if (is_tcp(socket_)) set(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
 }
 
 void Connection::send(FrameKind kind, std::span<const std::byte> body, Deadline deadline) {

@@ -35,8 +35,8 @@ Descriptor accept_one(const Descriptor& listener);
 Descriptor connect_to(const Endpoint& endpoint, Deadline deadline);
 // Does not wait: whether somebody listens there, the first use of the socket tells. Throws io.
 Descriptor begin_connecting(const Endpoint& endpoint);
-// The kernel finds out within 5 s that the other machine is gone.
-void watch_the_line(const Descriptor& socket);
+// What is written goes at once. Of a silent connection the kernel finds out within 5 s that the other machine is gone.
+void keep_alive(const Descriptor& socket);
 
 // One connection, by TCP or a Unix socket, that carries frames. Reads and writes never block beyond their deadline.
 class Connection {
