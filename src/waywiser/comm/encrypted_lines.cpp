@@ -121,7 +121,8 @@ void EncryptedMessages::hear_hello(Incoming& from) {
 
 void EncryptedMessages::hear_data(Incoming& from, Peer& peer) {
   const Header& header = from.header;
-  if (header.bytes > longest_unasked) throw Error(ErrorKind::invalid_input, "it sends more than it may before it is asked");
+  if (header.bytes > longest_unasked)
+    throw Error(ErrorKind::invalid_input, "it sends more than it may before it is asked");
   from.body_left = header.bytes;
   from.message = take_posted(peer, header.tag);
   from.early = nullptr;

@@ -277,8 +277,7 @@ void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout,
 bool Session::stop_waiting(Watch& watch, const Call& call) {
   if (turns_between_looks_ == looks_when_crowded) ::sched_yield();
   if (const std::string* why = lifeline_->failure()) throw_failure(*why);
-  if (const auto why = engine_.broken())
-    engine_.broken_by_an_end() ? explain(*why) : fail(ErrorKind::io, *why);
+  if (const auto why = engine_.broken()) engine_.broken_by_an_end() ? explain(*why) : fail(ErrorKind::io, *why);
   const Seconds now = now_seconds();
   if (watch.started == 0) {
     watch.started = now;
