@@ -95,7 +95,7 @@ TEST(Choose, WhatEncryptsIsNotChosen) {
   Profile profile =
       made_up_profile({{"ucx", line(1e-6, 1e9)}, {"tls", line(1e-7, 1e10)}, {"ucx_staged", line(1e-3, 1e9)}});
   const Plan plan = plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
-  ASSERT_EQ(plan.rows.size(), std::size(operations));
+  ASSERT_FALSE(plan.rows.empty());
   for (const PlanRow& row : plan.rows) {
     EXPECT_EQ(row.path.mechanism, "ucx");
     ASSERT_TRUE(row.runner_up);
