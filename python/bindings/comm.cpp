@@ -13,6 +13,8 @@
 #include "waywiser/comm/runtime_folder.hpp"
 #include "waywiser/comm/text_gather.hpp"
 #include "waywiser/comm/unix_socket.hpp"
+#include "waywiser/transport/tls/kernel_tls.hpp"
+#include "waywiser/transport/tls/libssl.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,8 +35,9 @@ std::shared_ptr<Platform> open_cuda() {
 }
 
 Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* gpus,
-                const std::optional<std::string>& on_failure) {
+                const std::optional<std::string>& on_failure, std::optional<bool> encrypt) {
   options.timeout = timeout;
+  options.encrypt = encrypt;
   if (on_failure) options.on_failure = parse_on_failure(*on_failure);
   if (gpus != nullptr) options.platform = gpus->platform;
   options.open_platform = open_cuda;
@@ -44,15 +47,17 @@ Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* 
   return std::move(*group);
 }
 
-Group join(std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure) {
-  return join_with({}, timeout, gpus, on_failure);
+Group join(std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure,
+           std::optional<bool> encrypt) {
+  return join_with({}, timeout, gpus, on_failure, encrypt);
 }
 
 using Seat = std::tuple<std::string, int, int>;                     // launcher, rank, size
 using Where = std::tuple<std::string, std::uint16_t, std::string>;  // host, port, secret
 
 Group join_at(const Seat& seat, const std::string& job, const Where& where, const nb::object& announce,
-              std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure) {
+              std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure,
+              std::optional<bool> encrypt) {
   const auto& [launcher, rank, size] = seat;
   const auto& [host_name, port, secret] = where;
   JoinOptions options;
@@ -62,7 +67,7 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
       const nb::gil_scoped_acquire acquired;
       announce(root.port);
     };
-  return join_with(std::move(options), timeout, gpus, on_failure);
+  return join_with(std::move(options), timeout, gpus, on_failure, encrypt);
 }
 
 // Its methods are called no more: it is moved to where it lives until the process ends.
@@ -93,6 +98,7 @@ void bind_comm(nb::module_& m) {
       .def_prop_rw("timeout", &Group::timeout, &Group::set_timeout)
       .def("close", [](Group& self) { without_gil([&] { self.close(); }); })
       .def("end", end)
+      .def("encrypted_by", &Group::encrypted_by, "rank"_a)
       .def(
           "abort", [](Group& self, const std::string& why) { self.abort(why); }, "why"_a)
       .def(
@@ -119,12 +125,19 @@ void bind_comm(nb::module_& m) {
   m.def("sweep_runtime_folder", sweep_runtime_folder, "Removes from it what dead processes have left. Raises nothing.");
   m.def("why_no_crypto", why_no_crypto, "What keeps OpenSSL's libcrypto from being used; empty when nothing does.");
   m.def("libcrypto_path", libcrypto_path, "The libcrypto that is used; empty without one.");
+  m.def(
+      "why_no_tls", [] { return ssl_library().why_not(); },
+      "What keeps OpenSSL's libssl from being used; empty when nothing does.");
+  m.def(
+      "why_no_kernel_tls", [] { return why_no_kernel_tls(); },
+      "Why the kernel cannot encrypt connections; empty: it can, where OpenSSL asks for it.");
+  m.def("libssl_path", [] { return ssl_library().path(); }, "The libssl that is used; empty without one.");
   m.def("seat", seat, "Rank and size, when the ranks of this job can meet. Raises Error that says why they cannot.");
   m.def("gather_texts", gather_texts_here, "mine"_a, "seconds"_a,
         "The texts of all ranks of this job at rank 0, an empty list at the others; without UCX. Raises Error.");
   m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(), "on_failure"_a.none() = nb::none(),
-        "The group of all ranks of this job. Raises Error.");
+        "encrypt"_a.none() = nb::none(), "The group of all ranks of this job. Raises Error.");
   m.def("join_at", join_at, "seat"_a, "job"_a, "where"_a, "announce"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
-        "on_failure"_a.none() = nb::none(),
+        "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(),
         "The same where another library has started the ranks; `announce` hears the port of rank 0.");
 }

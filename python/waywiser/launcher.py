@@ -40,6 +40,7 @@ class Job:
     `results`: where the settings are that each rank gets on its node, bound to its CPUs; None: it is started as it is.
     `bind`: whether it is bound. `trust_network`: whether libraries may believe whoever reaches them.
     `accept_simulated`: whether it also gets settings that nobody has measured.
+    `encrypt`: whether what goes between machines is encrypted.
     """
 
     command: Sequence[str]
@@ -53,6 +54,7 @@ class Job:
     bind: bool = True
     trust_network: bool = False
     accept_simulated: bool = False
+    encrypt: bool = False
 
     def variables(self, rank: int) -> dict[str, str]:
         """The environment of a rank, the secret left out."""
@@ -67,6 +69,8 @@ class Job:
         }
         if self.trust_network:
             values["WAYWISER_TRUST_NETWORK"] = "1"
+        if self.encrypt:
+            values["WAYWISER_ENCRYPT"] = "1"
         if len(set(places)) > 1:
             if self.port is None:
                 self.port = 20000 + secrets.randbelow(12000)

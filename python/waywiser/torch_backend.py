@@ -41,6 +41,7 @@ class Options:
     """What init_process_group and new_group take as `pg_options`."""
 
     on_failure: Literal["raise", "abort"] | None = None
+    encrypt: bool | None = None
 
 
 class Work(dist._Work):  # type: ignore[misc]
@@ -308,9 +309,12 @@ def _refuse_symmetric_memory() -> None:
 
 
 def _create(about: Any, options: Options | None) -> ProcessGroup:
-    on_failure = None if options is None else options.on_failure
+    options = options or Options()
     rank, size, seconds = about.group_rank, about.group_size, about.timeout.total_seconds()
-    return ProcessGroup(from_torch(about.store, rank, size, seconds, on_failure=on_failure), about.store)
+    group = from_torch(
+        about.store, rank, size, seconds, on_failure=options.on_failure, encrypt=options.encrypt
+    )  # fmt: skip
+    return ProcessGroup(group, about.store)
 
 
 dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu", "cuda"])

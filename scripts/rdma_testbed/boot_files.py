@@ -18,6 +18,7 @@ GUEST_PACKAGES = ("libucx0", "ucx-utils", "openmpi-bin", "openmpi-common", "ibve
 MODULES = (
     *("virtio_pci", "virtio_console", "virtio_net", "9pnet_virtio", "9p", "overlay"),
     *("rdma_rxe", "crc32_generic", "rdma_ucm", "ib_uverbs", "sch_netem", "sch_prio", "cls_u32"),
+    *("tls", "aes_generic", "ctr", "ghash_generic", "gcm"),
 )
 
 

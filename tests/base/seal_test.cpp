@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,7 +12,29 @@
 namespace waywiser {
 namespace {
 
-std::span<const std::byte> said(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+const std::vector<std::byte> head = bytes_of("head");
+
+struct Sealed {
+  std::vector<std::byte> body;
+  Seal::Mark mark;
+};
+
+Sealed sealed(Seal& seal, const std::string& text) {
+  Sealed message{bytes_of(text), {}};
+  message.mark = seal.close(head, message.body);
+  return message;
+}
+
+// What comes out of it; nothing: it is not from there.
+std::optional<std::string> opened(Seal seal, Sealed message, const std::vector<std::byte>& its_head = head) {
+  if (!seal.open(its_head, message.body, message.mark)) return {};
+  return std::string(reinterpret_cast<const char*>(message.body.data()), message.body.size());
+}
 
 class SealTest : public testing::Test {
  protected:
@@ -19,34 +43,55 @@ class SealTest : public testing::Test {
     made.fill(static_cast<std::byte>(number));
     return made;
   }
-  static std::span<const std::byte> of(const Seal::Mark& mark) { return mark; }
+  std::optional<std::string> open(Seal& seal, Sealed message) {
+    if (!seal.open(head, message.body, message.mark)) return {};
+    return std::string(reinterpret_cast<const char*>(message.body.data()), message.body.size());
+  }
 
   Seal here_{key(1), key(2)}, there_{key(2), key(1)};
 };
 
 TEST_F(SealTest, WhatIsSentIsKnown) {
-  for (const std::string text : {"one", "two", "two", ""})
-    EXPECT_TRUE(there_.check_next(said(text), here_.next_mark(said(text))));
-  EXPECT_TRUE(here_.check_next(said("back"), there_.next_mark(said("back"))));
+  for (const std::string text : {"one", "two", "two", ""}) EXPECT_EQ(open(there_, sealed(here_, text)), text);
+  EXPECT_EQ(open(here_, sealed(there_, "back")), "back");
+}
+
+TEST_F(SealTest, WhatIsSentCannotBeRead) {
+  const std::string text(1000, 'a');
+  const Sealed first = sealed(here_, text), second = sealed(here_, text);
+  EXPECT_EQ(std::ranges::count(first.body, std::byte{'a'}) < 50, true);
+  EXPECT_NE(first.body, second.body);
 }
 
 TEST_F(SealTest, WhatIsChangedRepeatedLeftOutOrSentBackIsNot) {
-  const auto first = here_.next_mark(said("one"));
-  EXPECT_FALSE(Seal(there_).check_next(said("onE"), first));
-  EXPECT_FALSE(Seal(there_).check_next(said("one"), of(first).first(8)));
-  EXPECT_FALSE(Seal(here_).check_next(said("one"), first));  // of the other direction
-  EXPECT_FALSE(Seal(key(2), key(3)).check_next(said("one"), first));
-  const auto second = here_.next_mark(said("one"));
-  EXPECT_FALSE(Seal(there_).check_next(said("one"), second));  // the first is missing
-  EXPECT_TRUE(there_.check_next(said("one"), first));
-  EXPECT_FALSE(Seal(there_).check_next(said("one"), first));
-  EXPECT_TRUE(there_.check_next(said("one"), second));
+  const Sealed first = sealed(here_, "one");
+  for (std::size_t bit = 0; bit < 8 * 3; ++bit) {
+    Sealed changed = first;
+    changed.body[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+    EXPECT_EQ(opened(there_, changed), std::nullopt);
+  }
+  Sealed marked = first;
+  marked.mark.back() ^= std::byte{1};
+  EXPECT_EQ(opened(there_, marked), std::nullopt);
+  EXPECT_EQ(opened(there_, first, bytes_of("heaD")), std::nullopt);
+  EXPECT_EQ(opened(here_, first), std::nullopt);  // of the other direction
+  EXPECT_EQ(opened(Seal(key(2), key(3)), first), std::nullopt);
+  const Sealed second = sealed(here_, "one");
+  EXPECT_EQ(opened(there_, second), std::nullopt);  // the first is missing
+  EXPECT_EQ(open(there_, first), "one");
+  EXPECT_EQ(opened(there_, first), std::nullopt);
+  EXPECT_EQ(open(there_, second), "one");
+}
+
+TEST_F(SealTest, AMarkOfAnotherLengthIsNone) {
+  Sealed first = sealed(here_, "one");
+  EXPECT_FALSE(there_.open(head, first.body, std::span<const std::byte>(first.mark).first(8)));
 }
 
 TEST_F(SealTest, AnotherProcessGoesOnWithIt) {
-  EXPECT_TRUE(there_.check_next(said("one"), here_.next_mark(said("one"))));
+  EXPECT_EQ(open(there_, sealed(here_, "one")), "one");
   Seal further = Seal::unpack(there_.packed());
-  EXPECT_TRUE(further.check_next(said("two"), here_.next_mark(said("two"))));
+  EXPECT_EQ(open(further, sealed(here_, "two")), "two");
   EXPECT_THROW(Seal::unpack(std::vector<std::byte>(3)), Error);
 }
 

@@ -234,6 +234,7 @@ TEST_F(Rendezvous, WhatFollowsTheProofsIsSealed) {
   std::vector<std::byte> forged = frame_bytes(FrameKind::join, join.bytes());
   forged.resize(forged.size() + Seal::mark_bytes);  // who has only watched the proofs cannot know the mark
   ASSERT_EQ(::send(line.number(), forged.data(), forged.size(), MSG_NOSIGNAL), static_cast<ssize_t>(forged.size()));
+  line.seal(words.member_seal(launch(1, 2).secret));
   EXPECT_EQ(reason_in(line.receive(Deadline::in(10))),
             "message of a rank: not from who it should be: its mark is wrong");
   EXPECT_EQ(come_at(address, 1, 2).get().ranks.size(), 2u);

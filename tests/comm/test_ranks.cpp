@@ -29,7 +29,8 @@ TestRanks::~TestRanks() {
 JoinOptions TestRanks::options(int rank) const {
   JoinOptions options;
   options.launch = Launch{"test", rank, size_, job_, {}, ""};
-  if (machines_apart) options.launch->machine = "machine " + std::to_string(rank);
+  options.launch->secret = secret;
+  if (machines_apart) options.launch->machine = "machine " + std::to_string(rank / ranks_of_machine);
   options.timeout = timeout;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;

@@ -24,7 +24,9 @@ class TestRanks {
   Seconds timeout = 20;
   int virtual_gpus = 0;         // of the machine that all ranks share
   bool machines_apart = false;  // each rank takes the others for ranks of other machines
-  bool cuda_gpus = false;       // instead: those of this machine
+  int ranks_of_machine = 1;     // that do not, if machines are apart
+  std::string secret;
+  bool cuda_gpus = false;  // instead: those of this machine
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
   std::vector<std::vector<std::string>> no_peer_access;  // of the virtual GPUs, as VirtualMachine has it
 

@@ -25,6 +25,8 @@ std::vector<NetworkRow> network_rows() {
   const std::map<std::string, std::string> pipelined{{"variant", "pipelined"}, {"chunk", "64K"}, {"depth", "2"}};
   const Path staged = network_path("ucx_staged", gpu(0), gpu(0), pipelined);
   return {{"hosts", "host", network_path("ucx", host(0), host(0), {})},
+          {"tls", "host", network_path("tls", host(0), host(0), {{"by", "openssl"}})},
+          {"kernel_tls", "host", network_path("tls", host(0), host(0), {{"by", "kernel"}})},
           {"virtual_pipelined", "virtual_gpu", staged},
           {"cuda_pipelined", "cuda", staged},
           {"cuda_pageable", "cuda", network_path("ucx_staged", gpu(0), gpu(0), {{"variant", "pageable"}})},

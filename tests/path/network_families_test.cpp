@@ -28,7 +28,8 @@ TEST(NetworkFamilies, DevicesInOneNetworkAreJoinedAndMissingOnesHaveAPathToBeRef
   EXPECT_EQ(labels(network_families(here, other, host(0), there)),
             (Names{"ucx(transports=rc)", "ucx(transports=dc)", "ucx(transports=ud)",
                    "ucx(device=eth0/ens5,transports=network-tcp)", "ucx(device=eth1,transports=network-tcp)",
-                   "ucx(device=eth0/ens5+eth1,transports=network-tcp)"}));
+                   "ucx(device=eth0/ens5+eth1,transports=network-tcp)", "tls(by=openssl,device=eth0/ens5)",
+                   "tls(by=kernel,device=eth0/ens5)", "tls(by=openssl,device=eth1)", "tls(by=kernel,device=eth1)"}));
 }
 
 TEST(NetworkFamilies, GpuMemoryHasFourSettingsOfRdmaAndTwoOfTcp) {

@@ -90,6 +90,21 @@ TEST(Choose, ATwoSidedPathComesWithItsBestOneSidedRival) {
   EXPECT_EQ(rival->mechanism, "copy_engine");
 }
 
+// However fast: it is kept beside, for jobs that ask for it.
+TEST(Choose, WhatEncryptsIsNotChosen) {
+  Profile profile =
+      made_up_profile({{"ucx", line(1e-6, 1e9)}, {"tls", line(1e-7, 1e10)}, {"ucx_staged", line(1e-3, 1e9)}});
+  const Plan plan = plan_from_json(to_json(choose(profile, mechanism_order())), "plan");
+  ASSERT_FALSE(plan.rows.empty());
+  for (const PlanRow& row : plan.rows) {
+    EXPECT_EQ(row.path.mechanism, "ucx");
+    ASSERT_TRUE(row.runner_up);
+    EXPECT_EQ(row.runner_up->mechanism, "ucx_staged");
+    ASSERT_TRUE(row.encrypted);
+    EXPECT_EQ(row.encrypted->mechanism, "tls");
+  }
+}
+
 TEST(Choose, CollectivesGetRowsOfTheirOwn) {
   Profile profile = made_up_profile({{"a", line(1e-6, 1e9)}});
   const auto add = [&](const char* memory, int ranks, const char* way, const made_up::TimeOf& seconds) {

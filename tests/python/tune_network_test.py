@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from two_machines import ROOT, TwoMachines
 
+from waywiser import _core
+
 MAIN = "import sys; from waywiser.cli import main; sys.argv[0] = 'waywiser'; main()"
 PAIR = ["host0", "other:host0"]
 
@@ -57,24 +59,43 @@ def between(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_the_road_between_two_machines(machines: TwoMachines, folder: Path) -> None:
     profile = tune(machines, folder)
-    series = between(profile["series"])
+    series = [one for one in between(profile["series"]) if one["path"]["mechanism"] == "ucx"]
     assert "latency" in {one["operation"] for one in series}
     here, there = machines.links[0]
     assert series[0]["path"]["parameters"] == {"device": f"{here}/{there}", "transports": "network-tcp"}
     most = max(point["bytes"] for one in series for point in one["points"])
     assert machines.bytes_over_the_link() > 2 * most
-    assert {one["parameters"]["transports"] for one in between(profile["unavailable"])} == {"rc", "dc", "ud"}
-    assert all(len(one["reason"]) > 20 for one in between(profile["unavailable"]))
+    refused = between(profile["unavailable"])
+    assert {one["parameters"]["transports"] for one in refused if one["mechanism"] == "ucx"} == {"rc", "dc", "ud"}
+    assert all(len(one["reason"]) > 20 for one in refused)
 
     plan = json.loads((folder / "plan.json").read_text())
     other = profile["state"]["other"]
     assert plan["other_nodes"] == [{"fingerprint": other["fingerprint"], "machine": other["machine"]}]
     to_it = [row for row in plan["rows"] if ["host0", f"{other['fingerprint']}:host0"] in row["pairs"]]
     assert {row["rail"] for row in to_it} == {"", f"{here}/{there}"}
+    check_encrypted_roads(profile, to_it, f"{here}/{there}")
     explain = [*PAIR, "64K", "--output", str(folder), "--json"]
     answer = machines.start(0, 2, ["-c", MAIN, "explain", *explain]).communicate(timeout=60)
-    assert "network-tcp" in answer[0], answer
+    told = json.loads(answer[0])
+    assert "network-tcp" in told["chosen"], answer
+    if not _core.why_no_tls():
+        assert "taken where a job encrypts" in next(
+            one["why"] for one in told["candidates"] if one["path"]["mechanism"] == "tls"
+        )
     check_a_group_follows(machines, folder / "plan.json")
+
+
+def check_encrypted_roads(profile: dict[str, Any], rows: list[dict[str, Any]], device: str) -> None:
+    """They are measured and kept for jobs that ask for them, and never chosen."""
+    if _core.why_no_tls():
+        return
+    measured = [one["path"] for one in between(profile["series"]) if one["path"]["mechanism"] == "tls"]
+    told = measured + [one for one in between(profile["unavailable"]) if one["mechanism"] == "tls"]
+    assert {one["parameters"]["by"] for one in told} == {"openssl", "kernel"}
+    assert {one["parameters"]["device"] for one in told} == {device}
+    assert {row["path"]["mechanism"] for row in rows} == {"ucx"}
+    assert [row["encrypted"]["mechanism"] for row in rows] == ["tls"] * len(rows)
 
 
 def check_a_group_follows(machines: TwoMachines, plan: Path) -> None:

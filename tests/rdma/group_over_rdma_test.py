@@ -182,10 +182,36 @@ def test_tests_of_the_group_in_each_machine(guests: TwoGuests, tests: str) -> No
         assert ended.code == 0, "\n".join(ended.lines) + ended.errors
 
 
+WHY_NO_KERNEL_TLS = "from waywiser import _core; print(_core.why_no_tls() or _core.why_no_kernel_tls())"
+
+
+@pytest.mark.parametrize("kernel", [pytest.param("0", marks=pytest.mark.short), "1"])
+def test_an_encrypted_job_takes_no_rdma(link: TwoGuests, kernel: str) -> None:
+    """TLS over TCP, by OpenSSL or by the guests' kernel, until the cable is pulled."""
+    if kernel == "1":
+        command = [sys.executable, "-c", WHY_NO_KERNEL_TLS]
+        why_not = link.guests[0].run(command, {"PYTHONPATH": str(ROOT / "python")}).lines[0]
+        if why_not:
+            pytest.skip(f"in the guest: {why_not}")
+    ranks = start_programs(link, "rank.py", WAYWISER_ENCRYPT="1", WAYWISER_KERNEL_TLS=kernel, WAYWISER_TIMEOUT="120")
+    for rank in ranks:
+        rank.wait_for_line("joined")
+    packets, tx_bytes = packets_and_bytes(link)
+    sent = int(tell(ranks, "calls 4000000", "intact")[0].split()[1])
+    packets_after, tx_bytes_after = packets_and_bytes(link)
+    assert packets_after == packets
+    assert tx_bytes_after - tx_bytes > sent
+    by = ["openssl", "kernel"][int(kernel)]
+    assert tell(ranks, "encrypted", "encrypted") == [f"encrypted by {by}"] * 2
+    tell(ranks, f"messages {TIMEOUT}", "under way")
+    link.pull_cable()
+    assert "is gone" in check_errors(ranks, time.monotonic())
+
+
 def test_the_road_between_the_machines_is_measured(guests: TwoGuests) -> None:
-    first, second = (rank.wait() for rank in start_programs(guests, "measure.py", "12"))
+    first, second = (rank.wait() for rank in start_programs(guests, "measure.py", "40"))
     assert first.code == 0, first.errors
     assert second.code == 0, second.errors
-    for transport in ("rc", "ud", "network-tcp"):
+    for transport in ("rc", "ud", "network-tcp", "tls-openssl", "tls-kernel"):
         assert f"measured {transport} latency True" in first.lines, first.lines
     assert any(line.startswith("unavailable dc ") for line in first.lines), first.lines

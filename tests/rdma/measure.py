@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import Any
 
 import waywiser._core as core
 
@@ -18,6 +19,12 @@ OPTIONS = {
     "budget_seconds": float(sys.argv[1]),
 }
 
+
+def road(path: dict[str, Any]) -> str:
+    name = path.get("mechanism", "ucx")
+    return f"tls-{path['parameters']['by']}" if name == "tls" else str(path["parameters"]["transports"])
+
+
 if core.rank_and_size()[0] == 1:
     core.serve_other_machine(stages.peer_program())
 else:
@@ -27,7 +34,11 @@ else:
     for series in profile["series"]:
         if series["path"]["destination"] == "other:host0":
             verified = all(point["verified"] for point in series["points"])
-            print("measured", series["path"]["parameters"]["transports"], series["operation"], verified)
+            print("measured", road(series["path"]), series["operation"], verified)
     for path in profile["unavailable"]:
         if path["destination"] == "other:host0":
-            print("unavailable", path["parameters"]["transports"], path["reason"])
+            print("unavailable", road(path), path["reason"])
+    for refused in profile["rejected"]:
+        if refused["path"]["destination"] == "other:host0":
+            print("rejected", road(refused["path"]), refused["bytes"], refused["reason"])
+    print("searched", len(profile["searched"]))

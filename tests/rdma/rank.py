@@ -1,6 +1,7 @@
 """One of two ranks: does what the lines of its standard input name, and says when that is done.
 
 calls BYTES     every call of a group, with data that tells who made it; at the end: intact, bytes sent in messages
+encrypted       what encrypts messages to the other
 messages        messages both ways until an error comes; after a few: under way
 """
 
@@ -73,6 +74,8 @@ for line in sys.stdin:
             collectives(3)
             collectives(50_000)
             print("intact", sent, flush=True)
+        elif verb == "encrypted":
+            print("encrypted by", group.encrypted_by(other), flush=True)
         else:
             group.timeout = float(arguments[0])
             messages()

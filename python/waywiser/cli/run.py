@@ -44,6 +44,9 @@ def run(
     trust_network: Annotated[
         bool, typer.Option("--trust-network", help="Nobody else reaches the machines' network: NCCL may use it.")
     ] = False,
+    encrypt: Annotated[
+        bool, typer.Option("--encrypt", help="Encrypt and authenticate all that goes between machines (TLS 1.3).")
+    ] = False,
 ) -> int:
     """Runs PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.
 
@@ -59,6 +62,8 @@ def run(
     wanted, bound = _required(require), bind == "default"
     if trust_network:
         os.environ["WAYWISER_TRUST_NETWORK"] = "1"
+    if encrypt:
+        os.environ["WAYWISER_ENCRYPT"] = "1"
     in_job = running_in_job(count) and hosts is None
     if dry_run:
         from waywiser.apply.start_rank import local_rank
@@ -73,7 +78,8 @@ def run(
         return _be_a_rank(started, output, wanted if watch else None)
     places = place_ranks(count, read_hosts(hosts)) if hosts else None
     job = Job(command, count, places, None if plain else output, port, tuple(ssh.split()), bind=bound,
-              trust_network=trust_network, accept_simulated=accept_simulated)  # fmt: skip
+              trust_network=trust_network, encrypt=os.environ.get("WAYWISER_ENCRYPT") == "1",
+              accept_simulated=accept_simulated)  # fmt: skip
     _core.sweep_runtime_folder()
     launcher = Launcher(job, prefix)
     return watching(output, wanted, launcher.run, len(set(places or ("here",)))) if watch else launcher.run()

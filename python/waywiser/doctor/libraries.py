@@ -70,14 +70,21 @@ def crypto(root: Root) -> Finding:
         from waywiser import _core
 
         path, why = _core.libcrypto_path(), _core.why_no_crypto()
+        ssl_path, why_no_ssl = _core.libssl_path(), _core.why_no_tls()
     else:
         if not any(root.names(folder) for folder in _FOLDERS):
             raise Unknown("the folders of libraries")
-        path = next((path for name in ("libcrypto.so.3", "libcrypto.so.1.1") for path in _named(root, name)), "")
-        why = "libcrypto.so.3 is not in the system's folders"
+        path, ssl_path = _openssl(root, "libcrypto"), _openssl(root, "libssl")
+        why, why_no_ssl = (f"{name}.so.3 is not in the system's folders" for name in ("libcrypto", "libssl"))
     if not path or (root.live and why):
         return problem(f"ranks of several machines cannot prove that they are of one job: {why}")
-    return ok(f"{path}: ranks of several machines prove that they are of one job")
+    if not ssl_path or (root.live and why_no_ssl):
+        return warning(f"jobs of several machines cannot encrypt (waywiser run --encrypt): {why_no_ssl}")
+    return ok(f"{path}: ranks of several machines prove that they are of one job; {ssl_path}: they may encrypt")
+
+
+def _openssl(root: Root, library: str) -> str:
+    return next((path for end in ("so.3", "so.1.1") for path in _named(root, f"{library}.{end}")), "")
 
 
 def _named(root: Root, name: str) -> list[str]:

@@ -53,6 +53,11 @@ class Group(Messages, Collectives, Background, Windows):
         """Waits for the stream that `array` is used in. Raises what an operation of this group has failed with."""
         self._core.synchronize(array, stream_for(stream, array))
 
+    def encrypted_by(self, rank: int) -> str:
+        """What encrypts the messages to a rank of another machine: "openssl" or "kernel"; "" before the first one, and
+        where nothing does."""
+        return str(self._core.encrypted_by(rank))
+
     def split(self, color: int, key: int = 0) -> Group | None:
         """The group of the ranks with the same color, in the order of key and rank; None for a color below 0."""
         part = self._core.split(color, key)

@@ -18,17 +18,21 @@ from waywiser.ucx_library import select_libucp
 OnFailure = Literal["raise", "abort"]
 
 
-def join(timeout: float | None = None, *, gpus: Gpus | None = None, on_failure: OnFailure | None = None) -> Group:
+def join(
+    timeout: float | None = None, *, gpus: Gpus | None = None, on_failure: OnFailure | None = None,
+    encrypt: bool | None = None,
+) -> Group:  # fmt: skip
     """The group of all ranks that the launcher has started; alone without one.
 
     `timeout`: seconds that any call may wait; WAYWISER_TIMEOUT or 60 when it is left out. `gpus`: cuda_gpus() when it
     is left out, and only once there is an array on a GPU; virtual_gpus() for tests. `on_failure`: when an operation on
     this rank's GPU has failed, a line is printed and every later call on the GPU raises ("raise"), or the process ends
-    ("abort"); WAYWISER_ON_FAILURE or "raise" when it is left out.
+    ("abort"); WAYWISER_ON_FAILURE or "raise" when it is left out. `encrypt`: whether what goes to other machines is
+    encrypted; the same in all ranks, WAYWISER_ENCRYPT=1 or not when it is left out.
     """
     from waywiser import _core
 
-    return Group(_core.join(timeout, gpus and gpus._core, on_failure))
+    return Group(_core.join(timeout, gpus and gpus._core, on_failure, encrypt))
 
 
 class Communicator(Protocol):
@@ -50,7 +54,7 @@ class Store(Protocol):
 
 def from_mpi4py(
     comm: Communicator, timeout: float | None = None, *, root: str | None = None, gpus: Gpus | None = None,
-    on_failure: OnFailure | None = None,
+    on_failure: OnFailure | None = None, encrypt: bool | None = None,
 ) -> Group:  # fmt: skip
     """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
 
@@ -65,12 +69,12 @@ def from_mpi4py(
         host=lambda: root or _address_for(machines),
     )
     select_libucp()  # MPI's own UCX may have been loaded since
-    return _form(_Seat("mpi4py", rank, size), words, _Options(timeout, gpus, on_failure))
+    return _form(_Seat("mpi4py", rank, size), words, _Options(timeout, gpus, on_failure, encrypt))
 
 
 def from_torch(
     store: Store, rank: int, size: int, timeout: float | None = None, *, root: str | None = None,
-    gpus: Gpus | None = None, on_failure: OnFailure | None = None,
+    gpus: Gpus | None = None, on_failure: OnFailure | None = None, encrypt: bool | None = None,
 ) -> Group:  # fmt: skip
     """A group of `size` ranks that share a store of torch.distributed; all of them call it.
 
@@ -84,7 +88,7 @@ def from_torch(
         hear=lambda: store.get(key).decode(),
         host=lambda: root or _host_of(store),
     )
-    return _form(_Seat("torch store", rank, size), words, _Options(timeout, gpus, on_failure))
+    return _form(_Seat("torch store", rank, size), words, _Options(timeout, gpus, on_failure, encrypt))
 
 
 class _Options(NamedTuple):
@@ -93,6 +97,7 @@ class _Options(NamedTuple):
     timeout: float | None
     gpus: Gpus | None
     on_failure: OnFailure | None
+    encrypt: bool | None
 
 
 class _Seat(NamedTuple):
@@ -149,7 +154,7 @@ def _join_at(
     job = f"{seat.launcher}-{meeting['job']}"
     where = (str(meeting["host"]), int(meeting["port"]), str(meeting["secret"]))
     gpus = options.gpus and options.gpus._core
-    return Group(_core.join_at(tuple(seat), job, where, announce, options.timeout, gpus, options.on_failure))
+    return Group(_core.join_at(tuple(seat), job, where, announce, options.timeout, gpus, *options[2:]))
 
 
 def _network() -> tuple[str, str]:

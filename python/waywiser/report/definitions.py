@@ -35,5 +35,6 @@ MECHANISMS: dict[str, str] = {
     "relay": "Through the memory of a third GPU.",
     "split": "Two or more ways at once, each with its share of the bytes.",
     "ucx": "UCX with the named transports.",
+    "tls": "Between machines: encrypted messages over TCP, for jobs that ask for encryption.",
     "ucx_staged": "Between machines: through host memory at the GPU's end, UCX in between.",
 }

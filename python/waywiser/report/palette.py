@@ -26,6 +26,7 @@ MECHANISMS: dict[str, Look] = {
     "split": Look("#aa4499", "#e690d8", "hexagon", "h"),
     "ucx": Look("#cc3355", "#ff7f92", "x", "X"),
     "ucx_staged": Look("#8a5a2b", "#d9a066", "bowtie", "d"),
+    "tls": Look("#557a00", "#a8cc4f", "hourglass", "p"),
 }
 OTHER = Look("#5c6670", "#9aa5b0", "pentagon", "p")
 

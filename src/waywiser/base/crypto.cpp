@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <algorithm>
 #include <fstream>
 #include <vector>
 
@@ -35,7 +36,18 @@ struct Libcrypto {
     hmac = library.find<unsigned char*(const void*, const void*, int, const unsigned char*, std::size_t, unsigned char*,
                                        unsigned*)>("HMAC");
     compare = library.find<int(const void*, const void*, std::size_t)>("CRYPTO_memcmp");
-    if (sha256 != nullptr && hmac != nullptr && compare != nullptr) return;
+    gcm = library.find<const void*()>("EVP_aes_256_gcm");
+    cipher_new = library.find<void*()>("EVP_CIPHER_CTX_new");
+    cipher_free = library.find<void(void*)>("EVP_CIPHER_CTX_free");
+    cipher_control = library.find<int(void*, int, int, void*)>("EVP_CIPHER_CTX_ctrl");
+    cipher_begin =
+        library.find<int(void*, const void*, void*, const std::byte*, const std::byte*, int)>("EVP_CipherInit_ex");
+    cipher_update = library.find<int(void*, std::byte*, int*, const std::byte*, int)>("EVP_CipherUpdate");
+    cipher_end = library.find<int(void*, std::byte*, int*)>("EVP_CipherFinal_ex");
+    if (sha256 != nullptr && hmac != nullptr && compare != nullptr && gcm != nullptr && cipher_new != nullptr &&
+        cipher_free != nullptr && cipher_control != nullptr && cipher_begin != nullptr && cipher_update != nullptr &&
+        cipher_end != nullptr)
+      return;
     why_not = library.loaded() ? library.name() + " is no OpenSSL 1.1 or 3" : library.why_not();
     why_not += " (install OpenSSL's libcrypto, libssl3 on Debian, or name it in WAYWISER_LIBCRYPTO)";
   }
@@ -45,6 +57,13 @@ struct Libcrypto {
   unsigned char* (*hmac)(const void*, const void*, int, const unsigned char*, std::size_t, unsigned char*,
                          unsigned*) = nullptr;
   int (*compare)(const void*, const void*, std::size_t) = nullptr;
+  const void* (*gcm)() = nullptr;
+  void* (*cipher_new)() = nullptr;
+  void (*cipher_free)(void*) = nullptr;
+  int (*cipher_control)(void*, int, int, void*) = nullptr;
+  int (*cipher_begin)(void*, const void*, void*, const std::byte*, const std::byte*, int) = nullptr;
+  int (*cipher_update)(void*, std::byte*, int*, const std::byte*, int) = nullptr;
+  int (*cipher_end)(void*, std::byte*, int*) = nullptr;
   std::string why_not;
 };
 
@@ -57,6 +76,43 @@ const Libcrypto& usable_libcrypto() {
   if (!libcrypto().why_not.empty()) throw Error(ErrorKind::unavailable, libcrypto().why_not);
   return libcrypto();
 }
+
+// Numbers of openssl/evp.h, the same in 1.1 and 3.
+constexpr int gcm_get_tag = 0x10, gcm_set_tag = 0x11;
+
+// One message.
+class Cipher {
+ public:
+  Cipher() : library_(usable_libcrypto()), context_(library_.cipher_new()) {}
+  Cipher(const Cipher&) = delete;
+  Cipher& operator=(const Cipher&) = delete;
+  ~Cipher() { library_.cipher_free(context_); }
+
+  bool begin(const Digest& key, const GcmNonce& nonce, bool encrypts) {
+    return context_ != nullptr &&
+           library_.cipher_begin(context_, library_.gcm(), nullptr, key.data(), nonce.data(), encrypts ? 1 : 0) == 1;
+  }
+  bool pass(std::span<const std::byte> head, std::span<std::byte> body) {
+    int length = 0;
+    const auto all = [&](std::byte* out, std::span<const std::byte> bytes) {
+      return bytes.empty() ||
+             library_.cipher_update(context_, out, &length, bytes.data(), static_cast<int>(bytes.size())) == 1;
+    };
+    return all(nullptr, head) && all(body.data(), body);
+  }
+  bool control(int what, std::size_t bytes, void* data) {
+    return library_.cipher_control(context_, what, static_cast<int>(bytes), data) == 1;
+  }
+  bool end() {
+    int length = 0;
+    std::array<std::byte, 16> rest{};  // of GCM always empty
+    return library_.cipher_end(context_, rest.data(), &length) == 1;
+  }
+
+ private:
+  const Libcrypto& library_;
+  void* context_;
+};
 
 }  // namespace
 
@@ -74,6 +130,26 @@ Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> me
       length != digest.size())
     throw Error(ErrorKind::unavailable, library.library.name() + " does not compute HMAC-SHA-256");
   return digest;
+}
+
+GcmTag encrypt(const Digest& key, const GcmNonce& nonce, std::span<const std::byte> head, std::span<std::byte> body) {
+  GcmTag tag{};
+  Cipher cipher;
+  if (!cipher.begin(key, nonce, true) || !cipher.pass(head, body) || !cipher.end() ||
+      !cipher.control(gcm_get_tag, tag.size(), tag.data()))
+    throw Error(ErrorKind::unavailable, libcrypto_path() + " does not compute AES-256-GCM");
+  return tag;
+}
+
+bool decrypt(const Digest& key, const GcmNonce& nonce, std::span<const std::byte> head, std::span<std::byte> body,
+             std::span<const std::byte> tag) {
+  GcmTag told{};
+  if (tag.size() != told.size()) return false;
+  std::ranges::copy(tag, told.begin());
+  Cipher cipher;
+  if (!cipher.begin(key, nonce, false))
+    throw Error(ErrorKind::unavailable, libcrypto_path() + " does not compute AES-256-GCM");
+  return cipher.pass(head, body) && cipher.control(gcm_set_tag, told.size(), told.data()) && cipher.end();
 }
 
 bool equal(std::span<const std::byte> a, std::span<const std::byte> b) {

@@ -19,6 +19,16 @@ const std::string& why_no_crypto();
 const std::string& libcrypto_path();
 // HMAC-SHA-256 (RFC 2104). Throws unavailable.
 Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> message);
+
+// AES-256-GCM (NIST SP 800-38D) of one message in place: `body` is encrypted; the tag is of `head`, too, which is not.
+// A key is used with each nonce once. Throw unavailable.
+using GcmNonce = std::array<std::byte, 12>;
+using GcmTag = std::array<std::byte, 16>;
+GcmTag encrypt(const Digest& key, const GcmNonce& nonce, std::span<const std::byte> head, std::span<std::byte> body);
+// False: not what was encrypted with this key and nonce. The body is lost then.
+bool decrypt(const Digest& key, const GcmNonce& nonce, std::span<const std::byte> head, std::span<std::byte> body,
+             std::span<const std::byte> tag);
+
 // Takes the same time wherever the two differ. Of another length: false. Throws unavailable.
 bool equal(std::span<const std::byte> a, std::span<const std::byte> b);
 

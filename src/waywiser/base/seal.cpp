@@ -1,22 +1,17 @@
 #include "waywiser/base/seal.hpp"
 
-#include <algorithm>
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
 
-Seal::Mark Seal::mark(Direction& direction, std::span<const std::byte> message) {
-  std::vector<std::byte> numbered(sizeof direction.number + message.size());
+GcmNonce Seal::next(Direction& direction) {
+  GcmNonce nonce{};
   for (std::size_t i = 0; i < sizeof direction.number; ++i)
-    numbered[i] = static_cast<std::byte>(direction.number >> (8 * i));
-  std::ranges::copy(message, numbered.begin() + sizeof direction.number);
+    nonce[i] = static_cast<std::byte>(direction.number >> (8 * i));
   ++direction.number;
-  const Digest digest = hmac_sha256(direction.key, numbered);
-  Mark mark{};
-  std::copy_n(digest.begin(), mark.size(), mark.begin());
-  return mark;
+  return nonce;
 }
 
 std::vector<std::byte> Seal::packed() const {

@@ -9,13 +9,14 @@
 
 namespace waywiser {
 
-// Authenticates the messages of one connection: each gets a mark made of a key of its direction, its number and all its
-// bytes, so none can be made, changed, repeated or left out by who does not know the key. It hides nothing.
+// Encrypts and authenticates the messages of one connection: each gets a mark made of a key of its direction, its
+// number and all its bytes, so none can be read, made, changed, repeated or left out by who does not know the key. How
+// many there are and how long is no secret.
 class Seal {
  public:
   using Key = Digest;
-  static constexpr std::size_t mark_bytes = 16;
-  using Mark = std::array<std::byte, mark_bytes>;
+  using Mark = GcmTag;
+  static constexpr std::size_t mark_bytes = sizeof(Mark);
 
   Seal() = default;  // none: the kernel vouches for the other side
   Seal(const Key& mine, const Key& theirs) : sealed_(true), mine_{mine, 0}, theirs_{theirs, 0} {}
@@ -28,10 +29,12 @@ class Seal {
 
   explicit operator bool() const noexcept { return sealed_; }
   std::size_t bytes() const noexcept { return sealed_ ? mark_bytes : 0; }
-  // Of this side's next message, and of the other side's.
-  Mark next_mark(std::span<const std::byte> message) { return mark(mine_, message); }
-  bool check_next(std::span<const std::byte> message, std::span<const std::byte> its_mark) {
-    return equal(mark(theirs_, message), its_mark);
+  // Of this side's next message, and of the other side's; `head` stays as it is. False: it is not from there.
+  Mark close(std::span<const std::byte> head, std::span<std::byte> body) {
+    return encrypt(mine_.key, next(mine_), head, body);
+  }
+  bool open(std::span<const std::byte> head, std::span<std::byte> body, std::span<const std::byte> mark) {
+    return decrypt(theirs_.key, next(theirs_), head, body, mark);
   }
 
   // For another process of this machine that goes on with the connection.
@@ -44,7 +47,7 @@ class Seal {
     Key key{};
     std::uint64_t number = 0;
   };
-  static Mark mark(Direction& direction, std::span<const std::byte> message);
+  static GcmNonce next(Direction& direction);
 
   bool sealed_ = false;
   Direction mine_, theirs_;

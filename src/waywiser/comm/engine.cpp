@@ -72,17 +72,19 @@ std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank
 
 }  // namespace
 
-Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings, NetworkWays ways)
+Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings, NetworkWays ways,
+               std::unique_ptr<EncryptedMessages> encrypted)
     : functions_(ucx_library().functions()),
       context_(ranks, settings),
       ways_(std::move(ways)),
+      encrypted_(std::move(encrypted)),
       longest_copied_(longest_copied()),
       mailboxes_(ranks, matched_bits, longest_copied_) {
   ucp_worker_params_t parameters{};
   parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   check_ucx(functions_.worker_create(context_.get(), &parameters, &worker_), "create a worker");
-  if (!ways_.all().empty() && !user_says_what_ucx_uses())
+  if (!encrypted_ && !ways_.all().empty() && !user_says_what_ucx_uses())
     rails_ = std::make_unique<NetworkRails>(
         ways_.all(), ranks, [this](ucs_status_t status, const std::string& what) { check(status, what); });
 }
@@ -108,6 +110,7 @@ void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me)
   if (rails_) rails_->introduce(ranks, me);
   for (Peer& peer : peers_)
     if (peer.same_machine && peer.rank != me_ && (peer.problem = connect(peer)) != UCS_OK) not_connected_ = &peer;
+  if (encrypted_) encrypted_->introduce(ranks, me);
 }
 
 // A peer of this machine that dies is known by its life-line; only between machines does UCX watch the connection too,
@@ -142,6 +145,9 @@ void Engine::on_error(void* argument, ucp_ep_h, ucs_status_t status) {
 }
 
 std::optional<std::string> Engine::broken() const {
+  if (encrypted_ && encrypted_->broken())
+    return "the encrypted connection to " + rank_text(encrypted_->broken()->first) +
+           " broke: " + encrypted_->broken()->second;
   auto what = broken_ == nullptr ? std::nullopt : std::optional(std::pair(broken_->rank, broken_->problem));
   if (!what && rails_) what = rails_->broken();
   if (!what) return {};
@@ -167,6 +173,11 @@ bool Engine::goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited await
 void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
                   Awaited awaited) {
   static const ucp_request_param_t parameters = host_memory(), done_soon = with_fast_completion();
+  if (is_encrypted(peer)) {
+    set_mailed(message, peer, tag, bytes);
+    message.from = static_cast<const std::byte*>(data);
+    return encrypted_->send(message);
+  }
   message.receiving = false;
   message.peer = peer;
   message.reached = peer_reaches_memory(peer, tag, bytes);
@@ -188,8 +199,8 @@ void Engine::take_over() {
   while (Message* message = mailboxes_.next_left_to_ucx()) {
     message->waiting = false;
     if (message->receiving)
-      receive(left_to_ucx_tag(static_cast<int>(message->peer), message->number), matched_bits, message->into,
-              message->bytes, *message);
+      receive(message->peer, left_to_ucx_tag(static_cast<int>(message->peer), message->number), matched_bits,
+              message->into, message->bytes, *message);
     else
       send(message->peer, left_to_ucx_tag(static_cast<int>(me_), message->number), message->from, message->bytes,
            *message, message->twice ? Awaited::by_all : Awaited::later);
@@ -220,9 +231,9 @@ void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::s
     if (const auto way = way_of_long(peer, bytes, false)) {
       receive_by(*way, peer, tag, {static_cast<std::byte*>(data), bytes, host(0)}, message);
       message.railed->headed = true;
-      return receive(tag, matched_bits, message.railed->head.data(), sizeof message.railed->head, message);
+      return receive(peer, tag, matched_bits, message.railed->head.data(), sizeof message.railed->head, message);
     }
-    receive(tag, matched_bits, data, bytes, message);
+    receive(peer, tag, matched_bits, data, bytes, message);
     if (mailboxes_.reaches(peer) && message.request != nullptr) mailboxes_.list(message);
     return;
   }
@@ -279,12 +290,19 @@ std::optional<std::string> Engine::wrong_length() const {
   return {};
 }
 
-void Engine::receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message) {
+void Engine::receive(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes,
+                     Message& message) {
   static const ucp_request_param_t parameters = always_a_request();
+  if (is_encrypted(peer)) {
+    set_mailed(message, peer, tag, bytes);
+    message.into = static_cast<std::byte*>(data);
+    return encrypted_->receive(message);
+  }
   require_ucx();
   if (tag >> group_shift == announcements_group) mask = ~ucp_tag_t{0};  // what follows one is of no call: all is known
   message.receiving = true;
-  message.reached = peer_reaches_memory(message.peer, tag, bytes);
+  message.peer = peer;
+  message.reached = peer_reaches_memory(peer, tag, bytes);
   message.request = functions_.tag_recv_nbx(worker_, data, bytes, tag ^ tag_key_, mask, &parameters);
   if (!UCS_PTR_IS_ERR(message.request)) {
     ++with_ucx_;
@@ -310,6 +328,8 @@ bool Engine::test_request(Message& message) {
 }
 
 void Engine::cancel(Message& message) noexcept {
+  // Only this process touches the memory of an encrypted message: nothing of it is held.
+  if (is_encrypted(message.peer)) return encrypted_->cancel(message);
   mailboxes_.cancel(message, held_);
   if (message.railed) rails_->cancel(message, held_);
   const std::shared_ptr<RailedMessage> railed = std::move(message.railed);  // has the head
@@ -353,6 +373,7 @@ bool Engine::peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t 
 
 void Engine::close(Deadline deadline) noexcept {
   if (rails_) rails_->close(deadline);
+  if (encrypted_) encrypted_->close(deadline);
   if ((unclosed_ = not_connected_ != nullptr)) return;
   std::vector<UcxRequest> closing;
   for (Peer& peer : peers_) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "waywiser/comm/encrypted_messages.hpp"
 #include "waywiser/comm/introduction.hpp"
 #include "waywiser/comm/mailbox_messages.hpp"
 #include "waywiser/comm/network_rails.hpp"
@@ -20,8 +21,9 @@ enum class Awaited { later, by_sender, by_all };
 class Engine {
  public:
   // `settings` as UcxContext takes them. `ways`: of long messages between machines, unless the user has said what UCX
-  // is to use.
-  explicit Engine(std::size_t ranks, const UcxContext::Settings& settings = {}, NetworkWays ways = NetworkWays({}));
+  // is to use. `encrypted`: in place of UCX between machines, and of the ways.
+  explicit Engine(std::size_t ranks, const UcxContext::Settings& settings = {}, NetworkWays ways = NetworkWays({}),
+                  std::unique_ptr<EncryptedMessages> encrypted = {});
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   // Without close() nothing is waited for; while connections to other machines are open, UCX is left as it is.
@@ -41,10 +43,16 @@ class Engine {
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
 
   std::string mailbox() const { return mailboxes_.offer(); }
+  // Where this rank takes encrypted messages; empty: it takes none.
+  std::string encrypted() const { return encrypted_ ? encrypted_->offer() : ""; }
+  bool is_encrypted(std::uint32_t peer) const noexcept { return encrypted_ && encrypted_->reaches(peer); }
+  // "openssl" or "kernel"; empty: nothing, or nothing has been sent yet.
+  std::string encrypted_by(std::uint32_t peer) const { return encrypted_ ? encrypted_->encrypted_by(peer) : ""; }
 
   // UCX gets fewer turns while it has nothing to do for a message.
   void progress() {
     if (rails_) rails_->progress();
+    if (encrypted_) encrypted_->progress();
     if (!peers_have_mailboxes_) {
       turn_ucx();
       return;
@@ -72,10 +80,10 @@ class Engine {
   }
   // Of an awaited message of known length: another one with its tag has come the other way, so its length is wrong.
   std::optional<std::string> wrong_length() const;
-  // By UCX, whatever the length. A message that is received says its peer.
+  // Not by the mailbox, whatever the length.
   void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
             Awaited awaited = Awaited::later);
-  void receive(ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message);
+  void receive(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message);
   // By one of the plan's ways between machines, where why_no_way() is empty; both know the length. A region of a GPU
   // where the way reads GPUs.
   const NetworkWays& ways() const noexcept { return ways_; }
@@ -110,6 +118,8 @@ class Engine {
   void check(ucs_status_t status, const std::string& what) const;
   // A connection that broke by itself: its peer; nothing while all is well.
   std::optional<std::string> broken() const;
+  // Whether that may be since the peer has died, of which others may know more.
+  bool broken_by_an_end() const noexcept { return !encrypted_ || !encrypted_->came_wrong(); }
   // Lets what was sent arrive, then ends the connections.
   void close(Deadline deadline) noexcept;
 
@@ -147,6 +157,7 @@ class Engine {
   ucp_worker_h worker_ = nullptr;
   NetworkWays ways_;
   std::unique_ptr<NetworkRails> rails_;  // nullptr: the plan has no ways
+  std::unique_ptr<EncryptedMessages> encrypted_;
   std::vector<Peer> peers_;
   std::uint32_t me_ = 0;
   ucp_tag_t tag_key_ = 0;

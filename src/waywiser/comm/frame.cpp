@@ -26,7 +26,8 @@ std::optional<Frame> FrameReader::next() {
   const std::size_t unsealed = header_bytes + length, marked = seal_ != nullptr ? Seal::mark_bytes : 0;
   if (pending_.size() < unsealed + marked) return {};
   const std::span all(pending_);
-  if (seal_ != nullptr && !seal_->check_next(all.first(unsealed), all.subspan(unsealed, marked)))
+  if (seal_ != nullptr &&
+      !seal_->open(all.first(header_bytes), all.subspan(header_bytes, length), all.subspan(unsealed, marked)))
     header.refuse("not from who it should be: its mark is wrong");
   const auto first = pending_.begin() + header_bytes;
   Frame frame{static_cast<FrameKind>(kind), {first, first + length}};
@@ -40,6 +41,12 @@ std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> bo
   writer.number(static_cast<std::uint8_t>(kind));
   writer.block(body);
   return writer.bytes();
+}
+
+void seal_frame(std::vector<std::byte>& frame, Seal& seal) {
+  const std::span all(frame);
+  const Seal::Mark mark = seal.close(all.first(header_bytes), all.subspan(header_bytes));
+  frame.insert(frame.end(), mark.begin(), mark.end());
 }
 
 Frame refused_frame(const std::string& why) {

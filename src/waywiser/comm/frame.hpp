@@ -39,8 +39,8 @@ class FrameReader {
   // Bodies over `most` bytes are refused.
   explicit FrameReader(std::size_t most) : most_(most) {}
   void set_limit(std::size_t most) noexcept { most_ = most; }
-  // From the next frame on each must have its mark.
-  void expect_marks(Seal* seal) noexcept { seal_ = seal; }
+  // From the next frame on each is sealed.
+  void expect_seal(Seal* seal) noexcept { seal_ = seal; }
 
   void feed(std::span<const std::byte> bytes) { pending_.insert(pending_.end(), bytes.begin(), bytes.end()); }
   // The next frame, or nothing while it is not all there.
@@ -53,6 +53,8 @@ class FrameReader {
 };
 
 std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> body);
+// Encrypts the body, and adds the mark.
+void seal_frame(std::vector<std::byte>& frame, Seal& seal);
 Frame refused_frame(const std::string& why);
 // What a refused or failed frame says: at most 1000 characters without control characters.
 std::string reason_in(const Frame& frame);

@@ -214,6 +214,11 @@ Future Group::start_recv_labelled(Elements data, int from, int label) {
   return begun(std::move(transfer), nullptr);
 }
 
+std::string Group::encrypted_by(int rank) const {
+  check_peer(rank, "encrypted_by of");
+  return session_->engine().encrypted_by(members_->peer(rank));
+}
+
 std::string Group::why_staged(int rank) const {
   check_peer(rank, "why_staged of");
   return session_->why_staged(static_cast<int>(members_->peer(rank)));

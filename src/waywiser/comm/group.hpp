@@ -192,6 +192,10 @@ class Group {
   // The same for the last message of GPU memory from or to a rank.
   std::string why_staged(int rank) const;
 
+  // What encrypts the messages to a rank of another machine: "openssl" or "kernel"; empty: nothing does, or none has
+  // been sent yet.
+  std::string encrypted_by(int rank) const;
+
   // Runs a schedule that the caller has made: every rank its own.
   void execute(std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output,
                ReduceOp op = ReduceOp::sum);

@@ -9,7 +9,7 @@
 
 namespace waywiser {
 
-inline constexpr std::uint32_t protocol_version = 2;
+inline constexpr std::uint32_t protocol_version = 3;
 // Of a frame from somebody who has proved nothing yet.
 inline constexpr std::size_t largest_stranger_frame = 128;
 

@@ -47,6 +47,7 @@ void write(WireWriter& writer, const Introduction& introduction) {
   writer.number(static_cast<std::uint8_t>(introduction.gpus));
   writer.text(introduction.cores);
   writer.text(introduction.mailbox);
+  writer.text(introduction.encrypted);
   writer.number(static_cast<std::uint32_t>(introduction.rails.size()));
   for (const RailOffer& rail : introduction.rails) {
     writer.text(rail.name);
@@ -69,6 +70,7 @@ Introduction read_introduction(WireReader& reader) {
   introduction.gpus = reader.number<std::uint8_t>() != 0;
   introduction.cores = reader.text(longest_cores);
   introduction.mailbox = reader.text(longest_text);
+  introduction.encrypted = reader.text(longest_text);
   const auto rails = reader.number<std::uint32_t>();
   if (rails > most_rails) reader.refuse(std::to_string(rails) + " rails");
   for (std::uint32_t i = 0; i < rails; ++i) {
@@ -86,6 +88,9 @@ std::string difference(const Introduction& root, const Introduction& other) {
   if (other.version != root.version) return who + "has Waywiser " + other.version + ", rank 0 " + root.version;
   if (release_of(other.ucx) != release_of(root.ucx))
     return who + "has UCX " + other.ucx + ", rank 0 " + root.ucx + ": WAYWISER_LIBUCP names the one to use";
+  if (other.encrypted.empty() != root.encrypted.empty())
+    return who + (root.encrypted.empty() ? "encrypts, rank 0 does not" : "does not encrypt, rank 0 does") +
+           ": WAYWISER_ENCRYPT is to be the same for all";
   if (other.plan != root.plan) return who + "follows plan " + or_none(other.plan) + ", rank 0 " + or_none(root.plan);
   return {};
 }

@@ -29,6 +29,7 @@ struct Introduction {
   std::string mailbox;                // what LaneMailbox offers; empty: none
   std::string ucx = {};               // version of its UCX
   std::vector<RailOffer> rails = {};  // for what the plan wants between machines
+  std::string encrypted = {};         // where it takes encrypted messages of other machines; empty: UCX carries them
 };
 
 void write(WireWriter& writer, const Introduction& introduction);

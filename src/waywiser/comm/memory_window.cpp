@@ -112,6 +112,7 @@ struct MemoryWindow::State {
   Record map();
   void show_in(std::shared_ptr<ExposedMemory> all, unsigned in_slot);
   void check(int rank, Bytes offset, Bytes length) const;
+  void check_access(int rank, Bytes offset, Bytes length) const;
   // The remote address, and the key that opens it to this rank.
   std::pair<std::uint64_t, ucp_rkey_h> at(int rank, Bytes offset, Bytes length);
 };
@@ -154,6 +155,14 @@ void MemoryWindow::State::check(int rank, Bytes offset, Bytes length) const {
     throw Error(ErrorKind::invalid_input, "bytes " + std::to_string(offset) + " to " + std::to_string(offset + length) +
                                               " are not within the " + std::to_string(bytes) + " that rank " +
                                               std::to_string(rank) + " has exposed");
+}
+
+// Of what is to be put there, or taken from there.
+void MemoryWindow::State::check_access(int rank, Bytes offset, Bytes length) const {
+  check(rank, offset, length);
+  if (session->engine().is_encrypted(members->peer(rank)))
+    throw Error(ErrorKind::unavailable, "put, get and signal are not encrypted, and rank " + std::to_string(rank) +
+                                            " is on another machine: use messages, or do without WAYWISER_ENCRYPT=1");
 }
 
 std::pair<std::uint64_t, ucp_rkey_h> MemoryWindow::State::at(int rank, Bytes offset, Bytes length) {
@@ -219,7 +228,7 @@ void Group::finish(void* request, const Call& call, std::uint32_t peer) {
 }
 
 void Group::put(ConstRegion data, const MemoryWindow& window, int to, Bytes offset) {
-  window.state_->check(to, offset, data.bytes);
+  window.state_->check_access(to, offset, data.bytes);
   const Call call = next_call(CallKind::put, {data, DataType::uint8}, to);
   session_->begin(call);
   if (window.state_->on_gpu) {
@@ -238,7 +247,7 @@ void Group::put(ConstRegion data, const MemoryWindow& window, int to, Bytes offs
 }
 
 void Group::get(Region data, const MemoryWindow& window, int from, Bytes offset) {
-  window.state_->check(from, offset, data.bytes);
+  window.state_->check_access(from, offset, data.bytes);
   const Call call = next_call(CallKind::get, {data, DataType::uint8}, from);
   session_->begin(call);
   if (window.state_->on_gpu) {
@@ -258,7 +267,7 @@ void Group::get(Region data, const MemoryWindow& window, int from, Bytes offset)
 
 void Group::signal(const MemoryWindow& window, int to, Bytes offset, std::uint64_t value) {
   if (offset % sizeof value != 0) throw Error(ErrorKind::invalid_input, "a signal needs an aligned offset");
-  window.state_->check(to, offset, sizeof value);
+  window.state_->check_access(to, offset, sizeof value);
   const Call call = next_call(CallKind::signal, {}, to);
   session_->begin(call);
   if (window.state_->on_gpu) {

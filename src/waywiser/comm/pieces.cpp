@@ -44,8 +44,7 @@ void Pieces::post_send(Slot& slot, ConstRegion part) {
 
 void Pieces::post_receive(Slot& slot, Region part) {
   if (way_) return session_.engine().receive_by(*way_, peer_, tag_, part, slot.message);
-  slot.message.peer = peer_;
-  session_.engine().receive(tag_, matched_bits, part.data, part.bytes, slot.message);
+  session_.engine().receive(peer_, tag_, matched_bits, part.data, part.bytes, slot.message);
 }
 
 void Pieces::copy(Slot& slot, Region destination, ConstRegion source, Place gpu) {

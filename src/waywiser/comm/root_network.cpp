@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -80,6 +81,17 @@ std::string interface_towards(const Endpoint& root) {
   if (found.empty())
     throw Error(ErrorKind::unavailable, "no network interface here has the address towards " + text(root));
   return found;
+}
+
+std::string address_towards(const Endpoint& root) {
+  const Addresses addresses = resolve(root);
+  const sockaddr_storage mine = source_towards(*addresses, text(root));
+  std::array<char, NI_MAXHOST> host{};
+  const int problem = ::getnameinfo(reinterpret_cast<const sockaddr*>(&mine), addresses->ai_addrlen, host.data(),
+                                    host.size(), nullptr, 0, NI_NUMERICHOST);
+  if (problem != 0)
+    throw Error(ErrorKind::io, "no address of this machine towards " + text(root) + ": " + ::gai_strerror(problem));
+  return host.data();
 }
 
 std::vector<std::string> rdma_devices_on(const std::string& interface) {

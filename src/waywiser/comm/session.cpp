@@ -17,6 +17,7 @@
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/cores.hpp"
+#include "waywiser/comm/encryption.hpp"
 #include "waywiser/comm/fault_point.hpp"
 #include "waywiser/comm/fork_watch.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
@@ -71,11 +72,18 @@ JoinOptions with_environment(JoinOptions options) {
   if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
     options.launch->root.reset();
   if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("raise"));
+  if (!options.encrypt) options.encrypt = wants_encryption();
   return options;
 }
 
+std::unique_ptr<EncryptedMessages> encrypted_messages(const JoinOptions& options) {
+  const bool wanted = *options.encrypt && !is_within_a_machine(*options.launch);
+  return wanted ? encrypted_messages(*options.launch, options.chooser.get()) : nullptr;
+}
+
 JobNetwork chosen_network(const JoinOptions& options) {
-  JobNetwork network = job_network(*options.launch, options.chooser ? &options.chooser->plan() : nullptr);
+  JobNetwork network =
+      job_network(*options.launch, options.chooser ? &options.chooser->plan() : nullptr, *options.encrypt);
   if (!network.note.empty() && options.launch->rank == 0)
     std::fputs(("waywiser: " + network.note + "\n").c_str(), stderr);
   return network;
@@ -88,7 +96,7 @@ Session::Session(const JoinOptions& options)
       timeout_(chosen_timeout(options)),
       network_(chosen_network(options_)),
       engine_(static_cast<std::size_t>(options_.launch->size), network_.settings,
-              NetworkWays(network_.within_a_machine ? nullptr : options_.chooser)),
+              NetworkWays(network_.open ? options_.chooser : nullptr), encrypted_messages(options_)),
       rank_(options_.launch->rank) {
   arm_faults();
   const Launch& launch = *options_.launch;
@@ -148,6 +156,7 @@ Introduction Session::introduce(const Launch& launch) const {
   mine.gpus = options_.open_platform != nullptr || (options_.platform && options_.platform->gpu_count() > 0);
   mine.cores = cores_of_this_process();
   mine.mailbox = engine_.mailbox();
+  mine.encrypted = engine_.encrypted();
   return mine;
 }
 
@@ -270,7 +279,7 @@ void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout,
 bool Session::stop_waiting(Watch& watch, const Call& call) {
   if (turns_between_looks_ == looks_when_crowded) ::sched_yield();
   if (const std::string* why = lifeline_->failure()) throw_failure(*why);
-  if (const auto why = engine_.broken()) fail(ErrorKind::io, *why);
+  if (const auto why = engine_.broken()) engine_.broken_by_an_end() ? explain(*why) : fail(ErrorKind::io, *why);
   const Seconds now = now_seconds();
   if (watch.started == 0) {
     watch.started = now;
@@ -301,7 +310,7 @@ void Session::fail(ErrorKind kind, const std::string& why) {
   throw Error(kind, text);
 }
 
-// UCX may notice that a rank has died before the life-line tells which and how.
+// A connection may break before the life-line tells which rank has died, and how.
 void Session::explain(const std::string& problem) {
   for (const Deadline deadline = Deadline::in(news_patience); !deadline.passed(); ::sched_yield())
     if (const std::string* why = lifeline_->failure()) throw_failure(*why);

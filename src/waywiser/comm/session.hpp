@@ -38,6 +38,8 @@ struct JoinOptions {
   // When an operation on this rank's GPU has failed: every later call on the GPU does as well, or the process ends.
   // WAYWISER_ON_FAILURE, or raise.
   std::optional<OnFailure> on_failure;
+  // Whether what goes to other machines is encrypted; the same in all ranks. WAYWISER_ENCRYPT, or not.
+  std::optional<bool> encrypt;
   // How long others may take to let go of the memory of a call that has failed. Then this process ends.
   Seconds letting_go = 5;
   // Which path messages between GPUs of one machine take; the same plan in all ranks. That of WAYWISER_PLAN, or none.
@@ -74,6 +76,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
   // As the launch tells, before any rank has come: then nothing listens on a network.
   bool within_a_machine() const noexcept { return network_.within_a_machine; }
+  bool encrypts() const noexcept { return !network_.within_a_machine && options_.encrypt.value_or(false); }
   // Whether any rank may send out of a GPU: what comes can then need work of the receiver's before it is there.
   bool gpus_send() const noexcept { return gpus_send_; }
   // Throws unavailable when this rank has joined without one.

@@ -45,17 +45,6 @@ bool is_tcp(const Descriptor& socket) {
   return ::getsockopt(socket.number(), SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain != AF_UNIX;
 }
 
-// The kernel finds out within 5 s that the other machine is gone.
-void watch_the_line(const Descriptor& socket) {
-  if (!is_tcp(socket)) return;
-  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
-}
-
 // 0, or the errno of the attempt.
 int attempt(const Descriptor& socket, const addrinfo& address, Deadline deadline) {
   if (::connect(socket.number(), address.ai_addr, address.ai_addrlen) == 0) return 0;
@@ -161,17 +150,34 @@ Descriptor connect_to(const Endpoint& endpoint, Deadline deadline) {
   }
 }
 
+Descriptor begin_connecting(const Endpoint& endpoint) {
+  const Addresses address = resolve(endpoint);
+  Descriptor socket = open_socket(*address);
+  keep_alive(socket);
+  if (::connect(socket.number(), address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS)
+    throw Error(ErrorKind::io, "no connection to " + text(endpoint) + ": " + last_system_error());
+  return socket;
+}
+
+void keep_alive(const Descriptor& socket) {
+  if (!is_tcp(socket)) return;
+  set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
 Connection::Connection(Descriptor socket, std::size_t largest_frame)
     : socket_(std::move(socket)), reader_(largest_frame) {
-  watch_the_line(socket_);
+  keep_alive(socket_);
+  // What is said here is read at once. For data this would end a connection whose reader is busy for as long.
+  if (is_tcp(socket_)) set(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
 }
 
 void Connection::send(FrameKind kind, std::span<const std::byte> body, Deadline deadline) {
   std::vector<std::byte> message = frame_bytes(kind, body);
-  if (seal_) {
-    const Seal::Mark mark = seal_.next_mark(message);
-    message.insert(message.end(), mark.begin(), mark.end());
-  }
+  if (seal_) seal_frame(message, seal_);
   for (std::span<const std::byte> rest = message; !rest.empty();) {
     const auto sent = ::send(socket_.number(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {

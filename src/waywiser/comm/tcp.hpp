@@ -33,6 +33,10 @@ std::uint16_t port_of(const Descriptor& listener);
 Descriptor accept_one(const Descriptor& listener);
 // Tries until the deadline while nobody listens there yet. Throws timeout or io.
 Descriptor connect_to(const Endpoint& endpoint, Deadline deadline);
+// Does not wait: whether somebody listens there, the first use of the socket tells. Throws io.
+Descriptor begin_connecting(const Endpoint& endpoint);
+// What is written goes at once. Of a silent connection the kernel finds out within 5 s that the other machine is gone.
+void keep_alive(const Descriptor& socket);
 
 // One connection, by TCP or a Unix socket, that carries frames. Reads and writes never block beyond their deadline.
 class Connection {
@@ -42,10 +46,10 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   int number() const noexcept { return socket_.number(); }
-  // What follows, both ways, carries marks.
+  // What follows, both ways, is encrypted, and carries marks.
   void seal(const Seal& seal) {
     seal_ = seal;
-    reader_.expect_marks(&seal_);
+    reader_.expect_seal(&seal_);
   }
   // The connection for somebody else, who must not miss a frame that has been read already.
   std::pair<Descriptor, Seal> release() noexcept { return {std::move(socket_), seal_}; }

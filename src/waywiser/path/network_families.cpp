@@ -78,6 +78,15 @@ class Candidates {
     add_ucx(transport, device, rdma, {{"share", shares(rails.size())}});
   }
 
+  // `pairs`: of devices with addresses.
+  void add_tls(const std::vector<Pair>& pairs) {
+    if (gpu_) return;
+    for (const auto& [mine, theirs] : apart(pairs))
+      for (const char* by : {"openssl", "kernel"})
+        families_.push_back(
+            {{"tls", source_, destination_, 2, {{"by", by}, {"device", device_text(mine, theirs)}}}, {}});
+  }
+
   std::vector<Family> take() { return std::move(families_); }
 
  private:
@@ -117,6 +126,7 @@ std::vector<Family> network_families(const NetworkSide& here, const NetworkSide&
   };
   for (const char* transport : {"rc", "dc", "ud"}) candidates.add(transport, true, joined(true));
   candidates.add("network-tcp", false, joined(false));
+  candidates.add_tls(joined(false));
   return candidates.take();
 }
 

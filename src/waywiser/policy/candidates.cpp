@@ -45,7 +45,8 @@ Candidates candidates(const Profile& profile, const PairClass& pair_class, Opera
   Candidates found;
   found.measured_as = operation;
   for (const Series& series : profile.series)
-    if (serves(series, pair_class, operation, rail)) found.series.push_back(&series);
+    if (serves(series, pair_class, operation, rail))
+      (encrypts(series.path) ? found.encrypted : found.series).push_back(&series);
   const bool not_measured = pair_class.members.size() == 1 || pair_class.processes == 2;  // two: older profiles
   if (found.series.empty() && operation == Operation::loaded && not_measured)
     return candidates(profile, pair_class, Operation::streaming, order, rail);

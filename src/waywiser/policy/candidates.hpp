@@ -16,6 +16,7 @@ MechanismOrder mechanism_order();
 struct Candidates {
   std::vector<const Series*> series;
   std::vector<Cost> costs;
+  std::vector<const Series*> encrypted;        // taken only where a job asks for it, whatever the others take
   Operation measured_as = Operation::latency;  // `loaded` where it was not measured: `streaming`
 };
 // `rail`: only those over this network device; empty: all.

@@ -49,6 +49,19 @@ std::optional<Path> best_one_sided(const Candidates& all, double bytes) {
   return best == nullptr ? std::nullopt : std::optional(best->path);
 }
 
+// The fastest path at `bytes` for jobs that encrypt.
+std::optional<Path> best_encrypted(const Candidates& all, double bytes) {
+  const Series* best = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Series* series : all.encrypted) {
+    const Cost cost(series->points);
+    if (!cost.known(bytes) || cost.seconds(bytes) >= least) continue;
+    best = series;
+    least = cost.seconds(bytes);
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->path);
+}
+
 std::string number(const char* format, double value) {
   char text[64];
   std::snprintf(text, sizeof text, format, value);
@@ -100,6 +113,7 @@ PlanRow make_row(const PairClass& pair_class, const std::string& rail, Operation
     row.runner_up_ratio = all.costs[next].seconds(middle) / cost.seconds(middle);
   }
   if (is_two_sided(row.path)) row.one_sided = best_one_sided(all, middle);
+  row.encrypted = best_encrypted(all, middle);
   row.why = reason(all, segment, next, middle);
   if (operation == Operation::loaded) row.why += how_loaded(pair_class, all, *all.series[segment.choice]);
   return row;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/pair_class.hpp"
@@ -89,23 +90,26 @@ class Explanation {
     return nullptr;
   }
 
+  // The fastest first; those that are not chosen from among them.
   Json candidates_json() const {
-    std::vector<std::size_t> order;
+    std::vector<std::pair<Seconds, Json>> found;
+    const auto add = [&](const Series& series, const Cost& cost, const std::function<std::string(double)>& why) {
+      if (rejection(series) == nullptr) found.emplace_back(predict(cost, bytes()), candidate(series, cost, why));
+    };
     for (std::size_t i = 0; i < all_.series.size(); ++i)
-      if (rejection(*all_.series[i]) == nullptr) order.push_back(i);
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return predict(all_.costs[a], bytes()) < predict(all_.costs[b], bytes());
-    });
+      add(*all_.series[i], all_.costs[i], [&](double ratio) { return why(i, ratio); });
+    for (const Series* series : all_.encrypted)
+      add(*series, Cost(series->points), [&](double ratio) { return why_not_encrypted(*series, ratio); });
+    std::ranges::stable_sort(found, {}, &std::pair<Seconds, Json>::first);
     Json list = Json::array();
-    for (const std::size_t i : order) list.push_back(candidate(i));
+    for (auto& [seconds, one] : found) list.push_back(std::move(one));
     return list;
   }
 
-  Json candidate(std::size_t i) const {
-    const Series& series = *all_.series[i];
-    const Seconds predicted = predict(all_.costs[i], bytes());
+  Json candidate(const Series& series, const Cost& cost, const std::function<std::string(double)>& why) const {
+    const Seconds predicted = predict(cost, bytes());
     const double rate = bytes() / predicted;
-    const Point* point = measured_at(all_.costs[i], question_.bytes);
+    const Point* point = measured_at(cost, question_.bytes);
     const double ratio = chosen_ ? predicted / predict(all_.costs[*chosen_], bytes()) : NAN;
     return {
         {"label", label(here(series.path))},
@@ -116,7 +120,13 @@ class Explanation {
         {"rate", rate},
         {"percent_of_limit", series.limit > 0 ? Json(100 * rate / series.limit) : Json(nullptr)},
         {"ratio", std::isfinite(ratio) ? Json(ratio) : Json(nullptr)},
-        {"why", why(i, ratio)}};
+        {"why", why(ratio)}};
+  }
+
+  std::string why_not_encrypted(const Series& series, double ratio) const {
+    const bool best = row_ != nullptr && row_->encrypted && *row_->encrypted == series.path;
+    const std::string when = best ? "taken where a job encrypts" : "it encrypts, and another way that does is faster";
+    return std::isfinite(ratio) ? when + "; " + ratio_text(ratio) : when;
   }
 
   std::string why(std::size_t i, double ratio) const {

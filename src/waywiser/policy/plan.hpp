@@ -30,6 +30,8 @@ struct PlanRow {
   double runner_up_ratio = 0;  // its time / the chosen path's, in the middle of the range
   // Where `path` needs both processes: the fastest measured one that the owner of the source runs alone.
   std::optional<Path> one_sided;
+  // Between two machines, the fastest measured one that encrypts: for jobs that ask for it.
+  std::optional<Path> encrypted;
   std::string why;
 };
 

@@ -9,6 +9,7 @@
 #include "waywiser/transport/relay/relay.hpp"
 #include "waywiser/transport/sm_copy/sm_copy.hpp"
 #include "waywiser/transport/split/split.hpp"
+#include "waywiser/transport/tls/tls_transport.hpp"
 #include "waywiser/transport/transport.hpp"
 #include "waywiser/transport/ucx/ucx_transport.hpp"
 #include "waywiser/transport/ucx_staged/ucx_staged.hpp"
@@ -19,7 +20,7 @@ std::span<const Mechanism> mechanisms() {
   static const Mechanism rows[] = {
       copy_engine_mechanism(), sm_copy_mechanism(),    host_copy_mechanism(), host_staged_mechanism(),
       bar_copy_mechanism(),    courier_mechanism(),    relay_mechanism(),     split_mechanism(),
-      ucx_mechanism(),         ucx_staged_mechanism(),
+      ucx_mechanism(),         ucx_staged_mechanism(), tls_mechanism(),
   };
   return rows;
 }
@@ -33,6 +34,11 @@ const Mechanism* find_mechanism(std::string_view name) {
 bool is_two_sided(const Path& path) {
   const Mechanism* row = find_mechanism(path.mechanism);
   return row != nullptr && row->two_sided && path.processes == 2;
+}
+
+bool encrypts(const Path& path) {
+  const Mechanism* row = find_mechanism(path.mechanism);
+  return row != nullptr && row->encrypts;
 }
 
 std::optional<std::string> why_unavailable(const Path& path, const TransportContext& context) {

@@ -57,6 +57,8 @@ struct Mechanism {
   Bytes (*least_bytes)(const Path&) = nullptr;
   // Whether its transports between two processes are two-sided: asked before one is open.
   bool two_sided = false;
+  // It encrypts, which takes time: it is chosen only where that is asked for.
+  bool encrypts = false;
 };
 
 // On equal cost the earlier row wins.
@@ -66,6 +68,8 @@ const Mechanism* find_mechanism(std::string_view name);
 
 // Whether both processes take part in each put of this path. False for an unknown mechanism.
 bool is_two_sided(const Path& path);
+// False for an unknown mechanism.
+bool encrypts(const Path& path);
 // For paths from outside: also answers for an unknown mechanism.
 std::optional<std::string> why_unavailable(const Path& path, const TransportContext& context);
 // Throws unavailable with why_unavailable().

@@ -57,7 +57,7 @@ std::vector<Elements> exchanged_with(int rank, std::span<const Exchange> neighbo
 
 std::string Group::why_staged() const {
   const std::string why = on_gpus_ ? on_gpus_->why_no_kernels() : "";
-  const std::string network = why_no_network_for_nccl(session_->within_a_machine());
+  const std::string network = why_no_network_for_nccl(session_->within_a_machine(), session_->encrypts());
   return why.empty() || network.empty() ? why : why + "; " + network;
 }
 

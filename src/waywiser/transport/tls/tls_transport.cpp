@@ -1,0 +1,66 @@
+#include "waywiser/transport/tls/tls_transport.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/path/network_families.hpp"
+#include "waywiser/transport/tls/kernel_tls.hpp"
+#include "waywiser/transport/tls/tls_line.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds tls_signal_patience = 60;
+
+class TlsTransport : public Transport {
+ public:
+  TlsTransport(const Path& path, PeerChannel& peer) : line_(path, peer, label(path) + " " + pair_text(path)) {
+    line_.connect();
+  }
+
+  void put(Region destination, ConstRegion source, Stream&) override {
+    if (destination.bytes != source.bytes) check_put(destination, source);
+    line_.send(source);
+  }
+
+  void signal(Region, std::uint64_t value, Stream&) override {
+    line_.send({reinterpret_cast<const std::byte*>(&value), sizeof value, host(0)});
+    line_.finish_sends(Deadline::in(tls_signal_patience));
+  }
+
+  bool two_sided() const override { return true; }
+  void accept(Region destination, Stream&) override { line_.receive(destination); }
+  void finish(Stream&, Deadline deadline) override { line_.finish(deadline); }
+
+ private:
+  TlsLine line_;
+};
+
+std::optional<std::string> why_no_tls(const Path& path, const TransportContext&) {
+  const bool by_kernel = is_by_kernel(path);
+  if (path.source.other_machine() == path.destination.other_machine())
+    return "it is for the road between two machines; nobody else reads what goes within one";
+  if (path.source.is_gpu() || path.destination.is_gpu()) return "it sends host memory; groups stage that of GPUs";
+  if (!ssl_library().usable()) return ssl_library().why_not();
+  if (by_kernel && !why_no_kernel_tls().empty()) return why_no_kernel_tls();
+  const auto devices = devices_here(path.parameter("device"));
+  if (devices.size() != 1 || address_of_device(devices.front()).empty())
+    return "there is no device '" + std::string(path.parameter("device")) + "' with an IPv4 address here";
+  return {};
+}
+
+Place tls_works_on(const Path& path) { return path.source; }
+
+std::unique_ptr<Transport> open_tls(const Path& path, const TransportContext& context) {
+  if (context.peer == nullptr) throw Error(ErrorKind::invalid_input, label(path) + " needs a peer process");
+  return std::make_unique<TlsTransport>(path, *context.peer);
+}
+
+}  // namespace
+
+Mechanism tls_mechanism() {
+  Mechanism row{"tls", "encrypted messages over TCP, between two machines", why_no_tls, tls_works_on, open_tls};
+  row.two_sided = true;
+  row.encrypts = true;
+  return row;
+}
+
+}  // namespace waywiser
