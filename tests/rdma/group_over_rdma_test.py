@@ -209,7 +209,7 @@ def test_an_encrypted_job_takes_no_rdma(link: TwoGuests, kernel: str) -> None:
 
 
 def test_the_road_between_the_machines_is_measured(guests: TwoGuests) -> None:
-    first, second = (rank.wait() for rank in start_programs(guests, "measure.py", "40"))
+    first, second = (rank.wait() for rank in start_programs(guests, "measure.py", "60"))
     assert first.code == 0, first.errors
     assert second.code == 0, second.errors
     for transport in ("rc", "ud", "network-tcp", "tls-openssl", "tls-kernel"):
