@@ -108,8 +108,11 @@ void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me)
   me_ = me;
   peers_have_mailboxes_ = mailboxes_.introduce(ranks, me);
   if (rails_) rails_->introduce(ranks, me);
-  for (Peer& peer : peers_)
-    if (peer.same_machine && peer.rank != me_ && (peer.problem = connect(peer)) != UCS_OK) not_connected_ = &peer;
+  for (Peer& peer : peers_) {
+    if (!peer.same_machine || peer.rank == me_) continue;
+    peer.problem = connect(peer);
+    if (peer.problem != UCS_OK) not_connected_ = &peer;
+  }
   if (encrypted_) encrypted_->introduce(ranks, me);
 }
 
@@ -374,7 +377,8 @@ bool Engine::peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t 
 void Engine::close(Deadline deadline) noexcept {
   if (rails_) rails_->close(deadline);
   if (encrypted_) encrypted_->close(deadline);
-  if ((unclosed_ = not_connected_ != nullptr)) return;
+  unclosed_ = not_connected_ != nullptr;
+  if (unclosed_) return;
   std::vector<UcxRequest> closing;
   for (Peer& peer : peers_) {
     if (peer.endpoint == nullptr) continue;

@@ -142,7 +142,8 @@ void PeerChannel::send(const Json& message, Deadline deadline, const std::vector
   std::memcpy(bytes.data(), &header, sizeof header);
   std::copy(text.begin(), text.end(), bytes.begin() + sizeof header);
   if (seal_) {
-    const Seal::Mark mark = seal_.next_mark(std::as_bytes(std::span(bytes)));
+    const std::span all = std::as_writable_bytes(std::span(bytes));
+    const Seal::Mark mark = seal_.close(all.first(sizeof header), all.subspan(sizeof header));
     bytes.resize(bytes.size() + mark.size());
     std::memcpy(bytes.data() + bytes.size() - mark.size(), mark.data(), mark.size());
   }
@@ -159,8 +160,9 @@ std::pair<Json, std::vector<Descriptor>> PeerChannel::receive(Deadline deadline)
   std::vector<char> all(sizeof header + header.length + seal_.bytes());
   std::copy(first.begin(), first.end(), all.begin());
   receive_all(socket_.number(), std::span(all).subspan(sizeof header), taken, deadline);
-  const std::span marked = std::as_bytes(std::span(all));
-  if (seal_ && !seal_.check_next(marked.first(marked.size() - seal_.bytes()), marked.last(seal_.bytes())))
+  const std::span sealed = std::as_writable_bytes(std::span(all));
+  if (seal_ && !seal_.open(sealed.first(sizeof header), sealed.subspan(sizeof header, header.length),
+                           sealed.last(seal_.bytes())))
     bad_message("not from who it should be: its mark is wrong");
   const std::string text(all.data() + sizeof header, header.length);
   if (taken.size() != header.descriptors)

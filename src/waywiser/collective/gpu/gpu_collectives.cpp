@@ -240,7 +240,7 @@ std::string GpuCollectives::set_up_nccl(Group& group, const Members& members, co
     const std::lock_guard lock(mutex_);
     nccl_ = std::move(nccl);
   }));
-  const std::string why = first_reason(exchange(group, mine));
+  std::string why = first_reason(exchange(group, mine));
   if (!why.empty() || fused_) return why;
   // By this one all ranks are connected: later ones need no turn of a rank that has gone on.
   CallComparison comparison(session_, std::make_shared<const Members>(members), call);
