@@ -55,7 +55,7 @@ class FakeCore:
         return json.dumps(made_up.plan(json.loads(profile)))
 
     def explain(self, profile: str, plan: str, source: str, destination: str, processes: int, *rest: Any) -> str:
-        operation, size = rest
+        operation, size, _rail = rest
         self.calls.append(("explain", (source, destination, processes, operation, size)))
         measured = {"seconds": 2e-6, "low": 1.9e-6, "high": 2.1e-6}
         fast = {
