@@ -60,7 +60,7 @@ TEST(EngineOfRanks, APeerThatHasEndedBeforeTheConnectionIsAnErrorAndNoCrash) {
     Message message;
     std::string problem;
     try {
-      engine.receive(1, ~ucp_tag_t{0}, data.data(), data.size(), message);
+      engine.receive(0, 1, ~ucp_tag_t{0}, data.data(), data.size(), message);
     } catch (const Error& error) {
       problem = error.what();
     }

@@ -19,11 +19,11 @@ def env(
     ] = "shell",
     fingerprint: Annotated[str, typer.Option(metavar="ID", help="Of another node type, instead of this machine.")] = "",
     proved: Annotated[bool, typer.Option("--proved", help="Only settings that won against the default.")] = False,
+    accept_simulated: AcceptSimulated = False,
     machine: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="Instead: what a machine that is not here would get.")
     ] = None,
     cluster: ClusterFile = None,
-    accept_simulated: AcceptSimulated = False,
 ) -> None:
     """Print the settings kept for this kind of machine; nothing but a comment on one that was never tuned.
 
@@ -40,8 +40,8 @@ def env(
         raise InputError(f"--format {form!r}: write one of {', '.join(FORMS)}")
     targets, purpose = wanted_in(for_)
     if machine is not None or cluster is not None:
-        if fingerprint or proved:
-            raise InputError("--fingerprint and --proved are of kept settings; leave out --machine and --cluster")
+        if fingerprint or proved or accept_simulated:
+            raise InputError("--machine and --cluster are simulated: leave out what is about settings that are kept")
         for one in elsewhere_settings(output, machine, cluster, purpose):
             typer.echo(render(one, form, targets), nl=False)
         return
