@@ -15,7 +15,7 @@ import waywiser as ww
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "faults.md"
 # Not calls that wait for others; `synchronize` is of GPU arrays, `close` of its own section.
-NO_ROW = {"bytes_of", "synchronize", "close", "why_staged", "why_not_fused"}
+NO_ROW = {"bytes_of", "synchronize", "close", "why_staged", "why_not_fused", "encrypted_by"}
 
 
 @dataclass

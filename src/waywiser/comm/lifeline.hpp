@@ -99,7 +99,7 @@ class Lifeline {
   std::set<int> abandoned_;  // they were waiting for one that had left
   std::set<int> halted_;
   std::map<int, std::set<int>> ask_halted_;  // who asks, by rank
-  std::atomic<bool> listens_ = false;  // the thread is there
+  std::atomic<bool> listens_ = false;        // the thread is there
   std::thread thread_;
 };
 

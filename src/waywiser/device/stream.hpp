@@ -23,8 +23,8 @@ struct Kernel {
   std::function<void(void* cuda_stream)> cuda;
 };
 
-// Keeps what makes launches cheaper, for a caller whose kernels on one GPU run in stream order. Free it when all of them
-// have ended.
+// Keeps what makes launches cheaper, for a caller whose kernels on one GPU run in stream order. Free it when all of
+// them have ended.
 class LaunchCache {
  public:
   virtual ~LaunchCache() = default;

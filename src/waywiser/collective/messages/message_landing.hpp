@@ -23,8 +23,8 @@ inline constexpr unsigned packet_slots = 4, line_slots = 4, bulk_slots = 2;
 enum class Kind : std::uint32_t { packets, lines, bulk };
 inline constexpr unsigned kinds = 3;
 
-// The specialisations of the kernel: parts of one kind alone, packets or lines, whose arrays are aligned to their words of
-// 8 or 16 bytes and hold whole ones; or any. A narrower kernel has a lower latency.
+// The specialisations of the kernel: parts of one kind alone, packets or lines, whose arrays are aligned to their words
+// of 8 or 16 bytes and hold whole ones; or any. A narrower kernel has a lower latency.
 enum class Fit : std::uint32_t { packets, lines, long_lines, any };
 // Of lines: a pair for every 16 threads.
 inline constexpr std::uint64_t most_short_piece = 32 * block::data_bytes_of_pair;

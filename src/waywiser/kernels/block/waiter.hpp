@@ -5,8 +5,8 @@
 
 namespace waywiser::block {
 
-// A wait polls host memory only once in so many checks of the clock: a GPU serialises the reads of one host word (0.6 us
-// each), and every warp may be waiting. If it polled more often, one late rank would make all others late.
+// A wait polls host memory only once in so many checks of the clock: a GPU serialises the reads of one host word (0.6
+// us each), and every warp may be waiting. If it polled more often, one late rank would make all others late.
 inline constexpr unsigned looks_at_host = 64;
 
 // What a rank that waits tells of itself.
