@@ -150,11 +150,10 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
         if old is None or json.loads(text).get("fingerprint") == old.fingerprint:
             results.write("profile", text)
 
-    with bar("measuring") as show:
+    simulation = request.simulation(topology)
+    with bar("measuring", simulation is not None) as show:
         watch = stages.Watch(show, keep)
-        text = stages.measure(
-            topology, request.options(), previous, watch, request.simulation(topology), request.other_machine
-        )
+        text = stages.measure(topology, request.options(), previous, watch, simulation, request.other_machine)
     value = json.loads(text)
     profile = read_profile(value, "the core's profile")
     if doubtful := _disturbed(value):

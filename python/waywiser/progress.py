@@ -27,11 +27,13 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def bar(title: str) -> Iterator[Show]:
-    """A progress bar; yields what a stage calls to move it."""
+def bar(title: str, simulated: bool = False) -> Iterator[Show]:
+    """A progress bar; yields what a stage calls to move it. `simulated`: the time left is of no real clock."""
+    if simulated:
+        title = f"{title}, simulated"
     console = error_console()
     if not console.is_terminal:
-        yield lines(title)
+        yield lines(title, simulated=simulated)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -44,7 +46,7 @@ def bar(title: str) -> Iterator[Show]:
         start = time.monotonic()
 
         def show(done: int, total: int, seconds_left: float, label: str) -> None:
-            told = _left(seconds_left, done, total, time.monotonic() - start)
+            told = _left(0 if simulated else seconds_left, done, total, time.monotonic() - start)
             left = Text(f"{told[2:]}  {clean(label)}").plain.replace("[", r"\[")
             progress.update(task, completed=done, total=total or None, left=left[: max(10, console.width - 60)])
 
@@ -62,7 +64,7 @@ def _left(seconds: float, done: int, total: int, gone: float) -> str:
     return f"{about} {whole // 60}:{whole % 60:02d} left"
 
 
-def lines(title: str, clock: Callable[[], float] = time.monotonic) -> Show:
+def lines(title: str, clock: Callable[[], float] = time.monotonic, simulated: bool = False) -> Show:
     """A line for each tenth of the steps, and after ten seconds without one."""
     tenth, start = -1, clock()
     said = start
@@ -73,6 +75,7 @@ def lines(title: str, clock: Callable[[], float] = time.monotonic) -> Show:
         if now == tenth and clock() - said < _LONGEST_SILENCE:
             return
         tenth, said = now, clock()
-        say(f"{title}: step {done} of {total}{_left(seconds_left, done, total, clock() - start)}  {clean(label)}")
+        left = _left(0 if simulated else seconds_left, done, total, clock() - start)
+        say(f"{title}: step {done} of {total}{left}  {clean(label)}")
 
     return show

@@ -10,7 +10,7 @@ from waywiser.apply import mpich, nccl, openmpi, ucx
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed, installed, refused
 from waywiser.apply.job_libraries import JobLibraries, find_job_libraries
-from waywiser.apply.setting import TARGETS, LeftOut, Setting, Settings
+from waywiser.apply.setting import NOT_CHECKED, TARGETS, LeftOut, Setting, Settings
 from waywiser.doctor.root import Root
 
 _PROPOSERS = {"ucx": ucx.proposed, "openmpi": openmpi.proposed, "mpich": mpich.proposed, "nccl": nccl.proposed}
@@ -70,7 +70,7 @@ def _dry_run(jobs: JobLibraries | None, target: str, variables: Mapping[str, str
 def _elsewhere(target: str) -> Installed:
     """For a machine that is not here: no names can be checked; of UCX and Open MPI some defaults are known."""
     known = {"ucx": ucx.USUAL, "openmpi": _USUAL_OPENMPI}
-    return Installed("not checked: another machine", known.get(target, {}))
+    return Installed(NOT_CHECKED, known.get(target, {}))
 
 
 def _why_not(one: Setting, library: Installed) -> str:

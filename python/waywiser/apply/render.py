@@ -39,7 +39,7 @@ def head(settings: Settings) -> list[str]:
     if settings.label:
         lines.append(settings.label)
     targets = {one.target for one in settings.settings}
-    lines += [f"with {name} {text}" for name, text in settings.versions.items() if name in targets]
+    lines += settings.checked_with("with ", targets)
     unproved = sum(not one.proof for one in settings.settings)
     if settings.settings and not unproved:
         lines.append("each setting won against the default")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ VERSION = 1
 NAME = re.compile(r"(?:UCX|OMPI_MCA|MPIR_CVAR|NCCL)_[A-Za-z0-9_]{1,120}")
 TARGETS = ("ucx", "openmpi", "mpich", "nccl")
 MEASURED, SIMULATED = "measured", "simulated"
+NOT_CHECKED = "not checked: another machine"
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,14 @@ class Settings:
     def only_proved(self) -> Settings:
         """Without the settings that `verify` has not proved."""
         return replace(self, settings=tuple(one for one in self.settings if one.proof), proved=True)
+
+    def checked_with(self, lead: str, targets: Collection[str] = TARGETS) -> list[str]:
+        """The version of each library that the names were checked against, after `lead`; then those that were not."""
+        told = [
+            f"{lead}{name} {text}" for name, text in self.versions.items() if name in targets and text != NOT_CHECKED
+        ]
+        rest = [name for name, text in self.versions.items() if name in targets and text == NOT_CHECKED]
+        return told + ([f"names of {', '.join(rest)} {NOT_CHECKED}"] if rest else [])
 
     def to_json(self) -> str:
         """A JSON document."""

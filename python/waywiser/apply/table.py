@@ -16,9 +16,7 @@ def print_settings(settings: Settings) -> None:
     if settings.label:
         parts.append(Text(settings.label.upper(), "bold yellow"))
     parts.append(Text(f"{settings.machine}  fingerprint {settings.fingerprint}", "bold"))
-    parts.append(
-        Text("checked against " + "; ".join(f"{name} {text}" for name, text in settings.versions.items()), "dim")
-    )
+    parts.append(Text("; ".join(settings.checked_with("with ")), "dim"))
     parts.append(Text())
     if settings.settings:
         made = table("set", "why")

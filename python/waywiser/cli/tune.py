@@ -120,11 +120,10 @@ def _choose_and_verify(results: Results, topology: Any, request: Request, second
     plan = stages.choose(profile)
     results.write("plan", plan)
     options = {**request.options(), "budget_seconds": seconds}
-    with bar("verifying") as show:
+    simulation = request.simulation(topology)
+    with bar("verifying", simulation is not None) as show:
         watch = stages.Watch(show)
-        text = stages.verify(
-            topology, profile, plan, options, watch, request.simulation(topology), request.other_machine
-        )
+        text = stages.verify(topology, profile, plan, options, watch, simulation, request.other_machine)
     if watch.stop:
         raise stages.Stopped(
             f"interrupted: profile and plan are kept in {results.folder}; the same command goes on", watch.stop
