@@ -275,8 +275,10 @@ void Group::signal(const MemoryWindow& window, int to, Bytes offset, std::uint64
     return session_->end();
   }
   const auto [address, key] = window.state_->at(to, offset, sizeof value);
-  session_->engine().check(ucx_library().functions().worker_fence(session_->engine().worker()), "keep puts in order");
   const ucp_request_param_t parameters{};
+  // Puts come first. UCX's own fence may wait for ever, for a rank that is gone.
+  finish(ucx_library().functions().worker_flush_nbx(session_->engine().worker(), &parameters), call,
+         members_->peer(to));
   fault_point(ProtocolStep::flag);
   finish(ucx_library().functions().put_nbx(session_->engine().endpoint(members_->peer(to)), &value, sizeof value,
                                            address, key, &parameters),

@@ -38,7 +38,6 @@ struct UcxFunctions {
   decltype(&ucp_rkey_destroy) rkey_destroy = nullptr;
   decltype(&ucp_put_nbx) put_nbx = nullptr;
   decltype(&ucp_get_nbx) get_nbx = nullptr;
-  decltype(&ucp_worker_fence) worker_fence = nullptr;
   decltype(&ucp_ep_query) ep_query = nullptr;  // optional: not in old versions
 };
 

@@ -46,7 +46,6 @@ void find_one_sided(const DynamicLibrary& library, UcxFunctions& functions, std:
   find_one(library, functions.rkey_destroy, "ucp_rkey_destroy", missing);
   find_one(library, functions.put_nbx, "ucp_put_nbx", missing);
   find_one(library, functions.get_nbx, "ucp_get_nbx", missing);
-  find_one(library, functions.worker_fence, "ucp_worker_fence", missing);
 }
 
 // Names the first function that is not there.
