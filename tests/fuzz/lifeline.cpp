@@ -65,6 +65,7 @@ void lifeline(Bytes input) {
   Others others = others_of(rank);
   Lifeline lifeline(rank, std::move(others.muster), Lifeline::Callbacks{[] { return std::string("{}"); }});
   play(choices, others.sockets, lifeline);
+  lifeline.leave();  // where all others have left in order, nobody is missed
   others.sockets.clear();
   const Deadline deadline = Deadline::in(patience);
   while (lifeline.failure() == nullptr && !lifeline.finished() && !deadline.passed()) std::this_thread::yield();
