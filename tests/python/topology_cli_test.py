@@ -8,60 +8,54 @@ import sys
 from pathlib import Path
 
 import pytest
+from verb_runs import Run
 
-from waywiser import cli
 from waywiser.topology import load_topology, read_topology
 from waywiser.topology.load import read_topology_file
 
 
-def _run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = cli.run(list(arguments))
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def test_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = _run(capsys, "topology")
+def test_this_machine(run: Run) -> None:
+    code, out, err = run("topology")
     assert (code, err) == (0, "")
     assert "host" in out and "fingerprint" in out
 
 
-def test_tree_and_matrix(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tree_and_matrix(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    code, out, _ = _run(capsys, "topology", "--machine", "dgx-1v")
+    code, out, _ = run("topology", "--machine", "dgx-1v")
     assert code == 0
     assert "gpu0  Tesla V100-SXM2-16GB" in out and "PCIe 3 ×16 15.8 GB/s" in out
     assert "NV2" in out and "SYS" in out
 
 
-def test_a_matrix_for_a_pipe_can_be_read_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, out, _ = _run(capsys, "topology", "--machine", "hse-e", "--format", "matrix")
+def test_a_matrix_for_a_pipe_can_be_read_again(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("topology", "--machine", "hse-e", "--format", "matrix")
     assert code == 0
     (tmp_path / "matrix").write_text(out)
     assert read_topology_file(tmp_path / "matrix").matrix()[1] == load_topology("hse-e").matrix()[1]
 
 
 @pytest.mark.parametrize("form", ["json", "nccl", "hwloc", "matrix", "svg", "png"])
-def test_files_of_each_format(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_of_each_format(form: str, tmp_path: Path, run: Run) -> None:
     path = tmp_path / "out"
-    code, out, _ = _run(capsys, "topology", "--machine", "hse-e", "--format", form, "--output", str(path))
+    code, out, _ = run("topology", "--machine", "hse-e", "--format", form, "--output", str(path))
     assert (code, out) == (0, "")
     if form in ("svg", "png"):
         assert path.read_bytes().startswith(b"\x89PNG" if form == "png" else b"<?xml")
         return
-    code, out, _ = _run(capsys, "topology", "--from", str(path), "--format", "json")
+    code, out, _ = run("topology", "--from", str(path), "--format", "json")
     assert code == 0
     assert read_topology(out, "out").matrix()[1] == load_topology("hse-e").matrix()[1]
 
 
-def test_the_format_follows_from_the_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_format_follows_from_the_ending(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "machine.json"
-    assert _run(capsys, "topology", "--machine", "hse-a", "-o", str(path))[0] == 0
+    assert run("topology", "--machine", "hse-a", "-o", str(path))[0] == 0
     assert json.loads(path.read_text())["name"] == "hse-a"
 
 
-def test_place(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = _run(capsys, "place", "--gpus", "4", "--nics", "--machine", "dgx-1v")
+def test_place(run: Run) -> None:
+    code, out, _ = run("place", "--gpus", "4", "--nics", "--machine", "dgx-1v")
     assert code == 0
     assert "CUDA_VISIBLE_DEVICES=0,1,2,3" in out
     assert "all 6 pairs have NVLink" in out
@@ -69,8 +63,8 @@ def test_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nic1 mlx5_1" in out
 
 
-def test_place_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = _run(capsys, "place", "--gpus", "2", "--machine", "dgx-1v", "--json")
+def test_place_as_json(run: Run) -> None:
+    code, out, _ = run("place", "--gpus", "2", "--machine", "dgx-1v", "--json")
     assert code == 0
     assert json.loads(out)["cuda_visible_devices"] == "0,3"
 
@@ -90,19 +84,17 @@ def test_place_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["place", "--gpus", "9", "--machine", "dgx-1v"], "machine dgx-1v has 8 GPUs, 9 were asked for"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, out, err = _run(capsys, *arguments)
+def test_bad_input_is_one_line_and_exit_code_2(arguments: list[str], words: str, run: Run) -> None:
+    code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert words in err
     assert err.count("\n") == 1
 
 
-def test_a_bad_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_file_is_named(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(b"\xff\xfe")
-    code, _, err = _run(capsys, "topology", "--from", str(path))
+    code, _, err = run("topology", "--from", str(path))
     assert (code, err) == (2, f"waywiser: {path}: not text in UTF-8 (byte 0)\n")
 
 

@@ -58,7 +58,7 @@ class HwlocLinks:
             self._build.leave_out("NVSwitch: the file does not tell its links", len(self._nvswitches))
         gpus = [device for device in self._build.devices if device["kind"] == "gpu"]
         dark = [g for g in gpus if g["id"] not in known and (g["id"] not in self._looked_at or self._nvswitches)]
-        silent = [gpu["id"] for gpu in dark if not has_no_nvlink(gpu["name"], gpu["attributes"]["pci"])]
+        silent = [gpu["id"] for gpu in dark if not has_no_nvlink(gpu["name"], gpu["attributes"].get("pci", ""))]
         self._build.links_unknown(silent, "hwloc saw the PCI bus, and no driver that tells them")
 
     def _read_matrix(self, matrix: Element, name: str) -> set[str]:
