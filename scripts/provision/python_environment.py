@@ -36,16 +36,20 @@ print(json.dumps({
 }))
 """
 
-# Run by the interpreter of .venv: prints those requirements of argv that no installed package has the name of.
+# Run by the interpreter of .venv: prints the names of those requirements of argv that no installed package meets.
 _NOT_INSTALLED = """
-import importlib.metadata as m, re, shutil, sys
+import importlib.metadata as m, shutil, sys
+from pip._vendor.packaging.requirements import Requirement
 for text in sys.argv[1:]:
-    name = re.match(r"[A-Za-z0-9._-]+", text).group()
+    wanted = Requirement(text)
+    if wanted.marker is not None and not wanted.marker.evaluate():
+        continue
     try:
-        m.version(name)
+        met = wanted.specifier.contains(m.version(wanted.name), prereleases=True)
     except m.PackageNotFoundError:
-        if name not in ("cmake", "ninja") or not shutil.which(name):
-            print(name)
+        met = wanted.name in ("cmake", "ninja") and shutil.which(wanted.name) is not None
+    if not met:
+        print(wanted.name)
 """
 
 # Run by the base interpreter when offline: the folders that it imports packages from, for a .pth file.
