@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/group.hpp"
+#include "waywiser/group/group.hpp"
 
 using namespace waywiser;
 

@@ -1,7 +1,7 @@
 # Every target. Sources are found by their place; the build with or without CUDA is chosen by file name.
 add_library(waywiser_warnings INTERFACE)
 target_compile_options(
-  waywiser_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow>
+  waywiser_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;-Werror=return-type>
                               $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>  # gcc 12: false alarms in std::string
                               $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
 

@@ -47,6 +47,7 @@ void check_nccl(int result, const char* what) {
 struct Rank {
   int gpu = 0;
   std::unique_ptr<Stream> stream;
+  Memory landing;
   std::unique_ptr<FusedCollective> fused;
   Memory input, output, host;
   Nccl::Comm comm = nullptr;
@@ -70,7 +71,7 @@ class Bench {
     for (int rank = 0; rank < ranks; ++rank) add_rank(rank, ranks);
     std::vector<Region> landings, outputs;
     for (const Rank& rank : ranks_) {
-      landings.push_back(rank.fused->landing().region());
+      landings.push_back(rank.fused->landing());
       outputs.push_back(rank.output.region());
     }
     for (const Rank& rank : ranks_) {
@@ -134,7 +135,8 @@ class Bench {
       if (peer != rank) platform_.set_peer_access(rank, peer, true);
     FusedOptions options;
     options.deadline = 2;
-    one.fused = std::make_unique<FusedCollective>(platform_, *one.stream, rank, ranks, options);
+    one.landing = platform_.allocate(gpu(rank), FusedCollective::bytes_for(ranks, options), Allocation::gpu);
+    one.fused = std::make_unique<FusedCollective>(platform_, *one.stream, rank, ranks, options, one.landing.region());
     one.input = platform_.allocate(gpu(rank), most_, Allocation::gpu);
     one.output = platform_.allocate(gpu(rank), most_, Allocation::gpu);
     one.host = platform_.allocate(host(0), most_, Allocation::pinned);

@@ -16,9 +16,9 @@
 #include "waywiser/base/json.hpp"
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
-#include "waywiser/comm/group.hpp"
 #include "waywiser/device/cuda/check.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/group/group.hpp"
 
 namespace waywiser {
 namespace {
@@ -40,7 +40,7 @@ class Rank {
     check_cuda(cudaEventCreate(&begin_), "cudaEventCreate");
     check_cuda(cudaEventCreate(&end_), "cudaEventCreate");
     fill();
-    group_.barrier(*stream_);
+    group_.barrier(Mode::on(*stream_));
     group_.synchronize(*stream_);
     start_nccl();
     warm_up();
@@ -115,9 +115,9 @@ class Rank {
       return nccl_->enqueue(call, DataType::float32, ReduceOp::sum, give.region, take.region, *stream_, wait());
     }
     switch (operation) {
-      case Collective::all_reduce: return group_.all_reduce(give, take, ReduceOp::sum, *stream_);
-      case Collective::all_gather: return group_.all_gather(give, take, *stream_);
-      default: return group_.all_to_all(give, take, *stream_);
+      case Collective::all_reduce: group_.all_reduce(give, take, ReduceOp::sum, Mode::on(*stream_)); return;
+      case Collective::all_gather: group_.all_gather(give, take, Mode::on(*stream_)); return;
+      default: group_.all_to_all(give, take, Mode::on(*stream_));
     }
   }
 
@@ -134,7 +134,7 @@ class Rank {
     std::vector<double> samples;
     for (int sample = 0; sample < 7; ++sample) {
       group_.barrier();
-      group_.barrier(*stream_);
+      group_.barrier(Mode::on(*stream_));
       check_cuda(cudaEventRecord(begin_, native()), "cudaEventRecord");
       enqueue();
       check_cuda(cudaEventRecord(end_, native()), "cudaEventRecord");
@@ -245,7 +245,7 @@ class Rank {
 
   // What needs no copy then.
   void with_exposed_output() {
-    const MemoryWindow window = group_.expose(output_);
+    const Window window = group_.expose(output_);
     for (const Bytes bytes :
          {Bytes{64} << 10, Bytes{256} << 10, Bytes{1} << 20, Bytes{4} << 20, Bytes{16} << 20, Bytes{64} << 20, most}) {
       const int times = bytes <= (Bytes{1} << 20) ? 50 : 5;
@@ -267,14 +267,14 @@ class Rank {
 
   int before_me() const { return (group_.rank() + group_.size() - 1) % group_.size(); }
   void shift_once(Bytes bytes) {
-    group_.sendrecv(in(bytes), (group_.rank() + 1) % group_.size(), out(bytes), before_me(), *stream_);
+    group_.sendrecv(in(bytes), (group_.rank() + 1) % group_.size(), out(bytes), before_me(), 0, Mode::on(*stream_));
   }
   void ping_pong_once(Bytes bytes) {
     if (group_.rank() > 1) return;
     const int other = 1 - group_.rank();
-    if (group_.rank() == 0) group_.send(in(bytes), 1, *stream_);
-    group_.recv(out(bytes), other, *stream_);
-    if (group_.rank() == 1) group_.send(in(bytes), 0, *stream_);
+    if (group_.rank() == 0) group_.send(in(bytes), 1, 0, Mode::on(*stream_));
+    group_.recv(out(bytes), other, 0, Mode::on(*stream_));
+    if (group_.rank() == 1) group_.send(in(bytes), 0, 0, Mode::on(*stream_));
   }
   // What the two have sent each other has arrived.
   bool sent(Bytes bytes) {
@@ -312,8 +312,8 @@ class Rank {
     add("message", bytes, "graph", "group", there_and_back / 2, sent(bytes));
     clear_output();
     const double whole = host_to_host([&] {
-      if (group_.rank() == 0) group_.send(in(bytes), 1, *stream_);
-      if (group_.rank() == 1) group_.recv(out(bytes), 0, *stream_);
+      if (group_.rank() == 0) group_.send(in(bytes), 1, 0, Mode::on(*stream_));
+      if (group_.rank() == 1) group_.recv(out(bytes), 0, 0, Mode::on(*stream_));
       group_.synchronize(*stream_);
     });
     add("message", bytes, "host to host", "group", whole,

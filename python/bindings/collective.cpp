@@ -34,67 +34,48 @@ struct Pair {
     return op == ReduceOp::sum ? ReduceOp::max : ReduceOp::min;
   }
 
-  // `enqueued(stream)` where there is one, else `complete()`.
-  template <typename Enqueued, typename Complete>
-  void run(Enqueued enqueued, Complete complete) {
-    without_gil([&] { use.stream() != nullptr ? enqueued(*use.stream()) : complete(); });
-  }
-  // For calls that are not enqueued.
-  template <typename Complete>
-  void run(Group& group, Complete complete) {
-    without_gil([&] {
-      use.settle(group);
-      complete();
-    });
-  }
+  // Enqueued where there is a stream, else complete.
+  Mode mode() const { return use.stream() != nullptr ? Mode::on(*use.stream()) : Mode::wait; }
 };
 
 void all_reduce(Group& self, nb::handle data, nb::handle out, const std::string& op, nb::handle stream) {
   Pair pair(self, data, out, stream);
   const ReduceOp how = pair.reduction(op);
-  pair.run([&](Stream& there) { self.all_reduce(pair.give, pair.take, how, there); },
-           [&] { self.all_reduce(pair.give, pair.take, how); });
+  without_gil([&] { self.all_reduce(pair.give, pair.take, how, pair.mode()); });
 }
 
 void reduce(Group& self, nb::handle data, nb::handle out, const std::string& op, int root, nb::handle stream) {
   Pair pair(self, data, out, stream);
   const ReduceOp how = pair.reduction(op);
-  pair.run([&](Stream& there) { self.reduce(pair.give, pair.take, how, root, there); },
-           [&] { self.reduce(pair.give, pair.take, how, root); });
+  without_gil([&] { self.reduce(pair.give, pair.take, how, root, pair.mode()); });
 }
 
 void reduce_scatter(Group& self, nb::handle data, nb::handle out, const std::string& op, nb::handle stream) {
   Pair pair(self, data, out, stream);
   const ReduceOp how = pair.reduction(op);
-  pair.run([&](Stream& there) { self.reduce_scatter(pair.give, pair.take, how, there); },
-           [&] { self.reduce_scatter(pair.give, pair.take, how); });
+  without_gil([&] { self.reduce_scatter(pair.give, pair.take, how, pair.mode()); });
 }
 
 void broadcast(Group& self, nb::handle data, int root, nb::handle stream) {
   Pair pair(self, data, data, stream);
-  pair.run([&](Stream& there) { self.broadcast(pair.take, root, there); }, [&] { self.broadcast(pair.take, root); });
+  without_gil([&] { self.broadcast(pair.take, root, pair.mode()); });
 }
 
 void all_gather(Group& self, nb::handle data, nb::handle out, const std::optional<Counts>& counts, nb::handle stream) {
   Pair pair(self, data, out, stream);
-  if (counts)
-    return pair.run([&](Stream& there) { self.all_gather_v(pair.give, pair.take, *counts, there); },
-                    [&] { self.all_gather_v(pair.give, pair.take, *counts); });
-  pair.run([&](Stream& there) { self.all_gather(pair.give, pair.take, there); },
-           [&] { self.all_gather(pair.give, pair.take); });
+  if (counts) return without_gil([&] { self.all_gather_v(pair.give, pair.take, *counts, pair.mode()); });
+  without_gil([&] { self.all_gather(pair.give, pair.take, pair.mode()); });
 }
 
 void all_to_all(Group& self, nb::handle data, nb::handle out, nb::handle stream) {
   Pair pair(self, data, out, stream);
-  pair.run([&](Stream& there) { self.all_to_all(pair.give, pair.take, there); },
-           [&] { self.all_to_all(pair.give, pair.take); });
+  without_gil([&] { self.all_to_all(pair.give, pair.take, pair.mode()); });
 }
 
 void all_to_all_v(Group& self, nb::handle data, const Counts& gives, nb::handle out, const Counts& takes,
                   nb::handle stream) {
   Pair pair(self, data, out, stream);
-  pair.run([&](Stream& there) { self.all_to_all_v(pair.give, gives, pair.take, takes, there); },
-           [&] { self.all_to_all_v(pair.give, gives, pair.take, takes); });
+  without_gil([&] { self.all_to_all_v(pair.give, gives, pair.take, takes, pair.mode()); });
 }
 
 // `asked`: the caller has named the stream, so that all arrays are on GPUs. Else the root's other array may be on the
@@ -102,26 +83,20 @@ void all_to_all_v(Group& self, nb::handle data, const Counts& gives, nb::handle 
 void gather(Group& self, nb::handle data, nb::handle out, int root, const std::optional<Counts>& counts,
             nb::handle stream, bool asked) {
   Pair pair(self, data, out, stream);
-  if (asked && pair.use.stream() != nullptr)
-    return without_gil([&] {
-      counts ? self.gather_v(pair.give, pair.take, *counts, root, *pair.use.stream())
-             : self.gather(pair.give, pair.take, root, *pair.use.stream());
-    });
-  pair.run(self, [&] {
-    counts ? self.gather_v(pair.give, pair.take, *counts, root) : self.gather(pair.give, pair.take, root);
+  without_gil([&] {
+    const Mode mode = asked ? pair.mode() : Mode::wait;
+    if (!asked) pair.use.settle(self);
+    counts ? self.gather_v(pair.give, pair.take, *counts, root, mode) : self.gather(pair.give, pair.take, root, mode);
   });
 }
 
 void scatter(Group& self, nb::handle data, nb::handle out, int root, const std::optional<Counts>& counts,
              nb::handle stream, bool asked) {
   Pair pair(self, data, out, stream);
-  if (asked && pair.use.stream() != nullptr)
-    return without_gil([&] {
-      counts ? self.scatter_v(pair.give, *counts, pair.take, root, *pair.use.stream())
-             : self.scatter(pair.give, pair.take, root, *pair.use.stream());
-    });
-  pair.run(self, [&] {
-    counts ? self.scatter_v(pair.give, *counts, pair.take, root) : self.scatter(pair.give, pair.take, root);
+  without_gil([&] {
+    const Mode mode = asked ? pair.mode() : Mode::wait;
+    if (!asked) pair.use.settle(self);
+    counts ? self.scatter_v(pair.give, *counts, pair.take, root, mode) : self.scatter(pair.give, pair.take, root, mode);
   });
 }
 
@@ -130,48 +105,53 @@ template <typename Begin>
 PyFuture begun(Group& self, const nb::object& data, const nb::object& out, nb::handle stream, Begin begin) {
   Pair pair(self, data, out, stream);
   std::optional<Future> future;
-  pair.run(self, [&] { future = begin(pair); });
+  without_gil([&] {
+    pair.use.settle(self);
+    future = begin(pair);
+  });
   return {std::move(*future), nb::make_tuple(data, out)};
 }
 
-PyFuture start_barrier(Group& self) { return {self.start_barrier(), nb::none()}; }
+PyFuture start_barrier(Group& self) { return {self.barrier(Mode::begin), nb::none()}; }
 
 PyFuture start_broadcast(Group& self, const nb::object& data, int root, nb::handle stream) {
-  return begun(self, data, data, stream, [&](Pair& pair) { return self.start_broadcast(pair.take, root); });
+  return begun(self, data, data, stream, [&](Pair& pair) { return self.broadcast(pair.take, root, Mode::begin); });
 }
 
 PyFuture start_all_reduce(Group& self, const nb::object& data, const nb::object& out, const std::string& op,
                           nb::handle stream) {
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.start_all_reduce(pair.give, pair.take, pair.reduction(op)); });
+               [&](Pair& pair) { return self.all_reduce(pair.give, pair.take, pair.reduction(op), Mode::begin); });
 }
 
 PyFuture start_reduce(Group& self, const nb::object& data, const nb::object& out, const std::string& op, int root,
                       nb::handle stream) {
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.start_reduce(pair.give, pair.take, pair.reduction(op), root); });
+               [&](Pair& pair) { return self.reduce(pair.give, pair.take, pair.reduction(op), root, Mode::begin); });
 }
 
 PyFuture start_reduce_scatter(Group& self, const nb::object& data, const nb::object& out, const std::string& op,
                               nb::handle stream) {
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.start_reduce_scatter(pair.give, pair.take, pair.reduction(op)); });
+               [&](Pair& pair) { return self.reduce_scatter(pair.give, pair.take, pair.reduction(op), Mode::begin); });
 }
 
 PyFuture start_all_gather(Group& self, const nb::object& data, const nb::object& out, nb::handle stream) {
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.start_all_gather(pair.give, pair.take); });
+  return begun(self, data, out, stream, [&](Pair& pair) { return self.all_gather(pair.give, pair.take, Mode::begin); });
 }
 
 PyFuture start_all_to_all(Group& self, const nb::object& data, const nb::object& out, nb::handle stream) {
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.start_all_to_all(pair.give, pair.take); });
+  return begun(self, data, out, stream, [&](Pair& pair) { return self.all_to_all(pair.give, pair.take, Mode::begin); });
 }
 
 PyFuture start_gather(Group& self, const nb::object& data, const nb::object& out, int root, nb::handle stream) {
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.start_gather(pair.give, pair.take, root); });
+  return begun(self, data, out, stream,
+               [&](Pair& pair) { return self.gather(pair.give, pair.take, root, Mode::begin); });
 }
 
 PyFuture start_scatter(Group& self, const nb::object& data, const nb::object& out, int root, nb::handle stream) {
-  return begun(self, data, out, stream, [&](Pair& pair) { return self.start_scatter(pair.give, pair.take, root); });
+  return begun(self, data, out, stream,
+               [&](Pair& pair) { return self.scatter(pair.give, pair.take, root, Mode::begin); });
 }
 
 void bind_futures(nb::class_<Group>& type) {

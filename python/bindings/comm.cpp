@@ -9,7 +9,6 @@
 #include "bindings/bindings.hpp"
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
-#include "waywiser/comm/process_end.hpp"
 #include "waywiser/comm/runtime_folder.hpp"
 #include "waywiser/comm/text_gather.hpp"
 #include "waywiser/comm/unix_socket.hpp"
@@ -72,7 +71,7 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
 
 // Its methods are called no more: it is moved to where it lives until the process ends.
 void end(Group& group) {
-  without_gil([&] { end_with_process(std::move(group)); });
+  without_gil([&] { group.end(); });
 }
 
 // Rank and size of a job whose ranks can meet.

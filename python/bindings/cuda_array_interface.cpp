@@ -15,7 +15,7 @@ constexpr const char* attribute = "__cuda_array_interface__";
 nb::object interface_of(nb::handle object) {
   const nb::handle type = object.type();
   if (!nb::hasattr(type, attribute)) return {};
-  const std::string module = nb::cast<std::string>(nb::str(type.attr("__module__")));
+  const std::string module = nb::cast<std::string>(nb::str(nb::handle(nb::getattr(type, "__module__", nb::none()))));
   if (module == "torch" || module.starts_with("torch.")) return {};
   nb::object found = nb::steal(PyObject_GetAttrString(object.ptr(), attribute));
   if (!found.is_valid()) {

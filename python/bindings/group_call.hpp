@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/group.hpp"
 #include "waywiser/device/stream.hpp"
+#include "waywiser/group/group.hpp"
 
 namespace waywiser {
 

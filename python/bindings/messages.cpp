@@ -16,7 +16,10 @@ void send(Group& self, nb::handle data, int to, std::optional<int> tag, nb::hand
   const ConstElements give = input(self, data);
   const StreamUse use(self, stream, give.region.place);
   without_gil([&] {
-    if (use.stream() != nullptr && !tag) return self.send(give, to, *use.stream());
+    if (use.stream() != nullptr && !tag) {
+      self.send(give, to, 0, Mode::on(*use.stream()));
+      return;
+    }
     use.settle(self);
     self.send(give, to, tag.value_or(0));
   });
@@ -26,7 +29,10 @@ void recv(Group& self, nb::handle out, int from, std::optional<int> tag, nb::han
   const Elements take = output(self, out);
   const StreamUse use(self, stream, take.region.place);
   without_gil([&] {
-    if (use.stream() != nullptr && !tag) return self.recv(take, from, *use.stream());
+    if (use.stream() != nullptr && !tag) {
+      self.recv(take, from, 0, Mode::on(*use.stream()));
+      return;
+    }
     use.settle(self);
     self.recv(take, from, tag.value_or(0));
   });
@@ -38,7 +44,10 @@ void sendrecv(Group& self, nb::handle data, int to, nb::handle out, int from, st
   const Elements take = output(self, out);
   const StreamUse use(self, stream, give.region.place.is_gpu() ? give.region.place : take.region.place);
   without_gil([&] {
-    if (use.stream() != nullptr && !tag) return self.sendrecv(give, to, take, from, *use.stream());
+    if (use.stream() != nullptr && !tag) {
+      self.sendrecv(give, to, take, from, 0, Mode::on(*use.stream()));
+      return;
+    }
     use.settle(self);
     self.sendrecv(give, to, take, from, tag.value_or(0));
   });
@@ -50,7 +59,7 @@ PyFuture start_send(Group& self, const nb::object& data, int to, int tag, nb::ha
   std::optional<Future> future;
   without_gil([&] {
     use.settle(self);
-    future = self.start_send(give, to, tag);
+    future = self.send(give, to, tag, Mode::begin);
   });
   return {std::move(*future), data};
 }
@@ -61,7 +70,7 @@ PyFuture start_recv(Group& self, const nb::object& out, int from, int tag, nb::h
   std::optional<Future> future;
   without_gil([&] {
     use.settle(self);
-    future = self.start_recv(take, from, tag);
+    future = self.recv(take, from, tag, Mode::begin);
   });
   return {std::move(*future), out};
 }
@@ -78,10 +87,10 @@ void neighbor_exchange(Group& self, const nb::list& list, bool asked) {
     uses.emplace_back(self, each[5], give.is_gpu() ? give : exchanges.back().take.region.place);
   }
   without_gil([&] {
-    if (asked && !uses.empty() && uses.front().stream() != nullptr)
-      return self.neighbor_exchange(exchanges, *uses.front().stream());
-    for (const StreamUse& use : uses) use.settle(self);
-    self.neighbor_exchange(exchanges);
+    const bool enqueued = asked && !uses.empty() && uses.front().stream() != nullptr;
+    for (const StreamUse& use : uses)
+      if (!enqueued) use.settle(self);
+    self.neighbor_exchange(exchanges, enqueued ? Mode::on(*uses.front().stream()) : Mode::wait);
   });
 }
 

@@ -41,7 +41,8 @@ ArrayFacts read(nb::handle tensor) {
   facts.contiguous = nb::cast<bool>(tensor.attr("is_contiguous")());
   facts.address = nb::cast<std::uintptr_t>(tensor.attr("data_ptr")());
   facts.bytes = nb::cast<Bytes>(tensor.attr("nbytes"));
-  const std::string name = nb::cast<std::string>(nb::str(tensor.attr("dtype")));
+  const nb::object type = tensor.attr("dtype");
+  const std::string name = nb::cast<std::string>(nb::str(nb::handle(type)));  // of a handle: as str() in Python
   facts.type = type_of(name);
   facts.of_bools = name == "torch.bool";
   return facts;

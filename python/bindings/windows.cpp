@@ -11,19 +11,19 @@ namespace {
 
 // Keeps the session of the group that it was made of, and the array.
 struct PyWindow {
-  PyWindow(MemoryWindow made, nb::handle exposed) : window(std::move(made)), array(nb::borrow(exposed)) {}
+  PyWindow(Window made, nb::handle exposed) : window(std::move(made)), array(nb::borrow(exposed)) {}
   PyWindow(PyWindow&&) = default;
   PyWindow& operator=(PyWindow&&) = default;
   ~PyWindow() {
     if (array.is_valid() && interpreter_ends()) outlive_interpreter(std::move(*this));
   }
-  MemoryWindow window;
+  Window window;
   nb::object array;
 };
 
 template <typename Exposed>
 PyWindow expose(Group& group, const Exposed& memory, nb::handle array) {
-  std::optional<MemoryWindow> window;
+  std::optional<Window> window;
   without_gil([&] { window.emplace(group.expose(memory)); });
   return {std::move(*window), array};
 }
@@ -45,7 +45,7 @@ void put(Group& self, nb::handle data, const PyWindow& window, int to, Bytes off
   const StreamUse use(self, stream, give.place);
   without_gil([&] {
     use.settle(self);
-    self.put(give, window.window, to, offset);
+    window.window.put(give, to, offset);
   });
 }
 
@@ -54,16 +54,16 @@ void get(Group& self, nb::handle out, const PyWindow& window, int from, Bytes of
   const StreamUse use(self, stream, take.place);
   without_gil([&] {
     use.settle(self);
-    self.get(take, window.window, from, offset);
+    window.window.get(take, from, offset);
   });
 }
 
-void signal(Group& self, const PyWindow& window, int to, Bytes offset, std::uint64_t value) {
-  without_gil([&] { self.signal(window.window, to, offset, value); });
+void signal(Group&, const PyWindow& window, int to, Bytes offset, std::uint64_t value) {
+  without_gil([&] { window.window.signal(to, offset, value); });
 }
 
-void wait(Group& self, const PyWindow& window, Bytes offset, std::uint64_t at_least) {
-  without_gil([&] { self.wait(window.window, offset, at_least); });
+void wait(Group&, const PyWindow& window, Bytes offset, std::uint64_t at_least) {
+  without_gil([&] { window.window.wait(offset, at_least); });
 }
 
 }  // namespace

@@ -27,12 +27,14 @@ class FusedRanks {
     platform_ = open_virtual_platform(machine);
     for (int rank = 0; rank < ranks; ++rank) {
       streams_.push_back(platform_->open_stream(gpu(rank)));
-      members_.push_back(std::make_unique<FusedCollective>(*platform_, stream(rank), rank, ranks, options));
+      memories_.push_back(platform_->allocate(gpu(rank), FusedCollective::bytes_for(ranks, options), Allocation::gpu));
+      members_.push_back(
+          std::make_unique<FusedCollective>(*platform_, stream(rank), rank, ranks, options, memories_.back().region()));
       for (int peer = 0; peer < ranks; ++peer)
         if (peer != rank) platform_->set_peer_access(rank, peer, true);
     }
     std::vector<Region> landings;
-    for (const auto& member : members_) landings.push_back(member->landing().region());
+    for (const auto& member : members_) landings.push_back(member->landing());
     for (const auto& member : members_) member->connect(landings);
   }
 
@@ -43,6 +45,7 @@ class FusedRanks {
 
  private:
   std::unique_ptr<Platform> platform_;
+  std::vector<Memory> memories_;
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::unique_ptr<FusedCollective>> members_;
 };
@@ -272,7 +275,7 @@ class ExposedSums {
   }
 
   Region shot(int rank, unsigned turn) {
-    const Region landing = group_.member(rank).landing().region();
+    const Region landing = group_.member(rank).landing();
     return landing.slice(landing.bytes - (turn == 0 ? 3 : 1) * options.bulk_bytes, options.bulk_bytes);
   }
   void mark(int rank, unsigned turn) {

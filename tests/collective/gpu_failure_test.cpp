@@ -129,7 +129,7 @@ void expect_no_result(Group& group, FailingArray& array, const std::string& why)
                    "a kernel has trapped"),
                "later calls fail as well");
   const std::string next =
-      error_of([&] { group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream()); });
+      error_of([&] { group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream())); });
   require_that(has(next, why), "the group knows why, not: " + next);
 }
 
@@ -138,10 +138,10 @@ TEST(GpuFailure, ARankThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
   const std::string why = "rank 0: rank 1 did not send within 1.00 s in all_reduce #2 of 5000 float32, sum";
   story.run([&](Group& group) {
     FailingArray array(group, 5000, 1);
-    group.barrier(array.stream());
+    group.barrier(Mode::on(array.stream()));
     group.synchronize(array.stream());
     if (group.rank() == 1) return stay_away(group);
-    group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+    group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
     expect_no_result(group, array, why);
   });
   EXPECT_EQ(story.problems[0], "");
@@ -153,15 +153,15 @@ TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
   Story story(2, much_patience);
   story.run([](Group& group) {
     FailingArray array(group, 5000, static_cast<float>(group.rank() + 1));
-    group.barrier(array.stream());
+    group.barrier(Mode::on(array.stream()));
     // Rank 1 comes when rank 0 is known to wait on its GPU.
     if (group.rank() == 0) {
-      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
       for (int turn = 0; turn < 100 && !array.stream().done(); ++turn) ::usleep(1000);
       group.send(std::span<int>(), 1);
     } else {
       group.recv(std::span<int>(), 0);
-      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
     }
     array.enqueue_consumer();
     array.stream().synchronize(Deadline::in(much_patience));
@@ -178,11 +178,11 @@ TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
     FailingArray array(group, 5000, 1);
     std::optional<Group> part = group.split(group.rank() == 0 ? 0 : 1);
     if (group.rank() == 0) return stay_away(group);
-    part->barrier(array.stream());
+    part->barrier(Mode::on(array.stream()));
     part->synchronize(array.stream());
     part->barrier();
     if (group.rank() == 2) ::kill(::getpid(), SIGKILL);
-    part->all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+    part->all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
     expect_no_result(*part, array, "rank 2 (process");
   });
   EXPECT_EQ(story.problems[1], "");
@@ -200,10 +200,10 @@ TEST(GpuFailure, TheLastOperationOfAProgram) {
     Story story(2, 1);
     story.run([&](Group& group) {
       FailingArray array(group, 100, 1);
-      group.barrier(array.stream());
+      group.barrier(Mode::on(array.stream()));
       group.synchronize(array.stream());
       if (group.rank() == 1) return stay_away(group);
-      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+      group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
       end(group);
     });
     EXPECT_EQ(story.printed(0),
@@ -220,10 +220,10 @@ TEST(GpuFailure, TheProcessEndsWhereThatIsWanted) {
   Story story(2, 1);
   story.run([](Group& group) {
     FailingArray array(group, 100, 1);
-    group.barrier(array.stream());
+    group.barrier(Mode::on(array.stream()));
     group.synchronize(array.stream());
     if (group.rank() == 1) return stay_away(group);
-    group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, array.stream());
+    group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
     ::sleep(static_cast<unsigned>(much_patience));
   });
   EXPECT_EQ(story.problems[0], "exit 1");
@@ -242,7 +242,7 @@ void expect_unlike(const std::function<void(Group&, FailingArray&)>& first,
   Story story(2, 600);
   story.run([&](Group& group) {
     FailingArray array(group, 3000000, 1);
-    group.barrier(array.stream());
+    group.barrier(Mode::on(array.stream()));
     group.synchronize(array.stream());
     // The kernel may trap while more of the operation is enqueued, which raises then.
     static_cast<void>(error_of([&] { (group.rank() == 0 ? first : second)(group, array); }));
@@ -259,15 +259,16 @@ TEST(GpuFailure, RanksThatCallDifferentThingsAreToldSo) {
   const auto sum_of = [](std::size_t count, DataType type = DataType::float32) {
     return [=](Group& group, FailingArray& array) {
       const Elements part = array.elements(type).slice(0, count);
-      group.all_reduce(part, part, ReduceOp::sum, array.stream());
+      group.all_reduce(part, part, ReduceOp::sum, Mode::on(array.stream()));
     };
   };
   const std::string hundred = "all_reduce #2 of 100 float32, sum";
   expect_unlike(sum_of(100), sum_of(2000000), hundred, "all_reduce #2 of 2000000 float32, sum");
   expect_unlike(sum_of(100), sum_of(100, DataType::int32), hundred, "all_reduce #2 of 100 int32, sum");
   expect_unlike(
-      sum_of(100), [](Group& group, FailingArray& array) { group.broadcast(array.part(100), 1, array.stream()); },
-      hundred, "broadcast #2 of 100 float32, root 1");
+      sum_of(100),
+      [](Group& group, FailingArray& array) { group.broadcast(array.part(100), 1, Mode::on(array.stream())); }, hundred,
+      "broadcast #2 of 100 float32, root 1");
 }
 
 TEST(GpuFailure, MessagesOfTwoSizesAreToldSo) {
@@ -275,14 +276,14 @@ TEST(GpuFailure, MessagesOfTwoSizesAreToldSo) {
     Story story(2, 600);
     story.run([&](Group& group) {
       FailingArray array(group, 3000000, 1);
-      group.barrier(array.stream());
+      group.barrier(Mode::on(array.stream()));
       group.synchronize(array.stream());
       if (group.rank() == 0) {
         // The kernel may trap before the call is over, which raises then.
-        static_cast<void>(error_of([&] { group.recv(array.part(received), 1, array.stream()); }));
+        static_cast<void>(error_of([&] { group.recv(array.part(received), 1, 0, Mode::on(array.stream())); }));
         return expect_no_result(group, array, "");
       }
-      group.send(array.part(sent), 0, array.stream());
+      group.send(array.part(sent), 0, 0, Mode::on(array.stream()));
       stay_away(group);
     });
     EXPECT_EQ(story.problems[0], "");

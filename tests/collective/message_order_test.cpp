@@ -106,6 +106,8 @@ TEST(MessageOrder, MessagesAreRightWhenStoresArriveLateAndInAnyOrder) {
           from.description = to.description;
           from.signature = to.signature;
           const auto seed = static_cast<std::uint64_t>(message * 2) + rank;
+          to = with_places(terms, to, true);
+          from = with_places(terms, from, false);
           std::jthread giver([&] { each_block(terms, to, seed, [](auto& body) { body.send(); }); });
           each_block(terms, from, seed + 1000, [](auto& body) { body.receive(); });
           giver.join();
@@ -122,7 +124,8 @@ TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
     TwoRanks ranks;
     const Terms terms = ranks.terms(0, 1e-3);
     std::vector<std::byte> take(3000, std::byte{1});
-    EXPECT_FALSE(each_block(terms, part_of(kind, take, 1, 2), 5, [](auto& body) { body.receive(); }));
+    EXPECT_FALSE(
+        each_block(terms, with_places(terms, part_of(kind, take, 1, 2), false), 5, [](auto& body) { body.receive(); }));
     EXPECT_EQ(take, std::vector<std::byte>(3000, std::byte{1}));
     const auto failure = on_stream::failure_in(ranks.notices[0]);
     ASSERT_TRUE(failure);
@@ -142,9 +145,12 @@ TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
         const Terms sender = ranks.terms(1, 60), receiver = ranks.terms(0, 60);
         std::vector<std::byte> give = made_up(1, 0, 3000), take(4000, std::byte{1});
         const auto exchange = [&](const Part& to, Part from, std::uint64_t seed) {
-          std::jthread giver([&] { each_block(sender, to, seed, [](auto& body) { body.send(); }, places); });
+          std::jthread giver([&] {
+            each_block(sender, with_places(sender, to, true), seed, [](auto& body) { body.send(); }, places);
+          });
           from.slot = places ? 1 : 0;
-          const bool came = each_block(receiver, from, seed + 9, [](auto& body) { body.receive(); }, places);
+          const bool came = each_block(
+              receiver, with_places(receiver, from, false), seed + 9, [](auto& body) { body.receive(); }, places);
           if (!came) on_stream::stop(*sender.notice);  // it waits for room
           return came;
         };

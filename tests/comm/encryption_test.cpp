@@ -107,8 +107,8 @@ TEST_F(EncryptionTest, UnlikeLengthsAreToldAsWithoutIt) {
 TEST_F(EncryptionTest, OneSidedCallsSayThatTheyAreNotEncrypted) {
   const auto problems = RanksApart(2).in_processes([](Group& group) {
     std::vector<std::uint64_t> memory(4);
-    const MemoryWindow window = group.expose(Region{reinterpret_cast<std::byte*>(memory.data()), 32, host(0)});
-    if (group.rank() == 0) group.signal(window, 1, 0, 7);
+    const Window window = group.expose(Region{reinterpret_cast<std::byte*>(memory.data()), 32, host(0)});
+    if (group.rank() == 0) window.signal(1, 0, 7);
   });
   ASSERT_FALSE(problems.empty());
   EXPECT_NE(problems.front().find("put, get and signal are not encrypted"), std::string::npos) << problems.front();

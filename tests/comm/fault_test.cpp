@@ -59,7 +59,10 @@ TEST(Fault, KilledWhileTheOthersClose) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     group.barrier();
     std::byte passed{};  // a rank may leave the barrier before the others do
-    if (group.rank() != 2) return group.send(std::span<const std::byte>(&passed, 1), 2);
+    if (group.rank() != 2) {
+      group.send(std::span<const std::byte>(&passed, 1), 2);
+      return;
+    }
     for (int rank = 0; rank < 2; ++rank) group.recv(std::span(&passed, 1), rank);
     die();
   });
@@ -70,7 +73,7 @@ TEST(Fault, KilledInTheMiddleOfALongMessage) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     std::vector<std::byte> data(64 << 20);
     if (group.rank() == 0) {
-      Future sent = group.start_send(std::span(data), 1);
+      Future sent = group.send(std::span(data), 1, 0, Mode::begin);
       std::byte go{};
       group.recv(std::span(&go, 1), 1);
       die();
@@ -96,13 +99,13 @@ TEST(Fault, AWindowsRankThatHasDiedIsNamed) {
   for (const int which : {0, 1, 2}) {
     const auto problems = TestRanks(2).in_processes([which](Group& group) {
       std::vector<std::uint64_t> here(100000);
-      const MemoryWindow window = group.expose(Region{reinterpret_cast<std::byte*>(here.data()), 800000, host(0)});
+      const Window window = group.expose(Region{reinterpret_cast<std::byte*>(here.data()), 800000, host(0)});
       if (group.rank() == 1) die();
       std::vector<std::byte> data(800000);
       const auto once = [&] {
-        if (which == 0) group.put({data.data(), data.size(), host(0)}, window, 1, 0);
-        if (which == 1) group.get({data.data(), data.size(), host(0)}, window, 1, 0);
-        if (which == 2) group.signal(window, 1, 0, 1);
+        if (which == 0) window.put({data.data(), data.size(), host(0)}, 1, 0);
+        if (which == 1) window.get({data.data(), data.size(), host(0)}, 1, 0);
+        if (which == 2) window.signal(1, 0, 1);
       };
       try {
         for (const Deadline deadline = Deadline::in(10); !deadline.passed();) once();

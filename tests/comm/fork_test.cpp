@@ -38,7 +38,7 @@ TEST(Fork, AChildRefusesCallsAndItsParentGoesOn) {
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
     sum_of_ones(group);
     std::vector<float> here(100000);
-    Future early = group.start_recv(std::span(here), 1 - group.rank(), 5);
+    Future early = group.recv(std::span(here), 1 - group.rank(), 5, Mode::begin);
     const int end = in_a_child([&] {
       std::string why;
       try {

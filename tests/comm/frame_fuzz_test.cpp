@@ -46,7 +46,6 @@ std::vector<std::byte> good_conversation() {
                        "host",
                        77,
                        std::vector<std::byte>(300),
-                       "/run/x",
                        false,
                        "",
                        "",

@@ -92,12 +92,12 @@ void exchange_long_ones(Group& group, int gpu_index) {
     require_that(theirs.elements_hold(count - 1, static_cast<float>(other + 1)), "what the other GPU sent");
   }
   std::vector<float> on_host(count);
-  Future taking = group.start_recv(std::span(on_host), other, 5);
+  Future taking = group.recv(std::span(on_host), other, 5, Mode::begin);
   group.send(mine.elements(), other, 5);
   taking.wait();
   require_that(on_host[count - 1] == static_cast<float>(other) + static_cast<float>(count - 1),
                "what came to the host");
-  Future arriving = group.start_recv(theirs.elements(), other, 6);
+  Future arriving = group.recv(theirs.elements(), other, 6, Mode::begin);
   group.send(std::span<const float>(on_host), other, 6);
   arriving.wait();
   require_that(theirs.holds(static_cast<float>(group.rank())), "what came back from the host");
@@ -169,12 +169,12 @@ TEST(GpuMemory, CallsOnStreamsComeBehindTheirWork) {
     const auto stream = platform->open_stream(gpu(group.rank()));
     mine.fill(static_cast<float>(group.rank()));
     stream->copy(copy.elements().region, mine.elements().region);
-    group.all_reduce(copy.elements(), copy.elements(), ReduceOp::max, *stream);
+    group.all_reduce(copy.elements(), copy.elements(), ReduceOp::max, Mode::on(*stream));
     group.synchronize(*stream);
     require_that(copy.holds(1), "the largest of what the stream had copied");
     const int other = 1 - group.rank();
-    group.sendrecv(mine.elements(), other, copy.elements(), other, *stream);
-    group.barrier(*stream);
+    group.sendrecv(mine.elements(), other, copy.elements(), other, 0, Mode::on(*stream));
+    group.barrier(Mode::on(*stream));
     group.synchronize(*stream);
     require_that(copy.holds(static_cast<float>(other)), "what the other sent");
   }),
@@ -191,19 +191,19 @@ void put_and_get(Group& group, int gpu_index) {
   window_memory.fill(0);
   mine.fill(static_cast<float>(100 * group.rank()));
   const int other = 1 - group.rank();
-  MemoryWindow window = group.expose(window_memory.memory());
+  Window window = group.expose(window_memory.memory());
   const Bytes flag = bytes;
   group.barrier();
-  group.signal(window, other, flag, 0);
+  window.signal(other, flag, 0);
   group.barrier();
-  group.put(mine.elements().region, window, other, 0);
-  group.signal(window, other, flag, 3);
-  group.wait(window, flag, 3);
-  group.get(back.elements().region, window, group.rank(), 0);
+  window.put(mine.elements().region, other, 0);
+  window.signal(other, flag, 3);
+  window.wait(flag, 3);
+  window.get(back.elements().region, group.rank(), 0);
   require_that(back.holds(static_cast<float>(100 * other)), "what the other put");
-  group.get(back.elements().region, window, other, 0);
+  window.get(back.elements().region, other, 0);
   require_that(back.holds(static_cast<float>(100 * group.rank())), "what was put there");
-  EXPECT_THROW(group.put(mine.elements().region, window, other, 16), Error);
+  EXPECT_THROW(window.put(mine.elements().region, other, 16), Error);
   group.barrier();
 }
 
@@ -228,20 +228,20 @@ void put_and_get_everything(Group& group) {
                             pinned.region().slice(0, bytes)};
     const auto number = [&](int rank, int turn) { return static_cast<float>(1000 * rank + 7 * turn + 1); };
     mine.fill(number(group.rank(), 0));
-    const MemoryWindow window = group.expose(shown.memory());
-    group.put(mine.elements().region, window, other, 0);
+    const Window window = group.expose(shown.memory());
+    window.put(mine.elements().region, other, 0);
     group.barrier();
     require_that(shown.holds(number(other, 0)), "what was put out of a GPU");
-    group.get(back.elements().region, window, other, 0);
+    window.get(back.elements().region, other, 0);
     require_that(back.holds(number(group.rank(), 0)), "what was got into a GPU");
     group.barrier();
     for (const Region& here : hosts) {
       std::memset(here.data, 0, bytes);
-      group.get(here, window, other, 0);
+      window.get(here, other, 0);
       float first = 0;
       std::memcpy(&first, here.data, sizeof first);
       require_that(first == number(group.rank(), 0), "what was got into the host");
-      group.put(here, window, other, 0);
+      window.put(here, other, 0);
       group.barrier();
       require_that(shown.holds(number(other, 0)), "what was put out of the host");
     }

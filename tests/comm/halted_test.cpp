@@ -55,7 +55,7 @@ TEST(Halted, RanksTellEachOtherWhenRank0HasDied) {
         ::raise(SIGKILL);
       }
       group.recv(std::span(&go, 1), 2);
-      Future sent = group.start_send(std::span(data), 2);
+      Future sent = group.send(std::span(data), 2, 0, Mode::begin);
       group.send(std::span<const std::byte>(&go, 1), 0);
       sent.wait();
     }));

@@ -32,10 +32,10 @@ struct Arrays {
   }
   bool are_untouched() { return give.is_untouched() && take.is_untouched() && (!on_gpu || on_gpu->is_untouched()); }
 };
-using Operation = std::function<void(Group&, Arrays&)>;
+using OneOperation = std::function<void(Group&, Arrays&)>;
 
 // The second rank sends what the first one receives, or the other way round.
-Operation one_message(int from) {
+OneOperation one_message(int from) {
   return [from](Group& group, Arrays& arrays) {
     const int other = 1 - group.rank();
     group.rank() == from ? group.send(arrays.give.bytes(), other) : group.recv(arrays.take.bytes(), other);
@@ -49,8 +49,8 @@ void exchange_arrays(Group& group, Arrays& arrays) {
 
 void in_the_background(Group& group, Arrays& arrays) {
   const int other = 1 - group.rank();
-  Future taken = group.start_recv(arrays.take.bytes(), other);
-  Future given = group.start_send(arrays.give.bytes(), other);
+  Future taken = group.recv(arrays.take.bytes(), other, 0, Mode::begin);
+  Future given = group.send(arrays.give.bytes(), other, 0, Mode::begin);
   group.barrier();
   taken.wait();
   given.wait();
@@ -61,7 +61,7 @@ void maximum(Group& group, Arrays& arrays) {
 }
 
 void maximum_in_the_background(Group& group, Arrays& arrays) {
-  Future all = group.start_all_reduce(arrays.give.bytes(), arrays.take.bytes(), ReduceOp::max);
+  Future all = group.all_reduce(arrays.give.bytes(), arrays.take.bytes(), ReduceOp::max, Mode::begin);
   group.barrier();
   all.wait();
 }
@@ -75,16 +75,16 @@ Region region_of(const GuardedArray& array) { return {array.bytes().data(), arra
 void put_and_signal(Group& group, Arrays& arrays) {
   const int other = 1 - group.rank();
   std::ranges::fill(arrays.exposed.bytes().first(flag_bytes), blank_byte);
-  MemoryWindow window = group.expose(region_of(arrays.exposed));
+  Window window = group.expose(region_of(arrays.exposed));
   const Region given = region_of(arrays.give).slice(0, arrays.give.bytes().size() - flag_bytes);
-  group.put(given, window, other, flag_bytes);
-  group.signal(window, other, 0, 1);
-  group.wait(window, 0, 1);
+  window.put(given, other, flag_bytes);
+  window.signal(other, 0, 1);
+  window.wait(0, 1);
 }
 
 void get_what_is_exposed(Group& group, Arrays& arrays) {
-  MemoryWindow window = group.expose(region_of(arrays.exposed));
-  group.get(region_of(arrays.take), window, 1 - group.rank(), 0);
+  Window window = group.expose(region_of(arrays.exposed));
+  window.get(region_of(arrays.take), 1 - group.rank(), 0);
   group.barrier();
 }
 
@@ -93,7 +93,7 @@ void from_gpu_to_host(Group& group, Arrays& arrays) {
   group.rank() == 1 ? group.send(arrays.on_gpu->elements(), 0) : group.recv(arrays.take.bytes(), 1);
 }
 
-Operation from_gpu_to_gpu(int from) {
+OneOperation from_gpu_to_gpu(int from) {
   return [from](Group& group, Arrays& arrays) {
     const int other = 1 - group.rank();
     group.rank() == from ? group.send(arrays.on_gpu->elements(), other) : group.recv(arrays.on_gpu->elements(), other);
@@ -102,7 +102,7 @@ Operation from_gpu_to_gpu(int from) {
 
 struct LetGoCase {
   const char* name;
-  Operation operation;
+  OneOperation operation;
   std::size_t bytes;
   bool by_ucx = false;  // where it could be copied
   bool gpus = false;

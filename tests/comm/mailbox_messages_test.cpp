@@ -108,8 +108,8 @@ void flood(Group& group) {
   std::vector<int> numbers(count);
   std::iota(numbers.begin(), numbers.end(), 1000 * group.rank());
   const std::vector<double> large(5000, group.rank());
-  for (int i = 0; i < count; ++i) under_way.push_back(group.start_send(std::span(&numbers[i], 1), other, i % 3));
-  under_way.push_back(group.start_send(std::span(large), other, 7));
+  for (int i = 0; i < count; ++i) under_way.push_back(group.send(std::span(&numbers[i], 1), other, i % 3, Mode::begin));
+  under_way.push_back(group.send(std::span(large), other, 7, Mode::begin));
   std::vector<double> large_in(5000);
   group.recv(std::span(large_in), other, 7);
   require_that(large_in[4999] == other, "the long one, before the short ones");

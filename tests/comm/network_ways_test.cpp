@@ -72,11 +72,89 @@ TEST(NetworkWays, BothEndsOfBothDirectionsNameTheirOwnDevice) {
 
 TEST(NetworkWays, AreFoundByKindOfMemoryAndSize) {
   const NetworkWays ways(plan_of(with_gpu_row("ucx_staged", {{"variant", "whole"}})));
-  EXPECT_EQ(ways.find(host(1), host(0), 10), 0u);
-  EXPECT_EQ(ways.find(host(1), host(0), 1 << 20), 1u);
-  EXPECT_EQ(ways.find(gpu(5), gpu(3), 1 << 20), 2u);
-  EXPECT_EQ(ways.find(gpu(5), host(0), 1 << 20), std::nullopt);
-  EXPECT_EQ(NetworkWays({}).find(host(0), host(0), 10), std::nullopt);
+  const auto found = [&](Place source, Place destination, Bytes bytes) {
+    return ways.find(source, destination, bytes, ways.ends(some_other_node, some_other_node, true), true);
+  };
+  EXPECT_EQ(found(host(1), host(0), 10), 0u);
+  EXPECT_EQ(found(host(1), host(0), 1 << 20), 1u);
+  EXPECT_EQ(found(gpu(5), gpu(3), 1 << 20), 2u);
+  EXPECT_EQ(found(gpu(5), host(0), 1 << 20), std::nullopt);
+  EXPECT_EQ(NetworkWays({}).find(host(0), host(0), 10, {}, true), std::nullopt);
+}
+
+// Types of nodes: the plan was made on the first.
+constexpr const char* first_node = "000000000000000a";
+constexpr const char* second_node = "000000000000000b";
+constexpr const char* third_node = "000000000000000c";
+constexpr const char* unknown_node = "000000000000000d";
+
+PlanRow row_to(const std::string& node, Place here, Place there, const Parameters& parameters) {
+  Path path = network_path("ucx_staged", here, there, parameters);
+  path.destination = on_node(node_type(node), there);
+  return row_of(path, 0, no_end);
+}
+
+Parameters chunks_of(const std::string& chunk) { return {{"variant", "pipelined"}, {"chunk", chunk}, {"depth", "2"}}; }
+
+// To the second type before the first: what a rank takes must not depend on the order.
+std::shared_ptr<const Chooser> plan_of_types() {
+  Plan plan;
+  plan.fingerprint = first_node;
+  plan.rows = {
+      row_to(second_node, gpu(0), gpu(0), chunks_of("64K")), row_to(second_node, gpu(1), gpu(0), chunks_of("32K")),
+      row_to(second_node, gpu(0), gpu(1), chunks_of("16K")), row_to(third_node, gpu(0), gpu(0), chunks_of("8K")),
+      row_to(first_node, gpu(0), gpu(0), {{"variant", "pageable"}})};
+  return std::make_shared<const Chooser>(std::move(plan));
+}
+
+TEST(NetworkWays, EndsAreThoseOfTheTypesOfNodes) {
+  const NetworkWays ways(plan_of_types());
+  EXPECT_TRUE(ways.tells_nodes_apart());
+  const auto ends = [&](const char* mine, const char* theirs, bool lower) {
+    const PlanEnds found = ways.ends(node_type(mine), node_type(theirs), lower);
+    return text_of_node(found.there) + (found.here ? " from here" : " to here");
+  };
+  for (const bool lower : {false, true}) {
+    EXPECT_EQ(ends(first_node, second_node, lower), std::string(second_node) + " from here");
+    EXPECT_EQ(ends(second_node, first_node, lower), std::string(second_node) + " to here");
+    EXPECT_EQ(ends(third_node, first_node, lower), std::string(third_node) + " to here");
+    EXPECT_EQ(ends(first_node, unknown_node, lower), std::string(first_node) + " from here");
+    EXPECT_EQ(ends(unknown_node, first_node, lower), std::string(first_node) + " to here");
+  }
+  EXPECT_EQ(ends(first_node, first_node, true), std::string(first_node) + " from here");
+  EXPECT_EQ(ends(first_node, first_node, false), std::string(first_node) + " to here");
+  EXPECT_EQ(ends(second_node, third_node, true), std::string(third_node) + " from here");
+  EXPECT_EQ(ends(third_node, second_node, false), std::string(third_node) + " to here");
+  EXPECT_EQ(ends("", "", true), std::string(second_node) + " from here");
+}
+
+TEST(NetworkWays, APlanOfOneTypeAsksNobodyForHis) {
+  Plan plan;
+  plan.fingerprint = first_node;
+  plan.rows = {row_to(first_node, gpu(0), gpu(0), {{"variant", "whole"}})};
+  EXPECT_FALSE(NetworkWays(std::make_shared<const Chooser>(std::move(plan))).tells_nodes_apart());
+  EXPECT_FALSE(NetworkWays(plan_of(with_gpu_row("ucx_staged", {{"variant", "whole"}}))).tells_nodes_apart());
+}
+
+// The road belongs to the two GPUs, whichever of them sends.
+TEST(NetworkWays, AreFoundByTheGpusOfBothEnds) {
+  const NetworkWays ways(plan_of_types());
+  const NodeType first = node_type(first_node), second = node_type(second_node);
+  const auto chunk = [&](Place source, Place destination, bool from_first) {
+    const PlanEnds sender = from_first ? ways.ends(first, second, true) : ways.ends(second, first, true);
+    const PlanEnds receiver = from_first ? ways.ends(second, first, false) : ways.ends(first, second, false);
+    const auto found = ways.find(source, destination, 1 << 20, sender, true);
+    EXPECT_EQ(ways.find(source, destination, 1 << 20, receiver, false), found);
+    return found ? std::string(ways.all()[*found].path.parameter("chunk")) : "none";
+  };
+  EXPECT_EQ(chunk(gpu(0), gpu(0), true), "64K");
+  EXPECT_EQ(chunk(gpu(1), gpu(0), true), "32K");
+  EXPECT_EQ(chunk(gpu(0), gpu(1), true), "16K");
+  EXPECT_EQ(chunk(gpu(1), gpu(1), true), "32K");
+  EXPECT_EQ(chunk(gpu(7), gpu(7), true), "64K");
+  EXPECT_EQ(chunk(gpu(1), gpu(0), false), "16K");
+  EXPECT_EQ(chunk(gpu(0), gpu(1), false), "32K");
+  EXPECT_EQ(chunk(gpu(0), host(0), true), "none");
 }
 
 TEST(NetworkWays, OneRoadBetweenHostsIsWhatUcxTakesByItself) {
@@ -140,10 +218,10 @@ TEST(NetworkWays, AMessageOfAnotherLengthIsNamed) {
 // Pages of a GPU with a pattern, written and read through the host.
 class PatternOnGpu {
  public:
-  PatternOnGpu(Platform& platform, Bytes bytes)
-      : memory_(platform.allocate(gpu(0), bytes, Allocation::gpu)),
+  PatternOnGpu(Platform& platform, Bytes bytes, int index = 0)
+      : memory_(platform.allocate(gpu(index), bytes, Allocation::gpu)),
         host_(platform.allocate(host(0), bytes, Allocation::pinned)),
-        stream_(platform.open_stream(gpu(0))) {}
+        stream_(platform.open_stream(gpu(index))) {}
 
   void fill(int first) {
     for (Bytes i = 0; i < host_.region().bytes; ++i) host_.region().data[i] = expected(first, i);
@@ -183,11 +261,11 @@ void exchange_of_gpus(Group& group, const std::string& expected_way) {
       require_that(why.find(expected_way) != std::string::npos, expected_way + " in: " + why);
     }
     std::vector<std::byte> on_host(bytes);
-    Future taking = group.start_recv(std::span(on_host), other, 5);
+    Future taking = group.recv(std::span(on_host), other, 5, Mode::begin);
     group.send(mine.elements(), other, 5);
     taking.wait();
     require_that(on_host.back() == PatternOnGpu::expected(other, bytes - 1), "what came to the host");
-    Future arriving = group.start_recv(theirs.elements(), other, 6);
+    Future arriving = group.recv(theirs.elements(), other, 6, Mode::begin);
     group.send(std::span<const std::byte>(on_host), other, 6);
     arriving.wait();
     require_that(theirs.holds(group.rank()), "what came back from the host");
@@ -241,6 +319,49 @@ INSTANTIATE_TEST_SUITE_P(Rows, StagedNetworkWays, testing::ValuesIn(staged_rows(
                          [](const testing::TestParamInfo<GpuRow>& row) { return row.param.name; });
 INSTANTIATE_TEST_SUITE_P(Rows, AllNetworkWays, testing::ValuesIn(all_rows()),
                          [](const testing::TestParamInfo<GpuRow>& row) { return row.param.name; });
+
+// From a GPU of each rank to a GPU of each other one. `says(sender, receiver)`: what both are told of the way.
+template <typename Says>
+void exchange_with_all(Group& group, int from, int to, Says says) {
+  const Bytes bytes = 200001;
+  for (int sender = 0; sender < group.size(); ++sender)
+    for (int receiver = 0; receiver < group.size(); ++receiver) {
+      if (sender == receiver || (group.rank() != sender && group.rank() != receiver)) continue;
+      const bool sends = group.rank() == sender;
+      PatternOnGpu data(*group.platform(), bytes, sends ? from : to);
+      data.fill(sends ? sender : 99);
+      sends ? group.send(data.elements(), receiver) : group.recv(data.elements(), sender);
+      require_that(data.holds(sender), "what the other GPU sent");
+      const std::string why = group.why_staged(sends ? receiver : sender), expected = says(sender, receiver);
+      require_that(why.find(expected) != std::string::npos, expected + " in: " + why);
+    }
+}
+
+TEST(NetworkWays, EachPeerGetsTheRoadToItsTypeOfNode) {
+  const std::vector<std::string> nodes{third_node, first_node, second_node, first_node};
+  TestRanks ranks(4);
+  ranks.machines_apart = true;
+  ranks.virtual_gpus = 1;
+  ranks.chooser_of = [](int) { return plan_of_types(); };
+  ranks.node_of = [&](int rank) { return nodes[static_cast<std::size_t>(rank)]; };
+  const auto says = [](int sender, int receiver) -> std::string {
+    if (sender == 2 || receiver == 2) return "chunk=64K";  // the pair of 0 and 2, too: 2 is the higher rank
+    return sender == 0 || receiver == 0 ? "chunk=8K" : "variant=pageable";
+  };
+  EXPECT_EQ(ranks.in_processes([&](Group& group) { exchange_with_all(group, 0, 0, says); }), no_problems);
+}
+
+TEST(NetworkWays, EachGpuGetsItsOwnRoad) {
+  const std::vector<std::string> nodes{first_node, second_node};
+  TestRanks ranks(2);
+  ranks.machines_apart = true;
+  ranks.virtual_gpus = 2;
+  ranks.chooser_of = [](int) { return plan_of_types(); };
+  ranks.node_of = [&](int rank) { return nodes[static_cast<std::size_t>(rank)]; };
+  // From GPU 1 to GPU 0: of those two pairs the plan has both.
+  const auto says = [](int sender, int) -> std::string { return sender == 0 ? "chunk=32K" : "chunk=16K"; };
+  EXPECT_EQ(ranks.in_processes([&](Group& group) { exchange_with_all(group, 1, 0, says); }), no_problems);
+}
 
 TEST(NetworkWays, WhatUcxCannotReachIsStaged) {
   TestRanks ranks(2);

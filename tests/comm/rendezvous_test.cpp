@@ -36,7 +36,6 @@ class Rendezvous : public WithRuntimeFolder {
                       "here",
                       1,
                       {},
-                      "",
                       false,
                       "",
                       ""};

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/group.hpp"
+#include "waywiser/group/group.hpp"
 
 int main() try {
   waywiser::Group group = waywiser::Group::join();

@@ -143,7 +143,7 @@ void exchange(Group& group) {
     for (int copy = 0; copy < 14; ++copy) out.push_back(numbered(bytes, static_cast<int>(out.size()) + group.rank()));
   std::vector<Future> under_way;
   for (std::size_t i = 0; i < out.size(); ++i)
-    under_way.push_back(group.start_send(std::span<const std::byte>(out[i]), other, static_cast<int>(i % 5)));
+    under_way.push_back(group.send(std::span<const std::byte>(out[i]), other, static_cast<int>(i % 5), Mode::begin));
   in.resize(out.size());
   for (const std::size_t tag : {4u, 2u, 0u, 1u, 3u})
     for (std::size_t i = tag; i < out.size(); i += 5) {

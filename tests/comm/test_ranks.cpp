@@ -32,12 +32,14 @@ JoinOptions TestRanks::options(int rank) const {
   options.launch->secret = secret;
   if (machines_apart) options.launch->machine = "machine " + std::to_string(rank / ranks_of_machine);
   options.timeout = timeout;
+  options.kernels_on_shared_gpu = kernels_on_shared_gpu;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
   machine.no_peer_access = no_peer_access;
   if (cuda_gpus) options.platform = open_cuda_platform();
   if (virtual_gpus != 0) options.platform = open_virtual_platform(machine);
   if (chooser_of) options.chooser = chooser_of(rank);
+  if (node_of) options.node = node_of(rank);
   return options;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/comm/group.hpp"
+#include "waywiser/group/group.hpp"
 
 namespace waywiser {
 
@@ -27,7 +27,9 @@ class TestRanks {
   int ranks_of_machine = 1;     // that do not, if machines are apart
   std::string secret;
   bool cuda_gpus = false;  // instead: those of this machine
+  bool kernels_on_shared_gpu = false;
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
+  std::function<std::string(int rank)> node_of;          // fingerprint of its machine
   std::vector<std::vector<std::string>> no_peer_access;  // of the virtual GPUs, as VirtualMachine has it
 
   using Body = std::function<void(Group&)>;

@@ -24,9 +24,16 @@ MAY_INCLUDE = {
     "policy": {"base", "device", "topology", "path", "kernels", "transport", "measure"},
     "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
-    "bench": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm", "collective"},
+    "group": {"base", "device", "comm", "collective"},
+    "bench": {"base", "device", "kernels", "measure", "comm", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
+# What programs include: needs no headers of other libraries, and has no class with more public members than that.
+PUBLIC_HEADERS = [
+    "comm/join_options.hpp",
+    *(f"group/{name}.hpp" for name in ("exchange", "future", "group", "mode", "window")),
+]
+MOST_PUBLIC_MEMBERS = 40
 NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)$")
 README_LINES = 60
 VERB_LINES = 300
@@ -36,6 +43,14 @@ ONLY_CALLER = {
     "secure_getenv": "base/environment.cpp",
     "setenv": "base/set_environment.cpp",
     "putenv": "",
+    # Measurements and groups reach other machines by the same code.
+    "worker_create": "transport/ucx/ucx_worker.cpp",
+    "ep_create": "transport/ucx/ucx_worker.cpp",
+    "ep_close_nbx": "transport/ucx/ucx_worker.cpp",
+    "tag_send_nbx": "transport/ucx/ucx_worker.cpp",
+    "tag_recv_nbx": "transport/ucx/ucx_worker.cpp",
+    "tag_recv_request_test": "transport/ucx/ucx_worker.cpp",
+    "request_cancel": "transport/ucx/ucx_worker.cpp",
 }
 CPP = {".cpp", ".hpp", ".cu", ".cuh"}
 
@@ -105,21 +120,41 @@ def test_headers_of_blocks_of_threads_stand_alone(tmp_path: Path) -> None:
         others = {header for _, header in includes(path) if header.startswith("waywiser/")} - allowed
         wrong += [f"{path.name}: {header}" for header in others if not header.startswith("waywiser/kernels/block/")]
         if path.suffix == ".hpp":
-            source = tmp_path / f"{path.stem}.cpp"
-            source.write_text(f'#include "{path.relative_to(ROOT / "src")}"\n')
-            words = [
-                "c++",
-                "-std=c++20",
-                "-fsyntax-only",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                f"-I{ROOT / 'src'}",
-                str(source),
-            ]
-            compiled = subprocess.run(words, capture_output=True, text=True)
-            wrong += [] if compiled.returncode == 0 else [f"{path.name}: {compiled.stderr}"]
+            said = compile_alone(path, tmp_path)
+            wrong += [f"{path.name}: {said}"] if said else []
     assert wrong == []
+
+
+def compile_alone(header: Path, folder: Path) -> str:
+    """What the compiler says of a header in a file of its own, without the headers of other libraries."""
+    source = folder / f"{header.stem}.cpp"
+    source.write_text(f'#include "{header.relative_to(ROOT / "src")}"\n')
+    options = ["-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'src'}"]
+    return subprocess.run(["c++", *options, str(source)], capture_output=True, text=True).stderr
+
+
+def public_members(text: str) -> dict[str, int]:
+    """Functions and values that a program sees of each class of a header; friends and what is private are not."""
+    counts = {}
+    for name, body in re.findall(r"^class (\w+)[^;{]*\{\n(.*?)^\};", without_comments(text), re.DOTALL | re.MULTILINE):
+        public = body.split(" private:")[0]
+        counts[name] = len(re.findall(r"^  (?! )[^\n]*?(?:\(|;)", public, re.MULTILINE))
+    return counts
+
+
+def test_public_members_are_counted() -> None:
+    public = " public:\n  A();\n  int f(int a,\n        int b) const { return 1; }\n\n"
+    text = f"class A : B {{\n{public} private:\n  int g();\n}};\n"
+    assert public_members(text) == {"A": 2}
+
+
+@pytest.mark.parametrize("name", PUBLIC_HEADERS)
+def test_public_headers_stand_alone_and_are_small(name: str, tmp_path: Path) -> None:
+    header = SOURCES / name
+    assert compile_alone(header, tmp_path) == ""
+    assert {
+        owner: count for owner, count in public_members(header.read_text()).items() if count > MOST_PUBLIC_MEMBERS
+    } == {}
 
 
 def test_headers_are_guarded_by_pragma_once() -> None:

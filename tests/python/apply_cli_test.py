@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import made_up
 import pytest
+from verb_runs import Run
 
 import waywiser
-from waywiser import _core, cli
+from waywiser import _core
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep
 
 MACHINES = Path(waywiser.__file__).with_name("machines")
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        status = cli.run(list(arguments))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
 
 
 def test_apply_to_this_machine(run: Run, tmp_path: Path) -> None:

@@ -6,33 +6,25 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from doctor_machines import OPEN, PROPRIETARY, build, gpu, nic
+from verb_runs import Run
 
-from waywiser import cli
 from waywiser.doctor.compare import code, compare, node_names, worst_first
 from waywiser.doctor.gather import gather_reports
 from waywiser.doctor.job import Job, job, nodes
 from waywiser.doctor.report import SCHEMA, Report, examine, read_report, selected
 from waywiser.errors import InputError
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def doctor(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     for name in ("OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "RANK"):
         monkeypatch.delenv(name, raising=False)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        status = cli.run(["doctor", *arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
+    return partial(run, "doctor")
 
 
 def machine(folder: Path, version: str = OPEN, **environment: str) -> Path:
@@ -52,29 +44,29 @@ def machine(folder: Path, version: str = OPEN, **environment: str) -> Path:
     ],
 )
 def test_exit_codes_of_monitoring_tools(
-    run: Run, tmp_path: Path, only: str, files: dict[str, str], status: int
+    doctor: Run, tmp_path: Path, only: str, files: dict[str, str], status: int
 ) -> None:
     build(tmp_path, gpu() | files)
-    assert run("--root", str(tmp_path), "--only", only)[0] == status
+    assert doctor("--root", str(tmp_path), "--only", only)[0] == status
 
 
 @pytest.mark.parametrize(
     "arguments", [["--only", "D99"], ["--nonsense"], ["x.json"], ["--compare", "x.json"], ["--root", "/nowhere"]]
 )
-def test_bad_usage_is_3_because_2_is_taken(run: Run, arguments: list[str]) -> None:
-    status, out, err = run(*arguments)
+def test_bad_usage_is_3_because_2_is_taken(doctor: Run, arguments: list[str]) -> None:
+    status, out, err = doctor(*arguments)
     assert (status, out) == (3, "")
     assert err.count("\n") == 1 and err.startswith("waywiser: ")
 
 
-def test_unknown_counts_when_strict(run: Run, tmp_path: Path) -> None:
+def test_unknown_counts_when_strict(doctor: Run, tmp_path: Path) -> None:
     folder = str(machine(tmp_path / "n1"))
-    assert run("--root", folder, "--only", "D04,D05")[0] == 0
-    assert run("--root", folder, "--only", "D04,D05", "--strict")[0] == 3
+    assert doctor("--root", folder, "--only", "D04,D05")[0] == 0
+    assert doctor("--root", folder, "--only", "D04,D05", "--strict")[0] == 3
 
 
-def test_json_is_read_back(run: Run, tmp_path: Path) -> None:
-    status, out, _ = run("--root", str(machine(tmp_path / "n1")), "--json", "--only", "gpu")
+def test_json_is_read_back(doctor: Run, tmp_path: Path) -> None:
+    status, out, _ = doctor("--root", str(machine(tmp_path / "n1")), "--json", "--only", "gpu")
     value = json.loads(out)
     assert value["schema"] == SCHEMA
     report = read_report(value, "x")
@@ -85,13 +77,13 @@ def test_json_is_read_back(run: Run, tmp_path: Path) -> None:
         read_report(value, "x.json")
 
 
-def test_table_names_remedies_and_what_is_left_out(run: Run, tmp_path: Path) -> None:
+def test_table_names_remedies_and_what_is_left_out(doctor: Run, tmp_path: Path) -> None:
     folder = tmp_path / "n1"
     build(folder, gpu() | nic() | {"/proc/driver/nvidia/version": PROPRIETARY})
-    _, out, _ = run("--root", str(folder), "--only", "GPU,NIC")
+    _, out, _ = doctor("--root", str(folder), "--only", "GPU,NIC")
     assert "remedy: install the open kernel modules" in out
     assert "--all shows everything" in " ".join(out.split()) and "looked at" not in out
-    _, out, _ = run("--root", str(folder), "--all")
+    _, out, _ = doctor("--root", str(folder), "--all")
     assert "looked at: /proc/driver/nvidia/version" in out and "D31" in out
 
 
@@ -141,16 +133,16 @@ def test_ranks_of_one_host_are_told_apart() -> None:
     assert node_names(nodes) == ["a rank 0", "a rank 1", "b"]
 
 
-def test_compare_files(run: Run, tmp_path: Path) -> None:
+def test_compare_files(doctor: Run, tmp_path: Path) -> None:
     files = []
     for name, version in (("n1", OPEN), ("n2", OPEN), ("n3", PROPRIETARY)):
-        _, out, _ = run("--root", str(machine(tmp_path / name, version)), "--json", "--only", "D04")
+        _, out, _ = doctor("--root", str(machine(tmp_path / name, version)), "--json", "--only", "D04")
         files.append(str(tmp_path / f"{name}.json"))
         Path(files[-1]).write_text(out)
-    status, out, _ = run("--compare", *files)
+    status, out, _ = doctor("--compare", *files)
     assert status == 1
     assert "driver flavour" in out and "n3" in out and "not open" in out
-    status, out, _ = run("--compare", "--json", *files)
+    status, out, _ = doctor("--compare", "--json", *files)
     found = json.loads(out)
     assert found["nodes"] == ["n1", "n2", "n3"]
     assert {"what": "driver", "usual": "580.95.05", "odd": {"n3": "535.104.05"}} in found["differences"]

@@ -252,3 +252,30 @@ def test_tensors_of_pytorch(alone: ww.Group) -> None:
         with pytest.raises(RuntimeError, match=words):
             alone.broadcast(bad)
     assert "cupy" not in sys.modules
+
+
+class _MadeUpType:
+    def __str__(self) -> str:
+        return "torch.int32"
+
+
+def test_a_tensor_is_read_by_its_attributes(alone: ww.Group) -> None:
+    """Of a made-up PyTorch, so that it is tried where there is none."""
+    values = np.arange(5, dtype=np.int32)
+
+    class Tensor:
+        is_cuda, is_cpu, dtype, nbytes = False, True, _MadeUpType(), values.nbytes
+
+        def is_neg(self) -> bool:
+            return False
+
+        def is_contiguous(self) -> bool:
+            return True
+
+        def data_ptr(self) -> int:
+            return int(values.ctypes.data)
+
+    Tensor.__module__ = "torch"
+    out = np.zeros(5, np.int32)
+    alone.all_reduce(Tensor(), out)
+    assert out.tolist() == [0, 1, 2, 3, 4]

@@ -7,14 +7,14 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from verb_runs import Run
 
-from waywiser import _core, cli, libucp, stages
+from waywiser import _core, libucp, stages
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed
 from waywiser.apply.node_switches import (
@@ -46,17 +46,6 @@ KIB = 1024
 STUDIED = ("hse-a", "hse-c", "hse-e")
 FAR = {"hse-e": ["gpu2"]}  # not below the switch of a NIC
 MIXED = "nodes: [2 x hse-a, 2 x hse-c, 2 x hse-e]\n"
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*arguments: str) -> tuple[int, str, str]:
-        status = cli.run(list(arguments))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return call
 
 
 @cache

@@ -22,7 +22,7 @@ TIMEOUT = 6
 LARGEST_PACKET = 4096  # without headers
 TCP = "network-tcp"
 VERBS_ONLY = {"WAYWISER_LIBUCP": SYSTEM_UCX, "UCX_IB_GID_INDEX": "0"}
-FEW = "MemoryWindow.PutsHaveArrivedAfterAFlush:MemoryWindow.ASignalThatNeverComes:Group.MessagesOfOneTag*"
+FEW = "Window.PutsHaveArrivedAfterAFlush:Window.ASignalThatNeverComes:Group.MessagesOfOneTag*"
 
 
 def start_programs(guests: TwoGuests, program: str, *arguments: str, seconds: int = 150, **more: str) -> list[Command]:
@@ -168,9 +168,7 @@ def test_long_messages_take_the_road_of_the_plan(link: TwoGuests, short: str, lo
     check_errors(ranks, time.monotonic())
 
 
-@pytest.mark.parametrize(
-    "tests", [FEW, pytest.param("Group.*:MemoryWindow.*:GroupCollectives.*", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("tests", [FEW, pytest.param("Group.*:Window.*:GroupCollectives.*", marks=pytest.mark.long)])
 def test_tests_of_the_group_in_each_machine(guests: TwoGuests, tests: str) -> None:
     """rc in one machine, ud in the other; messages and one-sided calls from a device to itself."""
     program = [ROOT / "build/waywiser_tests", "--gtest_brief=1", f"--gtest_filter={tests}"]

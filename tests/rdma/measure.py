@@ -9,6 +9,7 @@ from typing import Any
 import waywiser._core as core
 
 from waywiser import stages
+from waywiser.other_nodes import device_of, is_elsewhere
 
 OPTIONS = {
     "operations": ["latency"],
@@ -18,6 +19,10 @@ OPTIONS = {
     "quick": True,
     "budget_seconds": float(sys.argv[1]),
 }
+
+
+def leads_to_the_other_host(path: dict[str, Any]) -> bool:
+    return is_elsewhere(path["destination"]) and device_of(path["destination"]) == "host0"
 
 
 def road(path: dict[str, Any]) -> str:
@@ -32,13 +37,13 @@ else:
     profile = json.loads(core.measure(core.discover(), json.dumps(OPTIONS), None, None, other))
     other.dismiss()
     for series in profile["series"]:
-        if series["path"]["destination"] == "other:host0":
+        if leads_to_the_other_host(series["path"]):
             verified = all(point["verified"] for point in series["points"])
             print("measured", road(series["path"]), series["operation"], verified)
     for path in profile["unavailable"]:
-        if path["destination"] == "other:host0":
+        if leads_to_the_other_host(path):
             print("unavailable", road(path), path["reason"])
     for refused in profile["rejected"]:
-        if refused["path"]["destination"] == "other:host0":
+        if leads_to_the_other_host(refused["path"]):
             print("rejected", road(refused["path"]), refused["bytes"], refused["reason"])
     print("searched", len(profile["searched"]))

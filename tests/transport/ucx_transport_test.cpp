@@ -19,10 +19,10 @@ Path ucx_path(const std::string& transports) { return {"ucx", host(0), host(0), 
 
 // One side of a pair of processes, with a buffer.
 struct Side {
-  Side(const std::string& transports, PeerChannel& channel, Bytes bytes)
+  Side(const std::string& transports, PeerChannel& channel, Bytes bytes, Seconds patience = ucx_patience)
       : memory(platform->allocate(host(0), std::max<Bytes>(bytes, 1), Allocation::pageable)),
         stream(platform->open_stream(host(0))),
-        transport(open_transport(ucx_path(transports), {*platform, &channel})) {}
+        transport(open_transport(ucx_path(transports), {*platform, &channel, patience})) {}
   Region part(Bytes offset, Bytes bytes) const { return memory.region().slice(offset, bytes); }
   void finish() { transport->finish(*stream, Deadline::in(ucx_patience)); }
 
@@ -92,6 +92,27 @@ TEST_P(UcxTransport, ManyInFlightArriveInOrder) {
   }
   side.transport->signal(Region{nullptr, 8, host(0)}, 4711, *side.stream);
   side.finish();
+  peer.channel().exchange({}, Deadline::in(ucx_patience));
+  EXPECT_EQ(peer.wait(), 0);
+}
+
+// The peer moves nothing meanwhile.
+TEST_P(UcxTransport, AMessageThatIsNotTakenEndsThePatienceOfItsSignal) {
+  const std::string transports = GetParam();
+  ForkedPeer peer([&](PeerChannel& channel) {
+    const Side side(transports, channel, 0);
+    channel.exchange({}, Deadline::in(2 * ucx_patience));
+    return true;
+  });
+  constexpr Bytes bytes = 64 << 20;
+  Side side(transports, peer.channel(), bytes, 0.05);
+  side.transport->put(Region{nullptr, bytes, host(0)}, side.part(0, bytes), *side.stream);
+  try {
+    side.transport->signal(Region{nullptr, 8, host(0)}, 4711, *side.stream);
+    ADD_FAILURE() << "the signal came";
+  } catch (const Error& problem) {
+    EXPECT_EQ(problem.kind(), ErrorKind::timeout) << problem.what();
+  }
   peer.channel().exchange({}, Deadline::in(ucx_patience));
   EXPECT_EQ(peer.wait(), 0);
 }

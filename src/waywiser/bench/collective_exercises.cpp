@@ -45,48 +45,42 @@ class CollectiveExercise : public Exercise {
 
   const Bytes block_;
   BenchBuffer in_, out_;
-  std::vector<MemoryWindow> windows_;
+  std::vector<Window> windows_;
   std::uint64_t seed_ = 0;
 };
 
 class Barrier : public CollectiveExercise {
  public:
   Barrier(const Bench& bench, const BenchRequest& request) : CollectiveExercise(bench, request, 0, 0) {}
-  void call() override {
-    issue([&](auto&... stream) { group_.barrier(stream...); });
-  }
+  void call() override { group_.barrier(mode()); }
 };
 
 class Broadcast : public CollectiveExercise {
  public:
   Broadcast(const Bench& bench, const BenchRequest& request) : CollectiveExercise(bench, request, 0, 1) {}
   void fill() override { out_.fill(0, block_, seed_of(at_root() ? root : size())); }
-  void call() override {
-    issue([&](auto&... stream) { group_.broadcast(out_.bytes(), root, stream...); });
-  }
+  void call() override { group_.broadcast(out_.bytes(), root, mode()); }
   void check() override { check_block(0, root); }
 };
 
 // All reductions are sums of float32.
 class Reduction : public CollectiveExercise {
  public:
-  enum class Kind { reduce, all_reduce, reduce_scatter, start_all_reduce };
+  enum class Kind { reduce, all_reduce, reduce_scatter, begun_all_reduce };
   Reduction(const Bench& bench, const BenchRequest& request, Kind kind)
       : CollectiveExercise(bench, request, kind == Kind::reduce_scatter ? bench.group.size() : 1, 1), kind_(kind) {
-    if (kind == Kind::start_all_reduce) refuse_streams();
+    if (kind == Kind::begun_all_reduce) refuse_streams();
   }
 
   void fill() override { in_.fill_numbers(in_bytes(), first() + static_cast<unsigned>(rank())); }
   void call() override {
     const Elements in = in_.numbers(in_bytes()), out = out_.numbers(whole(block_));
-    issue([&](auto&... stream) {
-      const auto sum = ReduceOp::sum;
-      if (kind_ == Kind::reduce) group_.reduce(in, at_root() ? out : out_.numbers(0), sum, root, stream...);
-      if (kind_ == Kind::all_reduce) group_.all_reduce(in, out, sum, stream...);
-      if (kind_ == Kind::reduce_scatter) group_.reduce_scatter(in, out, sum, stream...);
-    });
-    if (kind_ != Kind::start_all_reduce) return;
-    Future future = group_.start_all_reduce(in, out);
+    const auto sum = ReduceOp::sum;
+    if (kind_ == Kind::reduce) group_.reduce(in, at_root() ? out : out_.numbers(0), sum, root, mode());
+    if (kind_ == Kind::all_reduce) group_.all_reduce(in, out, sum, mode());
+    if (kind_ == Kind::reduce_scatter) group_.reduce_scatter(in, out, sum, mode());
+    if (kind_ != Kind::begun_all_reduce) return;
+    Future future = group_.all_reduce(in, out, sum, Mode::begin);
     compute_beside(request_.compute, [&] { return future.done(); });
     future.wait();
   }
@@ -109,9 +103,7 @@ class AllGather : public CollectiveExercise {
   AllGather(const Bench& bench, const BenchRequest& request)
       : CollectiveExercise(bench, request, 1, bench.group.size()) {}
   void fill() override { in_.fill(0, block_, seed_of(rank())); }
-  void call() override {
-    issue([&](auto&... stream) { group_.all_gather(in_.bytes(), out_.bytes(), stream...); });
-  }
+  void call() override { group_.all_gather(in_.bytes(), out_.bytes(), mode()); }
   void check() override {
     for (int from = 0; from < size(); ++from) check_block(from, from);
   }
@@ -124,9 +116,7 @@ class AllToAll : public CollectiveExercise {
   void fill() override {
     for (int to = 0; to < size(); ++to) in_.fill(static_cast<Bytes>(to) * block_, block_, seed_of(rank(), to));
   }
-  void call() override {
-    issue([&](auto&... stream) { group_.all_to_all(in_.bytes(), out_.bytes(), stream...); });
-  }
+  void call() override { group_.all_to_all(in_.bytes(), out_.bytes(), mode()); }
   void check() override {
     for (int from = 0; from < size(); ++from) check_block(from, from, rank());
   }
@@ -137,9 +127,7 @@ class Gather : public CollectiveExercise {
   Gather(const Bench& bench, const BenchRequest& request)
       : CollectiveExercise(bench, request, 1, bench.group.rank() == root ? bench.group.size() : 0) {}
   void fill() override { in_.fill(0, block_, seed_of(rank())); }
-  void call() override {
-    issue([&](auto&... stream) { group_.gather(in_.bytes(), out_.bytes(), root, stream...); });
-  }
+  void call() override { group_.gather(in_.bytes(), out_.bytes(), root, mode()); }
   void check() override {
     for (int from = 0; at_root() && from < size(); ++from) check_block(from, from);
   }
@@ -153,9 +141,7 @@ class Scatter : public CollectiveExercise {
     for (int to = 0; at_root() && to < size(); ++to)
       in_.fill(static_cast<Bytes>(to) * block_, block_, seed_of(root, to));
   }
-  void call() override {
-    issue([&](auto&... stream) { group_.scatter(in_.bytes(), out_.bytes(), root, stream...); });
-  }
+  void call() override { group_.scatter(in_.bytes(), out_.bytes(), root, mode()); }
   void check() override { check_block(0, root, rank()); }
 };
 
@@ -169,7 +155,7 @@ class NeighborExchange : public CollectiveExercise {
   void call() override {
     const Exchange exchanges[] = {{after(), part(in_, 1), part(out_, 1), 1, 0},
                                   {before(), part(in_, 0), part(out_, 0), 0, 1}};
-    issue([&](auto&... stream) { group_.neighbor_exchange(exchanges, stream...); });
+    group_.neighbor_exchange(exchanges, mode());
   }
   void check() override {
     check_block(0, before(), 1);
@@ -194,7 +180,7 @@ std::unique_ptr<Exercise> make_collective_exercise(const Bench& bench, const Ben
   if (name == "reduce") return std::make_unique<Reduction>(bench, request, Kind::reduce);
   if (name == "all_reduce") return std::make_unique<Reduction>(bench, request, Kind::all_reduce);
   if (name == "reduce_scatter") return std::make_unique<Reduction>(bench, request, Kind::reduce_scatter);
-  if (name == "overlap_all_reduce") return std::make_unique<Reduction>(bench, request, Kind::start_all_reduce);
+  if (name == "overlap_all_reduce") return std::make_unique<Reduction>(bench, request, Kind::begun_all_reduce);
   if (name == "all_gather") return std::make_unique<AllGather>(bench, request);
   if (name == "all_to_all") return std::make_unique<AllToAll>(bench, request);
   if (name == "gather") return std::make_unique<Gather>(bench, request);

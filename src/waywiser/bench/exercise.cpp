@@ -11,7 +11,7 @@ Exercise::Exercise(const Bench& bench, const BenchRequest& request) : group_(ben
   if (request.input == "host" || request.output == "host")
     throw Error(ErrorKind::unavailable, "calls are enqueued where both arrays are in GPU memory");
   stream_ = bench.platform.open_stream(bench.place("gpu"));
-  group_.barrier(*stream_);  // the first collective sets up what messages use
+  group_.barrier(Mode::on(*stream_));  // the first collective sets up what messages use
   group_.synchronize(*stream_);
   if (request.mode == CallMode::graph) check_graphs();
 }

@@ -5,7 +5,7 @@
 
 #include "waywiser/bench/bench_buffer.hpp"
 #include "waywiser/bench/bench_request.hpp"
-#include "waywiser/comm/group.hpp"
+#include "waywiser/group/group.hpp"
 
 namespace waywiser {
 
@@ -39,14 +39,8 @@ class Exercise {
   virtual void call() = 0;
   virtual bool taking_part() const { return true; }
   bool enqueues() const { return stream_ != nullptr; }
-  // f(stream) where calls are enqueued, else f().
-  template <typename Function>
-  void issue(Function f) {
-    if (stream_)
-      f(*stream_);
-    else
-      f();
-  }
+  // Of each call.
+  Mode mode() const { return stream_ ? Mode::on(*stream_) : Mode::wait; }
   // For what only the host can do.
   void refuse_streams() const;
 

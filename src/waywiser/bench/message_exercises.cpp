@@ -52,18 +52,16 @@ class PairExercise : public Exercise {
   BenchBuffer out_, in_;
 
  private:
-  std::optional<MemoryWindow> window_;  // of what is received into
+  std::optional<Window> window_;  // of what is received into
   std::uint64_t seed_ = 0;
 };
 
 class PingPong : public PairExercise {
   using PairExercise::PairExercise;
   void call() override {
-    issue([&](auto&... stream) {
-      if (pair_.first) group_.send(out_.bytes(), pair_.other, stream...);
-      group_.recv(in_.bytes(), pair_.other, stream...);
-      if (!pair_.first) group_.send(out_.bytes(), pair_.other, stream...);
-    });
+    if (pair_.first) group_.send(out_.bytes(), pair_.other, 0, mode());
+    group_.recv(in_.bytes(), pair_.other, 0, mode());
+    if (!pair_.first) group_.send(out_.bytes(), pair_.other, 0, mode());
   }
 };
 
@@ -77,40 +75,32 @@ class Streaming : public PairExercise {
 
  private:
   void call() override {
-    issue([&](auto&... stream) {
-      window(stream...);
-      answer(stream...);
-    });
+    enqueues() ? enqueue_window() : window();
+    const int tag = enqueues() ? 0 : answer_tag;
+    if (pair_.first)
+      group_.recv(answer_.bytes(), pair_.other, tag, mode());
+    else
+      group_.send(answer_.bytes(), pair_.other, tag, mode());
   }
   void window() {
     under_way_.clear();
     if (both_ || !pair_.first)
-      for (int i = 0; i < request_.window; ++i) under_way_.push_back(group_.start_recv(in_.bytes(), pair_.other));
+      for (int i = 0; i < request_.window; ++i)
+        under_way_.push_back(group_.recv(in_.bytes(), pair_.other, 0, Mode::begin));
     if (both_ || pair_.first)
-      for (int i = 0; i < request_.window; ++i) under_way_.push_back(group_.start_send(out_.bytes(), pair_.other));
+      for (int i = 0; i < request_.window; ++i)
+        under_way_.push_back(group_.send(out_.bytes(), pair_.other, 0, Mode::begin));
     for (Future& future : under_way_) future.wait();
   }
-  void window(Stream& stream) {
+  void enqueue_window() {
     for (int i = 0; i < request_.window; ++i) {
       if (both_)
-        group_.sendrecv(out_.bytes(), pair_.other, in_.bytes(), pair_.other, stream);
+        group_.sendrecv(out_.bytes(), pair_.other, in_.bytes(), pair_.other, 0, mode());
       else if (pair_.first)
-        group_.send(out_.bytes(), pair_.other, stream);
+        group_.send(out_.bytes(), pair_.other, 0, mode());
       else
-        group_.recv(in_.bytes(), pair_.other, stream);
+        group_.recv(in_.bytes(), pair_.other, 0, mode());
     }
-  }
-  void answer() {
-    if (pair_.first)
-      group_.recv(answer_.bytes(), pair_.other, answer_tag);
-    else
-      group_.send(answer_.bytes(), pair_.other, answer_tag);
-  }
-  void answer(Stream& stream) {
-    if (pair_.first)
-      group_.recv(answer_.bytes(), pair_.other, stream);
-    else
-      group_.send(answer_.bytes(), pair_.other, stream);
   }
   bool receives() const override { return pair_.taking_part && (both_ || !pair_.first); }
 
@@ -127,8 +117,8 @@ class Overlap : public PairExercise {
 
  private:
   void call() override {
-    Future receiving = group_.start_recv(in_.bytes(), pair_.other);
-    Future sending = group_.start_send(out_.bytes(), pair_.other);
+    Future receiving = group_.recv(in_.bytes(), pair_.other, 0, Mode::begin);
+    Future sending = group_.send(out_.bytes(), pair_.other, 0, Mode::begin);
     compute_beside(request_.compute, [&] { return sending.done() && receiving.done(); });
     sending.wait();
     receiving.wait();

@@ -37,16 +37,16 @@ class OneSided : public Exercise {
     const Region mine = mine_.bytes().region;
     for (int i = 0; i < request_.window; ++i) {
       if (put_)
-        group_.put(mine, window_, 1, 0);
+        window_.put(mine, 1, 0);
       else
-        group_.get(mine, window_, 1, 0);
+        window_.get(mine, 1, 0);
     }
     if (put_) group_.flush();
   }
 
   const bool put_;
   BenchBuffer mine_, exposed_;
-  MemoryWindow window_;
+  Window window_;
   std::uint64_t seed_ = 0;
 };
 

@@ -16,6 +16,7 @@ AnnouncedReceive::AnnouncedReceive(Session& session, const Call& call, std::uint
   reply_.bytes = into_.bytes;
   reply_.element_type = static_cast<std::uint32_t>(into.type);
   reply_.on_gpu = into_.place.is_gpu() ? 1 : 0;
+  reply_.gpu_index = static_cast<std::uint32_t>(into_.place.index);
   reply_.ucx_reaches = !into_.place.is_gpu() || session_.platform().backend() == "cuda" ? 1 : 0;
   if (session.same_machine(static_cast<int>(peer)))
     listen(&source_, sizeof source_);
@@ -70,7 +71,7 @@ void AnnouncedReceive::offer() {
   if (!session_.same_machine(static_cast<int>(peer_))) return refuse("the ranks are on two machines");
   if (!into_.place.is_gpu()) return refuse("the receiver's array is on its host");
   try {
-    reply_.region = session_.platform().share(into_);
+    reply_.region = session_.peer_memory().share(into_);
     reply_.way = Way::direct;
   } catch (const Error& error) {
     refuse(error.what());

@@ -31,7 +31,7 @@ void AnnouncedSend::offer() {
   source_.element_type = static_cast<std::uint32_t>(data_.type);
   source_.bytes = data_.region.bytes;
   if (source_.bytes <= most_read) try {
-      source_.region = session_.platform().share(data_.region);
+      source_.region = session_.peer_memory().share(data_.region);
       source_.readable = 1;
     } catch (const Error&) {  // then the receiver says where the bytes go
     }
@@ -82,7 +82,8 @@ void AnnouncedSend::tell_pieces() {
 // What is said about it.
 std::string AnnouncedSend::choose_network_way() {
   Engine& engine = session_.engine();
-  const auto way = engine.ways().find(data_.region.place, reply_.on_gpu != 0 ? gpu(0) : host(0), data_.region.bytes);
+  const Place there = reply_.on_gpu != 0 ? gpu(static_cast<int>(reply_.gpu_index)) : host(0);
+  const auto way = engine.find_way(peer_, data_.region.place, there, data_.region.bytes);
   std::string apart = "the ranks are on two machines";
   if (!way) return apart;
   const NetworkWay& found = engine.ways().all()[*way];

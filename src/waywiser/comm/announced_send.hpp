@@ -2,6 +2,7 @@
 
 #include "waywiser/comm/announcement.hpp"
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/gpu_roads.hpp"
 #include "waywiser/comm/members.hpp"
 #include "waywiser/comm/pieces.hpp"
 

@@ -48,7 +48,7 @@ inline constexpr std::uint32_t no_network_way = ~std::uint32_t{0};
 struct AnnouncementReply {
   Way way = Way::pieces;
   std::uint32_t element_type = 0;
-  std::uint32_t on_gpu = 0;
+  std::uint32_t on_gpu = 0, gpu_index = 0;
   std::uint32_t ucx_reaches = 0;  // UCX can write where the bytes go
   Bytes bytes = 0;
   SharedRegion region;

@@ -11,7 +11,6 @@
 namespace waywiser {
 namespace {
 
-constexpr std::uint64_t one_record = 16 << 10;
 constexpr Seconds patience_with_peer = 10, between_tries = 0.05;
 
 }  // namespace
@@ -63,6 +62,7 @@ void EncryptedMessages::begin_connection(std::uint32_t rank) {
 
 void EncryptedMessages::connect(std::uint32_t rank) {
   Peer& peer = peers_[rank];
+  peer.writer.forget();
   try {
     peer.line = std::make_unique<TlsConnection>(context_, begin_connecting(peer.endpoint), TlsSide::client);
   } catch (const Error& error) {
@@ -88,7 +88,7 @@ void EncryptedMessages::write_out(std::uint32_t rank) {
   try {
     if (!peer.ready) peer.ready = peer.line->handshake();
     while (peer.ready && !peer.outgoing.empty()) {
-      if (!peer.outgoing.front().begun && peer.line->written() > bytes_of_key_)
+      if (!peer.writer.begun() && peer.line->written() > bytes_of_key_)
         peer.outgoing.push_front({{Kind::renew, me_, 0, 0, 0}});
       if (!write_first(peer)) return;
       const bool renews = peer.outgoing.front().header.kind == Kind::renew;
@@ -109,29 +109,12 @@ void EncryptedMessages::succeed(std::uint32_t rank) {
 
 // True: all of it has gone.
 bool EncryptedMessages::write_first(Peer& peer) {
-  Outgoing& first = peer.outgoing.front();
-  const std::uint64_t bytes = first.message == nullptr ? 0 : first.message->bytes;
-  while (first.sent < sizeof(Header) + bytes) {
-    const std::size_t taken = write_some(peer, first, bytes);
-    if (taken == 0) return false;
-    first.sent += taken;
-  }
+  const Outgoing& first = peer.outgoing.front();
+  std::span<const std::byte> body;
+  if (first.message != nullptr) body = {first.message->from, first.message->bytes};
+  if (!peer.writer.write(*peer.line, std::as_bytes(std::span(&first.header, 1)), body)) return false;
   if (first.message != nullptr) first.message->waiting = false;
   return true;
-}
-
-// What fits into one record goes as one. It stays where it is until it has gone: where the kernel encrypts, OpenSSL
-// comes back to the bytes that it was given first.
-std::size_t EncryptedMessages::write_some(Peer& peer, Outgoing& first, std::uint64_t bytes) {
-  if (!std::exchange(first.begun, true)) {
-    peer.record.assign(reinterpret_cast<const std::byte*>(&first.header),
-                       reinterpret_cast<const std::byte*>(&first.header + 1));
-    if (bytes != 0 && bytes <= one_record - sizeof(Header))
-      peer.record.insert(peer.record.end(), first.message->from, first.message->from + bytes);
-  }
-  if (first.sent < peer.record.size()) return peer.line->write(std::span(peer.record).subspan(first.sent));
-  const std::uint64_t done = first.sent - sizeof(Header);
-  return peer.line->write({first.message->from + done, bytes - done});
 }
 
 Message* EncryptedMessages::take_posted(Peer& peer, ucp_tag_t tag) {
@@ -200,7 +183,7 @@ void EncryptedMessages::cancel(Message& message) noexcept {
     }
   const auto sending = std::ranges::find_if(peer.outgoing, is_it, &Outgoing::message);
   if (sending == peer.outgoing.end()) return;
-  if (sending->begun)
+  if (sending == peer.outgoing.begin() && peer.writer.begun())
     break_off(message.peer, "a message was given up on its way");
   else
     peer.outgoing.erase(sending);
@@ -211,6 +194,7 @@ void EncryptedMessages::break_off(std::uint32_t rank, const std::string& why, bo
   Peer& peer = peers_[rank];
   peer.line.reset();
   peer.outgoing.clear();
+  peer.writer.forget();
   peer.ready = false;
   peer.gone = true;
   if (broken_) return;

@@ -15,7 +15,7 @@
 #include "waywiser/comm/introduction.hpp"
 #include "waywiser/comm/message.hpp"
 #include "waywiser/comm/tcp.hpp"
-#include "waywiser/transport/tls/tls_connection.hpp"
+#include "waywiser/transport/tls/tls_writer.hpp"
 
 namespace waywiser {
 
@@ -69,8 +69,6 @@ class EncryptedMessages {
   struct Outgoing {
     Header header;
     Message* message = nullptr;  // whose bytes follow; complete when they have gone
-    std::uint64_t sent = 0;      // of the header and the bytes
-    bool begun = false;          // TLS may hold some of it
   };
   // What came before it was asked for.
   struct Early {
@@ -99,7 +97,7 @@ class EncryptedMessages {
     bool ready = false, gone = false;
     Deadline given_up_at = Deadline::in(0), next_try = Deadline::in(0);  // of making it
     std::deque<Outgoing> outgoing;
-    std::vector<std::byte> record;  // the first of what goes out
+    TlsWriter writer;  // of the first of them
     std::vector<Message*> receives;
     std::list<Early> early;
     std::map<std::uint64_t, Message*> announced, expected;  // by number: RTS sent, CTS sent
@@ -109,7 +107,6 @@ class EncryptedMessages {
   void post(std::uint32_t rank, const Header& header, Message* message);
   void write_out(std::uint32_t rank);
   static bool write_first(Peer& peer);
-  static std::size_t write_some(Peer& peer, Outgoing& first, std::uint64_t bytes);
   void begin_connection(std::uint32_t rank);
   void succeed(std::uint32_t rank);
   bool is_known(std::uint32_t rank) const;

@@ -12,28 +12,6 @@
 namespace waywiser {
 namespace {
 
-ucp_request_param_t host_memory() {
-  ucp_request_param_t parameters{};
-  parameters.op_attr_mask = UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-  parameters.memory_type = UCS_MEMORY_TYPE_HOST;
-  return parameters;
-}
-
-// Old versions (1.13) do not tell what came when a receive completes at once.
-ucp_request_param_t always_a_request() {
-  ucp_request_param_t parameters = host_memory();
-  parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-  return parameters;
-}
-
-// Sent as two copies up to UCX_RNDV_SEND_NBR_THRESH or its successors, 256 KiB; others are read by the receiver from
-// 8 KiB on.
-ucp_request_param_t with_fast_completion() {
-  ucp_request_param_t parameters = host_memory();
-  parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_FAST_CMPL;
-  return parameters;
-}
-
 // What loses least wherever the system puts the two processes (docs/performance.md). Before 1.22 UCX takes twice as
 // long to copy.
 Bytes longest_copied() {
@@ -74,94 +52,65 @@ std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank
 
 Engine::Engine(std::size_t ranks, const UcxContext::Settings& settings, NetworkWays ways,
                std::unique_ptr<EncryptedMessages> encrypted)
-    : functions_(ucx_library().functions()),
-      context_(ranks, settings),
+    : worker_(UcxContext(ranks, settings), UCS_THREAD_MODE_SERIALIZED),
       ways_(std::move(ways)),
       encrypted_(std::move(encrypted)),
       longest_copied_(longest_copied()),
       mailboxes_(ranks, matched_bits, longest_copied_) {
-  ucp_worker_params_t parameters{};
-  parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-  check_ucx(functions_.worker_create(context_.get(), &parameters, &worker_), "create a worker");
   if (!encrypted_ && !ways_.all().empty() && !user_says_what_ucx_uses())
     rails_ = std::make_unique<NetworkRails>(
         ways_.all(), ranks, [this](ucs_status_t status, const std::string& what) { check(status, what); });
 }
 
-Engine::~Engine() {
-  if (may_be_destroyed())
-    functions_.worker_destroy(worker_);
-  else
-    context_.abandon();
-}
-
-// UCX 1.13 ends the process when it has to give up a connection to another machine that was being made.
-bool Engine::may_be_destroyed() const {
-  return !unclosed_ && unfinished_ == 0 &&
-         std::ranges::all_of(peers_, [](const Peer& peer) { return peer.same_machine || peer.endpoint == nullptr; });
-}
-
 void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
-  for (const Introduction& other : ranks)
-    peers_.push_back({this, other.rank, other.machine_id == ranks[me].machine_id, other.address});
+  std::vector<PlanEnds> ends;
+  for (const Introduction& other : ranks) {
+    ends.push_back(ways_.ends(node_type(ranks[me].node), node_type(other.node), me < other.rank));
+    peers_.push_back({other.machine_id == ranks[me].machine_id, other.address,
+                      std::make_unique<UcxEndpoint>(other.rank), ends.back()});
+  }
   me_ = me;
   peers_have_mailboxes_ = mailboxes_.introduce(ranks, me);
-  if (rails_) rails_->introduce(ranks, me);
+  if (rails_) rails_->introduce(ranks, std::move(ends));
   for (Peer& peer : peers_) {
-    if (!peer.same_machine || peer.rank == me_) continue;
-    peer.problem = connect(peer);
-    if (peer.problem != UCS_OK) not_connected_ = &peer;
+    if (!peer.same_machine || peer.endpoint->peer() == me_) continue;
+    const ucs_status_t status = connect(peer);
+    if (status != UCS_OK) unreached_ = {peer.endpoint->peer(), status};
   }
   if (encrypted_) encrypted_->introduce(ranks, me);
 }
 
 // A peer of this machine that dies is known by its life-line; only between machines does UCX watch the connection too,
 // as that rules its fastest ways through shared memory out.
-ucs_status_t Engine::connect(Peer& peer) {
-  ucp_ep_params_t parameters{};
-  parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-  parameters.address = reinterpret_cast<const ucp_address_t*>(peer.address.data());
-  if (!peer.same_machine) {
-    parameters.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    parameters.err_handler = {on_error, &peer};
-  }
-  return functions_.ep_create(worker_, &parameters, &peer.endpoint);
+ucs_status_t Engine::connect(Peer& peer) { return worker_.connect(*peer.endpoint, peer.address, !peer.same_machine); }
+
+UcxEndpoint& Engine::connected(std::uint32_t peer) {
+  require_ucx();
+  Peer& known = peers_[peer];
+  if (!known.endpoint->is_open()) check_connected(peer, connect(known));
+  return *known.endpoint;
 }
 
-void Engine::check_connected(const Peer& peer, ucs_status_t status) const {
-  check(status, "connect to " + rank_text(peer.rank));
+void Engine::check_connected(std::uint32_t peer, ucs_status_t status) const {
+  check(status, "connect to " + rank_text(peer));
 }
 
 void Engine::check(ucs_status_t status, const std::string& what) const {
   if (status == UCS_OK) return;
-  const std::string problem = "UCX cannot " + what + ": " + functions_.status_string(status);
+  const std::string problem = "UCX cannot " + what + ": " + ucx_library().functions().status_string(status);
   if (explainer_) explainer_(problem);
   throw Error(ErrorKind::io, problem);
-}
-
-void Engine::on_error(void* argument, ucp_ep_h, ucs_status_t status) {
-  auto* peer = static_cast<Peer*>(argument);
-  peer->problem = status;
-  peer->engine->broken_ = peer;
 }
 
 std::optional<std::string> Engine::broken() const {
   if (encrypted_ && encrypted_->broken())
     return "the encrypted connection to " + rank_text(encrypted_->broken()->first) +
            " broke: " + encrypted_->broken()->second;
-  auto what = broken_ == nullptr ? std::nullopt : std::optional(std::pair(broken_->rank, broken_->problem));
-  if (!what && rails_) what = rails_->broken();
-  if (!what) return {};
-  return "the connection to " + rank_text(what->first) + " broke: " + functions_.status_string(what->second);
-}
-
-ucp_ep_h Engine::endpoint(std::uint32_t peer) {
-  require_ucx();
-  Peer& known = peers_[peer];
-  if (known.endpoint == nullptr) check_connected(known, connect(known));
-  return known.endpoint;
+  const UcxEndpoint* endpoint = worker_.broken();
+  if (endpoint == nullptr && rails_) endpoint = rails_->broken();
+  if (endpoint == nullptr) return {};
+  return "the connection to " + rank_text(endpoint->peer()) +
+         " broke: " + ucx_library().functions().status_string(endpoint->problem());
 }
 
 // Within a machine UCX copies twice, through memory that both processes map, or the receiver reads the sender's memory.
@@ -175,7 +124,6 @@ bool Engine::goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited await
 
 void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
                   Awaited awaited) {
-  static const ucp_request_param_t parameters = host_memory(), done_soon = with_fast_completion();
   if (is_encrypted(peer)) {
     set_mailed(message, peer, tag, bytes);
     message.from = static_cast<const std::byte*>(data);
@@ -184,8 +132,8 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
   message.receiving = false;
   message.peer = peer;
   message.reached = peer_reaches_memory(peer, tag, bytes);
-  message.request = functions_.tag_send_nbx(endpoint(peer), data, bytes, tag ^ tag_key_,
-                                            goes_by_copies(peer, bytes, awaited) ? &done_soon : &parameters);
+  message.request = worker_.send(connected(peer), {static_cast<const std::byte*>(data), bytes, host(0)}, tag ^ tag_key_,
+                                 goes_by_copies(peer, bytes, awaited));
   if (UCS_PTR_IS_ERR(message.request))
     check(UCS_PTR_STATUS(std::exchange(message.request, nullptr)), "send to " + rank_text(peer));
   if (message.request != nullptr) ++with_ucx_;
@@ -247,7 +195,7 @@ void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::s
 
 std::optional<std::size_t> Engine::way_of_long(std::uint32_t peer, std::size_t bytes, bool sends) {
   if (!rails_ || bytes < least_by_rails || peers_[peer].same_machine) return {};
-  const auto way = ways_.find(host(0), host(0), bytes);
+  const auto way = ways_.find(host(0), host(0), bytes, peers_[peer].ends, sends);
   return way && rails_->reach(*way, peer, sends) ? way : std::nullopt;
 }
 
@@ -286,7 +234,7 @@ std::optional<std::string> Engine::wrong_length() const {
     return unlike(found->second, found->first->tag, found->first->bytes, source_of(found->first->tag));
   for (const Message* one : mailboxes_.awaited()) {
     ucp_tag_recv_info_t info{};
-    if (functions_.tag_probe_nb(worker_, one->tag ^ tag_key_, matched_bits, 0, &info) == nullptr) continue;
+    if (!worker_.probe(one->tag ^ tag_key_, matched_bits, info)) continue;
     info.sender_tag ^= tag_key_;
     return unlike(info, one->tag, one->bytes, source_of(one->tag));
   }
@@ -295,7 +243,6 @@ std::optional<std::string> Engine::wrong_length() const {
 
 void Engine::receive(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes,
                      Message& message) {
-  static const ucp_request_param_t parameters = always_a_request();
   if (is_encrypted(peer)) {
     set_mailed(message, peer, tag, bytes);
     message.into = static_cast<std::byte*>(data);
@@ -306,7 +253,7 @@ void Engine::receive(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask, void* da
   message.receiving = true;
   message.peer = peer;
   message.reached = peer_reaches_memory(peer, tag, bytes);
-  message.request = functions_.tag_recv_nbx(worker_, data, bytes, tag ^ tag_key_, mask, &parameters);
+  message.request = worker_.receive({static_cast<std::byte*>(data), bytes, host(0)}, tag ^ tag_key_, mask);
   if (!UCS_PTR_IS_ERR(message.request)) {
     ++with_ucx_;
     return;
@@ -316,10 +263,9 @@ void Engine::receive(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask, void* da
 }
 
 bool Engine::test_request(Message& message) {
-  const ucs_status_t status = message.receiving ? functions_.tag_recv_request_test(message.request, &message.info)
-                                                : functions_.request_check_status(message.request);
+  const ucs_status_t status =
+      message.receiving ? worker_.test(message.request, message.info) : worker_.test(message.request);
   if (status == UCS_INPROGRESS) return false;
-  functions_.request_free(std::exchange(message.request, nullptr));
   --with_ucx_;
   if (message.listed) mailboxes_.unlist(message);
   if (message.receiving) message.info.sender_tag ^= tag_key_;
@@ -339,22 +285,15 @@ void Engine::cancel(Message& message) noexcept {
   if (message.request == nullptr) return;
   --with_ucx_;
   if (message.listed) mailboxes_.unlist(message);
-  functions_.request_cancel(worker_, message.request);
+  worker_.cancel(message.request);
   const UcxRequest request = std::exchange(message.request, nullptr);
   give_up(request, message.peer, message.reached, railed);
 }
 
 void Engine::give_up(UcxRequest request, std::uint32_t peer, bool reached,
                      const std::shared_ptr<void>& needs) noexcept {
-  if (functions_.request_check_status(request) != UCS_INPROGRESS) return functions_.request_free(request);
-  ++unfinished_;
-  if (!reached) return;
-  held_.add(peer, [this, request, needs] {
-    if (functions_.request_check_status(request) == UCS_INPROGRESS) return false;
-    functions_.request_free(request);
-    --unfinished_;
-    return true;
-  });
+  if (worker_.give_up(request) || !reached) return;
+  held_.add(peer, [this, request, needs] { return worker_.is_over(request); });
 }
 
 void Engine::progress_ucx() noexcept {
@@ -377,20 +316,7 @@ bool Engine::peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t 
 void Engine::close(Deadline deadline) noexcept {
   if (rails_) rails_->close(deadline);
   if (encrypted_) encrypted_->close(deadline);
-  unclosed_ = not_connected_ != nullptr;
-  if (unclosed_) return;
-  std::vector<UcxRequest> closing;
-  for (Peer& peer : peers_) {
-    if (peer.endpoint == nullptr) continue;
-    const ucp_request_param_t parameters{};
-    const UcxRequest request = functions_.ep_close_nbx(std::exchange(peer.endpoint, nullptr), &parameters);
-    if (UCS_PTR_IS_PTR(request)) closing.push_back(request);
-  }
-  for (const UcxRequest request : closing) {
-    while (functions_.request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) progress();
-    if (functions_.request_check_status(request) == UCS_INPROGRESS) unclosed_ = true;
-    functions_.request_free(request);
-  }
+  if (unreached_ || !worker_.close(deadline, [this] { progress(); })) worker_.leave();
 }
 
 }  // namespace waywiser

@@ -21,15 +21,14 @@ enum class Awaited { later, by_sender, by_all };
 class Engine {
  public:
   // `settings` as UcxContext takes them. `ways`: of long messages between machines, unless the user has said what UCX
-  // is to use. `encrypted`: in place of UCX between machines, and of the ways.
+  // is to use. `encrypted`: in place of UCX between machines, and of the ways. Without close() nothing is waited for;
+  // while connections to other machines are open, UCX is left as it is.
   explicit Engine(std::size_t ranks, const UcxContext::Settings& settings = {}, NetworkWays ways = NetworkWays({}),
                   std::unique_ptr<EncryptedMessages> encrypted = {});
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
-  // Without close() nothing is waited for; while connections to other machines are open, UCX is left as it is.
-  ~Engine();
 
-  std::vector<std::byte> address() const { return address_of(worker_); }
+  std::vector<std::byte> address() const { return worker_.address(); }
   std::vector<RailOffer> rails() const { return rails_ ? rails_->offers() : std::vector<RailOffer>(); }
   // Before the first message: tags of UCX are hidden by it, so that a stranger who cannot read them cannot make one.
   // Those of mailboxes are not.
@@ -84,9 +83,12 @@ class Engine {
   void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
             Awaited awaited = Awaited::later);
   void receive(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes, Message& message);
-  // By one of the plan's ways between machines, where why_no_way() is empty; both know the length. A region of a GPU
-  // where the way reads GPUs.
+  // By one of the plan's ways between machines (find_way(): from this rank to the peer), where why_no_way() is empty;
+  // both know the length. A region of a GPU where the way reads GPUs.
   const NetworkWays& ways() const noexcept { return ways_; }
+  std::optional<std::size_t> find_way(std::uint32_t peer, Place source, Place destination, Bytes bytes) const {
+    return ways_.find(source, destination, bytes, peers_[peer].ends, true);
+  }
   std::string why_no_way(std::size_t way, std::uint32_t peer, bool sends) const;
   void send_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message);
   void receive_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message);
@@ -109,9 +111,9 @@ class Engine {
   void tell_halted() noexcept { mailboxes_.tell_halted(); }
   bool has_halted(std::uint32_t peer) const noexcept { return mailboxes_.has_halted(peer); }
 
-  ucp_worker_h worker() const noexcept { return worker_; }
-  ucp_context_h context() const noexcept { return context_.get(); }
-  ucp_ep_h endpoint(std::uint32_t peer);
+  ucp_worker_h worker() const noexcept { return worker_.get(); }
+  ucp_context_h context() const noexcept { return worker_.context(); }
+  ucp_ep_h endpoint(std::uint32_t peer) { return connected(peer).get(); }
   // Called with what UCX could not do, before it is thrown: somebody may know why.
   void set_explainer(std::function<void(const std::string&)> explainer) { explainer_ = std::move(explainer); }
   // Throws io, unless the status is good: as the explainer says, or "UCX cannot ...".
@@ -125,15 +127,17 @@ class Engine {
 
  private:
   struct Peer {
-    Engine* engine = nullptr;
-    std::uint32_t rank = 0;
     bool same_machine = true;
     std::vector<std::byte> address;
-    ucp_ep_h endpoint = nullptr;
-    ucs_status_t problem = UCS_OK;
+    std::unique_ptr<UcxEndpoint> endpoint;
+    PlanEnds ends;
+  };
+  // Of this machine: UCX could not be connected to it.
+  struct Unreached {
+    std::uint32_t rank;
+    ucs_status_t problem;
   };
 
-  bool may_be_destroyed() const;
   void take_over();
   bool goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited awaited) const;
   bool test_request(Message& message);
@@ -143,28 +147,23 @@ class Engine {
   std::optional<std::size_t> way_of_long(std::uint32_t peer, std::size_t bytes, bool sends);
   bool test_railed(Message& message);
   ucs_status_t connect(Peer& peer);
+  UcxEndpoint& connected(std::uint32_t peer);
   void turn_ucx() noexcept {
-    if (not_connected_ == nullptr) functions_.worker_progress(worker_);
+    if (!unreached_) worker_.progress();
   }
   void require_ucx() const {
-    if (not_connected_ != nullptr) check_connected(*not_connected_, not_connected_->problem);
+    if (unreached_) check_connected(unreached_->rank, unreached_->problem);
   }
-  void check_connected(const Peer& peer, ucs_status_t status) const;
-  static void on_error(void* peer, ucp_ep_h endpoint, ucs_status_t status);
+  void check_connected(std::uint32_t peer, ucs_status_t status) const;
 
-  const UcxFunctions& functions_;
-  UcxContext context_;
-  ucp_worker_h worker_ = nullptr;
+  std::vector<Peer> peers_;
+  UcxWorker worker_;
   NetworkWays ways_;
   std::unique_ptr<NetworkRails> rails_;  // nullptr: the plan has no ways
   std::unique_ptr<EncryptedMessages> encrypted_;
-  std::vector<Peer> peers_;
   std::uint32_t me_ = 0;
   ucp_tag_t tag_key_ = 0;
-  const Peer* broken_ = nullptr;
-  const Peer* not_connected_ = nullptr;  // of this machine
-  bool unclosed_ = false;
-  unsigned unfinished_ = 0;  // requests that were given up, and are not complete
+  std::optional<Unreached> unreached_;
   HeldMemory held_;
   Bytes longest_copied_;
   static constexpr unsigned turns_of_ucx = 16;

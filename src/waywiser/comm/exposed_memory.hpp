@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "waywiser/device/region.hpp"
+#include "waywiser/kernels/block/exposed.hpp"
 
 namespace waywiser {
 
@@ -13,7 +14,7 @@ namespace waywiser {
 // the memory of other ranks.
 class ExposedMemory {
  public:
-  static constexpr unsigned slots = 15;  // from 1
+  static constexpr unsigned slots = block::exposed_slots;  // from 1
 
   struct Window {
     std::vector<Region> ranks;           // as this process has them mapped

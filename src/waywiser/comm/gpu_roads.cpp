@@ -11,7 +11,6 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t most_opened = 256;
 constexpr Bytes most_by_kernel = Bytes{1} << 20;  // without a plan
 
 // Once in a program: a default is nothing that was measured.
@@ -32,8 +31,8 @@ bool works_on_only(const Path& path, Place worker) {
 
 }  // namespace
 
-GpuRoads::GpuRoads(Platform& platform, const Chooser* chooser, bool says_so)
-    : platform_(platform), chooser_(chooser), says_so_(says_so), pool_(platform) {}
+GpuRoads::GpuRoads(Platform& platform, PeerMemory& peers, const Chooser* chooser, bool says_so)
+    : platform_(platform), peers_(peers), chooser_(chooser), says_so_(says_so), pool_(platform) {}
 
 // A kernel where both ends are GPUs, the worker's copy engine, or a pipeline through the host.
 Path GpuRoads::choose_without_plan(const Copy& copy) const {
@@ -101,26 +100,6 @@ GpuRoads::Road& GpuRoads::open(const Path& path) {
     road.transport = open_transport(path, {platform_});
   }
   return road;
-}
-
-// Memory that its owner has freed is let go when other memory comes at its address, or when there is much else.
-Region GpuRoads::open(const SharedRegion& shared, Place user) {
-  Opened& known = opened_[{shared.process, shared.address, user.index}];
-  if (!known.memory || known.opaque != shared.opaque || known.bytes < shared.allocation_bytes) {
-    known.memory = Memory();
-    known.memory = platform_.open_shared(shared, user);
-    known.opaque = shared.opaque;
-    known.bytes = shared.allocation_bytes;
-  }
-  known.used = ++uses_;
-  const Region region = known.memory.region().slice(shared.offset, shared.bytes);
-  if (opened_.size() > most_opened) forget_oldest();
-  return region;
-}
-
-void GpuRoads::forget_oldest() {
-  opened_.erase(
-      std::ranges::min_element(opened_, [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
 }
 
 Stream& GpuRoads::stream(Place gpu) {

@@ -9,12 +9,12 @@ namespace waywiser {
 GpuWindow::GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs)
     : session_(session), platform_(session.platform()), roads_(session.gpu_roads()), local_(local), rank_(rank) {
   for (std::size_t other = 0; other < theirs.size(); ++other)
-    opened_.push_back(static_cast<int>(other) == rank ? Memory()
-                                                      : platform_.open_memory_for(theirs[other], local.place));
+    opened_.push_back(static_cast<int>(other) == rank ? nullptr
+                                                      : session.peer_memory().open(theirs[other], local.place));
 }
 
 Region GpuWindow::at(int rank) const {
-  return rank == rank_ ? local_ : opened_.at(static_cast<std::size_t>(rank)).region();
+  return rank == rank_ ? local_ : opened_.at(static_cast<std::size_t>(rank))->region();
 }
 
 void GpuWindow::move(Region destination, ConstRegion source) {

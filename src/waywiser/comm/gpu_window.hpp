@@ -39,7 +39,7 @@ class GpuWindow {
   GpuRoads& roads_;
   Region local_;
   int rank_;
-  std::vector<Memory> opened_;
+  std::vector<std::shared_ptr<const Memory>> opened_;
   Memory flag_;
   std::unique_ptr<Stream> flag_stream_;
 };

@@ -86,14 +86,13 @@ void check_one_machine(const Session& session, const Members& members) {
 
 }  // namespace
 
-std::vector<MemoryHandle> exchange_handles(Group& group, Session& session, const Members& members, const Call& call,
-                                           const MemoryHandle& mine) {
+std::vector<MemoryHandle> exchange_handles(RankExchange& exchange, Session& session, const Members& members,
+                                           const Call& call, const MemoryHandle& mine) {
   check_one_machine(session, members);
   Counter counter(session.rank(), call);
   const auto ranks = static_cast<std::size_t>(members.size());
   std::vector<char> paths(ranks * sizeof(SocketPath));
-  const auto as_bytes = [](std::span<const char> text) { return std::as_bytes(text); };
-  group.all_gather(as_bytes(counter.path()), std::as_writable_bytes(std::span(paths)));
+  exchange.all_gather(std::as_bytes(std::span(counter.path())), std::as_writable_bytes(std::span(paths)));
   std::vector<PeerChannel> visits;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     SocketPath path{};

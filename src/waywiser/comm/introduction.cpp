@@ -43,11 +43,11 @@ void write(WireWriter& writer, const Introduction& introduction) {
   writer.text(introduction.host);
   writer.number(introduction.process);
   writer.block(introduction.address);
-  writer.text(introduction.channel);
   writer.number(static_cast<std::uint8_t>(introduction.gpus));
   writer.text(introduction.cores);
   writer.text(introduction.mailbox);
   writer.text(introduction.encrypted);
+  writer.text(introduction.node);
   writer.number(static_cast<std::uint32_t>(introduction.rails.size()));
   for (const RailOffer& rail : introduction.rails) {
     writer.text(rail.name);
@@ -66,11 +66,11 @@ Introduction read_introduction(WireReader& reader) {
   introduction.host = reader.text(longest_text);
   introduction.process = reader.number<std::uint64_t>();
   introduction.address = read_address(reader);
-  introduction.channel = reader.text(longest_text);
   introduction.gpus = reader.number<std::uint8_t>() != 0;
   introduction.cores = reader.text(longest_cores);
   introduction.mailbox = reader.text(longest_text);
   introduction.encrypted = reader.text(longest_text);
+  introduction.node = reader.text(longest_text);
   const auto rails = reader.number<std::uint32_t>();
   if (rails > most_rails) reader.refuse(std::to_string(rails) + " rails");
   for (std::uint32_t i = 0; i < rails; ++i) {

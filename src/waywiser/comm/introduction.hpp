@@ -23,12 +23,12 @@ struct Introduction {
   std::string host;        // name of the machine, for people
   std::uint64_t process = 0;
   std::vector<std::byte> address;     // of its UCX worker
-  std::string channel;                // socket for file descriptors, between ranks of one machine
   bool gpus = false;                  // it may send out of a GPU
   std::string cores;                  // that it may run on
   std::string mailbox;                // what LaneMailbox offers; empty: none
   std::string ucx = {};               // version of its UCX
   std::vector<RailOffer> rails = {};  // for what the plan wants between machines
+  std::string node = {};              // fingerprint of the machine; empty: the plan does not tell nodes apart
   std::string encrypted = {};         // where it takes encrypted messages of other machines; empty: UCX carries them
 };
 

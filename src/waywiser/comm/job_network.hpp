@@ -4,7 +4,7 @@
 
 #include "waywiser/comm/launch.hpp"
 #include "waywiser/policy/plan.hpp"
-#include "waywiser/transport/ucx/ucx_worker.hpp"
+#include "waywiser/transport/ucx/ucx_context.hpp"
 
 namespace waywiser {
 

@@ -6,19 +6,15 @@
 #include <vector>
 
 #include "waywiser/comm/shared_copy.hpp"
-#include "waywiser/transport/ucx/ucx_worker.hpp"
+#include "waywiser/transport/ucx/rail_parts.hpp"
 
 namespace waywiser {
 
 // What NetworkRails moves of a message between machines.
 struct RailedMessage {
-  struct Part {
-    UcxRequest request = nullptr;
-    std::size_t rail = 0;
-    std::size_t bytes = 0;
-  };
-  std::vector<Part> parts;  // that are under way
-  std::size_t bytes = 0;    // of all of them
+  const std::vector<UcxRail>* rails = nullptr;
+  RailParts parts;
+  std::size_t bytes = 0;  // of all of them
   bool on_gpu = false;
   // The tag and the length as the sender knows them, by UCX itself: the receiver compares. Not of pieces, whose length
   // has been agreed.

@@ -23,14 +23,13 @@ class NetworkRails {
   NetworkRails(const std::vector<NetworkWay>& ways, std::size_t ranks, Check check);
   NetworkRails(const NetworkRails&) = delete;
   NetworkRails& operator=(const NetworkRails&) = delete;
-  // Without close() nothing is waited for: UCX is left as it is where it has connections.
-  ~NetworkRails();
 
   std::vector<RailOffer> offers() const;
-  void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
+  // `ends`: of this rank and each of them.
+  void introduce(const std::vector<Introduction>& ranks, std::vector<PlanEnds> ends);
   void set_tag_key(ucp_tag_t key) noexcept { tag_key_ = key; }
   // Whether both ends have the rails.
-  bool reach(std::size_t way, std::uint32_t peer, bool sends) { return !known_route(way, peer, sends).empty(); }
+  bool reach(std::size_t way, std::uint32_t peer, bool sends) { return !known_route(way, peer, sends).rails.empty(); }
   // Why a message to or from the peer cannot go that way; empty: it can.
   std::string why_not(std::size_t way, std::uint32_t peer, bool sends) const;
 
@@ -45,48 +44,47 @@ class NetworkRails {
   void progress() {
     if (open_ != 0 || ++idle_turns_ % turns_when_idle == 0) progress_all();
   }
-  // A connection that broke by itself: its peer's rank and why.
-  std::optional<std::pair<std::uint32_t, ucs_status_t>> broken() const;
+  // A connection that broke by itself; nullptr while all is well.
+  const UcxEndpoint* broken() const noexcept;
   void close(Deadline deadline) noexcept;
 
  private:
-  struct Rail {
+  struct Member {
+    Member(std::string uses, UcxContext context)
+        : name(std::move(uses)), worker(std::move(context), UCS_THREAD_MODE_SERIALIZED) {}
     std::string name;  // what it uses
-    UcxContext context;
-    ucp_worker_h worker = nullptr;
+    UcxWorker worker;
   };
-  struct Connection {
-    ucp_ep_h endpoint = nullptr;
-    std::uint32_t peer = 0;
-    ucs_status_t problem = UCS_OK;
+  // Of one way to or from one peer: a rail for each share; empty when there is none.
+  struct Route {
+    std::vector<UcxRail> rails;
+    std::vector<std::string> theirs;  // names of the rails at the peer's end
   };
-  // Of one way to or from one peer: a rail of each end for each share; empty when there is none.
-  using Route = std::vector<std::pair<std::size_t, std::string>>;
 
   void open(const UcxRoad& road, std::size_t ranks);
-  std::optional<std::size_t> rail_named(const std::string& name) const;
+  Member* member_named(const std::string& name) const;
   Route find_route(std::size_t way, std::uint32_t peer, bool sends, bool turned) const;
   Route route(std::size_t way, std::uint32_t peer, bool sends) const;
-  const Route& known_route(std::size_t way, std::uint32_t peer, bool sends);
-  ucp_ep_h endpoint(std::uint32_t peer, std::size_t rail, const std::string& theirs);
-  template <typename Post>
-  void begin(std::size_t way, const Route& route, ConstRegion data, Message& message, Post post);
-  UcxRequest take_last(RailedMessage& railed) noexcept;
-  void progress_all();
+  Route& known_route(std::size_t way, std::uint32_t peer, bool sends);
+  void connect(Route& route, std::uint32_t peer);
+  const UcxEndpoint& endpoint(std::uint32_t peer, const UcxRail& rail, const std::string& theirs);
+  RailedMessage& begin(std::size_t way, const Route& route, ConstRegion data, Message& message);
+  void check_begun(RailedMessage& railed, ucs_status_t status, std::uint32_t peer);
+  std::shared_ptr<void> gpu_of(const RailedMessage& railed) const;
+  void end(const RailedMessage& railed) noexcept;
+  void progress_all() noexcept;
 
   const std::vector<NetworkWay>& ways_;
   Check check_;
-  std::vector<std::unique_ptr<Rail>> rails_;
+  std::map<std::tuple<std::uint32_t, const UcxWorker*, std::string>, UcxEndpoint> endpoints_;
+  std::vector<std::unique_ptr<Member>> members_;
   std::map<std::string, std::string> why_no_rail_;                     // by name
   std::vector<std::map<std::string, std::vector<std::byte>>> theirs_;  // by rank: addresses by name
-  std::uint32_t me_ = 0;
+  std::vector<PlanEnds> ends_;                                         // by rank
   ucp_tag_t tag_key_ = 0;
   std::map<std::tuple<std::size_t, std::uint32_t, bool>, Route> routes_;
-  std::map<std::tuple<std::uint32_t, std::size_t, std::string>, std::unique_ptr<Connection>> connections_;
-  std::size_t open_ = 0, open_on_gpus_ = 0;  // parts under way
+  std::size_t open_ = 0, open_on_gpus_ = 0;  // messages under way
   int gpu_ = -1, ordinal_ = -1;
-  bool unclosed_ = false;
-  unsigned unfinished_ = 0;  // parts that were given up, and are not complete
   static constexpr unsigned turns_when_idle = 64;
   unsigned idle_turns_ = 0;
 };

@@ -1,7 +1,9 @@
 #include "waywiser/comm/network_ways.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <utility>
 
 #include "waywiser/path/network_families.hpp"
 #include "waywiser/transport/split/split.hpp"
@@ -13,12 +15,6 @@ namespace {
 bool leads_to_other(const PlanRow& row) {
   const Path& path = row.path;
   return !path.source.other_machine() && path.destination.other_machine() && row.processes == 2 && row.rail.empty();
-}
-
-// The type of node to which a group takes the plan's roads.
-NodeType first_other(const Plan& plan) {
-  const auto found = std::ranges::find_if(plan.rows, leads_to_other);
-  return found == plan.rows.end() ? some_other_node : found->path.destination.node;
 }
 
 bool between_hosts(const Path& path) { return !path.source.is_gpu() && !path.destination.is_gpu(); }
@@ -36,7 +32,7 @@ bool one_road_between_hosts(const Plan& plan) {
   return roads.size() <= 1;
 }
 
-Place like(Place place) { return place.is_gpu() ? gpu(0) : host(0); }
+Place first_like(Place place) { return place.is_gpu() ? gpu(0) : host(0); }
 
 }  // namespace
 
@@ -63,7 +59,8 @@ NetworkWays::NetworkWays(std::shared_ptr<const Chooser> chooser) : chooser_(std:
   std::map<std::string, std::size_t> known;
   for (const PlanRow& row : chooser_->plan().rows) {
     const Path& path = row.path;
-    if (!leads_to_other(row) || path.destination.node != first_other(chooser_->plan())) continue;
+    if (!leads_to_other(row)) continue;
+    if (std::ranges::count(nodes_, path.destination.node) == 0) nodes_.push_back(path.destination.node);
     if (path.mechanism != "ucx" && path.mechanism != "ucx_staged") continue;
     if (between_hosts(path) && hosts_need_none) continue;
     const std::size_t rails = ucx_rails(path).size();
@@ -74,10 +71,35 @@ NetworkWays::NetworkWays(std::shared_ptr<const Chooser> chooser) : chooser_(std:
   }
 }
 
-std::optional<std::size_t> NetworkWays::find(Place source, Place destination, Bytes bytes) const {
+bool NetworkWays::tells_nodes_apart() const noexcept {
+  if (ways_.empty()) return false;
+  const NodeType own = node_type(chooser_->plan().fingerprint);
+  return std::ranges::any_of(nodes_, [&](NodeType node) { return node != own && node != some_other_node; });
+}
+
+PlanEnds NetworkWays::ends(NodeType mine, NodeType theirs, bool lower) const {
+  if (nodes_.empty()) return {};
+  const NodeType own = node_type(chooser_->plan().fingerprint);
+  const bool here = mine != theirs && (mine == own || theirs == own) ? mine == own : lower;
+  for (const NodeType node : here ? std::array{theirs, mine} : std::array{mine, theirs})
+    if (std::ranges::count(nodes_, node) != 0) return {node, here};
+  return {nodes_.front(), here};
+}
+
+const PlanRow* NetworkWays::row_for(Place here, Place there, NodeType node, Bytes bytes) const {
+  for (const Place from : {here, first_like(here)})
+    for (const Place to : {there, first_like(there)})
+      if (const PlanRow* row = chooser_->choose(from, on_node(node, to), 2, Operation::latency, bytes)) return row;
+  return nullptr;
+}
+
+// The plan has one direction only. Between two GPUs it is each machine's own GPU that counts, as network cards are near
+// to GPUs; between a GPU and a host, whether the sender's memory is the GPU's.
+std::optional<std::size_t> NetworkWays::find(Place source, Place destination, Bytes bytes, const PlanEnds& ends,
+                                             bool sends) const {
   if (ways_.empty()) return {};
-  const PlanRow* row = chooser_->choose(like(source), seen_from_other(like(destination)), 2, Operation::latency, bytes);
-  const auto found = way_of_.find(row);
+  if (source.kind == destination.kind && ends.here != sends) std::swap(source, destination);
+  const auto found = way_of_.find(row_for(source, destination, ends.there, bytes));
   return found == way_of_.end() ? std::nullopt : std::optional(found->second);
 }
 

@@ -21,19 +21,34 @@ struct NetworkWay {
   bool reads_gpus() const;
 };
 
-// What a plan of two machines says about messages between them. Numbers are the same wherever the plan is.
+// How the plan sees two ranks on two machines.
+struct PlanEnds {
+  NodeType there = some_other_node;  // of the rows that are for them
+  bool here = true;                  // this rank's machine stands where those rows begin; else where they lead
+};
+
+// What a plan says about messages between machines. Numbers are the same wherever the plan is.
 class NetworkWays {
  public:
   explicit NetworkWays(std::shared_ptr<const Chooser> chooser);  // nullptr: no plan, no ways
 
   const std::vector<NetworkWay>& all() const noexcept { return ways_; }
-  // Places are this machine's and the other one's; of the plan only their kind is asked, as it holds the road between
-  // the first GPUs. Nothing: the plan has no path, or the one that UCX is kept to anyway.
-  std::optional<std::size_t> find(Place source, Place destination, Bytes bytes) const;
+  // Whether ranks need to know of which type their nodes are.
+  bool tells_nodes_apart() const noexcept;
+  // `mine`, `theirs`: types of the two nodes, some_other_node where that is not known. A type that the plan does not
+  // lead to takes the roads of its first one. `lower`: this rank's number is: where nothing else tells whose machine
+  // the plan was made on, it is that of the lower rank.
+  PlanEnds ends(NodeType mine, NodeType theirs, bool lower) const;
+  // For a message that this rank sends or receives. Places as their own machines name them; the first host and GPU
+  // stand for those that the plan does not have. Nothing: the plan has no path, or the one that UCX is kept to anyway.
+  std::optional<std::size_t> find(Place source, Place destination, Bytes bytes, const PlanEnds& ends, bool sends) const;
 
  private:
+  const PlanRow* row_for(Place here, Place there, NodeType node, Bytes bytes) const;
+
   std::shared_ptr<const Chooser> chooser_;
   std::vector<NetworkWay> ways_;
+  std::vector<NodeType> nodes_;  // that the plan leads to, its first one in front
   std::map<const PlanRow*, std::size_t> way_of_;
 };
 

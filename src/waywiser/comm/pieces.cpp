@@ -4,107 +4,87 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/fault_point.hpp"
+#include "waywiser/comm/gpu_roads.hpp"
+#include "waywiser/comm/tag.hpp"
 #include "waywiser/transport/ucx_staged/ucx_staged.hpp"
 
 namespace waywiser {
 
-Pieces::~Pieces() {
-  for (Slot& slot : slots_)
-    if (slot.memory) session_.gpu_roads().pool().give_back(std::move(slot.memory), shape_.allocation);
+void PieceLine::send(ConstRegion piece) {
+  Message& message = pieces_.emplace_back(piece.bytes).message;
+  if (way_) return session_.engine().send_by(*way_, peer_, tag_, piece, message);
+  fault_point(ProtocolStep::piece);
+  session_.engine().send(peer_, tag_, piece.data, piece.bytes, message);
+}
+
+void PieceLine::receive(Region piece) {
+  Message& message = pieces_.emplace_back(piece.bytes).message;
+  if (way_) return session_.engine().receive_by(*way_, peer_, tag_, piece, message);
+  session_.engine().receive(peer_, tag_, matched_bits, piece.data, piece.bytes, message);
+}
+
+// False: it is still under way, or there is none.
+bool PieceLine::end_first() {
+  if (pieces_.empty() || !session_.engine().test(pieces_.front().message)) return false;
+  const Message& message = pieces_.front().message;
+  if (message.receiving && message.info.length != pieces_.front().bytes)
+    session_.fail(ErrorKind::corrupt, "a piece of " + std::to_string(message.info.length) + " bytes came instead of " +
+                                          std::to_string(pieces_.front().bytes));
+  pieces_.pop_front();
+  ++ended_;
+  return true;
+}
+
+std::uint64_t PieceLine::sent() {
+  while (end_first()) {
+  }
+  return ended_;
+}
+
+std::uint64_t PieceLine::received() { return sent(); }
+
+void PieceLine::cancel() noexcept {
+  for (Piece& piece : pieces_) session_.engine().cancel(piece.message);
+}
+
+bool PieceLine::is_open() const noexcept {
+  return std::ranges::any_of(pieces_, [](const Piece& piece) { return piece.message.is_open(); });
 }
 
 void Pieces::go_by(std::size_t way) {
   const NetworkWay& found = session_.engine().ways().all()[way];
-  way_ = way;
+  line_.go_by(way);
   at_once_ = found.reads_gpus();
-  if (!at_once_) shape_ = staging_shape(found.path);
+  shape_ = at_once_ ? StagingShape() : staging_shape(found.path);
 }
 
-Bytes Pieces::length_of(Bytes piece, Bytes bytes) const {
-  return std::min(piece_bytes(bytes), bytes - piece * piece_bytes(bytes));
-}
-
-// How many pieces there are.
-Bytes Pieces::begin(Bytes bytes) {
-  const Bytes size = piece_bytes(bytes), pieces = (bytes + size - 1) / size;
-  if (slots_.empty()) slots_.resize(std::min(pieces, static_cast<Bytes>(shape_.depth)));
-  return pieces;
-}
-
-void Pieces::prepare(Slot& slot, Place gpu, Bytes bytes) {
-  if (!slot.memory) slot.memory = session_.gpu_roads().pool().take(gpu.index, bytes, shape_.allocation);
-  if (!slot.copied) slot.copied = session_.platform().create_event(gpu);
-}
-
-void Pieces::post_send(Slot& slot, ConstRegion part) {
-  if (way_) return session_.engine().send_by(*way_, peer_, tag_, part, slot.message);
-  fault_point(ProtocolStep::piece);
-  session_.engine().send(peer_, tag_, part.data, part.bytes, slot.message);
-}
-
-void Pieces::post_receive(Slot& slot, Region part) {
-  if (way_) return session_.engine().receive_by(*way_, peer_, tag_, part, slot.message);
-  session_.engine().receive(peer_, tag_, matched_bits, part.data, part.bytes, slot.message);
-}
-
-void Pieces::copy(Slot& slot, Region destination, ConstRegion source, Place gpu) {
-  Stream& stream = session_.gpu_roads().stream(gpu);
-  stream.copy(destination, source);
-  stream.record(*slot.copied);
+template <typename Direction>
+bool Pieces::advance(Region message) {
+  if (!messages_) {
+    const bool staged = message.place.is_gpu() && !at_once_;
+    Stream* stream = staged ? &session_.gpu_roads().stream(message.place) : nullptr;
+    if (staged) ring_ = std::make_unique<StagingRing>(session_.gpu_roads().pool(), message.place, shape_);
+    messages_ = std::make_unique<Direction>(line_, shape_, ring_.get());
+    messages_->add(message, stream);
+  }
+  messages_->advance();
+  return messages_->done();
 }
 
 bool Pieces::send(ConstRegion source) {
-  const Bytes pieces = begin(source.bytes), size = piece_bytes(source.bytes);
-  const bool through_host = staged(source.place);
-  const auto part = [&](Bytes piece) { return source.slice(piece * size, length_of(piece, source.bytes)); };
-  const auto buffer = [&](Bytes piece) { return slot(piece).memory.region().slice(0, length_of(piece, source.bytes)); };
-  for (; begun_ < pieces && begun_ < ended_ + slots_.size(); ++begun_) {
-    if (!through_host) continue;
-    prepare(slot(begun_), source.place, size);
-    copy(slot(begun_), buffer(begun_), part(begun_), source.place);
-  }
-  for (; passed_ < begun_ && (!through_host || slot(passed_).copied->done()); ++passed_)
-    post_send(slot(passed_), through_host ? buffer(passed_) : part(passed_));
-  while (ended_ < passed_ && session_.engine().test(slot(ended_).message)) ++ended_;
-  return ended_ == pieces;
+  return advance<StagedSends>({const_cast<std::byte*>(source.data), source.bytes, source.place});
 }
 
-bool Pieces::receive(Region destination) {
-  const Bytes pieces = begin(destination.bytes), size = piece_bytes(destination.bytes);
-  const bool through_host = staged(destination.place);
-  const auto part = [&](Bytes piece) { return destination.slice(piece * size, length_of(piece, destination.bytes)); };
-  const auto buffer = [&](Bytes piece) {
-    return slot(piece).memory.region().slice(0, length_of(piece, destination.bytes));
-  };
-  for (; begun_ < pieces && begun_ < ended_ + slots_.size(); ++begun_) {
-    if (through_host) prepare(slot(begun_), destination.place, size);
-    post_receive(slot(begun_), through_host ? buffer(begun_) : part(begun_));
-  }
-  for (; passed_ < begun_ && session_.engine().test(slot(passed_).message); ++passed_) {
-    check_length(slot(passed_).message, part(passed_).bytes);
-    if (through_host) copy(slot(passed_), part(passed_), buffer(passed_), destination.place);
-  }
-  while (ended_ < passed_ && (!through_host || slot(ended_).copied->done())) ++ended_;
-  return ended_ == pieces;
-}
+bool Pieces::receive(Region destination) { return advance<StagedReceives>(destination); }
 
-void Pieces::check_length(const Message& message, Bytes bytes) const {
-  if (message.info.length != bytes)
-    session_.fail(ErrorKind::corrupt, "a piece of " + std::to_string(message.info.length) + " bytes came instead of " +
-                                          std::to_string(bytes));
+std::string Pieces::progress_text(const char* what) const {
+  return std::to_string(messages_ ? messages_->chunks_done() : 0) + " pieces " + what;
 }
-
-std::string Pieces::progress_text(const char* what) const { return std::to_string(ended_) + " pieces " + what; }
 
 void Pieces::abandon() noexcept {
-  for (Slot& slot : slots_) {
-    session_.engine().cancel(slot.message);
-    if (slot.copied) session_.engine().held().add_own(peer_, [&event = *slot.copied] { return ended(event); });
-  }
-}
-
-bool Pieces::is_open() const noexcept {
-  return std::ranges::any_of(slots_, [](const Slot& slot) { return slot.message.is_open(); });
+  line_.cancel();
+  if (!ring_) return;
+  for (Event* copied : ring_->events()) session_.engine().held().add_own(peer_, [copied] { return ended(*copied); });
 }
 
 }  // namespace waywiser

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "waywiser/comm/group.hpp"
+#include "waywiser/comm/session.hpp"
 
 namespace waywiser {
 namespace {
@@ -20,10 +20,15 @@ constexpr Seconds parting_patience = 0.25;
 template <typename Kept>
 using KeptBy = std::vector<std::pair<Kept, ::pid_t>>;
 
+struct Shared {
+  std::shared_ptr<Session> session;
+  std::shared_ptr<void> keeps;  // goes first
+};
+
 struct Ending {
   std::mutex mutex;  // of all
   std::map<Session*, ::pid_t> alive;
-  KeptBy<Group> groups;
+  KeptBy<Shared> shared;
   KeptBy<std::unique_ptr<Session>> sessions;
 };
 
@@ -82,8 +87,9 @@ void forget_process_end(Session& session) noexcept {
   ending().alive.erase(&session);
 }
 
-void end_with_process(Group group) noexcept {
-  if (!group.part(Deadline::in(parting_patience))) keep(ending().groups, std::move(group));
+void end_with_process(std::shared_ptr<Session> session, std::shared_ptr<void> keeps) noexcept {
+  if (!session->part(Deadline::in(parting_patience)))
+    keep(ending().shared, Shared{std::move(session), std::move(keeps)});
 }
 
 void end_with_process(std::unique_ptr<Session> session) noexcept {
@@ -91,7 +97,7 @@ void end_with_process(std::unique_ptr<Session> session) noexcept {
 }
 
 void end_kept_groups() noexcept {
-  for (auto& [group, process] : taken(ending().groups)) group.close_quietly();
+  for (auto& [shared, process] : taken(ending().shared)) shared.session->close_quietly();
   for (auto& [session, process] : taken(ending().sessions)) session->close_quietly();
 }
 

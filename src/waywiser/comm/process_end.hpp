@@ -4,7 +4,6 @@
 
 namespace waywiser {
 
-class Group;
 class Session;
 
 // The end of this process by exit(status). Ranks whose groups are alive close them if the status is 0; otherwise the
@@ -14,8 +13,9 @@ void forget_process_end(Session& session) noexcept;
 
 // The last reference has gone, but how the process ends is not known yet: waits a moment for the other ranks, and
 // leaves the rest to exit(), or to the next end_kept_groups().
-void end_with_process(Group group) noexcept;
 void end_with_process(std::unique_ptr<Session> session) noexcept;
+// The same where the session is shared. `keeps`: what lives as long as it does.
+void end_with_process(std::shared_ptr<Session> session, std::shared_ptr<void> keeps) noexcept;
 void end_kept_groups() noexcept;
 
 }  // namespace waywiser

@@ -21,11 +21,13 @@
 #include "waywiser/comm/fault_point.hpp"
 #include "waywiser/comm/fork_watch.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
+#include "waywiser/comm/peer_memory/peer_memory.hpp"
 #include "waywiser/comm/plan_fingerprint.hpp"
 #include "waywiser/comm/process_end.hpp"
 #include "waywiser/comm/rank_status.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/policy/chooser.hpp"
+#include "waywiser/topology/discover.hpp"
 
 namespace waywiser {
 namespace {
@@ -65,6 +67,12 @@ std::shared_ptr<const Chooser> plan_of_environment() {
   return std::make_shared<const Chooser>(plan_from_json(read_json(*file), *file));
 }
 
+bool wants_kernels_on_shared_gpu() {
+  const std::string text = environment("WAYWISER_SHARED_GPU").value_or("host");
+  if (text == "kernels" || text == "host") return text == "kernels";
+  throw Error(ErrorKind::invalid_input, "WAYWISER_SHARED_GPU='" + text.substr(0, 40) + "' must be host or kernels");
+}
+
 JoinOptions with_environment(JoinOptions options) {
   if (!options.launch) options.launch = read_launch();
   if (!options.chooser) options.chooser = plan_of_environment();
@@ -73,6 +81,7 @@ JoinOptions with_environment(JoinOptions options) {
     options.launch->root.reset();
   if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("raise"));
   if (!options.encrypt) options.encrypt = wants_encryption();
+  if (!options.kernels_on_shared_gpu) options.kernels_on_shared_gpu = wants_kernels_on_shared_gpu();
   return options;
 }
 
@@ -87,6 +96,16 @@ JobNetwork chosen_network(const JoinOptions& options) {
   if (!network.note.empty() && options.launch->rank == 0)
     std::fputs(("waywiser: " + network.note + "\n").c_str(), stderr);
   return network;
+}
+
+// Without it the roads to the plan's first type of node are taken.
+std::string node_of_this_machine() {
+  try {
+    return fingerprint(discover());
+  } catch (const Error& error) {
+    std::fprintf(stderr, "waywiser: the type of this node is not known: %s\n", error.what());
+    return {};
+  }
 }
 
 }  // namespace
@@ -157,6 +176,7 @@ Introduction Session::introduce(const Launch& launch) const {
   mine.cores = cores_of_this_process();
   mine.mailbox = engine_.mailbox();
   mine.encrypted = engine_.encrypted();
+  if (engine_.ways().tells_nodes_apart()) mine.node = options_.node ? *options_.node : node_of_this_machine();
   return mine;
 }
 
@@ -171,7 +191,10 @@ void Session::close() {
     problem = std::current_exception();
   }
   closed_ = true;
+  if (watchdog_ && !problem && lifeline_->failure() == nullptr) watchdog_->let_go();
   leave();
+  // Where something has failed, GPUs of other ranks may still write to this one: until this object goes.
+  if (peer_memory_ && !problem && lifeline_->failure() == nullptr) peer_memory_->close();
   if (problem) std::rethrow_exception(problem);
 }
 
@@ -252,8 +275,14 @@ const std::shared_ptr<Platform>& Session::shared_platform() {
 }
 
 GpuRoads& Session::gpu_roads() {
-  if (!gpu_roads_) gpu_roads_ = std::make_unique<GpuRoads>(platform(), options_.chooser.get(), rank_ == 0);
+  if (!gpu_roads_)
+    gpu_roads_ = std::make_unique<GpuRoads>(platform(), peer_memory(), options_.chooser.get(), rank_ == 0);
   return *gpu_roads_;
+}
+
+PeerMemory& Session::peer_memory() {
+  if (!peer_memory_) peer_memory_ = std::make_unique<PeerMemory>(platform());
+  return *peer_memory_;
 }
 
 Watchdog& Session::watchdog() {
@@ -326,6 +355,12 @@ void Session::throw_failure(const std::string& why) {
   if (forked_) throw Error(ErrorKind::unavailable, why);
   abandon_all();
   throw Error(ErrorKind::io, why);
+}
+
+void Session::wait_for(Activity& operation) {
+  const Call call = operation.call();
+  const InCall in_call(*this, call);
+  wait(call, [&] { return !is_under_way(operation); }, [&] { return operation.progress_text(); });
 }
 
 void Session::start(std::shared_ptr<Activity> operation) {

@@ -11,40 +11,16 @@
 #include "waywiser/comm/activity.hpp"
 #include "waywiser/comm/announcement.hpp"
 #include "waywiser/comm/engine.hpp"
+#include "waywiser/comm/group_numbers.hpp"
 #include "waywiser/comm/job_network.hpp"
+#include "waywiser/comm/join_options.hpp"
 #include "waywiser/comm/lifeline.hpp"
 #include "waywiser/comm/watchdog.hpp"
 
 namespace waywiser {
 
-class Platform;
-class Chooser;
 class GpuRoads;
-
-// How to become a rank of a group.
-struct JoinOptions {
-  // What the launcher said (read_launch()), or made by hand: several ranks can be threads of one process.
-  std::optional<Launch> launch;
-  // Called by rank 0 when it listens, for others who are told where by this program: a root with port 0 is any port.
-  std::function<void(const Endpoint& root)> announce;
-  // Of every wait, in seconds. WAYWISER_TIMEOUT, or 60.
-  std::optional<Seconds> timeout;
-  // Devices of this process; host memory only when there is none.
-  std::shared_ptr<Platform> platform;
-  // Where there is no platform: asked for one when the first GPU array comes.
-  std::function<std::shared_ptr<Platform>()> open_platform;
-  // Asked now and then in long waits: true ends them with `interrupted`.
-  std::function<bool()> interrupted;
-  // When an operation on this rank's GPU has failed: every later call on the GPU does as well, or the process ends.
-  // WAYWISER_ON_FAILURE, or raise.
-  std::optional<OnFailure> on_failure;
-  // Whether what goes to other machines is encrypted; the same in all ranks. WAYWISER_ENCRYPT, or not.
-  std::optional<bool> encrypt;
-  // How long others may take to let go of the memory of a call that has failed. Then this process ends.
-  Seconds letting_go = 5;
-  // Which path messages between GPUs of one machine take; the same plan in all ranks. That of WAYWISER_PLAN, or none.
-  std::shared_ptr<const Chooser> chooser;
-};
+class PeerMemory;
 
 // What all groups of one rank share: the engine, the life-line, and everything under way. Used by one thread at a time.
 // A process that was forked off a rank is no rank: everything that it has of the group is its parent's, and left alone.
@@ -84,11 +60,12 @@ class Session : public std::enable_shared_from_this<Session> {
   Platform& platform() { return *shared_platform(); }
   // Of this rank's GPUs; throws unavailable like platform().
   GpuRoads& gpu_roads();
+  PeerMemory& peer_memory();
   Watchdog& watchdog();
   Seconds timeout() const noexcept { return timeout_; }
   void set_timeout(Seconds timeout);
 
-  // Before every call: throws when the group has failed; others can see what this rank is in.
+  // Of a call, by InCall: throws when the group has failed; others can see what this rank is in.
   void begin(const Call& call) {
     current_.set(call);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // in this order: see may_halt()
@@ -108,7 +85,7 @@ class Session : public std::enable_shared_from_this<Session> {
   template <typename Done, typename Text>
   void wait(const Call& call, Done done, Text progress_text, Seconds longer = 0) {
     if (done()) return;
-    if (!current_.is_any()) begin(call);  // in a part of a call
+    const PartOfCall part(*this, call);
     Watch watch{0, 0, 0, longer};
     for (unsigned turn = 1;; ++turn) {
       progress();
@@ -125,6 +102,9 @@ class Session : public std::enable_shared_from_this<Session> {
       end_after(operation.call());
     }
   }
+
+  // Until one that was started is over.
+  void wait_for(Activity& operation);
 
   void progress() {
     engine_.progress();
@@ -150,8 +130,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Of an announcement of this rank, until it is given back; nothing when all are taken.
   std::optional<unsigned> take_announcement_number();
   void give_back_announcement_number(unsigned number) { announced_.reset(number); }
-  // The number of the next group; all its members must agree on the largest of theirs.
-  std::uint32_t next_group = 1;
+  GroupNumbers group_numbers;
 
  private:
   struct Watch {
@@ -159,6 +138,21 @@ class Session : public std::enable_shared_from_this<Session> {
     Seconds tell_at = 0;
     Seconds ask_at = 0;
     Seconds longer = 0;
+  };
+  // A wait is a part of the call that this rank is in, or a call of its own.
+  class PartOfCall {
+   public:
+    PartOfCall(Session& session, const Call& call) : session_(session.current_.is_any() ? nullptr : &session) {
+      if (session_ != nullptr) session_->begin(call);
+    }
+    PartOfCall(const PartOfCall&) = delete;
+    PartOfCall& operator=(const PartOfCall&) = delete;
+    ~PartOfCall() {
+      if (session_ != nullptr) session_->end();
+    }
+
+   private:
+    Session* session_;
   };
   // While a call waits for an operation that only it knows.
   class Waiting {
@@ -227,6 +221,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::bitset<announcement_numbers> announced_;
   unsigned next_announcement_ = 0;
   std::unique_ptr<Watchdog> watchdog_;
+  std::unique_ptr<PeerMemory> peer_memory_;
   std::unique_ptr<GpuRoads> gpu_roads_;  // the operations below give memory back to it
   Activity* waits_for_ = nullptr;        // an operation of a caller's own
   // Those that need turns; the others, with some that are complete; all that were given up.
@@ -234,6 +229,18 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t forget_at_ = first_forget;
   static constexpr std::size_t first_forget = 256;
   std::map<int, std::string> why_staged_;
+};
+
+// This rank is in a call until this goes, whether the call returns or throws.
+class InCall {
+ public:
+  InCall(Session& session, const Call& call) : session_(session) { session_.begin(call); }
+  InCall(const InCall&) = delete;
+  InCall& operator=(const InCall&) = delete;
+  ~InCall() { session_.end(); }
+
+ private:
+  Session& session_;
 };
 
 }  // namespace waywiser

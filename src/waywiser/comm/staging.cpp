@@ -51,4 +51,9 @@ void Staging::finish() {
   if (stream_) stream_->synchronize(Deadline::in(session_.timeout()));
 }
 
+std::shared_ptr<Activity> staged(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging) {
+  if (!staging) return operation;
+  return std::make_shared<StagedActivity>(std::move(operation), std::move(staging));
+}
+
 }  // namespace waywiser

@@ -12,6 +12,9 @@ namespace waywiser {
 
 class Session;
 
+// Whether a call of hosts has to take the array through host memory.
+inline bool is_staged(ConstElements data) { return data.region.place.is_gpu() && data.region.bytes != 0; }
+
 // Host memory in place of GPU memory for one call. Host arrays stay what they are.
 class Staging {
  public:
@@ -61,5 +64,8 @@ class StagedActivity : public Activity {
   std::shared_ptr<Activity> operation_;
   std::unique_ptr<Staging> staging_;
 };
+
+// `operation`, with what it stages; null: nothing.
+std::shared_ptr<Activity> staged(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging);
 
 }  // namespace waywiser

@@ -12,7 +12,7 @@ std::string described(ucp_tag_t tag) {
       std::string(name(static_cast<CallKind>(kind))) + " of " + std::string(name(static_cast<DataType>(type)));
   if (!is_collective(static_cast<CallKind>(kind))) return text;
   text += ", " + std::string(name(static_cast<ReduceOp>(op)));
-  return (tag & 0xff) == 0xff ? text : text + ", root " + std::to_string(tag & 0xff);
+  return has_root(static_cast<CallKind>(kind)) ? text + ", root " + std::to_string(tag & 0xff) : text;
 }
 
 }  // namespace
@@ -21,6 +21,9 @@ std::string why_unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std:
   const std::string who = "rank " + std::to_string(source);
   if (is_head(info.sender_tag))
     return who + " sent a longer message, by rails, where " + std::to_string(bytes) + " bytes were expected";
+  if ((info.sender_tag ^ expected) >> 8 == 0 && info.sender_tag != expected &&
+      !has_root(static_cast<CallKind>(expected >> 15 & 0x1f)))
+    return who + " sent this in a group that has gone, where nobody received it";
   if (info.sender_tag != expected) return who + " is in " + described(info.sender_tag);
   return who + " sent " + std::to_string(info.length) + " bytes where " + std::to_string(bytes) + " were expected";
 }

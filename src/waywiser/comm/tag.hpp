@@ -11,20 +11,28 @@ namespace waywiser {
 // A message's tag says what it belongs to, which is matched, and what its sender was doing, which is compared when it
 // has arrived: so unlike calls are found out without one byte more on the way.
 //   group:12 collective:1 source:15 label:16 | kind:5 type:4 op:3 root:8
-// The label is the user's tag, or the number of the collective. Between machines UCX gets it with 64 secret bits of the
-// job exclusively or-ed to it (Engine::set_tag_key): whoever does not know them hits, with any number of tries, one of
-// the n tags that a rank waits for, whole, with a chance of n / 2^64 a try; hit without the description a call raises.
+// The label is the user's tag, or the number of the collective. Where a call has no root its bits hold the generation
+// of the group's number, so that what was never received in a group that has gone is not taken in its successor.
+// Between machines UCX gets it with 64 secret bits of the job exclusively or-ed to it (Engine::set_tag_key): whoever
+// does not know them hits, with any number of tries, one of the n tags that a rank waits for, whole, with a chance of n
+// / 2^64 a try; hit without the description a call raises.
 inline constexpr int description_bits = 20;
 inline constexpr ucp_tag_t matched_bits = ~ucp_tag_t{0} << description_bits;
 inline constexpr int group_shift = 52;
 inline constexpr int largest_label = 0xffff;
 inline constexpr std::uint32_t most_groups = (1u << 12) - 1;  // the last number is for announcements
 
-constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, std::uint64_t label, const Call& call) {
+constexpr bool has_root(CallKind kind) {
+  return kind == CallKind::broadcast || kind == CallKind::reduce || kind == CallKind::gather ||
+         kind == CallKind::scatter;
+}
+
+constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, std::uint64_t label, const Call& call,
+                             std::uint32_t generation = 0) {
   return ucp_tag_t{group} << group_shift | ucp_tag_t{collective} << 51 | static_cast<ucp_tag_t>(source) << 36 |
          (label & largest_label) << description_bits | static_cast<ucp_tag_t>(call.kind) << 15 |
          static_cast<ucp_tag_t>(call.type) << 11 | static_cast<ucp_tag_t>(call.op) << 8 |
-         (static_cast<ucp_tag_t>(call.root) & 0xff);
+         (has_root(call.kind) ? static_cast<ucp_tag_t>(call.root) & 0xff : (generation & 0xff) ^ 0xff);
 }
 
 constexpr bool is_of_collective(ucp_tag_t tag) { return (tag >> 51 & 1) != 0; }

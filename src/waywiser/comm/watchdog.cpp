@@ -16,12 +16,6 @@ constexpr Seconds patience_with_driver = 5;
 
 }  // namespace
 
-OnFailure parse_on_failure(const std::string& text) {
-  if (text == "raise") return OnFailure::raise;
-  if (text == "abort") return OnFailure::abort;
-  throw Error(ErrorKind::invalid_input, "on_failure is 'raise' or 'abort', not '" + text.substr(0, 40) + "'");
-}
-
 Watchdog::Watchdog(Lifeline& lifeline, OnFailure on_failure)
     : lifeline_(lifeline), on_failure_(on_failure), thread_([this] { watch(); }) {}
 
@@ -47,13 +41,19 @@ void Watchdog::remove(Ward& ward) {
   std::erase_if(wards_, [&](const Watched& each) { return each.ward == &ward; });
 }
 
-void Watchdog::settle() {
+std::vector<Watchdog::Ward*> Watchdog::wards() {
   std::vector<Ward*> wards;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const Watched& each : wards_) wards.push_back(each.ward);
-  }
-  for (Ward* ward : wards) ward->settle();
+  const std::lock_guard lock(mutex_);
+  for (const Watched& each : wards_) wards.push_back(each.ward);
+  return wards;
+}
+
+void Watchdog::settle() {
+  for (Ward* ward : wards()) ward->settle();
+}
+
+void Watchdog::let_go() noexcept {
+  for (Ward* ward : wards()) ward->let_go();
 }
 
 void Watchdog::watch() {

@@ -9,15 +9,11 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/units.hpp"
+#include "waywiser/comm/on_failure.hpp"
 
 namespace waywiser {
 
 class Lifeline;
-
-// What a rank does when an operation on its GPU has failed.
-enum class OnFailure { raise, abort };
-// "raise" or "abort"; throws invalid_input.
-OnFailure parse_on_failure(const std::string& text);
 
 // A host thread beside what waits on a GPU, where nobody on the host may be looking: it prints what has failed there
 // and tells the other ranks, and ends the waits there when the group has failed. Asleep but for a glance now and then.
@@ -35,6 +31,8 @@ class Watchdog {
     virtual void stop() noexcept = 0;
     // Waits until what was enqueued has ended. Throws what it has failed with, if no call has thrown that yet.
     virtual void settle() = 0;
+    // Nothing is enqueued any more: closes the memory of other ranks, whose own goes soon.
+    virtual void let_go() noexcept = 0;
   };
 
   Watchdog(Lifeline& lifeline, OnFailure on_failure);
@@ -47,6 +45,7 @@ class Watchdog {
   void remove(Ward& ward);
   // Of the thread that adds and removes.
   void settle();
+  void let_go() noexcept;
 
  private:
   struct Watched {
@@ -54,6 +53,7 @@ class Watchdog {
     bool told = false, stopped = false, gone = false;
     Seconds told_at = 0;
   };
+  std::vector<Ward*> wards();
   void watch();
   void look_at(Watched& watched);
   void tell(const std::string& why);

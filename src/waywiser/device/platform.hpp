@@ -25,6 +25,8 @@ class Platform {
   // The GPU of this process with that identity; nothing where it is hidden.
   std::optional<Place> find_gpu(std::string_view identity) const;
   virtual Bytes free_memory(Place place) const = 0;
+  // Of a GPU, what allocate() has given out and has not got back.
+  virtual Bytes allocated_memory(int /*gpu*/) const { return 0; }
   // The host memory that is closest to a GPU: where buffers for it belong.
   virtual Place nearest_host(int /*gpu*/) const { return host(0); }
 

@@ -27,11 +27,11 @@ std::vector<Series> calm_only(std::vector<Series> all) {
 }
 
 // Paths that are compared at one size.
-struct Group {
+struct GridCell {
   std::size_t work;
   Operation operation;
   Bytes bytes;
-  auto operator<=>(const Group&) const = default;
+  auto operator<=>(const GridCell&) const = default;
 };
 
 class Campaign {
@@ -57,13 +57,13 @@ class Campaign {
 
   Profile run() {
     try {
-      const std::vector<Group> grid = grid_groups();
+      const std::vector<GridCell> grid = grid_groups();
       for (const Work& work : found_.work) watch_.expect(admission_.steps(work));
       watch_.expect(static_cast<int>(2 * grid.size()));
       for (Work& work : found_.work) admission_.admit(work, search_share);
       measure_grid(grid);
       survey_.run(found_, survey_share);
-      for (const Group& group : grid) {
+      for (const GridCell& group : grid) {
         look_again(group, second_share);
         watch_.finish_step();
       }
@@ -95,13 +95,13 @@ class Campaign {
   }
 
   // `loaded` comes last: with many GPUs it starts a process for each, which takes a short budget by itself.
-  std::vector<Group> grid_groups() const {
-    std::vector<Group> groups;
+  std::vector<GridCell> grid_groups() const {
+    std::vector<GridCell> groups;
     for (const Bytes bytes : grid_sizes(options_))
       for (const Operation operation : operations)
         for (std::size_t i = 0; i < found_.work.size(); ++i)
           if (std::ranges::count(found_.work[i].operations, operation)) groups.push_back({i, operation, bytes});
-    std::ranges::stable_partition(groups, [](const Group& group) { return group.operation != Operation::loaded; });
+    std::ranges::stable_partition(groups, [](const GridCell& group) { return group.operation != Operation::loaded; });
     return groups;
   }
 
@@ -113,7 +113,7 @@ class Campaign {
     return effort;
   }
 
-  void measure_grid(const std::vector<Group>& groups) {
+  void measure_grid(const std::vector<GridCell>& groups) {
     for (std::size_t i = 0; i < groups.size() && !watch_.stopped(); ++i) {
       const auto left = static_cast<double>(groups.size() - i);
       const std::vector<Path>& paths = found_.work[groups[i].work].paths;
@@ -123,11 +123,11 @@ class Campaign {
     }
   }
 
-  std::vector<Path> promising(const Group& group) const {
+  std::vector<Path> promising(const GridCell& group) const {
     return promising_at(found_.points, found_.work[group.work].paths, group.operation, group.bytes, large_);
   }
 
-  void measure(const Group& group, const std::vector<Path>& paths, double until, Seconds share) {
+  void measure(const GridCell& group, const std::vector<Path>& paths, double until, Seconds share) {
     const auto& [number, operation, bytes] = group;
     if (std::ranges::none_of(paths, [&](const Path& path) { return comparer_.missing(path, operation, bytes); }))
       return;
@@ -142,7 +142,7 @@ class Campaign {
   }
 
   // Some time later, for a disturbance may last longer than a comparison. What earlier runs measured stays as it is.
-  bool look_again(const Group& group, double until) {
+  bool look_again(const GridCell& group, double until) {
     const auto& [number, operation, bytes] = group;
     const auto looks = looks_.find(group);
     if (looks == looks_.end() || watch_.stopped()) return false;
@@ -164,7 +164,7 @@ class Campaign {
             refine_at({i, operation, bytes});
   }
 
-  void refine_at(const Group& group) {
+  void refine_at(const GridCell& group) {
     watch_.expect(1);
     measure(group, promising(group), refine_share, watch_.left(refine_share) / 4);
     watch_.finish_step();
@@ -173,28 +173,28 @@ class Campaign {
   // One more look wherever a larger message took less, then wherever looks did not agree. False when there is nothing
   // left to do.
   bool look_at_doubtful() {
-    std::vector<Group> again;
+    std::vector<GridCell> again;
     for (const auto& [group, looks] : looks_)
       if (looks.count < most_looks && doubtful(group)) again.push_back(group);
     for (const auto& [group, looks] : looks_)
       if (looks.count < most_looks && !looks.agreed) again.push_back(group);
     watch_.expect(static_cast<int>(again.size()));
     int looked = 0;
-    for (const Group& group : again) {
+    for (const GridCell& group : again) {
       looked += look_again(group, 1);
       watch_.finish_step();
     }
     return looked > 0;
   }
 
-  bool disturbed(const Group& group) const {
+  bool disturbed(const GridCell& group) const {
     return std::ranges::any_of(found_.work[group.work].paths, [&](const Path& path) {
       const Point* point = found_.points.find(path, group.operation, group.bytes);
       return point != nullptr && !point->calm();
     });
   }
 
-  bool doubtful(const Group& group) const {
+  bool doubtful(const GridCell& group) const {
     if (disturbed(group)) return true;
     const std::vector<Bytes> sizes = doubtful_sizes(found_.points, found_.work[group.work].paths, group.operation);
     return std::ranges::count(sizes, group.bytes) != 0;
@@ -219,7 +219,7 @@ class Campaign {
   Comparer comparer_;
   Admission admission_;
   Survey survey_;
-  std::map<Group, Looks> looks_;
+  std::map<GridCell, Looks> looks_;
   int left_out_ = 0;
 };
 

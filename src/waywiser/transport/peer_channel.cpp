@@ -1,6 +1,7 @@
 #include "waywiser/transport/peer_channel.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -184,6 +185,12 @@ bool PeerChannel::readable(Deadline deadline) const noexcept {
 bool PeerChannel::peer_ended() const noexcept {
   pollfd entry{socket_.number(), POLLRDHUP, 0};
   return ::poll(&entry, 1, 0) > 0 && (entry.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+void PeerChannel::look(const std::string& name, Deadline deadline) const {
+  if (peer_ended()) throw Error(ErrorKind::io, name + ": the peer process ended");
+  if (deadline.passed()) throw Error(ErrorKind::timeout, name + ": the peer process does not answer");
+  ::sched_yield();
 }
 
 std::pair<Descriptor, Descriptor> PeerChannel::socket_pair() {

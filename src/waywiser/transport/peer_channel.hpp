@@ -43,6 +43,10 @@ class PeerChannel {
   // Looks without waiting. Messages that it sent before it ended can still be received.
   bool peer_ended() const noexcept;
 
+  // While a line beside this one waits for the peer: throws io when the peer has ended, timeout when the deadline has
+  // passed; lets others run. `name`: of what waits.
+  void look(const std::string& name, Deadline deadline) const;
+
   static std::pair<Descriptor, Descriptor> socket_pair();
 
  private:

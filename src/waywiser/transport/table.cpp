@@ -41,6 +41,11 @@ bool encrypts(const Path& path) {
   return row != nullptr && row->encrypts;
 }
 
+PeerChannel& peer_of(const Path& path, const TransportContext& context) {
+  if (context.peer == nullptr) throw Error(ErrorKind::invalid_input, label(path) + " needs a peer process");
+  return *context.peer;
+}
+
 std::optional<std::string> why_unavailable(const Path& path, const TransportContext& context) {
   const Mechanism* row = find_mechanism(path.mechanism);
   if (row == nullptr) return "there is no mechanism of this name";

@@ -40,7 +40,14 @@ class Transport {
 struct TransportContext {
   Platform& platform;
   PeerChannel* peer = nullptr;  // the other process, when path.processes == 2
+  // Of each wait inside put, signal and accept: for a stream's work, or for messages to be taken.
+  Seconds patience = 60;
+  // For the two ends of a connection to reach each other.
+  Seconds connect_patience = 10;
 };
+
+// The other process. Throws invalid_input where there is none.
+PeerChannel& peer_of(const Path& path, const TransportContext& context);
 
 struct Mechanism {
   std::string_view name;  // "copy_engine"

@@ -1,6 +1,7 @@
 #include "waywiser/collective/fused/fused_collective.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <new>
 
@@ -20,33 +21,72 @@ fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
           (block::pairs_for(options.line_bytes) + static_cast<Bytes>(ranks) + 15) / 16 * 16};
 }
 
+// The places of both shots of a turn lie one behind the other: what has one shot has both.
+Bytes most_at_once(const fused::LandingLayout& layout, fused::Method method) {
+  constexpr Bytes data = block::words_of_pair * sizeof(Vector16);
+  switch (method) {
+    case fused::Method::packets: return layout.packet_bytes;
+    case fused::Method::one_shot: return 2 * layout.bulk_bytes / layout.ranks / 16 * 16;
+    case fused::Method::two_shot: return layout.bulk_bytes - Bytes{16} * layout.ranks;
+    case fused::Method::lines: return 2 * layout.line_pairs / layout.ranks * data;
+    case fused::Method::two_shot_lines: return layout.line_pairs / layout.ranks * data * layout.ranks;
+  }
+  return 0;
+}
+
+std::size_t pieces_of(const CollectiveCall& call, DataType type, Bytes most) {
+  return (call.count * bytes_of(type) + most - 1) / most;
+}
+
 }  // namespace
 
-FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options)
+Bytes FusedCollective::landing_bytes(int ranks, const FusedOptions& options) {
+  return layout_of(ranks, options).bytes();
+}
+
+// What is not for others lies behind what is.
+Bytes FusedCollective::bytes_for(int ranks, const FusedOptions& options) {
+  return landing_bytes(ranks, options) + sizeof(fused::State) + ExposedTable::bytes();
+}
+
+void FusedCollective::clear_landing(Platform& platform, Stream& stream, int ranks, const FusedOptions& options,
+                                    Region memory) {
+  clear(platform, stream, memory.slice(0, layout_of(ranks, options).numbered()));
+}
+
+FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options,
+                                 Region memory)
     : rank_(rank),
-      options_(options),
       deadline_(options.deadline),
       layout_(layout_of(ranks, options)),
-      landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
-      state_(platform.allocate(stream.place(), sizeof(fused::State), Allocation::gpu)),
+      landing_(memory.slice(0, layout_.bytes())),
+      state_(memory.slice(landing_.bytes, sizeof(fused::State))),
       notice_(
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(block::Notice), Allocation::pinned)),
       launches_(platform.create_launch_cache(stream.place())),
-      exposed_(std::make_shared<ExposedTable>(platform, stream, rank, ranks)) {
+      exposed_(std::make_shared<ExposedTable>(platform, stream, rank, ranks,
+                                              memory.slice(landing_.bytes + state_.bytes, ExposedTable::bytes()))) {
   new (notice_.region().data) block::Notice();
-  clear(platform, stream, landing_.region().slice(0, layout_.numbered()));
-  clear(platform, stream, state_.region().slice(0, sizeof(fused::State)));
+  clear_landing(platform, stream, ranks, options, landing_);
+  clear(platform, stream, state_);
 }
 
-void FusedCollective::connect(std::span<const Region> landings) {
-  if (landings.size() != layout_.ranks)
+void FusedCollective::connect(std::span<const Region> landings) { connect(landings, layout_); }
+
+void FusedCollective::connect(std::span<const Region> landings, const FusedOptions& options) {
+  connect(landings, layout_of(static_cast<int>(layout_.ranks), options));
+}
+
+void FusedCollective::connect(std::span<const Region> landings, const fused::LandingLayout& layout) {
+  if (landings.size() != layout.ranks)
     throw Error(ErrorKind::invalid_input,
-                std::to_string(landings.size()) + " landing memories for " + std::to_string(layout_.ranks) + " ranks");
+                std::to_string(landings.size()) + " landing memories for " + std::to_string(layout.ranks) + " ranks");
   for (const Region& region : landings)
-    if (region.bytes < layout_.bytes())
+    if (region.bytes < layout.bytes())
       throw Error(ErrorKind::invalid_input,
-                  "a landing memory of " + format_bytes(region.bytes) + " instead of " + format_bytes(layout_.bytes()));
+                  "a landing memory of " + format_bytes(region.bytes) + " instead of " + format_bytes(layout.bytes()));
   landings_.assign(landings.begin(), landings.end());
+  layout_ = layout;
 }
 
 std::optional<std::string> FusedCollective::why_unavailable(const CollectiveCall& call, DataType) const {
@@ -65,7 +105,7 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
   fused::Terms terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
-  terms.state = reinterpret_cast<fused::State*>(stream.reach(state_.region()));
+  terms.state = reinterpret_cast<fused::State*>(stream.reach(state_));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
@@ -76,17 +116,13 @@ fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
   return terms;
 }
 
-Bytes FusedCollective::most_at_once(const fused::Shape& shape) const {
-  constexpr Bytes data = block::words_of_pair * sizeof(Vector16);
-  const Bytes pairs = layout_.line_pairs / layout_.ranks;
-  switch (shape.method) {
-    case fused::Method::packets: return layout_.packet_bytes;
-    case fused::Method::one_shot: return layout_.bulk_bytes / layout_.ranks / 16 * 16;
-    case fused::Method::two_shot: return layout_.bulk_bytes - Bytes{16} * layout_.ranks;
-    case fused::Method::lines: return pairs * data;
-    case fused::Method::two_shot_lines: return pairs * data * layout_.ranks;
-  }
-  return 0;
+std::size_t FusedCollective::pieces(const CollectiveCall& call, DataType type, fused::Method method) const {
+  return pieces_of(call, type, most_at_once(layout_, method));
+}
+
+std::size_t FusedCollective::pieces(const CollectiveCall& call, DataType type, fused::Method method,
+                                    const FusedOptions& options) {
+  return pieces_of(call, type, most_at_once(layout_of(call.ranks, options), method));
 }
 
 void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output,
@@ -96,8 +132,10 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
   fused::check_shape(call, shape);
   if (fused::is_lines(shape.method) && !lines_)
     throw Error(ErrorKind::unavailable, std::string(name(shape.method)) + " is for GPUs that NVLink joins");
-  fused::Buffers buffers{nullptr, nullptr, call.count * bytes_of(type), 0,
-                         (as != nullptr ? *as : on_stream::describe(call, type, op)).word()};
+  on_stream::Description description = as != nullptr ? *as : on_stream::describe(call, type, op);
+  const Bytes most = most_at_once(layout_, shape.method);
+  if (pieces(call, type, shape.method) > 1) description.cut = static_cast<std::uint32_t>(std::bit_width(most));
+  fused::Buffers buffers{nullptr, nullptr, call.count * bytes_of(type), 0, description.word()};
   const Bytes in = fused::input_blocks(call) * buffers.block, out = fused::output_blocks(call) * buffers.block;
   if (buffers.block == 0) return;
   if (in != 0) buffers.input = stream.reach(input.slice(0, in));
@@ -106,7 +144,7 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
     buffers.slot = exposed_->slot_of(output.slice(0, out));
   }
   const fused::Terms terms = this->terms(stream, shape.blocks);
-  for (const fused::Work& work : fused::works(call, op, buffers, shape.method, most_at_once(shape))) {
+  for (const fused::Work& work : fused::works(call, op, buffers, shape.method, most)) {
     Kernel kernel{1, 1, {}, {}};
     if (stream.native() != nullptr)
       kernel.cuda = fused::cuda_launcher(launches_.get(), shape, type, terms, work);

@@ -28,13 +28,27 @@ struct FusedOptions {
 // replayed. Every rank enqueues the same operations in the same order, on streams in which they run one after another.
 class FusedCollective {
  public:
-  // Allocates and clears this rank's landing memory on the stream's GPU. Throws as the platform does.
-  FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options);
+  // What others write into, and all that a rank needs on its GPU, of which that is the first part.
+  static Bytes landing_bytes(int ranks, const FusedOptions& options);
+  static Bytes bytes_for(int ranks, const FusedOptions& options);
+  // For connect() with other options.
+  static void clear_landing(Platform& platform, Stream& stream, int ranks, const FusedOptions& options, Region memory);
+
+  // Clears `memory`, of at least bytes_for(ranks, options) on the stream's GPU, which must stay. Throws as the platform
+  // does.
+  FusedCollective(Platform& platform, Stream& stream, int rank, int ranks, const FusedOptions& options, Region memory);
 
   // For the other ranks: to be exported, or used as it is within one process.
-  const Memory& landing() const { return landing_; }
+  Region landing() const { return landing_; }
   // Of all ranks in their order, as this process has them mapped for this GPU; one's own included.
   void connect(std::span<const Region> landings);
+  // What is enqueued from now on, by all ranks alike, uses these memories, which clear_landing() has cleared. Those
+  // before stay in use by graphs that have been captured.
+  void connect(std::span<const Region> landings, const FusedOptions& options);
+  // How many kernels a call takes.
+  std::size_t pieces(const CollectiveCall& call, DataType type, fused::Method method) const;
+  static std::size_t pieces(const CollectiveCall& call, DataType type, fused::Method method,
+                            const FusedOptions& options);
 
   // Sums go straight into outputs that lie in what is exposed there.
   const std::shared_ptr<ExposedTable>& exposed() const { return exposed_; }
@@ -64,14 +78,14 @@ class FusedCollective {
  private:
   block::Notice& notice() const;
   fused::Terms terms(Stream& stream, unsigned blocks) const;
-  Bytes most_at_once(const fused::Shape& shape) const;
+  void connect(std::span<const Region> landings, const fused::LandingLayout& layout);
 
   int rank_;
   bool lines_ = true;
-  FusedOptions options_;
   std::atomic<Seconds> deadline_;
   fused::LandingLayout layout_;
-  Memory landing_, state_, notice_;
+  Region landing_, state_;
+  Memory notice_;
   std::unique_ptr<LaunchCache> launches_;
   std::shared_ptr<ExposedTable> exposed_;
   std::vector<Region> landings_;

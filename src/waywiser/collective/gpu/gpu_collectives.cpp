@@ -3,28 +3,30 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/works.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
 #include "waywiser/comm/gpu_roads.hpp"
-#include "waywiser/comm/group.hpp"
+#include "waywiser/comm/rank_exchange.hpp"
+#include "waywiser/comm/session.hpp"
 #include "waywiser/kernels/launch_trap.hpp"
-#include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
 
-static_assert(ExposedMemory::slots == block::exposed_slots);
 constexpr Seconds last_patience = 5;
 constexpr std::size_t most_compared = 64;
 constexpr Bytes most_by_kernels = Bytes{32} << 20, most_block_by_kernels = Bytes{16} << 20;
 
 // What one rank tells the others.
 struct Offer {
-  SharedRegion landing, messages;
+  SharedRegion landing;
+  Bytes share = 0, most = 0;  // of the receive arena
   std::array<char, 256> why_not{}, why_no_lines{};
+  bool kernels_on_shared_gpu = false;
 
   void refuse(const std::string& why) { why.copy(why_not.data(), why_not.size() - 1); }
 };
@@ -34,6 +36,12 @@ std::string first_reason(const std::vector<Offer>& offers, std::array<char, 256>
   for (std::size_t rank = 0; rank < offers.size(); ++rank)
     if ((offers[rank].*why)[0] != '\0') return "rank " + std::to_string(rank) + ": " + (offers[rank].*why).data();
   return {};
+}
+
+std::vector<SharedRegion> landings_of(const std::vector<Offer>& offers) {
+  std::vector<SharedRegion> landings;
+  std::ranges::transform(offers, std::back_inserter(landings), &Offer::landing);
+  return landings;
 }
 
 std::string shared_gpu(const std::vector<Offer>& offers) {
@@ -52,12 +60,12 @@ std::string elsewhere(const Session& session, const Members& members) {
   return {};
 }
 
-std::vector<Offer> exchange(Group& group, const Offer& mine) {
-  std::vector<Offer> all(static_cast<std::size_t>(group.size()));
-  group.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+std::vector<Offer> offers_of_all(RankExchange& exchange, const Members& members, const Offer& mine) {
+  std::vector<Offer> all(static_cast<std::size_t>(members.size()));
+  exchange.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   for (Offer& offer : all) {
     offer.why_not.back() = offer.why_no_lines.back() = '\0';
-    offer.landing.gpu.back() = offer.messages.gpu.back() = '\0';
+    offer.landing.gpu.back() = '\0';
   }
   return all;
 }
@@ -75,58 +83,130 @@ std::string reason_of(Function function) {
 
 }  // namespace
 
-GpuCollectives::GpuCollectives(Group& group, Session& session, const Members& members, Place gpu,
+GpuCollectives::GpuCollectives(RankExchange& exchange, Session& session, const Members& members, Place gpu,
                                std::shared_ptr<ExposedMemory> exposed)
     : session_(session),
       platform_(session.platform()),
       gpu_(gpu),
       stream_(platform_.open_stream(gpu)),
+      planned_(session.options().chooser.get(), members.size()),
+      buffers_(session.peer_memory(), gpu, members.rank),
       exposed_(std::move(exposed)) {
-  if (members.size() > 1) why_no_kernels_ = set_up(group, members);
+  if (members.size() > 1) why_no_kernels_ = set_up(exchange, members);
   if (why_no_kernels_.empty()) {
-    if (fused_) exposed_->watch(this);
+    if (fused_) {
+      buffers_.set_in_use();
+      exposed_->watch(this);
+    }
   } else {
     fused_.reset();
     messages_.reset();
+    buffers_.give_back();
   }
   if (members.size() == 1) return;
   session_.watchdog().add(*this);
   watched_ = true;
 }
 
-// Two exchanges: what each rank offers, and whether each could use what the others offer.
-std::string GpuCollectives::set_up(Group& group, const Members& members) {
+// Three exchanges: what memory each rank has left, what each offers of it, and whether each can use what others offer.
+std::string GpuCollectives::set_up(RankExchange& exchange, const Members& members) {
   if (members.size() > static_cast<int>(block::max_ranks))
     return "fused kernels are for up to 8 ranks, the group has " + std::to_string(members.size());
   if (const std::string why = elsewhere(session_, members); !why.empty()) return why;
   Offer mine;
+  mine.kernels_on_shared_gpu = *session_.options().kernels_on_shared_gpu;
   mine.refuse(reason_of([&] {
-    fused_ = std::make_unique<FusedCollective>(platform_, *stream_, members.rank, members.size(), FusedOptions{});
-    nod_ = platform_.allocate(gpu_, sizeof(std::uint64_t), Allocation::gpu);
-    messages_ = std::make_shared<StreamMessages>(platform_, *stream_, members.rank, members.size(), fused_->exposed());
-    mine.landing = platform_.share(fused_->landing().region());
-    mine.messages = platform_.share(messages_->landing().region());
+    platform_.identity(gpu_.index).copy(mine.landing.gpu.data(), mine.landing.gpu.size() - 1);
+    ReceiveArena& arena = session_.peer_memory().arena(gpu_);
+    mine.share = arena.share_for(members.size());
+    mine.most = arena.most();
   }));
-  const std::vector<Offer> offers = exchange(group, mine);
+  std::vector<Offer> offers = offers_of_all(exchange, members, mine);
   if (const std::string why = first_reason(offers); !why.empty()) return why;
-  if (const std::string why = shared_gpu(offers); !why.empty()) return why;
-  std::vector<SharedRegion> landings, messages;
-  for (const Offer& offer : offers) {
-    landings.push_back(offer.landing);
-    messages.push_back(offer.messages);
-  }
+  if (!std::ranges::all_of(offers, &Offer::kernels_on_shared_gpu))
+    if (const std::string why = shared_gpu(offers); !why.empty()) return why;
+  const auto memory = GroupMemory::within(members.size(), std::ranges::min(offers, {}, &Offer::share).share,
+                                          std::ranges::min(offers, {}, &Offer::most).most);
+  if (!memory)
+    return "other groups have all of the " + std::to_string(ReceiveArena::limit >> 20) + " MiB set aside on the GPU";
   mine.refuse(reason_of([&] {
-    fused_->connect(open(landings, members.rank, fused_->landing().region()));
-    messages_->connect(open(messages, members.rank, messages_->landing().region()));
+    mine.landing = buffers_.take(*memory);
+    fused_ = std::make_unique<FusedCollective>(platform_, *stream_, members.rank, members.size(), memory->fused,
+                                               buffers_.fused());
+    messages_ = std::make_unique<StreamMessages>(platform_, *stream_, members.rank, memory->messages,
+                                                 buffers_.messages(), fused_->exposed());
+  }));
+  offers = offers_of_all(exchange, members, mine);
+  if (const std::string why = first_reason(offers); !why.empty()) return why;
+  mine.refuse(reason_of([&] {
+    buffers_.open(landings_of(offers));
+    fused_->connect(buffers_.fused_of_all());
+    messages_->connect(buffers_.messages_of_all());
   }));
   for (const Offer& offer : offers)
     if (const std::string why = why_no_lines(offer.landing.identity()); !why.empty() && mine.why_no_lines[0] == '\0')
       why.copy(mine.why_no_lines.data(), mine.why_no_lines.size() - 1);
-  const std::vector<Offer> found = exchange(group, mine);
+  const std::vector<Offer> found = offers_of_all(exchange, members, mine);
   why_no_lines_ = first_reason(found, &Offer::why_no_lines);
   if (fused_) fused_->set_lines(why_no_lines_.empty());
   if (messages_) messages_->set_lines(why_no_lines_.empty());
   return first_reason(found);
+}
+
+void GpuCollectives::enlarge(RankExchange& exchange, const Members& members, const GpuWay& way,
+                             const CollectiveCall& call, DataType type, const on_stream::Description& as) {
+  const fused::Method method = way.method;
+  if (!fused_ || call.count * bytes_of(type) <= most_in_slice || fused_->pieces(call, type, method) == 1) return;
+  enlarge_until(exchange, members, as,
+                [&](const FusedOptions& options) { return FusedCollective::pieces(call, type, method, options) == 1; });
+}
+
+void GpuCollectives::prepare(RankExchange& exchange, const Members& members, Bytes largest) {
+  if (!fused_ || largest <= most_in_slice) return;
+  const auto ranks = static_cast<Bytes>(members.size());
+  const auto all_reduce = static_cast<std::uint32_t>(Collective::all_reduce);
+  const on_stream::Description as{all_reduce, DataType::uint8, ReduceOp::max, -1, largest};
+  enlarge_until(exchange, members, as, [&](const FusedOptions& options) {
+    return options.bulk_bytes >= largest && 2 * options.bulk_bytes / ranks >= largest;
+  });
+}
+
+// By all ranks together.
+void GpuCollectives::enlarge_until(RankExchange& exchange, const Members& members, const on_stream::Description& as,
+                                   const std::function<bool(const FusedOptions&)>& is_enough) {
+  const auto larger = larger_memories();
+  const auto wanted = static_cast<std::size_t>(std::ranges::find_if(larger, is_enough) - larger.begin());
+  const std::size_t index = std::min(wanted, larger.size() - 1);
+  if (index < enlarged_) return;
+  enlarged_ = index + 1;
+  // Ranks that are in another call are found out by their kernels, while this one waits for them.
+  begin(*stream_);
+  enqueue_nod(as, members.size(), *stream_);
+  note_end(*stream_);
+  static_cast<void>(enlarge(exchange, members, larger[index]));
+}
+
+// The reason of a rank that has no memory left: then all go on with what they have.
+std::string GpuCollectives::enlarge(RankExchange& exchange, const Members& members, const FusedOptions& options) {
+  Offer mine;
+  Region own;
+  mine.refuse(reason_of([&] {
+    own = buffers_.take_apart(FusedCollective::landing_bytes(members.size(), options));
+    FusedCollective::clear_landing(platform_, *platform_.open_stream(gpu_), members.size(), options, own);
+    mine.landing = session_.peer_memory().share(own);
+  }));
+  const std::vector<Offer> offers = offers_of_all(exchange, members, mine);
+  std::string why = first_reason(offers);
+  std::vector<Region> all;
+  if (why.empty()) {
+    mine.refuse(reason_of([&] { all = buffers_.open_apart(landings_of(offers), own); }));
+    why = first_reason(offers_of_all(exchange, members, mine));
+  }
+  if (why.empty())
+    fused_->connect(all, options);
+  else if (own.bytes != 0)
+    buffers_.give_back_apart(own);
+  return why;
 }
 
 std::string GpuCollectives::why_no_lines(std::string_view peer) const {
@@ -138,27 +218,17 @@ std::string GpuCollectives::why_no_lines(std::string_view peer) const {
   return problem.empty() ? why : problem;
 }
 
-std::vector<Region> GpuCollectives::open(const std::vector<SharedRegion>& landings, int rank, Region own) {
-  std::vector<Region> regions;
-  for (const SharedRegion& landing : landings) {
-    if (static_cast<int>(regions.size()) == rank) {
-      regions.push_back(own);
-      continue;
-    }
-    opened_.push_back(platform_.open_shared(landing, gpu_));
-    regions.push_back(opened_.back().region().slice(landing.offset, landing.bytes));
-  }
-  return regions;
-}
-
-// The others' kernels send to this rank until the last call has ended here.
 GpuCollectives::~GpuCollectives() {
   if (fused_) exposed_->watch(nullptr);
-  static_cast<void>(reason_of([&] { settle(); }));
+  const std::string problem = reason_of([&] { settle(); });
   stop(*stream_);
   if (watched_) session_.watchdog().remove(*this);
-  // A receiver says that it has taken a message when the sender may have gone on.
-  static_cast<void>(reason_of([&] { session_.gpu_roads().keep(messages_); }));
+  if (problem.empty() && !thrown_ && session_.failure().empty()) buffers_.leave(*platform_.open_stream(gpu_));
+}
+
+void GpuCollectives::let_go() noexcept {
+  let_go_ = true;
+  buffers_.let_go();
 }
 
 bool GpuCollectives::can(const GpuWay& way, const CollectiveCall& call, DataType type) const {
@@ -187,34 +257,36 @@ GpuWay GpuCollectives::default_way(const CollectiveCall& call, DataType type) co
 
 GpuWay GpuCollectives::choose(const CollectiveCall& call, DataType type) const {
   if (way_) return *way_;
-  const GpuWay usual = default_way(call, type);
-  if (call.operation == Collective::barrier || call.ranks == 1 || session_.options().chooser == nullptr) return usual;
-  // A reduce is the half of an all_reduce by the same kernels: it is not measured apart.
-  const Collective measured = call.operation == Collective::reduce ? Collective::all_reduce : call.operation;
-  const CollectiveRow* row =
-      session_.options().chooser->choose_collective(name(measured), "gpu", call.ranks, call.count * bytes_of(type));
-  const auto planned = row == nullptr ? std::nullopt : parse_gpu_way(row->way);
-  return planned && can(*planned, call, type) ? *planned : usual;
+  if (call.operation != Collective::barrier && call.ranks > 1)
+    if (const GpuWay* planned = planned_.find(call.operation, call.count * bytes_of(type));
+        planned != nullptr && can(*planned, call, type))
+      return *planned;
+  return default_way(call, type);
 }
 
-bool GpuCollectives::serves(Group& group, const Members& members, const Call& call, const CollectiveCall& wanted,
-                            bool capturing) {
-  if (choose(wanted, call.type).engine == Engine::nccl) {
+std::optional<GpuWay> GpuCollectives::way_for(RankExchange& exchange, const Members& members, const Call& call,
+                                              const CollectiveCall& wanted, bool capturing) {
+  GpuWay way = choose(wanted, call.type);
+  if (way.engine == Engine::nccl) {
     if (capturing && (!nccl_ || !nccl_->warm(wanted.operation)))
       throw Error(ErrorKind::unavailable, "the first " + std::string(name(wanted.operation)) +
                                               " by NCCL cannot be captured: call it once before");
-    if (!std::exchange(nccl_tried_, true)) why_no_nccl_ = set_up_nccl(group, members, call);
+    if (!std::exchange(nccl_tried_, true)) {
+      why_no_nccl_ = set_up_nccl(exchange, members, call);
+      way = choose(wanted, call.type);
+    }
   }
-  const GpuWay way = choose(wanted, call.type);
   if (!can(way, wanted, call.type))
     throw Error(ErrorKind::unavailable, text(call) + " by " + text(way) + ": " +
                                             (way.engine == Engine::nccl ? why_no_nccl_
                                              : why_no_kernels_.empty()  ? why_no_lines_
                                                                         : why_no_kernels_));
-  return way.engine != Engine::host;
+  if (way.engine == Engine::kernels && !capturing)
+    enlarge(exchange, members, way, wanted, call.type, on_stream::describe(wanted, call.type, call.op));
+  return way.engine == Engine::host ? std::nullopt : std::optional(way);
 }
 
-std::string GpuCollectives::set_up_nccl(Group& group, const Members& members, const Call& call) {
+std::string GpuCollectives::set_up_nccl(RankExchange& exchange, const Members& members, const Call& call) {
   Offer mine;
   NcclUniqueId id;
   mine.refuse(reason_of([&] {
@@ -228,10 +300,10 @@ std::string GpuCollectives::set_up_nccl(Group& group, const Members& members, co
     if (members.rank == 0) nccl.check(nccl.functions().get_unique_id(&id), "ncclGetUniqueId");
     platform_.identity(gpu_.index).copy(mine.landing.gpu.data(), mine.landing.gpu.size() - 1);
   }));
-  const std::vector<Offer> offers = exchange(group, mine);
+  const std::vector<Offer> offers = offers_of_all(exchange, members, mine);
   if (const std::string why = first_reason(offers); !why.empty()) return why;
   if (const std::string why = elsewhere(session_, members).empty() ? shared_gpu(offers) : ""; !why.empty()) return why;
-  group.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
+  exchange.broadcast(std::as_writable_bytes(std::span(id.bytes)), 0);
   mine.refuse(reason_of([&] {
     auto nccl = std::make_unique<NcclCommunicator>(id, members.rank, members.size(), stream_, waiter(call));
     nod_stream_ = platform_.open_stream(gpu_);
@@ -240,12 +312,11 @@ std::string GpuCollectives::set_up_nccl(Group& group, const Members& members, co
     const std::lock_guard lock(mutex_);
     nccl_ = std::move(nccl);
   }));
-  std::string why = first_reason(exchange(group, mine));
+  std::string why = first_reason(offers_of_all(exchange, members, mine));
   if (!why.empty() || fused_) return why;
   // By this one all ranks are connected: later ones need no turn of a rank that has gone on.
   CallComparison comparison(session_, std::make_shared<const Members>(members), call);
   session_.wait(comparison);
-  session_.end();
   return {};
 }
 
@@ -268,6 +339,11 @@ void GpuCollectives::begin(Stream& stream) {
 
 void GpuCollectives::end(Stream& stream) {
   if (stream.capturing() || &stream == stream_.get()) return;
+  note_end(stream);
+  std::erase_if(leaving_, [](const Leaving& each) { return each.end->done(); });
+}
+
+void GpuCollectives::note_end(Stream& stream) {
   if (!last_) {
     auto event = platform_.create_event(gpu_);
     const std::lock_guard lock(mutex_);
@@ -275,7 +351,6 @@ void GpuCollectives::end(Stream& stream) {
   }
   stream.record(*last_);
   last_native_ = stream.native();
-  std::erase_if(leaving_, [](const Leaving& each) { return each.end->done(); });
 }
 
 // On a stream of their own: the others may wait for ranks that wait for this one.
@@ -284,6 +359,7 @@ void GpuCollectives::came(unsigned slot, const ExposedMemory::Window& window) {
 }
 
 void GpuCollectives::went(unsigned slot, const ExposedMemory::Window& window) noexcept {
+  if (let_go_) return;
   static_cast<void>(reason_of([&] {
     if (last_ && !last_->done()) {
       stream_->wait(*last_);
@@ -294,10 +370,9 @@ void GpuCollectives::went(unsigned slot, const ExposedMemory::Window& window) no
   }));
 }
 
-void GpuCollectives::enqueue(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
-                             Stream& stream) {
+void GpuCollectives::enqueue(const Call& call, const GpuWay& way, const CollectiveCall& wanted, ConstRegion input,
+                             Region output, Stream& stream) {
   begin(stream);
-  const GpuWay way = choose(wanted, call.type);
   if (wanted.operation == Collective::barrier) {
     enqueue_nod(on_stream::describe(wanted, call.type, call.op), wanted.ranks, stream);
   } else if (wanted.ranks == 1) {
@@ -359,7 +434,7 @@ void GpuCollectives::enqueue_nod(const on_stream::Description& description, int 
   nod.operation = Collective::all_reduce;
   nod.ranks = ranks;
   nod.count = sizeof(std::uint64_t);
-  const Region word = nod_.region().slice(0, nod.count);
+  const Region word = buffers_.own_word();
   const fused::Shape shape = fused::default_shape(nod, nod.count, fused::Method::packets);
   fused_->set_deadline(session_.timeout());
   fused_->enqueue(nod, DataType::uint8, ReduceOp::max, word, word, stream, shape, &description);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "waywiser/collective/fused/fused_collective.hpp"
 #include "waywiser/collective/gpu/call_comparison.hpp"
 #include "waywiser/collective/gpu/gpu_way.hpp"
+#include "waywiser/collective/gpu/receive_buffers.hpp"
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
@@ -20,7 +22,7 @@
 
 namespace waywiser {
 
-class Group;
+class RankExchange;
 class Session;
 struct Members;
 
@@ -28,7 +30,7 @@ struct Members;
 class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
  public:
   // By all ranks together: afterwards they agree on what can be used.
-  GpuCollectives(Group& group, Session& session, const Members& members, Place gpu,
+  GpuCollectives(RankExchange& exchange, Session& session, const Members& members, Place gpu,
                  std::shared_ptr<ExposedMemory> exposed);
   GpuCollectives(const GpuCollectives&) = delete;
   GpuCollectives& operator=(const GpuCollectives&) = delete;
@@ -37,17 +39,20 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   Place gpu() const noexcept { return gpu_; }
   // Why fused kernels cannot be used, in the words of the first rank that cannot; empty when they can.
   const std::string& why_no_kernels() const noexcept { return why_no_kernels_; }
-  // The same for NCCL, which is asked for when a call would take it.
 
-  // Whether the call can be enqueued: the same at all ranks. The first call that would take NCCL sets it up, by all
-  // ranks together; it throws unavailable in a stream that is being captured.
-  bool serves(Group& group, const Members& members, const Call& call, const CollectiveCall& wanted, bool capturing);
-  void enqueue(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
+  // What carries the call out, the same at all ranks; nothing: the hosts. The first call that would take NCCL sets it
+  // up, by all ranks together; it throws unavailable in a stream that is being captured.
+  std::optional<GpuWay> way_for(RankExchange& exchange, const Members& members, const Call& call,
+                                const CollectiveCall& wanted, bool capturing);
+  void enqueue(const Call& call, const GpuWay& way, const CollectiveCall& wanted, ConstRegion input, Region output,
+               Stream& stream);
+  // Sets memory aside, by all ranks together, so that no operation of up to `largest` bytes a block waits for that.
+  void prepare(RankExchange& exchange, const Members& members, Bytes largest);
   // For measuring: the only way until another one is set; nothing: the choice.
   void set_way(std::optional<GpuWay> way) { way_ = way; }
   // Whether the ranks compare their calls by the host: NCCL carries them out, and no kernel is there beside it.
-  bool is_compared_by_host(const CollectiveCall& wanted, DataType type) const {
-    return !fused_ && wanted.ranks > 1 && choose(wanted, type).engine == Engine::nccl;
+  bool is_compared_by_host(const GpuWay& way, int ranks) const {
+    return !fused_ && ranks > 1 && way.engine == GpuWay::Engine::nccl;
   }
   // Begun here; goes on while this rank waits for anything. No result counts before it is complete.
   void compare_by_host(const std::shared_ptr<const Members>& members, const Call& call);
@@ -63,23 +68,30 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void stop(Stream& stream) noexcept;
 
  private:
-  std::string set_up(Group& group, const Members& members);
+  std::string set_up(RankExchange& exchange, const Members& members);
   std::string why_no_lines(std::string_view peer) const;
-  std::vector<Region> open(const std::vector<SharedRegion>& landings, int rank, Region own);
+  // More memory for operations of more than 1 MiB a block, by all ranks together, where it saves kernels.
+  void enlarge(RankExchange& exchange, const Members& members, const GpuWay& way, const CollectiveCall& call,
+               DataType type, const on_stream::Description& as);
+  void enlarge_until(RankExchange& exchange, const Members& members, const on_stream::Description& as,
+                     const std::function<bool(const FusedOptions&)>& is_enough);
+  std::string enlarge(RankExchange& exchange, const Members& members, const FusedOptions& options);
   using Engine = GpuWay::Engine;
   // Of what serves the call: what was set, or what the plan says, or the default.
   GpuWay choose(const CollectiveCall& call, DataType type) const;
   bool can(const GpuWay& way, const CollectiveCall& call, DataType type) const;
   GpuWay default_way(const CollectiveCall& call, DataType type) const;
-  std::string set_up_nccl(Group& group, const Members& members, const Call& call);
+  std::string set_up_nccl(RankExchange& exchange, const Members& members, const Call& call);
   NcclCommunicator::Waiter waiter(const Call& call);
   std::optional<Error> failure(const std::string& group) const override;
   bool is_gone() const override;
   void stop() noexcept override;
   void settle() override;
+  void let_go() noexcept override;
   // Around what is enqueued on a stream.
   void begin(Stream& stream);
   void end(Stream& stream);
+  void note_end(Stream& stream);
   void enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input,
                        Region output, Stream& stream);
   void enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream);
@@ -91,10 +103,11 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   Platform& platform_;
   Place gpu_;
   std::shared_ptr<Stream> stream_;
+  const PlannedGpuWays planned_;
+  ReceiveBuffers buffers_;  // of the two below
   std::unique_ptr<FusedCollective> fused_;
-  std::shared_ptr<StreamMessages> messages_;
-  std::vector<Memory> opened_;  // of other ranks
-  Memory nod_;                  // what a barrier sends, and who is about to call NCCL
+  std::unique_ptr<StreamMessages> messages_;
+  std::size_t enlarged_ = 0;  // how many of larger_memories() have been tried
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::vector<std::shared_ptr<CallComparison>> comparing_;
@@ -105,7 +118,8 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   std::unique_ptr<Stream> nod_stream_;
   std::unique_ptr<Event> nod_begins_, nod_ends_;
   bool watched_ = false, thrown_ = false;  // by the watchdog; what has failed
-  mutable std::mutex mutex_;               // of when nccl_ and last_ come, for the watchdog's thread
+  bool let_go_ = false;
+  mutable std::mutex mutex_;  // of when nccl_ and last_ come, for the watchdog's thread
   void* last_native_ = nullptr;
   std::shared_ptr<ExposedMemory> exposed_;
   // What calls that had been enqueued may store into, or tell the others of, until they have ended.

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "waywiser/policy/chooser.hpp"
+
 namespace waywiser {
 namespace {
 
@@ -42,6 +44,24 @@ std::optional<GpuWay> parse_gpu_way(std::string_view text) {
     return GpuWay{GpuWay::Engine::kernels, method, *blocks, *threads};
   }
   return {};
+}
+
+PlannedGpuWays::PlannedGpuWays(const Chooser* chooser, int ranks) {
+  if (chooser == nullptr) return;
+  for (std::size_t operation = 0; operation < rows_.size(); ++operation) {
+    // A reduce is the half of an all_reduce by the same kernels: it is not measured apart.
+    const auto each = static_cast<Collective>(operation);
+    const std::string_view measured = name(each == Collective::reduce ? Collective::all_reduce : each);
+    for (const CollectiveRow& row : chooser->plan().collectives)
+      if (row.ranks == ranks && row.memory == "gpu" && row.operation == measured)
+        if (const auto way = parse_gpu_way(row.way)) rows_[operation].push_back({row.from_bytes, row.to_bytes, *way});
+  }
+}
+
+const GpuWay* PlannedGpuWays::find(Collective operation, Bytes bytes) const noexcept {
+  for (const Row& row : rows_[static_cast<std::size_t>(operation)])
+    if (bytes >= row.from && bytes <= row.to) return &row.way;
+  return nullptr;
 }
 
 }  // namespace waywiser

@@ -1,12 +1,18 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "waywiser/base/units.hpp"
+#include "waywiser/collective/call.hpp"
 #include "waywiser/collective/fused/kernel.hpp"
 
 namespace waywiser {
+
+class Chooser;
 
 // How a collective of GPU arrays is carried out, as plans and measurements name it: "host", "nccl", "one_shot", or with
 // its grid "one_shot(blocks=64,threads=512)".
@@ -21,5 +27,21 @@ struct GpuWay {
 std::string text(const GpuWay& way);
 // Nothing when it is none.
 std::optional<GpuWay> parse_gpu_way(std::string_view text);
+
+// What a plan says of the collectives of so many ranks on GPUs, read once.
+class PlannedGpuWays {
+ public:
+  PlannedGpuWays(const Chooser* chooser, int ranks);  // null: nothing
+
+  // nullptr: nothing for this size.
+  const GpuWay* find(Collective operation, Bytes bytes) const noexcept;
+
+ private:
+  struct Row {
+    Bytes from, to;
+    GpuWay way;
+  };
+  std::array<std::vector<Row>, collectives> rows_;
+};
 
 }  // namespace waywiser

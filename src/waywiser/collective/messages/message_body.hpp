@@ -71,20 +71,16 @@ class MessageBody {
   WAYWISER_DEVICE std::uint64_t length(std::uint64_t at) const {
     return part_.bytes - at < part_.piece ? part_.bytes - at : part_.piece;
   }
-  WAYWISER_DEVICE std::uint32_t* word(unsigned rank, std::uint64_t offset) const {
-    return reinterpret_cast<std::uint32_t*>(terms_.landing[rank] + offset);
+  // Which the peer is in this rank's memory, and this rank in the peer's.
+  WAYWISER_DEVICE unsigned peer_here() const { return peer_index(terms_.rank, part_.peer); }
+  WAYWISER_DEVICE unsigned self_there() const { return peer_index(part_.peer, terms_.rank); }
+  // Where piece `number` goes.
+  template <typename Slot>
+  WAYWISER_DEVICE Slot* slot(unsigned slots, std::uint64_t number) const {
+    const std::uint32_t index = channel_ * slots + static_cast<std::uint32_t>(number) % slots;
+    return reinterpret_cast<Slot*>(part_.slots + std::uint64_t{index} * part_.slot_bytes);
   }
-  WAYWISER_DEVICE block::LlPacket* packets(unsigned rank, unsigned from, std::uint32_t number) const {
-    return reinterpret_cast<block::LlPacket*>(terms_.landing[rank] +
-                                              terms_.layout.packets(from, channel_, number % packet_slots));
-  }
-  WAYWISER_DEVICE block::Ll128Slot* lines(unsigned rank, unsigned from, std::uint64_t number) const {
-    return reinterpret_cast<block::Ll128Slot*>(terms_.landing[rank] +
-                                               terms_.layout.lines(from, channel_, number % line_slots));
-  }
-  WAYWISER_DEVICE std::byte* bulk(unsigned rank, unsigned from, std::uint32_t number) const {
-    return terms_.landing[rank] + terms_.layout.bulk(from, channel_, number % bulk_slots);
-  }
+  WAYWISER_DEVICE std::uint32_t* taken() const { return reinterpret_cast<std::uint32_t*>(part_.taken + channel_); }
 
   WAYWISER_DEVICE std::uint64_t tag(std::uint64_t number) const { return block::tag_of(number, part_.signature); }
 
@@ -140,12 +136,14 @@ class MessageBody {
   }
   // What the first piece of a kind that lies there says of itself: its number, and the signature above it.
   WAYWISER_DEVICE std::uint64_t tag_there(Kind which, std::uint64_t number) const {
-    const unsigned me = terms_.rank, peer = part_.peer;
-    if (which == Kind::lines) return gpu_.acquire(&lines(me, peer, number)[7].high);
+    const unsigned me = terms_.rank, slots = which == Kind::lines ? line_slots : packet_slots;
+    const std::byte* piece =
+        terms_.landing[me] + terms_.layout.slot(which, peer_here(), channel_, static_cast<unsigned>(number % slots));
+    if (which == Kind::lines) return gpu_.acquire(&reinterpret_cast<const block::Ll128Slot*>(piece)[7].high);
     if (which == Kind::bulk)
-      return gpu_.acquire(long_word(me, terms_.layout.come(peer, channel_, number % bulk_slots))) &
+      return gpu_.acquire(long_word(me, terms_.layout.come(peer_here(), channel_, number % bulk_slots))) &
              ~(std::uint64_t{1} << 32);
-    const block::LlPacket packet = gpu_.load_packet(packets(me, peer, static_cast<std::uint32_t>(number)));
+    const block::LlPacket packet = gpu_.load_packet(reinterpret_cast<const block::LlPacket*>(piece));
     return packet.number | std::uint64_t{packet.number ^ packet.mark} << 32;
   }
   // Half a packet says nothing: only what stays so for a while counts.
@@ -166,9 +164,7 @@ class MessageBody {
   }
   WAYWISER_DEVICE void say_taken(std::uint64_t number) {
     gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0)
-        gpu_.post(word(part_.peer, terms_.layout.taken(kind(), terms_.rank, channel_)),
-                  static_cast<std::uint32_t>(number));
+      if (thread == 0) gpu_.post(taken(), static_cast<std::uint32_t>(number));
     });
   }
 
@@ -179,7 +175,7 @@ class MessageBody {
   // What the slot held before has been taken. The first look and what `load` loads are on their way together.
   template <typename Load>
   WAYWISER_DEVICE auto load_and_wait_for_room(std::uint32_t number, unsigned slots, Load load) {
-    const std::uint32_t* taken = word(terms_.rank, terms_.layout.taken(kind(), part_.peer, channel_));
+    const std::uint32_t* taken = this->taken();
     std::uint32_t seen = gpu_.peek(taken);
     const auto loaded = load();
     if (!reached(seen, number - slots)) wait(0, [&] { return reached(seen = gpu_.peek(taken), number - slots); });
@@ -189,7 +185,7 @@ class MessageBody {
   WAYWISER_DEVICE void send_packets(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
     const auto number = static_cast<std::uint32_t>(piece);
-    block::LlPacket* to = packets(part_.peer, terms_.rank, number);
+    auto* to = slot<block::LlPacket>(packet_slots, number);
     gpu_.each_thread([&](unsigned thread) {
       for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads()) {
         const auto load = [&] { return block::load_word<block::Word8, exact>(part_.data + at, bytes, unit); };
@@ -201,7 +197,7 @@ class MessageBody {
   // One lane of a warp polls first: then the others need one look.
   WAYWISER_DEVICE void take_packets(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
-    const block::LlPacket* from = packets(terms_.rank, part_.peer, static_cast<std::uint32_t>(piece));
+    const auto* from = slot<block::LlPacket>(packet_slots, piece);
     const auto take = [&](std::uint64_t unit) {
       block::LlPacket packet{};
       wait(piece, [&] {
@@ -242,7 +238,7 @@ class MessageBody {
   // All loads are in flight before the first store.
   WAYWISER_DEVICE void send_lines(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
-    block::Ll128Slot* to = lines(part_.peer, terms_.rank, number);
+    auto* to = slot<block::Ll128Slot>(line_slots, number);
     each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
       Vector16 words[lines_at_once] = {};
       const auto load = [&] {
@@ -263,7 +259,7 @@ class MessageBody {
 
   WAYWISER_DEVICE void take_lines(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
-    const block::Ll128Slot* from = lines(terms_.rank, part_.peer, number);
+    const auto* from = slot<block::Ll128Slot>(line_slots, number);
     each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
       block::Ll128Look looks[lines_at_once];
       wait_together(number, [&] {
@@ -301,8 +297,8 @@ class MessageBody {
     if (!places_) return;
     gpu_.each_thread([&](unsigned thread) {
       if (thread != 0) return;
-      gpu_.store(long_word(part_.peer, terms_.layout.place_tag(terms_.rank, channel_)), tag(number));
-      gpu_.release(long_word(part_.peer, terms_.layout.place(terms_.rank, channel_)),
+      gpu_.store(long_word(part_.peer, terms_.layout.place_tag(self_there(), channel_)), tag(number));
+      gpu_.release(long_word(part_.peer, terms_.layout.place(self_there(), channel_)),
                    static_cast<std::uint32_t>(number) | std::uint64_t{own_place()} << 32);
     });
   }
@@ -310,12 +306,12 @@ class MessageBody {
   // The receiver's array, if it is exposed and the receiver has come by now, for this very message; else nullptr.
   WAYWISER_DEVICE std::byte* place_of(std::uint64_t number) const {
     if (!places_) return nullptr;
-    const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(part_.peer, channel_)));
+    const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(peer_here(), channel_)));
     const auto place = block::OutputPlace::of(static_cast<std::uint32_t>(told >> 32));
     const block::Exposed memory = exposed(place.slot, part_.peer);
     const bool known = static_cast<std::uint32_t>(told) == static_cast<std::uint32_t>(number) &&
                        memory.holds(place.offset, part_.bytes) &&
-                       gpu_.peek(long_word(terms_.rank, terms_.layout.place_tag(part_.peer, channel_))) == tag(number);
+                       gpu_.peek(long_word(terms_.rank, terms_.layout.place_tag(peer_here(), channel_))) == tag(number);
     return known ? memory.data + place.offset : nullptr;
   }
 
@@ -328,14 +324,13 @@ class MessageBody {
     });
     gpu_.sync();
     std::byte* there = gpu_.address(0);
-    if (there == nullptr)
-      fill(reinterpret_cast<Vector16*>(bulk(part_.peer, terms_.rank, number)), part_.data + at, length(at));
+    if (there == nullptr) fill(slot<Vector16>(bulk_slots, number), part_.data + at, length(at));
     for (; there != nullptr && at < part_.bytes; at += step())
       fill(reinterpret_cast<Vector16*>(there + at), part_.data + at, length(at));
     gpu_.sync();
     gpu_.each_thread([&](unsigned thread) {
       if (thread == 0)
-        gpu_.release(long_word(part_.peer, terms_.layout.come(terms_.rank, channel_, number % bulk_slots)),
+        gpu_.release(long_word(part_.peer, terms_.layout.come(self_there(), channel_, number % bulk_slots)),
                      come_word(number, there != nullptr));
     });
     return there != nullptr;
@@ -349,7 +344,7 @@ class MessageBody {
   // True: this block's part of the message is there.
   WAYWISER_DEVICE bool take_bulk(std::uint64_t at, std::uint64_t piece) {
     const auto number = static_cast<std::uint32_t>(piece);
-    const std::uint64_t* come = long_word(terms_.rank, terms_.layout.come(part_.peer, channel_, number % bulk_slots));
+    const std::uint64_t* come = long_word(terms_.rank, terms_.layout.come(peer_here(), channel_, number % bulk_slots));
     gpu_.each_thread([&](unsigned thread) {
       if (thread != 0) return;
       std::uint64_t seen = 0;
@@ -361,7 +356,7 @@ class MessageBody {
     });
     gpu_.sync();
     if (gpu_.address(0) != nullptr) return true;
-    empty(part_.data + at, bulk(terms_.rank, part_.peer, number), length(at));
+    empty(part_.data + at, slot<std::byte>(bulk_slots, number), length(at));
     return false;
   }
 

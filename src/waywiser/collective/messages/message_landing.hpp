@@ -15,9 +15,7 @@ namespace waywiser::messages {
 // a channel. Pieces of short messages are packets (data beside its number), those of middle ones lines of 128 bytes,
 // where they arrive whole, those of long ones bulk data with one flag.
 inline constexpr unsigned channels = 64;
-inline constexpr std::uint64_t least_packet_piece = 1024, most_packet_piece = 4096;  // bytes of data
-inline constexpr std::uint64_t most_bulk_piece = 128 << 10;                          // a multiple of 16
-inline constexpr std::uint64_t most_line_piece = 128 * block::data_bytes_of_pair;
+inline constexpr std::uint64_t least_packet_piece = 1024;  // bytes of data
 inline constexpr unsigned packet_slots = 4, line_slots = 4, bulk_slots = 2;
 
 enum class Kind : std::uint32_t { packets, lines, bulk };
@@ -32,12 +30,19 @@ inline constexpr std::uint64_t most_short_piece = 32 * block::data_bytes_of_pair
 // What each rank has in the memory of its GPU, for others to write into: how many pieces of this rank each peer has
 // taken; of the last bulk pieces of each peer, the number, whether it and all that follow are in their place, and a
 // part of the signature; where each peer wants a bulk message (its first number, and an OutputPlace), and the tag of
-// that message; and the slots that the pieces of each peer take by turns.
+// that message; and the slots that the pieces of each peer take by turns. Peers count from 0 without the rank itself
+// (peer_index). How large the pieces are is the same at all ranks of a group.
 struct Layout {
   std::uint32_t ranks = 0;
+  std::uint32_t packet_channels = channels;  // the first ones, which alone carry packets
+  std::uint32_t packet_piece = 4096;         // the most data in a piece: a multiple of least_packet_piece
+  std::uint32_t line_pairs = 128;            // of a piece
+  std::uint32_t bulk_piece = 128 << 10;      // the most data in a piece: a multiple of 16
 
+  WAYWISER_DEVICE std::uint32_t peers() const { return ranks - 1; }
+  WAYWISER_DEVICE std::uint64_t line_piece() const { return line_pairs * block::data_bytes_of_pair; }
   WAYWISER_DEVICE std::uint64_t entry(unsigned table, unsigned peer, unsigned channel) const {
-    return ((std::uint64_t{table} * ranks + peer) * channels + channel) * 8;
+    return ((std::uint64_t{table} * peers() + peer) * channels + channel) * 8;
   }
   WAYWISER_DEVICE std::uint64_t taken(Kind kind, unsigned peer, unsigned channel) const {
     return entry(static_cast<unsigned>(kind), peer, channel);
@@ -51,17 +56,31 @@ struct Layout {
   }
   WAYWISER_DEVICE std::uint64_t packets(unsigned peer, unsigned channel, unsigned slot) const {
     return entry(kinds + 2 + bulk_slots, 0, 0) +
-           ((std::uint64_t{peer} * channels + channel) * packet_slots + slot) * (most_packet_piece * 2);
+           ((std::uint64_t{peer} * packet_channels + channel) * packet_slots + slot) * packet_piece * 2;
   }
   WAYWISER_DEVICE std::uint64_t lines(unsigned peer, unsigned channel, unsigned slot) const {
-    return packets(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * line_slots + slot) *
-                                      (most_line_piece / block::data_bytes_of_pair * block::wire_bytes_of_pair);
+    return packets(peers(), 0, 0) +
+           ((std::uint64_t{peer} * channels + channel) * line_slots + slot) * line_pairs * block::wire_bytes_of_pair;
   }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned peer, unsigned channel, unsigned slot) const {
-    return lines(ranks, 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * most_bulk_piece;
+    return lines(peers(), 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * bulk_piece;
   }
-  WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(ranks, 0, 0); }
+  // The same of any kind; from slot to slot and, times the number of slots, from channel to channel it is slot_bytes.
+  WAYWISER_DEVICE std::uint64_t slot(Kind kind, unsigned peer, unsigned channel, unsigned slot) const {
+    if (kind == Kind::packets) return packets(peer, channel, slot);
+    return kind == Kind::lines ? lines(peer, channel, slot) : bulk(peer, channel, slot);
+  }
+  WAYWISER_DEVICE std::uint32_t slot_bytes(Kind kind) const {
+    if (kind == Kind::packets) return packet_piece * 2;
+    return kind == Kind::lines ? line_pairs * static_cast<std::uint32_t>(block::wire_bytes_of_pair) : bulk_piece;
+  }
+  WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(peers(), 0, 0); }
+  // From the begin: what must be cleared before the first message.
+  WAYWISER_DEVICE std::uint64_t numbered() const { return lines(peers(), 0, 0); }
 };
+
+// Which of the peers of `rank` `other` is.
+WAYWISER_DEVICE constexpr unsigned peer_index(unsigned rank, unsigned other) { return other - (other > rank ? 1 : 0); }
 
 // Of this rank alone: the numbers of its last pieces.
 struct State {
@@ -88,7 +107,21 @@ struct Part {
   std::uint32_t slot = 0;  // of the exposed memory that the receiver's array lies in; 0: of none
   Kind kind = Kind::packets;
   std::uint64_t description = 0, signature = 0;  // of the message; the second in the upper half
+  // What kernels need not work out: the receiver's slots for this sender, and the sender's counts of pieces taken.
+  std::byte* slots = nullptr;
+  std::uint64_t* taken = nullptr;
+  std::uint32_t slot_bytes = 0;
 };
+
+// A part that this rank gives, or takes.
+inline Part with_places(const Terms& terms, Part part, bool gives) {
+  const unsigned sender = gives ? terms.rank : part.peer, receiver = gives ? part.peer : terms.rank;
+  const unsigned there = peer_index(receiver, sender), here = peer_index(sender, receiver);
+  part.slots = terms.landing[receiver] + terms.layout.slot(part.kind, there, 0, 0);
+  part.taken = reinterpret_cast<std::uint64_t*>(terms.landing[sender] + terms.layout.taken(part.kind, here, 0));
+  part.slot_bytes = terms.layout.slot_bytes(part.kind);
+  return part;
+}
 
 inline Fit fit_of(const Part& part) {
   const std::uint64_t word = part.kind == Kind::packets ? 8 : 16;

@@ -17,7 +17,8 @@ constexpr Bytes least_bulk_piece = Bytes{16} << 10;
 constexpr std::uint32_t most_blocks_of_bulk = 64;
 
 // The same at both ends.
-messages::Part part_for(std::byte* data, Bytes bytes, DataType type, int peer, bool lines) {
+messages::Part part_for(const messages::Layout& layout, std::byte* data, Bytes bytes, DataType type, int peer,
+                        bool lines) {
   messages::Part part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
   on_stream::Description description;
   description.type = type;
@@ -28,13 +29,14 @@ messages::Part part_for(std::byte* data, Bytes bytes, DataType type, int peer, b
   const auto share = [&](Bytes unit) { return (bytes + most * unit - 1) / (most * unit) * unit; };
   if (lines && bytes > most_by_packets_beside_lines && bytes <= most_by_lines) {
     part.kind = messages::Kind::lines;
-    part.piece = std::min(share(block::data_bytes_of_pair), messages::most_line_piece);
+    part.piece = std::min(share(block::data_bytes_of_pair), layout.line_piece());
   } else if (bytes <= most_by_packets) {
-    part.piece = std::clamp<Bytes>(share(256), messages::least_packet_piece, messages::most_packet_piece);
+    most = layout.packet_channels;
+    part.piece = std::clamp<Bytes>(share(256), messages::least_packet_piece, layout.packet_piece);
   } else {
     part.kind = messages::Kind::bulk;
     most = most_blocks_of_bulk;
-    part.piece = std::clamp<Bytes>(bytes / most / 16 * 16, least_bulk_piece, messages::most_bulk_piece);
+    part.piece = std::min<Bytes>(std::max(bytes / most / 16 * 16, least_bulk_piece), layout.bulk_piece);
   }
   part.blocks = static_cast<std::uint32_t>(std::min<Bytes>((bytes + part.piece - 1) / part.piece, most));
   return part;
@@ -42,19 +44,20 @@ messages::Part part_for(std::byte* data, Bytes bytes, DataType type, int peer, b
 
 }  // namespace
 
-StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, int ranks,
-                               std::shared_ptr<const ExposedTable> exposed)
+Bytes StreamMessages::bytes_for(const messages::Layout& layout) { return layout.bytes() + sizeof(messages::State); }
+
+StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout,
+                               Region memory, std::shared_ptr<const ExposedTable> exposed)
     : rank_(rank),
-      layout_{static_cast<std::uint32_t>(ranks)},
-      landing_(platform.allocate(stream.place(), layout_.bytes(), Allocation::gpu)),
-      state_(platform.allocate(stream.place(), sizeof(messages::State), Allocation::gpu)),
+      layout_(layout),
+      memory_(memory.slice(0, bytes_for(layout))),
       notice_(
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(block::Notice), Allocation::pinned)),
       launches_(platform.create_launch_cache(stream.place())),
       exposed_(std::move(exposed)) {
   new (notice_.region().data) block::Notice();
-  clear(platform, stream, landing_.region().slice(0, layout_.bulk(0, 0, 0)));
-  clear(platform, stream, state_.region().slice(0, sizeof(messages::State)));
+  clear(platform, stream, memory_.slice(0, layout_.numbered()));
+  clear(platform, stream, state());
 }
 
 void StreamMessages::connect(std::span<const Region> landings) {
@@ -64,12 +67,14 @@ void StreamMessages::connect(std::span<const Region> landings) {
   landings_.assign(landings.begin(), landings.end());
 }
 
+Region StreamMessages::state() const { return memory_.slice(layout_.bytes(), sizeof(messages::State)); }
+
 void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline) {
   deadline_ = deadline;
   messages::Terms terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
-  terms.state = reinterpret_cast<messages::State*>(stream.reach(state_.region()));
+  terms.state = reinterpret_cast<messages::State*>(stream.reach(state()));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
@@ -77,9 +82,13 @@ void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
   messages::Work work;
   if (const ConstRegion from_here = give.region; from_here.bytes != 0)
-    work.give = part_for(const_cast<std::byte*>(stream.reach(from_here)), from_here.bytes, give.type, to, lines_);
+    work.give = with_places(
+        terms,
+        part_for(layout_, const_cast<std::byte*>(stream.reach(from_here)), from_here.bytes, give.type, to, lines_),
+        true);
   if (const Region to_here = take.region; to_here.bytes != 0)
-    work.take = part_for(stream.reach(to_here), to_here.bytes, take.type, from, lines_);
+    work.take =
+        with_places(terms, part_for(layout_, stream.reach(to_here), to_here.bytes, take.type, from, lines_), false);
   if (work.give.blocks + work.take.blocks == 0) return;
   work.places = !exposed_->empty();
   if (take.region.bytes != 0) work.take.slot = exposed_->slot_of(take.region);

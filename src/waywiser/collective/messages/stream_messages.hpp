@@ -18,12 +18,15 @@ namespace waywiser {
 // ranks they arrive in the order of their calls. A sender waits on the GPU when more than a few pieces are on the way.
 class StreamMessages {
  public:
-  // Allocates and clears this rank's landing memory on the stream's GPU. Long messages go straight into arrays that are
-  // exposed when they are enqueued. Throws as the platform does.
-  StreamMessages(Platform& platform, Stream& stream, int rank, int ranks, std::shared_ptr<const ExposedTable> exposed);
+  // What a rank needs on its GPU; first what the others write into.
+  static Bytes bytes_for(const messages::Layout& layout);
+  // Clears `memory`, of at least bytes_for(layout) on the stream's GPU, which must stay. Long messages go straight into
+  // arrays that are exposed when they are enqueued. Throws as the platform does.
+  StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout, Region memory,
+                 std::shared_ptr<const ExposedTable> exposed);
 
-  const Memory& landing() const { return landing_; }
-  // Of all ranks in their order, as this process has them mapped for this GPU; one's own included.
+  // What others write into, of all ranks in their order, as this process has them mapped for this GPU; one's own
+  // included.
   void connect(std::span<const Region> landings);
 
   // Whether stores to all others become visible in whole lines; the same at all ranks.
@@ -38,12 +41,14 @@ class StreamMessages {
 
  private:
   block::Notice& notice() const;
+  Region state() const;
 
   int rank_;
   bool lines_ = true;
   std::atomic<Seconds> deadline_ = 0;  // of the last message
   messages::Layout layout_;
-  Memory landing_, state_, notice_;
+  Region memory_;
+  Memory notice_;
   std::unique_ptr<LaunchCache> launches_;
   std::shared_ptr<const ExposedTable> exposed_;
   std::vector<Region> landings_;

@@ -5,7 +5,8 @@
 namespace waywiser::on_stream {
 namespace {
 
-constexpr unsigned type_at = 4, op_at = 8, root_at = 11, count_at = 16;
+constexpr unsigned type_at = 4, op_at = 8, root_at = 11, count_at = 16, cut_at = 59;
+constexpr std::uint64_t most_count = (std::uint64_t{1} << (cut_at - count_at)) - 1;
 constexpr std::uint64_t large_count = std::uint64_t{1} << 26, unknown_count = ~std::uint64_t{0} >> count_at;
 
 bool reduces(std::uint32_t operation) {
@@ -23,13 +24,17 @@ bool has_root(std::uint32_t operation) {
 std::uint64_t Description::word() const {
   return operation | std::uint64_t{static_cast<std::uint8_t>(type)} << type_at |
          std::uint64_t{static_cast<std::uint8_t>(op)} << op_at |
-         std::uint64_t{static_cast<std::uint32_t>(root + 1) % 32} << root_at | count << count_at;
+         std::uint64_t{static_cast<std::uint32_t>(root + 1) % 32} << root_at | (count & most_count) << count_at |
+         std::uint64_t{cut} << cut_at;
 }
 
 Description Description::of(std::uint64_t word) {
-  return {static_cast<std::uint32_t>(word % 16), static_cast<DataType>(word >> type_at & 15),
-          static_cast<ReduceOp>(word >> op_at & 7), static_cast<std::int32_t>(word >> root_at & 31) - 1,
-          word >> count_at};
+  return {static_cast<std::uint32_t>(word % 16),
+          static_cast<DataType>(word >> type_at & 15),
+          static_cast<ReduceOp>(word >> op_at & 7),
+          static_cast<std::int32_t>(word >> root_at & 31) - 1,
+          word >> count_at & most_count,
+          static_cast<std::uint32_t>(word >> cut_at)};
 }
 
 Description describe(const CollectiveCall& call, DataType type, ReduceOp op) {

@@ -18,6 +18,9 @@ struct Description {
   ReduceOp op = ReduceOp::sum;
   std::int32_t root = -1;
   std::uint64_t count = 0;
+  // Of an operation that several kernels carry out: the bits of the number of bytes of one; else 0. Ranks that cut it
+  // into pieces of unlike sizes are in unlike operations.
+  std::uint32_t cut = 0;
 
   std::uint64_t word() const;
   static Description of(std::uint64_t word);

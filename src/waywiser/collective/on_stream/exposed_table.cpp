@@ -25,12 +25,14 @@ block::Exposed reached(const Stream& stream, Region memory) {
 
 }  // namespace
 
-ExposedTable::ExposedTable(Platform& platform, Stream& stream, int rank, int ranks)
+Bytes ExposedTable::bytes() { return table_bytes; }
+
+ExposedTable::ExposedTable(Platform& platform, Stream& stream, int rank, int ranks, Region table)
     : rank_(static_cast<std::size_t>(rank)),
       ranks_(static_cast<std::size_t>(ranks)),
-      table_(platform.allocate(stream.place(), table_bytes, Allocation::gpu)),
+      table_(table.slice(0, table_bytes)),
       staging_(platform.allocate(platform.nearest_host(stream.place().index), row_bytes, Allocation::pinned)) {
-  clear(platform, stream, table_.region().slice(0, table_bytes));
+  clear(platform, stream, table_);
 }
 
 void ExposedTable::expose(unsigned slot, std::span<const Region> memories, Stream& stream) {
@@ -44,7 +46,7 @@ void ExposedTable::expose(unsigned slot, std::span<const Region> memories, Strea
     row[rank] = reached(stream, memories[rank]);
   const Region staged = staging_.region().slice(0, row_bytes);
   std::memcpy(staged.data, row.data(), row_bytes);
-  stream.copy(table_.region().slice(slot * row_bytes, row_bytes), staged);
+  stream.copy(table_.slice(slot * row_bytes, row_bytes), staged);
   stream.synchronize(Deadline::in(patience));
   mine_[slot] = mine;
 }
@@ -64,7 +66,7 @@ bool ExposedTable::empty() const {
 }
 
 const block::Exposed* ExposedTable::reached_from(const Stream& stream) const {
-  return reinterpret_cast<const block::Exposed*>(stream.reach(ConstRegion(table_.region().slice(0, table_bytes))));
+  return reinterpret_cast<const block::Exposed*>(stream.reach(ConstRegion(table_)));
 }
 
 }  // namespace waywiser

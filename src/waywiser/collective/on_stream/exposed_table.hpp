@@ -11,8 +11,10 @@ namespace waywiser {
 // What the ranks of a group have exposed, in the memory of this rank's GPU, where kernels look it up.
 class ExposedTable {
  public:
-  // Throws as the platform does.
-  ExposedTable(Platform& platform, Stream& stream, int rank, int ranks);
+  // What it needs on the GPU.
+  static Bytes bytes();
+  // Clears `table`, of the stream's GPU, which must stay. Throws as the platform does.
+  ExposedTable(Platform& platform, Stream& stream, int rank, int ranks, Region table);
 
   // Memories of all ranks, as this process has them mapped for this GPU, in a slot (1 to block::exposed_slots) that no
   // others have at any rank. An empty region marks memory that is not, or no longer, exposed or reachable; kernels that
@@ -27,7 +29,8 @@ class ExposedTable {
 
  private:
   std::size_t rank_, ranks_;
-  Memory table_, staging_;
+  Region table_;
+  Memory staging_;
   std::array<Region, block::exposed_slots + 1> mine_{};
 };
 

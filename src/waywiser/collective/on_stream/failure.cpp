@@ -6,6 +6,15 @@
 
 namespace waywiser::on_stream {
 
+namespace {
+
+std::string pieces_text(const Description& description) {
+  if (description.cut == 0) return " as a whole";
+  return " in pieces of less than " + format_bytes(Bytes{1} << description.cut) + " bytes";
+}
+
+}  // namespace
+
 std::optional<Failure> failure_in(const block::Notice& notice) {
   const std::uint64_t failed =
       std::atomic_ref(const_cast<std::uint64_t&>(notice.failed)).load(std::memory_order_acquire);
@@ -29,8 +38,13 @@ Error error_of(const Failure& failure, int rank, Seconds deadline, const std::st
     return {ErrorKind::invalid_input,
             me + " receives " + of + " from " + peer + ", which sends " +
                 text(Description::from_message(static_cast<std::uint32_t>(failure.theirs)), 0)};
-  return {ErrorKind::invalid_input,
-          me + " is in " + call + ", but " + peer + " is in " + text(Description::of(failure.theirs), failure.number)};
+  const Description theirs = Description::of(failure.theirs);
+  std::string mine_text = call, their_text = text(theirs, failure.number);
+  if (mine_text == their_text) {
+    mine_text += pieces_text(mine);
+    their_text += pieces_text(theirs);
+  }
+  return {ErrorKind::invalid_input, me + " is in " + mine_text + ", but " + peer + " is in " + their_text};
 }
 
 void stop(block::Notice& notice) noexcept { std::atomic_ref(notice.stop).store(1, std::memory_order_release); }

@@ -24,6 +24,17 @@ Memory own(Place place, Bytes bytes, Allocation allocation, std::shared_ptr<Cuda
   return Memory(std::move(block));
 }
 
+// The same range, which counts in `total` as long as anybody has it.
+std::shared_ptr<CudaRange> counted(std::shared_ptr<CudaRange> range, Bytes bytes,
+                                   const std::shared_ptr<std::atomic<Bytes>>& total) {
+  CudaRange* const counts = range.get();
+  *total += bytes;
+  return {counts, [range = std::move(range), bytes, total](CudaRange*) mutable {
+            range.reset();
+            *total -= bytes;
+          }};
+}
+
 // A small cudaMalloc is a part of a larger block, and an IPC handle opens the block.
 Bytes offset_in_allocation(const std::byte* data) {
   CUdeviceptr start = 0;
@@ -45,7 +56,9 @@ std::string name_of(Allocation allocation) {
 
 }  // namespace
 
-CudaPlatform::CudaPlatform() : devices_(cuda_devices()), host_(open_host_platform()) {}
+CudaPlatform::CudaPlatform() : devices_(cuda_devices()), host_(open_host_platform()) {
+  for (std::size_t gpu = 0; gpu < devices_.size(); ++gpu) allocated_.push_back(std::make_shared<std::atomic<Bytes>>(0));
+}
 
 int CudaPlatform::ordinal(int gpu) const {
   if (gpu < 0 || gpu >= gpu_count())
@@ -147,8 +160,13 @@ Memory CudaPlatform::allocate(Place place, Bytes bytes, Allocation allocation) {
 
 Memory CudaPlatform::allocate_gpu(Place place, Bytes bytes, Allocation allocation) {
   const int device = ordinal(place.index);
-  if (allocation == Allocation::gpu) return own(place, bytes, allocation, std::make_shared<PlainRange>(device, bytes));
-  return own(place, bytes, allocation, std::make_shared<MappedRange>(device, bytes, reachers(place.index)));
+  std::shared_ptr<CudaRange> range;
+  if (allocation == Allocation::gpu)
+    range = std::make_shared<PlainRange>(device, bytes);
+  else
+    range = std::make_shared<MappedRange>(device, bytes, reachers(place.index));
+  return own(place, bytes, allocation,
+             counted(std::move(range), bytes, allocated_[static_cast<std::size_t>(place.index)]));
 }
 
 Memory CudaPlatform::allocate_host(Place place, Bytes bytes, Allocation allocation) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -19,6 +20,7 @@ class CudaPlatform : public Platform {
   int gpu_count() const override { return static_cast<int>(devices_.size()); }
   std::string identity(int gpu) const override;
   Bytes free_memory(Place place) const override;
+  Bytes allocated_memory(int gpu) const override { return *allocated_.at(static_cast<std::size_t>(gpu)); }
   Place nearest_host(int gpu) const override;
   std::optional<std::string> why_no_peer_access(int gpu, int peer) const override;
   void set_peer_access(int gpu, int peer, bool on) override;
@@ -49,6 +51,7 @@ class CudaPlatform : public Platform {
   std::shared_ptr<CudaRange> open_ipc(const MemoryHandle& handle, int user);
 
   std::vector<CudaDevice> devices_;
+  std::vector<std::shared_ptr<std::atomic<Bytes>>> allocated_;  // of each GPU
   std::unique_ptr<Platform> host_;
   // What is open by cudaIpc, by handle and the GPU that uses it. Opening costs up to 4 ms, so it is shared.
   std::map<std::pair<OpaqueHandle, int>, std::weak_ptr<CudaRange>> open_handles_;

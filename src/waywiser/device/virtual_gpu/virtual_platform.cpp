@@ -68,6 +68,8 @@ class VirtualPlatform : public Platform {
     return place.is_gpu() ? bus_->free_memory(place.index) : free_memory_of_node(numa_nodes().front());
   }
 
+  Bytes allocated_memory(int gpu) const override { return bus_->machine().memory - bus_->free_memory(gpu); }
+
   Place nearest_host(int gpu) const override {
     const std::vector<int>& hosts = bus_->machine().host_of_gpu;
     return host(hosts.empty() ? 0 : hosts.at(static_cast<std::size_t>(gpu)));

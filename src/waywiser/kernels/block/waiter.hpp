@@ -41,11 +41,13 @@ class Waiter {
     }
   }
 
-  // The same for all threads of a warp together, until none misses anything.
+  // The same for all threads of a warp together, until none misses anything. They look with one load: threads that see
+  // the tag of a line later than others see its data would take what was there before for what has come.
   template <typename Missing, typename LookAround>
   WAYWISER_DEVICE static void wait_together(Gpu& gpu, Missing missing, LookAround look_around) {
     Seen seen;
     for (unsigned look = 1;; ++look) {
+      gpu.join_warp();  // some have looked around, or have stored what came before
       const unsigned peer = missing();
       if (!gpu.any(peer != 0)) return;
       gpu.pause();

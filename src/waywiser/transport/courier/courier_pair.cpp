@@ -11,7 +11,6 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds connect_patience = 10;
 constexpr std::string_view what = "message from the peer process";
 
 std::unique_ptr<Transport> open_gpu_end(const Path& path, const TransportContext& context,
@@ -21,7 +20,7 @@ std::unique_ptr<Transport> open_gpu_end(const Path& path, const TransportContext
   new (memory->region().data) Desk{};
   auto end = std::make_unique<GpuEnd>(path, *context.peer, context.platform, memory, options);
   const MemoryHandle handle = context.platform.export_memory(*memory);
-  const Deadline deadline = Deadline::in(connect_patience);
+  const Deadline deadline = Deadline::in(context.connect_patience);
   const CourierShape shape = end->shape();
   context.peer->send({{"courier", to_json(handle)}, {"lanes", shape.lanes}, {"pollers", shape.pollers}}, deadline,
                      {handle.descriptor.number()});
@@ -30,8 +29,7 @@ std::unique_ptr<Transport> open_gpu_end(const Path& path, const TransportContext
 }
 
 // The desk is mapped without the GPU's driver: nothing here needs it.
-std::unique_ptr<Transport> open_host_end(const Path& path, PeerChannel& peer) {
-  const Deadline deadline = Deadline::in(connect_patience);
+std::unique_ptr<Transport> open_host_end(const Path& path, PeerChannel& peer, Deadline deadline) {
   auto [message, descriptors] = peer.receive(deadline);
   const MemoryHandle handle = memory_handle_from_json(require(message, "courier", what), descriptors);
   const CourierShape shape{static_cast<unsigned>(require_integer(message, "lanes", what, 1, most_lanes)),
@@ -47,8 +45,9 @@ std::unique_ptr<Transport> open_host_end(const Path& path, PeerChannel& peer) {
 
 std::unique_ptr<Transport> open_courier_pair(const Path& path, const TransportContext& context,
                                              const CourierOptions& options) {
-  if (context.peer == nullptr) throw Error(ErrorKind::invalid_input, label(path) + " needs a peer process");
-  return path.source.is_gpu() ? open_gpu_end(path, context, options) : open_host_end(path, *context.peer);
+  PeerChannel& peer = peer_of(path, context);
+  if (path.source.is_gpu()) return open_gpu_end(path, context, options);
+  return open_host_end(path, peer, Deadline::in(context.connect_patience));
 }
 
 }  // namespace waywiser

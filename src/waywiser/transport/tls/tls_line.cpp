@@ -6,12 +6,10 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "waywiser/base/crypto.hpp"
 #include "waywiser/base/error.hpp"
@@ -22,9 +20,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds connect_patience = 10;
 constexpr unsigned turns_between_looks = 64;
-constexpr std::size_t one_record = 16 << 10;
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 constexpr std::string_view offer_name = "message from the peer process";
 
@@ -91,8 +87,7 @@ TlsLine::TlsLine(const Path& path, PeerChannel& peer, std::string name)
       peer_(peer) {}
 
 // Both tell where they listen, and a word; who has the lesser word connects.
-void TlsLine::connect() {
-  const Deadline deadline = Deadline::in(connect_patience);
+void TlsLine::connect(Deadline deadline) {
   const Descriptor listener = tcp_socket();
   const sockaddr_in address = address_of(here_, 0);
   if (::bind(listener.number(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
@@ -140,7 +135,7 @@ void TlsLine::shake_hands(Deadline deadline) {
 }
 
 void TlsLine::send(ConstRegion source) {
-  sends_.push_back({source});
+  sends_.push_back(source);
   advance();
 }
 
@@ -154,26 +149,11 @@ void TlsLine::advance() {
   while (!receives_.empty() && read_first()) receives_.pop_front();
 }
 
-// True: all of it has gone. The length and the first bytes go as one record, which stays where it is until then.
+// True: all of it has gone.
 bool TlsLine::write_first() {
-  Outgoing& first = sends_.front();
-  const Bytes bytes = first.source.bytes;
-  if (first.sent == 0 && record_.empty()) {
-    const std::uint64_t length = bytes;
-    record_.resize(length_bytes + std::min<Bytes>(bytes, one_record - length_bytes));
-    std::memcpy(record_.data(), &length, length_bytes);
-    if (bytes != 0) std::memcpy(record_.data() + length_bytes, first.source.data, record_.size() - length_bytes);
-  }
-  while (first.sent < length_bytes + bytes) {
-    const std::span<const std::byte> rest =
-        first.sent < record_.size() ? std::span<const std::byte>(record_).subspan(first.sent)
-                                    : std::span(first.source.data, bytes).subspan(first.sent - length_bytes);
-    const std::size_t taken = line_->write(rest);
-    if (taken == 0) return false;
-    first.sent += taken;
-  }
-  record_.clear();
-  return true;
+  const ConstRegion source = sends_.front();
+  const std::uint64_t length = source.bytes;
+  return writer_.write(*line_, std::as_bytes(std::span(&length, 1)), std::span(source.data, source.bytes));
 }
 
 bool TlsLine::read_first() {
@@ -208,10 +188,6 @@ void TlsLine::finish_sends(Deadline deadline) {
   }
 }
 
-void TlsLine::look(Deadline deadline) const {
-  if (peer_.peer_ended()) throw Error(ErrorKind::io, name_ + ": the peer process ended");
-  if (deadline.passed()) throw Error(ErrorKind::timeout, name_ + ": the peer process does not answer");
-  ::sched_yield();
-}
+void TlsLine::look(Deadline deadline) const { peer_.look(name_, deadline); }
 
 }  // namespace waywiser

@@ -8,7 +8,7 @@
 
 #include "waywiser/device/region.hpp"
 #include "waywiser/path/path.hpp"
-#include "waywiser/transport/tls/tls_connection.hpp"
+#include "waywiser/transport/tls/tls_writer.hpp"
 
 namespace waywiser {
 
@@ -29,7 +29,7 @@ class TlsLine {
   TlsLine& operator=(const TlsLine&) = delete;
 
   // Both processes call it once, at the same time. Throws unavailable, io or timeout.
-  void connect();
+  void connect(Deadline deadline);
 
   // Begin a message. Both regions stay as they are until it is done.
   void send(ConstRegion source);
@@ -39,10 +39,6 @@ class TlsLine {
   void finish_sends(Deadline deadline);
 
  private:
-  struct Outgoing {
-    ConstRegion source;
-    Bytes sent = 0;  // its length as a number, then its bytes
-  };
   struct Incoming {
     Region destination;
     Bytes got = 0;
@@ -61,10 +57,10 @@ class TlsLine {
   PeerChannel& peer_;
   std::unique_ptr<TlsContext> context_;
   std::unique_ptr<TlsConnection> line_;
-  std::deque<Outgoing> sends_;
+  TlsWriter writer_;
+  std::deque<ConstRegion> sends_;  // of each its length as a number, then its bytes
   std::deque<Incoming> receives_;
-  std::vector<std::byte> record_;  // the first of the first message that goes out
-  std::uint64_t length_ = 0;       // of the first message that comes, as far as it is known
+  std::uint64_t length_ = 0;  // of the first message that comes, as far as it is known
   bool is_server_ = false;
 };
 

@@ -1,6 +1,5 @@
 #include "waywiser/transport/tls/tls_transport.hpp"
 
-#include "waywiser/base/error.hpp"
 #include "waywiser/path/network_families.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
 #include "waywiser/transport/tls/tls_line.hpp"
@@ -8,12 +7,11 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds tls_signal_patience = 60;
-
 class TlsTransport : public Transport {
  public:
-  TlsTransport(const Path& path, PeerChannel& peer) : line_(path, peer, label(path) + " " + pair_text(path)) {
-    line_.connect();
+  TlsTransport(const Path& path, const TransportContext& context)
+      : line_(path, peer_of(path, context), label(path) + " " + pair_text(path)), patience_(context.patience) {
+    line_.connect(Deadline::in(context.connect_patience));
   }
 
   void put(Region destination, ConstRegion source, Stream&) override {
@@ -23,7 +21,7 @@ class TlsTransport : public Transport {
 
   void signal(Region, std::uint64_t value, Stream&) override {
     line_.send({reinterpret_cast<const std::byte*>(&value), sizeof value, host(0)});
-    line_.finish_sends(Deadline::in(tls_signal_patience));
+    line_.finish_sends(Deadline::in(patience_));
   }
 
   bool two_sided() const override { return true; }
@@ -32,6 +30,7 @@ class TlsTransport : public Transport {
 
  private:
   TlsLine line_;
+  Seconds patience_;
 };
 
 std::optional<std::string> why_no_tls(const Path& path, const TransportContext&) {
@@ -50,8 +49,7 @@ std::optional<std::string> why_no_tls(const Path& path, const TransportContext&)
 Place tls_works_on(const Path& path) { return path.source; }
 
 std::unique_ptr<Transport> open_tls(const Path& path, const TransportContext& context) {
-  if (context.peer == nullptr) throw Error(ErrorKind::invalid_input, label(path) + " needs a peer process");
-  return std::make_unique<TlsTransport>(path, *context.peer);
+  return std::make_unique<TlsTransport>(path, context);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include "waywiser/transport/bar_copy/gdrapi.hpp"
 #include "waywiser/transport/split/split.hpp"
 #include "waywiser/transport/ucx/gpudirect_rdma.hpp"
+#include "waywiser/transport/ucx/ucx_context.hpp"
 #include "waywiser/transport/ucx/ucx_roads.hpp"
-#include "waywiser/transport/ucx/ucx_worker.hpp"
 
 namespace waywiser {
 namespace {
@@ -39,9 +39,8 @@ Reason why_not_on(const UcxRoad& road) {
   };
   if (trial.status != UCS_OK)
     return lacks(road.transports) + " (" + ucx_library().functions().status_string(trial.status) + ")";
-  for (const std::string& transport : transports_of(road))
-    if (!trial.has(transport)) return lacks(transport) + why_passed_over(transport);
-  return {};
+  const std::string missing = trial.lacks(road);
+  return missing.empty() ? Reason() : lacks(missing) + why_passed_over(missing);
 }
 
 }  // namespace

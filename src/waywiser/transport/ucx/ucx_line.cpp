@@ -1,7 +1,5 @@
 #include "waywiser/transport/ucx/ucx_line.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
@@ -12,10 +10,8 @@ namespace waywiser {
 namespace {
 
 constexpr ucp_tag_t tag = 0x77617977;
-constexpr Seconds connect_patience = 10;
+constexpr Seconds longest_close = 0.5;
 constexpr unsigned turns_between_looks = 1024;
-
-const UcxFunctions& ucx() { return ucx_library().functions(); }
 
 Json address_message(const std::vector<std::byte>& address) {
   Json numbers = Json::array();
@@ -38,103 +34,87 @@ std::vector<std::byte> address_in(const Json& message) {
 UcxLine::UcxLine(const Path& path, PeerChannel& peer, std::string name) : name_(std::move(name)), peer_(peer) {
   const std::vector<UcxRoad> roads = ucx_rails(path);
   between_machines_ = roads.front().between_machines;
-  for (const UcxRoad& road : roads) rails_.push_back(std::make_unique<Rail>(road));
+  for (const UcxRoad& road : roads) {
+    Member& member = *members_.emplace_back(std::make_unique<Member>(road));
+    rails_.push_back({&member.worker, &member.endpoint, road.name});
+  }
   percents_ = roads.size() == 1 ? std::vector<int>{100} : split_percents(path, roads.size());
 }
 
-void UcxLine::connect() {
-  for (const auto& rail : rails_) connect(*rail);
+void UcxLine::connect(Deadline deadline) {
+  for (const auto& member : members_) connect(*member, deadline);
 }
 
+// Connections that UCX watches are closed only where nothing can go wrong with it; otherwise it is left as it is.
 UcxLine::~UcxLine() {
-  for (Pending& pending : receives_.pending) pending.rail->worker.cancel(pending.request);
-  if (between_machines_ && (broken_ || !sends_.pending.empty() || !receives_.pending.empty() || peer_.peer_ended()))
-    leave();
-  else
-    end();
+  const bool gone = peer_.peer_ended();
+  const bool all_sent = std::ranges::none_of(sends_.pending, &RailParts::is_open);
+  const bool all_over = all_sent && std::ranges::none_of(receives_.pending, &RailParts::is_open);
+  const bool is_left = between_machines_ && (broken_ || !all_over || gone);
+  for (auto* list : {&sends_, &receives_})
+    for (RailParts& parts : list->pending)
+      for (const RailParts::Part& part : parts.take()) {
+        if (list == &receives_) rails_[part.rail].worker->cancel(part.request);
+        if (!is_left) ucx_library().functions().request_free(part.request);
+      }
+  if (is_left || !all_sent || gone) return;
+  for (const UcxRail& rail : rails_) rail.worker->close(Deadline::in(longest_close), [this] { progress(); });
 }
 
 // Both sides tell their addresses, or why they have none.
-void UcxLine::connect(Rail& rail) {
-  const Json theirs = peer_.exchange(address_message(rail.worker.address()), Deadline::in(connect_patience));
-  rail.worker.connect(address_in(theirs), between_machines_);
-  const auto used = rail.worker.transports();
-  const auto carries = [&](const std::string& transport) { return transport.starts_with(crosses_by(rail.road)); };
+void UcxLine::connect(Member& member, Deadline deadline) {
+  const Json theirs = peer_.exchange(address_message(member.worker.address()), deadline);
+  check_ucx(member.worker.connect(member.endpoint, address_in(theirs), between_machines_),
+            "connect to the peer process");
+  const auto used = member.worker.transports(member.endpoint);
+  const auto carries = [&](const std::string& transport) { return transport.starts_with(crosses_by(member.road)); };
   if (!used.empty() && std::ranges::none_of(used, carries))
-    throw Error(ErrorKind::unavailable, name_ + ": " + ucx_library().text() + " does not use " + crosses_by(rail.road) +
-                                            " between these processes");
-}
-
-void UcxLine::end() noexcept {
-  if (!sends_.pending.empty() || peer_.peer_ended())
-    for (const auto& rail : rails_) rail->worker.abandon();
-  for (const auto* list : {&sends_, &receives_})
-    for (const Pending& pending : list->pending) ucx().request_free(pending.request);
-}
-
-// UCX that watches connections cannot give them up.
-void UcxLine::leave() noexcept {
-  for (const auto& rail : rails_) {
-    rail->worker.leave();
-    rail->context.abandon();
-  }
+    throw Error(ErrorKind::unavailable, name_ + ": " + ucx_library().text() + " does not use " +
+                                            crosses_by(member.road) + " between these processes");
 }
 
 void UcxLine::progress() {
-  for (const auto& rail : rails_) rail->worker.progress();
-}
-
-void UcxLine::remember(Messages& list, Rail& rail, UcxRequest request, Bytes bytes) {
-  if (request != nullptr) list.pending.push_back({&rail, request, bytes, list.begun});
-}
-
-// Each rail's share of the bytes; the first rail carries even an empty message.
-template <typename Post>
-void UcxLine::post(Messages& list, Bytes bytes, Post post) {
-  const std::vector<Bytes> shares = split_bytes(percents_, bytes);
-  Bytes at = 0;
-  for (std::size_t i = 0; i < rails_.size(); at += shares[i++])
-    if (i == 0 || shares[i] != 0) remember(list, *rails_[i], post(rails_[i]->worker, at, shares[i]), shares[i]);
-  ++list.begun;
+  for (const UcxRail& rail : rails_) rail.worker->progress();
 }
 
 void UcxLine::send(ConstRegion source) {
-  post(sends_, source.bytes,
-       [&](UcxWorker& worker, Bytes at, Bytes share) { return worker.send(source.slice(at, share), tag); });
+  ++sends_.begun;
+  check_ucx(sends_.pending.emplace_back().send(rails_, percents_, source, tag), "send");
+  if (!sends_.pending.front().is_open()) sends_.pending.pop_front();
 }
 
 void UcxLine::receive(Region destination) {
-  post(receives_, destination.bytes,
-       [&](UcxWorker& worker, Bytes at, Bytes share) { return worker.receive(destination.slice(at, share), tag); });
+  ++receives_.begun;
+  check_ucx(receives_.pending.emplace_back().receive(rails_, percents_, destination, tag), "receive");
 }
 
-void UcxLine::check_length(const ucp_tag_recv_info_t& info, Bytes expected) const {
-  if (info.length != expected)
-    throw Error(ErrorKind::corrupt, name_ + ": accepted " + std::to_string(expected) + " bytes, but " +
-                                        std::to_string(info.length) + " were put");
+void UcxLine::check(const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t* received) {
+  broken_ = broken_ || status != UCS_OK;
+  if (status != UCS_OK)
+    check_ucx(status, std::string(received != nullptr ? "receive " : "send ") + std::to_string(part.bytes) +
+                          " bytes on " + name_);
+  if (received != nullptr && received->length != part.bytes)
+    throw Error(ErrorKind::corrupt, name_ + ": accepted " + std::to_string(part.bytes) + " bytes, but " +
+                                        std::to_string(received->length) + " were put");
 }
 
 // False: it is still under way.
 bool UcxLine::complete_first(Messages& list) {
-  const Pending pending = list.pending.front();
-  ucp_tag_recv_info_t info{};
-  const ucs_status_t status = list.receiving ? ucx().tag_recv_request_test(pending.request, &info)
-                                             : ucx().request_check_status(pending.request);
-  if (status == UCS_INPROGRESS) return false;
-  list.pending.pop_front();
-  ucx().request_free(pending.request);
-  broken_ = broken_ || status != UCS_OK;
-  check_ucx(status,
-            std::string(list.receiving ? "receive " : "send ") + std::to_string(pending.bytes) + " bytes on " + name_);
-  if (list.receiving) check_length(info, pending.bytes);
-  return true;
+  RailParts& first = list.pending.front();
+  const bool receiving = first.is_receiving();
+  const bool complete =
+      first.test(rails_, [&](const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t& received) {
+        check(part, status, receiving ? &received : nullptr);
+      });
+  if (complete) list.pending.pop_front();
+  return complete;
 }
 
 std::uint64_t UcxLine::done(Messages& list) {
   progress();
   while (!list.pending.empty() && complete_first(list)) {
   }
-  return list.pending.empty() ? list.begun : list.pending.front().message;
+  return list.begun - list.pending.size();
 }
 
 void UcxLine::finish(Messages& list, Deadline deadline) {
@@ -152,15 +132,11 @@ void UcxLine::finish(Deadline deadline) {
 }
 
 void UcxLine::flush(Deadline deadline) {
-  Messages flushes{false};
-  for (const auto& rail : rails_) remember(flushes, *rail, rail->worker.flush(), 0);
+  Messages flushes;
+  check_ucx(flushes.pending.emplace_back().flush(rails_), "flush");
   finish(flushes, deadline);
 }
 
-void UcxLine::look(Deadline deadline) const {
-  if (peer_.peer_ended()) throw Error(ErrorKind::io, name_ + ": the peer process ended");
-  if (deadline.passed()) throw Error(ErrorKind::timeout, name_ + ": the peer process does not answer");
-  ::sched_yield();
-}
+void UcxLine::look(Deadline deadline) const { peer_.look(name_, deadline); }
 
 }  // namespace waywiser

@@ -1,6 +1,5 @@
 #include "waywiser/transport/ucx/ucx_transport.hpp"
 
-#include "waywiser/base/error.hpp"
 #include "waywiser/transport/ucx/current_gpu.hpp"
 #include "waywiser/transport/ucx/ucx_availability.hpp"
 #include "waywiser/transport/ucx/ucx_line.hpp"
@@ -8,13 +7,13 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds producer_patience = 60;
 constexpr Bytes smallest_split = 64 << 10;
 
 class UcxTransport : public Transport {
  public:
-  UcxTransport(const Path& path, PeerChannel& peer) : line_(path, peer, label(path) + " " + pair_text(path)) {
-    line_.connect();
+  UcxTransport(const Path& path, const TransportContext& context)
+      : line_(path, peer_of(path, context), label(path) + " " + pair_text(path)), patience_(context.patience) {
+    line_.connect(Deadline::in(context.connect_patience));
   }
 
   void put(Region destination, ConstRegion source, Stream& stream) override {
@@ -26,11 +25,11 @@ class UcxTransport : public Transport {
 
   void signal(Region, std::uint64_t value, Stream& stream) override {
     // Messages may complete out of order at the receiver; what was sent before must have arrived.
-    line_.finish_sends(Deadline::in(producer_patience));
-    line_.flush(Deadline::in(producer_patience));
+    line_.finish_sends(Deadline::in(patience_));
+    line_.flush(Deadline::in(patience_));
     prepare(stream.place(), stream);
     line_.send({reinterpret_cast<const std::byte*>(&value), sizeof value, host(0)});
-    line_.finish_sends(Deadline::in(producer_patience));
+    line_.finish_sends(Deadline::in(patience_));
   }
 
   bool two_sided() const override { return true; }
@@ -48,7 +47,7 @@ class UcxTransport : public Transport {
 
  private:
   void prepare(Place place, Stream& stream) {
-    if (stream.place().is_gpu()) stream.synchronize(Deadline::in(producer_patience));
+    if (stream.place().is_gpu()) stream.synchronize(Deadline::in(patience_));
     if (place.is_gpu()) ordinal_ = cuda_ordinal(place.index);
   }
 
@@ -61,6 +60,7 @@ class UcxTransport : public Transport {
   std::shared_ptr<void> current_gpu() const { return ordinal_ < 0 ? nullptr : make_gpu_current(ordinal_); }
 
   UcxLine line_;
+  Seconds patience_;
   int ordinal_ = -1, gpu_index_ = -1, known_ordinal_ = -1;
 };
 
@@ -70,8 +70,7 @@ Place works_on(const Path& path) {
 }
 
 std::unique_ptr<Transport> open(const Path& path, const TransportContext& context) {
-  if (context.peer == nullptr) throw Error(ErrorKind::invalid_input, label(path) + " needs a peer process");
-  return std::make_unique<UcxTransport>(path, *context.peer);
+  return std::make_unique<UcxTransport>(path, context);
 }
 
 // A smaller message goes over one rail.

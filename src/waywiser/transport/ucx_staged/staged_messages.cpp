@@ -4,12 +4,12 @@
 
 namespace waywiser {
 
-void StagedMessages::add(Region message, Stream& stream) {
+void StagedMessages::add(Region message, Stream* stream) {
   const Bytes most = shape_.chunk_of(message.bytes);
   Bytes at = 0;
   do {
     const Bytes bytes = std::min(most, message.bytes - at);
-    chunks_.push_back({message.slice(at, bytes), &stream, {}});
+    chunks_.push_back({message.slice(at, bytes), stream, {}});
     at += bytes;
   } while (at < message.bytes);
 }
@@ -34,12 +34,12 @@ void StagedMessages::drop_before(std::uint64_t number) {
 }
 
 void StagedSends::advance() {
-  drop_before(line_.sent());
   for (; copying_ < added() && has_room(copying_); ++copying_) {
     const Region into = buffer(copying_);
     copy(copying_, into, chunk(copying_).memory);
   }
   for (; sending_ < copying_ && copied(sending_); ++sending_) line_.send(chunk(sending_).buffer);
+  drop_before(line_.sent());
 }
 
 void StagedReceives::advance() {

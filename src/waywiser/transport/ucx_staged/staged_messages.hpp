@@ -2,24 +2,26 @@
 
 #include <deque>
 
-#include "waywiser/transport/ucx/ucx_line.hpp"
+#include "waywiser/transport/ucx/chunk_line.hpp"
 #include "waywiser/transport/ucx_staged/staging_ring.hpp"
 
 namespace waywiser {
 
 // One direction of a line: messages cut into chunks, each of which passes through a ring of buffers where the memory at
-// this end is a GPU's. Both ends cut alike.
+// this end is a GPU's that the line cannot reach. Both ends cut alike. Measurements and groups stage by it.
 class StagedMessages {
  public:
-  // `ring`: nullptr where no GPU is at this end.
-  StagedMessages(UcxLine& line, const StagingShape& shape, StagingRing* ring)
+  // `ring`: nullptr where the line carries the memory itself.
+  StagedMessages(ChunkLine& line, const StagingShape& shape, StagingRing* ring)
       : line_(line), shape_(shape), ring_(ring) {}
   virtual ~StagedMessages() = default;
 
-  void add(Region message, Stream& stream);
+  // `stream`: of the copies; nullptr where there are none.
+  void add(Region message, Stream* stream);
   // Does what can be done without waiting.
   virtual void advance() = 0;
   bool done() const noexcept { return chunks_.empty(); }
+  std::uint64_t chunks_done() const noexcept { return first_; }
 
  protected:
   struct Chunk {
@@ -31,14 +33,18 @@ class StagedMessages {
   // Chunks are numbered from the first of all, as the line numbers its messages.
   Chunk& chunk(std::uint64_t number) { return chunks_[number - first_]; }
   std::uint64_t added() const noexcept { return first_ + chunks_.size(); }
-  bool staged(std::uint64_t number) { return chunk(number).memory.place.is_gpu(); }
-  bool has_room(std::uint64_t number) { return !staged(number) || number - first_ < ring_->depth(); }
+  bool staged(std::uint64_t number) { return ring_ != nullptr && chunk(number).memory.place.is_gpu(); }
+  bool has_room(std::uint64_t number) {
+    return number - first_ < (staged(number) ? ring_->depth() : most_without_ring);
+  }
   bool copied(std::uint64_t number) { return !staged(number) || ring_->copied(number).done(); }
   void copy(std::uint64_t number, Region destination, ConstRegion source);
   Region buffer(std::uint64_t number);
   void drop_before(std::uint64_t number);
 
-  UcxLine& line_;
+  static constexpr std::uint64_t most_without_ring = 64;  // as deep as a ring may be
+
+  ChunkLine& line_;
   const StagingShape shape_;
   StagingRing* ring_;
   std::deque<Chunk> chunks_;

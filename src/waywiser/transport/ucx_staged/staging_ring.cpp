@@ -1,25 +1,35 @@
 #include "waywiser/transport/ucx_staged/staging_ring.hpp"
 
-#include <algorithm>
+#include <utility>
 
 namespace waywiser {
-namespace {
 
-constexpr Bytes smallest = 4096;
+StagingRing::StagingRing(HostPool& pool, Place gpu, const StagingShape& shape)
+    : pool_(pool), gpu_(gpu), allocation_(shape.allocation), slots_(static_cast<std::size_t>(shape.depth)) {}
 
-}  // namespace
-
-StagingRing::StagingRing(Platform& platform, Place gpu, const StagingShape& shape)
-    : platform_(platform), host_(platform.nearest_host(gpu.index)), shape_(shape) {
-  for (int i = 0; i < shape.depth; ++i) events_.push_back(platform.create_event(gpu));
+StagingRing::~StagingRing() {
+  for (Slot& slot : slots_)
+    if (slot.memory) pool_.give_back(std::move(slot.memory), allocation_);
 }
 
 Region StagingRing::buffer(std::uint64_t chunk, Bytes bytes) {
-  if (bytes > slot_bytes_ || buffers_.empty()) {
-    slot_bytes_ = shape_.chunk != 0 ? shape_.chunk : std::max({bytes, 2 * slot_bytes_, smallest});
-    buffers_.push_back(platform_.allocate(host_, slot_bytes_ * events_.size(), shape_.allocation));
-  }
-  return buffers_.back().region().slice(chunk % events_.size() * slot_bytes_, bytes);
+  Memory& memory = slot(chunk).memory;
+  if (memory && memory.region().bytes < bytes) pool_.give_back(std::exchange(memory, {}), allocation_);
+  if (!memory) memory = pool_.take(gpu_.index, bytes, allocation_);
+  return memory.region().slice(0, bytes);
+}
+
+Event& StagingRing::copied(std::uint64_t chunk) {
+  std::unique_ptr<Event>& event = slot(chunk).copied;
+  if (!event) event = pool_.platform().create_event(gpu_);
+  return *event;
+}
+
+std::vector<Event*> StagingRing::events() const {
+  std::vector<Event*> made;
+  for (const Slot& slot : slots_)
+    if (slot.copied) made.push_back(slot.copied.get());
+  return made;
 }
 
 }  // namespace waywiser

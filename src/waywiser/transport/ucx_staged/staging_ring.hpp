@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "waywiser/device/platform.hpp"
+#include "waywiser/transport/ucx_staged/host_pool.hpp"
 
 namespace waywiser {
 
@@ -17,23 +17,33 @@ struct StagingShape {
   Bytes chunk_of(Bytes message) const { return chunk == 0 || message < chunk ? message : chunk; }
 };
 
-// A ring of buffers in the host memory next to a GPU, each with an event for the copy into or out of it.
+// A ring of buffers in the host memory next to a GPU, each with an event for the copy into or out of it. Both are made
+// when they are needed; the memory goes back to the pool at the end.
 class StagingRing {
  public:
-  StagingRing(Platform& platform, Place gpu, const StagingShape& shape);
+  StagingRing(HostPool& pool, Place gpu, const StagingShape& shape);
+  StagingRing(const StagingRing&) = delete;
+  StagingRing& operator=(const StagingRing&) = delete;
+  ~StagingRing();
 
-  std::uint64_t depth() const noexcept { return events_.size(); }
-  // Of the chunk with that number, counted from the first. Grows where it must; what is under way stays where it is.
+  std::uint64_t depth() const noexcept { return slots_.size(); }
+  // Of the chunk with that number, counted from the first, when the chunk `depth` before it is done.
   Region buffer(std::uint64_t chunk, Bytes bytes);
-  Event& copied(std::uint64_t chunk) { return *events_[chunk % events_.size()]; }
+  Event& copied(std::uint64_t chunk);
+  // All that there are.
+  std::vector<Event*> events() const;
 
  private:
-  Platform& platform_;
-  const Place host_;
-  const StagingShape shape_;
-  std::vector<std::unique_ptr<Event>> events_;
-  std::vector<Memory> buffers_;  // the last one is in use
-  Bytes slot_bytes_ = 0;
+  struct Slot {
+    Memory memory;
+    std::unique_ptr<Event> copied;
+  };
+  Slot& slot(std::uint64_t chunk) { return slots_[chunk % slots_.size()]; }
+
+  HostPool& pool_;
+  const Place gpu_;
+  const Allocation allocation_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace waywiser

@@ -1,12 +1,12 @@
 #include "waywiser/transport/ucx_staged/ucx_staged.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/transport/ucx/ucx_line.hpp"
 #include "waywiser/transport/ucx_staged/staged_messages.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr Seconds signal_patience = 60;
 constexpr unsigned turns_between_looks = 1024;
 
 Place works_on(const Path& path) { return path.source; }
@@ -21,33 +21,35 @@ Path between_hosts(const Path& path) {
 class UcxStaged : public Transport {
  public:
   UcxStaged(const Path& path, const TransportContext& context)
-      : out_(ring_for(path, context.platform)),
-        in_(ring_for(path, context.platform)),
-        line_(between_hosts(path), *context.peer, label(path) + " " + pair_text(path)),
+      : pool_(context.platform),
+        out_(ring_for(path)),
+        in_(ring_for(path)),
+        line_(between_hosts(path), peer_of(path, context), label(path) + " " + pair_text(path)),
         sends_(line_, staging_shape(path), out_.get()),
-        receives_(line_, staging_shape(path), in_.get()) {
-    line_.connect();
+        receives_(line_, staging_shape(path), in_.get()),
+        patience_(context.patience) {
+    line_.connect(Deadline::in(context.connect_patience));
   }
 
   void put(Region destination, ConstRegion source, Stream& stream) override {
     if (destination.bytes != source.bytes) check_put(destination, source);
-    sends_.add({const_cast<std::byte*>(source.data), source.bytes, source.place}, stream);
+    sends_.add({const_cast<std::byte*>(source.data), source.bytes, source.place}, &stream);
     sends_.advance();
   }
 
   // Messages may complete out of order at the receiver; what was sent before must have arrived.
   void signal(Region, std::uint64_t value, Stream& stream) override {
-    const Deadline deadline = Deadline::in(signal_patience);
+    const Deadline deadline = Deadline::in(patience_);
     finish_sends(deadline);
     line_.flush(deadline);
-    sends_.add({reinterpret_cast<std::byte*>(&value), sizeof value, host(0)}, stream);
+    sends_.add({reinterpret_cast<std::byte*>(&value), sizeof value, host(0)}, &stream);
     finish_sends(deadline);
   }
 
   bool two_sided() const override { return true; }
 
   void accept(Region destination, Stream& stream) override {
-    receives_.add(destination, stream);
+    receives_.add(destination, &stream);
     receives_.advance();
   }
 
@@ -57,9 +59,9 @@ class UcxStaged : public Transport {
   }
 
  private:
-  static std::unique_ptr<StagingRing> ring_for(const Path& path, Platform& platform) {
+  std::unique_ptr<StagingRing> ring_for(const Path& path) {
     if (!path.source.is_gpu()) return nullptr;
-    return std::make_unique<StagingRing>(platform, path.source, staging_shape(path));
+    return std::make_unique<StagingRing>(pool_, path.source, staging_shape(path));
   }
 
   void finish_sends(Deadline deadline) {
@@ -75,10 +77,12 @@ class UcxStaged : public Transport {
     }
   }
 
+  HostPool pool_;
   std::unique_ptr<StagingRing> out_, in_;  // outlive the line that may still write to them
   UcxLine line_;
   StagedSends sends_;
   StagedReceives receives_;
+  Seconds patience_;
 };
 
 std::optional<std::string> why_not(const Path& path, const TransportContext& context) {
@@ -94,7 +98,6 @@ std::optional<std::string> why_not(const Path& path, const TransportContext& con
 }
 
 std::unique_ptr<Transport> open(const Path& path, const TransportContext& context) {
-  if (context.peer == nullptr) throw Error(ErrorKind::invalid_input, label(path) + " needs a peer process");
   return std::make_unique<UcxStaged>(path, context);
 }
 

@@ -1,0 +1,98 @@
+#include "waywiser/collective/gpu/receive_buffers.hpp"
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds last_words = 5;
+
+}  // namespace
+
+void ReceiveBuffers::give_back() noexcept {
+  if (gone_ || in_use_) return;  // others may still write there: the arena has it until the session closes
+  gone_ = true;
+  opened_.clear();
+  if (slice_.bytes != 0) peers_.arena(gpu_).give_back(slice_);
+}
+
+SharedRegion ReceiveBuffers::take(const GroupMemory& memory) {
+  const auto slice = peers_.arena(gpu_).take(memory.bytes());
+  if (!slice) throw Error(ErrorKind::device, "the receive arena of " + text(gpu_) + " has no room");
+  slice_ = *slice;
+  memory_ = memory;
+  return peers_.share(slice_);
+}
+
+void ReceiveBuffers::open(std::span<const SharedRegion> slices) {
+  for (std::size_t rank = 0; rank < slices.size(); ++rank) {
+    if (static_cast<int>(rank) == rank_) {
+      all_.push_back(slice_);
+      continue;
+    }
+    opened_.push_back(peers_.open(slices[rank], gpu_));
+    all_.push_back(opened_.back()->region().slice(slices[rank].offset, slices[rank].bytes));
+  }
+}
+
+std::vector<Region> ReceiveBuffers::fused_of_all() const {
+  std::vector<Region> all;
+  for (const Region& slice : all_)
+    all.push_back(slice.slice(memory_.fused_at(), memory_.messages_at() - memory_.fused_at()));
+  return all;
+}
+
+std::vector<Region> ReceiveBuffers::messages_of_all() const {
+  std::vector<Region> all;
+  for (const Region& slice : all_)
+    all.push_back(slice.slice(memory_.messages_at(), memory_.bytes() - memory_.messages_at()));
+  return all;
+}
+
+Region ReceiveBuffers::take_apart(Bytes bytes) {
+  apart_.push_back(peers_.arena(gpu_).take_apart(bytes));
+  return apart_.back();
+}
+
+std::vector<Region> ReceiveBuffers::open_apart(std::span<const SharedRegion> memories, Region own) {
+  std::vector<Region> all;
+  for (std::size_t rank = 0; rank < memories.size(); ++rank) {
+    if (static_cast<int>(rank) == rank_) {
+      all.push_back(own);
+      continue;
+    }
+    opened_apart_.push_back(peers_.open(memories[rank], gpu_));
+    all.push_back(opened_apart_.back()->region().slice(memories[rank].offset, memories[rank].bytes));
+  }
+  return all;
+}
+
+void ReceiveBuffers::give_back_apart(Region own) noexcept {
+  std::erase_if(apart_, [&](const Region& each) { return each.data == own.data; });
+  peers_.arena(gpu_).give_back_apart(own);
+}
+
+// What others take apart is closed before they hear of it: then they give it back to the GPU.
+void ReceiveBuffers::leave(Stream& stream) noexcept {
+  if (gone_ || !in_use_) return;
+  gone_ = true;
+  opened_apart_.clear();
+  try {
+    constexpr std::uint64_t left = 1;
+    for (std::size_t rank = 0; rank < all_.size(); ++rank)
+      if (static_cast<int>(rank) != rank_)
+        stream.write_value(all_[rank].slice(static_cast<Bytes>(rank_) * sizeof left, sizeof left), left);
+    stream.synchronize(Deadline::in(last_words));
+  } catch (const Error&) {
+  }
+  opened_.clear();
+  peers_.arena(gpu_).leave(slice_, static_cast<int>(all_.size()) - 1, std::move(apart_));
+}
+
+void ReceiveBuffers::let_go() noexcept {
+  gone_ = true;
+  opened_apart_.clear();
+  opened_.clear();
+}
+
+}  // namespace waywiser

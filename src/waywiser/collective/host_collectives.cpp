@@ -1,0 +1,147 @@
+#include "waywiser/collective/host_collectives.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/collective/default_choice.hpp"
+#include "waywiser/collective/gpu/gpu_way.hpp"
+#include "waywiser/comm/staging.hpp"
+#include "waywiser/policy/chooser.hpp"
+
+namespace waywiser {
+namespace {
+
+// Ranks of one machine have one number, so that algorithms can work inside machines first.
+std::vector<int> machines_of(const Session& session, const Members& members) {
+  std::vector<int> machines;
+  for (const int rank : members.world) {
+    const std::string& machine = session.introduction(rank).machine_id;
+    const auto same = std::ranges::find_if(
+        members.world, [&](int other) { return session.introduction(other).machine_id == machine; });
+    machines.push_back(static_cast<int>(same - members.world.begin()));
+  }
+  const bool one = std::ranges::all_of(machines, [](int machine) { return machine == 0; });
+  return one ? std::vector<int>() : machines;
+}
+
+}  // namespace
+
+HostCollectives::HostCollectives(std::shared_ptr<Session> session, Members members)
+    : session_(std::move(session)),
+      members_(std::make_shared<const Members>(std::move(members))),
+      execution_(*session_) {}
+
+void HostCollectives::refuse_rank(int rank, const char* what) const {
+  throw Error(ErrorKind::invalid_input, std::string(what) + " rank " + std::to_string(rank) +
+                                            ": the group has ranks 0 to " + std::to_string(size() - 1));
+}
+
+void HostCollectives::set_way(std::string_view way) {
+  way_ = way;
+  schedules_ = {};
+}
+
+CollectiveCall HostCollectives::complete(const CollectiveCall& wanted) const {
+  CollectiveCall complete = wanted;
+  complete.rank = rank();
+  complete.ranks = size();
+  complete.machine_of = machines_of(*session_, *members_);
+  return complete;
+}
+
+// Some ways of GPUs have the name of an algorithm.
+const CollectiveAlgorithm* HostCollectives::set_algorithm(const CollectiveCall& complete) const {
+  if (way_.empty() || complete.operation == Collective::barrier) return nullptr;
+  const auto set = std::ranges::find_if(algorithms(), [&](const CollectiveAlgorithm& row) {
+    return row.operation == complete.operation && row.name == way_;
+  });
+  if (set == algorithms().end()) {
+    if (!parse_gpu_way(way_)) find_algorithm(complete.operation, way_);  // says what is
+    return nullptr;
+  }
+  if (const auto why = set->why_unavailable(complete)) throw Error(ErrorKind::unavailable, way_ + ": " + *why);
+  return &*set;
+}
+
+// What was set, or what the plan says, or the default.
+const CollectiveAlgorithm& HostCollectives::algorithm_for(const CollectiveCall& complete, DataType type) const {
+  if (const CollectiveAlgorithm* set = set_algorithm(complete)) return *set;
+  const Chooser* chooser = session_->options().chooser.get();
+  const CollectiveRow* row = nullptr;
+  if (chooser != nullptr && complete.counts.empty() && complete.machine_of.empty())
+    row = chooser->choose_collective(name(complete.operation), "host", size(), complete.count * bytes_of(type));
+  for (const CollectiveAlgorithm& each : algorithms())
+    if (row != nullptr && each.operation == complete.operation && each.name == row->way &&
+        !each.why_unavailable(complete))
+      return each;
+  return default_algorithm(complete, bytes_of(type));
+}
+
+std::shared_ptr<const Schedule> HostCollectives::schedule_for(const CollectiveCall& wanted, DataType type) {
+  const ScheduleKey key{static_cast<std::uint8_t>(wanted.operation), static_cast<std::uint8_t>(bytes_of(type)),
+                        wanted.root, wanted.count};
+  const bool kept = wanted.counts.empty();
+  if (kept)
+    if (auto known = schedules_.find(key)) return known;
+  const CollectiveCall call = complete(wanted);
+  Schedule schedule = algorithm_for(call, type).make(call);
+  return kept ? schedules_.keep(key, std::move(schedule)) : std::make_shared<const Schedule>(std::move(schedule));
+}
+
+void HostCollectives::run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output) {
+  run(call, schedule_for(wanted, call.type), input, output);
+}
+
+std::shared_ptr<Activity> HostCollectives::start(const Call& call, const CollectiveCall& wanted, ConstElements input,
+                                                 Elements output) {
+  return start(call, schedule_for(wanted, call.type), input, output);
+}
+
+void HostCollectives::run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input,
+                          Elements output) {
+  if (is_staged(input) || is_staged(output))
+    return session_->wait_for(*start(call, std::move(schedule), input, output));
+  const InCall in_call(*session_, call);
+  execution_.begin(members_, call, std::move(schedule), input, output);
+  session_->wait(execution_);
+}
+
+std::shared_ptr<Activity> HostCollectives::start(const Call& call, std::shared_ptr<const Schedule> schedule,
+                                                 ConstElements input, Elements output) {
+  const InCall in_call(*session_, call);
+  auto staging = std::make_unique<Staging>(*session_);
+  if (!is_staged(input) && !is_staged(output)) staging.reset();
+  auto execution = std::make_shared<Execution>(*session_);
+  execution->begin(members_, call, std::move(schedule), staging ? staging->input(input) : input,
+                   staging ? staging->output(output) : output);
+  const std::shared_ptr<Activity> operation = staged(std::move(execution), std::move(staging));
+  session_->start(operation);
+  return operation;
+}
+
+void HostCollectives::run_usual(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output) {
+  const CollectiveCall here = complete(wanted);
+  const CollectiveAlgorithm& algorithm = default_algorithm(here, bytes_of(call.type));
+  run(call, std::make_shared<const Schedule>(algorithm.make(here)), input, output);
+}
+
+void HostCollectives::all_gather_for(CallKind kind, ConstElements mine, Elements all) {
+  CollectiveCall wanted;
+  wanted.operation = Collective::all_gather;
+  wanted.count = mine.count();
+  run_usual(next_call(kind, mine), wanted, mine, all);
+}
+
+void HostCollectives::all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  all_gather_for(CallKind::all_gather, mine, all);
+}
+
+void HostCollectives::broadcast(std::span<std::byte> data, int root) {
+  CollectiveCall wanted;
+  wanted.operation = Collective::broadcast;
+  wanted.count = data.size();
+  wanted.root = root;
+  run_usual(next_call(CallKind::broadcast, Elements(data), -1, ReduceOp::sum, root), wanted, Elements(data), data);
+}
+
+}  // namespace waywiser

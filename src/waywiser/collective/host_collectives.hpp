@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "waywiser/collective/call.hpp"
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/execution.hpp"
+#include "waywiser/comm/members.hpp"
+#include "waywiser/comm/rank_exchange.hpp"
+#include "waywiser/comm/schedule_cache.hpp"
+#include "waywiser/comm/session.hpp"
+
+namespace waywiser {
+
+struct CollectiveAlgorithm;
+
+// The collectives that the hosts of one group carry out, and what all other calls of the group share with them: who is
+// in it, and the numbers of its calls, which count alike at all ranks.
+class HostCollectives final : public RankExchange {
+ public:
+  HostCollectives(std::shared_ptr<Session> session, Members members);
+  HostCollectives(const HostCollectives&) = delete;
+  HostCollectives& operator=(const HostCollectives&) = delete;
+
+  Session& session() const noexcept { return *session_; }
+  const std::shared_ptr<Session>& shared_session() const noexcept { return session_; }
+  const Members& members() const noexcept { return *members_; }
+  const std::shared_ptr<const Members>& shared_members() const noexcept { return members_; }
+  int rank() const noexcept { return members_->rank; }
+  int size() const noexcept { return members_->size(); }
+  // Throws invalid_input; `what`: "send to".
+  void check_rank(int rank, const char* what) const {
+    if (rank < 0 || rank >= size()) [[unlikely]]
+      refuse_rank(rank, what);
+  }
+
+  // One more call, with the next number. Each rank makes the same collectives, but has messages of its own.
+  Call next_call(CallKind kind, ConstElements data, int peer = -1, ReduceOp op = ReduceOp::sum, int root = -1) {
+    const std::uint64_t number = is_collective(kind) ? ++collectives_ : ++messages_;
+    return {kind, data.type, op, members_->key(), root, peer, number, data.count()};
+  }
+
+  // `wanted` without rank, ranks and machines. Arrays of GPUs go through host memory. Complete when it returns.
+  void run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
+  // Begins it; the session gives it turns.
+  std::shared_ptr<Activity> start(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
+
+  // Whatever way is set.
+  void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
+  void broadcast(std::span<std::byte> data, int root) override;
+  // The same all_gather under another name: a rank that calls something else is told so.
+  void all_gather_for(CallKind kind, ConstElements mine, Elements all);
+
+  // What carries out all later calls: an algorithm of docs/algorithms.md, or empty for the choice. The name of a way of
+  // GPUs changes nothing here.
+  void set_way(std::string_view way);
+
+ private:
+  [[noreturn]] void refuse_rank(int rank, const char* what) const;
+  CollectiveCall complete(const CollectiveCall& wanted) const;
+  const CollectiveAlgorithm* set_algorithm(const CollectiveCall& complete) const;
+  const CollectiveAlgorithm& algorithm_for(const CollectiveCall& complete, DataType type) const;
+  std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted, DataType type);
+  void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
+  std::shared_ptr<Activity> start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input,
+                                  Elements output);
+  void run_usual(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
+
+  const std::shared_ptr<Session> session_;
+  const std::shared_ptr<const Members> members_;
+  std::uint64_t messages_ = 0, collectives_ = 0;
+  ScheduleCache schedules_;
+  Execution execution_;  // of the calls that wait
+  std::string way_;      // empty: the choice
+};
+
+}  // namespace waywiser

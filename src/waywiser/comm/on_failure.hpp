@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+namespace waywiser {
+
+// What a rank does when an operation on its GPU has failed.
+enum class OnFailure { raise, abort };
+// "raise" or "abort"; throws invalid_input.
+OnFailure parse_on_failure(const std::string& text);
+
+}  // namespace waywiser

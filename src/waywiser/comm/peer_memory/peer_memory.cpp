@@ -1,0 +1,81 @@
+#include "waywiser/comm/peer_memory/peer_memory.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t most_known = 256;
+
+// What `open` answers, or why this process cannot use the memory.
+template <typename Open>
+std::shared_ptr<const Memory> opened(std::string_view gpu, Open open) {
+  try {
+    return std::make_shared<const Memory>(open());
+  } catch (const Error& error) {
+    throw Error(error.kind(), "the memory of another rank on GPU " + std::string(gpu) + ": " + error.what());
+  }
+}
+
+}  // namespace
+
+PeerMemory::Known& PeerMemory::known(const SharedRegion& shared, Place user) {
+  Known& known = known_[{shared.process, shared.address, user.index}];
+  known.used = ++uses_;
+  return known;
+}
+
+std::shared_ptr<const Memory> PeerMemory::open(Known& known, const SharedRegion& shared, Place user) {
+  if (auto memory = known.memory.lock();
+      memory && known.opaque == shared.opaque && memory->region().bytes >= shared.allocation_bytes)
+    return memory;
+  known.kept.reset();  // its owner has freed it, or more of it is wanted
+  auto memory = opened(shared.identity(), [&] { return platform_.open_shared(shared, user); });
+  known.memory = memory;
+  known.opaque = shared.opaque;
+  return memory;
+}
+
+std::shared_ptr<const Memory> PeerMemory::open(const SharedRegion& shared, Place user) {
+  std::erase_if(known_, [](const auto& each) { return each.second.memory.expired(); });
+  return open(known(shared, user), shared, user);
+}
+
+Region PeerMemory::open_for_long(const SharedRegion& shared, Place user) {
+  Known& known = this->known(shared, user);
+  known.kept = open(known, shared, user);
+  const Region region = known.kept->region().slice(shared.offset, shared.bytes);
+  if (known_.size() > most_known) forget_oldest();
+  return region;
+}
+
+void PeerMemory::forget_oldest() {
+  known_.erase(
+      std::ranges::min_element(known_, [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+}
+
+void PeerMemory::forget() noexcept {
+  for (auto& [key, known] : known_) known.kept.reset();
+}
+
+std::shared_ptr<const Memory> PeerMemory::open(const MemoryHandle& handle, Place user) {
+  const auto gpu = handle.place.is_gpu() ? platform_.identity(handle.place.index) : text(handle.place);
+  return opened(gpu, [&] { return platform_.open_memory_for(handle, user); });
+}
+
+ReceiveArena& PeerMemory::arena(Place gpu) {
+  std::unique_ptr<ReceiveArena>& arena = arenas_[gpu];
+  if (!arena) arena = std::make_unique<ReceiveArena>(platform_, gpu);
+  return *arena;
+}
+
+void PeerMemory::close() noexcept {
+  forget();
+  for (const auto& [gpu, arena] : arenas_) arena->close();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,195 @@
+// The collectives of a Group: what is given is checked here, and then carried out by its GPUs or its hosts.
+#include <cstring>
+#include <numeric>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/stream.hpp"
+#include "waywiser/group/group_state.hpp"
+
+namespace waywiser {
+namespace {
+
+[[noreturn]] void refuse(CallKind kind, const std::string& why) {
+  throw Error(ErrorKind::invalid_input, std::string(name(kind)) + ": " + why);
+}
+
+void check_types(CallKind kind, ConstElements input, ConstElements output) {
+  if (input.type != output.type)
+    refuse(kind, "input of " + std::string(name(input.type)) + ", output of " + std::string(name(output.type)));
+}
+
+void check_count(CallKind kind, const char* which, std::size_t count, std::size_t expected) {
+  if (count != expected)
+    refuse(kind, std::string(which) + " has " + std::to_string(count) + " elements, " + std::to_string(expected) +
+                     " are needed");
+}
+
+// On the GPU neither is copied.
+void check_apart_on_gpu(CallKind kind, ConstElements input, ConstElements output) {
+  if (input.region.place.is_gpu() && overlap(input.region, output.region))
+    refuse(kind, "input and output on a GPU must not overlap");
+}
+
+CollectiveCall asked(Collective operation, std::size_t count, int root = 0) {
+  CollectiveCall call;
+  call.operation = operation;
+  call.count = count;
+  call.root = root;
+  return call;
+}
+
+std::vector<std::size_t> checked_counts(CallKind kind, std::span<const std::size_t> counts, int ranks) {
+  if (counts.size() != static_cast<std::size_t>(ranks))
+    refuse(kind, std::to_string(counts.size()) + " counts for " + std::to_string(ranks) + " ranks");
+  return {counts.begin(), counts.end()};
+}
+
+std::size_t total(const std::vector<std::size_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+}  // namespace
+
+Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
+                         Mode mode) {
+  if (mode.begins()) return {hosts->shared_session(), hosts->start(call, wanted, input, output)};
+  if (gpus.collective(call, wanted, input, output, mode.stream())) return {};
+  if (mode.stream() != nullptr) gpus.before_hosts(call, *mode.stream());
+  hosts->run(call, wanted, input, output);
+  return {};
+}
+
+// By way of a copy: whether it is one array may differ between ranks, the algorithm must not.
+Future Group::State::run_apart(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
+                               Mode mode) {
+  if (!overlap(input.region, output.region)) return run(call, wanted, input, output, mode);
+  if (mode.begins()) refuse(call.kind, "input and output must not overlap in a call that only begins");
+  std::vector<std::byte> copy(input.region.bytes);
+  std::memcpy(copy.data(), input.region.data, copy.size());
+  return run(call, wanted, {{copy.data(), copy.size(), input.region.place}, input.type}, output, mode);
+}
+
+Future Group::barrier(Mode mode) {
+  const Call call = state_->hosts->next_call(CallKind::barrier, {});
+  const Place place = mode.stream() != nullptr ? mode.stream()->place() : host(0);
+  const Elements nothing({nullptr, 0, place}, DataType::uint8);
+  return state_->run(call, asked(Collective::barrier, 0), nothing, nothing, mode);
+}
+
+Future Group::broadcast(Elements data, int root, Mode mode) {
+  state_->hosts->check_rank(root, "broadcast from");
+  const Call call = state_->hosts->next_call(CallKind::broadcast, data, -1, ReduceOp::sum, root);
+  return state_->run(call, asked(Collective::broadcast, data.count(), root), data, data, mode);
+}
+
+Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root, Mode mode) {
+  state_->hosts->check_rank(root, "reduce to");
+  check_types(CallKind::reduce, input, output);
+  if (rank() == root)
+    check_count(CallKind::reduce, "the output", output.count(), input.count());
+  else
+    output = Elements({nullptr, 0, input.region.place}, input.type);
+  const Call call = state_->hosts->next_call(CallKind::reduce, input, -1, op, root);
+  return state_->run(call, asked(Collective::reduce, input.count(), root), input, output, mode);
+}
+
+Future Group::all_reduce(ConstElements input, Elements output, ReduceOp op, Mode mode) {
+  check_types(CallKind::all_reduce, input, output);
+  check_count(CallKind::all_reduce, "the output", output.count(), input.count());
+  const Call call = state_->hosts->next_call(CallKind::all_reduce, input, -1, op);
+  return state_->run(call, asked(Collective::all_reduce, input.count()), input, output, mode);
+}
+
+Future Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op, Mode mode) {
+  check_types(CallKind::reduce_scatter, input, output);
+  check_count(CallKind::reduce_scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
+  const Call call = state_->hosts->next_call(CallKind::reduce_scatter, input, -1, op);
+  return state_->run(call, asked(Collective::reduce_scatter, output.count()), input, output, mode);
+}
+
+Future Group::all_gather(ConstElements input, Elements output, Mode mode) {
+  check_types(CallKind::all_gather, input, output);
+  check_count(CallKind::all_gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
+  const Call call = state_->hosts->next_call(CallKind::all_gather, input);
+  return state_->run(call, asked(Collective::all_gather, input.count()), input, output, mode);
+}
+
+Future Group::all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, Mode mode) {
+  check_types(CallKind::all_gather, input, output);
+  CollectiveCall wanted = asked(Collective::all_gather, 0);
+  wanted.counts = checked_counts(CallKind::all_gather, counts, size());
+  check_count(CallKind::all_gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
+  check_count(CallKind::all_gather, "the output", output.count(), total(wanted.counts));
+  const Call call = state_->hosts->next_call(CallKind::all_gather, output);
+  return state_->run(call, wanted, input, output, mode);
+}
+
+Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
+  check_types(CallKind::all_to_all, input, output);
+  check_count(CallKind::all_to_all, "the output", output.count(), input.count());
+  const auto ranks = static_cast<std::size_t>(size());
+  if (input.count() % ranks != 0)
+    refuse(CallKind::all_to_all,
+           std::to_string(input.count()) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
+  const Call call = state_->hosts->next_call(CallKind::all_to_all, input);
+  check_apart_on_gpu(call.kind, input, output);
+  return state_->run_apart(call, asked(Collective::all_to_all, input.count() / ranks), input, output, mode);
+}
+
+Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
+                           std::span<const std::size_t> take, Mode mode) {
+  check_types(CallKind::all_to_all_v, input, output);
+  CollectiveCall wanted = asked(Collective::all_to_all, 0);
+  wanted.counts = checked_counts(CallKind::all_to_all_v, give, size());
+  wanted.receive_counts = checked_counts(CallKind::all_to_all_v, take, size());
+  check_count(CallKind::all_to_all_v, "the input", input.count(), total(wanted.counts));
+  check_count(CallKind::all_to_all_v, "the output", output.count(), total(wanted.receive_counts));
+  const Call call = state_->hosts->next_call(CallKind::all_to_all_v, input);
+  check_apart_on_gpu(call.kind, input, output);
+  return state_->run_apart(call, wanted, input, output, mode);
+}
+
+Future Group::gather(ConstElements input, Elements output, int root, Mode mode) {
+  state_->hosts->check_rank(root, "gather to");
+  check_types(CallKind::gather, input, output);
+  if (rank() == root)
+    check_count(CallKind::gather, "the output", output.count(), input.count() * static_cast<std::size_t>(size()));
+  const Call call = state_->hosts->next_call(CallKind::gather, input, -1, ReduceOp::sum, root);
+  return state_->run(call, asked(Collective::gather, input.count(), root), input, output, mode);
+}
+
+Future Group::gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts, int root, Mode mode) {
+  state_->hosts->check_rank(root, "gather to");
+  check_types(CallKind::gather, input, output);
+  CollectiveCall wanted = asked(Collective::gather, 0, root);
+  wanted.counts = checked_counts(CallKind::gather, counts, size());
+  check_count(CallKind::gather, "the input", input.count(), counts[static_cast<std::size_t>(rank())]);
+  if (rank() == root) check_count(CallKind::gather, "the output", output.count(), total(wanted.counts));
+  Call call = state_->hosts->next_call(CallKind::gather, input, -1, ReduceOp::sum, root);
+  call.count = total(wanted.counts);
+  return state_->run(call, wanted, input, output, mode);
+}
+
+Future Group::scatter(ConstElements input, Elements output, int root, Mode mode) {
+  state_->hosts->check_rank(root, "scatter from");
+  check_types(CallKind::scatter, input, output);
+  if (rank() == root)
+    check_count(CallKind::scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
+  const Call call = state_->hosts->next_call(CallKind::scatter, output, -1, ReduceOp::sum, root);
+  return state_->run(call, asked(Collective::scatter, output.count(), root), input, output, mode);
+}
+
+Future Group::scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,
+                        Mode mode) {
+  state_->hosts->check_rank(root, "scatter from");
+  check_types(CallKind::scatter, input, output);
+  CollectiveCall wanted = asked(Collective::scatter, 0, root);
+  wanted.counts = checked_counts(CallKind::scatter, counts, size());
+  check_count(CallKind::scatter, "the output", output.count(), counts[static_cast<std::size_t>(rank())]);
+  if (rank() == root) check_count(CallKind::scatter, "the input", input.count(), total(wanted.counts));
+  Call call = state_->hosts->next_call(CallKind::scatter, output, -1, ReduceOp::sum, root);
+  call.count = total(wanted.counts);
+  return state_->run(call, wanted, input, output, mode);
+}
+
+}  // namespace waywiser

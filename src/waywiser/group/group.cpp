@@ -1,0 +1,126 @@
+#include "waywiser/group/group.hpp"
+
+#include <numeric>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/process_end.hpp"
+#include "waywiser/group/group_state.hpp"
+#include "waywiser/group/window_state.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr int largest_tag = 0x7fff;
+
+void check_tag(int tag, Mode mode) {
+  if (tag < 0 || tag > largest_tag)
+    throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " is not in 0 to 32767");
+  if (tag != 0 && mode.stream() != nullptr)
+    throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + ": messages on streams have none");
+}
+
+}  // namespace
+
+Group::State::State(std::shared_ptr<Session> session, Members members)
+    : hosts(std::make_shared<HostCollectives>(std::move(session), std::move(members))),
+      messages(*hosts),
+      exposed(std::make_shared<ExposedMemory>()),
+      gpus(*hosts, messages, exposed) {}
+
+Group Group::join(const JoinOptions& options) {
+  end_kept_groups();
+  std::shared_ptr<Session> session(new Session(options),
+                                   [](Session* last) { end_with_process(std::unique_ptr<Session>(last)); });
+  Members members{0, session->rank(), std::vector<int>(static_cast<std::size_t>(session->size()))};
+  std::iota(members.world.begin(), members.world.end(), 0);
+  return Group(std::make_unique<State>(std::move(session), std::move(members)));
+}
+
+Group::Group(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Group::Group(Group&& other) noexcept = default;
+Group& Group::operator=(Group&& other) noexcept = default;
+Group::~Group() = default;
+
+int Group::rank() const noexcept { return state_->hosts->rank(); }
+int Group::size() const noexcept { return state_->hosts->size(); }
+Seconds Group::timeout() const noexcept { return state_->session().timeout(); }
+void Group::set_timeout(Seconds timeout) { state_->session().set_timeout(timeout); }
+const std::shared_ptr<Platform>& Group::platform() const { return state_->session().shared_platform(); }
+
+void Group::close() { state_->session().close(); }
+void Group::abort(const std::string& why) noexcept { state_->session().abort(why); }
+
+void Group::end() noexcept {
+  const std::shared_ptr<Session> session = state_->hosts->shared_session();
+  end_with_process(session, std::shared_ptr<State>(std::move(state_)));
+}
+
+Future Group::send(ConstElements data, int to, int tag, Mode mode) {
+  check_tag(tag, mode);
+  if (mode.begins()) return state_->messages.begin_send(data, to, tag);
+  mode.stream() != nullptr ? state_->gpus.send(data, to, *mode.stream()) : state_->messages.send(data, to, tag);
+  return {};
+}
+
+Future Group::recv(Elements data, int from, int tag, Mode mode) {
+  check_tag(tag, mode);
+  if (mode.begins()) return state_->messages.begin_recv(data, from, tag);
+  mode.stream() != nullptr ? state_->gpus.recv(data, from, *mode.stream()) : state_->messages.recv(data, from, tag);
+  return {};
+}
+
+Future Group::sendrecv(ConstElements data, int to, Elements into, int from, int tag, Mode mode) {
+  check_tag(tag, mode);
+  if (mode.begins()) return state_->messages.begin_sendrecv(data, to, into, from, tag);
+  if (mode.stream() != nullptr)
+    state_->gpus.sendrecv(data, to, into, from, *mode.stream());
+  else
+    state_->messages.sendrecv(data, to, into, from, tag);
+  return {};
+}
+
+Future Group::neighbor_exchange(std::span<const Exchange> neighbors, Mode mode) {
+  if (mode.begins()) return state_->messages.begin_exchange(neighbors);
+  mode.stream() != nullptr ? state_->gpus.exchange(neighbors, *mode.stream()) : state_->messages.exchange(neighbors);
+  return {};
+}
+
+void Group::prepare(Place gpu, Bytes largest) { state_->gpus.prepare(gpu, largest); }
+
+void Group::synchronize(Stream& stream) { state_->gpus.synchronize(stream); }
+
+Window Group::expose(Region memory) {
+  if (memory.place.is_gpu())
+    throw Error(ErrorKind::invalid_input, "GPU memory is exposed as a Memory, which has a handle");
+  return Window(Window::State::of_host(state_->hosts, memory));
+}
+
+Window Group::expose(const Memory& memory) {
+  if (!memory.region().place.is_gpu()) return expose(memory.region());
+  return Window(Window::State::of_gpu(state_->hosts, memory, state_->exposed));
+}
+
+void Group::flush() {
+  const Call call = state_->hosts->next_call(CallKind::put, {});
+  const InCall in_call(state_->session(), call);
+  flush_puts(state_->session(), call, state_->hosts->members().peer(rank()));
+}
+
+std::string Group::why_staged() const { return state_->gpus.why_staged(); }
+
+std::string Group::why_staged(int rank) const {
+  state_->hosts->check_rank(rank, "why_staged of");
+  return state_->session().why_staged(static_cast<int>(state_->hosts->members().peer(rank)));
+}
+
+std::string Group::encrypted_by(int rank) const {
+  state_->hosts->check_rank(rank, "encrypted_by of");
+  return state_->session().engine().encrypted_by(state_->hosts->members().peer(rank));
+}
+
+void Group::set_way(std::string_view way) {
+  state_->hosts->set_way(way);
+  state_->gpus.set_way(parse_gpu_way(way));
+}
+
+}  // namespace waywiser

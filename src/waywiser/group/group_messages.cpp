@@ -1,0 +1,201 @@
+#include "waywiser/group/group_messages.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/announced_send.hpp"
+#include "waywiser/comm/gpu_receive.hpp"
+#include "waywiser/comm/joint_activity.hpp"
+#include "waywiser/comm/staging.hpp"
+#include "waywiser/comm/transfer.hpp"
+
+namespace waywiser {
+namespace {
+
+// Labels of exchanges: from there.
+constexpr int exchange_labels = 0x8000;
+constexpr int exchange_tags = 0x7fff;
+
+// Short messages to other machines go through the host at once: an announcement takes longer than the bytes.
+bool is_announced(ConstElements data, bool one_machine) {
+  return is_staged(data) && (one_machine || data.region.bytes > longest_short);
+}
+
+// What comes would overtake what goes, or what else comes.
+void check_apart(std::span<const Exchange> neighbors) {
+  const auto check = [](const Exchange& taker, ConstElements other, const std::string& what) {
+    if (overlap(taker.take.region, other.region))
+      throw Error(ErrorKind::invalid_input, "neighbor_exchange: what is taken from rank " + std::to_string(taker.rank) +
+                                                " overlaps what is " + what);
+  };
+  for (const Exchange& taker : neighbors)
+    for (const Exchange& other : neighbors) {
+      check(taker, other.give, "given to rank " + std::to_string(other.rank));
+      if (&taker != &other) check(taker, other.take, "taken from rank " + std::to_string(other.rank));
+    }
+}
+
+// What arrives in the array that is sent must not overtake it: then a copy is sent. The memory of the copy, which is
+// empty where there is none.
+std::vector<std::byte> copy_if_same(ConstElements& data, Elements into) {
+  std::vector<std::byte> copy;
+  if (!overlap(data.region, into.region)) return copy;
+  copy.assign(data.region.data, data.region.data + data.region.bytes);
+  data.region.data = copy.data();
+  return copy;
+}
+
+}  // namespace
+
+void GroupMessages::send(const ConstElements& data, int to, int label) {
+  if (is_staged(data)) return begin_send(data, to, label).wait();
+  hosts_.check_rank(to, "send to");
+  const Call call = hosts_.next_call(CallKind::send, data, to);
+  const InCall in_call(session_, call);
+  Transfer transfer(session_, call, hosts_.rank(), data.region.bytes);
+  transfer.send(members(), to, label, data.region.data, Awaited::by_sender);
+  session_.wait(transfer);
+}
+
+void GroupMessages::recv(const Elements& data, int from, int label) {
+  if (is_staged(data)) return begin_recv(data, from, label).wait();
+  hosts_.check_rank(from, "recv from");
+  const Call call = hosts_.next_call(CallKind::recv, data, from);
+  const InCall in_call(session_, call);
+  Transfer transfer(session_, call, from, data.region.bytes);
+  transfer.receive(members(), label, data.region.data, data);
+  session_.wait(transfer);
+}
+
+void GroupMessages::check_sendrecv(ConstElements data, int to, Elements into, int from) const {
+  hosts_.check_rank(to, "send to");
+  hosts_.check_rank(from, "recv from");
+  const bool same = data.region.data == into.region.data && data.region.bytes == into.region.bytes;
+  if (!same && overlap(data.region, into.region))
+    throw Error(ErrorKind::invalid_input, "sendrecv: the two arrays overlap; they may be the same, or apart");
+}
+
+void GroupMessages::sendrecv(ConstElements data, int to, Elements into, int from, int label) {
+  check_sendrecv(data, to, into, from);
+  Staging staging(session_);
+  std::vector<std::byte> copy;
+  if (overlap(data.region, into.region) && is_staged(data))
+    data = staging.input(data);
+  else
+    copy = copy_if_same(data, into);
+  Future receiving = begin_recv(into, from, label);
+  send(data, to, label);
+  receiving.wait();
+}
+
+// A staged copy would have to outlive this call.
+Future GroupMessages::begin_sendrecv(ConstElements data, int to, Elements into, int from, int label) {
+  check_sendrecv(data, to, into, from);
+  if (overlap(data.region, into.region) && is_staged(data))
+    throw Error(ErrorKind::invalid_input, "sendrecv: from and into one array of a GPU in a call that only begins");
+  std::vector<std::byte> copy = copy_if_same(data, into);
+  auto parts = std::make_shared<JointActivity>(session_, hosts_.next_call(CallKind::sendrecv, data, to));
+  parts->keep(std::move(copy));
+  parts->add(start_recv(into, from, label));
+  parts->add(start_send(data, to, label));
+  return begun(std::move(parts));
+}
+
+// True: all is done. False: nothing has happened.
+bool GroupMessages::send_at_once(const Call& call, ConstElements data, int label) {
+  const ucp_tag_t tag = members().tag(hosts_.rank(), static_cast<unsigned>(label), call);
+  return session_.engine().send_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
+}
+
+std::optional<ucp_tag_recv_info_t> GroupMessages::receive_at_once(const Call& call, Elements data, int label) {
+  Call theirs = call;
+  theirs.kind = CallKind::send;
+  const ucp_tag_t tag = members().tag(call.peer, static_cast<unsigned>(label), theirs);
+  const auto came =
+      session_.engine().receive_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
+  if (!came || is_announcement(came->sender_tag)) return came;
+  if (const auto why = unlike(*came, tag, data.region.bytes, call.peer))
+    session_.fail(ErrorKind::invalid_input, text(call) + ": " + *why);
+  return came;
+}
+
+// None: too many are under way, and this one is short enough for the host. Long ones wait.
+std::optional<unsigned> GroupMessages::announcement_number_for(const Call& call, ConstElements data) {
+  session_.shared_platform();  // nobody hears of what cannot be sent
+  auto number = session_.take_announcement_number();
+  if (!number && data.region.bytes > longest_short)
+    session_.wait(
+        call, [&] { return (number = session_.take_announcement_number()).has_value(); },
+        [] { return "none of " + std::to_string(announcement_numbers) + " messages out of GPUs has been taken"; });
+  return number;
+}
+
+std::shared_ptr<Activity> GroupMessages::started(std::shared_ptr<Activity> operation) {
+  session_.start(operation);
+  return operation;
+}
+
+Future GroupMessages::future_of(std::shared_ptr<Activity> operation) {
+  if (!operation) return {};
+  return {hosts_.shared_session(), std::move(operation)};
+}
+
+std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, int label) {
+  hosts_.check_rank(to, "send to");
+  const Call call = hosts_.next_call(CallKind::send, data, to);
+  const InCall in_call(session_, call);
+  if (is_announced(data, session_.same_machine(static_cast<int>(members().peer(to)))))
+    if (const auto number = announcement_number_for(call, data))
+      return started(std::make_shared<AnnouncedSend>(session_, members(), call, label, data, *number));
+  if (!is_staged(data) && send_at_once(call, data, label)) return {};
+  auto staging = is_staged(data) ? std::make_unique<Staging>(session_) : nullptr;
+  const ConstElements here = staging ? staging->input(data) : data;
+  auto transfer = std::make_shared<Transfer>(session_, call, hosts_.rank(), here.region.bytes);
+  transfer->send(members(), to, label, here.region.data);
+  return started(staged(std::move(transfer), std::move(staging)));
+}
+
+std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, int from, int label) {
+  hosts_.check_rank(from, "recv from");
+  const Call call = hosts_.next_call(CallKind::recv, data, from);
+  const InCall in_call(session_, call);
+  if (is_staged(data)) return started(std::make_shared<GpuReceive>(session_, members(), call, label, data));
+  if (const auto came = receive_at_once(call, data, label)) {
+    if (!is_announcement(came->sender_tag)) return {};
+    return started(std::make_shared<AnnouncedReceive>(session_, call, members().peer(from), came->sender_tag, data));
+  }
+  auto transfer = std::make_shared<Transfer>(session_, call, from, data.region.bytes);
+  transfer->receive(members(), label, data.region.data, data);
+  return started(std::move(transfer));
+}
+
+void GroupMessages::check_exchange(std::span<const Exchange> neighbors) const {
+  for (const Exchange& each : neighbors) {
+    hosts_.check_rank(each.rank, "neighbor_exchange with");
+    for (const int tag : {each.give_tag, each.take_tag})
+      if (tag < 0 || tag >= exchange_tags)
+        throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " of a neighbour is not in 0 to 32766");
+  }
+  check_apart(neighbors);
+}
+
+std::shared_ptr<JointActivity> GroupMessages::start_exchange(std::span<const Exchange> neighbors) {
+  check_exchange(neighbors);
+  const Exchange first = neighbors.empty() ? Exchange{} : neighbors.front();
+  Call call{CallKind::neighbor_exchange, first.give.type};
+  call.group = members().key();
+  call.count = first.give.count();
+  auto parts = std::make_shared<JointActivity>(session_, call);
+  for (const Exchange& each : neighbors) parts->add(start_recv(each.take, each.rank, exchange_labels + each.take_tag));
+  for (const Exchange& each : neighbors) parts->add(start_send(each.give, each.rank, exchange_labels + each.give_tag));
+  return parts;
+}
+
+void GroupMessages::exchange(std::span<const Exchange> neighbors) { start_exchange(neighbors)->finish(); }
+
+Future GroupMessages::begin_exchange(std::span<const Exchange> neighbors) { return begun(start_exchange(neighbors)); }
+
+Future GroupMessages::begun(std::shared_ptr<JointActivity> parts) {
+  if (parts->advance()) return {};
+  return future_of(started(std::move(parts)));
+}
+
+}  // namespace waywiser

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "waywiser/collective/host_collectives.hpp"
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/group/exchange.hpp"
+#include "waywiser/group/future.hpp"
+
+namespace waywiser {
+
+class JointActivity;
+
+// The messages of one group that are not on streams. A label is a tag of the user's, or one that no user has.
+class GroupMessages {
+ public:
+  explicit GroupMessages(HostCollectives& hosts) : hosts_(hosts), session_(hosts.session()) {}
+
+  void send(const ConstElements& data, int to, int label);
+  void recv(const Elements& data, int from, int label);
+  void sendrecv(ConstElements data, int to, Elements into, int from, int label);
+  void exchange(std::span<const Exchange> neighbors);
+  Future begin_send(ConstElements data, int to, int label) { return future_of(start_send(data, to, label)); }
+  Future begin_recv(Elements data, int from, int label) { return future_of(start_recv(data, from, label)); }
+  Future begin_sendrecv(ConstElements data, int to, Elements into, int from, int label);
+  Future begin_exchange(std::span<const Exchange> neighbors);
+
+  void check_exchange(std::span<const Exchange> neighbors) const;
+
+ private:
+  // Null: it is over.
+  std::shared_ptr<Activity> start_send(ConstElements data, int to, int label);
+  std::shared_ptr<Activity> start_recv(Elements data, int from, int label);
+  std::shared_ptr<Activity> started(std::shared_ptr<Activity> operation);
+  std::shared_ptr<JointActivity> start_exchange(std::span<const Exchange> neighbors);
+  Future begun(std::shared_ptr<JointActivity> parts);
+  Future future_of(std::shared_ptr<Activity> operation);
+  void check_sendrecv(ConstElements data, int to, Elements into, int from) const;
+  bool send_at_once(const Call& call, ConstElements data, int label);
+  std::optional<unsigned> announcement_number_for(const Call& call, ConstElements data);
+  std::optional<ucp_tag_recv_info_t> receive_at_once(const Call& call, Elements data, int label);
+  const Members& members() const noexcept { return hosts_.members(); }
+
+  HostCollectives& hosts_;
+  Session& session_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,74 @@
+#include "waywiser/group/window.hpp"
+
+#include <atomic>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/group/window_state.hpp"
+
+namespace waywiser {
+namespace {
+
+void check_host(Place place) {
+  if (place.is_gpu())
+    throw Error(ErrorKind::unavailable,
+                "between " + text(place) + " and a window of host memory: copy to the host first");
+}
+
+}  // namespace
+
+Window::Window(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Window::Window(Window&& other) noexcept = default;
+Window& Window::operator=(Window&& other) noexcept = default;
+Window::~Window() = default;
+
+Region Window::local() const noexcept { return state_->local; }
+
+Bytes Window::bytes_of(int rank) const {
+  state_->check(rank, 0, 0);
+  return state_->bytes[static_cast<std::size_t>(rank)];
+}
+
+void Window::put(ConstRegion data, int to, Bytes offset) const {
+  state_->check_access(to, offset, data.bytes);
+  const Call call = state_->hosts->next_call(CallKind::put, {data, DataType::uint8}, to);
+  const InCall in_call(state_->session(), call);
+  if (state_->on_gpus) return state_->on_gpus->put(to, offset, data);
+  check_host(data.place);
+  state_->on_hosts->put(call, offset, data);
+}
+
+void Window::get(Region data, int from, Bytes offset) const {
+  state_->check_access(from, offset, data.bytes);
+  const Call call = state_->hosts->next_call(CallKind::get, {data, DataType::uint8}, from);
+  const InCall in_call(state_->session(), call);
+  if (state_->on_gpus) return state_->on_gpus->get(from, offset, data);
+  check_host(data.place);
+  state_->on_hosts->get(call, offset, data);
+}
+
+void Window::signal(int to, Bytes offset, std::uint64_t value) const {
+  if (offset % sizeof value != 0) throw Error(ErrorKind::invalid_input, "a signal needs an aligned offset");
+  state_->check_access(to, offset, sizeof value);
+  const Call call = state_->hosts->next_call(CallKind::signal, {}, to);
+  const InCall in_call(state_->session(), call);
+  if (state_->on_gpus) return state_->on_gpus->signal(to, offset, value);
+  state_->on_hosts->signal(call, offset, value);
+}
+
+void Window::wait(Bytes offset, std::uint64_t at_least) const {
+  const Region flag = local().slice(offset, sizeof at_least);
+  if (reinterpret_cast<std::uintptr_t>(flag.data) % sizeof at_least != 0)
+    throw Error(ErrorKind::invalid_input, "a signal needs an aligned address");
+  const auto look = [&, gpu = state_->on_gpus.get()] {
+    if (gpu != nullptr) return gpu->read_flag(offset);
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(flag.data)).load(std::memory_order_acquire);
+  };
+  Session& session = state_->session();
+  const Call call = state_->hosts->next_call(CallKind::wait, {});
+  const InCall in_call(session, call);
+  session.wait(
+      call, [&] { return look() >= at_least; },
+      [&] { return "the flag is " + std::to_string(look()) + ", not " + std::to_string(at_least); });
+}
+
+}  // namespace waywiser

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <vector>
+
+#include "waywiser/collective/host_collectives.hpp"
+#include "waywiser/comm/exposed_memory.hpp"
+#include "waywiser/comm/gpu_window.hpp"
+#include "waywiser/comm/host_window.hpp"
+#include "waywiser/group/window.hpp"
+
+namespace waywiser {
+
+// What a window is made of, for the group that makes it.
+struct Window::State {
+  // By all ranks together.
+  static std::unique_ptr<State> of_host(std::shared_ptr<HostCollectives> hosts, Region memory);
+  static std::unique_ptr<State> of_gpu(std::shared_ptr<HostCollectives> hosts, const Memory& memory,
+                                       const std::shared_ptr<ExposedMemory>& shown_in);
+
+  State(std::shared_ptr<HostCollectives> group, Region memory) : hosts(std::move(group)), local(memory) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  Session& session() const noexcept { return hosts->session(); }
+  void check(int rank, Bytes offset, Bytes length) const;
+  // Of what is to be put there, or taken from there.
+  void check_access(int rank, Bytes offset, Bytes length) const;
+
+  const std::shared_ptr<HostCollectives> hosts;
+  const Region local;
+  std::vector<Bytes> bytes;  // of each rank
+  // One of the two.
+  std::unique_ptr<HostWindow> on_hosts;
+  std::shared_ptr<GpuWindow> on_gpus;
+
+ private:
+  void show_in(const std::shared_ptr<ExposedMemory>& all, unsigned in_slot);
+
+  std::shared_ptr<ExposedMemory> shown_in_;
+  unsigned slot_ = 0;  // of it; 0: none
+};
+
+}  // namespace waywiser

@@ -1,0 +1,111 @@
+#include "waywiser/transport/ucx/ucx_context.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+using Configuration = std::unique_ptr<ucp_config_t, decltype(UcxFunctions::config_release)>;
+
+Configuration read_configuration() {
+  const UcxFunctions& ucx = ucx_library().functions();
+  ucp_config_t* raw = nullptr;
+  check_ucx(ucx.config_read("WAYWISER", nullptr, &raw), "read its configuration");
+  return {raw, ucx.config_release};
+}
+
+void set(const Configuration& configuration, const std::string& name, const std::string& value) {
+  check_ucx(ucx_library().functions().config_modify(configuration.get(), name.c_str(), value.c_str()),
+            "take " + name + "=" + value);
+}
+
+template <typename Owner>
+ucs_status_t open_with(const ucp_config_t* configuration, std::uint64_t features, std::size_t endpoints, Owner& owner) {
+  ucp_params_t parameters{};
+  parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+  parameters.features = features;
+  parameters.estimated_num_eps = endpoints;
+  ucp_context_h context = nullptr;
+  const ucs_status_t status =
+      ucx_library().functions().init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, configuration, &context);
+  if (status == UCS_OK) owner.reset(context);
+  return status;
+}
+
+std::string printed(ucp_context_h context) {
+  char* text = nullptr;
+  std::size_t length = 0;
+  std::FILE* stream = ::open_memstream(&text, &length);
+  if (stream == nullptr) return {};
+  ucx_library().functions().context_print_info(context, stream);
+  std::fclose(stream);
+  std::string copy(text, length);
+  std::free(text);  // NOLINT(cppcoreguidelines-no-malloc): open_memstream's
+  return copy;
+}
+
+// "#      resource 0  :  md 0  dev 0  flags -- tcp/eth0": no other call tells them.
+std::vector<std::string> transports_in(const std::string& information) {
+  std::vector<std::string> names;
+  std::istringstream lines(information);
+  for (std::string line; std::getline(lines, line);) {
+    const auto begin = line.rfind(' '), end = line.rfind('/');
+    if (line.find(" resource ") == std::string::npos || begin == std::string::npos || end == std::string::npos)
+      continue;
+    if (begin < end) names.push_back(line.substr(begin + 1, end - begin - 1));
+  }
+  return names;
+}
+
+}  // namespace
+
+void check_ucx(ucs_status_t status, const std::string& what) {
+  if (status != UCS_OK)
+    throw Error(ErrorKind::device, "UCX cannot " + what + ": " + ucx_library().functions().status_string(status));
+}
+
+ucs_status_t UcxContext::open(const UcxRoad& road, std::size_t endpoints, Owner& owner) {
+  const Configuration configuration = read_configuration();
+  set(configuration, "TLS", road.transports);
+  set(configuration, "NET_DEVICES", road.devices.empty() ? "all" : road.devices);
+  for (const auto& [name, value] : road.settings) set(configuration, name, value);
+  return open_with(configuration.get(), UCP_FEATURE_TAG, endpoints, owner);
+}
+
+UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
+  if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
+  const Configuration configuration = read_configuration();
+  if (!settings.empty()) set(configuration, "WARN_INVALID_CONFIG", "n");  // names of what this machine has not
+  for (const auto& [name, value] : settings) set(configuration, name, value);
+  check_ucx(open_with(configuration.get(), UCP_FEATURE_TAG | UCP_FEATURE_RMA, endpoints, context_),
+            "open its transports");
+}
+
+UcxContext::UcxContext(const UcxRoad& road, std::size_t endpoints) {
+  if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
+  check_ucx(open(road, endpoints, context_), "open transports " + road.transports);
+}
+
+UcxContext::Trial UcxContext::try_road(const UcxRoad& road) {
+  Owner context;
+  Trial trial{open(road, 1, context), {}};
+  if (trial.status == UCS_OK) trial.transports = transports_in(printed(context.get()));
+  return trial;
+}
+
+std::string UcxContext::Trial::lacks(const UcxRoad& road) const {
+  const std::vector<std::string> needed = transports_of(road);
+  const auto missing = std::ranges::find_if(needed, [&](const std::string& transport) { return !has(transport); });
+  return missing == needed.end() ? "" : *missing;
+}
+
+bool UcxContext::Trial::has(std::string_view transport) const {
+  return std::ranges::any_of(transports, [&](const std::string& name) { return name.starts_with(transport); });
+}
+
+}  // namespace waywiser

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waywiser/transport/ucx/ucx_library.hpp"
+#include "waywiser/transport/ucx/ucx_roads.hpp"
+
+namespace waywiser {
+
+// Throws device ("UCX cannot ...: reason") unless the status is good.
+void check_ucx(ucs_status_t status, const std::string& what);
+
+// A UCX context that knows the given transports and network devices only.
+class UcxContext {
+ public:
+  // Throws unavailable or device.
+  explicit UcxContext(const UcxRoad& road, std::size_t endpoints = 1);
+  // For a group of `endpoints` ranks: messages and one-sided access, by whatever UCX finds best and its variables
+  // allow. `settings` go before variables of the same name, and are without UCX_.
+  using Settings = std::vector<std::pair<std::string, std::string>>;
+  explicit UcxContext(std::size_t endpoints, const Settings& settings = {});
+  // Whether a context can be made, and which transports it has: UCX passes over those that it does not know.
+  struct Trial {
+    ucs_status_t status = UCS_OK;
+    std::vector<std::string> transports;         // "rc_mlx5", "cuda_copy"
+    bool has(std::string_view transport) const;  // the beginning of a name is enough
+    // A transport that the road needs and the context has not; empty: it has them all.
+    std::string lacks(const UcxRoad& road) const;
+  };
+  static Trial try_road(const UcxRoad& road);
+
+  ucp_context_h get() const noexcept { return context_.get(); }
+  // Left to the end of the process, as a worker of it cannot be destroyed.
+  void abandon() noexcept { static_cast<void>(context_.release()); }
+
+ private:
+  struct Cleanup {
+    void operator()(ucp_context_h context) const { ucx_library().functions().cleanup(context); }
+  };
+  using Owner = std::unique_ptr<ucp_context, Cleanup>;
+  static ucs_status_t open(const UcxRoad& road, std::size_t endpoints, Owner& owner);
+  Owner context_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,32 @@
+#include "waywiser/transport/ucx_staged/host_pool.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes smallest_taken = 4096;
+constexpr Bytes most_kept = Bytes{256} << 20;
+
+}  // namespace
+
+Memory HostPool::take(int gpu, Bytes bytes, Allocation allocation) {
+  const Bytes size = std::bit_ceil(std::max(bytes, smallest_taken));
+  const Place place = platform_.nearest_host(gpu);
+  std::vector<Memory>& free = free_[{place, allocation, size}];
+  if (free.empty()) return platform_.allocate(place, size, allocation);
+  Memory memory = std::move(free.back());
+  free.pop_back();
+  kept_ -= size;
+  return memory;
+}
+
+void HostPool::give_back(Memory memory, Allocation allocation) {
+  const Region region = memory.region();
+  if (!memory || kept_ + region.bytes > most_kept) return;
+  kept_ += region.bytes;
+  free_[{region.place, allocation, region.bytes}].push_back(std::move(memory));
+}
+
+}  // namespace waywiser

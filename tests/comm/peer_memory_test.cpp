@@ -1,0 +1,172 @@
+#include "waywiser/comm/peer_memory/peer_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes mebi = Bytes{1} << 20;
+
+// Two GPUs: the owner's and the one that opens its memory.
+struct OwnerAndUser {
+  OwnerAndUser() {
+    VirtualMachine machine;
+    machine.gpus = 2;
+    platform = open_virtual_platform(machine);
+    pinned = platform->allocate(host(0), 4096, Allocation::pinned);
+    stream = platform->open_stream(gpu(1));
+    peers.emplace(*platform);
+  }
+
+  Memory memory_with(int value) {
+    Memory memory = platform->allocate(gpu(0), 4096, Allocation::gpu);
+    std::memset(pinned.region().data, value, 4096);
+    stream->copy(memory.region().slice(0, 4096), pinned.region().slice(0, 4096));
+    stream->synchronize(Deadline::in(20));
+    return memory;
+  }
+  int value_in(Region region) {
+    stream->copy(pinned.region().slice(0, region.bytes), region);
+    stream->synchronize(Deadline::in(20));
+    return static_cast<int>(pinned.region().data[region.bytes - 1]);
+  }
+
+  std::unique_ptr<Platform> platform;
+  Memory pinned;
+  std::unique_ptr<Stream> stream;
+  std::optional<PeerMemory> peers;
+};
+
+TEST(PeerMemory, IsOpenedOnceForAllWhoHoldIt) {
+  OwnerAndUser both;
+  const Memory memory = both.memory_with(5);
+  const SharedRegion shared = both.peers->share(memory.region());
+  auto first = both.peers->open(shared, gpu(1));
+  const std::byte* const address = first->region().data;
+  EXPECT_EQ(both.value_in(first->region()), 5);
+  EXPECT_EQ(both.peers->open(shared, gpu(1)), first);
+  EXPECT_EQ(both.peers->open_for_long(shared, gpu(1)).data, address);
+  EXPECT_NE(both.peers->open(shared, gpu(0)), first);
+  first.reset();
+  EXPECT_TRUE(both.platform->gpu_of(address)) << "it is kept";
+  both.peers->forget();
+  EXPECT_FALSE(both.platform->gpu_of(address)) << "nobody holds it";
+}
+
+TEST(PeerMemory, OtherMemoryAtTheSameAddressIsOpenedAnew) {
+  OwnerAndUser both;
+  std::optional<Memory> freed(both.memory_with(5));
+  const SharedRegion before = both.peers->share(freed->region());
+  EXPECT_EQ(both.value_in(both.peers->open_for_long(before, gpu(1))), 5);
+  freed.reset();
+  const Memory memory = both.memory_with(6);
+  SharedRegion after = both.peers->share(memory.region());
+  after.address = before.address;
+  EXPECT_EQ(both.value_in(both.peers->open_for_long(after, gpu(1))), 6);
+  EXPECT_EQ(both.value_in(both.peers->open(after, gpu(1))->region()), 6);
+}
+
+TEST(PeerMemory, LargerMemoryAtTheSameAddressIsOpenedAnew) {
+  OwnerAndUser both;
+  const Memory memory = both.memory_with(7);
+  SharedRegion part = both.peers->share(memory.region());
+  part.allocation_bytes = part.bytes = 100;  // as where a share tells no more than what lies before its end
+  EXPECT_EQ(both.value_in(both.peers->open_for_long(part, gpu(1))), 7);
+  EXPECT_EQ(both.peers->open_for_long(both.peers->share(memory.region()), gpu(1)).bytes, 4096u);
+}
+
+TEST(PeerMemory, WhatItsOwnerHasFreedCannotBeOpened) {
+  OwnerAndUser both;
+  std::optional<Memory> freed(both.memory_with(5));
+  const SharedRegion shared = both.peers->share(freed->region());
+  freed.reset();
+  try {
+    static_cast<void>(both.peers->open(shared, gpu(1)));
+    FAIL() << "it is gone";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::device);
+    EXPECT_EQ(std::string(error.what()).find("the memory of another rank on GPU " + both.platform->identity(0) + ": "),
+              0u)
+        << error.what();
+  }
+}
+
+TEST(PeerMemory, AHandleIsOpenedAsWellAndFailsInTheSameWords) {
+  OwnerAndUser both;
+  const Memory memory = both.memory_with(8);
+  MemoryHandle handle = both.platform->export_memory(memory);
+  EXPECT_EQ(both.value_in(both.peers->open(handle, gpu(1))->region()), 8);
+  handle.bytes = 1 << 30;
+  try {
+    static_cast<void>(both.peers->open(handle, gpu(1)));
+    FAIL() << "it is smaller";
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).find("the memory of another rank on GPU " + both.platform->identity(0) + ": "),
+              0u)
+        << error.what();
+  }
+}
+
+class ReceiveArenaTest : public testing::Test {
+ protected:
+  ReceiveArena& arena() { return both_.peers->arena(gpu(0)); }
+  Bytes allocated() const { return both_.platform->allocated_memory(0); }
+  void say_that_one_has_left(Region slice, int rank) {
+    both_.platform->set_peer_access(1, 0, true);
+    both_.stream->write_value(slice.slice(8 * static_cast<Bytes>(rank), 8), 1);
+    both_.stream->synchronize(Deadline::in(20));
+  }
+
+  OwnerAndUser both_;
+};
+
+TEST_F(ReceiveArenaTest, GivesSlicesThatDoNotOverlapUpToItsLimit) {
+  std::vector<Region> slices;
+  while (arena().most() >= 5 * mebi) slices.push_back(*arena().take(5 * mebi));
+  EXPECT_EQ(slices.size(), 12u);
+  EXPECT_FALSE(arena().take(5 * mebi));
+  EXPECT_LE(allocated(), ReceiveArena::limit);
+  for (std::size_t a = 0; a < slices.size(); ++a)
+    for (std::size_t b = 0; b < a; ++b) EXPECT_FALSE(overlap(slices[a], slices[b]));
+  for (const Region& slice : slices) arena().give_back(slice);
+  EXPECT_TRUE(arena().take(5 * mebi));
+}
+
+TEST_F(ReceiveArenaTest, HolesOfABlockGrowTogether) {
+  const Region all = *arena().take(8 * mebi);
+  arena().give_back(all);
+  const Region a = *arena().take(3 * mebi), b = *arena().take(2 * mebi), c = *arena().take(3 * mebi);
+  for (const Region& slice : {a, c, b}) arena().give_back(slice);
+  EXPECT_EQ(arena().take(8 * mebi)->data, all.data);
+  EXPECT_EQ(allocated(), 8 * mebi);
+}
+
+TEST_F(ReceiveArenaTest, ASliceIsUsedAgainOnceAllOthersHaveLeft) {
+  const Region slice = *arena().take(40 * mebi), apart = arena().take_apart(mebi);
+  arena().leave(slice, 2, {apart});
+  EXPECT_FALSE(arena().take(40 * mebi));
+  say_that_one_has_left(slice, 0);
+  EXPECT_FALSE(arena().take(40 * mebi));
+  EXPECT_EQ(allocated(), 41 * mebi);
+  say_that_one_has_left(slice, 2);
+  EXPECT_EQ(arena().take(40 * mebi)->data, slice.data);
+  EXPECT_EQ(allocated(), 40 * mebi);
+}
+
+TEST_F(ReceiveArenaTest, GivesAllBackWhenItIsClosed) {
+  static_cast<void>(arena().take(mebi));
+  static_cast<void>(arena().take_apart(mebi));
+  EXPECT_GT(allocated(), 0u);
+  both_.peers->close();
+  EXPECT_EQ(allocated(), 0u);
+}
+
+}  // namespace
+}  // namespace waywiser
