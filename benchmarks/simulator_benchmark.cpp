@@ -8,7 +8,7 @@
 #include <random>
 
 #include "waywiser/sim/collective_run.hpp"
-#include "waywiser/sim/engine.hpp"
+#include "waywiser/sim/event_loop.hpp"
 
 using namespace waywiser;
 using namespace waywiser::sim;
@@ -57,7 +57,7 @@ void random_flows(std::size_t flows) {
   const auto between = [&](double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(chance);
   };
-  Engine engine;
+  EventLoop engine;
   for (std::size_t i = 0; i < flows; ++i) engine.network().add_link(between(1e8, 1e10));
   Nobody nobody;
   for (std::size_t i = 0; i < flows; ++i) {

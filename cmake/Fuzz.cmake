@@ -6,8 +6,9 @@ endif()
 set(fuzz_sources ${core_sources})
 list(FILTER fuzz_sources INCLUDE REGEX "waywiser/(base|device|topology|path)/[^/]+$|\
 policy/(plan|chooser)\\.cpp|measure/(profile|profile_fields|pair_class)\\.cpp|transport/(peer_channel|memory_message)\\.cpp|\
-comm/(call|data_type|frame|handshake|introduction|launch|lifeline|meeting_socket|reception|rendezvous)\\.cpp|\
-comm/(root_network|runtime_folder|job_network|status_socket|tcp|unix_socket|wire)\\.cpp")
+comm/(data_type|session/(call|lifeline))\\.cpp|\
+comm/bootstrap/(frame|handshake|introduction|launch|meeting_socket|reception|meeting)\\.cpp|\
+comm/bootstrap/(root_network|runtime_folder|job_network|status_socket|tcp|unix_socket|wire)\\.cpp")
 file(GLOB target_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp" "${CMAKE_SOURCE_DIR}/tests/fuzz/*.cc")
 list(FILTER target_sources EXCLUDE REGEX "_test\\.cpp$")
 

@@ -4,7 +4,7 @@
 #include "bindings/bindings.hpp"
 #include "waywiser/bench/bench_rank.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
-#include "waywiser/comm/launch.hpp"
+#include "waywiser/comm/bootstrap/launch.hpp"
 #include "waywiser/measure/platform_choice.hpp"
 
 namespace nb = nanobind;

@@ -9,9 +9,9 @@
 #include "bindings/bindings.hpp"
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
-#include "waywiser/comm/runtime_folder.hpp"
-#include "waywiser/comm/text_gather.hpp"
-#include "waywiser/comm/unix_socket.hpp"
+#include "waywiser/comm/bootstrap/runtime_folder.hpp"
+#include "waywiser/comm/bootstrap/text_gather.hpp"
+#include "waywiser/comm/bootstrap/unix_socket.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
 #include "waywiser/transport/tls/libssl.hpp"
 

@@ -18,7 +18,7 @@ namespace {
 
 std::string measure_json(const Topology& topology, const std::string& options_json,
                          const std::optional<std::string>& previous_json, const nb::object& callback,
-                         MachineLink* other_machine) {
+                         RemoteMachine* other_machine) {
   const CampaignOptions options = campaign_options_from_json(parse_json(options_json, "options"), "options");
   std::optional<Profile> previous;
   if (previous_json) previous = profile_from_json(parse_json(*previous_json, "profile"), "profile");

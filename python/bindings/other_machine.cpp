@@ -6,8 +6,8 @@
 #include "bindings/bindings.hpp"
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/machine_line.hpp"
-#include "waywiser/comm/machine_service.hpp"
+#include "waywiser/comm/bootstrap/machine_connection.hpp"
+#include "waywiser/comm/bootstrap/machine_service.hpp"
 #include "waywiser/measure/peer_process.hpp"
 
 namespace nb = nanobind;
@@ -26,7 +26,7 @@ std::pair<int, int> rank_and_size() {
   return {launch.rank, launch.size};
 }
 
-MachineLine line_of(const Launch& launch) { return meet_other_machine(launch, Deadline::in(line_patience)); }
+MachineConnection line_of(const Launch& launch) { return meet_other_machine(launch, Deadline::in(line_patience)); }
 
 void look_for_signals() {
   const nb::gil_scoped_acquire acquired;
@@ -37,25 +37,25 @@ void look_for_signals() {
 std::string serve_other(const std::string& program) {
   const nb::gil_scoped_release released;
   const Launch launch = read_launch();
-  MachineLine line = meet_other_machine(launch, Deadline::in(meeting_patience));
+  MachineConnection line = meet_other_machine(launch, Deadline::in(meeting_patience));
   if (line.same_machine) return "both ranks are on " + line.other.host;
   std::unique_ptr<PeerProgram> peer;
   const auto connect = [&] {
     peer.reset();
-    const PeerLine fresh = line_of(launch).line;
+    const PeerSocket fresh = line_of(launch).line;
     peer = std::make_unique<PeerProgram>(program, fresh.socket, std::vector<std::string>(), fresh.seal);
   };
   MachineService(std::move(line.line), line.other.host).serve({connect, look_for_signals});
   return {};
 }
 
-void link_to_other(MachineLink* link) {
+void link_to_other(RemoteMachine* link) {
   const nb::gil_scoped_release released;
   const Launch launch = read_launch();
-  MachineLine line = meet_other_machine(launch, Deadline::in(meeting_patience));
+  MachineConnection line = meet_other_machine(launch, Deadline::in(meeting_patience));
   if (line.same_machine) throw Error(ErrorKind::unavailable, "both ranks are on " + line.other.host);
   const auto meet = [launch] { return std::move(line_of(launch).line); };
-  new (link) MachineLink(std::move(line.line), line.other.host, meet);
+  new (link) RemoteMachine(std::move(line.line), line.other.host, meet);
 }
 
 }  // namespace
@@ -66,9 +66,9 @@ void bind_other_machine(nb::module_& m) {
       "serve_other_machine", serve_other, "peer_program"_a,
       "Rank 1: takes part in what rank 0 measures, until that needs it no more. Returns why it could not, or nothing. "
       "Raises Error when rank 0 ends before, or shows no sign of life for a minute.");
-  nb::class_<MachineLink>(m, "OtherMachine",
+  nb::class_<RemoteMachine>(m, "OtherMachine",
                           "Rank 0's hold on the machine of rank 1. Making it raises Error; of kind unavailable when "
                           "both ranks are on one machine.")
       .def("__init__", link_to_other)
-      .def("dismiss", &MachineLink::dismiss, nb::call_guard<nb::gil_scoped_release>(), "It is needed no more.");
+      .def("dismiss", &RemoteMachine::dismiss, nb::call_guard<nb::gil_scoped_release>(), "It is needed no more.");
 }

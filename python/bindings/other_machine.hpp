@@ -1,10 +1,10 @@
 #pragma once
 
-#include "waywiser/comm/machine_link.hpp"
+#include "waywiser/comm/bootstrap/remote_machine.hpp"
 #include "waywiser/measure/two_process_meter.hpp"
 
 // Fresh lines to the machine of rank 1; nothing where there is none.
-inline waywiser::TwoProcessMeter::Connect lines_to(waywiser::MachineLink* link) {
+inline waywiser::TwoProcessMeter::Connect lines_to(waywiser::RemoteMachine* link) {
   if (link == nullptr) return {};
   return [link] { return link->connect(); };
 }

@@ -37,7 +37,7 @@ std::string explain_json(const std::string& profile_json, const std::string& pla
 }
 
 std::string verify_json(const Topology& topology, const std::string& profile_json, const std::string& plan_json,
-                        const std::string& options_json, const nb::object& callback, MachineLink* other_machine) {
+                        const std::string& options_json, const nb::object& callback, RemoteMachine* other_machine) {
   const CampaignOptions options = campaign_options_from_json(parse_json(options_json, "options"), "options");
   const Profile whole = read_profile(profile_json);
   const NodeType reached = other_machine != nullptr ? measured_last(whole) : this_node;

@@ -30,8 +30,8 @@ struct Ranks {
     for (unsigned rank = 0; rank < ranks; ++rank) landings.emplace_back(layout.bytes() / sizeof(Vector16) + 1);
   }
 
-  Terms terms(unsigned rank, double deadline) {
-    Terms terms{{},
+  FusedArguments terms(unsigned rank, double deadline) {
+    FusedArguments terms{{},
                 &states[rank],
                 &notices[rank],
                 tables[rank].data(),
@@ -52,7 +52,7 @@ struct Ranks {
   std::vector<std::vector<Vector16>> landings;
 };
 
-void run_block(DisorderlyBlock block, Method method, const Terms& terms, const Work& work) {
+void run_block(DisorderlyBlock block, Method method, const FusedArguments& terms, const FusedWork& work) {
   if (method == Method::packets)
     PacketsBody<float, block::max_ranks, false, DisorderlyBlock>(block, terms, work).run();
   else if (method == Method::one_shot)
@@ -72,14 +72,14 @@ float value(unsigned rank, int operation, std::size_t i) {
 }
 
 // False: it has trapped, in some block.
-bool all_reduce(const Terms& terms, const on_stream::Description& description, Method method, std::uint64_t seed,
+bool all_reduce(const FusedArguments& terms, const on_stream::Description& description, Method method, std::uint64_t seed,
                 std::span<const float> in, std::span<float> out, unsigned slot = 0) {
   CollectiveCall call;
   call.operation = Collective::all_reduce;
   call.ranks = static_cast<int>(terms.layout.ranks);
   const Buffers buffers{reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data()),
                         in.size() * 4, slot, description.word()};
-  const Work work = works(call, ReduceOp::sum, buffers, method, 1024).at(0);
+  const FusedWork work = works(call, ReduceOp::sum, buffers, method, 1024).at(0);
   std::atomic<bool> trapped = false;
   {
     std::vector<std::jthread> grid;
@@ -100,7 +100,7 @@ on_stream::Description sum_of_floats(std::size_t count) {
   return {static_cast<std::uint32_t>(Collective::all_reduce), DataType::float32, ReduceOp::sum, -1, count};
 }
 
-void all_reduce(const Terms& terms, int operation, Method method, std::span<const float> in, std::span<float> out,
+void all_reduce(const FusedArguments& terms, int operation, Method method, std::span<const float> in, std::span<float> out,
                 unsigned slot = 0) {
   const std::uint64_t seed = terms.rank * 100000 + static_cast<unsigned>(operation);
   all_reduce(terms, sum_of_floats(in.size()), method, seed, in, out, slot);
@@ -119,7 +119,7 @@ void expect_right_results(Ranks& group) {
     std::vector<std::jthread> all;
     for (unsigned rank = 0; rank < ranks; ++rank)
       all.emplace_back([&, rank] {
-        const Terms terms = group.terms(rank, 20);
+        const FusedArguments terms = group.terms(rank, 20);
         for (int operation = 0; operation < operations; ++operation) {
           std::vector<float> in(count_of(operation)), out(in.size());
           for (std::size_t i = 0; i < in.size(); ++i) in[i] = value(rank, operation, i);
@@ -360,12 +360,12 @@ struct CountingBlock : block::HostBlock {
   std::uint64_t now = 1;
 };
 
-Work nothing() { return Work{}; }
+FusedWork nothing() { return FusedWork{}; }
 
 TEST(FusedOrder, WhoWaitsLooksAtHostMemoryRarelyButDoes) {
   Ranks group(2);
-  const Terms terms = group.terms(0, 20);
-  const Work work = nothing();
+  const FusedArguments terms = group.terms(0, 20);
+  const FusedWork work = nothing();
   CountingBlock block(group.notices[0]);
   OperationBody<CountingBlock> operation(block, terms, work);
   constexpr int looks = 6400;
@@ -383,8 +383,8 @@ TEST(FusedOrder, WhoWaitsLooksAtHostMemoryRarelyButDoes) {
 
 TEST(FusedOrder, ARankThatIsLateWithinTheDeadlineIsNoErrorAndOneThatIsLaterIs) {
   Ranks group(2);
-  const Terms terms = group.terms(0, 8);
-  const Work work = nothing();
+  const FusedArguments terms = group.terms(0, 8);
+  const FusedWork work = nothing();
   CountingBlock block(group.notices[0]);
   OperationBody<CountingBlock> operation(block, terms, work);
   int look = 0;

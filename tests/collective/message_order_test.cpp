@@ -24,8 +24,8 @@ struct TwoRanks {
   TwoRanks() {
     for (auto& landing : landings) landing.resize(layout.bytes() / sizeof(Vector16) + 1);
   }
-  Terms terms(unsigned rank, double deadline) {
-    Terms terms{{},
+  MessageArguments terms(unsigned rank, double deadline) {
+    MessageArguments terms{{},
                 states[rank].get(),
                 &notices[rank],
                 exposed.data(),
@@ -43,22 +43,22 @@ struct TwoRanks {
   std::array<block::Exposed, std::size_t{block::exposed_slots + 1} * block::max_ranks> exposed;
 };
 
-void describe(Part& part, std::size_t bytes) {
+void describe(MessagePart& part, std::size_t bytes) {
   const on_stream::Description description{on_stream::Description::message, DataType::uint8, {}, -1, bytes};
   part.description = description.word();
   part.signature = std::uint64_t{description.of_message()} << 32;
 }
 
-Part part_of(Kind kind, std::vector<std::byte>& data, unsigned peer, unsigned blocks) {
+MessagePart part_of(Kind kind, std::vector<std::byte>& data, unsigned peer, unsigned blocks) {
   const std::uint64_t piece = kind == Kind::packets ? 64 : kind == Kind::lines ? 3 * block::data_bytes_of_pair : 160;
-  Part part{data.data(), data.size(), piece, peer, blocks, 0, kind};
+  MessagePart part{data.data(), data.size(), piece, peer, blocks, 0, kind};
   describe(part, data.size());
   return part;
 }
 
 // False: it has trapped, in some block; the others go with it.
 template <typename Carry>
-bool each_block(const Terms& terms, const Part& part, std::uint64_t seed, Carry carry, bool places = false) {
+bool each_block(const MessageArguments& terms, const MessagePart& part, std::uint64_t seed, Carry carry, bool places = false) {
   std::atomic<bool> trapped = false;
   {
     std::vector<std::jthread> grid;
@@ -93,7 +93,7 @@ TEST(MessageOrder, MessagesAreRightWhenStoresArriveLateAndInAnyOrder) {
     std::vector<std::jthread> all;
     for (unsigned rank = 0; rank < 2; ++rank)
       all.emplace_back([&, rank] {
-        const Terms terms = ranks.terms(rank, 20);
+        const MessageArguments terms = ranks.terms(rank, 20);
         for (int message = 0; message < 40; ++message) {
           const auto kind = static_cast<Kind>(message % 3);
           const std::size_t bytes = 1 + static_cast<std::size_t>(message * message) * 5 % 9000;
@@ -101,7 +101,7 @@ TEST(MessageOrder, MessagesAreRightWhenStoresArriveLateAndInAnyOrder) {
           std::vector<std::byte> give = made_up(rank, message, bytes), take(bytes + 16, std::byte{0x5a});
           std::vector<std::byte> wanted = made_up(1 - rank, message, bytes);
           wanted.resize(bytes + 16, std::byte{0x5a});
-          Part to = part_of(kind, give, 1 - rank, blocks), from = part_of(kind, take, 1 - rank, blocks);
+          MessagePart to = part_of(kind, give, 1 - rank, blocks), from = part_of(kind, take, 1 - rank, blocks);
           from.bytes = bytes;
           from.description = to.description;
           from.signature = to.signature;
@@ -122,7 +122,7 @@ TEST(MessageOrder, MessagesAreRightWhenStoresArriveLateAndInAnyOrder) {
 TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
   for (const Kind kind : {Kind::packets, Kind::lines, Kind::bulk}) {
     TwoRanks ranks;
-    const Terms terms = ranks.terms(0, 1e-3);
+    const MessageArguments terms = ranks.terms(0, 1e-3);
     std::vector<std::byte> take(3000, std::byte{1});
     EXPECT_FALSE(
         each_block(terms, with_places(terms, part_of(kind, take, 1, 2), false), 5, [](auto& body) { body.receive(); }));
@@ -142,9 +142,9 @@ TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
       for (const bool places : {false, true}) {
         if (places && given == Kind::packets) continue;  // only bulk messages go there
         TwoRanks ranks;
-        const Terms sender = ranks.terms(1, 60), receiver = ranks.terms(0, 60);
+        const MessageArguments sender = ranks.terms(1, 60), receiver = ranks.terms(0, 60);
         std::vector<std::byte> give = made_up(1, 0, 3000), take(4000, std::byte{1});
-        const auto exchange = [&](const Part& to, Part from, std::uint64_t seed) {
+        const auto exchange = [&](const MessagePart& to, MessagePart from, std::uint64_t seed) {
           std::jthread giver([&] {
             each_block(sender, with_places(sender, to, true), seed, [](auto& body) { body.send(); }, places);
           });
@@ -156,14 +156,14 @@ TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
         };
         if (places) ranks.exposed[std::size_t{1} * block::max_ranks] = {take.data(), take.size()};
         for (int before = 0; before < 3; ++before) {
-          Part to = part_of(given, give, 0, 2), from = part_of(given, take, 1, 2);
+          MessagePart to = part_of(given, give, 0, 2), from = part_of(given, take, 1, 2);
           from.bytes = to.bytes;
           from.description = to.description;
           from.signature = to.signature;
           ASSERT_TRUE(exchange(to, from, static_cast<std::uint64_t>(before)));
         }
         take.assign(4000, std::byte{1});
-        Part from = part_of(taken, take, 1, 2);
+        MessagePart from = part_of(taken, take, 1, 2);
         from.bytes = 2000;
         describe(from, 2000);
         EXPECT_FALSE(exchange(part_of(given, give, 0, 2), from, 50));

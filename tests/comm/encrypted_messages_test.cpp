@@ -1,4 +1,4 @@
-#include "waywiser/comm/encrypted_messages.hpp"
+#include "waywiser/comm/network/encrypted_messages.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // Groups whose ranks take each other for ranks of several machines, and encrypt what goes between them.
-#include "waywiser/comm/encryption.hpp"
+#include "waywiser/comm/network/encryption.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

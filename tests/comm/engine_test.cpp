@@ -1,5 +1,5 @@
 // What moves messages, by itself.
-#include "waywiser/comm/engine.hpp"
+#include "waywiser/comm/session/engine.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -11,7 +11,7 @@
 #include "tests/comm/test_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/job_network.hpp"
+#include "waywiser/comm/bootstrap/job_network.hpp"
 
 namespace waywiser {
 namespace {

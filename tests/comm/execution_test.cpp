@@ -1,4 +1,4 @@
-#include "waywiser/comm/execution.hpp"
+#include "waywiser/comm/session/execution.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "waywiser/comm/exposed_memory.hpp"
+#include "waywiser/comm/peer_memory/exposed_memory.hpp"
 
 #include <gtest/gtest.h>
 

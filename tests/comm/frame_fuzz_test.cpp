@@ -3,8 +3,8 @@
 #include <random>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/handshake.hpp"
-#include "waywiser/comm/introduction.hpp"
+#include "waywiser/comm/bootstrap/handshake.hpp"
+#include "waywiser/comm/bootstrap/introduction.hpp"
 
 namespace waywiser {
 namespace {

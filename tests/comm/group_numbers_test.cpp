@@ -1,4 +1,4 @@
-#include "waywiser/comm/group_numbers.hpp"
+#include "waywiser/comm/session/group_numbers.hpp"
 
 #include <gtest/gtest.h>
 

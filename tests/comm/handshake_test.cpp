@@ -1,4 +1,4 @@
-#include "waywiser/comm/handshake.hpp"
+#include "waywiser/comm/bootstrap/handshake.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "waywiser/comm/job_network.hpp"
+#include "waywiser/comm/bootstrap/job_network.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "tests/comm/with_variable.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/root_network.hpp"
+#include "waywiser/comm/bootstrap/root_network.hpp"
 
 namespace waywiser {
 namespace {

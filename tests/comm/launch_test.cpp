@@ -1,4 +1,4 @@
-#include "waywiser/comm/launch.hpp"
+#include "waywiser/comm/bootstrap/launch.hpp"
 
 #include <gtest/gtest.h>
 

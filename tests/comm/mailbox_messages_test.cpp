@@ -7,8 +7,8 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
-#include "waywiser/comm/cores.hpp"
-#include "waywiser/comm/lane.hpp"
+#include "waywiser/comm/shared_memory/cores.hpp"
+#include "waywiser/comm/shared_memory/lane.hpp"
 
 namespace waywiser {
 namespace {

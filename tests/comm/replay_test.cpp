@@ -13,8 +13,8 @@
 
 #include "tests/comm/with_runtime_folder.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/handshake.hpp"
-#include "waywiser/comm/machine_line.hpp"
+#include "waywiser/comm/bootstrap/handshake.hpp"
+#include "waywiser/comm/bootstrap/machine_connection.hpp"
 
 namespace waywiser {
 namespace {

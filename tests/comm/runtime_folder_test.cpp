@@ -1,4 +1,4 @@
-#include "waywiser/comm/runtime_folder.hpp"
+#include "waywiser/comm/bootstrap/runtime_folder.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@
 
 #include "tests/comm/with_runtime_folder.hpp"
 #include "tests/comm/with_variable.hpp"
-#include "waywiser/comm/meeting_socket.hpp"
-#include "waywiser/comm/unix_socket.hpp"
+#include "waywiser/comm/bootstrap/meeting_socket.hpp"
+#include "waywiser/comm/bootstrap/unix_socket.hpp"
 
 namespace waywiser {
 namespace {

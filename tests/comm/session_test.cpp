@@ -1,4 +1,4 @@
-#include "waywiser/comm/session.hpp"
+#include "waywiser/comm/session/session.hpp"
 
 #include <gtest/gtest.h>
 

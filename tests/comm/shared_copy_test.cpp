@@ -1,5 +1,5 @@
 // Long messages that both ranks copy.
-#include "waywiser/comm/shared_copy.hpp"
+#include "waywiser/comm/shared_memory/shared_copy.hpp"
 
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -14,7 +14,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
-#include "waywiser/comm/held_memory.hpp"
+#include "waywiser/comm/session/held_memory.hpp"
 
 namespace waywiser {
 namespace {

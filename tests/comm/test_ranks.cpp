@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/process_end.hpp"
+#include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 
 namespace waywiser {

@@ -1,4 +1,4 @@
-#include "waywiser/comm/text_gather.hpp"
+#include "waywiser/comm/bootstrap/text_gather.hpp"
 
 #include <gtest/gtest.h>
 

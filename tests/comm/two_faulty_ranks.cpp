@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/fault_point.hpp"
+#include "waywiser/comm/session/fault_point.hpp"
 
 namespace waywiser {
 namespace {

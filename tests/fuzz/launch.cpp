@@ -1,5 +1,5 @@
 // Variables that launchers set, as lines NAME=VALUE.
-#include "waywiser/comm/launch.hpp"
+#include "waywiser/comm/bootstrap/launch.hpp"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // What ranks tell each other until the job ends: an input is what the others say, and then they are gone.
-#include "waywiser/comm/lifeline.hpp"
+#include "waywiser/comm/session/lifeline.hpp"
 
 #include <sys/socket.h>
 

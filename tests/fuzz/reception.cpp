@@ -6,8 +6,8 @@
 
 #include "tests/fuzz/targets.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/handshake.hpp"
-#include "waywiser/comm/rendezvous.hpp"
+#include "waywiser/comm/bootstrap/handshake.hpp"
+#include "waywiser/comm/bootstrap/meeting.hpp"
 
 namespace waywiser::fuzz {
 namespace {

@@ -10,8 +10,8 @@
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/call.hpp"
-#include "waywiser/comm/announcement.hpp"
-#include "waywiser/comm/lane.hpp"
+#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
+#include "waywiser/comm/shared_memory/lane.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/policy/chooser.hpp"
@@ -738,7 +738,7 @@ TEST(GroupOnGpus, ThousandsOfMessagesAtOnce) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    constexpr std::size_t messages = announcement_numbers + 100;
+    constexpr std::size_t messages = rts_numbers + 100;
     Twins array(group, DataType::int32, messages, group.rank());
     const auto element = [&](const Elements& all, std::size_t i) { return all.slice(i, 1); };
     std::vector<Future> sent;
@@ -763,7 +763,7 @@ TEST(GroupOnGpus, ThousandsOfLongMessagesAtOnce) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    constexpr std::size_t messages = announcement_numbers + 100, each = longest_short / 4 + 1;
+    constexpr std::size_t messages = rts_numbers + 100, each = longest_short / 4 + 1;
     Twins array(group, DataType::int32, messages * each, group.rank());
     std::vector<Future> sent;
     for (std::size_t i = 0; i < messages; ++i) {

@@ -10,8 +10,8 @@
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
-#include "waywiser/comm/runtime_folder.hpp"
-#include "waywiser/comm/unix_socket.hpp"
+#include "waywiser/comm/bootstrap/runtime_folder.hpp"
+#include "waywiser/comm/bootstrap/unix_socket.hpp"
 
 namespace waywiser {
 namespace {

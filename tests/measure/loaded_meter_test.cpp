@@ -8,7 +8,7 @@
 
 #include "tests/measure/failure.hpp"
 #include "waywiser/measure/pair_class.hpp"
-#include "waywiser/measure/starting_line.hpp"
+#include "waywiser/measure/start_barrier.hpp"
 
 namespace waywiser {
 namespace {
@@ -160,7 +160,7 @@ TEST(LoadedMeter, ALatePeerIsWaitedFor) {
   const PairRun run{Operation::loaded, 4096, 64, 1 << 16};
   for (TwoProcessMeter* meter : {&early, &late}) meter->prepare(direct, run);
   ASSERT_EQ(::kill(late.peer(), SIGSTOP), 0);
-  StartingLine line(2);
+  StartBarrier line(2);
   Seconds ready = 0;
   TwoProcessMeter::Both first, second;
   {
@@ -209,9 +209,9 @@ TEST(PairsTogether, KeepEveryPlaceEquallyBusy) {
   }
 }
 
-TEST(StartingLine, AllBeginAfterTheLastHasCome) {
+TEST(StartBarrier, AllBeginAfterTheLastHasCome) {
   constexpr int members = 4;
-  StartingLine line(members);
+  StartBarrier line(members);
   Seconds come[members], begun[members];
   {
     std::vector<std::jthread> threads;
@@ -225,8 +225,8 @@ TEST(StartingLine, AllBeginAfterTheLastHasCome) {
   EXPECT_GE(*std::min_element(begun, begun + members), *std::max_element(come, come + members));
 }
 
-TEST(StartingLine, TheFirstWhoCallsItOffGivesTheReason) {
-  StartingLine line(2);
+TEST(StartBarrier, TheFirstWhoCallsItOffGivesTheReason) {
+  StartBarrier line(2);
   line.rethrow();
   line.call_off(std::make_exception_ptr(Error(ErrorKind::device, "first")));
   line.call_off(std::make_exception_ptr(Error(ErrorKind::device, "second")));

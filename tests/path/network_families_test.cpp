@@ -6,7 +6,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/pair_buffers.hpp"
-#include "waywiser/transport/ucx/ucx_roads.hpp"
+#include "waywiser/transport/ucx/ucx_selection.hpp"
 
 namespace waywiser {
 namespace {
@@ -44,7 +44,7 @@ TEST(NetworkFamilies, GpuMemoryHasFourSettingsOfRdmaAndTwoOfTcp) {
   EXPECT_EQ(count("ucx", "network-tcp"), 2);
   EXPECT_EQ(count("ucx_staged", "rc"), 3);
   EXPECT_EQ(families.size(), 3u * (4 + 3) + 2 + 3);
-  const UcxRoad road = ucx_rails(families[1].base).at(0);
+  const UcxSelection road = ucx_rails(families[1].base).at(0);
   EXPECT_EQ(road.transports, "rc,cuda_copy,gdr_copy");
   const Path to_a_gpu = network_families(side, side, host(0), seen_from_other(gpu(0)))[1].base;
   EXPECT_EQ(ucx_rails(to_a_gpu).at(0).transports, "rc");  // this end may have none

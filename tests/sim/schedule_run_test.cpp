@@ -36,8 +36,8 @@ Step step(StepKind kind, std::uint32_t round, int peer) {
 TEST(ScheduleRun, AMessageTakesItsRoad) {
   const NodeModel node = node_of("hse-e");
   World world(node, cluster(2, "switch"));
-  const RankRoads roads(world, DirectRdma::on);
-  const Road road = roads.road(0, 8);
+  const RankRoutes roads(world, DirectRdma::on);
+  const TimedRoute road = roads.road(0, 8);
   const auto make = [](int rank) {
     Schedule schedule{"by hand", rank, 16, 8, 8, 0, {}};
     if (rank == 0) schedule.steps = {step(StepKind::send, 0, 8)};
@@ -52,7 +52,7 @@ TEST(ScheduleRun, AMessageTakesItsRoad) {
 TEST(ScheduleRun, SaysThatAScheduleNeverEnds) {
   const NodeModel node = node_of("hse-e");
   World world(node, cluster(2, "switch"));
-  const RankRoads roads(world, DirectRdma::on);
+  const RankRoutes roads(world, DirectRdma::on);
   const auto make = [](int rank) {
     Schedule schedule{"by hand", rank, 2, 8, 8, 0, {}};
     if (rank == 1) schedule.steps = {step(StepKind::receive, 0, 0)};

@@ -25,7 +25,7 @@ class RailPartsOfTwo : public testing::Test {
 
   void SetUp() override {
     if (!ucx_library().usable()) GTEST_SKIP() << ucx_library().why_not();
-    const UcxRoad loopback{"tcp", "tcp", "lo"};
+    const UcxSelection loopback{"tcp", "tcp", "lo"};
     for (End* end : {&one_, &other_})
       for (int i = 0; i < 2; ++i) end->workers.push_back(std::make_unique<UcxWorker>(UcxContext(loopback)));
     for (std::size_t i = 0; i < 2; ++i) {

@@ -8,19 +8,19 @@
 #include <type_traits>
 
 #include "tests/conformance/cases.hpp"
-#include "waywiser/comm/pieces.hpp"
-#include "waywiser/transport/ucx/ucx_line.hpp"
+#include "waywiser/comm/rendezvous/chunked_message.hpp"
+#include "waywiser/transport/ucx/ucx_connection.hpp"
 
 namespace waywiser {
 namespace {
 
-// Measurements (UcxLine) and groups (PieceLine) stage by the same class, and split a message over rails by the same.
-static_assert(std::is_base_of_v<ChunkLine, UcxLine> && std::is_base_of_v<ChunkLine, PieceLine>);
+// Measurements (UcxConnection) and groups (ChunkMessages) stage by the same class, and split a message over rails by the same.
+static_assert(std::is_base_of_v<ChunkConnection, UcxConnection> && std::is_base_of_v<ChunkConnection, ChunkMessages>);
 static_assert(std::is_same_v<decltype(RailedMessage::parts), RailParts>);
 
 constexpr Seconds most_wait = 20;
 
-class MadeUpLine : public ChunkLine {
+class MadeUpLine : public ChunkConnection {
  public:
   void send(ConstRegion chunk) override {
     began.push_back({const_cast<std::byte*>(chunk.data), chunk.bytes, chunk.place});

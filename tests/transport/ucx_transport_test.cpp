@@ -7,7 +7,7 @@
 #include "waywiser/kernels/pattern.hpp"
 #include "waywiser/transport/transport.hpp"
 #include "waywiser/transport/ucx/ucx_library.hpp"
-#include "waywiser/transport/ucx/ucx_roads.hpp"
+#include "waywiser/transport/ucx/ucx_selection.hpp"
 #include "waywiser/transport/ucx/ucx_worker.hpp"
 
 namespace waywiser {

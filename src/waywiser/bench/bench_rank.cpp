@@ -11,12 +11,12 @@ constexpr int most_calls_to_warm_up = most_calls_in_graph;
 constexpr std::uint64_t longest_text = 1 << 20;
 
 // For the calls of one slice; those that conduct take their own way.
-class WayOfGroup {
+class ForcedAlgorithm {
  public:
-  WayOfGroup(Group& group, const std::string& way) : group_(group) { group_.set_way(way); }
-  WayOfGroup(const WayOfGroup&) = delete;
-  WayOfGroup& operator=(const WayOfGroup&) = delete;
-  ~WayOfGroup() { group_.set_way(""); }
+  ForcedAlgorithm(Group& group, const std::string& way) : group_(group) { group_.set_way(way); }
+  ForcedAlgorithm(const ForcedAlgorithm&) = delete;
+  ForcedAlgorithm& operator=(const ForcedAlgorithm&) = delete;
+  ~ForcedAlgorithm() { group_.set_way(""); }
 
  private:
   Group& group_;
@@ -47,7 +47,7 @@ std::vector<Seconds> BenchRank::run(const BenchRequest& request) {
     exercise_ = make_exercise({group_, *platform_}, request);
     case_ = case_of(request);
   }
-  const WayOfGroup way(group_, request.way);
+  const ForcedAlgorithm way(group_, request.way);
   std::vector<Seconds> times;
   times.reserve(static_cast<std::size_t>(request.samples));
   exercise_->prepare(request.seed);

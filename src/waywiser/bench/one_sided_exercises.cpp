@@ -5,10 +5,10 @@
 namespace waywiser {
 namespace {
 
-class OneSided : public Exercise {
+class OneSidedExercise : public Exercise {
  public:
   // The windows of all ranks are in the memory of the output; what rank 0 puts or gets is in that of the input.
-  OneSided(const Bench& bench, const BenchRequest& request, bool put)
+  OneSidedExercise(const Bench& bench, const BenchRequest& request, bool put)
       : Exercise(bench, request),
         put_(put),
         mine_(bench.platform, bench.place(request.input), request.bytes),
@@ -63,7 +63,7 @@ std::unique_ptr<Exercise> make_one_sided_exercise(const Bench& bench, const Benc
   const bool put = name == "put" || name == "put_bandwidth";
   if (!put && name != "get" && name != "get_bandwidth") return nullptr;
   check_memory(request);
-  return std::make_unique<OneSided>(bench, request, put);
+  return std::make_unique<OneSidedExercise>(bench, request, put);
 }
 
 }  // namespace waywiser

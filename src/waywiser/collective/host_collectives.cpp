@@ -4,8 +4,8 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
-#include "waywiser/collective/gpu/gpu_way.hpp"
-#include "waywiser/comm/staging.hpp"
+#include "waywiser/collective/gpu/gpu_algorithm.hpp"
+#include "waywiser/comm/peer_memory/host_staging.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
@@ -56,7 +56,7 @@ const CollectiveAlgorithm* HostCollectives::set_algorithm(const CollectiveCall& 
     return row.operation == complete.operation && row.name == way_;
   });
   if (set == algorithms().end()) {
-    if (!parse_gpu_way(way_)) find_algorithm(complete.operation, way_);  // says what is
+    if (!parse_gpu_algorithm(way_)) find_algorithm(complete.operation, way_);  // says what is
     return nullptr;
   }
   if (const auto why = set->why_unavailable(complete)) throw Error(ErrorKind::unavailable, way_ + ": " + *why);

@@ -55,13 +55,13 @@ T one_of(T a, T b, bool second, bool negative_zero) {
   }
   return second ? b : a;
 }
-struct Least {
+struct Smaller {
   template <typename T>
   T operator()(T a, T b) const {
     return one_of(a, b, b < a, true);
   }
 };
-struct Greatest {
+struct Larger {
   template <typename T>
   T operator()(T a, T b) const {
     return one_of(a, b, a < b, false);
@@ -90,8 +90,8 @@ void reduce_as(ReduceOp op, std::byte* destination, const std::byte* source, std
     case ReduceOp::sum:
     case ReduceOp::avg: return combine<T>(destination, source, count, Sum());
     case ReduceOp::prod: return combine<T>(destination, source, count, Product());
-    case ReduceOp::min: return combine<T>(destination, source, count, Least());
-    case ReduceOp::max: return combine<T>(destination, source, count, Greatest());
+    case ReduceOp::min: return combine<T>(destination, source, count, Smaller());
+    case ReduceOp::max: return combine<T>(destination, source, count, Larger());
   }
 }
 

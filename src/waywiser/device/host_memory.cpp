@@ -10,10 +10,10 @@ std::optional<std::string> why_not_host_allocation(Allocation allocation) {
   return "a GPU allocation is not possible in host memory";
 }
 
-std::unique_ptr<HostBlock> allocate_host(Place place, Bytes bytes, Allocation allocation, bool bind) {
+std::unique_ptr<HostMemoryOwner> allocate_host(Place place, Bytes bytes, Allocation allocation, bool bind) {
   if (const auto why = why_not_host_allocation(allocation))
     throw Error(ErrorKind::unavailable, text(place) + ": " + *why);
-  auto block = std::make_unique<HostBlock>();
+  auto block = std::make_unique<HostMemoryOwner>();
   if (allocation == Allocation::shared) {
     block->file = create_shared_file(bytes, text(place));
     block->mapping = Mapping::of_file(block->file, bytes, true, text(place));
@@ -27,7 +27,7 @@ std::unique_ptr<HostBlock> allocate_host(Place place, Bytes bytes, Allocation al
 }
 
 MemoryHandle export_host(const Memory& memory) {
-  const auto* block = dynamic_cast<const HostBlock*>(memory.block());
+  const auto* block = dynamic_cast<const HostMemoryOwner*>(memory.block());
   if (block == nullptr || !block->file.open())
     throw Error(ErrorKind::unavailable,
                 text(memory.region().place) + ": only memory allocated as shared can be opened by another process");
@@ -39,12 +39,12 @@ MemoryHandle export_host(const Memory& memory) {
   return handle;
 }
 
-std::unique_ptr<HostBlock> open_host(const MemoryHandle& handle) {
+std::unique_ptr<HostMemoryOwner> open_host(const MemoryHandle& handle) {
   const std::string what = text(handle.place);
   if (handle.kind != HandleKind::descriptor || handle.place.is_gpu())
     throw Error(ErrorKind::device, what + ": the handle is not one of shared host memory");
   check_shared_file(handle.descriptor, handle.bytes, what);
-  auto block = std::make_unique<HostBlock>();
+  auto block = std::make_unique<HostMemoryOwner>();
   block->file = handle.descriptor.duplicate();
   block->mapping = Mapping::of_file(block->file, handle.bytes, true, what);
   block->region = {block->mapping.data(), handle.bytes, handle.place};

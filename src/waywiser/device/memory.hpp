@@ -29,26 +29,26 @@ struct MemoryHandle {
 };
 
 // Back ends derive from it; its destructor frees or unmaps.
-struct MemoryBlock {
+struct MemoryOwner {
   Region region;
   Allocation allocation = Allocation::pageable;
 
-  virtual ~MemoryBlock() = default;
+  virtual ~MemoryOwner() = default;
 };
 
 // Owns memory in one place.
 class Memory {
  public:
   Memory() = default;
-  explicit Memory(std::unique_ptr<MemoryBlock> block) : block_(std::move(block)) {}
+  explicit Memory(std::unique_ptr<MemoryOwner> block) : block_(std::move(block)) {}
 
   Region region() const { return block_ ? block_->region : Region{}; }
   Allocation allocation() const { return block_ ? block_->allocation : Allocation::pageable; }
   explicit operator bool() const noexcept { return block_ != nullptr; }
-  const MemoryBlock* block() const noexcept { return block_.get(); }
+  const MemoryOwner* block() const noexcept { return block_.get(); }
 
  private:
-  std::unique_ptr<MemoryBlock> block_;
+  std::unique_ptr<MemoryOwner> block_;
 };
 
 }  // namespace waywiser

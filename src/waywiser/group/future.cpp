@@ -1,6 +1,6 @@
 #include "waywiser/group/future.hpp"
 
-#include "waywiser/comm/session.hpp"
+#include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {
 

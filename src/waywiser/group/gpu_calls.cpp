@@ -5,7 +5,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
-#include "waywiser/comm/tag.hpp"
+#include "waywiser/comm/session/tag.hpp"
 
 namespace waywiser {
 namespace {
@@ -82,7 +82,7 @@ std::string GpuCalls::why_staged() const {
   return why.empty() || network.empty() ? why : why + "; " + network;
 }
 
-void GpuCalls::set_way(std::optional<GpuWay> way) {
+void GpuCalls::set_way(std::optional<GpuAlgorithm> way) {
   way_ = way;
   if (on_gpus_) on_gpus_->set_way(way);
 }
@@ -120,7 +120,7 @@ bool GpuCalls::by_kernels(const Call& call, const CollectiveCall& wanted, ConstE
   CollectiveCall complete = wanted;
   complete.rank = hosts_.rank();
   complete.ranks = hosts_.size();
-  const std::optional<GpuWay> way = gpus.way_for(hosts_, hosts_.members(), call, complete, capturing);
+  const std::optional<GpuAlgorithm> way = gpus.way_for(hosts_, hosts_.members(), call, complete, capturing);
   if (!way) return false;
   const InCall in_call(session_, call);
   if (gpus.is_compared_by_host(*way, complete.ranks)) gpus.compare_by_host(hosts_.shared_members(), call);

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "waywiser/collective/call.hpp"
-#include "waywiser/collective/gpu/gpu_way.hpp"
+#include "waywiser/collective/gpu/gpu_algorithm.hpp"
 #include "waywiser/collective/host_collectives.hpp"
-#include "waywiser/comm/exposed_memory.hpp"
+#include "waywiser/comm/peer_memory/exposed_memory.hpp"
 #include "waywiser/group/exchange.hpp"
 #include "waywiser/group/group_messages.hpp"
 
@@ -41,7 +41,7 @@ class GpuCalls {
 
   // Why collectives go through host memory; empty while they do not.
   std::string why_staged() const;
-  void set_way(std::optional<GpuWay> way);
+  void set_way(std::optional<GpuAlgorithm> way);
 
  private:
   GpuCollectives& gpus_of(Place gpu, bool capturing);
@@ -58,7 +58,7 @@ class GpuCalls {
   GroupMessages& messages_;
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;
-  std::optional<GpuWay> way_;                // nothing: the choice
+  std::optional<GpuAlgorithm> way_;                // nothing: the choice
   std::shared_ptr<GpuCollectives> on_gpus_;  // since the first collective on them
 };
 

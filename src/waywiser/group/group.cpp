@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/process_end.hpp"
+#include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/group/group_state.hpp"
 #include "waywiser/group/window_state.hpp"
 
@@ -120,7 +120,7 @@ std::string Group::encrypted_by(int rank) const {
 
 void Group::set_way(std::string_view way) {
   state_->hosts->set_way(way);
-  state_->gpus.set_way(parse_gpu_way(way));
+  state_->gpus.set_way(parse_gpu_algorithm(way));
 }
 
 }  // namespace waywiser

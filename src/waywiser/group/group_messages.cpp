@@ -1,11 +1,11 @@
 #include "waywiser/group/group_messages.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/announced_send.hpp"
-#include "waywiser/comm/gpu_receive.hpp"
-#include "waywiser/comm/joint_activity.hpp"
-#include "waywiser/comm/staging.hpp"
-#include "waywiser/comm/transfer.hpp"
+#include "waywiser/comm/rendezvous/rendezvous_send.hpp"
+#include "waywiser/comm/rendezvous/gpu_receive.hpp"
+#include "waywiser/comm/session/joint_activity.hpp"
+#include "waywiser/comm/peer_memory/host_staging.hpp"
+#include "waywiser/comm/session/transfer.hpp"
 
 namespace waywiser {
 namespace {
@@ -111,7 +111,7 @@ std::optional<ucp_tag_recv_info_t> GroupMessages::receive_at_once(const Call& ca
   const ucp_tag_t tag = members().tag(call.peer, static_cast<unsigned>(label), theirs);
   const auto came =
       session_.engine().receive_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
-  if (!came || is_announcement(came->sender_tag)) return came;
+  if (!came || is_rts(came->sender_tag)) return came;
   if (const auto why = unlike(*came, tag, data.region.bytes, call.peer))
     session_.fail(ErrorKind::invalid_input, text(call) + ": " + *why);
   return came;
@@ -124,7 +124,7 @@ std::optional<unsigned> GroupMessages::announcement_number_for(const Call& call,
   if (!number && data.region.bytes > longest_short)
     session_.wait(
         call, [&] { return (number = session_.take_announcement_number()).has_value(); },
-        [] { return "none of " + std::to_string(announcement_numbers) + " messages out of GPUs has been taken"; });
+        [] { return "none of " + std::to_string(rts_numbers) + " messages out of GPUs has been taken"; });
   return number;
 }
 
@@ -144,7 +144,7 @@ std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, 
   const InCall in_call(session_, call);
   if (is_announced(data, session_.same_machine(static_cast<int>(members().peer(to)))))
     if (const auto number = announcement_number_for(call, data))
-      return started(std::make_shared<AnnouncedSend>(session_, members(), call, label, data, *number));
+      return started(std::make_shared<RendezvousSend>(session_, members(), call, label, data, *number));
   if (!is_staged(data) && send_at_once(call, data, label)) return {};
   auto staging = is_staged(data) ? std::make_unique<Staging>(session_) : nullptr;
   const ConstElements here = staging ? staging->input(data) : data;
@@ -159,8 +159,8 @@ std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, int from, int
   const InCall in_call(session_, call);
   if (is_staged(data)) return started(std::make_shared<GpuReceive>(session_, members(), call, label, data));
   if (const auto came = receive_at_once(call, data, label)) {
-    if (!is_announcement(came->sender_tag)) return {};
-    return started(std::make_shared<AnnouncedReceive>(session_, call, members().peer(from), came->sender_tag, data));
+    if (!is_rts(came->sender_tag)) return {};
+    return started(std::make_shared<RendezvousReceive>(session_, call, members().peer(from), came->sender_tag, data));
   }
   auto transfer = std::make_shared<Transfer>(session_, call, from, data.region.bytes);
   transfer->receive(members(), label, data.region.data, data);

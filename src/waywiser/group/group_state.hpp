@@ -2,7 +2,7 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/host_collectives.hpp"
-#include "waywiser/comm/exposed_memory.hpp"
+#include "waywiser/comm/peer_memory/exposed_memory.hpp"
 #include "waywiser/group/gpu_calls.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/group/group_messages.hpp"

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/handle_exchange.hpp"
+#include "waywiser/comm/peer_memory/handle_exchange.hpp"
 
 namespace waywiser {
 namespace {

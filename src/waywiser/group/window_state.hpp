@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "waywiser/collective/host_collectives.hpp"
-#include "waywiser/comm/exposed_memory.hpp"
-#include "waywiser/comm/gpu_window.hpp"
-#include "waywiser/comm/host_window.hpp"
+#include "waywiser/comm/peer_memory/exposed_memory.hpp"
+#include "waywiser/comm/peer_memory/gpu_window.hpp"
+#include "waywiser/comm/peer_memory/host_window.hpp"
 #include "waywiser/group/window.hpp"
 
 namespace waywiser {

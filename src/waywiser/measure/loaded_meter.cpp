@@ -6,7 +6,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/rotation.hpp"
-#include "waywiser/measure/starting_line.hpp"
+#include "waywiser/measure/start_barrier.hpp"
 
 namespace waywiser {
 namespace {
@@ -95,7 +95,7 @@ std::vector<LoadedMeter::Both> LoadedMeter::move(const std::vector<Path>& paths,
   const auto pairs = static_cast<int>(paths.size());
   turn_ += paths.size();  // no pattern twice
   const std::vector<Seats>& seats = seats_of(paths);
-  StartingLine line(pairs);
+  StartBarrier line(pairs);
   const TwoProcessMeter::Company company{pairs, [&](Deadline deadline) { line.wait(deadline); }};
   std::vector<Both> moved(paths.size());
   std::mutex one_by_one;

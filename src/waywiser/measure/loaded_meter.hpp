@@ -8,7 +8,7 @@
 
 namespace waywiser {
 
-class StartingLine;
+class StartBarrier;
 
 // Measures between two processes: one pair by a TwoProcessMeter; all pairs of a class at once (Operation::loaded) by
 // one for each pair, each with a peer of its own, released together. Peers and what is open in them stay for other

@@ -19,26 +19,26 @@ Seconds cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-void one_by_one(Lane& lane, int repetitions, Deadline deadline) {
+void one_by_one(PathConnection& connection, int repetitions, Deadline deadline) {
   for (int i = 0; i < repetitions; ++i) {
-    lane.transport->put(lane.destinations[0], lane.sources[0], *lane.stream);
-    lane.transport->finish(*lane.stream, deadline);
+    connection.transport->put(connection.destinations[0], connection.sources[0], *connection.stream);
+    connection.transport->finish(*connection.stream, deadline);
   }
 }
 
-Sample take_singly(Lane& lane, int before, int repetitions, Deadline deadline) {
-  one_by_one(lane, before, deadline);
+Sample take_singly(PathConnection& connection, int before, int repetitions, Deadline deadline) {
+  one_by_one(connection, before, deadline);
   Sample sample;
   const Seconds start = now_seconds();
   if (repetitions > most_timed_singly) {
-    one_by_one(lane, repetitions, deadline);
+    one_by_one(connection, repetitions, deadline);
     sample.seconds = (now_seconds() - start) / repetitions;
     return sample;
   }
   sample.each.reserve(static_cast<std::size_t>(repetitions));
   Seconds last = start;
   for (int i = 0; i < repetitions; ++i) {
-    one_by_one(lane, 1, deadline);
+    one_by_one(connection, 1, deadline);
     const Seconds now = now_seconds();
     sample.each.push_back(now - last);
     last = now;
@@ -47,16 +47,16 @@ Sample take_singly(Lane& lane, int before, int repetitions, Deadline deadline) {
   return sample;
 }
 
-void in_windows(Lane& lane, int repetitions, int in_flight, Deadline deadline) {
-  const std::size_t slots = lane.sources.size();
-  std::size_t slot = *lane.next % slots;
+void in_windows(PathConnection& connection, int repetitions, int in_flight, Deadline deadline) {
+  const std::size_t slots = connection.sources.size();
+  std::size_t slot = *connection.next % slots;
   for (int i = 0; i < repetitions; ++i) {
-    lane.transport->put(lane.destinations[slot], lane.sources[slot], *lane.stream);
+    connection.transport->put(connection.destinations[slot], connection.sources[slot], *connection.stream);
     if (++slot == slots) slot = 0;
-    if ((i + 1) % in_flight == 0) lane.transport->finish(*lane.stream, deadline);
+    if ((i + 1) % in_flight == 0) connection.transport->finish(*connection.stream, deadline);
   }
-  lane.transport->finish(*lane.stream, deadline);
-  *lane.next = slot;
+  connection.transport->finish(*connection.stream, deadline);
+  *connection.next = slot;
 }
 
 }  // namespace
@@ -106,15 +106,15 @@ Limit OneProcessMeter::limit(const Path& path, Operation) const {
   return known != limits_.end() ? known->second : limits_[key] = path_limit(topology_, path);
 }
 
-std::vector<Lane*> OneProcessMeter::lanes(const std::vector<Numbered>& all, Bytes bytes, int slots) {
+std::vector<PathConnection*> OneProcessMeter::connections(const std::vector<Numbered>& all, Bytes bytes, int slots) {
   for (int attempt = 0; attempt < 2; ++attempt)  // the last one may have released the first one's
     for (const Numbered& entry : all) store_.prepare(entry.path, entry.number, bytes, slots);
   for (const Numbered& entry : all)
     if (!store_.ready(entry.path, entry.number, bytes, slots))
       throw Error(ErrorKind::unavailable, "half of the free memory is too little for " + std::to_string(all.size()) +
                                               " transfers of " + format_bytes(bytes) + " at once");
-  std::vector<Lane*> found;
-  for (const Numbered& entry : all) found.push_back(&store_.lane(entry.path, entry.number, bytes, slots));
+  std::vector<PathConnection*> found;
+  for (const Numbered& entry : all) found.push_back(&store_.connection(entry.path, entry.number, bytes, slots));
   return found;
 }
 
@@ -122,7 +122,7 @@ std::optional<std::string> OneProcessMeter::verify(const Path& path, Operation o
   try {
     return try_verify(path, operation, bytes);
   } catch (...) {
-    store_.close_lanes();  // one of them may hold work that never ends
+    store_.close_connections();  // one of them may hold work that never ends
     throw;
   }
 }
@@ -131,19 +131,19 @@ Sample OneProcessMeter::take(const Path& path, Operation operation, Bytes bytes,
   try {
     return try_take(path, operation, bytes, repetitions);
   } catch (...) {
-    store_.close_lanes();
+    store_.close_connections();
     throw;
   }
 }
 
 std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operation operation, Bytes bytes) {
   const std::vector<Numbered> all = together(path, operation);
-  const std::vector<Lane*> opened = lanes(all, bytes, 1);
+  const std::vector<PathConnection*> opened = connections(all, bytes, 1);
   for (std::size_t i = 0; i < all.size(); ++i)
     store_.fill_destination(all[i].path, all[i].number, opened[i]->destinations[0], ~opened[i]->seed);
-  for (Lane* lane : opened) lane->transport->put(lane->destinations[0], lane->sources[0], *lane->stream);
-  for (Lane* lane : opened) lane->transport->finish(*lane->stream, Deadline::in(longest_wait));
-  for (Lane* lane : opened) lane->transport->rest();
+  for (PathConnection* connection : opened) connection->transport->put(connection->destinations[0], connection->sources[0], *connection->stream);
+  for (PathConnection* connection : opened) connection->transport->finish(*connection->stream, Deadline::in(longest_wait));
+  for (PathConnection* connection : opened) connection->transport->rest();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Bytes wrong = store_.mismatches(all[i].path, all[i].number, opened[i]->destinations[0], opened[i]->seed);
     if (wrong != 0)
@@ -154,8 +154,8 @@ std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operati
 }
 
 Sample OneProcessMeter::try_take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
-  const Rotation in_flight = rotation(operation, lane_stride(bytes));
-  const std::vector<Lane*> opened = lanes(together(path, operation), bytes, in_flight.slots);
+  const Rotation in_flight = rotation(operation, slot_stride(bytes));
+  const std::vector<PathConnection*> opened = connections(together(path, operation), bytes, in_flight.slots);
   const Deadline deadline = Deadline::in(longest_wait);
   const bool singly = operation == Operation::latency;
   if (!singly) repetitions = std::max(repetitions, at_least_in_flight(in_flight, bytes));
@@ -173,7 +173,7 @@ Sample OneProcessMeter::try_take(const Path& path, Operation operation, Bytes by
     sample.seconds = crew_.run(static_cast<int>(opened.size()), move(repetitions), move(before)) / repetitions;
   }
   sample.cpu_seconds = (cpu_seconds() - cpu_before) / (before + repetitions) / static_cast<double>(opened.size());
-  for (Lane* lane : opened) lane->transport->rest();
+  for (PathConnection* connection : opened) connection->transport->rest();
   return sample;
 }
 
@@ -181,9 +181,9 @@ Seconds OneProcessMeter::first_use(const Path& path) {
   constexpr Bytes few = 8;
   store_.prepare(path, 0, few, 1);
   const Seconds start = now_seconds();
-  Lane lane = store_.open_fresh(path, few);
-  lane.transport->put(lane.destinations[0], lane.sources[0], *lane.stream);
-  lane.transport->finish(*lane.stream, Deadline::in(longest_wait));
+  PathConnection connection = store_.open_fresh(path, few);
+  connection.transport->put(connection.destinations[0], connection.sources[0], *connection.stream);
+  connection.transport->finish(*connection.stream, Deadline::in(longest_wait));
   return now_seconds() - start;
 }
 

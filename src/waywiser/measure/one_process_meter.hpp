@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "waywiser/measure/crew.hpp"
-#include "waywiser/measure/lanes.hpp"
+#include "waywiser/measure/connections.hpp"
 #include "waywiser/measure/meter.hpp"
 #include "waywiser/topology/topology.hpp"
 
@@ -35,12 +35,12 @@ class OneProcessMeter : public Meter {
   std::vector<Numbered> together(const Path& path, Operation operation) const;
   std::optional<std::string> try_verify(const Path& path, Operation operation, Bytes bytes);
   Sample try_take(const Path& path, Operation operation, Bytes bytes, int repetitions);
-  std::vector<Lane*> lanes(const std::vector<Numbered>& all, Bytes bytes, int slots);
+  std::vector<PathConnection*> connections(const std::vector<Numbered>& all, Bytes bytes, int slots);
 
   Platform& platform_;
   const Topology& topology_;
   std::vector<PairClass> classes_;
-  mutable LaneStore store_;
+  mutable ConnectionStore store_;
   mutable std::map<std::string, Limit> limits_;
   Crew crew_;
 };

@@ -76,7 +76,7 @@ Json PairSide::perform(const Json& command, Deadline deadline, const Release& re
     buffers_.clear();
   } else if (verb == "open") {
     const Path path = path_of(command);
-    roads_[road_key(path)] = std::make_unique<PairRoad>(platform_, path, role_, channel_, flags_);
+    roads_[road_key(path)] = std::make_unique<PairConnection>(platform_, path, role_, channel_, flags_);
   } else if (verb == "close") {
     roads_.erase(require_string(command, "road", pair_command));
   } else {
@@ -113,7 +113,7 @@ Json PairSide::first_use(const Path& path, Deadline deadline) {
   PairBuffers buffers(platform_, path, role_, once.capacity(), deadline);
   channel_.exchange({{"ready", true}}, deadline);
   const Seconds before = now_seconds();
-  PairRoad road(platform_, path, role_, channel_, flags_);
+  PairConnection road(platform_, path, role_, channel_, flags_);
   buffers.share(channel_, deadline);
   PairResult result = road.run(buffers, once, deadline);
   result.seconds = now_seconds() - before;

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "waywiser/measure/pair_road.hpp"
+#include "waywiser/measure/pair_connection.hpp"
 
 namespace waywiser {
 
@@ -28,7 +28,7 @@ class PairSide {
   PeerChannel& channel_;
   Flags& flags_;
   std::map<std::string, PairBuffers> buffers_;              // by buffers_key
-  std::map<std::string, std::unique_ptr<PairRoad>> roads_;  // by road_key
+  std::map<std::string, std::unique_ptr<PairConnection>> roads_;  // by road_key
 };
 
 std::string road_key(const Path& path);
@@ -38,6 +38,6 @@ PairRun pair_run_from_json(const Json& value, std::string_view what);
 PairResult pair_result_from_json(const Json& value, std::string_view what);
 
 // The peer process: answers the initiator's commands until the initiator ends. Returns the exit status.
-int serve_as_peer(PeerLine line);
+int serve_as_peer(PeerSocket line);
 
 }  // namespace waywiser

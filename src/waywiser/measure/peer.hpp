@@ -18,7 +18,7 @@ class Peer {
 // One whose control line is open already.
 class DistantPeer : public Peer {
  public:
-  explicit DistantPeer(PeerLine line) : channel_(std::move(line)) {}
+  explicit DistantPeer(PeerSocket line) : channel_(std::move(line)) {}
   PeerChannel& channel() noexcept override { return channel_; }
 
  private:

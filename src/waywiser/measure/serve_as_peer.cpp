@@ -1,7 +1,7 @@
 #include <unistd.h>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/measure/flag_line.hpp"
+#include "waywiser/measure/channel_flags.hpp"
 #include "waywiser/measure/flag_page.hpp"
 #include "waywiser/measure/pair_side.hpp"
 #include "waywiser/measure/platform_choice.hpp"
@@ -52,7 +52,7 @@ class Service {
     if (verb == "begin")
       flags_ = std::make_unique<FlagPage>(Role::peer, std::move(descriptors.front()), channel_);
     else
-      flags_ = std::make_unique<FlagLine>(channel_);
+      flags_ = std::make_unique<ChannelFlags>(channel_);
     side_.emplace(*platform_, Role::peer, channel_, *flags_);
     Json answer{{"process", ::getpid()}};
     if (verb != "begin") answer["side"] = to_json(this_side(*platform_));
@@ -67,7 +67,7 @@ class Service {
 
 }  // namespace
 
-int serve_as_peer(PeerLine line) {
+int serve_as_peer(PeerSocket line) {
   PeerChannel channel(std::move(line));
   Service service(channel);
   try {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/measure/flag_line.hpp"
+#include "waywiser/measure/channel_flags.hpp"
 #include "waywiser/measure/flag_page.hpp"
 #include "waywiser/transport/ucx/ucx_library.hpp"
 
@@ -67,7 +67,7 @@ pid_t TwoProcessMeter::peer() const noexcept { return session_ ? session_->peer-
 std::unique_ptr<TwoProcessMeter::Session> TwoProcessMeter::open_session() const {
   if (between_machines()) {
     auto peer = std::make_unique<DistantPeer>(connect_());
-    auto flags = std::make_unique<FlagLine>(peer->channel());
+    auto flags = std::make_unique<ChannelFlags>(peer->channel());
     return std::make_unique<Session>(platform_, std::move(peer), std::move(flags));
   }
   auto peer = std::make_unique<PeerProcess>(program_, peer_environment());

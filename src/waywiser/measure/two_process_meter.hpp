@@ -31,7 +31,7 @@ class TwoProcessMeter : public Meter {
   TwoProcessMeter(Platform& platform, PlatformChoice choice, std::filesystem::path peer_program, LimitOf limit = {},
                   Seconds patience = 20);
   // Between two machines: `connect` gives a new control line to the other one each time.
-  using Connect = std::function<PeerLine()>;
+  using Connect = std::function<PeerSocket()>;
   TwoProcessMeter(Platform& platform, PlatformChoice choice, Connect connect, Seconds patience = 20);
   ~TwoProcessMeter() override;
 

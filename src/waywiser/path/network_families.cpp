@@ -60,9 +60,9 @@ std::string device_text(const NetworkDevice& here, const NetworkDevice& there) {
   return here.name == there.name ? here.name : here.name + "/" + there.name;
 }
 
-class Candidates {
+class NetworkCandidates {
  public:
-  Candidates(Place source, Place destination)
+  NetworkCandidates(Place source, Place destination)
       : source_(source), destination_(destination), gpu_(source.is_gpu() || destination.is_gpu()) {}
 
   // `pairs`: of devices that are joined.
@@ -119,7 +119,7 @@ class Candidates {
 
 std::vector<Family> network_families(const NetworkSide& here, const NetworkSide& there, Place source,
                                      Place destination) {
-  Candidates candidates(source, destination);
+  NetworkCandidates candidates(source, destination);
   const auto joined = [&](bool rdma) {
     const std::vector<Pair> pairs = joined_devices(here, there, rdma);
     return pairs.size() > most_pairs ? apart(pairs) : pairs;

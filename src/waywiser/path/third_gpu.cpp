@@ -9,12 +9,12 @@
 namespace waywiser {
 namespace {
 
-struct Leg {
+struct RelayLeg {
   bool peers = false;
   BytesPerSecond rate = 0;
 };
 
-Leg leg(const Graph& graph, Place from, Place to) {
+RelayLeg leg(const Graph& graph, Place from, Place to) {
   const bool peers = !why_no_peer_access(graph.topology(), text(from), text(to));
   const bool connected = peers || !graph.walk(text(from), text(to)).empty();
   if (!connected) return {};
@@ -28,8 +28,8 @@ std::vector<Place> third_gpus(const Graph& graph, Place source, Place destinatio
   for (const std::string& id : graph.topology().ids("gpu")) {
     const Place via = parse_place(id);
     if (via == source || via == destination) continue;
-    const Leg in = leg(graph, source, via);
-    const Leg out = leg(graph, via, destination);
+    const RelayLeg in = leg(graph, source, via);
+    const RelayLeg out = leg(graph, via, destination);
     found.emplace_back(in.peers && out.peers, std::min(in.rate, out.rate), -via.index);
   }
   std::ranges::sort(found, std::greater<>());

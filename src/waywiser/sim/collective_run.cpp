@@ -105,11 +105,11 @@ Maker maker_of(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
 }
 
 // Returns its flows.
-int add_other_job(World& world, const RankRoads& roads, Bytes bytes, Nobody& nobody) {
+int add_other_job(World& world, const RankRoutes& roads, Bytes bytes, Nobody& nobody) {
   if (bytes == 0 || world.nodes() < 2) return 0;
   for (int node = 0; node < world.nodes(); ++node) {
     const int other = (node + world.nodes() / 2) % world.nodes();
-    const Road road = roads.road(node * roads.ranks_of_node(), other * roads.ranks_of_node());
+    const TimedRoute road = roads.road(node * roads.ranks_of_node(), other * roads.ranks_of_node());
     world.engine().transfer(road.uses, no_cap, static_cast<double>(bytes), road.latency, nobody, 0);
   }
   return world.nodes();
@@ -119,7 +119,7 @@ int add_other_job(World& world, const RankRoads& roads, Bytes bytes, Nobody& nob
 
 Ran simulate(const NodeModel& node, const ClusterSpec& cluster, const CollectiveTrial& trial, Trace* trace) {
   World world(node, cluster);
-  const RankRoads roads(world, trial.direct, trial.order);
+  const RankRoutes roads(world, trial.direct, trial.order);
   const int all = world.nodes() * roads.ranks_of_node();
   const int ranks = trial.ranks == 0 ? all : trial.ranks;
   if (ranks < 1 || ranks > all)

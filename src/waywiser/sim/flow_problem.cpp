@@ -1,19 +1,19 @@
 #include "waywiser/sim/flow_problem.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/sim/engine.hpp"
+#include "waywiser/sim/event_loop.hpp"
 
 namespace waywiser::sim {
 namespace {
 
-class Ends : public Listener {
+class FlowEnds : public Listener {
  public:
-  Ends(const Engine& engine, std::size_t flows) : engine_(engine), at_(flows) {}
+  FlowEnds(const EventLoop& engine, std::size_t flows) : engine_(engine), at_(flows) {}
   void wake(std::uint64_t flow) override { at_[flow] = engine_.now(); }
   const std::vector<Seconds>& at() const { return at_; }
 
  private:
-  const Engine& engine_;
+  const EventLoop& engine_;
   std::vector<Seconds> at_;
 };
 
@@ -30,11 +30,11 @@ std::vector<Use> uses_of(const Json& flow, std::size_t links) {
 }  // namespace
 
 Json flow_ends(const Json& problem) {
-  Engine engine;
+  EventLoop engine;
   for (const Json& capacity : require_array(problem, "capacities", "flows"))
     engine.network().add_link(capacity.is_number() ? capacity.get<double>() : 0);
   const Json& flows = require_array(problem, "flows", "flows");
-  Ends ends(engine, flows.size());
+  FlowEnds ends(engine, flows.size());
   for (std::size_t i = 0; i < flows.size(); ++i)
     engine.transfer(uses_of(flows[i], engine.network().links()), no_cap, require_number(flows[i], "bytes", "flows"),
                     require_number(flows[i], "begin", "flows"), ends, i);

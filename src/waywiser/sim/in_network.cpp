@@ -33,7 +33,7 @@ struct Rail {
   Inside reduce, gather;
 };
 
-void add(std::vector<Use>& uses, const Road& road, double weight) {
+void add(std::vector<Use>& uses, const TimedRoute& road, double weight) {
   for (const Use& use : road.uses) uses.push_back({use.link, use.weight * weight});
 }
 
@@ -52,7 +52,7 @@ void merge(std::vector<Use>& uses) {
 
 class Rails {
  public:
-  Rails(const World& world, const RankRoads& roads, int ranks) : world_(world), roads_(roads), ranks_(ranks) {
+  Rails(const World& world, const RankRoutes& roads, int ranks) : world_(world), roads_(roads), ranks_(ranks) {
     for (int rank = 0; rank < ranks; ++rank) rails_[roads.nic(rank)];
     for (int first = 0; first < ranks; first += roads.ranks_of_node()) add_node(first);
     for (auto& [nic, rail] : rails_)
@@ -81,7 +81,7 @@ class Rails {
     const auto index = std::ranges::find(world_.rails(), nic) - world_.rails().begin();
     rail.ports.push_back({roads_.node_of(members.front()), static_cast<int>(index)});
     for (const int member : members) {
-      const Road out = roads_.to_nic(member), in = roads_.from_nic(member);
+      const TimedRoute out = roads_.to_nic(member), in = roads_.from_nic(member);
       add(rail.uses, out, 1.0 / static_cast<double>(members.size()));
       add(rail.uses, in, 1.0 / static_cast<double>(members.size()));
       rail.latency = std::max(rail.latency, out.latency + in.latency);
@@ -93,7 +93,7 @@ class Rails {
     for (const int member : members)
       for (int other = first; other < end; ++other) {
         if (other == member) continue;
-        const Road to = roads_.road(other, member), back = roads_.road(member, other);
+        const TimedRoute to = roads_.road(other, member), back = roads_.road(member, other);
         add(rail.reduce.uses, to, each);
         add(rail.gather.uses, back, each);
         rail.reduce.latency = std::max(rail.reduce.latency, to.latency);
@@ -104,7 +104,7 @@ class Rails {
   }
 
   const World& world_;
-  const RankRoads& roads_;
+  const RankRoutes& roads_;
   int ranks_;
   std::map<std::string, Rail> rails_;
 };
@@ -133,7 +133,7 @@ Leg tree_of(const World& world, const Rail& rail, const std::string& nic) {
 
 }  // namespace
 
-Ran in_network_all_reduce(World& world, const RankRoads& roads, int ranks, Bytes bytes, Trace* trace) {
+Ran in_network_all_reduce(World& world, const RankRoutes& roads, int ranks, Bytes bytes, Trace* trace) {
   if (world.nodes() < 2 || ranks <= roads.ranks_of_node())
     throw Error(ErrorKind::unavailable, "in_network: the ranks are in one node");
   const Costs& costs = world.node().costs();

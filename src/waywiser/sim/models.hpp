@@ -11,7 +11,7 @@
 namespace waywiser::sim {
 
 // One transfer along a path in a world: what a model is asked for. The path's places are `from.device`, `to.device`.
-struct Transfer {
+struct TimedTransfer {
   const World& world;
   const Path& path;
   Spot from, to;
@@ -32,34 +32,34 @@ struct Transfer {
 // How a mechanism spends its time: the model beside the transport of the same name.
 struct Model {
   std::string_view mechanism;
-  std::optional<std::string> (*why_not)(const Transfer&);
-  Program (*program)(const Transfer&);
+  std::optional<std::string> (*why_not)(const TimedTransfer&);
+  Program (*program)(const TimedTransfer&);
 };
 std::span<const Model> models();
 // Nothing when the path can be simulated, else why not, in words.
-std::optional<std::string> why_unavailable(const Transfer& transfer);
+std::optional<std::string> why_unavailable(const TimedTransfer& transfer);
 // Throws unavailable with that reason.
-Program program(const Transfer& transfer);
+Program program(const TimedTransfer& transfer);
 
-Program copy_engine_program(const Transfer& transfer);
-Program sm_copy_program(const Transfer& transfer);
-Program host_copy_program(const Transfer& transfer);
-Program host_staged_program(const Transfer& transfer);
-Program bar_copy_program(const Transfer& transfer);
-Program courier_program(const Transfer& transfer);
-Program relay_program(const Transfer& transfer);
-Program split_program(const Transfer& transfer);
-Program ucx_local_program(const Transfer& transfer);
-Program ucx_remote_program(const Transfer& transfer);
-Program ucx_staged_program(const Transfer& transfer);
+Program copy_engine_program(const TimedTransfer& transfer);
+Program sm_copy_program(const TimedTransfer& transfer);
+Program host_copy_program(const TimedTransfer& transfer);
+Program host_staged_program(const TimedTransfer& transfer);
+Program bar_copy_program(const TimedTransfer& transfer);
+Program courier_program(const TimedTransfer& transfer);
+Program relay_program(const TimedTransfer& transfer);
+Program split_program(const TimedTransfer& transfer);
+Program ucx_local_program(const TimedTransfer& transfer);
+Program ucx_remote_program(const TimedTransfer& transfer);
+Program ucx_staged_program(const TimedTransfer& transfer);
 // Of UCX from the host memory beside one end to that beside the other.
-Leg host_wire(const Transfer& transfer);
+Leg host_wire(const TimedTransfer& transfer);
 
 // Makes the leg that of a copy engine between ordinary host memory and a GPU: the CPU copies a piece to or from a
 // buffer of the driver at pageable.h2d_rate or pageable.d2h_rate, and the engine moves it, in turn: 1 / rate = 1 /
 // pageable + 1 / engine.
-void make_pageable(const Transfer& transfer, Leg& leg, bool to_host);
+void make_pageable(const TimedTransfer& transfer, Leg& leg, bool to_host);
 // A leg that a copy engine of a GPU carries: gpu.h2d, gpu.d2h, gpu.out or gpu.local.
-Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links links = Links::all);
+Leg engine_leg(const TimedTransfer& transfer, const Spot& from, const Spot& to, Links links = Links::all);
 
 }  // namespace waywiser::sim

@@ -65,18 +65,18 @@ void NodeModel::add_link(const Link& link) {
   add(one_way(link.b, link.a), capacity);
 }
 
-void NodeModel::use(Road& road, const std::string& name) const {
+void NodeModel::use(TimedRoute& road, const std::string& name) const {
   if (const auto found = ids_.find(name); found != ids_.end()) road.uses.push_back({found->second, 1});
 }
 
-const Road& NodeModel::road(const std::string& from, const std::string& to, Links links) const {
+const TimedRoute& NodeModel::road(const std::string& from, const std::string& to, Links links) const {
   const auto key = std::tuple(from, to, links);
   const auto known = roads_.find(key);
   return known != roads_.end() ? known->second : roads_.emplace(key, find(from, to, links)).first->second;
 }
 
-Road NodeModel::find(const std::string& from, const std::string& to, Links links) const {
-  Road road;
+TimedRoute NodeModel::find(const std::string& from, const std::string& to, Links links) const {
+  TimedRoute road;
   if (from == to) return within(from);
   const Route way = route(graph_, from, to, links);
   for (const Hop& hop : way.hops) {
@@ -91,7 +91,7 @@ Road NodeModel::find(const std::string& from, const std::string& to, Links links
   return road;
 }
 
-void NodeModel::add_peer_limits(Road& road, const std::vector<Hop>& hops) const {
+void NodeModel::add_peer_limits(TimedRoute& road, const std::vector<Hop>& hops) const {
   const Device& first = topology_.at(hops.front().from);
   const Device& last = topology_.at(hops.back().to);
   if (first.kind == "host" || last.kind == "host") return;
@@ -104,8 +104,8 @@ void NodeModel::add_peer_limits(Road& road, const std::vector<Hop>& hops) const 
   }
 }
 
-Road NodeModel::within(const std::string& memory) const {
-  Road road;
+TimedRoute NodeModel::within(const std::string& memory) const {
+  TimedRoute road;
   use(road, memory);
   for (const Link& link : topology_.links)
     if (link.kind == "memory" && (link.a == memory || link.b == memory))

@@ -13,7 +13,7 @@
 namespace waywiser::sim {
 
 // What bytes cross between two devices of a node, and how long the first one takes.
-struct Road {
+struct TimedRoute {
   std::vector<Use> uses;
   Seconds latency = 0;
 };
@@ -33,9 +33,9 @@ class NodeModel {
   const std::vector<BytesPerSecond>& capacities() const noexcept { return capacities_; }
   const std::vector<std::string>& names() const noexcept { return names_; }
   // Throws invalid_input when nothing connects the two.
-  const Road& road(const std::string& from, const std::string& to, Links links = Links::all) const;
+  const TimedRoute& road(const std::string& from, const std::string& to, Links links = Links::all) const;
   // A copy within one memory reads and writes it.
-  Road within(const std::string& memory) const;
+  TimedRoute within(const std::string& memory) const;
   // The NICs of the node with a rate, closest to `device` first.
   std::vector<std::string> nics(const std::string& device, bool rdma) const;
   std::string host_beside(const std::string& device) const;
@@ -62,9 +62,9 @@ class NodeModel {
  private:
   void add(const std::string& name, BytesPerSecond capacity);
   void add_link(const Link& link);
-  Road find(const std::string& from, const std::string& to, Links links) const;
-  void add_peer_limits(Road& road, const std::vector<Hop>& hops) const;
-  void use(Road& road, const std::string& name) const;
+  TimedRoute find(const std::string& from, const std::string& to, Links links) const;
+  void add_peer_limits(TimedRoute& road, const std::vector<Hop>& hops) const;
+  void use(TimedRoute& road, const std::string& name) const;
 
   Topology topology_;
   Costs costs_;
@@ -73,7 +73,7 @@ class NodeModel {
   std::vector<BytesPerSecond> capacities_;
   std::vector<std::string> names_;
   std::map<std::string, LinkId> ids_;
-  mutable std::map<std::tuple<std::string, std::string, Links>, Road> roads_;
+  mutable std::map<std::tuple<std::string, std::string, Links>, TimedRoute> roads_;
 };
 
 }  // namespace waywiser::sim

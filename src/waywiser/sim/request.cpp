@@ -80,7 +80,7 @@ class Sweep {
 
   Json one(const Wanted& what, Operation operation) {
     const Spot from{what.from_node, text(what.path.source)}, to{what.to_node, text(what.path.destination)};
-    Trial trial{what.path, from, to, operation, 0, what.pairs};
+    TimedTrial trial{what.path, from, to, operation, 0, what.pairs};
     const std::vector<Bytes>& sizes = what.sizes.empty() ? sizes_ : what.sizes;
     Json result{{"path", to_json(what.path)}, {"label", label(what.path)}, {"operation", name(operation)}};
     Json points = Json::array();

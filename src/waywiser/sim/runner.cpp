@@ -7,12 +7,12 @@ namespace waywiser::sim {
 // Serves one at a time, in the order of asking.
 class Runner::Unit {
  public:
-  void ask(Engine& engine, Listener& who, std::uint64_t token) {
+  void ask(EventLoop& engine, Listener& who, std::uint64_t token) {
     if (busy_) return waiting_.push_back({&who, token});
     busy_ = true;
     engine.after(0, who, token);
   }
-  void leave(Engine& engine) {
+  void leave(EventLoop& engine) {
     busy_ = !waiting_.empty();
     if (!busy_) return;
     engine.after(0, *waiting_.front().who, waiting_.front().token);
@@ -77,7 +77,7 @@ class Runner::Stream : public Listener {
   static std::uint64_t token(Bytes chunk, std::size_t leg, Moment moment) {
     return chunk * stride + leg * moments + static_cast<std::uint64_t>(moment);
   }
-  Engine& engine() { return runner_.world_.engine(); }
+  EventLoop& engine() { return runner_.world_.engine(); }
   Bytes size(Bytes chunk) const {
     const Bytes at = chunk % each_ * chunk_;
     return std::min(chunk_, bytes_ - std::min(at, bytes_));

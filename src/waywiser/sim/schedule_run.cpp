@@ -13,7 +13,7 @@ constexpr std::size_t most_channels = std::size_t{1} << 23;
 
 bool receives(StepKind kind) { return kind == StepKind::receive || kind == StepKind::receive_reduce; }
 
-struct Shape {
+struct ScheduleShape {
   int sends = 0, plain = 0, reducing = 0, local = 0;
   std::size_t count = 0;
 
@@ -24,7 +24,7 @@ struct Shape {
     local += step.peer < 0;
     count = std::max(count, receives(step.kind) ? step.destination.count : step.source.count);
   }
-  bool like(const Shape& other) const {
+  bool like(const ScheduleShape& other) const {
     const std::size_t apart = count > other.count ? count - other.count : other.count - count;
     return sends == other.sends && plain == other.plain && reducing == other.reducing && local == other.local &&
            apart <= 1;
@@ -34,7 +34,7 @@ struct Shape {
 }  // namespace
 
 std::vector<Cut> cut_repetition(Schedule& schedule, std::uint32_t most) {
-  std::vector<Shape> rounds;
+  std::vector<ScheduleShape> rounds;
   for (const Step& step : schedule.steps) {
     rounds.resize(std::max<std::size_t>(rounds.size(), step.round + 1));
     rounds[step.round].add(step);
@@ -50,7 +50,7 @@ std::vector<Cut> cut_repetition(Schedule& schedule, std::uint32_t most) {
   return cuts;
 }
 
-ScheduleRun::ScheduleRun(World& world, const RankRoads& roads, int ranks,
+ScheduleRun::ScheduleRun(World& world, const RankRoutes& roads, int ranks,
                          const std::function<Schedule(int)>& schedule_of, const StepCosts& costs, Trace* trace)
     : world_(world), roads_(roads), costs_(costs), trace_(trace), ranks_(static_cast<std::size_t>(ranks)) {
   for (int rank = 0; rank < ranks; ++rank) keep(rank, schedule_of(rank));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "waywiser/comm/schedule.hpp"
-#include "waywiser/sim/rank_roads.hpp"
+#include "waywiser/sim/rank_routes.hpp"
 #include "waywiser/sim/trace.hpp"
 
 namespace waywiser::sim {
@@ -43,7 +43,7 @@ class ScheduleRun : private Listener {
  public:
   // `schedule_of` makes the schedule of one rank; it is kept in short form only.
   // Throws unavailable where that takes too much memory.
-  ScheduleRun(World& world, const RankRoads& roads, int ranks, const std::function<Schedule(int)>& schedule_of,
+  ScheduleRun(World& world, const RankRoutes& roads, int ranks, const std::function<Schedule(int)>& schedule_of,
               const StepCosts& costs, Trace* trace = nullptr);
   Ran run();
 
@@ -65,7 +65,7 @@ class ScheduleRun : private Listener {
   // From one rank to another: the k-th send meets the k-th receive.
   struct Channel {
     std::int32_t from, to;
-    Road road;
+    TimedRoute road;
     std::deque<Bytes> sends;
     std::uint32_t receives = 0;
     bool reduces = false;
@@ -83,7 +83,7 @@ class ScheduleRun : private Listener {
   void note(std::size_t rank, const std::string& what, Seconds begin, Bytes bytes);
 
   World& world_;
-  const RankRoads& roads_;
+  const RankRoutes& roads_;
   StepCosts costs_;
   Trace* trace_;
   std::vector<Rank> ranks_;

@@ -108,7 +108,7 @@ std::optional<std::string> SimulatedMeter::verify(const Path&, Operation, Bytes)
 const Timed& SimulatedMeter::timed(const Path& path, Operation operation, Bytes bytes) {
   const auto key = std::tuple(pair_text(path) + " " + label(path), operation, bytes);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
-  Trial trial{path, spot(path, path.source), spot(path, path.destination), operation, bytes, {}};
+  TimedTrial trial{path, spot(path, path.source), spot(path, path.destination), operation, bytes, {}};
   if (const PairClass* all = class_of(classes_, path); all != nullptr && operation == Operation::loaded)
     for (const auto& [source, destination] : all->members)
       trial.pairs.emplace_back(spot(path, source), spot(path, destination));

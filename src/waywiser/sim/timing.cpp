@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "waywiser/measure/lanes.hpp"
+#include "waywiser/measure/connections.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/rotation.hpp"
 #include "waywiser/path/network_families.hpp"
@@ -19,7 +19,7 @@ struct Direction {
   Spot from, to;
 };
 
-std::vector<Direction> directions(const Trial& trial) {
+std::vector<Direction> directions(const TimedTrial& trial) {
   std::vector<Direction> found{{trial.path, trial.from, trial.to}};
   if (trial.operation == Operation::bidirectional) {
     Path back = for_pair(trial.path, trial.path.destination, trial.path.source);
@@ -35,7 +35,7 @@ std::vector<Direction> directions(const Trial& trial) {
 }
 
 // Seconds until the first direction has moved `transfers`.
-Seconds run(const NodeModel& node, const ClusterSpec& cluster, const Trial& trial, int transfers, Trace* trace,
+Seconds run(const NodeModel& node, const ClusterSpec& cluster, const TimedTrial& trial, int transfers, Trace* trace,
             Timed& timed) {
   World world(node, cluster);
   Runner runner(world, trace);
@@ -55,7 +55,7 @@ Seconds run(const NodeModel& node, const ClusterSpec& cluster, const Trial& tria
   return trial.operation == Operation::loaded ? runner.ended(0) : end;
 }
 
-int length(const Trial& trial) {
+int length(const TimedTrial& trial) {
   Bytes chunk = trial.bytes;
   if (trial.path.has("chunk")) chunk = trial.path.bytes("chunk", 1, Bytes{1} << 40);
   if (trial.path.mechanism == "ucx") chunk = Bytes{512} << 10;
@@ -72,7 +72,7 @@ double turns(Operation operation) {
 
 }  // namespace
 
-Timed simulate(const NodeModel& node, const ClusterSpec& cluster, const Trial& trial, Trace* trace) {
+Timed simulate(const NodeModel& node, const ClusterSpec& cluster, const TimedTrial& trial, Trace* trace) {
   Timed timed;
   if (trial.operation == Operation::latency) {
     timed.seconds = run(node, cluster, trial, 1, trace, timed);

@@ -9,7 +9,7 @@
 namespace waywiser::sim {
 
 // What is timed: a path from one spot to another, with the meaning of each operation that measure/ gives it.
-struct Trial {
+struct TimedTrial {
   Path path;
   Spot from, to;
   Operation operation = Operation::latency;
@@ -28,6 +28,6 @@ struct Timed {
 // In a fresh world. Streams are as long as it takes for a steady rate: the time of a transfer is the slope between a
 // short and a long run of the same window, so that filling and draining the pipeline does not count.
 // Throws unavailable with the model's reason.
-Timed simulate(const NodeModel& node, const ClusterSpec& cluster, const Trial& trial, Trace* trace = nullptr);
+Timed simulate(const NodeModel& node, const ClusterSpec& cluster, const TimedTrial& trial, Trace* trace = nullptr);
 
 }  // namespace waywiser::sim

@@ -5,7 +5,7 @@
 #include "waywiser/base/error.hpp"
 
 namespace waywiser::sim {
-void extend(Road& road, const Road& more) {
+void extend(TimedRoute& road, const TimedRoute& more) {
   road.uses.insert(road.uses.end(), more.uses.begin(), more.uses.end());
   road.latency += more.latency;
 }
@@ -77,30 +77,30 @@ bool World::share_domain(int a, int b) const {
   return a / nodes_of_domain == b / nodes_of_domain;
 }
 
-Road World::over_domain(int from, const std::string& from_gpu, int to, const std::string& to_gpu) const {
+TimedRoute World::over_domain(int from, const std::string& from_gpu, int to, const std::string& to_gpu) const {
   const auto number = [&](int node, const std::string& gpu) {
     const auto local = std::ranges::find(gpus_, gpu) - gpus_.begin();
     return static_cast<LinkId>(node) * static_cast<LinkId>(gpus_.size()) + static_cast<LinkId>(local);
   };
-  Road road;
+  TimedRoute road;
   road.uses.push_back({domain_ + 2 * number(from, from_gpu), 1});
   road.uses.push_back({domain_ + 2 * number(to, to_gpu) + 1, 1});
   road.latency = 2 * node_.costs()["nvlink.hop"];
   return road;
 }
 
-Road World::shifted(const Road& road, int node) const {
-  Road moved = road;
+TimedRoute World::shifted(const TimedRoute& road, int node) const {
+  TimedRoute moved = road;
   const LinkId offset = first_hops_.at(static_cast<std::size_t>(node));
   for (Use& use : moved.uses) use.link += offset;
   return moved;
 }
 
-Road World::road(int node, const std::string& from, const std::string& to, Links links) const {
+TimedRoute World::road(int node, const std::string& from, const std::string& to, Links links) const {
   return shifted(this->node(node).road(from, to, links), node);
 }
 
-Road World::within(int node, const std::string& memory) const { return shifted(this->node(node).within(memory), node); }
+TimedRoute World::within(int node, const std::string& memory) const { return shifted(this->node(node).within(memory), node); }
 
 int World::rail(int number, const std::string& nic) const {
   const std::vector<std::string>& all = rails(number);
@@ -109,10 +109,10 @@ int World::rail(int number, const std::string& nic) const {
   return static_cast<int>(found - all.begin());
 }
 
-Road World::cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const {
+TimedRoute World::cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const {
   if (network_ == nullptr) throw Error(ErrorKind::invalid_input, "a single node has no network");
   const Crossing way = network_->cross({from, rail(from, from_nic)}, {to, rail(to, to_nic)});
-  Road road;
+  TimedRoute road;
   for (const LinkId link : way.links) road.uses.push_back({link, 1});
   const double nics = node(from).costs()["nic.latency"] + node(to).costs()["nic.latency"];
   road.latency = nics / 2 + way.switches * node_.costs()["switch.latency"];

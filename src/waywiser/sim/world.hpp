@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/sim/engine.hpp"
+#include "waywiser/sim/event_loop.hpp"
 #include "waywiser/sim/network.hpp"
 #include "waywiser/sim/node_model.hpp"
 
@@ -32,7 +32,7 @@ class World {
  public:
   World(const NodeModel& node, ClusterSpec spec);
 
-  Engine& engine() noexcept { return engine_; }
+  EventLoop& engine() noexcept { return engine_; }
   BytesPerSecond capacity(LinkId link) const { return engine_.network().capacity(link); }
   // Of all nodes, where they are of one type.
   const NodeModel& node() const noexcept { return node_; }
@@ -45,15 +45,15 @@ class World {
   }
 
   // Within a node.
-  Road road(int node, const std::string& from, const std::string& to, Links links = Links::all) const;
-  Road within(int node, const std::string& memory) const;
+  TimedRoute road(int node, const std::string& from, const std::string& to, Links links = Links::all) const;
+  TimedRoute within(int node, const std::string& memory) const;
   // From a NIC to a NIC of another node.
-  Road cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
+  TimedRoute cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
   // True when the GPUs of both nodes are in one NVLink domain that spans nodes: then they have no other NVLinks, those
   // of one node neither.
   bool share_domain(int a, int b) const;
   // Over that domain's NVSwitches.
-  Road over_domain(int from, const std::string& from_gpu, int to, const std::string& to_gpu) const;
+  TimedRoute over_domain(int from, const std::string& from_gpu, int to, const std::string& to_gpu) const;
   const Network& network() const noexcept { return *network_; }
 
  private:
@@ -62,11 +62,11 @@ class World {
   void add_network();
   int type(int number) const { return spec_.types.empty() ? 0 : spec_.types[static_cast<std::size_t>(number)]; }
   int rail(int number, const std::string& nic) const;
-  Road shifted(const Road& road, int node) const;
+  TimedRoute shifted(const TimedRoute& road, int node) const;
 
   const NodeModel& node_;
   ClusterSpec spec_;
-  Engine engine_;
+  EventLoop engine_;
   std::vector<const NodeModel*> types_;
   std::vector<LinkId> first_hops_;               // of each node
   std::vector<std::vector<std::string>> rails_;  // of each type
@@ -76,6 +76,6 @@ class World {
 };
 
 // Adds the hops and the latency of `more` at the end of `road`.
-void extend(Road& road, const Road& more);
+void extend(TimedRoute& road, const TimedRoute& more);
 
 }  // namespace waywiser::sim

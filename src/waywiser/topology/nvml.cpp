@@ -121,12 +121,12 @@ std::string failure(const NvmlFunctions& nvml, int code) {
 }
 
 // Shuts NVML down again, whatever happens.
-class Session {
+class NvmlSession {
  public:
-  explicit Session(const NvmlFunctions& nvml) : nvml_(nvml) {}
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session() {
+  explicit NvmlSession(const NvmlFunctions& nvml) : nvml_(nvml) {}
+  NvmlSession(const NvmlSession&) = delete;
+  NvmlSession& operator=(const NvmlSession&) = delete;
+  ~NvmlSession() {
     if (nvml_.shutdown != nullptr) nvml_.shutdown();
   }
 
@@ -146,7 +146,7 @@ NvmlReport read_nvml(const NvmlFunctions& nvml) {
     report.why_not = "NVML does not start: " + failure(nvml, code);
     return report;
   }
-  const Session session(nvml);
+  const NvmlSession session(nvml);
   std::array<char, 96> text{};
   int cuda = 0;
   unsigned count = 0;

@@ -126,13 +126,13 @@ Link nvlink(const std::string& a, const std::string& b, int count, const NvmlGpu
   return link;
 }
 
-struct Ends {
+struct NvlinkEnds {
   std::map<std::string, int> links;  // other device -> number of links
   std::set<std::string> nvswitches;  // bus ids; an empty text where a virtual machine hides them
 };
 
-Ends ends_of(const Topology& topology, const NvmlReport& report, const NvmlGpu& gpu) {
-  Ends ends;
+NvlinkEnds ends_of(const Topology& topology, const NvmlReport& report, const NvmlGpu& gpu) {
+  NvlinkEnds ends;
   for (const NvmlLink& link : gpu.active) {
     const auto peer = std::ranges::find(report.gpus, link.bus_id, &NvmlGpu::bus_id);
     if (link.end == NvlinkEnd::nvswitch) {
@@ -158,7 +158,7 @@ void add_nvlinks(Topology& topology, const NvmlReport& report) {
   std::set<std::string> nvswitches;
   std::vector<Link> links;
   for (std::size_t i = 0; i < report.gpus.size(); ++i) {
-    const Ends ends = ends_of(topology, report, report.gpus[i]);
+    const NvlinkEnds ends = ends_of(topology, report, report.gpus[i]);
     nvswitches.insert(ends.nvswitches.begin(), ends.nvswitches.end());
     for (const auto& [other, count] : ends.links) {
       if (other.empty() || other == gpu_id(i)) continue;

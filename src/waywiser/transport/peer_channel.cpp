@@ -130,7 +130,7 @@ void check_header(const Header& header) {
 
 }  // namespace
 
-PeerChannel::PeerChannel(PeerLine line) : socket_(std::move(line.socket)), seal_(line.seal) {
+PeerChannel::PeerChannel(PeerSocket line) : socket_(std::move(line.socket)), seal_(line.seal) {
   if (!socket_.open()) throw Error(ErrorKind::invalid_input, "a peer channel needs an open socket");
 }
 

@@ -13,8 +13,8 @@
 namespace waywiser {
 
 // An open socket to the other process; where the kernel does not vouch for that one, with the keys of what is said.
-struct PeerLine {
-  PeerLine(Descriptor open, const Seal& keys = {})
+struct PeerSocket {
+  PeerSocket(Descriptor open, const Seal& keys = {})
       : socket(std::move(open)), seal(keys) {}  // NOLINT(google-explicit-constructor)
   Descriptor socket;
   Seal seal;
@@ -28,7 +28,7 @@ class PeerChannel {
   static constexpr Bytes largest_message = 1 << 20;
   static constexpr std::size_t most_descriptors = 8;
 
-  explicit PeerChannel(PeerLine line);
+  explicit PeerChannel(PeerSocket line);
 
   // Throws invalid_input (too large), timeout, or io when the peer has gone ("the peer process ended").
   void send(const Json& message, Deadline deadline, const std::vector<int>& descriptors = {});

@@ -5,7 +5,7 @@ namespace waywiser::collective::all_to_all {
 
 Schedule direct(const CollectiveCall& call) {
   ScheduleMaker maker("direct", call);
-  const Exchange exchange(maker, call);
+  const PairwiseExchange exchange(maker, call);
   for (int distance = 1; distance < call.ranks; ++distance) {
     const int to = wrap(call.rank + distance, call.ranks), from = wrap(call.rank - distance, call.ranks);
     maker.send(exchange.first_round(), to, exchange.to(to));

@@ -6,11 +6,11 @@
 namespace waywiser::collective::all_to_all {
 
 // Where the blocks of one rank come from and go to.
-class Exchange {
+class PairwiseExchange {
  public:
   // Copies the input away in round 0 where it is the output too, and this rank's own block; sends begin in round 1
   // then.
-  Exchange(ScheduleMaker& maker, const CollectiveCall& call);
+  PairwiseExchange(ScheduleMaker& maker, const CollectiveCall& call);
 
   Block to(int rank) const;
   Block from(int rank) const { return received_.block(Area::output, rank); }

@@ -5,7 +5,7 @@ namespace waywiser::collective::all_to_all {
 
 Schedule pairwise(const CollectiveCall& call) {
   ScheduleMaker maker("pairwise", call);
-  const Exchange exchange(maker, call);
+  const PairwiseExchange exchange(maker, call);
   for (int distance = 1; distance < call.ranks; ++distance) {
     const auto round = exchange.first_round() + static_cast<std::uint32_t>(distance) - 1;
     const int to = wrap(call.rank + distance, call.ranks), from = wrap(call.rank - distance, call.ranks);

@@ -100,9 +100,9 @@ fused::Method FusedCollective::default_method(const CollectiveCall& call, DataTy
   return method == fused::Method::packets && block > layout_.packet_bytes ? fused::Method::one_shot : method;
 }
 
-fused::Terms FusedCollective::terms(Stream& stream, unsigned blocks) const {
+fused::FusedArguments FusedCollective::terms(Stream& stream, unsigned blocks) const {
   if (landings_.empty()) throw Error(ErrorKind::invalid_input, "fused collectives before connect()");
-  fused::Terms terms{};
+  fused::FusedArguments terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<fused::State*>(stream.reach(state_));
@@ -126,7 +126,7 @@ std::size_t FusedCollective::pieces(const CollectiveCall& call, DataType type, f
 }
 
 void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output,
-                              Stream& stream, const fused::Shape& shape, const on_stream::Description* as) {
+                              Stream& stream, const fused::KernelShape& shape, const on_stream::Description* as) {
   check_call(call);
   if (const auto why = why_unavailable(call, type)) throw Error(ErrorKind::unavailable, *why);
   fused::check_shape(call, shape);
@@ -143,8 +143,8 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
     buffers.output = stream.reach(output.slice(0, out));
     buffers.slot = exposed_->slot_of(output.slice(0, out));
   }
-  const fused::Terms terms = this->terms(stream, shape.blocks);
-  for (const fused::Work& work : fused::works(call, op, buffers, shape.method, most)) {
+  const fused::FusedArguments terms = this->terms(stream, shape.blocks);
+  for (const fused::FusedWork& work : fused::works(call, op, buffers, shape.method, most)) {
     Kernel kernel{1, 1, {}, {}};
     if (stream.native() != nullptr)
       kernel.cuda = fused::cuda_launcher(launches_.get(), shape, type, terms, work);

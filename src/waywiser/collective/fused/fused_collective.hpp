@@ -64,7 +64,7 @@ class FusedCollective {
   // Throws unavailable or invalid_input before anything is enqueued. A kernel that waits for a rank in vain, or for one
   // that is in another operation, traps. `as`: what the others are told that this is, if not this very call.
   void enqueue(const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input, Region output, Stream& stream,
-               const fused::Shape& shape, const on_stream::Description* as = nullptr);
+               const fused::KernelShape& shape, const on_stream::Description* as = nullptr);
 
   // Waits for the stream. Throws with the rank that an operation has waited for in vain.
   void synchronize(Stream& stream, Deadline deadline);
@@ -77,7 +77,7 @@ class FusedCollective {
 
  private:
   block::Notice& notice() const;
-  fused::Terms terms(Stream& stream, unsigned blocks) const;
+  fused::FusedArguments terms(Stream& stream, unsigned blocks) const;
   void connect(std::span<const Region> landings, const fused::LandingLayout& layout);
 
   int rank_;

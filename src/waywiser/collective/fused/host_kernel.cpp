@@ -10,7 +10,7 @@ namespace waywiser::fused {
 namespace {
 
 template <typename T, bool exact>
-void run_block(block::HostBlock block, Method method, const Terms& terms, const Work& work) {
+void run_block(block::HostBlock block, Method method, const FusedArguments& terms, const FusedWork& work) {
   switch (method) {
     case Method::packets: return PacketsBody<T, block::max_ranks, exact, block::HostBlock>(block, terms, work).run();
     case Method::one_shot:
@@ -32,7 +32,7 @@ std::string_view name(Method method) noexcept {
 }
 
 // What is exact has code of its own for one type only, as GPUs have it for all: speed is not what virtual GPUs are for.
-void run_on_host(const Shape& shape, DataType type, const Terms& terms, const Work& work) {
+void run_on_host(const KernelShape& shape, DataType type, const FusedArguments& terms, const FusedWork& work) {
   with_type(type, [&]<typename T>() {
     constexpr bool knows_exact = std::is_same_v<T, float>;
     for (unsigned block = 0; block < shape.blocks; ++block)

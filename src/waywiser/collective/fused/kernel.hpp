@@ -18,18 +18,18 @@ constexpr bool is_lines(Method method) { return method == Method::lines || metho
 std::string_view name(Method method) noexcept;
 
 // How an operation is run: all ranks alike.
-struct Shape {
+struct KernelShape {
   Method method = Method::packets;
   unsigned blocks = 1, threads = 1;
 };
 
 // The whole grid, block after block, on the calling thread. Throws Trap.
-void run_on_host(const Shape& shape, DataType type, const Terms& terms, const Work& work);
+void run_on_host(const KernelShape& shape, DataType type, const FusedArguments& terms, const FusedWork& work);
 
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. In a graph that is captured, launches overlap
 // with the end of the kernel before where the GPU can do that; elsewhere they go through `cache`, which must stay.
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Shape& shape, DataType type, const Terms& terms,
-                                         const Work& work);
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, DataType type, const FusedArguments& terms,
+                                         const FusedWork& work);
 
 // Calls f.template operator()<T>() with the C++ type that `type` stands for.
 template <typename Function>

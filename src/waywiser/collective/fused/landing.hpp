@@ -50,7 +50,7 @@ struct alignas(16) State {
   std::uint64_t progress = 0;
 };
 
-struct Terms {
+struct FusedArguments {
   std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
   State* state;
   block::Notice* notice;
@@ -62,7 +62,7 @@ struct Terms {
 };
 
 // One exchange between all ranks. Block i of a buffer begins at i * stride.
-struct Work {
+struct FusedWork {
   const std::byte* input;
   std::byte* output;
   std::uint64_t bytes;   // of a block
@@ -88,7 +88,7 @@ struct Work {
   }
 };
 
-WAYWISER_DEVICE inline block::LlPacket* packet_at(const Terms& terms, unsigned rank, unsigned turn, unsigned from,
+WAYWISER_DEVICE inline block::LlPacket* packet_at(const FusedArguments& terms, unsigned rank, unsigned turn, unsigned from,
                                                   std::uint64_t unit) {
   return reinterpret_cast<block::LlPacket*>(terms.landing[rank] + terms.layout.packets(turn) +
                                             std::uint64_t{from} * terms.layout.packet_bytes * 2) +
@@ -96,25 +96,25 @@ WAYWISER_DEVICE inline block::LlPacket* packet_at(const Terms& terms, unsigned r
 }
 
 // In the memory of `rank`, what `from` is in.
-WAYWISER_DEVICE inline block::Announcement* announcement_at(const Terms& terms, unsigned rank, unsigned from) {
+WAYWISER_DEVICE inline block::Announcement* announcement_at(const FusedArguments& terms, unsigned rank, unsigned from) {
   return reinterpret_cast<block::Announcement*>(terms.landing[rank]) + from;
 }
 
 // The tag of an operation.
-WAYWISER_DEVICE inline std::uint64_t* flag_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot,
+WAYWISER_DEVICE inline std::uint64_t* flag_at(const FusedArguments& terms, unsigned rank, unsigned turn, unsigned shot,
                                               unsigned from, unsigned block) {
   return reinterpret_cast<std::uint64_t*>(terms.landing[rank] + terms.layout.flags(turn, shot)) +
          std::size_t{from} * most_blocks + block;
 }
 // The number of an operation; above it 32 bits that the sender tells before its flag.
-WAYWISER_DEVICE inline std::uint64_t* told_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot,
+WAYWISER_DEVICE inline std::uint64_t* told_at(const FusedArguments& terms, unsigned rank, unsigned turn, unsigned shot,
                                               unsigned from, unsigned block) {
   return reinterpret_cast<std::uint64_t*>(terms.landing[rank] + terms.layout.told(turn, shot)) +
          std::size_t{from} * most_blocks + block;
 }
 
 // A block of `stride` bytes for each rank that sends.
-WAYWISER_DEVICE inline std::byte* bulk_at(const Terms& terms, unsigned rank, unsigned turn, unsigned shot,
+WAYWISER_DEVICE inline std::byte* bulk_at(const FusedArguments& terms, unsigned rank, unsigned turn, unsigned shot,
                                           unsigned from, std::uint64_t stride) {
   return terms.landing[rank] + terms.layout.bulk(turn, shot) + from * stride;
 }

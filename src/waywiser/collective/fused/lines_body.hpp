@@ -15,7 +15,7 @@ namespace waywiser::fused {
 template <typename T, unsigned most, unsigned at_once, bool exact, typename Gpu>
 class LinesBody {
  public:
-  WAYWISER_DEVICE LinesBody(Gpu& gpu, const Terms& terms, const Work& work)
+  WAYWISER_DEVICE LinesBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu),
         terms_(terms),
         work_(work),
@@ -223,8 +223,8 @@ class LinesBody {
   }
 
   Gpu& gpu_;
-  const Terms& terms_;
-  const Work& work_;
+  const FusedArguments& terms_;
+  const FusedWork& work_;
   OperationBody<Gpu> operation_;
   unsigned me_, ranks_;
   std::uint32_t pairs_, words_, all_words_;  // of a block, and of all blocks if the last ones are shorter

@@ -2,6 +2,6 @@
 
 namespace waywiser::fused {
 
-std::function<void(void*)> cuda_launcher(LaunchCache*, const Shape&, DataType, const Terms&, const Work&) { return {}; }
+std::function<void(void*)> cuda_launcher(LaunchCache*, const KernelShape&, DataType, const FusedArguments&, const FusedWork&) { return {}; }
 
 }  // namespace waywiser::fused

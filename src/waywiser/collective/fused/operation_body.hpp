@@ -9,7 +9,7 @@ namespace waywiser::fused {
 template <typename Gpu>
 class OperationBody {
  public:
-  WAYWISER_DEVICE OperationBody(Gpu& gpu, const Terms& terms, const Work& work)
+  WAYWISER_DEVICE OperationBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu), terms_(terms), description_(work.description), signature_(work.signature) {
     number_ = gpu.peek(&terms.state->progress) / most_blocks + 1;
   }
@@ -44,7 +44,7 @@ class OperationBody {
  private:
   // Ranks in unlike operations wait for each other: the first block of each announces what it is in when it has waited
   // for a while, and all read what the others have announced.
-  WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const Terms& terms, block::Announcement mine,
+  WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const FusedArguments& terms, block::Announcement mine,
                                                                 unsigned peer, unsigned times, block::Seen seen) {
     const std::uint64_t number = mine.tag - block::signature_of(mine.description);
     WAYWISER_ROLLED
@@ -57,7 +57,7 @@ class OperationBody {
   }
 
   Gpu& gpu_;
-  const Terms& terms_;
+  const FusedArguments& terms_;
   std::uint64_t number_ = 0, description_, signature_;
 };
 

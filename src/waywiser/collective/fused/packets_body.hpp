@@ -11,7 +11,7 @@ namespace waywiser::fused {
 template <typename T, unsigned most, bool exact, typename Gpu>
 class PacketsBody {
  public:
-  WAYWISER_DEVICE PacketsBody(Gpu& gpu, const Terms& terms, const Work& work)
+  WAYWISER_DEVICE PacketsBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms, work) {}
 
   // Sends in any case: then the input is read while the number of the operation is still on its way.
@@ -104,8 +104,8 @@ class PacketsBody {
   }
 
   Gpu& gpu_;
-  const Terms& terms_;
-  const Work& work_;
+  const FusedArguments& terms_;
+  const FusedWork& work_;
   OperationBody<Gpu> operation_;
 };
 

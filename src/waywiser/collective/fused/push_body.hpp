@@ -12,7 +12,7 @@ namespace waywiser::fused {
 template <typename T, unsigned most, bool exact, typename Gpu>
 class PushBody {
  public:
-  WAYWISER_DEVICE PushBody(Gpu& gpu, const Terms& terms, const Work& work)
+  WAYWISER_DEVICE PushBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu),
         terms_(terms),
         work_(work),
@@ -249,8 +249,8 @@ class PushBody {
   }
 
   Gpu& gpu_;
-  const Terms& terms_;
-  const Work& work_;
+  const FusedArguments& terms_;
+  const FusedWork& work_;
   OperationBody<Gpu> operation_;
   unsigned me_, ranks_;
 };

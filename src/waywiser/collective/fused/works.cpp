@@ -23,7 +23,7 @@ bool reduced(Collective operation) {
          operation == Collective::reduce_scatter;
 }
 
-bool is_exact(const Work& work, Method method) {
+bool is_exact(const FusedWork& work, Method method) {
   const auto address = reinterpret_cast<std::uintptr_t>(work.input) | reinterpret_cast<std::uintptr_t>(work.output);
   const Bytes word = method == Method::packets ? sizeof(block::Word8) : sizeof(Vector16);
   return (address | work.bytes | work.total | work.stride) % word == 0;
@@ -54,7 +54,7 @@ bool has_method(Collective operation, Method method) {
   }
 }
 
-void check_shape(const CollectiveCall& call, const Shape& shape) {
+void check_shape(const CollectiveCall& call, const KernelShape& shape) {
   if (shape.blocks == 0 || shape.blocks > most_blocks || shape.threads < block::max_ranks || shape.threads > 512)
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::to_string(shape.blocks) + " blocks of " +
                                               std::to_string(shape.threads) + " threads are out of range");
@@ -77,12 +77,12 @@ std::size_t output_blocks(const CollectiveCall& call) {
   return all ? static_cast<std::size_t>(call.ranks) : 1;
 }
 
-std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most) {
-  std::vector<Work> all;
+std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most) {
+  std::vector<FusedWork> all;
   const bool split = is_two_shot(method);
   for (Bytes at = 0; at < buffers.block; at += most) {
     const Bytes bytes = std::min(most, buffers.block - at);
-    Work work{buffers.input == nullptr ? nullptr : buffers.input + at,
+    FusedWork work{buffers.input == nullptr ? nullptr : buffers.input + at,
               buffers.output == nullptr ? nullptr : buffers.output + at,
               bytes,
               0,
@@ -124,9 +124,9 @@ Method default_method(const CollectiveCall& call, Bytes block, bool lines) {
 
 // Packets and lines in many small blocks, pushes in blocks of 256 threads with two vectors each. Lines are
 // fastest where each thread has one pair and is through with it, until the GPU is full.
-Shape default_shape(const CollectiveCall& call, Bytes block, Method method) {
+KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method) {
   const auto shape = [&](Bytes units, Bytes each, Bytes threads, Bytes most) {
-    return Shape{method, static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most)),
+    return KernelShape{method, static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most)),
                  static_cast<unsigned>(threads)};
   };
   const Bytes part = is_two_shot(method) ? block / static_cast<Bytes>(call.ranks) : block;

@@ -22,17 +22,17 @@ struct Buffers {
 std::optional<std::string> why_no_kernel(const CollectiveCall& call);
 bool has_method(Collective operation, Method method);
 // Throws invalid_input: too many blocks or threads, or a method that the operation has not.
-void check_shape(const CollectiveCall& call, const Shape& shape);
+void check_shape(const CollectiveCall& call, const KernelShape& shape);
 
 std::size_t input_blocks(const CollectiveCall& call);
 std::size_t output_blocks(const CollectiveCall& call);
 
 // The kernels that make up the call, each with at most `most` bytes a block.
-std::vector<Work> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most);
+std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most);
 
 // What is taken where nothing was measured, for `block` bytes; with lines or without.
 Method default_method(const CollectiveCall& call, Bytes block, bool lines);
 // The grid for a method.
-Shape default_shape(const CollectiveCall& call, Bytes block, Method method);
+KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method);
 
 }  // namespace waywiser::fused

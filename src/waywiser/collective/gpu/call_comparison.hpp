@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/comm/execution.hpp"
+#include "waywiser/comm/session/execution.hpp"
 
 namespace waywiser {
 

@@ -9,9 +9,9 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/works.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
-#include "waywiser/comm/gpu_roads.hpp"
-#include "waywiser/comm/rank_exchange.hpp"
-#include "waywiser/comm/session.hpp"
+#include "waywiser/comm/peer_memory/gpu_connections.hpp"
+#include "waywiser/comm/session/rank_exchange.hpp"
+#include "waywiser/comm/session/session.hpp"
 #include "waywiser/kernels/launch_trap.hpp"
 
 namespace waywiser {
@@ -153,7 +153,7 @@ std::string GpuCollectives::set_up(RankExchange& exchange, const Members& member
   return first_reason(found);
 }
 
-void GpuCollectives::enlarge(RankExchange& exchange, const Members& members, const GpuWay& way,
+void GpuCollectives::enlarge(RankExchange& exchange, const Members& members, const GpuAlgorithm& way,
                              const CollectiveCall& call, DataType type, const on_stream::Description& as) {
   const fused::Method method = way.method;
   if (!fused_ || call.count * bytes_of(type) <= most_in_slice || fused_->pieces(call, type, method) == 1) return;
@@ -231,7 +231,7 @@ void GpuCollectives::let_go() noexcept {
   buffers_.let_go();
 }
 
-bool GpuCollectives::can(const GpuWay& way, const CollectiveCall& call, DataType type) const {
+bool GpuCollectives::can(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const {
   const bool barrier = call.operation == Collective::barrier;
   if (way.engine == Engine::nccl)
     return !barrier && call.ranks > 1 && why_no_nccl_.empty() && !NcclCommunicator::why_not(call, type);
@@ -242,12 +242,12 @@ bool GpuCollectives::can(const GpuWay& way, const CollectiveCall& call, DataType
 }
 
 // Where nothing was measured: kernels win up to there.
-GpuWay GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
+GpuAlgorithm GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
   const Bytes most =
       fused::has_method(call.operation, fused::Method::two_shot) ? most_by_kernels : most_block_by_kernels;
-  const GpuWay kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
+  const GpuAlgorithm kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
   const bool large = call.count * bytes_of(type) > most;
-  for (const GpuWay& way : {large ? nccl : kernels, large ? kernels : nccl})
+  for (const GpuAlgorithm& way : {large ? nccl : kernels, large ? kernels : nccl})
     if (can(way, call, type)) {
       if (way.engine == Engine::nccl || !fused_ || call.operation == Collective::barrier) return way;
       return {Engine::kernels, fused_->default_method(call, type), 0, 0};
@@ -255,18 +255,18 @@ GpuWay GpuCollectives::default_way(const CollectiveCall& call, DataType type) co
   return {};
 }
 
-GpuWay GpuCollectives::choose(const CollectiveCall& call, DataType type) const {
+GpuAlgorithm GpuCollectives::choose(const CollectiveCall& call, DataType type) const {
   if (way_) return *way_;
   if (call.operation != Collective::barrier && call.ranks > 1)
-    if (const GpuWay* planned = planned_.find(call.operation, call.count * bytes_of(type));
+    if (const GpuAlgorithm* planned = planned_.find(call.operation, call.count * bytes_of(type));
         planned != nullptr && can(*planned, call, type))
       return *planned;
   return default_way(call, type);
 }
 
-std::optional<GpuWay> GpuCollectives::way_for(RankExchange& exchange, const Members& members, const Call& call,
+std::optional<GpuAlgorithm> GpuCollectives::way_for(RankExchange& exchange, const Members& members, const Call& call,
                                               const CollectiveCall& wanted, bool capturing) {
-  GpuWay way = choose(wanted, call.type);
+  GpuAlgorithm way = choose(wanted, call.type);
   if (way.engine == Engine::nccl) {
     if (capturing && (!nccl_ || !nccl_->warm(wanted.operation)))
       throw Error(ErrorKind::unavailable, "the first " + std::string(name(wanted.operation)) +
@@ -370,7 +370,7 @@ void GpuCollectives::went(unsigned slot, const ExposedMemory::Window& window) no
   }));
 }
 
-void GpuCollectives::enqueue(const Call& call, const GpuWay& way, const CollectiveCall& wanted, ConstRegion input,
+void GpuCollectives::enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
                              Region output, Stream& stream) {
   begin(stream);
   if (wanted.operation == Collective::barrier) {
@@ -419,7 +419,7 @@ void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, 
   end(stream);
 }
 
-void GpuCollectives::enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op,
+void GpuCollectives::enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
                                      ConstRegion input, Region output, Stream& stream) {
   fused::Shape shape = fused::default_shape(call, call.count * bytes_of(type), way.method);
   if (way.blocks != 0) shape = fused::Shape{way.method, way.blocks, way.threads};

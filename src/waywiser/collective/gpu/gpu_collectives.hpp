@@ -10,15 +10,15 @@
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/fused/fused_collective.hpp"
 #include "waywiser/collective/gpu/call_comparison.hpp"
-#include "waywiser/collective/gpu/gpu_way.hpp"
+#include "waywiser/collective/gpu/gpu_algorithm.hpp"
 #include "waywiser/collective/gpu/receive_buffers.hpp"
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
-#include "waywiser/comm/call.hpp"
+#include "waywiser/comm/session/call.hpp"
 #include "waywiser/comm/data_type.hpp"
-#include "waywiser/comm/exposed_memory.hpp"
-#include "waywiser/comm/watchdog.hpp"
+#include "waywiser/comm/peer_memory/exposed_memory.hpp"
+#include "waywiser/comm/session/watchdog.hpp"
 
 namespace waywiser {
 
@@ -42,17 +42,17 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
 
   // What carries the call out, the same at all ranks; nothing: the hosts. The first call that would take NCCL sets it
   // up, by all ranks together; it throws unavailable in a stream that is being captured.
-  std::optional<GpuWay> way_for(RankExchange& exchange, const Members& members, const Call& call,
+  std::optional<GpuAlgorithm> way_for(RankExchange& exchange, const Members& members, const Call& call,
                                 const CollectiveCall& wanted, bool capturing);
-  void enqueue(const Call& call, const GpuWay& way, const CollectiveCall& wanted, ConstRegion input, Region output,
+  void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input, Region output,
                Stream& stream);
   // Sets memory aside, by all ranks together, so that no operation of up to `largest` bytes a block waits for that.
   void prepare(RankExchange& exchange, const Members& members, Bytes largest);
   // For measuring: the only way until another one is set; nothing: the choice.
-  void set_way(std::optional<GpuWay> way) { way_ = way; }
+  void set_way(std::optional<GpuAlgorithm> way) { way_ = way; }
   // Whether the ranks compare their calls by the host: NCCL carries them out, and no kernel is there beside it.
-  bool is_compared_by_host(const GpuWay& way, int ranks) const {
-    return !fused_ && ranks > 1 && way.engine == GpuWay::Engine::nccl;
+  bool is_compared_by_host(const GpuAlgorithm& way, int ranks) const {
+    return !fused_ && ranks > 1 && way.engine == GpuAlgorithm::Engine::nccl;
   }
   // Begun here; goes on while this rank waits for anything. No result counts before it is complete.
   void compare_by_host(const std::shared_ptr<const Members>& members, const Call& call);
@@ -71,16 +71,16 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   std::string set_up(RankExchange& exchange, const Members& members);
   std::string why_no_lines(std::string_view peer) const;
   // More memory for operations of more than 1 MiB a block, by all ranks together, where it saves kernels.
-  void enlarge(RankExchange& exchange, const Members& members, const GpuWay& way, const CollectiveCall& call,
+  void enlarge(RankExchange& exchange, const Members& members, const GpuAlgorithm& way, const CollectiveCall& call,
                DataType type, const on_stream::Description& as);
   void enlarge_until(RankExchange& exchange, const Members& members, const on_stream::Description& as,
                      const std::function<bool(const FusedOptions&)>& is_enough);
   std::string enlarge(RankExchange& exchange, const Members& members, const FusedOptions& options);
-  using Engine = GpuWay::Engine;
+  using Engine = GpuAlgorithm::Engine;
   // Of what serves the call: what was set, or what the plan says, or the default.
-  GpuWay choose(const CollectiveCall& call, DataType type) const;
-  bool can(const GpuWay& way, const CollectiveCall& call, DataType type) const;
-  GpuWay default_way(const CollectiveCall& call, DataType type) const;
+  GpuAlgorithm choose(const CollectiveCall& call, DataType type) const;
+  bool can(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const;
+  GpuAlgorithm default_way(const CollectiveCall& call, DataType type) const;
   std::string set_up_nccl(RankExchange& exchange, const Members& members, const Call& call);
   NcclCommunicator::Waiter waiter(const Call& call);
   std::optional<Error> failure(const std::string& group) const override;
@@ -92,7 +92,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void begin(Stream& stream);
   void end(Stream& stream);
   void note_end(Stream& stream);
-  void enqueue_kernels(const GpuWay& way, const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input,
+  void enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input,
                        Region output, Stream& stream);
   void enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream);
   void enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
@@ -103,7 +103,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   Platform& platform_;
   Place gpu_;
   std::shared_ptr<Stream> stream_;
-  const PlannedGpuWays planned_;
+  const PlannedGpuAlgorithms planned_;
   ReceiveBuffers buffers_;  // of the two below
   std::unique_ptr<FusedCollective> fused_;
   std::unique_ptr<StreamMessages> messages_;
@@ -111,7 +111,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::vector<std::shared_ptr<CallComparison>> comparing_;
-  std::optional<GpuWay> way_;
+  std::optional<GpuAlgorithm> way_;
   std::string why_no_kernels_, why_no_lines_, why_no_nccl_;
   std::unique_ptr<Event> last_;  // the end of the last call that was enqueued
   // The nod beside NCCL: a stream of its own, and where it begins and ends.

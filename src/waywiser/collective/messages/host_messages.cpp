@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned threads_of_host = 4, threads_for_lines = 64;
 
 template <Fit fit, typename Carry>
-void each_block(const Terms& terms, const Part& part, bool places, Carry carry) {
+void each_block(const MessageArguments& terms, const MessagePart& part, bool places, Carry carry) {
   for (unsigned channel = 0; channel < part.blocks; ++channel) {
     const unsigned threads = part.kind == Kind::lines ? threads_for_lines : threads_of_host;
     block::HostBlock block(channel, part.blocks, threads);
@@ -22,7 +22,7 @@ void each_block(const Terms& terms, const Part& part, bool places, Carry carry) 
 
 // False: it has trapped, which ends the whole kernel.
 template <typename Function>
-bool ran(const Terms& terms, Function function) {
+bool ran(const MessageArguments& terms, Function function) {
   try {
     function();
     return true;
@@ -34,7 +34,7 @@ bool ran(const Terms& terms, Function function) {
 
 // Each may wait for what the peer does in the other direction.
 template <Fit fit>
-void run(const Terms& terms, const Work& work) {
+void run(const MessageArguments& terms, const MessageWork& work) {
   bool sent = true;
   std::jthread giver;
   if (work.give.blocks != 0)
@@ -49,7 +49,7 @@ void run(const Terms& terms, const Work& work) {
 
 }  // namespace
 
-void run_on_host(const Terms& terms, const Work& work) {
+void run_on_host(const MessageArguments& terms, const MessageWork& work) {
   switch (fit_of(work)) {
     case Fit::packets: return run<Fit::packets>(terms, work);
     case Fit::lines: return run<Fit::lines>(terms, work);

@@ -13,10 +13,10 @@ namespace waywiser::messages {
 inline constexpr unsigned threads = 512;
 
 // Both directions at once, on the calling thread and another one. Throws Trap.
-void run_on_host(const Terms& terms, const Work& work);
+void run_on_host(const MessageArguments& terms, const MessageWork& work);
 
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; elsewhere it goes
 // through `cache`, which must stay.
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Terms& terms, const Work& work);
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const MessageArguments& terms, const MessageWork& work);
 
 }  // namespace waywiser::messages

@@ -12,7 +12,7 @@
 namespace waywiser::messages {
 
 // A message is cut into pieces that blocks of threads carry, block i of the sender to block i of the receiver: that is
-// a channel. Pieces of short messages are packets (data beside its number), those of middle ones lines of 128 bytes,
+// a channel. ChunkedMessage of short messages are packets (data beside its number), those of middle ones lines of 128 bytes,
 // where they arrive whole, those of long ones bulk data with one flag.
 inline constexpr unsigned channels = 64;
 inline constexpr std::uint64_t least_packet_piece = 1024;  // bytes of data
@@ -88,7 +88,7 @@ struct State {
   std::uint64_t received[kinds][block::max_ranks][channels];
 };
 
-struct Terms {
+struct MessageArguments {
   std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
   State* state;
   block::Notice* notice;
@@ -99,7 +99,7 @@ struct Terms {
 };
 
 // One direction: the first `blocks` channels carry it.
-struct Part {
+struct MessagePart {
   std::byte* data = nullptr;  // only read by the sender
   std::uint64_t bytes = 0;
   std::uint64_t piece = 0;
@@ -114,7 +114,7 @@ struct Part {
 };
 
 // A part that this rank gives, or takes.
-inline Part with_places(const Terms& terms, Part part, bool gives) {
+inline MessagePart with_places(const MessageArguments& terms, MessagePart part, bool gives) {
   const unsigned sender = gives ? terms.rank : part.peer, receiver = gives ? part.peer : terms.rank;
   const unsigned there = peer_index(receiver, sender), here = peer_index(sender, receiver);
   part.slots = terms.landing[receiver] + terms.layout.slot(part.kind, there, 0, 0);
@@ -123,7 +123,7 @@ inline Part with_places(const Terms& terms, Part part, bool gives) {
   return part;
 }
 
-inline Fit fit_of(const Part& part) {
+inline Fit fit_of(const MessagePart& part) {
   const std::uint64_t word = part.kind == Kind::packets ? 8 : 16;
   if (part.kind == Kind::bulk || (reinterpret_cast<std::uintptr_t>(part.data) | part.bytes) % word != 0)
     return Fit::any;
@@ -132,12 +132,12 @@ inline Fit fit_of(const Part& part) {
 }
 
 // What is given and what is taken in one kernel; the blocks of the first come before those of the second.
-struct Work {
-  Part give, take;
+struct MessageWork {
+  MessagePart give, take;
   bool places = false;  // ranks have exposed memory: receivers tell where they want bulk messages
 };
 
-inline Fit fit_of(const Work& work) {
+inline Fit fit_of(const MessageWork& work) {
   const Fit give = fit_of(work.give), take = fit_of(work.take);
   if (work.give.blocks == 0) return take;
   return work.take.blocks == 0 || give == take ? give : Fit::any;

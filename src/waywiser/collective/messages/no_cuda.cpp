@@ -2,6 +2,6 @@
 
 namespace waywiser::messages {
 
-std::function<void(void*)> cuda_launcher(LaunchCache*, const Terms&, const Work&) { return {}; }
+std::function<void(void*)> cuda_launcher(LaunchCache*, const MessageArguments&, const MessageWork&) { return {}; }
 
 }  // namespace waywiser::messages

@@ -17,9 +17,9 @@ constexpr Bytes least_bulk_piece = Bytes{16} << 10;
 constexpr std::uint32_t most_blocks_of_bulk = 64;
 
 // The same at both ends.
-messages::Part part_for(const messages::Layout& layout, std::byte* data, Bytes bytes, DataType type, int peer,
+messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, Bytes bytes, DataType type, int peer,
                         bool lines) {
-  messages::Part part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
+  messages::MessagePart part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
   on_stream::Description description;
   description.type = type;
   description.count = bytes / bytes_of(type);
@@ -71,7 +71,7 @@ Region StreamMessages::state() const { return memory_.slice(layout_.bytes(), siz
 
 void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline) {
   deadline_ = deadline;
-  messages::Terms terms{};
+  messages::MessageArguments terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<messages::State*>(stream.reach(state()));
@@ -80,7 +80,7 @@ void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
-  messages::Work work;
+  messages::MessageWork work;
   if (const ConstRegion from_here = give.region; from_here.bytes != 0)
     work.give = with_places(
         terms,

@@ -7,19 +7,19 @@
 namespace waywiser::collective::neighbor_exchange {
 namespace {
 
-struct Message {
+struct NeighborMessage {
   int peer = 0, tag = 0;
   Block block;
 };
 
-std::vector<Message> messages(const CollectiveCall& call, bool sent, Block buffer) {
-  std::vector<Message> all;
+std::vector<NeighborMessage> messages(const CollectiveCall& call, bool sent, Block buffer) {
+  std::vector<NeighborMessage> all;
   for (const Neighbor& neighbor : call.neighbors) {
     buffer.count = sent ? neighbor.send : neighbor.receive;
     all.push_back({neighbor.peer, sent ? neighbor.send_tag : neighbor.receive_tag, buffer});
     buffer.offset += buffer.count;
   }
-  std::ranges::stable_sort(all, {}, &Message::tag);
+  std::ranges::stable_sort(all, {}, &NeighborMessage::tag);
   return all;
 }
 
@@ -27,19 +27,19 @@ std::vector<Message> messages(const CollectiveCall& call, bool sent, Block buffe
 
 Schedule direct(const CollectiveCall& call) {
   ScheduleMaker maker("direct", call);
-  const std::vector<Message> received = messages(call, false, output(0));
+  const std::vector<NeighborMessage> received = messages(call, false, output(0));
   std::size_t total = 0;
   for (const Neighbor& neighbor : call.neighbors) total += neighbor.send;
   const Block kept = call.in_place ? maker.allocate(total) : input(total);
   if (call.in_place) maker.copy(0, kept, input(total));
   std::vector<Block> to_self;
-  for (const Message& message : messages(call, true, kept))
+  for (const NeighborMessage& message : messages(call, true, kept))
     if (message.peer != call.rank)
       maker.send(1, message.peer, message.block);
     else
       to_self.push_back(message.block);
   std::size_t own = 0;
-  for (const Message& message : received)
+  for (const NeighborMessage& message : received)
     if (message.peer != call.rank)
       maker.receive(1, message.peer, message.block);
     else

@@ -20,7 +20,7 @@ class CudaRange {
   std::byte* data_ = nullptr;
 };
 
-struct CudaBlock : MemoryBlock {
+struct CudaMemoryOwner : MemoryOwner {
   std::shared_ptr<CudaRange> range;
 };
 

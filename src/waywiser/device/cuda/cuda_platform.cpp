@@ -17,7 +17,7 @@ namespace waywiser {
 namespace {
 
 Memory own(Place place, Bytes bytes, Allocation allocation, std::shared_ptr<CudaRange> range, Bytes offset = 0) {
-  auto block = std::make_unique<CudaBlock>();
+  auto block = std::make_unique<CudaMemoryOwner>();
   block->region = {range->data() + offset, bytes, place};
   block->allocation = allocation;
   block->range = std::move(range);
@@ -176,7 +176,7 @@ Memory CudaPlatform::allocate_host(Place place, Bytes bytes, Allocation allocati
 }
 
 MemoryHandle CudaPlatform::export_memory(const Memory& memory) {
-  const auto* block = dynamic_cast<const CudaBlock*>(memory.block());
+  const auto* block = dynamic_cast<const CudaMemoryOwner*>(memory.block());
   if (block == nullptr) return host_->export_memory(memory);
   if (const auto* registered = dynamic_cast<const RegisteredRange*>(block->range.get()))
     return host_->export_memory(registered->memory());

@@ -16,26 +16,26 @@ namespace waywiser {
 namespace {
 
 // GPU memory: pages of a file, seen by users at addresses that fault and by work at others.
-struct VirtualBlock : MemoryBlock {
+struct VirtualMemoryOwner : MemoryOwner {
   std::shared_ptr<Bus> bus;
   Bytes reserved = 0;
   Descriptor file;
   Mapping untouchable;
 
-  ~VirtualBlock() override {
+  ~VirtualMemoryOwner() override {
     if (region.data != nullptr) bus->remove(region.data);
     if (reserved != 0) bus->release(region.place, reserved);
   }
 };
 
-struct VirtualHostBlock : MemoryBlock {
+struct VirtualHostMemoryOwner : MemoryOwner {
   std::shared_ptr<Bus> bus;
   Memory memory;  // exported by the host's own functions
 
-  ~VirtualHostBlock() override { bus->remove(region.data); }
+  ~VirtualHostMemoryOwner() override { bus->remove(region.data); }
 };
 
-std::unique_ptr<MemoryBlock> map_gpu(const std::shared_ptr<Bus>& bus, std::unique_ptr<VirtualBlock> block, Place place,
+std::unique_ptr<MemoryOwner> map_gpu(const std::shared_ptr<Bus>& bus, std::unique_ptr<VirtualMemoryOwner> block, Place place,
                                      Bytes bytes, Allocation allocation, std::optional<int> opened_for) {
   const std::string what = text(place);
   block->untouchable = Mapping::of_file(block->file, bytes, false, what);
@@ -47,8 +47,8 @@ std::unique_ptr<MemoryBlock> map_gpu(const std::shared_ptr<Bus>& bus, std::uniqu
   return block;
 }
 
-std::unique_ptr<MemoryBlock> keep_host(const std::shared_ptr<Bus>& bus, std::unique_ptr<HostBlock> host) {
-  auto block = std::make_unique<VirtualHostBlock>();
+std::unique_ptr<MemoryOwner> keep_host(const std::shared_ptr<Bus>& bus, std::unique_ptr<HostMemoryOwner> host) {
+  auto block = std::make_unique<VirtualHostMemoryOwner>();
   block->bus = bus;
   block->region = host->region;
   block->allocation = host->allocation;
@@ -93,7 +93,7 @@ class VirtualPlatform : public Platform {
     check(place, allocation);
     if (!place.is_gpu()) return Memory(keep_host(bus_, allocate_host(place, bytes, allocation, false)));
     if (bus_->trapped(place.index)) throw_trapped(place);
-    auto block = std::make_unique<VirtualBlock>();
+    auto block = std::make_unique<VirtualMemoryOwner>();
     block->bus = bus_;
     block->region.place = place;
     bus_->reserve(place, round_up_to_pages(bytes));
@@ -136,8 +136,8 @@ class VirtualPlatform : public Platform {
 };
 
 MemoryHandle VirtualPlatform::export_memory(const Memory& memory) {
-  if (const auto* host = dynamic_cast<const VirtualHostBlock*>(memory.block())) return export_host(host->memory);
-  const auto* block = dynamic_cast<const VirtualBlock*>(memory.block());
+  if (const auto* host = dynamic_cast<const VirtualHostMemoryOwner*>(memory.block())) return export_host(host->memory);
+  const auto* block = dynamic_cast<const VirtualMemoryOwner*>(memory.block());
   if (block == nullptr) throw Error(ErrorKind::unavailable, "this memory is not one of the virtual_gpu back end");
   MemoryHandle handle;
   const bool mapped = block->allocation == Allocation::gpu_mapped;
@@ -156,7 +156,7 @@ Memory VirtualPlatform::open_memory_for(const MemoryHandle& handle, Place user) 
   if (!mapped && handle.kind != HandleKind::descriptor)
     throw Error(ErrorKind::device, text(handle.place) + ": the handle is not one of a virtual GPU's memory");
   check_shared_file(handle.descriptor, handle.bytes, text(handle.place));
-  auto block = std::make_unique<VirtualBlock>();
+  auto block = std::make_unique<VirtualMemoryOwner>();
   block->bus = bus_;
   block->file = handle.descriptor.duplicate();
   const int only_for = mapped ? -1 : (user.is_gpu() ? user : handle.place).index;

@@ -9,7 +9,7 @@
 
 namespace waywiser::sim {
 
-void make_pageable(const Transfer& transfer, Leg& leg, bool to_host) {
+void make_pageable(const TimedTransfer& transfer, Leg& leg, bool to_host) {
   double each_byte = 0;
   for (const Use& use : leg.uses) each_byte = std::max(each_byte, use.weight / transfer.world.capacity(use.link));
   const double by_cpu =
@@ -17,12 +17,12 @@ void make_pageable(const Transfer& transfer, Leg& leg, bool to_host) {
   leg.cap = 1 / (each_byte + 1 / by_cpu);
 }
 
-Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links links) {
+Leg engine_leg(const TimedTransfer& transfer, const Spot& from, const Spot& to, Links links) {
   const bool out = from.device.starts_with("gpu"), in = to.device.starts_with("gpu");
   Leg leg;
   leg.unit = transfer.unit(out ? from : to, out && in ? (from == to ? "local" : "out") : out ? "d2h" : "h2d");
   leg.hold = transfer.cost(from, from == to ? "copy.hold_local" : out && in ? "copy.hold_peer" : "copy.hold");
-  const Road road = from == to ? transfer.world.within(from.node, from.device)
+  const TimedRoute road = from == to ? transfer.world.within(from.node, from.device)
                                : transfer.world.road(from.node, from.device, to.device, links);
   leg.uses = road.uses;
   leg.latency = road.latency;
@@ -31,7 +31,7 @@ Leg engine_leg(const Transfer& transfer, const Spot& from, const Spot& to, Links
   return leg;
 }
 
-Program copy_engine_program(const Transfer& transfer) {
+Program copy_engine_program(const TimedTransfer& transfer) {
   const bool out = transfer.from.device.starts_with("gpu"), in = transfer.to.device.starts_with("gpu");
   Program program;
   program.cpu = transfer.cpu();

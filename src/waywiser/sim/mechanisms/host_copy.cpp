@@ -20,7 +20,7 @@ struct Copy {
   NodeModel::Caches caches;
   double threads, each_again;  // bytes of a thread's working set
 
-  explicit Copy(const Transfer& transfer)
+  explicit Copy(const TimedTransfer& transfer)
       : past_caches(transfer.path.parameter("stores") == "nontemporal"),
         caches(transfer.node().caches(transfer.from.device)) {
     const auto bytes = static_cast<double>(transfer.bytes);
@@ -35,7 +35,7 @@ struct Copy {
     const double filled = each_again / caches.second;
     return filled > 1 ? 1 - 2 / (3 * filled) : std::max(0.0, (2 * filled - 1) / 3);
   }
-  BytesPerSecond rate(const Transfer& transfer) const {
+  BytesPerSecond rate(const TimedTransfer& transfer) const {
     if (past_caches) return transfer.cost("host.past_rate");
     if (each_again <= caches.near) return transfer.cost("host.near_rate");
     const double memory = from_memory();
@@ -43,7 +43,7 @@ struct Copy {
   }
 };
 
-std::vector<Use> over_memory(const Transfer& transfer, double weight) {
+std::vector<Use> over_memory(const TimedTransfer& transfer, double weight) {
   const bool local = transfer.from.device == transfer.to.device;
   if (!local) return transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device).uses;
   std::vector<Use> uses = transfer.world.within(transfer.from.node, transfer.from.device).uses;
@@ -53,7 +53,7 @@ std::vector<Use> over_memory(const Transfer& transfer, double weight) {
 
 }  // namespace
 
-Program host_copy_program(const Transfer& transfer) {
+Program host_copy_program(const TimedTransfer& transfer) {
   const Copy copy(transfer);
   Program program;
   program.cpu = transfer.cpu();

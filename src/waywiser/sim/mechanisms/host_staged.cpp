@@ -12,7 +12,7 @@ namespace waywiser::sim {
 namespace {
 
 // Between ordinary host memory and the staging buffer the CPU copies.
-Leg cpu_leg(const Transfer& transfer, const std::string& host) {
+Leg cpu_leg(const TimedTransfer& transfer, const std::string& host) {
   Leg leg;
   leg.unit = transfer.unit(transfer.from, "cpu copy");
   leg.uses = transfer.world.within(transfer.from.node, host).uses;
@@ -22,7 +22,7 @@ Leg cpu_leg(const Transfer& transfer, const std::string& host) {
 
 }  // namespace
 
-Program host_staged_program(const Transfer& transfer) {
+Program host_staged_program(const TimedTransfer& transfer) {
   const std::string_view variant = transfer.path.parameter("variant");
   const bool out = transfer.from.device.starts_with("gpu"), in = transfer.to.device.starts_with("gpu");
   const NodeModel& node = transfer.node();

@@ -7,7 +7,7 @@
 
 namespace waywiser::sim {
 
-Program relay_program(const Transfer& transfer) {
+Program relay_program(const TimedTransfer& transfer) {
   const Spot via{transfer.from.node, std::string(transfer.path.parameter("via"))};
   Program program;
   program.cpu = transfer.cpu();
@@ -22,7 +22,7 @@ Program relay_program(const Transfer& transfer) {
   return program;
 }
 
-Program split_program(const Transfer& transfer) {
+Program split_program(const TimedTransfer& transfer) {
   const std::vector<Path> ways = split_ways(transfer.path);
   const std::vector<Bytes> bytes = split_bytes(split_percents(transfer.path, ways.size()), transfer.bytes);
   Program program;

@@ -9,7 +9,7 @@
 
 namespace waywiser::sim {
 
-Program sm_copy_program(const Transfer& transfer) {
+Program sm_copy_program(const TimedTransfer& transfer) {
   const bool push = transfer.path.parameter("direction") == "push";
   const Spot& worker = push ? transfer.from : transfer.to;
   const auto blocks = static_cast<double>(transfer.path.integer("blocks", 1, 65535));
@@ -19,7 +19,7 @@ Program sm_copy_program(const Transfer& transfer) {
   Leg leg;
   leg.unit = transfer.unit(worker, "sm");
   leg.hold = transfer.cost("kernel.hold");
-  const Road road = transfer.from == transfer.to
+  const TimedRoute road = transfer.from == transfer.to
                         ? transfer.world.within(transfer.from.node, transfer.from.device)
                         : transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
   leg.uses = road.uses;

@@ -8,13 +8,13 @@
 namespace waywiser::sim {
 namespace {
 
-Program by_cpu(const Transfer& transfer, Seconds start, BytesPerSecond rate, Seconds finish) {
+Program by_cpu(const TimedTransfer& transfer, Seconds start, BytesPerSecond rate, Seconds finish) {
   Program program;
   program.cpu = transfer.cpu();
   Leg leg;
   leg.hold = program.busy = start;
   leg.unit = transfer.unit(transfer.from, "small copies of " + program.cpu);
-  const Road road = transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
+  const TimedRoute road = transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
   leg.uses = road.uses;
   leg.cap = rate;
   program.legs.push_back(std::move(leg));
@@ -24,13 +24,13 @@ Program by_cpu(const Transfer& transfer, Seconds start, BytesPerSecond rate, Sec
 
 }  // namespace
 
-Program bar_copy_program(const Transfer& transfer) {
+Program bar_copy_program(const TimedTransfer& transfer) {
   const bool write = transfer.to.device.starts_with("gpu");
   return by_cpu(transfer, transfer.cost(write ? "bar.write_start" : "bar.read_start"),
                 transfer.cost(write ? "bar.write_rate" : "bar.read_rate"), 0);
 }
 
-Program courier_program(const Transfer& transfer) {
+Program courier_program(const TimedTransfer& transfer) {
   return by_cpu(transfer, transfer.cost("courier.start"), transfer.cost("courier.rate"), 0);
 }
 

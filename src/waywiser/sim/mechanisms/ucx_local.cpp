@@ -16,7 +16,7 @@
 namespace waywiser::sim {
 namespace {
 
-Program base(const Transfer& transfer) {
+Program base(const TimedTransfer& transfer) {
   Program program;
   program.cpu = transfer.cpu();
   program.issue = transfer.cost("ucx.issue");
@@ -24,7 +24,7 @@ Program base(const Transfer& transfer) {
   return program;
 }
 
-Leg cpu_leg(const Transfer& transfer, BytesPerSecond rate, Seconds hold) {
+Leg cpu_leg(const TimedTransfer& transfer, BytesPerSecond rate, Seconds hold) {
   Leg leg;
   leg.unit = transfer.unit(transfer.from, "ucx of " + transfer.cpu());
   leg.hold = hold;
@@ -34,7 +34,7 @@ Leg cpu_leg(const Transfer& transfer, BytesPerSecond rate, Seconds hold) {
   return leg;
 }
 
-Program between_hosts(const Transfer& transfer, std::string_view transports) {
+Program between_hosts(const TimedTransfer& transfer, std::string_view transports) {
   Program program = base(transfer);
   const auto bytes = static_cast<double>(transfer.bytes);
   const bool large = bytes >= transfer.cost("ucx.rndv_threshold");
@@ -55,7 +55,7 @@ Program between_hosts(const Transfer& transfer, std::string_view transports) {
 
 }  // namespace
 
-Program ucx_local_program(const Transfer& transfer) {
+Program ucx_local_program(const TimedTransfer& transfer) {
   const std::string_view transports = transfer.path.parameter("transports");
   if (transports != "cuda_ipc" && transports != "cuda_copy") return between_hosts(transfer, transports);
   const bool small = static_cast<double>(transfer.bytes) < transfer.cost("ucx.ipc_threshold");

@@ -32,7 +32,7 @@ struct Sides {
 
 bool on(const Path& path, const std::string& name) { return path.has(name) && path.parameter(name) == "on"; }
 
-Sides sides_of(const Transfer& transfer) {
+Sides sides_of(const TimedTransfer& transfer) {
   Sides sides;
   sides.tcp = transfer.path.parameter("transports") == "network-tcp";
   sides.gdr = on(transfer.path, "gdr") && !sides.tcp;
@@ -42,19 +42,19 @@ Sides sides_of(const Transfer& transfer) {
   return sides;
 }
 
-Spot host_of(const Transfer& transfer, const Spot& spot) {
+Spot host_of(const TimedTransfer& transfer, const Spot& spot) {
   return {spot.node, transfer.world.node(spot.node).host_beside(spot.device)};
 }
 
 // The CPU thread of a node that drives UCX: copies that it waits for keep it busy.
-std::string progress(const Transfer& transfer, const Spot& spot) {
+std::string progress(const TimedTransfer& transfer, const Spot& spot) {
   return transfer.unit(spot.node == transfer.from.node ? transfer.from : transfer.to, "ucx");
 }
 
-Leg wire(const Transfer& transfer, const Spot& from, const Spot& to, const std::string& out, const std::string& in,
+Leg wire(const TimedTransfer& transfer, const Spot& from, const Spot& to, const std::string& out, const std::string& in,
          const Sides& sides) {
   Leg leg;
-  Road road = transfer.world.road(from.node, from.device, out);
+  TimedRoute road = transfer.world.road(from.node, from.device, out);
   extend(road, transfer.world.cross(from.node, out, to.node, in));
   extend(road, transfer.world.road(to.node, in, to.device));
   leg.unit = transfer.unit({from.node, out}, "send");
@@ -71,7 +71,7 @@ Leg wire(const Transfer& transfer, const Spot& from, const Spot& to, const std::
 }
 
 // By the CPU, which waits for it: BAR stores or loads, or a copy engine with all that UCX does around it.
-Leg small_copy(const Transfer& transfer, const Spot& from, const Spot& to, bool gdrcopy) {
+Leg small_copy(const TimedTransfer& transfer, const Spot& from, const Spot& to, bool gdrcopy) {
   const bool read = from.device.starts_with("gpu");
   const auto bytes = static_cast<double>(transfer.bytes);
   const Seconds bar_start = transfer.cost(from, read ? "bar.read_start" : "bar.write_start");
@@ -86,18 +86,18 @@ Leg small_copy(const Transfer& transfer, const Spot& from, const Spot& to, bool 
   return leg;
 }
 
-BytesPerSecond slowest(const Transfer& transfer, const Leg& leg) {
+BytesPerSecond slowest(const TimedTransfer& transfer, const Leg& leg) {
   BytesPerSecond rate = leg.cap;
   for (const Use& use : leg.uses) rate = std::min(rate, transfer.world.capacity(use.link) / use.weight);
   return rate;
 }
 
-Seconds estimate(const Transfer& transfer, const Leg& leg, Bytes bytes) {
+Seconds estimate(const TimedTransfer& transfer, const Leg& leg, Bytes bytes) {
   return leg.hold + leg.latency + static_cast<double>(bytes) / slowest(transfer, leg);
 }
 
 // What one message takes on idle hops, which is exact for a message of one chunk.
-Seconds estimate(const Transfer& transfer, const Program& program) {
+Seconds estimate(const TimedTransfer& transfer, const Program& program) {
   Seconds sum = 0, longest = 0;
   for (const Leg& leg : program.legs) sum += estimate(transfer, leg, transfer.bytes);
   for (const Program& part : program.parts) {
@@ -108,7 +108,7 @@ Seconds estimate(const Transfer& transfer, const Program& program) {
   return std::max(sum, longest);
 }
 
-Program eager(const Transfer& transfer, const Sides& sides, const std::string& out, const std::string& in) {
+Program eager(const TimedTransfer& transfer, const Sides& sides, const std::string& out, const std::string& in) {
   const Spot near = host_of(transfer, transfer.from), far = host_of(transfer, transfer.to);
   Program program;
   const Leg staged = wire(transfer, near, far, out, in, sides);
@@ -126,14 +126,14 @@ Program eager(const Transfer& transfer, const Sides& sides, const std::string& o
   return program;
 }
 
-Leg staging(const Transfer& transfer, const Spot& from, const Spot& to) {
+Leg staging(const TimedTransfer& transfer, const Spot& from, const Spot& to) {
   Leg leg = engine_leg(transfer, from, to, Links::no_gpu_fabric);
   leg.latency += transfer.cost(from, "ucx.copy");
   return leg;
 }
 
 // One rail of a rendezvous.
-Program rail(const Transfer& transfer, const Sides& sides, const std::string& out, const std::string& in) {
+Program rail(const TimedTransfer& transfer, const Sides& sides, const std::string& out, const std::string& in) {
   Program program;
   const bool direct_from = !sides.from_gpu || sides.gdr, direct_to = !sides.to_gpu || sides.gdr;
   const Spot near = direct_from ? transfer.from : host_of(transfer, transfer.from);
@@ -156,7 +156,7 @@ Program rail(const Transfer& transfer, const Sides& sides, const std::string& ou
   return program;
 }
 
-Program rendezvous(const Transfer& transfer, const Sides& sides, const std::vector<std::string>& out,
+Program rendezvous(const TimedTransfer& transfer, const Sides& sides, const std::vector<std::string>& out,
                    const std::vector<std::string>& in) {
   std::vector<std::pair<BytesPerSecond, Program>> rails;
   BytesPerSecond best = 0;
@@ -196,7 +196,7 @@ std::string nic_named(const Topology& topology, std::string_view device) {
 }
 
 // The NICs at one end.
-std::vector<std::string> rails_at(const Transfer& transfer, const Spot& spot) {
+std::vector<std::string> rails_at(const TimedTransfer& transfer, const Spot& spot) {
   const Path& path = transfer.path;
   const NodeModel& node = transfer.world.node(spot.node);
   std::vector<std::string> nics;
@@ -215,13 +215,13 @@ std::vector<std::string> rails_at(const Transfer& transfer, const Spot& spot) {
 
 }  // namespace
 
-Leg host_wire(const Transfer& transfer) {
+Leg host_wire(const TimedTransfer& transfer) {
   const Spot near = host_of(transfer, transfer.from), far = host_of(transfer, transfer.to);
   return wire(transfer, near, far, rails_at(transfer, transfer.from).front(), rails_at(transfer, transfer.to).front(),
               {});
 }
 
-Program ucx_remote_program(const Transfer& transfer) {
+Program ucx_remote_program(const TimedTransfer& transfer) {
   const Sides sides = sides_of(transfer);
   const std::vector<std::string> out = rails_at(transfer, transfer.from), in = rails_at(transfer, transfer.to);
   Program program = rendezvous(transfer, sides, out, in);

@@ -9,7 +9,7 @@
 namespace waywiser::sim {
 namespace {
 
-Leg copied(const Transfer& transfer, const Spot& from, const Spot& to) {
+Leg copied(const TimedTransfer& transfer, const Spot& from, const Spot& to) {
   const bool out = from.device.starts_with("gpu");
   Leg leg = engine_leg(transfer, from, to, Links::no_gpu_fabric);
   leg.latency += transfer.cost(from, "copy.issue") + transfer.cost(from, "copy.finish");
@@ -18,13 +18,13 @@ Leg copied(const Transfer& transfer, const Spot& from, const Spot& to) {
   return leg;
 }
 
-Spot beside(const Transfer& transfer, const Spot& spot) {
+Spot beside(const TimedTransfer& transfer, const Spot& spot) {
   return {spot.node, transfer.world.node(spot.node).host_beside(spot.device)};
 }
 
 }  // namespace
 
-Program ucx_staged_program(const Transfer& transfer) {
+Program ucx_staged_program(const TimedTransfer& transfer) {
   Program program;
   program.cpu = transfer.cpu();
   program.issue = transfer.cost("ucx.issue");

@@ -93,7 +93,7 @@ class Courier : public Transport {
   CourierOptions options_;
   Place host_;
   ResidentKernel kernel_;
-  LaneSet lanes_;
+  MailboxSet lanes_;
   std::uint32_t number_ = 0;
 };
 

@@ -39,7 +39,7 @@ class GpuEnd : public PairEnd {
   CourierOptions options_;
   Desk& desk_;
   ResidentKernel up_, down_;
-  LaneSet up_lanes_, down_lanes_;
+  MailboxSet up_lanes_, down_lanes_;
   std::deque<Send> sends_;
   struct Awaited {
     std::uint32_t number;  // in `up`, of the last part

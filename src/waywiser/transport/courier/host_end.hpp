@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "waywiser/transport/courier/lane_set.hpp"
+#include "waywiser/transport/courier/mailbox_set.hpp"
 #include "waywiser/transport/courier/pair_end.hpp"
 
 namespace waywiser {
@@ -41,7 +41,7 @@ class HostEnd : public PairEnd {
 
   Memory memory_;
   Desk& desk_;
-  LaneSet up_, down_;
+  MailboxSet up_, down_;
   std::deque<Send> sends_;
   std::deque<Receive> receives_;
   std::uint32_t sent_ = 0, received_ = 0;  // messages

@@ -4,7 +4,7 @@
 
 #include "waywiser/device/platform.hpp"
 #include "waywiser/transport/courier/courier_kernel.hpp"
-#include "waywiser/transport/courier/lane_set.hpp"
+#include "waywiser/transport/courier/mailbox_set.hpp"
 
 namespace waywiser {
 
@@ -29,7 +29,7 @@ class ResidentKernel {
 
   CourierShape shape() const noexcept { return shape_; }
   // As the host uses the mailboxes.
-  LaneSet lanes() const { return {boxes_, shape_}; }
+  MailboxSet lanes() const { return {boxes_, shape_}; }
   Stream& stream() noexcept { return *stream_; }
   // Starts it when it is not running. Throws timeout when the launch before does not end.
   void ensure_running();

@@ -2,7 +2,7 @@
 
 #include "waywiser/path/network_families.hpp"
 #include "waywiser/transport/tls/kernel_tls.hpp"
-#include "waywiser/transport/tls/tls_line.hpp"
+#include "waywiser/transport/tls/tls_socket.hpp"
 
 namespace waywiser {
 namespace {
@@ -29,7 +29,7 @@ class TlsTransport : public Transport {
   void finish(Stream&, Deadline deadline) override { line_.finish(deadline); }
 
  private:
-  TlsLine line_;
+  TlsSocket line_;
   Seconds patience_;
 };
 

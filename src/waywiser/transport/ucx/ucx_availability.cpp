@@ -5,21 +5,21 @@
 #include "waywiser/transport/split/split.hpp"
 #include "waywiser/transport/ucx/gpudirect_rdma.hpp"
 #include "waywiser/transport/ucx/ucx_context.hpp"
-#include "waywiser/transport/ucx/ucx_roads.hpp"
+#include "waywiser/transport/ucx/ucx_selection.hpp"
 
 namespace waywiser {
 namespace {
 
 using Reason = std::optional<std::string>;
 
-Reason why_memory_does_not_fit(const Path& path, const UcxRoad& road, const Platform& platform) {
+Reason why_memory_does_not_fit(const Path& path, const UcxSelection& road, const Platform& platform) {
   const int gpus = (path.source.is_gpu() ? 1 : 0) + (path.destination.is_gpu() ? 1 : 0);
   const std::string& name = road.name;
   if (gpus != 0 && platform.backend() == "virtual_gpu") return "UCX cannot reach the memory of a virtual GPU";
-  if (gpus != 0 && road.memory == UcxRoad::Memory::host) return "UCX transport " + name + " is for host memory";
-  if (gpus == 0 && road.memory != UcxRoad::Memory::host && !road.between_machines)
+  if (gpus != 0 && road.memory == UcxSelection::Memory::host) return "UCX transport " + name + " is for host memory";
+  if (gpus == 0 && road.memory != UcxSelection::Memory::host && !road.between_machines)
     return "UCX transport " + name + " is for GPU memory";
-  if (gpus != 2 && road.memory == UcxRoad::Memory::gpu_pair) return "UCX transport " + name + " is between two GPUs";
+  if (gpus != 2 && road.memory == UcxSelection::Memory::gpu_pair) return "UCX transport " + name + " is between two GPUs";
   return {};
 }
 
@@ -30,7 +30,7 @@ std::string why_passed_over(const std::string& transport) {
   return " (GDRCopy: " + gdrcopy.why_not().value_or("UCX is built without it, or has no GPU that it can use") + ")";
 }
 
-Reason why_not_on(const UcxRoad& road) {
+Reason why_not_on(const UcxSelection& road) {
   if (road.between_machines && road.devices.empty()) return "the two machines have no RDMA devices in one network";
   const UcxContext::Trial trial = UcxContext::try_road(road);
   const std::string where = road.between_machines ? "on " + road.devices : "here";
@@ -46,13 +46,13 @@ Reason why_not_on(const UcxRoad& road) {
 }  // namespace
 
 Reason why_no_ucx(const Path& path, const TransportContext& context) {
-  const std::vector<UcxRoad> rails = ucx_rails(path);
+  const std::vector<UcxSelection> rails = ucx_rails(path);
   if (rails.empty()) return "transports=" + std::string(path.parameter("transports")) + " is not known here";
   if (path.processes != 2) return "UCX is used between two processes only";
   if (rails.size() > 1) split_percents(path, rails.size());
   if (auto why = why_memory_does_not_fit(path, rails.front(), context.platform)) return why;
   if (!ucx_library().usable()) return ucx_library().why_not();
-  for (const UcxRoad& rail : rails)
+  for (const UcxSelection& rail : rails)
     if (auto why = why_not_on(rail)) return why;
   // Each end answers for its own GPUs.
   if (path.has("gdr") && path.parameter("gdr") == "on" && path.source.is_gpu())

@@ -69,7 +69,7 @@ void check_ucx(ucs_status_t status, const std::string& what) {
     throw Error(ErrorKind::device, "UCX cannot " + what + ": " + ucx_library().functions().status_string(status));
 }
 
-ucs_status_t UcxContext::open(const UcxRoad& road, std::size_t endpoints, Owner& owner) {
+ucs_status_t UcxContext::open(const UcxSelection& road, std::size_t endpoints, Owner& owner) {
   const Configuration configuration = read_configuration();
   set(configuration, "TLS", road.transports);
   set(configuration, "NET_DEVICES", road.devices.empty() ? "all" : road.devices);
@@ -86,19 +86,19 @@ UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
             "open its transports");
 }
 
-UcxContext::UcxContext(const UcxRoad& road, std::size_t endpoints) {
+UcxContext::UcxContext(const UcxSelection& road, std::size_t endpoints) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
   check_ucx(open(road, endpoints, context_), "open transports " + road.transports);
 }
 
-UcxContext::Trial UcxContext::try_road(const UcxRoad& road) {
+UcxContext::Trial UcxContext::try_road(const UcxSelection& road) {
   Owner context;
   Trial trial{open(road, 1, context), {}};
   if (trial.status == UCS_OK) trial.transports = transports_in(printed(context.get()));
   return trial;
 }
 
-std::string UcxContext::Trial::lacks(const UcxRoad& road) const {
+std::string UcxContext::Trial::lacks(const UcxSelection& road) const {
   const std::vector<std::string> needed = transports_of(road);
   const auto missing = std::ranges::find_if(needed, [&](const std::string& transport) { return !has(transport); });
   return missing == needed.end() ? "" : *missing;

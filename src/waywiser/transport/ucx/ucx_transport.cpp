@@ -2,7 +2,7 @@
 
 #include "waywiser/transport/ucx/current_gpu.hpp"
 #include "waywiser/transport/ucx/ucx_availability.hpp"
-#include "waywiser/transport/ucx/ucx_line.hpp"
+#include "waywiser/transport/ucx/ucx_connection.hpp"
 
 namespace waywiser {
 namespace {
@@ -59,7 +59,7 @@ class UcxTransport : public Transport {
 
   std::shared_ptr<void> current_gpu() const { return ordinal_ < 0 ? nullptr : make_gpu_current(ordinal_); }
 
-  UcxLine line_;
+  UcxConnection line_;
   Seconds patience_;
   int ordinal_ = -1, gpu_index_ = -1, known_ordinal_ = -1;
 };

@@ -2,7 +2,7 @@
 
 #include <deque>
 
-#include "waywiser/transport/ucx/chunk_line.hpp"
+#include "waywiser/transport/ucx/chunk_connection.hpp"
 #include "waywiser/transport/ucx_staged/staging_ring.hpp"
 
 namespace waywiser {
@@ -12,7 +12,7 @@ namespace waywiser {
 class StagedMessages {
  public:
   // `ring`: nullptr where the line carries the memory itself.
-  StagedMessages(ChunkLine& line, const StagingShape& shape, StagingRing* ring)
+  StagedMessages(ChunkConnection& line, const StagingShape& shape, StagingRing* ring)
       : line_(line), shape_(shape), ring_(ring) {}
   virtual ~StagedMessages() = default;
 
@@ -44,7 +44,7 @@ class StagedMessages {
 
   static constexpr std::uint64_t most_without_ring = 64;  // as deep as a ring may be
 
-  ChunkLine& line_;
+  ChunkConnection& line_;
   const StagingShape shape_;
   StagingRing* ring_;
   std::deque<Chunk> chunks_;

@@ -1,7 +1,7 @@
 #include "waywiser/transport/ucx_staged/ucx_staged.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/transport/ucx/ucx_line.hpp"
+#include "waywiser/transport/ucx/ucx_connection.hpp"
 #include "waywiser/transport/ucx_staged/staged_messages.hpp"
 
 namespace waywiser {
@@ -79,7 +79,7 @@ class UcxStaged : public Transport {
 
   HostPool pool_;
   std::unique_ptr<StagingRing> out_, in_;  // outlive the line that may still write to them
-  UcxLine line_;
+  UcxConnection line_;
   StagedSends sends_;
   StagedReceives receives_;
   Seconds patience_;

@@ -10,7 +10,7 @@ namespace waywiser::fused {
 
 // Lets the next kernel of the stream be launched, then waits for the end of the one before. Reads the parameters first:
 // otherwise the way to them would be waited for afterwards.
-__device__ inline void overlap_launches(const Terms& terms, const Work& work) {
+__device__ inline void overlap_launches(const FusedArguments& terms, const FusedWork& work) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("" ::"l"(terms.landing[0]), "l"(terms.state), "r"(terms.rest), "l"(work.input), "r"(work.root));
@@ -20,7 +20,7 @@ __device__ inline void overlap_launches(const Terms& terms, const Work& work) {
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
-    packets_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+    packets_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
   block::CudaBlock block;
   PacketsBody<T, most, exact, block::CudaBlock>(block, terms, work).run();
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(512)
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, 2)
-    one_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+    one_shot_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
   block::CudaBlock block;
   PushBody<T, most, exact, block::CudaBlock>(block, terms, work).run_one_shot();
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(512, 2)
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, 2)
-    two_shot_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+    two_shot_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
   block::CudaBlock block;
   PushBody<T, most, exact, block::CudaBlock>(block, terms, work).run_two_shot();
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(512, 2)
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, most > 4 ? 1 : 2)
-    lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+    lines_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
   block::CudaBlock block;
   LinesBody<T, most, 1, exact, block::CudaBlock>(block, terms, work).run_one_shot();
@@ -52,13 +52,13 @@ __global__ void __launch_bounds__(512, most > 4 ? 1 : 2)
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
-    two_shot_lines_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+    two_shot_lines_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
   block::CudaBlock block;
   LinesBody<T, most, (most > 4 ? 1 : 2), exact, block::CudaBlock>(block, terms, work).run_two_shot();
 }
 
-using KernelFunction = void (*)(Terms, Work);
+using KernelFunction = void (*)(FusedArguments, FusedWork);
 
 template <typename T, unsigned most, bool exact>
 KernelFunction kernel_of(Method method) {

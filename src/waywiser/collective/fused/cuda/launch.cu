@@ -3,12 +3,12 @@
 
 namespace waywiser::fused {
 
-using KernelFunction = void (*)(Terms, Work);
+using KernelFunction = void (*)(FusedArguments, FusedWork);
 template <typename T>
 KernelFunction find_kernel(Method method, unsigned ranks, bool exact);
 
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Shape& shape, DataType type, const Terms& terms,
-                                         const Work& work) {
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, DataType type, const FusedArguments& terms,
+                                         const FusedWork& work) {
   return [=](void* stream) {
     KernelFunction kernel = nullptr;
     with_type(type, [&]<typename T>() { kernel = find_kernel<T>(shape.method, terms.layout.ranks, work.exact); });

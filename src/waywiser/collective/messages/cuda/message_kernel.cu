@@ -10,7 +10,7 @@ namespace {
 
 template <Fit fit>
 __global__ void __launch_bounds__(threads)
-    message_kernel(const __grid_constant__ Terms terms, const __grid_constant__ Work work) {
+    message_kernel(const __grid_constant__ MessageArguments terms, const __grid_constant__ MessageWork work) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(threads)
     MessageBody<block::CudaBlock, fit>(block, terms, work.take, work.places, blockIdx.x - work.give.blocks).receive();
 }
 
-using KernelFunction = void (*)(Terms, Work);
+using KernelFunction = void (*)(MessageArguments, MessageWork);
 
 KernelFunction kernel_for(Fit fit) {
   switch (fit) {
@@ -35,7 +35,7 @@ KernelFunction kernel_for(Fit fit) {
 }
 
 // A packet or a word of a line for each, as far as a block has so many.
-unsigned threads_for(const Part& part) {
+unsigned threads_for(const MessagePart& part) {
   if (part.kind == Kind::bulk && part.blocks != 0) return threads;
   const std::uint64_t units =
       part.kind == Kind::lines ? part.piece / block::data_bytes_of_pair * block::lanes_of_pair : part.piece / 8;
@@ -44,7 +44,7 @@ unsigned threads_for(const Part& part) {
 
 }  // namespace
 
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const Terms& terms, const Work& work) {
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const MessageArguments& terms, const MessageWork& work) {
   return [=](void* stream) {
     launch_kernel(cache, kernel_for(fit_of(work)), work.give.blocks + work.take.blocks,
                   std::max(threads_for(work.give), threads_for(work.take)), true, stream,

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/collective/call.hpp"
+#include "waywiser/collective/fused/kernel.hpp"
+
+namespace waywiser {
+
+class Chooser;
+
+// How a collective of GPU arrays is carried out, as plans and measurements name it: "host", "nccl", "one_shot", or with
+// its grid "one_shot(blocks=64,threads=512)".
+struct GpuAlgorithm {
+  enum class Engine { host, kernels, nccl };
+
+  Engine engine = Engine::host;
+  fused::Method method = fused::Method::packets;
+  unsigned blocks = 0, threads = 0;  // 0: the default grid
+};
+
+std::string text(const GpuAlgorithm& way);
+// Nothing when it is none.
+std::optional<GpuAlgorithm> parse_gpu_algorithm(std::string_view text);
+
+// What a plan says of the collectives of so many ranks on GPUs, read once.
+class PlannedGpuAlgorithms {
+ public:
+  PlannedGpuAlgorithms(const Chooser* chooser, int ranks);  // null: nothing
+
+  // nullptr: nothing for this size.
+  const GpuAlgorithm* find(Collective operation, Bytes bytes) const noexcept;
+
+ private:
+  struct Row {
+    Bytes from, to;
+    GpuAlgorithm way;
+  };
+  std::array<std::vector<Row>, collectives> rows_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,66 @@
+#include "waywiser/comm/bootstrap/frame.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::uint32_t magic = 0x31475757;  // "WWG1"
+constexpr std::size_t header_bytes = 9;
+constexpr std::size_t longest_reason = 1000;
+constexpr std::string_view frame_name = "message of a rank";
+
+}  // namespace
+
+std::optional<Frame> FrameReader::next() {
+  if (pending_.size() < header_bytes) return {};
+  WireReader header(pending_, frame_name);
+  if (header.number<std::uint32_t>() != magic) header.refuse("not one of ours (wrong first bytes)");
+  const auto kind = header.number<std::uint8_t>();
+  const auto length = header.number<std::uint32_t>();
+  if (kind == 0 || kind > last_frame_kind) header.refuse("kind " + std::to_string(kind) + " is unknown");
+  if (length > most_)
+    header.refuse("announces " + std::to_string(length) + " bytes; the limit is " + std::to_string(most_));
+  const std::size_t unsealed = header_bytes + length, marked = seal_ != nullptr ? Seal::mark_bytes : 0;
+  if (pending_.size() < unsealed + marked) return {};
+  const std::span all(pending_);
+  if (seal_ != nullptr &&
+      !seal_->open(all.first(header_bytes), all.subspan(header_bytes, length), all.subspan(unsealed, marked)))
+    header.refuse("not from who it should be: its mark is wrong");
+  const auto first = pending_.begin() + header_bytes;
+  Frame frame{static_cast<FrameKind>(kind), {first, first + length}};
+  pending_.erase(pending_.begin(), first + length + static_cast<std::ptrdiff_t>(marked));
+  return frame;
+}
+
+std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> body) {
+  WireWriter writer;
+  writer.number(magic);
+  writer.number(static_cast<std::uint8_t>(kind));
+  writer.block(body);
+  return writer.bytes();
+}
+
+void seal_frame(std::vector<std::byte>& frame, Seal& seal) {
+  const std::span all(frame);
+  const Seal::Mark mark = seal.close(all.first(header_bytes), all.subspan(header_bytes));
+  frame.insert(frame.end(), mark.begin(), mark.end());
+}
+
+Frame refused_frame(const std::string& why) {
+  WireWriter writer;
+  writer.text(why.substr(0, longest_reason));
+  return {FrameKind::refused, writer.bytes()};
+}
+
+std::string reason_in(const Frame& frame) {
+  WireReader reader(frame.body, frame_name);
+  std::string reason = reader.text(longest_reason);
+  reader.end();
+  std::ranges::replace_if(reason, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return reason;
+}
+
+}  // namespace waywiser

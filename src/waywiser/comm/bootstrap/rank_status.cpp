@@ -1,0 +1,21 @@
+#include "waywiser/comm/bootstrap/rank_status.hpp"
+
+#include <unistd.h>
+
+#include "waywiser/base/json.hpp"
+
+namespace waywiser {
+
+std::string rank_status(const Introduction& rank, const std::string& job, const Call& call, Seconds waited) {
+  const Json status{{"job", job},
+                    {"rank", rank.rank},
+                    {"size", rank.size},
+                    {"host", rank.host},
+                    {"process", rank.process},
+                    {"parent", ::getppid()},
+                    {"call", call.kind == CallKind::none ? Json() : Json(text(call))},
+                    {"waited", waited}};
+  return status.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace waywiser

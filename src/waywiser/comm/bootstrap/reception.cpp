@@ -1,0 +1,217 @@
+#include "waywiser/comm/bootstrap/reception.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/unix_socket.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds guest_patience = 5;
+constexpr Seconds short_send = 0.2;
+constexpr Seconds longest_look = 0.25;
+constexpr std::size_t most_strangers = 64;
+constexpr std::size_t most_accepted_at_once = 16;  // a guest's greeting comes within a few turns
+constexpr std::size_t most_reasons = 4;
+constexpr std::size_t largest_join = 80 << 10;
+constexpr std::size_t largest_later_frame = 4096;
+constexpr std::size_t most_named = 8;
+
+}  // namespace
+
+Reception::Reception(const Launch& launch, const Introduction& mine, Descriptor listener, std::string where)
+    : launch_(launch), listener_(std::move(listener)), where_(std::move(where)) {
+  muster_.ranks.resize(static_cast<std::size_t>(launch.size));
+  muster_.ranks.front() = mine;
+}
+
+Muster Reception::wait_for_all(Deadline deadline) {
+  try {
+    while (muster_.lines.size() + 1 < muster_.ranks.size()) {
+      if (deadline.passed()) throw Error(ErrorKind::timeout, who_is_missing());
+      look(deadline);
+      throw_if_interrupted();
+      drop_late_guests();
+    }
+    WireWriter table;
+    for (const Introduction& introduction : muster_.ranks) write(table, introduction);
+    const Nonce word = random_nonce();
+    table.raw(word);
+    if (launch_.root) muster_.tag_key = tag_key(launch_.secret, word);
+    tell_all({FrameKind::table, table.bytes()}, deadline);
+  } catch (const Error& error) {
+    tell_all(refused_frame(error.what()), Deadline::in(short_send));
+    throw;
+  }
+  return std::move(muster_);
+}
+
+void Reception::look(Deadline deadline) {
+  std::vector<pollfd> entries{{listener_.number(), POLLIN, 0}};
+  for (const Guest& guest : guests_) entries.push_back({guest.line->number(), POLLIN, 0});
+  for (const auto& [rank, line] : muster_.lines) entries.push_back({line->number(), POLLIN, 0});
+  const Seconds patience = std::min(deadline.left(), longest_look);
+  if (::poll(entries.data(), entries.size(), static_cast<int>(patience * 1e3) + 1) <= 0) return;
+  auto guest = guests_.begin();
+  for (std::size_t i = 1; guest != guests_.end() && i < entries.size(); ++i) {
+    const auto current = guest++;
+    if (entries[i].revents != 0) serve(current);
+  }
+  check_members();
+  if (entries.front().revents != 0) accept_some();
+}
+
+void Reception::accept_some() {
+  for (std::size_t i = 0; i < most_accepted_at_once; ++i) {
+    Descriptor socket = accept_one(listener_);
+    if (!socket.open()) return rest_if_exhausted();
+    if (!launch_.root && !is_of_this_user(socket)) continue;
+    guests_.push_back({std::make_unique<Connection>(std::move(socket), largest_stranger_frame),
+                       Deadline::in(guest_patience),
+                       Stage::greeting,
+                       {}});
+    if (guests_.size() > most_strangers + muster_.ranks.size()) dismiss_one_too_many();
+  }
+}
+
+void Reception::rest_if_exhausted() {
+  const bool exhausted = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+  if (!exhausted) return;
+  if (!guests_.empty()) dismiss_one_too_many();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+// The oldest of those that have said nothing: a rank speaks at once.
+void Reception::dismiss_one_too_many() {
+  const auto silent = std::ranges::find(guests_, Stage::greeting, &Guest::stage);
+  dismiss(silent == guests_.end() ? guests_.begin() : silent, {FrameKind::later, {}});
+}
+
+void Reception::serve(Guests::iterator guest) {
+  try {
+    while (const auto frame = guest->line->poll_frame())
+      if (hear(*guest, *frame)) {
+        guests_.erase(guest);
+        return;
+      }
+  } catch (const Error& error) {
+    dismiss(guest, error.what());
+  }
+}
+
+bool Reception::hear(Guest& guest, const Frame& frame) {
+  switch (guest.stage) {
+    case Stage::greeting: greet(guest, frame); return false;
+    case Stage::proving: check_proof(guest, frame); return false;
+    case Stage::joining: admit(guest, frame); return true;
+  }
+  return false;
+}
+
+void Reception::greet(Guest& guest, const Frame& frame) {
+  const Hello hello = read_hello(frame);
+  const auto size = static_cast<std::uint32_t>(launch_.size);
+  guest.words = {hello.rank, hello.nonce, random_nonce()};
+  if (hello.rank == 0 || hello.rank >= size)
+    throw Error(ErrorKind::invalid_input, "rank " + std::to_string(hello.rank) + " of a group of " +
+                                              std::to_string(size) + " cannot join rank 0");
+  if (!launch_.root) return let_join(guest);  // the kernel vouches for it
+  guest.line->send(FrameKind::challenge, guest.words.root, Deadline::in(short_send));
+  guest.stage = Stage::proving;
+}
+
+void Reception::check_proof(Guest& guest, const Frame& frame) {
+  const std::string who = "rank " + std::to_string(guest.words.rank);
+  if (frame.kind != FrameKind::proof || !equal(read_digest(frame), guest.words.member_proof(launch_.secret)))
+    throw Error(ErrorKind::invalid_input, who + " has another secret than rank 0");
+  let_join(guest);
+  guest.line->send(FrameKind::welcome, guest.words.root_proof(launch_.secret), Deadline::in(short_send));
+  guest.line->seal(guest.words.root_seal(launch_.secret));
+}
+
+void Reception::let_join(Guest& guest) {
+  if (muster_.lines.contains(static_cast<int>(guest.words.rank)))
+    throw Error(ErrorKind::invalid_input, "rank " + std::to_string(guest.words.rank) + " has joined already");
+  guest.line->set_limit(largest_join);
+  guest.stage = Stage::joining;
+}
+
+// It is a rank of this job: whatever is wrong now is wrong with the job. It hears of it as a member.
+void Reception::admit(Guest& guest, const Frame& frame) {
+  WireReader reader(frame.body, "introduction of rank " + std::to_string(guest.words.rank));
+  Introduction introduction = read_introduction(reader);
+  reader.end();
+  const int rank = static_cast<int>(guest.words.rank);
+  if (frame.kind != FrameKind::join || introduction.rank != guest.words.rank || muster_.lines.contains(rank))
+    reader.refuse("it is not the rank that it said");
+  guest.line->set_limit(largest_later_frame);
+  if (!launch_.root) guest.line->send(FrameKind::welcome, {}, Deadline::in(short_send));
+  muster_.lines[rank] = std::move(guest.line);
+  Introduction& place = muster_.ranks[guest.words.rank];
+  place = std::move(introduction);
+  muster_.ranks[guest.words.rank].rank = guest.words.rank;
+}
+
+void Reception::dismiss(Guests::iterator guest, const std::string& why) {
+  if (dismissed_.size() < most_reasons) dismissed_.push_back(why);
+  dismiss(guest, refused_frame(why));
+}
+
+void Reception::dismiss(Guests::iterator guest, const Frame& words) {
+  try {
+    guest->line->send(words, Deadline::in(0));
+  } catch (const Error&) {  // it does not listen
+  }
+  guests_.erase(guest);
+}
+
+void Reception::drop_late_guests() {
+  for (auto guest = guests_.begin(); guest != guests_.end();) {
+    const auto current = guest++;
+    if (current->until.passed()) dismiss(current, "it did not introduce itself in time");
+  }
+}
+
+// A member says nothing until it has the table: what comes is its end.
+void Reception::check_members() {
+  for (const auto& [rank, line] : muster_.lines) {
+    const std::string unlike = difference(muster_.ranks.front(), muster_.ranks[static_cast<std::size_t>(rank)]);
+    if (!unlike.empty()) throw Error(ErrorKind::invalid_input, unlike);
+    try {
+      static_cast<void>(line->poll_frame());
+    } catch (const Error& error) {
+      throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
+    }
+  }
+}
+
+void Reception::tell_all(const Frame& frame, Deadline deadline) {
+  for (const auto& [rank, line] : muster_.lines) {
+    try {
+      line->send(frame, deadline);
+    } catch (const Error& error) {
+      if (frame.kind == FrameKind::refused) continue;  // the reason that counts is on its way already
+      throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
+    }
+  }
+}
+
+std::string Reception::who_is_missing() const {
+  std::string missing;
+  std::size_t count = 0;
+  for (int rank = 1; rank < launch_.size; ++rank) {
+    if (muster_.lines.contains(rank)) continue;
+    if (++count <= most_named) missing += (missing.empty() ? "" : ", ") + std::to_string(rank);
+  }
+  if (count > most_named) missing += ", ...";
+  std::string text = std::to_string(count) + " of " + std::to_string(launch_.size) + " ranks did not come to " +
+                     where_ + " in time: " + missing;
+  for (const std::string& why : dismissed_) text += "; refused: " + why;
+  return text;
+}
+
+}  // namespace waywiser

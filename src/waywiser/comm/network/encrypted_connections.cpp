@@ -1,0 +1,178 @@
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/network/encrypted_messages.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds introduction_patience = 5;
+constexpr std::size_t most_unknown_lines = 64;
+constexpr int most_new_lines_at_once = 16;
+constexpr int most_reads_at_once = 64;
+constexpr std::size_t unwanted_at_once = 16 << 10;
+
+}  // namespace
+
+void EncryptedMessages::progress() {
+  for (std::uint32_t rank = 0; rank < peers_.size(); ++rank) write_out(rank);
+  sockets_.assign(1, {listener_.number(), POLLIN, 0});
+  for (const Incoming& from : lines_) sockets_.push_back({from.line->number(), POLLIN, 0});
+  const bool any = ::poll(sockets_.data(), sockets_.size(), 0) > 0;
+  if (!any && std::ranges::none_of(lines_, &Incoming::has_more)) return;
+  std::size_t i = 1;
+  for (auto line = lines_.begin(); line != lines_.end(); ++i) {
+    const auto from = line++;
+    if (sockets_[i].revents == 0 && !from->has_more) continue;
+    try {
+      read_in(*from);
+      if (from->ended) lines_.erase(from);
+    } catch (const Error& error) {
+      if (from->peer) break_off(*from->peer, error.what(), error.kind() == ErrorKind::invalid_input);
+      lines_.erase(from);
+    }
+  }
+  drop_late();
+  if (sockets_.front().revents != 0) accept_new();
+}
+
+void EncryptedMessages::accept_new() {
+  for (int i = 0; i < most_new_lines_at_once; ++i) {
+    Descriptor socket = accept_one(listener_);
+    if (!socket.open()) return;
+    const auto strangers = std::ranges::count_if(lines_, [](const Incoming& from) { return !from.peer; });
+    if (static_cast<std::size_t>(strangers) >= most_unknown_lines) continue;
+    keep_alive(socket);
+    Incoming& from = lines_.emplace_back();
+    from.line = std::make_unique<TlsConnection>(context_, std::move(socket), TlsSide::server);
+    from.introduced_by = Deadline::in(introduction_patience);
+  }
+}
+
+void EncryptedMessages::drop_late() {
+  std::erase_if(lines_,
+                [](const Incoming& from) { return !from.peer && !from.succeeds && from.introduced_by.passed(); });
+}
+
+// What TLS has of a record that is not read to its end the socket does not show.
+void EncryptedMessages::read_in(Incoming& from) {
+  from.has_more = false;
+  if (!from.line->handshake()) return;
+  for (int i = 0; i < most_reads_at_once; ++i) {
+    if (from.succeeds && is_known(*from.succeeds)) return;
+    if (from.succeeds) from.peer = std::exchange(from.succeeds, std::nullopt);
+    if (from.body_left != 0 ? !read_body(from) : !read_header(from)) return;
+    if (from.ended) return;
+  }
+  from.has_more = true;
+}
+
+bool EncryptedMessages::is_known(std::uint32_t rank) const {
+  return std::ranges::any_of(lines_, [rank](const Incoming& from) { return from.peer == rank; });
+}
+
+// False: nothing has come.
+bool EncryptedMessages::read_header(Incoming& from) {
+  const auto bytes = std::as_writable_bytes(std::span(&from.header, 1)).subspan(from.header_read);
+  const std::size_t got = from.line->read(bytes);
+  from.header_read += got;
+  if (from.header_read == sizeof(Header)) {
+    from.header_read = 0;
+    hear(from);
+  }
+  return got != 0;
+}
+
+bool EncryptedMessages::read_body(Incoming& from) {
+  std::array<std::byte, unwanted_at_once> nowhere;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::span<std::byte> place = std::span(nowhere).first(std::min<std::uint64_t>(from.body_left, nowhere.size()));
+  if (from.into != nullptr) place = {from.into, from.body_left};
+  const std::size_t got = from.line->read(place);
+  from.body_left -= got;
+  if (from.into != nullptr) from.into += got;
+  if (from.body_left == 0) finish_body(from);
+  return got != 0;
+}
+
+void EncryptedMessages::hear(Incoming& from) {
+  if (!from.peer) return hear_hello(from);
+  Peer& peer = peers_[*from.peer];
+  switch (from.header.kind) {
+    case Kind::data: return hear_data(from, peer);
+    case Kind::rts: return hear_rts(peer, from.header);
+    case Kind::cts: return hear_cts(peer, from.header);
+    case Kind::rest: return hear_rest(from, peer);
+    case Kind::renew: from.ended = true; return;
+    default: throw Error(ErrorKind::invalid_input, "it says what is no message");
+  }
+}
+
+void EncryptedMessages::hear_hello(Incoming& from) {
+  const std::uint32_t rank = from.header.rank;
+  const bool succeeded = std::ranges::any_of(lines_, [rank](const Incoming& one) { return one.succeeds == rank; });
+  if (from.header.kind != Kind::hello || !reaches(rank) || succeeded)
+    throw Error(ErrorKind::io, "it is no rank of another machine");
+  (is_known(rank) ? from.succeeds : from.peer) = rank;  // what the one before has brought comes first
+}
+
+void EncryptedMessages::hear_data(Incoming& from, Peer& peer) {
+  const Header& header = from.header;
+  if (header.bytes > longest_unasked)
+    throw Error(ErrorKind::invalid_input, "it sends more than it may before it is asked");
+  from.body_left = header.bytes;
+  from.message = take_posted(peer, header.tag);
+  from.early = nullptr;
+  if (from.message == nullptr) {
+    from.early = &peer.early.emplace_back(Early{header});
+    from.early->data.resize(header.bytes);
+    from.into = from.early->data.data();
+  } else {
+    from.into = header.bytes == from.message->bytes ? from.message->into : nullptr;
+  }
+  if (header.bytes == 0) finish_body(from);
+}
+
+void EncryptedMessages::hear_rts(Peer& peer, const Header& header) {
+  if (Message* message = take_posted(peer, header.tag))
+    take(*message, header);
+  else
+    peer.early.push_back({header});
+}
+
+// One that has been given up is not sent.
+void EncryptedMessages::hear_cts(Peer& peer, const Header& header) {
+  const auto found = peer.announced.find(header.number);
+  if (found == peer.announced.end()) return;
+  Message* message = found->second;
+  peer.announced.erase(found);
+  post(message->peer, {Kind::rest, me_, message->tag, message->bytes, header.number}, message);
+}
+
+void EncryptedMessages::hear_rest(Incoming& from, Peer& peer) {
+  from.body_left = from.header.bytes;
+  from.early = nullptr;
+  const auto found = peer.expected.find(from.header.number);
+  from.message = found == peer.expected.end() ? nullptr : found->second;
+  if (from.message != nullptr) peer.expected.erase(found);
+  if (from.message != nullptr && from.message->bytes != from.header.bytes)
+    throw Error(ErrorKind::invalid_input, "it sends another length than it has announced");
+  from.into = from.message == nullptr ? nullptr : from.message->into;
+}
+
+void EncryptedMessages::finish_body(Incoming& from) {
+  if (Early* early = std::exchange(from.early, nullptr)) {
+    early->whole = true;
+    if (Message* wanted = std::exchange(early->wanted_by, nullptr)) {
+      Peer& peer = peers_[*from.peer];
+      take_early(peer, std::ranges::find_if(peer.early, [&](const Early& one) { return &one == early; }), *wanted);
+    }
+  }
+  if (Message* message = std::exchange(from.message, nullptr)) complete(*message, from.header);
+  from.into = nullptr;
+}
+
+}  // namespace waywiser

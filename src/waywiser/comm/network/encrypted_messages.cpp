@@ -1,0 +1,216 @@
+#include "waywiser/comm/network/encrypted_messages.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds patience_with_peer = 10, between_tries = 0.05;
+
+}  // namespace
+
+EncryptedMessages::EncryptedMessages(const std::string& host, const TlsKey& key, ucp_tag_t mask, const Options& options)
+    : context_(key, options.by_kernel),
+      listener_(listen_on({host, 0})),
+      host_(host),
+      mask_(mask),
+      bytes_of_key_(options.bytes_of_key) {}
+
+EncryptedMessages::~EncryptedMessages() = default;
+
+std::string EncryptedMessages::offer() const { return text(Endpoint{host_, port_of(listener_)}); }
+
+void EncryptedMessages::introduce(const std::vector<Introduction>& ranks, std::uint32_t me) {
+  me_ = me;
+  peers_.resize(ranks.size());
+  for (const Introduction& other : ranks)
+    if (other.machine_id != ranks[me].machine_id) peers_[other.rank].endpoint = parse_endpoint(other.encrypted);
+}
+
+void EncryptedMessages::send(Message& message) {
+  Peer& peer = peers_[message.peer];
+  message.receiving = false;
+  message.waiting = true;
+  message.number = static_cast<std::uint32_t>(next_number_);
+  const std::uint64_t number = next_number_++;
+  const bool at_once = message.bytes <= longest_unasked;
+  const Header header{at_once ? Kind::data : Kind::rts, me_, message.tag, message.bytes, number};
+  if (!at_once) peer.announced[number] = &message;
+  post(message.peer, header, at_once ? &message : nullptr);
+}
+
+void EncryptedMessages::post(std::uint32_t rank, const Header& header, Message* message) {
+  Peer& peer = peers_[rank];
+  if (peer.gone) return;  // broken() says so
+  if (!peer.line) begin_connection(rank);
+  peer.outgoing.push_back({header, message});
+  write_out(rank);
+}
+
+void EncryptedMessages::begin_connection(std::uint32_t rank) {
+  Peer& peer = peers_[rank];
+  peer.given_up_at = Deadline::in(patience_with_peer);
+  peer.outgoing.push_front({{Kind::hello, me_, 0, 0, 0}});
+  connect(rank);
+}
+
+void EncryptedMessages::connect(std::uint32_t rank) {
+  Peer& peer = peers_[rank];
+  peer.writer.forget();
+  try {
+    peer.line = std::make_unique<TlsConnection>(context_, begin_connecting(peer.endpoint), TlsSide::client);
+  } catch (const Error& error) {
+    break_off(rank, error.what());
+  }
+}
+
+// Where strangers take all places, the peer may have dismissed this rank before it could prove who it is.
+void EncryptedMessages::try_again(std::uint32_t rank, const Error& problem) {
+  Peer& peer = peers_[rank];
+  const bool dismissed = !peer.ready && problem.kind() == ErrorKind::io;
+  if (!dismissed || peer.given_up_at.passed())
+    return break_off(rank, problem.what(), problem.kind() == ErrorKind::invalid_input);
+  if (!peer.next_try.passed()) return;
+  peer.next_try = Deadline::in(between_tries);
+  connect(rank);
+}
+
+// As far as it goes without waiting.
+void EncryptedMessages::write_out(std::uint32_t rank) {
+  Peer& peer = peers_[rank];
+  if (!peer.line || peer.outgoing.empty()) return;
+  try {
+    if (!peer.ready) peer.ready = peer.line->handshake();
+    while (peer.ready && !peer.outgoing.empty()) {
+      if (!peer.writer.begun() && peer.line->written() > bytes_of_key_)
+        peer.outgoing.push_front({{Kind::renew, me_, 0, 0, 0}});
+      if (!write_first(peer)) return;
+      const bool renews = peer.outgoing.front().header.kind == Kind::renew;
+      peer.outgoing.pop_front();
+      if (renews) succeed(rank);
+    }
+  } catch (const Error& error) {
+    try_again(rank, error);
+  }
+}
+
+// A new connection, with new keys, in place of one that has said its last word.
+void EncryptedMessages::succeed(std::uint32_t rank) {
+  peers_[rank].line.reset();
+  peers_[rank].ready = false;
+  begin_connection(rank);
+}
+
+// True: all of it has gone.
+bool EncryptedMessages::write_first(Peer& peer) {
+  const Outgoing& first = peer.outgoing.front();
+  std::span<const std::byte> body;
+  if (first.message != nullptr) body = {first.message->from, first.message->bytes};
+  if (!peer.writer.write(*peer.line, std::as_bytes(std::span(&first.header, 1)), body)) return false;
+  if (first.message != nullptr) first.message->waiting = false;
+  return true;
+}
+
+Message* EncryptedMessages::take_posted(Peer& peer, ucp_tag_t tag) {
+  const auto found =
+      std::ranges::find_if(peer.receives, [&](const Message* message) { return match(message->tag, tag); });
+  if (found == peer.receives.end()) return nullptr;
+  Message* message = *found;
+  peer.receives.erase(found);
+  return message;
+}
+
+void EncryptedMessages::receive(Message& message) {
+  Peer& peer = peers_[message.peer];
+  message.receiving = true;
+  message.waiting = true;
+  const auto early = std::ranges::find_if(
+      peer.early, [&](const Early& one) { return one.wanted_by == nullptr && match(one.header.tag, message.tag); });
+  if (early == peer.early.end())
+    peer.receives.push_back(&message);
+  else
+    take_early(peer, early, message);
+}
+
+void EncryptedMessages::take_early(Peer& peer, std::list<Early>::iterator early, Message& message) {
+  const Header header = early->header;
+  if (header.kind == Kind::data && !early->whole) {
+    early->wanted_by = &message;
+    return;
+  }
+  if (header.kind == Kind::data && header.bytes != 0)
+    std::memcpy(message.into, early->data.data(), std::min<std::uint64_t>(header.bytes, message.bytes));
+  peer.early.erase(early);
+  header.kind == Kind::data ? complete(message, header) : take(message, header);
+}
+
+// Of unlike lengths nothing is asked for: whoever waits compares.
+void EncryptedMessages::take(Message& message, const Header& rts) {
+  message.info = {rts.tag, rts.bytes};
+  if (rts.bytes != message.bytes) {
+    message.waiting = false;
+    return;
+  }
+  peers_[message.peer].expected[rts.number] = &message;
+  post(message.peer, {Kind::cts, me_, 0, 0, rts.number}, nullptr);
+}
+
+void EncryptedMessages::complete(Message& message, const Header& header) noexcept {
+  message.info = {header.tag, header.bytes};
+  message.waiting = false;
+}
+
+// A message of which a part has gone cannot be taken back: the connection ends, so that nobody takes the part for all.
+void EncryptedMessages::cancel(Message& message) noexcept {
+  if (!std::exchange(message.waiting, false)) return;
+  Peer& peer = peers_[message.peer];
+  const auto is_it = [&](const Message* one) { return one == &message; };
+  std::erase_if(peer.receives, is_it);
+  for (auto* list : {&peer.announced, &peer.expected})
+    std::erase_if(*list, [&](const auto& entry) { return entry.second == &message; });
+  for (Early& early : peer.early)
+    if (early.wanted_by == &message) early.wanted_by = nullptr;
+  for (Incoming& from : lines_)
+    if (from.message == &message) {
+      from.message = nullptr;
+      from.into = nullptr;
+    }
+  const auto sending = std::ranges::find_if(peer.outgoing, is_it, &Outgoing::message);
+  if (sending == peer.outgoing.end()) return;
+  if (sending == peer.outgoing.begin() && peer.writer.begun())
+    break_off(message.peer, "a message was given up on its way");
+  else
+    peer.outgoing.erase(sending);
+}
+
+// What waits for the peer is told by the group, which fails.
+void EncryptedMessages::break_off(std::uint32_t rank, const std::string& why, bool came_wrong) noexcept {
+  Peer& peer = peers_[rank];
+  peer.line.reset();
+  peer.outgoing.clear();
+  peer.writer.forget();
+  peer.ready = false;
+  peer.gone = true;
+  if (broken_) return;
+  broken_.emplace(rank, why);
+  came_wrong_ = came_wrong;
+}
+
+void EncryptedMessages::close(Deadline deadline) noexcept {
+  const auto busy = [](const Peer& peer) { return peer.line && !peer.outgoing.empty(); };
+  while (std::ranges::any_of(peers_, busy) && !deadline.passed()) progress();
+  for (Peer& peer : peers_) peer.line.reset();
+}
+
+std::string EncryptedMessages::encrypted_by(std::uint32_t peer) const {
+  if (!peers_[peer].ready) return {};
+  return peers_[peer].line->encrypted_by_kernel() ? "kernel" : "openssl";
+}
+
+}  // namespace waywiser

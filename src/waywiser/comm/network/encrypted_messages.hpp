@@ -1,0 +1,147 @@
+#pragma once
+
+#include <poll.h>
+
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/comm/session/message.hpp"
+#include "waywiser/comm/bootstrap/tcp.hpp"
+#include "waywiser/transport/tls/tls_writer.hpp"
+
+namespace waywiser {
+
+// Messages between ranks of different machines over TLS, in place of UCX: encrypted, and each end has proved that it
+// knows the job's secret. A rank sends over connections that it has made and receives over those that others have made.
+// Short messages are sent at once; a long one is announced (RTS) and sent when the receiver has a place for it (CTS).
+// Used by one thread; nothing moves unless it calls progress().
+class EncryptedMessages {
+ public:
+  struct Options {
+    bool by_kernel = false;  // the kernel encrypts, if it can
+    // After so many bytes a connection gives way to a new one, with new keys: AES-GCM keeps its margin for 2^24.5
+    // records of at most 16 KiB (RFC 8446, 5.5).
+    std::uint64_t bytes_of_key = std::uint64_t{1} << 38;
+  };
+  // Listens on `host`, at any free port. `mask`: the bits of a tag that are matched. Throws unavailable or io.
+  EncryptedMessages(const std::string& host, const TlsKey& key, ucp_tag_t mask, const Options& options);
+  EncryptedMessages(const EncryptedMessages&) = delete;
+  EncryptedMessages& operator=(const EncryptedMessages&) = delete;
+  ~EncryptedMessages();
+
+  // Where this rank listens, for the others.
+  std::string offer() const;
+  void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
+  bool reaches(std::uint32_t peer) const noexcept { return peer < peers_.size() && peers_[peer].endpoint.port != 0; }
+
+  // What they begin is over when `message` no longer waits.
+  void send(Message& message);
+  void receive(Message& message);
+  void cancel(Message& message) noexcept;
+  void progress();
+  // A connection that broke by itself: its peer's rank and why.
+  const std::optional<std::pair<std::uint32_t, std::string>>& broken() const noexcept { return broken_; }
+  // It broke since something came that the peer has not sent, not as the peer has ended.
+  bool came_wrong() const noexcept { return came_wrong_; }
+  // Until all that was sent has been handed to the kernel.
+  void close(Deadline deadline) noexcept;
+  // What encrypts what is sent to the peer: "openssl" or "kernel"; empty: there is no connection.
+  std::string encrypted_by(std::uint32_t peer) const;
+
+ private:
+  // To here a message is sent before its receiver has asked for it, and kept where it has not.
+  static constexpr std::uint64_t longest_unasked = 64 << 10;
+  enum class Kind : std::uint32_t { hello, data, rts, cts, rest, renew };
+  struct Header {
+    Kind kind = Kind::hello;
+    std::uint32_t rank = 0;  // of a hello
+    std::uint64_t tag = 0, bytes = 0, number = 0;
+  };
+  // What goes out: a header, and what it is of a message, if anything.
+  struct Outgoing {
+    Header header;
+    Message* message = nullptr;  // whose bytes follow; complete when they have gone
+  };
+  // What came before it was asked for.
+  struct Early {
+    Header header;
+    std::vector<std::byte> data{};
+    bool whole = false;
+    Message* wanted_by = nullptr;  // asked for while it comes
+  };
+  // A connection that somebody has made to this rank, and what comes over it: a header, then bytes.
+  struct Incoming {
+    std::unique_ptr<TlsConnection> line;
+    Deadline introduced_by = Deadline::in(0);
+    std::optional<std::uint32_t> peer;
+    std::optional<std::uint32_t> succeeds;  // the one of this peer, which has not ended
+    Header header;
+    std::size_t header_read = 0;
+    std::uint64_t body_left = 0;
+    bool has_more = false, ended = false;
+    std::byte* into = nullptr;  // nullptr: nobody wants it any more
+    Message* message = nullptr;
+    Early* early = nullptr;
+  };
+  struct Peer {
+    Endpoint endpoint;
+    std::unique_ptr<TlsConnection> line;  // out
+    bool ready = false, gone = false;
+    Deadline given_up_at = Deadline::in(0), next_try = Deadline::in(0);  // of making it
+    std::deque<Outgoing> outgoing;
+    TlsWriter writer;  // of the first of them
+    std::vector<Message*> receives;
+    std::list<Early> early;
+    std::map<std::uint64_t, Message*> announced, expected;  // by number: RTS sent, CTS sent
+  };
+
+  bool match(ucp_tag_t one, ucp_tag_t other) const noexcept { return ((one ^ other) & mask_) == 0; }
+  void post(std::uint32_t rank, const Header& header, Message* message);
+  void write_out(std::uint32_t rank);
+  static bool write_first(Peer& peer);
+  void begin_connection(std::uint32_t rank);
+  void succeed(std::uint32_t rank);
+  bool is_known(std::uint32_t rank) const;
+  void connect(std::uint32_t rank);
+  void try_again(std::uint32_t rank, const Error& problem);
+  void accept_new();
+  void drop_late();
+  void read_in(Incoming& from);
+  bool read_header(Incoming& from);
+  bool read_body(Incoming& from);
+  void hear(Incoming& from);
+  void hear_hello(Incoming& from);
+  void hear_data(Incoming& from, Peer& peer);
+  void hear_rts(Peer& peer, const Header& header);
+  void hear_cts(Peer& peer, const Header& header);
+  void hear_rest(Incoming& from, Peer& peer);
+  void finish_body(Incoming& from);
+  void take(Message& message, const Header& rts);
+  void take_early(Peer& peer, std::list<Early>::iterator early, Message& message);
+  static void complete(Message& message, const Header& header) noexcept;
+  Message* take_posted(Peer& peer, ucp_tag_t tag);
+  void break_off(std::uint32_t rank, const std::string& why, bool came_wrong = false) noexcept;
+
+  TlsContext context_;
+  Descriptor listener_;
+  std::string host_;
+  ucp_tag_t mask_;
+  std::uint64_t bytes_of_key_;
+  std::vector<Peer> peers_;  // by rank
+  std::list<Incoming> lines_;
+  std::uint32_t me_ = 0;
+  std::uint64_t next_number_ = 0;
+  std::vector<pollfd> sockets_;
+  std::optional<std::pair<std::uint32_t, std::string>> broken_;
+  bool came_wrong_ = false;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/comm/session/held_memory.hpp"
+#include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/comm/session/message.hpp"
+#include "waywiser/comm/network/network_paths.hpp"
+
+namespace waywiser {
+
+// UCX beside the engine's own for what the plan wants otherwise between machines: a worker for each network device and
+// set of transports. Used by the engine's thread.
+class NetworkRails {
+ public:
+  // Throws what `status` means, if it is no success.
+  using Check = std::function<void(ucs_status_t status, const std::string& what)>;
+  // Opens what this machine has of the plan's rails, for a group of so many ranks.
+  NetworkRails(const std::vector<NetworkPath>& ways, std::size_t ranks, Check check);
+  NetworkRails(const NetworkRails&) = delete;
+  NetworkRails& operator=(const NetworkRails&) = delete;
+
+  std::vector<RailOffer> offers() const;
+  // `ends`: of this rank and each of them.
+  void introduce(const std::vector<Introduction>& ranks, std::vector<PlanEnds> ends);
+  void set_tag_key(ucp_tag_t key) noexcept { tag_key_ = key; }
+  // Whether both ends have the rails.
+  bool reach(std::size_t way, std::uint32_t peer, bool sends) { return !known_route(way, peer, sends).rails.empty(); }
+  // Why a message to or from the peer cannot go that way; empty: it can.
+  std::string why_not(std::size_t way, std::uint32_t peer, bool sends) const;
+
+  // Begin what message.railed waits for. The region stays as it is until then. Both ends know its length.
+  void send(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message);
+  void receive(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message);
+  // True: all parts are there. Throws, too, when a part has another length than its share.
+  bool test(Message& message);
+  // Its parts are held until they are complete.
+  void cancel(Message& message, HeldMemory& held) noexcept;
+
+  void progress() {
+    if (open_ != 0 || ++idle_turns_ % turns_when_idle == 0) progress_all();
+  }
+  // A connection that broke by itself; nullptr while all is well.
+  const UcxEndpoint* broken() const noexcept;
+  void close(Deadline deadline) noexcept;
+
+ private:
+  struct Member {
+    Member(std::string uses, UcxContext context)
+        : name(std::move(uses)), worker(std::move(context), UCS_THREAD_MODE_SERIALIZED) {}
+    std::string name;  // what it uses
+    UcxWorker worker;
+  };
+  // Of one way to or from one peer: a rail for each share; empty when there is none.
+  struct Route {
+    std::vector<UcxRail> rails;
+    std::vector<std::string> theirs;  // names of the rails at the peer's end
+  };
+
+  void open(const UcxSelection& road, std::size_t ranks);
+  Member* member_named(const std::string& name) const;
+  Route find_route(std::size_t way, std::uint32_t peer, bool sends, bool turned) const;
+  Route route(std::size_t way, std::uint32_t peer, bool sends) const;
+  Route& known_route(std::size_t way, std::uint32_t peer, bool sends);
+  void connect(Route& route, std::uint32_t peer);
+  const UcxEndpoint& endpoint(std::uint32_t peer, const UcxRail& rail, const std::string& theirs);
+  RailedMessage& begin(std::size_t way, const Route& route, ConstRegion data, Message& message);
+  void check_begun(RailedMessage& railed, ucs_status_t status, std::uint32_t peer);
+  std::shared_ptr<void> gpu_of(const RailedMessage& railed) const;
+  void end(const RailedMessage& railed) noexcept;
+  void progress_all() noexcept;
+
+  const std::vector<NetworkPath>& ways_;
+  Check check_;
+  std::map<std::tuple<std::uint32_t, const UcxWorker*, std::string>, UcxEndpoint> endpoints_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::map<std::string, std::string> why_no_rail_;                     // by name
+  std::vector<std::map<std::string, std::vector<std::byte>>> theirs_;  // by rank: addresses by name
+  std::vector<PlanEnds> ends_;                                         // by rank
+  ucp_tag_t tag_key_ = 0;
+  std::map<std::tuple<std::size_t, std::uint32_t, bool>, Route> routes_;
+  std::size_t open_ = 0, open_on_gpus_ = 0;  // messages under way
+  int gpu_ = -1, ordinal_ = -1;
+  static constexpr unsigned turns_when_idle = 64;
+  unsigned idle_turns_ = 0;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+#include "waywiser/comm/peer_memory/peer_memory.hpp"
+#include "waywiser/transport/transport.hpp"
+#include "waywiser/transport/ucx_staged/host_pool.hpp"
+
+namespace waywiser {
+
+class Chooser;
+struct PlanRow;
+
+// How the bytes of one rank's GPUs get to other ranks of this machine: the plan's paths, opened once; what others have
+// shared, opened once.
+class GpuConnections {
+ public:
+  // Without a plan a kernel moves few bytes and a copy engine many, or a pipeline through the host where no GPU reaches
+  // the other.
+  GpuConnections(Platform& platform, PeerMemory& peers, const Chooser* chooser, bool says_so);
+
+  struct Road {
+    std::unique_ptr<Transport> transport;
+    std::unique_ptr<Stream> stream;
+  };
+  // A one-sided path for the pair and size whose kernels, if it has any, run on `worker`: what other ranks have shared
+  // is opened for one GPU of this rank. The plan's where that is such a path. Throws unavailable.
+  Road& road(Place source, Place destination, Bytes bytes, Place worker);
+  // Where that path is a kernel's: the same by the destination's GPU, which reads. Else nullptr. Throws unavailable.
+  Road* reading_connection(Place source, Place destination, Bytes bytes);
+  // What another process has shared, for copies of `user`. Throws unavailable or device.
+  Region open(const SharedRegion& shared, Place user) { return peers_.open_for_long(shared, user); }
+  // For copies between a GPU and its host.
+  Stream& stream(Place gpu);
+  HostPool& pool() { return pool_; }
+
+ private:
+  struct Copy {
+    Place source, destination, worker;
+    bool small = false;
+    auto operator<=>(const Copy&) const = default;
+  };
+  Path choose(const PlanRow* row, const Copy& copy) const;
+  Path choose_without_plan(const Copy& copy) const;
+  Road& open(const Path& path);
+
+  Platform& platform_;
+  PeerMemory& peers_;
+  const Chooser* chooser_;
+  bool says_so_;
+  std::map<std::string, Road> roads_;
+  std::map<std::pair<const PlanRow*, Copy>, Road*> known_;             // of roads_; no row: without a plan
+  std::map<std::tuple<const PlanRow*, Place, Place>, Road*> reading_;  // of roads_
+  std::map<Place, std::unique_ptr<Stream>> streams_;
+  HostPool pool_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,72 @@
+#include "waywiser/comm/peer_memory/gpu_window.hpp"
+
+#include <cstring>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+
+GpuWindow::GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs)
+    : session_(session), platform_(session.platform()), roads_(session.gpu_connections()), local_(local), rank_(rank) {
+  for (std::size_t other = 0; other < theirs.size(); ++other)
+    opened_.push_back(static_cast<int>(other) == rank ? nullptr
+                                                      : session.peer_memory().open(theirs[other], local.place));
+}
+
+Region GpuWindow::at(int rank) const {
+  return rank == rank_ ? local_ : opened_.at(static_cast<std::size_t>(rank))->region();
+}
+
+void GpuWindow::move(Region destination, ConstRegion source) {
+  if (source.bytes == 0) return;
+  GpuConnections::Road& way = roads_.road(source.place, destination.place, source.bytes, local_.place);
+  way.transport->put(destination, source, *way.stream);
+  finish(way);
+}
+
+void GpuWindow::finish(GpuConnections::Road& way) {
+  finish(*way.stream, [&] { way.transport->finish(*way.stream, deadline()); });
+  way.transport->rest();
+}
+
+// Who gives up waits for what is under way.
+void GpuWindow::finish(Stream& stream, const std::function<void()>& wait) {
+  try {
+    wait();
+  } catch (const Error& error) {
+    session_.engine().held().add_own(static_cast<std::uint32_t>(session_.rank()), [&stream] { return ended(stream); });
+    session_.fail(error.kind(), error.what());
+  }
+}
+
+void GpuWindow::put(int rank, Bytes offset, ConstRegion data) { move(at(rank).slice(offset, data.bytes), data); }
+
+void GpuWindow::get(int rank, Bytes offset, Region data) { move(data, at(rank).slice(offset, data.bytes)); }
+
+void GpuWindow::signal(int rank, Bytes offset, std::uint64_t value) {
+  const Region flag = at(rank).slice(offset, sizeof value);
+  open_flag();
+  if (!platform_.why_no_peer_access(local_.place.index, flag.place.index)) {
+    flag_stream_->write_value(flag, value);
+    return finish(*flag_stream_, [this] { flag_stream_->synchronize(deadline()); });
+  }
+  std::memcpy(flag_.region().data, &value, sizeof value);
+  move(flag, flag_.region().slice(0, sizeof value));
+}
+
+void GpuWindow::open_flag() {
+  if (flag_stream_) return;
+  flag_ = platform_.allocate(platform_.nearest_host(local_.place.index), sizeof(std::uint64_t), Allocation::pinned);
+  flag_stream_ = platform_.open_stream(local_.place);
+}
+
+std::uint64_t GpuWindow::read_flag(Bytes offset) {
+  open_flag();
+  flag_stream_->copy(flag_.region().slice(0, sizeof(std::uint64_t)), local_.slice(offset, sizeof(std::uint64_t)));
+  flag_stream_->synchronize(deadline());
+  std::uint64_t value = 0;
+  std::memcpy(&value, flag_.region().data, sizeof value);
+  return value;
+}
+
+}  // namespace waywiser

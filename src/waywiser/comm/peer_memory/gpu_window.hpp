@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "waywiser/comm/peer_memory/gpu_connections.hpp"
+#include "waywiser/comm/session/session.hpp"
+#include "waywiser/device/platform.hpp"
+
+namespace waywiser {
+
+// GPU memory of the ranks of one machine, opened here by their handles. Bytes take the roads of this rank.
+class GpuWindow {
+ public:
+  // `theirs` by rank; that of this rank is not opened.
+  GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs);
+
+  Bytes bytes_of(int rank) const { return at(rank).bytes; }
+  // A rank's memory, as this process has it mapped.
+  Region at(int rank) const;
+  // Complete when they return.
+  void put(int rank, Bytes offset, ConstRegion data);
+  void get(int rank, Bytes offset, Region data);
+  void signal(int rank, Bytes offset, std::uint64_t value);
+  // The 8 bytes of this rank's memory at `offset`.
+  std::uint64_t read_flag(Bytes offset);
+
+ private:
+  void move(Region destination, ConstRegion source);
+  void open_flag();
+  void finish(GpuConnections::Road& way);
+  // `wait`: for what is in the stream.
+  void finish(Stream& stream, const std::function<void()>& wait);
+  Deadline deadline() const { return Deadline::in(session_.timeout()); }
+
+  Session& session_;
+  Platform& platform_;
+  GpuConnections& roads_;
+  Region local_;
+  int rank_;
+  std::vector<std::shared_ptr<const Memory>> opened_;
+  Memory flag_;
+  std::unique_ptr<Stream> flag_stream_;
+};
+
+}  // namespace waywiser

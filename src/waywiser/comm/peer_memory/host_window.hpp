@@ -1,0 +1,54 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "waywiser/comm/session/members.hpp"
+#include "waywiser/comm/session/rank_exchange.hpp"
+#include "waywiser/comm/session/session.hpp"
+
+namespace waywiser {
+
+// Host memory of the ranks of a group, which each of them may read and write by UCX.
+class HostWindow {
+ public:
+  // By all ranks together.
+  HostWindow(Session& session, const Members& members, Region local, RankExchange& exchange);
+  HostWindow(const HostWindow&) = delete;
+  HostWindow& operator=(const HostWindow&) = delete;
+  ~HostWindow();
+
+  Bytes bytes_of(int rank) const { return ranks_[static_cast<std::size_t>(rank)].bytes; }
+  // To or from a rank, at an offset of its memory. `data` may be used again when they return.
+  void put(const Call& call, Bytes offset, ConstRegion data);
+  void get(const Call& call, Bytes offset, Region data);
+  // After all earlier puts of this rank.
+  void signal(const Call& call, Bytes offset, std::uint64_t value);
+
+ private:
+  // What is known of one rank's memory.
+  struct Exposed {
+    std::uint64_t address = 0;
+    Bytes bytes = 0;
+    std::vector<std::byte> key;
+    ucp_rkey_h opened = nullptr;
+  };
+  struct Record;
+  Record map();
+  std::uint32_t peer_of(const Call& call) const { return members_.peer(call.peer); }
+  // The remote address, and the key that opens it to this rank.
+  std::pair<std::uint64_t, ucp_rkey_h> at(const Call& call, Bytes offset);
+  template <typename Begin>
+  void transfer(const Call& call, Bytes offset, Bytes bytes, Begin begin);
+
+  Session& session_;
+  const Members members_;
+  const Region local_;
+  ucp_mem_h mapped_ = nullptr;
+  std::vector<Exposed> ranks_;
+};
+
+// Until all that this rank has put into the memory of others has arrived. `peer`: a rank of the session, to be named.
+void flush_puts(Session& session, const Call& call, std::uint32_t peer);
+
+}  // namespace waywiser

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "waywiser/comm/session/session.hpp"
+#include "waywiser/transport/ucx_staged/staged_messages.hpp"
+
+namespace waywiser {
+
+// Carries the pieces of one message to or from one rank.
+class ChunkMessages final : public ChunkConnection {
+ public:
+  ChunkMessages(Session& session, std::uint32_t peer, ucp_tag_t tag) : session_(session), peer_(peer), tag_(tag) {}
+  // By one of the plan's ways between machines; otherwise as UCX chooses.
+  void go_by(std::size_t way) { way_ = way; }
+
+  void send(ConstRegion piece) override;
+  void receive(Region piece) override;
+  std::uint64_t sent() override;
+  std::uint64_t received() override;
+  void cancel() noexcept;
+  bool is_open() const noexcept;
+
+ private:
+  struct Piece {
+    Bytes bytes;
+    Message message = {};
+  };
+  bool end_first();
+
+  Session& session_;
+  std::uint32_t peer_;
+  ucp_tag_t tag_;
+  std::optional<std::size_t> way_;
+  std::deque<Piece> pieces_;  // that are under way
+  std::uint64_t ended_ = 0;
+};
+
+// One message in pieces through host memory: while one is copied, the next one is on its way. Used by the sender, whose
+// bytes are on a GPU, and by the receiver, whose place may be either.
+class ChunkedMessage {
+ public:
+  ChunkedMessage(Session& session, std::uint32_t peer, ucp_tag_t tag)
+      : session_(session), peer_(peer), line_(session, peer, tag) {}
+  // Before the first piece: by one of the plan's ways between machines, as it stages, or not staged at all.
+  void go_by(std::size_t way);
+
+  // What was begun goes on with each call, without waiting. True: all done.
+  bool send(ConstRegion source);
+  bool receive(Region destination);
+  std::string progress_text(const char* what) const;
+  void abandon() noexcept;
+  bool is_open() const noexcept { return line_.is_open(); }
+
+ private:
+  template <typename Direction>
+  bool advance(Region message);
+
+  Session& session_;
+  std::uint32_t peer_;
+  ChunkMessages line_;
+  StagingShape shape_{Allocation::pinned, Bytes{1} << 20, 4};
+  bool at_once_ = false;  // UCX reads and writes the GPUs
+  std::unique_ptr<StagingRing> ring_;
+  std::unique_ptr<StagedMessages> messages_;  // one
+};
+
+}  // namespace waywiser

@@ -1,0 +1,43 @@
+#include "waywiser/comm/rendezvous/gpu_receive.hpp"
+
+namespace waywiser {
+namespace {
+
+// Above, host memory is set aside but touched only when a message comes from a host.
+constexpr Bytes most_pinned = Bytes{1} << 20;
+
+}  // namespace
+
+GpuReceive::GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into)
+    : session_(session),
+      into_(into.region),
+      pooled_(into_.bytes <= most_pinned),
+      transfer_(session, call, call.peer, into_.bytes) {
+  Platform& platform = session.platform();
+  landing_ = pooled_ ? session.gpu_connections().pool().take(into_.place.index, into_.bytes)
+                     : platform.allocate(platform.nearest_host(into_.place.index), into_.bytes, Allocation::pageable);
+  transfer_.receive(members, label, landing_.region().data, into);
+}
+
+GpuReceive::~GpuReceive() {
+  if (pooled_) session_.gpu_connections().pool().give_back(std::move(landing_));
+}
+
+void GpuReceive::abandon() noexcept {
+  transfer_.abandon();
+  if (copied_)
+    session_.engine().held().add_own(static_cast<std::uint32_t>(session_.rank()), [this] { return ended(*copied_); });
+}
+
+bool GpuReceive::advance() {
+  if (copied_) return copied_->done();
+  if (!transfer_.advance()) return false;
+  if (transfer_.was_announced()) return true;
+  Stream& stream = session_.gpu_connections().stream(into_.place);
+  copied_ = session_.platform().create_event(into_.place);
+  stream.copy(into_, landing_.region().slice(0, into_.bytes));
+  stream.record(*copied_);
+  return copied_->done();
+}
+
+}  // namespace waywiser

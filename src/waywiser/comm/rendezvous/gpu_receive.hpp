@@ -1,0 +1,29 @@
+#pragma once
+
+#include "waywiser/comm/session/transfer.hpp"
+
+namespace waywiser {
+
+// A message into GPU memory. What comes out of a GPU finds its own way there; the rest by way of the host.
+class GpuReceive : public Activity {
+ public:
+  GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into);
+  ~GpuReceive() override;
+  GpuReceive(const GpuReceive&) = delete;
+  GpuReceive& operator=(const GpuReceive&) = delete;
+
+  bool advance() override;
+  const Call& call() const override { return transfer_.call(); }
+  std::string progress_text() const override { return transfer_.progress_text(); }
+  void abandon() noexcept override;
+
+ private:
+  Session& session_;
+  Region into_;
+  Memory landing_;
+  bool pooled_;
+  Transfer transfer_;
+  std::unique_ptr<Event> copied_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,139 @@
+#include "waywiser/comm/rendezvous/rendezvous_receive.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/fault_point.hpp"
+
+namespace waywiser {
+
+RendezvousReceive::RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, ucp_tag_t announcement,
+                                   Elements into)
+    : session_(session),
+      call_(call),
+      peer_(peer),
+      number_(rts_number(announcement)),
+      into_(into.region),
+      pieces_(session, peer, rest_tag(true, static_cast<int>(peer), number_)) {
+  reply_.bytes = into_.bytes;
+  reply_.element_type = static_cast<std::uint32_t>(into.type);
+  reply_.on_gpu = into_.place.is_gpu() ? 1 : 0;
+  reply_.gpu_index = static_cast<std::uint32_t>(into_.place.index);
+  reply_.ucx_reaches = !into_.place.is_gpu() || session_.platform().backend() == "cuda" ? 1 : 0;
+  if (session.same_machine(static_cast<int>(peer)))
+    listen(&source_, sizeof source_);
+  else
+    ask_for_it();
+}
+
+void RendezvousReceive::listen(void* what, Bytes bytes) {
+  told_ = Message();
+  session_.engine().receive_sized(peer_, rest_tag(true, static_cast<int>(peer_), number_), what, bytes, told_);
+}
+
+void RendezvousReceive::reply(Way way) {
+  reply_.way = way;
+  session_.engine().send_sized(peer_, rest_tag(false, session_.rank(), number_), &reply_, sizeof reply_, replied_);
+}
+
+// Whether a kernel of this rank reads the bytes where they are.
+bool RendezvousReceive::read() {
+  if (told_.info.length != sizeof source_) return false;
+  source_.region.gpu.back() = '\0';
+  const bool alike = source_.bytes == reply_.bytes && source_.element_type == reply_.element_type;
+  if (source_.readable == 0 || !alike || !into_.place.is_gpu()) return false;
+  try {
+    const auto theirs = session_.platform().find_gpu(source_.region.identity());
+    if (!theirs) return false;
+    GpuConnections& roads = session_.gpu_connections();
+    road_ = roads.reading_connection(*theirs, into_.place, into_.bytes);
+    if (road_ == nullptr) return false;
+    Region there = roads.open(source_.region, into_.place);
+    there.place = *theirs;
+    fault_point(ProtocolStep::gpu_copy);
+    road_->transport->put(into_, there, *road_->stream);
+  } catch (const Error&) {
+    return false;
+  }
+  return true;
+}
+
+void RendezvousReceive::ask_for_it() {
+  offer();
+  listen(&verdict_, sizeof verdict_);
+  reply(reply_.way);
+  stage_ = Stage::waits;
+}
+
+// The place where the sender can put the bytes, or why it cannot.
+void RendezvousReceive::offer() {
+  const auto refuse = [this](const std::string& why) {
+    why.copy(reply_.why_not_direct.data(), reply_.why_not_direct.size() - 1);
+  };
+  if (!session_.same_machine(static_cast<int>(peer_))) return refuse("the ranks are on two machines");
+  if (!into_.place.is_gpu()) return refuse("the receiver's array is on its host");
+  try {
+    reply_.region = session_.peer_memory().share(into_);
+    reply_.way = Way::direct;
+  } catch (const Error& error) {
+    refuse(error.what());
+  }
+}
+
+bool RendezvousReceive::advance() {
+  Engine& engine = session_.engine();
+  if (stage_ == Stage::hears) {
+    if (!engine.test(told_)) return false;
+    if (read())
+      stage_ = Stage::reads;
+    else
+      ask_for_it();
+  }
+  if (stage_ == Stage::reads) {
+    if (!road_->stream->done()) return false;
+    reply(Way::read);
+    stage_ = Stage::done;
+  }
+  if (stage_ == Stage::waits) {
+    if (!engine.test(replied_) || !engine.test(told_)) return false;
+    take_verdict();
+  }
+  if (stage_ == Stage::pieces) return pieces_.receive(into_);
+  return engine.test(replied_);
+}
+
+void RendezvousReceive::take_verdict() {
+  if (told_.info.length != sizeof verdict_)
+    session_.fail(ErrorKind::corrupt, text(call_) + ": what follows the announcement is not understood");
+  stage_ = Stage::done;
+  if (verdict_.way == Way::direct) return;
+  stage_ = Stage::pieces;
+  verdict_.why_not_direct.back() = '\0';
+  session_.note_staged(static_cast<int>(peer_), verdict_.why_not_direct.data());
+  if (verdict_.network_path != no_network_path) follow(verdict_.network_path);
+}
+
+std::string RendezvousReceive::progress_text() const {
+  return stage_ == Stage::reads ? "the kernel that reads it has not ended" : pieces_.progress_text("arrived");
+}
+
+void RendezvousReceive::follow(std::uint32_t way) {
+  Engine& engine = session_.engine();
+  if (way >= engine.ways().all().size() || !engine.why_no_way(way, peer_, false).empty())
+    session_.fail(ErrorKind::corrupt, text(call_) + ": what follows the announcement names no way that is known here");
+  pieces_.go_by(way);
+}
+
+RendezvousReceive::~RendezvousReceive() {
+  if (replied_.is_open() || told_.is_open() || stage_ == Stage::reads || pieces_.is_open()) session_.give_up(*this);
+}
+
+// Who has heard where the bytes go may be putting them there.
+void RendezvousReceive::abandon() noexcept {
+  HeldMemory& held = session_.engine().held();
+  if (stage_ == Stage::waits && reply_.way == Way::direct && !replied_.is_open()) held.add(peer_, [] { return false; });
+  if (stage_ == Stage::reads) held.add_own(peer_, [&stream = *road_->stream] { return ended(stream); });
+  for (Message* message : {&replied_, &told_}) session_.engine().cancel(*message);
+  pieces_.abandon();
+  stage_ = Stage::done;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,157 @@
+#include "waywiser/comm/rendezvous/rendezvous_send.hpp"
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/session/fault_point.hpp"
+
+namespace waywiser {
+namespace {
+
+// Above, the receiver's kernel is slower than a copy engine by more than a reply takes.
+constexpr Bytes most_read = Bytes{1} << 20;
+
+}  // namespace
+
+RendezvousSend::RendezvousSend(Session& session, const Members& members, const Call& call, int label, ConstElements data,
+                             unsigned number)
+    : session_(session),
+      call_(call),
+      data_(data),
+      peer_(members.peer(call.peer)),
+      number_(number),
+      pieces_(session, peer_, rest_tag(true, session.rank(), number_)) {
+  fault_point(ProtocolStep::announcement);
+  const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
+  session.engine().receive_sized(peer_, rest_tag(false, static_cast<int>(peer_), number_), &reply_, sizeof reply_,
+                                 replied_);
+  session.engine().announce(peer_, rts_tag(tag, number_), announced_);
+  if (session.same_machine(static_cast<int>(peer_))) offer();
+}
+
+void RendezvousSend::offer() {
+  source_.element_type = static_cast<std::uint32_t>(data_.type);
+  source_.bytes = data_.region.bytes;
+  if (source_.bytes <= most_read) try {
+      source_.region = session_.peer_memory().share(data_.region);
+      source_.readable = 1;
+    } catch (const Error&) {  // then the receiver says where the bytes go
+    }
+  session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &source_, sizeof source_, offered_);
+}
+
+bool RendezvousSend::advance() {
+  if (stage_ == Stage::waits) {
+    Engine& engine = session_.engine();
+    if (!engine.test(announced_) || !engine.test(offered_) || !engine.test(replied_)) return false;
+    read_reply();
+  }
+  if (stage_ == Stage::copies) {
+    if (!road_->stream->done()) return false;
+    road_->transport->finish(*road_->stream, Deadline::in(session_.timeout()));
+    road_->transport->rest();
+    tell(Way::direct, "");
+  }
+  if (stage_ == Stage::pieces && session_.engine().test(told_) && pieces_.send(data_.region)) end();
+  if (stage_ == Stage::tells && session_.engine().test(told_)) end();
+  return stage_ == Stage::done;
+}
+
+void RendezvousSend::read_reply() {
+  check_reply();
+  reply_.why_not_direct.back() = '\0';
+  reply_.region.gpu.back() = '\0';
+  if (reply_.way == Way::read) return end();
+  if (reply_.way == Way::pieces) return tell_pieces();
+  try {
+    start_copy();
+  } catch (const Error& error) {
+    return tell(Way::pieces, error.what());
+  }
+  stage_ = Stage::copies;
+}
+
+void RendezvousSend::end() {
+  stage_ = Stage::done;
+  session_.give_back_announcement_number(number_);
+}
+
+void RendezvousSend::tell_pieces() {
+  const bool one_machine = session_.same_machine(static_cast<int>(peer_));
+  tell(Way::pieces, one_machine ? reply_.why_not_direct.data() : choose_network_way());
+}
+
+// What is said about it.
+std::string RendezvousSend::choose_network_way() {
+  Engine& engine = session_.engine();
+  const Place there = reply_.on_gpu != 0 ? gpu(static_cast<int>(reply_.gpu_index)) : host(0);
+  const auto way = engine.find_way(peer_, data_.region.place, there, data_.region.bytes);
+  std::string apart = "the ranks are on two machines";
+  if (!way) return apart;
+  const NetworkPath& found = engine.ways().all()[*way];
+  std::string why_not = engine.why_no_way(*way, peer_, true);
+  if (found.reads_gpus() && (reply_.ucx_reaches == 0 || session_.platform().backend() != "cuda"))
+    why_not = "UCX cannot reach the memory of these GPUs";
+  if (!why_not.empty()) return apart + ", and not " + label(found.path) + ": " + why_not;
+  verdict_.network_path = static_cast<std::uint32_t>(*way);
+  pieces_.go_by(*way);
+  return apart + ", " + label(found.path);
+}
+
+void RendezvousSend::check_reply() const {
+  const auto refuse = [this](const std::string& why) {
+    session_.fail(ErrorKind::invalid_input, text(call_) + ": " + why);
+  };
+  if (replied_.info.length != sizeof reply_) refuse("rank " + std::to_string(call_.peer) + " has sent no reply");
+  if (reply_.bytes != data_.region.bytes || reply_.element_type != static_cast<std::uint32_t>(data_.type))
+    refuse("rank " + std::to_string(call_.peer) + " receives " + std::to_string(reply_.bytes) + " bytes of " +
+           (reply_.element_type < data_types ? std::string(name(static_cast<DataType>(reply_.element_type)))
+                                             : "an unknown type"));
+}
+
+void RendezvousSend::start_copy() {
+  const Place mine = data_.region.place;
+  const auto theirs = session_.platform().find_gpu(reply_.region.identity());
+  if (!theirs)
+    throw Error(ErrorKind::unavailable,
+                "this process does not see GPU " + std::string(reply_.region.identity()) + " (CUDA_VISIBLE_DEVICES?)");
+  GpuConnections& roads = session_.gpu_connections();
+  const bool reached = !session_.platform().why_no_peer_access(mine.index, theirs->index);
+  Region there = roads.open(reply_.region, reached ? mine : *theirs);
+  there.place = *theirs;
+  road_ = &roads.road(mine, there.place, there.bytes, mine);
+  fault_point(ProtocolStep::gpu_copy);
+  road_->transport->put(there, data_.region, *road_->stream);
+}
+
+void RendezvousSend::tell(Way way, const std::string& why) {
+  verdict_.way = way;
+  why.copy(verdict_.why_not_direct.data(), verdict_.why_not_direct.size() - 1);
+  if (way == Way::pieces) session_.note_staged(static_cast<int>(peer_), why);
+  stage_ = way == Way::direct ? Stage::tells : Stage::pieces;
+  session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &verdict_, sizeof verdict_, told_);
+}
+
+std::string RendezvousSend::progress_text() const {
+  switch (stage_) {
+    case Stage::waits: return "the receiver has not taken the message";
+    case Stage::copies: return "the copy from GPU to GPU has not ended";
+    case Stage::pieces: return pieces_.progress_text("have been taken");
+    default: return "the receiver has not heard of its end";
+  }
+}
+
+RendezvousSend::~RendezvousSend() {
+  const bool open = announced_.is_open() || offered_.is_open() || replied_.is_open() || told_.is_open();
+  if (open || stage_ == Stage::copies || pieces_.is_open()) session_.give_up(*this);
+}
+
+void RendezvousSend::abandon() noexcept {
+  for (Message* message : {&announced_, &offered_, &replied_, &told_}) session_.engine().cancel(*message);
+  pieces_.abandon();
+  if (stage_ == Stage::copies)
+    session_.engine().held().add_own(peer_, [&stream = *road_->stream] { return ended(stream); });
+  else if (source_.readable != 0 && (stage_ == Stage::waits))
+    session_.engine().held().add(peer_, [] { return false; });
+  stage_ = Stage::done;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/peer_memory/gpu_connections.hpp"
+#include "waywiser/comm/session/members.hpp"
+#include "waywiser/comm/rendezvous/chunked_message.hpp"
+
+namespace waywiser {
+
+// A message out of GPU memory: announced, then put where the receiver says by the plan's path, or sent in pieces.
+class RendezvousSend : public Activity {
+ public:
+  // `number`: taken of the session, given back at the end.
+  RendezvousSend(Session& session, const Members& members, const Call& call, int label, ConstElements data,
+                unsigned number);
+  RendezvousSend(const RendezvousSend&) = delete;
+  RendezvousSend& operator=(const RendezvousSend&) = delete;
+  ~RendezvousSend() override;
+
+  bool advance() override;
+  const Call& call() const override { return call_; }
+  std::string progress_text() const override;
+  void abandon() noexcept override;
+
+ private:
+  enum class Stage { waits, copies, pieces, tells, done };
+
+  void offer();
+  void read_reply();
+  void check_reply() const;
+  void start_copy();
+  void tell(Way way, const std::string& why);
+  void end();
+  void tell_pieces();
+  std::string choose_network_way();
+
+  Session& session_;
+  Call call_;
+  ConstElements data_;
+  std::uint32_t peer_;
+  unsigned number_;
+  Stage stage_ = Stage::waits;
+  ReadyToSend source_;
+  Message announced_, offered_, replied_, told_;
+  ClearToSend reply_;
+  Finished verdict_;
+  GpuConnections::Road* road_ = nullptr;
+  ChunkedMessage pieces_;
+};
+
+}  // namespace waywiser

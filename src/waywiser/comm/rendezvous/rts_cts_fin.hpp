@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/device/shared_region.hpp"
+
+namespace waywiser {
+
+// A message out of GPU memory begins with an announcement: an empty message with the tag of the real one, but for the
+// description, which holds a mark and a number instead. A rank of the same machine also hears where the bytes are: it
+// may read them, and replies that it has. Otherwise it replies where they go; the sender puts them there and says that
+// it has, or sends them in pieces. What follows the announcement has tags of its own.
+inline constexpr std::uint32_t rendezvous_group = most_groups;
+inline constexpr unsigned rts_numbers = 1u << 11;
+
+constexpr ucp_tag_t rts_mark = ucp_tag_t{0x1f} << 15;
+
+constexpr ucp_tag_t rts_tag(ucp_tag_t tag, unsigned number) {
+  return (tag & matched_bits) | rts_mark | (tag & ucp_tag_t{0xf} << 11) | number;
+}
+constexpr bool is_rts(ucp_tag_t tag) { return (tag & rts_mark) == rts_mark; }
+constexpr unsigned rts_number(ucp_tag_t tag) { return tag & (rts_numbers - 1); }
+
+// Of what `from`, a rank of the whole session, says next about an announcement: its sender, or its receiver.
+constexpr ucp_tag_t rest_tag(bool of_sender, int from, unsigned number) {
+  return make_tag(rendezvous_group, of_sender, from, number, {});
+}
+
+// Of a message that was to be copied by both ranks (shared_copy.hpp) and comes by UCX.
+constexpr ucp_tag_t left_to_ucx_tag(int from, std::uint32_t number) {
+  constexpr unsigned rest = largest_label + 1 - rts_numbers;
+  return make_tag(rendezvous_group, true, from, rts_numbers + number % rest, {});
+}
+
+enum class Way : std::uint32_t { direct, pieces, read };
+
+struct ReadyToSend {
+  std::uint32_t element_type = 0;
+  std::uint32_t readable = 0;  // whether `region` is there to be read
+  Bytes bytes = 0;
+  SharedRegion region;
+};
+
+inline constexpr std::uint32_t no_network_path = ~std::uint32_t{0};
+
+struct ClearToSend {
+  Way way = Way::pieces;
+  std::uint32_t element_type = 0;
+  std::uint32_t on_gpu = 0, gpu_index = 0;
+  std::uint32_t ucx_reaches = 0;  // UCX can write where the bytes go
+  Bytes bytes = 0;
+  SharedRegion region;
+  std::array<char, 128> why_not_direct{};
+};
+
+// With Way::direct: the bytes are there. With Way::pieces: they come; between machines by a way of the plan, if it has
+// one for them.
+struct Finished {
+  Way way = Way::pieces;
+  std::uint32_t network_path = no_network_path;
+  std::array<char, 120> why_not_direct{};
+};
+
+}  // namespace waywiser

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/comm/data_type.hpp"
+#include "waywiser/comm/bootstrap/wire.hpp"
+
+namespace waywiser {
+
+enum class CallKind : std::uint8_t {
+  none,  // between two calls
+  send,
+  recv,
+  sendrecv,
+  put,
+  get,
+  signal,
+  wait,
+  barrier,
+  broadcast,
+  reduce,
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  all_to_all_v,
+  gather,
+  scatter,
+  neighbor_exchange,
+  split,
+  expose,
+  leave,
+};
+inline constexpr int call_kinds = 22;
+std::string_view name(CallKind kind) noexcept;
+constexpr bool is_collective(CallKind kind) noexcept { return kind >= CallKind::barrier; }
+
+// One call of one rank, as it stands in messages and is compared between ranks.
+struct Call {
+  CallKind kind = CallKind::none;
+  DataType type = DataType::uint8;
+  ReduceOp op = ReduceOp::sum;
+  std::uint32_t group = 0;
+  std::int32_t root = -1;      // of a collective that has one
+  std::int32_t peer = -1;      // of send, recv, put, get, signal
+  std::uint64_t sequence = 0;  // counts the calls of the group
+  std::uint64_t count = 0;     // elements
+
+  bool operator==(const Call&) const = default;
+};
+// "all_reduce #12 of 100 float32, sum", "recv #3 of 8 uint8 from rank 2".
+std::string text(const Call& call);
+
+void write(WireWriter& writer, const Call& call);
+Call read_call(WireReader& reader);  // throws invalid_input
+
+// What makes two ranks' calls of the same collective unlike, for people; empty when they fit.
+std::string difference(int rank, const Call& call, int other_rank, const Call& other);
+
+// The call that this rank is in, for other threads to read.
+class CurrentCall {
+ public:
+  void set(const Call& call) noexcept;
+  // To none: what the other words say means nothing then.
+  void clear() noexcept { words_[0].store(0, std::memory_order_relaxed); }
+  bool is_any() const noexcept { return (words_[0].load(std::memory_order_relaxed) & 0xff) != 0; }
+  // A consistent copy.
+  Call get() const noexcept;
+
+ private:
+  std::array<std::atomic<std::uint64_t>, 4> words_{};
+  std::atomic<std::uint32_t> version_{0};
+};
+
+}  // namespace waywiser

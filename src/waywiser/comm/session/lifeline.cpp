@@ -1,0 +1,318 @@
+#include "waywiser/comm/session/lifeline.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds send_patience = 0.5;
+constexpr Seconds ending_patience = 0.8;  // of a process that has said that it ends
+constexpr int tick_ms = 100;
+
+std::vector<std::byte> text_bytes(const std::string& text) { return refused_frame(text).body; }
+
+}  // namespace
+
+Lifeline::Lifeline(int rank, Muster muster, Callbacks callbacks)
+    : rank_(rank),
+      callbacks_(std::move(callbacks)),
+      ranks_(std::move(muster.ranks)),
+      lines_(std::move(muster.lines)),
+      status_(rank, callbacks_.describe) {
+  if (lines_.empty()) return;
+  wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake_.open()) throw Error(ErrorKind::io, "no eventfd: " + last_system_error());
+  listens_ = true;  // before the thread asks
+  thread_ = std::thread([this] { listen(); });
+}
+
+Lifeline::~Lifeline() { stop(); }
+
+void Lifeline::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  static_cast<void>(::eventfd_write(wake_.number(), 1));
+  thread_.join();
+  listens_ = false;
+}
+
+void Lifeline::fail(const std::string& why) {
+  set_failure(why);
+  if (listens_) post(FrameKind::failed, text_bytes(why));
+}
+
+void Lifeline::tell_waiting(const Call& call) {
+  if (!listens_) return;
+  WireWriter writer;
+  write(writer, call);
+  post(FrameKind::waiting, writer.bytes());
+}
+
+void Lifeline::leave() {
+  if (listens_) post(FrameKind::leave, {});
+}
+
+void Lifeline::part() {
+  if (listens_) post(FrameKind::ending, {});
+}
+
+// The connections stay open until the process is gone.
+void Lifeline::end(const std::string& how) {
+  if (!listens_) return;
+  post(FrameKind::ending, text_bytes(how));
+  stop();
+}
+
+bool Lifeline::finished() {
+  const std::lock_guard lock(mutex_);
+  return finished_ || !listens_;
+}
+
+// Sockets that stay open here would hide the parent's death from the others.
+void Lifeline::leave_to_parent(const std::string* why) noexcept {
+  failure_.store(why, std::memory_order_release);
+  for (const auto& [rank, line] : lines_) ::close(line->number());
+  for (const int number : {wake_.number(), status_.number()})
+    if (number >= 0) ::close(number);
+}
+
+void Lifeline::halt() {
+  if (listens_) post(FrameKind::halted, {});
+}
+
+bool Lifeline::has_halted(int rank) {
+  bool first = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (known_to_have_halted_.contains(rank)) return true;
+    first = asked_.insert(rank).second;
+  }
+  if (first && listens_) {
+    WireWriter writer;
+    writer.number(static_cast<std::uint32_t>(rank));
+    post(FrameKind::ask_halted, writer.bytes());
+  }
+  return false;
+}
+
+void Lifeline::set_failure(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (!reason_.empty()) return;
+  reason_ = why;
+  failure_.store(&reason_, std::memory_order_release);
+}
+
+void Lifeline::post(FrameKind kind, std::vector<std::byte> body) {
+  {
+    const std::lock_guard lock(mutex_);
+    posted_.push_back({kind, std::move(body)});
+  }
+  static_cast<void>(::eventfd_write(wake_.number(), 1));
+}
+
+void Lifeline::listen() {
+  for (;;) {
+    std::vector<pollfd> entries{{wake_.number(), POLLIN, 0}};
+    std::vector<int> ranks{-1};
+    if (status_.number() >= 0) {
+      entries.push_back({status_.number(), POLLIN, 0});
+      ranks.push_back(-1);
+    }
+    for (const auto& [rank, line] : lines_) {
+      entries.push_back({line->number(), POLLIN, 0});
+      ranks.push_back(rank);
+    }
+    ::poll(entries.data(), entries.size(), patience());
+    eventfd_t count = 0;
+    static_cast<void>(::eventfd_read(wake_.number(), &count));
+    send_posted();
+    if (status_.number() >= 0) status_.answer();
+    for (std::size_t i = 1; i < entries.size(); ++i) {
+      const auto line = lines_.find(ranks[i]);
+      if (entries[i].revents != 0 && line != lines_.end() && !look(ranks[i], *line->second)) lines_.erase(ranks[i]);
+    }
+    bury_the_slow();
+    halt_for_caller();
+    const std::lock_guard lock(mutex_);
+    if (ending_ && posted_.empty()) return;
+  }
+}
+
+int Lifeline::patience() const noexcept { return last_words_.empty() ? -1 : tick_ms; }
+
+// Those that said that they end, but do not.
+void Lifeline::bury_the_slow() {
+  for (auto entry = last_words_.begin(); entry != last_words_.end();) {
+    const auto [rank, words] = *entry++;
+    if (!words.gone_by.passed()) continue;
+    lost(rank, "");
+    last_words_.erase(rank);
+  }
+}
+
+// False: the connection has ended.
+bool Lifeline::look(int rank, Connection& line) {
+  try {
+    while (const auto frame = line.poll_frame()) hear(rank, *frame);
+    return true;
+  } catch (const Error& error) {
+    lost(rank, error.what());
+    return false;
+  }
+}
+
+void Lifeline::hear(int from, const Frame& frame) {
+  WireReader reader(frame.body, "message of rank " + std::to_string(from));
+  switch (frame.kind) {
+    case FrameKind::failed:
+      set_failure(reason_in(frame));
+      if (is_root()) pass_on(from, frame);
+      return;
+    case FrameKind::waiting:
+      if (is_root()) compare(from, read_call(reader));
+      return;
+    case FrameKind::leave:
+      if (!is_root()) return;
+      left_.insert(from);
+      parted(from);
+      return;
+    case FrameKind::ending:
+      if (!frame.body.empty())
+        last_words_.insert_or_assign(from, LastWords{reason_in(frame), Deadline::in(ending_patience)});
+      else if (is_root())
+        parted(from);
+      return;
+    case FrameKind::halted:
+      if (is_root()) return halted(from);
+      return note_halted(static_cast<int>(reader.number<std::uint32_t>()));
+    case FrameKind::ask_halted:
+      if (is_root()) tell_halted(static_cast<int>(reader.number<std::uint32_t>()), from);
+      return;
+    case FrameKind::finished: {
+      const std::lock_guard lock(mutex_);
+      finished_ = true;
+      return;
+    }
+    default: reader.refuse("not its turn");
+  }
+}
+
+std::string Lifeline::described(int rank) const {
+  const Introduction& other = ranks_[static_cast<std::size_t>(rank)];
+  return "rank " + std::to_string(rank) + " (process " + std::to_string(other.process) + " on " + other.host + ")";
+}
+
+void Lifeline::lost(int rank, const std::string& how) {
+  if (is_root())
+    halted(rank);
+  else
+    note_halted(rank);
+  if (finished()) return;
+  const auto words = last_words_.find(rank);
+  if (words == last_words_.end() && parted_.contains(rank)) {
+    left_.insert(rank);
+    return;
+  }
+  const std::string why = described(rank) + (words == last_words_.end() ? " is gone: " + how : " " + words->second.how);
+  set_failure(why);
+  if (is_root()) pass_on(rank, {FrameKind::failed, text_bytes(why)});
+}
+
+void Lifeline::send_posted() {
+  std::vector<Frame> frames;
+  {
+    const std::lock_guard lock(mutex_);
+    frames.swap(posted_);
+  }
+  for (const Frame& frame : frames) send_or_hear(frame);
+}
+
+// The root is among those whom it hears.
+void Lifeline::send_or_hear(const Frame& frame) {
+  if (!is_root())
+    send_to(0, frame);
+  else if (frame.kind == FrameKind::failed || (frame.kind == FrameKind::ending && !frame.body.empty()))
+    pass_on(0, frame);
+  else
+    hear(0, frame);
+}
+
+void Lifeline::send_to(int rank, const Frame& frame) {
+  const auto line = lines_.find(rank);
+  if (line == lines_.end()) return;
+  try {
+    line->second->send(frame, Deadline::in(send_patience));
+  } catch (const Error&) {  // its end is seen when it is read
+  }
+}
+
+void Lifeline::pass_on(int from, const Frame& frame) {
+  for (const auto& [rank, line] : lines_)
+    if (rank != from) send_to(rank, frame);
+}
+
+// The same call of all ranks has the same number: unlike ones can never end. A rank tells again while it waits; when
+// its peer had left at the first time already, what that one sent would have come by the second.
+void Lifeline::compare(int rank, const Call& call) {
+  const bool again = waiting_.contains(rank) && waiting_[rank] == call;
+  waiting_[rank] = call;
+  const bool alone = call.peer >= 0 && call.group == 0 && left_.contains(call.peer);
+  std::string why;
+  if (alone && again && abandoned_.contains(rank))
+    why = "rank " + std::to_string(rank) + " waits in " + text(call) + ", which has left the group";
+  if (alone)
+    abandoned_.insert(rank);
+  else
+    abandoned_.erase(rank);
+  for (const auto& [other, theirs] : waiting_)
+    if (why.empty() && is_collective(call.kind) && is_collective(theirs.kind))
+      why = difference(other, theirs, rank, call);
+  if (why.empty()) return;
+  set_failure(why);
+  pass_on(0, {FrameKind::failed, text_bytes(why)});
+}
+
+void Lifeline::note_halted(int rank) {
+  const std::lock_guard lock(mutex_);
+  known_to_have_halted_.insert(rank);
+}
+
+// The root tells those who have asked.
+void Lifeline::halted(int rank) {
+  halted_.insert(rank);
+  for (const int asker : ask_halted_[rank]) tell_halted(rank, asker);
+  ask_halted_.erase(rank);
+}
+
+void Lifeline::tell_halted(int rank, int asker) {
+  if (rank < 0 || static_cast<std::size_t>(rank) >= ranks_.size()) return;
+  if (!halted_.contains(rank)) {
+    ask_halted_[rank].insert(asker);
+    return;
+  }
+  if (asker == 0) return note_halted(rank);
+  WireWriter writer;
+  writer.number(static_cast<std::uint32_t>(rank));
+  send_to(asker, {FrameKind::halted, writer.bytes()});
+}
+
+void Lifeline::halt_for_caller() {
+  if (failure() != nullptr && callbacks_.halts()) send_or_hear({FrameKind::halted, {}});
+}
+
+void Lifeline::parted(int rank) {
+  parted_.insert(rank);
+  if (parted_.size() < ranks_.size()) return;
+  pass_on(0, {FrameKind::finished, {}});
+  const std::lock_guard lock(mutex_);
+  finished_ = true;
+}
+
+}  // namespace waywiser

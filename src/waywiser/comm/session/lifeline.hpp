@@ -1,0 +1,106 @@
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "waywiser/comm/session/call.hpp"
+#include "waywiser/comm/bootstrap/meeting.hpp"
+#include "waywiser/comm/bootstrap/status_socket.hpp"
+
+namespace waywiser {
+
+// The connections of the meeting, kept open: a rank that dies, fails or waits too long is known to all others through
+// the root, whatever they are doing. A thread of its own listens; it sleeps unless something happens.
+class Lifeline {
+ public:
+  // Called by the life-line's thread.
+  struct Callbacks {
+    std::function<std::string()> describe;  // what this rank is doing
+    // The group has failed: whether this rank is in no call, and so touches no memory any more.
+    std::function<bool()> halts = [] { return false; };
+  };
+  Lifeline(int rank, Muster muster, Callbacks callbacks);
+  Lifeline(const Lifeline&) = delete;
+  Lifeline& operator=(const Lifeline&) = delete;
+  // Ends the connections: without leave() before, the others take this rank for dead.
+  ~Lifeline();
+
+  // Why the group cannot go on, or nullptr. Cheap: for every turn of a wait.
+  const std::string* failure() const noexcept { return failure_.load(std::memory_order_acquire); }
+  // The group cannot go on: all ranks hear why. Only the first reason counts.
+  void fail(const std::string& why);
+  // This rank waits in `call` for longer than usual; the root compares it with what others wait in.
+  void tell_waiting(const Call& call);
+  // This rank needs the others no more; finished() says when nobody does. In between it must still answer them.
+  void leave();
+  // The same for a rank of which it is not known yet whether it ends well.
+  void part();
+  bool finished();
+  // This rank's process is about to end: `how` ("ended with exit code 7"). The others hear it now, and act when the
+  // process is gone. Afterwards nothing is heard or told any more.
+  void end(const std::string& how);
+  // In a forked process, whose parent goes on with the group: `why` is the failure here, and nothing else happens.
+  void leave_to_parent(const std::string* why) noexcept;
+  // This rank, which has failed or left, touches nobody's memory any more.
+  void halt();
+  // Whether another one has told so, or has ended. The first question asks it.
+  bool has_halted(int rank);
+
+  const std::vector<Introduction>& ranks() const noexcept { return ranks_; }
+
+ private:
+  bool is_root() const noexcept { return rank_ == 0; }
+  void stop();
+  void listen();
+  bool look(int rank, Connection& line);
+  int patience() const noexcept;
+  void bury_the_slow();
+  void hear(int from, const Frame& frame);
+  void lost(int rank, const std::string& how);
+  void set_failure(const std::string& why);
+  void post(FrameKind kind, std::vector<std::byte> body);
+  void send_posted();
+  void send_or_hear(const Frame& frame);
+  void send_to(int rank, const Frame& frame);
+  void pass_on(int from, const Frame& frame);
+  void compare(int rank, const Call& call);
+  void parted(int rank);
+  void note_halted(int rank);
+  void halted(int rank);
+  void tell_halted(int rank, int asker);
+  void halt_for_caller();
+  std::string described(int rank) const;
+
+  const int rank_;
+  const Callbacks callbacks_;
+  std::vector<Introduction> ranks_;
+  std::map<int, std::unique_ptr<Connection>> lines_;  // the thread's
+  StatusSocket status_;
+  Descriptor wake_;
+  std::atomic<const std::string*> failure_{nullptr};
+  std::mutex mutex_;  // of the following
+  std::string reason_;
+  std::vector<Frame> posted_;
+  bool finished_ = false, ending_ = false;
+  struct LastWords {
+    std::string how;
+    Deadline gone_by;
+  };
+  std::map<int, LastWords> last_words_;         // the thread's
+  std::set<int> asked_, known_to_have_halted_;  // this rank
+  // The root's; the thread's.
+  std::map<int, Call> waiting_;
+  std::set<int> left_;
+  std::set<int> parted_;     // with those that leave if they end well
+  std::set<int> abandoned_;  // they were waiting for one that had left
+  std::set<int> halted_;
+  std::map<int, std::set<int>> ask_halted_;  // who asks, by rank
+  std::atomic<bool> listens_ = false;        // the thread is there
+  std::thread thread_;
+};
+
+}  // namespace waywiser

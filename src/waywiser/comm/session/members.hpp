@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "waywiser/comm/session/tag.hpp"
+
+namespace waywiser {
+
+// Who is in one group: its ranks, as ranks of the whole session.
+struct Members {
+  std::uint32_t group = 0;  // its number in tags
+  int rank = 0;             // this one, in the group
+  std::vector<int> world;
+  std::uint32_t generation = 0;                   // of the number
+  std::shared_ptr<const void> number_taken = {};  // until the last copy has gone
+
+  int size() const noexcept { return static_cast<int>(world.size()); }
+  std::uint32_t peer(int other) const { return static_cast<std::uint32_t>(world[static_cast<std::size_t>(other)]); }
+  // Groups made by one split share their number, but no member.
+  std::uint32_t key() const { return group << 16 | static_cast<std::uint32_t>(world.front()); }
+  ucp_tag_t tag(int source, std::uint64_t label, const Call& call) const {
+    return make_tag(group, is_collective(call.kind), source, label, call, generation);
+  }
+};
+
+}  // namespace waywiser

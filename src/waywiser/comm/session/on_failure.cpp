@@ -1,0 +1,13 @@
+#include "waywiser/comm/session/on_failure.hpp"
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+
+OnFailure parse_on_failure(const std::string& text) {
+  if (text == "raise") return OnFailure::raise;
+  if (text == "abort") return OnFailure::abort;
+  throw Error(ErrorKind::invalid_input, "on_failure is 'raise' or 'abort', not '" + text.substr(0, 40) + "'");
+}
+
+}  // namespace waywiser

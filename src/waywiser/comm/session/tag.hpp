@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "waywiser/comm/session/call.hpp"
+#include "waywiser/transport/ucx/ucx_functions.hpp"
+
+namespace waywiser {
+
+// A message's tag says what it belongs to, which is matched, and what its sender was doing, which is compared when it
+// has arrived: so unlike calls are found out without one byte more on the way.
+//   group:12 collective:1 source:15 label:16 | kind:5 type:4 op:3 root:8
+// The label is the user's tag, or the number of the collective. Where a call has no root its bits hold the generation
+// of the group's number, so that what was never received in a group that has gone is not taken in its successor.
+// Between machines UCX gets it with 64 secret bits of the job exclusively or-ed to it (Engine::set_tag_key): whoever
+// does not know them hits, with any number of tries, one of the n tags that a rank waits for, whole, with a chance of n
+// / 2^64 a try; hit without the description a call raises.
+inline constexpr int description_bits = 20;
+inline constexpr ucp_tag_t matched_bits = ~ucp_tag_t{0} << description_bits;
+inline constexpr int group_shift = 52;
+inline constexpr int largest_label = 0xffff;
+inline constexpr std::uint32_t most_groups = (1u << 12) - 1;  // the last number is for announcements
+
+constexpr bool has_root(CallKind kind) {
+  return kind == CallKind::broadcast || kind == CallKind::reduce || kind == CallKind::gather ||
+         kind == CallKind::scatter;
+}
+
+constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, std::uint64_t label, const Call& call,
+                             std::uint32_t generation = 0) {
+  return ucp_tag_t{group} << group_shift | ucp_tag_t{collective} << 51 | static_cast<ucp_tag_t>(source) << 36 |
+         (label & largest_label) << description_bits | static_cast<ucp_tag_t>(call.kind) << 15 |
+         static_cast<ucp_tag_t>(call.type) << 11 | static_cast<ucp_tag_t>(call.op) << 8 |
+         (has_root(call.kind) ? static_cast<ucp_tag_t>(call.root) & 0xff : (generation & 0xff) ^ 0xff);
+}
+
+constexpr bool is_of_collective(ucp_tag_t tag) { return (tag >> 51 & 1) != 0; }
+
+// In place of the call's kind: the message comes by rails, and this one, with its tag and length, before it.
+constexpr ucp_tag_t head_mark = ucp_tag_t{0x1e} << 15;
+constexpr ucp_tag_t head_tag(ucp_tag_t tag) { return (tag & matched_bits) | head_mark; }
+constexpr bool is_head(ucp_tag_t tag) { return (tag & ucp_tag_t{0x1f} << 15) == head_mark; }
+
+// The rank of the sender in its group.
+constexpr int source_of(ucp_tag_t tag) { return static_cast<int>(tag >> 36 & 0x7fff); }
+
+// What is wrong with a message that came for a receive of `bytes` with the tag `expected`; `source` is its rank.
+std::string why_unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source);
+inline std::optional<std::string> unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes,
+                                         int source) {
+  if (info.sender_tag == expected && info.length == bytes) return {};
+  return why_unlike(info, expected, bytes, source);
+}
+
+}  // namespace waywiser

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "waywiser/comm/rendezvous/rendezvous_receive.hpp"
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/session/members.hpp"
+#include "waywiser/comm/session/session.hpp"
+
+namespace waywiser {
+
+// One message between host memories, sent or received. What comes may be the announcement of one out of a GPU.
+class Transfer : public Activity {
+ public:
+  Transfer(Session& session, const Call& call, int source, std::size_t bytes)
+      : session_(session), call_(call), source_(source), bytes_(bytes) {}
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+  ~Transfer() override {
+    if (message_.is_open()) [[unlikely]]
+      session_.give_up(*this);
+  }
+
+  void send(const Members& members, int to, int tag, const std::byte* data, Awaited awaited = Awaited::later) {
+    session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,
+                                 bytes_, message_, awaited);
+  }
+  // What was announced goes `into` that place, anything else to `data`.
+  void receive(const Members& members, int tag, std::byte* data, Elements into) {
+    into_ = into;
+    peer_ = members.peer(source_);
+    expected_ = members.tag(source_, static_cast<unsigned>(tag), as_send());
+    session_.engine().receive_sized(members.peer(source_), expected_, data, bytes_, message_);
+  }
+
+  bool advance() override {
+    if (rest_) return rest_->advance();
+    if (!session_.engine().test(message_)) return false;
+    if (!message_.receiving) return true;
+    if (is_rts(message_.info.sender_tag)) {
+      rest_ = std::make_unique<RendezvousReceive>(session_, call_, peer_, message_.info.sender_tag, into_);
+      return rest_->advance();
+    }
+    if (const auto why = unlike(message_.info, expected_, bytes_, source_))
+      session_.fail(ErrorKind::invalid_input, text(call_) + ": " + *why);
+    return true;
+  }
+  bool was_announced() const noexcept { return rest_ != nullptr; }
+  const Call& call() const override { return call_; }
+  std::string progress_text() const override {
+    if (rest_) return rest_->progress_text();
+    return message_.receiving ? "0 of " + std::to_string(bytes_) + " bytes arrived"
+                              : std::to_string(bytes_) + " bytes have not been taken";
+  }
+  // UCX and the mailboxes move it by themselves.
+  bool needs_turns() const noexcept override { return message_.receiving && session_.gpus_send(); }
+  void abandon() noexcept override {
+    session_.engine().cancel(message_);
+    if (rest_) rest_->abandon();
+  }
+
+ private:
+  // What the sender's call looks like.
+  Call as_send() const {
+    Call call = call_;
+    call.kind = CallKind::send;
+    return call;
+  }
+
+  Session& session_;
+  const Call call_;
+  const int source_;
+  const std::size_t bytes_;
+  ucp_tag_t expected_ = 0;
+  Message message_;
+  Elements into_;
+  std::uint32_t peer_ = 0;
+  std::unique_ptr<RendezvousReceive> rest_;
+};
+
+}  // namespace waywiser

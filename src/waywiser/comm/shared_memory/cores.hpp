@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "waywiser/comm/bootstrap/introduction.hpp"
+
+namespace waywiser {
+
+// The cores that this process may run on: "0-3,8".
+std::string cores_of_this_process();
+// Whether ranks of one machine want the cores of rank `me` that are more than these cores.
+bool is_crowded(const std::vector<Introduction>& ranks, std::size_t me);
+
+}  // namespace waywiser

@@ -1,0 +1,221 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/comm/shared_memory/shared_copy.hpp"
+
+namespace waywiser {
+
+// One direction between two ranks of a machine: a ring of units in memory that both have mapped, with one writer and
+// one reader. A message stands in one piece of whole units; the first word of a unit is 0 unless one begins there. Each
+// line of the cache that goes to the other core costs more than all that is done with it: so several short messages
+// share one, one with the tag of that before it does not say it again, and the reader writes zeros into a line when it
+// has done with all of it.
+inline constexpr std::size_t unit_bytes = 8, lane_units = 4096;
+// As many are used while the reader keeps up: those of both directions stay in the first cache.
+inline constexpr std::size_t near_units = 768;
+inline constexpr std::size_t units_of_line = cache_line / unit_bytes;
+inline constexpr std::size_t longest_short = 8192;
+
+// memcpy, which for a few bytes is not worth a call.
+inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  const auto two = [&]<typename Word>(Word first) {
+    Word last;
+    std::memcpy(&first, from, sizeof first);
+    std::memcpy(&last, from + bytes - sizeof last, sizeof last);
+    std::memcpy(to, &first, sizeof first);
+    std::memcpy(to + bytes - sizeof last, &last, sizeof last);
+  };
+  if (bytes > 16) {
+    std::memcpy(to, from, bytes);
+  } else if (bytes >= 8) {
+    two(std::uint64_t{});
+  } else if (bytes >= 4) {
+    two(std::uint32_t{});
+  } else {
+    for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
+  }
+}
+
+struct alignas(unit_bytes) LaneUnit {
+  std::array<std::uint32_t, unit_bytes / sizeof(std::uint32_t)> words;
+};
+
+struct LaneMemory {
+  std::array<SharedCopy, most_shared_copies> copies;
+  alignas(cache_line) std::atomic<std::uint64_t> taken;   // units that the reader is done with
+  alignas(cache_line) std::atomic<std::uint32_t> halted;  // 1: the writer touches nobody's memory any more
+  alignas(cache_line) std::array<LaneUnit, lane_units> units;
+};
+
+// What is in the lane next.
+struct LaneMessage {
+  std::uint64_t tag = 0;
+  const std::byte* data = nullptr;  // nullptr: nothing is
+  std::size_t bytes = 0;
+  bool is_offer = false;
+  explicit operator bool() const noexcept { return data != nullptr; }
+};
+
+// The first word of a message, which is written last.
+struct LaneWord {
+  enum State : std::uint32_t { nothing, tagged, same_tag, rest_unused, offer };
+  static constexpr std::uint32_t of(State state, std::size_t bytes) {
+    return static_cast<std::uint32_t>(bytes) << 3 | state;
+  }
+  static constexpr State state(std::uint32_t word) { return static_cast<State>(word & 7u); }
+  static constexpr std::size_t bytes(std::uint32_t word) { return word >> 3; }
+
+  // Where the tag and the data begin, from the word on.
+  static constexpr std::size_t tag_at = 8, data_after_tag = 16, data_after_word = 4;
+  static constexpr std::size_t longest_same_tag = 128;
+  // What a message takes is a multiple of its step, so that those that follow one another lie alike: with a tag as well
+  // aligned as the first one, and longer ones in lines of their own.
+  static constexpr std::size_t wide_step = 32, least_of_whole_lines = 48;
+  static constexpr std::size_t units(State state, std::size_t bytes) {
+    const bool tagged_too = state != same_tag;
+    const std::size_t step = tagged_too ? wide_step : bytes < least_of_whole_lines ? unit_bytes : cache_line;
+    const std::size_t size = (tagged_too ? data_after_tag : data_after_word) + bytes;
+    return (size + step - 1) / step * (step / unit_bytes);
+  }
+};
+static_assert(std::atomic_ref<std::uint32_t>::is_always_lock_free);
+
+class LaneWriter {
+ public:
+  explicit LaneWriter(LaneMemory* memory = nullptr) : memory_(memory) {}
+  explicit operator bool() const noexcept { return memory_ != nullptr; }
+
+  // False: there is no room until the reader has taken more.
+  bool write(std::uint64_t tag, const std::byte* data, std::size_t bytes) noexcept {
+    return write(tag == tag_ && bytes <= LaneWord::longest_same_tag ? LaneWord::same_tag : LaneWord::tagged, tag, data,
+                 bytes);
+  }
+  // Whether the two cores are so near to each other that what one has written is soon at the other, as far as is known:
+  // by some looks at how far the reader is, often while they do not agree.
+  bool reader_is_near() noexcept {
+    const bool agree = last_looks_ == 0 || last_looks_ == all_long;
+    if (!agree || ++questions_ % questions_a_look == 0) look();
+    return static_cast<unsigned>(std::popcount(last_looks_)) <= most_long_looks;
+  }
+  bool write_offer(std::uint64_t tag, const CopyOffer& offer) noexcept {
+    return write(LaneWord::offer, tag, reinterpret_cast<const std::byte*>(&offer), sizeof offer);
+  }
+
+ private:
+  static constexpr std::size_t units_ahead = 32;
+  // Between cores that share a cache a look takes 20 to 50 ns, between others from 120 on; but it may find a line that
+  // has come by itself.
+  static constexpr Seconds near_look = 90e-9;
+  static constexpr unsigned questions_a_look = 4, all_long = 7, most_long_looks = 1;
+
+  void look() noexcept {
+    const Seconds start = now_seconds();
+    const std::uint64_t taken = memory_->taken.load(std::memory_order_acquire);
+    const bool took_long = now_seconds() - start > near_look;
+    if (std::exchange(taken_, taken) != taken) last_looks_ = (last_looks_ << 1 | (took_long ? 1u : 0u)) & all_long;
+  }
+
+  bool write(LaneWord::State state, std::uint64_t tag, const std::byte* data, std::size_t bytes) noexcept {
+    const bool known = state == LaneWord::same_tag;
+    const std::size_t units = LaneWord::units(state, bytes);
+    const std::size_t to_end = lane_units - written_ % lane_units;
+    const std::size_t skipped = units > to_end || may_turn_back(units) ? to_end : 0;
+    if (!has_room(skipped + units)) return false;
+    if (skipped != 0) publish(LaneWord::of(LaneWord::rest_unused, 0));
+    written_ += skipped;
+    auto* begin = reinterpret_cast<std::byte*>(&next());
+    if (!known) std::memcpy(begin + LaneWord::tag_at, &tag, sizeof tag);
+    copy_short(begin + (known ? LaneWord::data_after_word : LaneWord::data_after_tag), data, bytes);
+    publish(LaneWord::of(state, bytes));
+    tag_ = tag;
+    written_ += units;
+    __builtin_prefetch(&memory_->units[(written_ + units_ahead) % lane_units], 1);  // to be this core's by then
+    return true;
+  }
+
+  // Asked once a round: while the reader keeps up, the first units are enough. What is left out counts as written.
+  bool may_turn_back(std::size_t units) noexcept {
+    const bool is_far = written_ % lane_units >= std::max(near_units, units + units_of_line);
+    if (std::exchange(was_far_, is_far) || !is_far) return false;
+    taken_ = memory_->taken.load(std::memory_order_acquire);
+    was_far_ = taken_ != written_;
+    return !was_far_;
+  }
+  // Not the line whose first part the reader may still have to clear.
+  bool has_room(std::size_t units) noexcept {
+    if (written_ + units - taken_ <= lane_units - units_of_line) return true;
+    taken_ = memory_->taken.load(std::memory_order_acquire);
+    return written_ + units - taken_ <= lane_units - units_of_line;
+  }
+  LaneUnit& next() noexcept { return memory_->units[written_ % lane_units]; }
+  void publish(std::uint32_t word) noexcept { std::atomic_ref(next().words[0]).store(word, std::memory_order_release); }
+
+  LaneMemory* memory_;
+  std::uint64_t written_ = 0, taken_ = 0;
+  std::uint64_t tag_ = 0;  // of the last message
+  bool was_far_ = false;
+  unsigned last_looks_ = all_long;  // a bit for each, the last one lowest: 1: it took long
+  unsigned questions_ = 0;
+};
+
+class LaneReader {
+ public:
+  explicit LaneReader(LaneMemory* memory = nullptr) : memory_(memory) {}
+  explicit operator bool() const noexcept { return memory_ != nullptr; }
+
+  // The next message, until pop().
+  LaneMessage peek() noexcept {
+    LaneUnit& unit = next();
+    const std::uint32_t word = std::atomic_ref(unit.words[0]).load(std::memory_order_acquire);
+    if (word == 0) return {};
+    const auto* begin = reinterpret_cast<const std::byte*>(&unit);
+    switch (LaneWord::state(word)) {
+      case LaneWord::same_tag: return {tag_, begin + LaneWord::data_after_word, LaneWord::bytes(word), false};
+      case LaneWord::rest_unused:
+        unit.words[0] = 0;  // in the units up to the end nothing stands
+        clear(read_);
+        read_ += lane_units - read_ % lane_units;
+        cleared_ = read_;
+        memory_->taken.store(read_, std::memory_order_release);
+        return peek();
+      default:
+        std::memcpy(&tag_, begin + LaneWord::tag_at, sizeof tag_);
+        return {tag_, begin + LaneWord::data_after_tag, LaneWord::bytes(word),
+                LaneWord::state(word) == LaneWord::offer};
+    }
+  }
+  void pop() noexcept {
+    const std::uint32_t word = next().words[0];
+    read_ += LaneWord::units(LaneWord::state(word), LaneWord::bytes(word));
+    clear(read_ - read_ % units_of_line);
+    memory_->taken.store(read_, std::memory_order_release);
+  }
+
+ private:
+  // In one piece: up to the end of the ring at most.
+  void clear(std::uint64_t end) noexcept {
+    if (end <= cleared_) return;
+    LaneUnit* begin = &memory_->units[cleared_ % lane_units];
+    if (end - cleared_ == units_of_line)
+      std::memset(begin, 0, cache_line);
+    else
+      std::memset(begin, 0, (end - cleared_) * unit_bytes);
+    cleared_ = end;
+  }
+
+  LaneUnit& next() noexcept { return memory_->units[read_ % lane_units]; }
+
+  LaneMemory* memory_;
+  std::uint64_t read_ = 0, cleared_ = 0, tag_ = 0;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/comm/shared_memory/lane.hpp"
+#include "waywiser/device/mapping.hpp"
+
+namespace waywiser {
+
+// What WAYWISER_MAILBOX allows. Throws invalid_input.
+enum class MailboxUse { all, only_short, none };
+MailboxUse mailbox_use();
+
+// Memory of one rank into which the others of its machine write messages: a lane for each.
+class LaneMailbox {
+ public:
+  // Nothing is there when there are too many ranks, or others could not open it: see offer().
+  explicit LaneMailbox(std::size_t ranks);
+
+  // For the introduction: what others need to open it. Empty: nothing is there.
+  std::string offer() const;
+  // Both have one, and each can open the other's.
+  static bool agreed(const Introduction& one, const Introduction& other);
+  // The lane from `rank` to this one.
+  LaneMemory* from(std::size_t rank) const;
+  // The lane from this rank, `me`, to another, which has agreed; nullptr when that one has ended. Throws unavailable.
+  LaneMemory* open(const Introduction& other, std::size_t me);
+
+ private:
+  static LaneMemory* lane(const Mapping& mapping, std::size_t rank);
+
+  std::size_t ranks_;
+  Descriptor file_;
+  Mapping mine_;
+  std::map<std::uint32_t, Mapping> others_;
+};
+
+}  // namespace waywiser

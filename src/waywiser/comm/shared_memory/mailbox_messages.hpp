@@ -1,0 +1,139 @@
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waywiser/comm/session/held_memory.hpp"
+#include "waywiser/comm/shared_memory/lane_mailbox.hpp"
+#include "waywiser/comm/session/message.hpp"
+#include "waywiser/comm/session/tag.hpp"
+
+namespace waywiser {
+
+// To here UCX copies twice what it is asked to: UCX_RNDV_SEND_NBR_THRESH or its successors.
+inline constexpr std::size_t longest_by_ucx_alone = 256 << 10;
+
+// Messages between ranks of one machine, through their mailboxes: those of at most longest_short bytes themselves, of
+// others an offer. Then both ranks copy; or UCX sends it, through memory that both have mapped, which is sooner done
+// where the message is not long and the two cores are near to each other. Those of collectives up to
+// longest_by_ucx_alone, whose ranks all send at once, are UCX's without an offer.
+class MailboxMessages {
+ public:
+  // `mask`: the bits of a tag that are matched. `longest_twice`: of a message that UCX copies well.
+  MailboxMessages(std::size_t ranks, ucp_tag_t mask, std::size_t longest_twice)
+      : mailbox_(ranks), routes_(ranks), mask_(mask), longest_twice_(longest_twice) {}
+
+  std::string offer() const { return mailbox_.offer(); }
+  // Opens the mailboxes of those who have agreed. False: nobody has. Throws unavailable.
+  bool introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
+
+  bool reaches(std::uint32_t peer) const noexcept { return static_cast<bool>(routes_[peer].writer); }
+  // Sender and receiver both know the tag and the length, and so both know which way a message goes.
+  bool takes(std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) const noexcept {
+    return reaches(peer) && (bytes <= longest_short || bytes > longest_by_ucx_alone || !is_of_collective(tag));
+  }
+  // This rank touches nobody's memory any more; said by any of its threads.
+  void tell_halted() noexcept;
+  bool has_halted(std::uint32_t peer) const noexcept {
+    return reaches(peer) && routes_[peer].from->halted.load(std::memory_order_acquire) != 0;
+  }
+  void send(Message& message);
+  void receive(Message& message);
+  // Short ones without anything to wait for: false where it is not possible at once. Nothing has happened then.
+  bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
+    Route& route = routes_[peer];
+    return route.sends.first == nullptr && route.writer.write(tag, static_cast<const std::byte*>(data), bytes);
+  }
+  std::optional<ucp_tag_recv_info_t> receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
+                                                     std::size_t bytes);
+  // What the other rank may still be copying of it is then held.
+  void cancel(Message& message, HeldMemory& held) noexcept;
+  // What has come finds its place, what could not be sent is tried again. False: nothing moved.
+  bool progress();
+  bool awaits_any() const noexcept { return awaited_ != 0; }
+  // Some go by UCX, with their number. Each is told once; nullptr: no more.
+  bool leaves_any_to_ucx() const noexcept { return left_to_ucx_.first != nullptr; }
+  Message* next_left_to_ucx() noexcept {
+    Message* first = left_to_ucx_.first;
+    if (first != nullptr) left_to_ucx_.remove(*first);
+    return first;
+  }
+  // Those that come by UCX alone are known here so that wrong lengths are found out.
+  void list(Message& message) noexcept;
+  void unlist(Message& message) noexcept;
+  std::vector<const Message*> awaited() const;
+  // One of them, while a message with its tag has come through the mailbox.
+  std::optional<std::pair<const Message*, ucp_tag_recv_info_t>> unlike_listed() const;
+
+ private:
+  struct Queue {
+    Message* first = nullptr;
+    Message* last = nullptr;
+    void append(Message& message) noexcept;
+    void prepend(Message& message) noexcept;
+    bool remove(const Message& message) noexcept;
+  };
+  struct Early {
+    ucp_tag_t tag;
+    std::vector<std::byte> data;
+    bool is_offer;
+    LaneMessage message() const noexcept { return {tag, data.data(), data.size(), is_offer}; }
+  };
+  // In a call of the system, which some memory or a sandbox does not allow: not tried for ever.
+  class Trust {
+   public:
+    explicit operator bool() const noexcept { return failures_ < most_failures; }
+    void note(bool good) noexcept { failures_ = good ? 0 : failures_ + 1; }
+    void lose() noexcept { failures_ = most_failures; }
+
+   private:
+    static constexpr unsigned most_failures = 4;
+    unsigned failures_ = 0;
+  };
+  struct Route {
+    LaneWriter writer;
+    LaneReader reader;
+    Queue sends, receives;
+    std::deque<Early> early;
+    Queue offered, incoming;  // that are copied
+    Trust reads, writes;      // whether the other rank can read here, this one write there
+    bool is_here = false;     // in this process
+    std::uint64_t process = 0, copies_in_use = 0;
+    LaneMemory *to = nullptr, *from = nullptr;
+  };
+
+  bool match(ucp_tag_t one, ucp_tag_t other) const noexcept { return ((one ^ other) & mask_) == 0; }
+  template <typename Of>
+  auto find_early(Of& route, ucp_tag_t tag) const noexcept {
+    return std::ranges::find_if(route.early, [&](ucp_tag_t other) { return match(other, tag); }, &Early::tag);
+  }
+  bool poll(Route& route);
+  bool send_again(Route& route);
+  void deliver(Route& route, const LaneMessage& next);
+  void complete(Route& route, Message& message, const LaneMessage& came);
+  bool send_now(Route& route, Message& message);
+  bool offer(Route& route, Message& message);
+  bool is_better_copied_twice(Route& route, const Message& message) const noexcept;
+  static std::uint32_t free_copy(const Route& route) noexcept;
+  void open(Route& route, Message& message, ucp_tag_t tag, const CopyOffer& offer);
+  static std::uint32_t chunks_at_once(const Queue& queue) noexcept;
+  bool copy_incoming(Route& route);
+  bool copy_offered(Route& route);
+  void leave_to_ucx(Message& message);
+
+  LaneMailbox mailbox_;
+  std::vector<Route> routes_;  // by rank
+  std::vector<std::uint32_t> peers_;
+  Queue left_to_ucx_, listed_;
+  std::uint32_t next_number_ = 0;
+  ucp_tag_t mask_;
+  std::size_t awaited_ = 0;
+  unsigned turns_ = 0;
+  std::size_t longest_twice_;
+};
+
+}  // namespace waywiser

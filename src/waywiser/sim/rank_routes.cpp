@@ -1,0 +1,110 @@
+#include "waywiser/sim/rank_routes.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/topology/relation.hpp"
+#include "waywiser/topology/route.hpp"
+
+namespace waywiser::sim {
+namespace {
+
+// The closest NIC of each device; where several are as close, the devices that share them take turns.
+std::vector<std::string> closest_nics(const World& world, const std::vector<std::string>& devices) {
+  std::vector<std::string> chosen;
+  std::map<std::vector<std::string>, std::size_t> turns;
+  for (const std::string& device : devices) {
+    std::vector<std::string> closest;
+    int least = -1;
+    for (const std::string& nic : world.rails()) {
+      const int far = distance(relation(world.node().graph(), device, nic));
+      if (least < 0 || far < least) {
+        closest.clear();
+        least = far;
+      }
+      if (far == least) closest.push_back(nic);
+    }
+    chosen.push_back(closest.empty() ? "" : closest[turns[closest]++ % closest.size()]);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+RankRoutes::RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order)
+    : world_(world), direct_(direct) {
+  devices_ = world.node().topology().ids("gpu");
+  if (!order.empty() && !std::ranges::is_permutation(order, devices_))
+    throw Error(ErrorKind::invalid_input,
+                "the order must name each of the node's " + std::to_string(devices_.size()) + " GPUs once");
+  if (!order.empty()) devices_ = order;
+  if (devices_.empty()) devices_ = {world.node().topology().ids("host").at(0)};
+  nics_ = closest_nics(world, devices_);
+}
+
+BytesPerSecond RankRoutes::slowest(const TimedRoute& road) const {
+  BytesPerSecond rate = no_cap;
+  for (const Use& use : road.uses) rate = std::min(rate, world_.capacity(use.link) / use.weight);
+  return rate;
+}
+
+TimedRoute RankRoutes::staged(int node, const std::string& from, const std::string& to) const {
+  const bool into = from.starts_with("nic");
+  const std::string host = world_.node().host_beside(into ? to : from);
+  TimedRoute road = world_.road(node, from, host, Links::no_gpu_fabric);
+  extend(road, world_.road(node, host, to, Links::no_gpu_fabric));
+  road.latency += world_.node().costs()["ucx.copy"];
+  return road;
+}
+
+TimedRoute RankRoutes::better(const TimedRoute& direct, const TimedRoute& other) const {
+  if (direct_ == DirectRdma::on) return direct;
+  if (direct_ == DirectRdma::off) return other;
+  return slowest(direct) >= slowest(other) ? direct : other;
+}
+
+TimedRoute RankRoutes::to_nic(int rank) const {
+  const TimedRoute direct = world_.road(node_of(rank), device(rank), nic(rank));
+  return device(rank).starts_with("gpu") ? better(direct, staged(node_of(rank), device(rank), nic(rank))) : direct;
+}
+
+TimedRoute RankRoutes::from_nic(int rank) const {
+  const TimedRoute direct = world_.road(node_of(rank), nic(rank), device(rank));
+  return device(rank).starts_with("gpu") ? better(direct, staged(node_of(rank), nic(rank), device(rank))) : direct;
+}
+
+TimedRoute RankRoutes::within(int node, const std::string& from, const std::string& to) const {
+  const Costs& costs = world_.node().costs();
+  TimedRoute road;
+  if (from == to) {
+    road = world_.within(node, from);
+  } else if (!from.starts_with("gpu") || !why_no_peer_access(world_.node().topology(), from, to)) {
+    road = world_.road(node, from, to);
+  } else {
+    const std::string host = world_.node().host_beside(from);
+    road = world_.road(node, from, host, Links::no_gpu_fabric);
+    extend(road, world_.road(node, host, to, Links::no_gpu_fabric));
+    road.latency += 2 * costs["copy.hold"];
+  }
+  road.latency += costs["step.start"];
+  return road;
+}
+
+TimedRoute RankRoutes::road(int from, int to) const {
+  const int a = node_of(from), b = node_of(to);
+  if (a == b && (!world_.share_domain(a, b) || device(from) == device(to))) return within(a, device(from), device(to));
+  const Costs& costs = world_.node().costs();
+  if (world_.share_domain(a, b)) {
+    TimedRoute road = world_.over_domain(a, device(from), b, device(to));
+    road.latency += costs["step.start"];
+    return road;
+  }
+  TimedRoute road = to_nic(from);
+  extend(road, world_.cross(a, nic(from), b, nic(to)));
+  extend(road, from_nic(to));
+  road.latency += costs["step.start"] + costs["step.network"];
+  return road;
+}
+
+}  // namespace waywiser::sim

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "waywiser/sim/world.hpp"
+
+namespace waywiser::sim {
+
+// How a rank's bytes get into a network card.
+enum class DirectRdma : std::uint8_t {
+  off,   // through host memory
+  on,    // the NIC reads and writes GPU memory
+  best,  // whichever has the faster slowest hop
+};
+
+// The roads between the GPUs of a cluster, rank r on GPU r mod (GPUs of a node) of node r / (GPUs of a node), or on the
+// GPU of that place in `order`. Without GPUs a rank is a node's first memory.
+class RankRoutes {
+ public:
+  // `order`: another order of the GPUs of a node; empty: as numbered. Throws invalid_input: not all of them, once each.
+  RankRoutes(World& world, DirectRdma direct, const std::vector<std::string>& order = {});
+  int ranks_of_node() const noexcept { return static_cast<int>(devices_.size()); }
+  int node_of(int rank) const noexcept { return rank / ranks_of_node(); }
+  // Hops and latency of one message, its start included.
+  TimedRoute road(int from, int to) const;
+  const std::string& device(int rank) const { return devices_[static_cast<std::size_t>(rank % ranks_of_node())]; }
+  const std::string& nic(int rank) const { return nics_[static_cast<std::size_t>(rank % ranks_of_node())]; }
+  // From a rank's memory to its NIC and back, as `direct` says.
+  TimedRoute to_nic(int rank) const;
+  TimedRoute from_nic(int rank) const;
+  BytesPerSecond slowest(const TimedRoute& road) const;
+
+ private:
+  TimedRoute within(int node, const std::string& from, const std::string& to) const;
+  TimedRoute staged(int node, const std::string& from, const std::string& to) const;
+  TimedRoute better(const TimedRoute& direct, const TimedRoute& staged) const;
+
+  World& world_;
+  DirectRdma direct_;
+  std::vector<std::string> devices_, nics_;
+};
+
+}  // namespace waywiser::sim

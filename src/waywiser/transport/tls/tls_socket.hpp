@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/device/region.hpp"
+#include "waywiser/path/path.hpp"
+#include "waywiser/transport/tls/tls_writer.hpp"
+
+namespace waywiser {
+
+class PeerChannel;
+
+// Whether the kernel is to encrypt: parameter by=openssl|kernel. Throws invalid_input.
+bool is_by_kernel(const Path& path);
+// The address of the network device of this end; empty: it has none.
+std::string address_of_device(const std::string& device);
+
+// Messages of host memory in order between two processes over one connection of TLS. The key is made for the
+// connection and told over the peer channel. Used by one thread at a time.
+class TlsSocket {
+ public:
+  // `name`: for messages.
+  TlsSocket(const Path& path, PeerChannel& peer, std::string name);
+  TlsSocket(const TlsSocket&) = delete;
+  TlsSocket& operator=(const TlsSocket&) = delete;
+
+  // Both processes call it once, at the same time. Throws unavailable, io or timeout.
+  void connect(Deadline deadline);
+
+  // Begin a message. Both regions stay as they are until it is done.
+  void send(ConstRegion source);
+  void receive(Region destination);
+  // Until all are done. Throws corrupt when another size came, timeout, and io when the peer process has ended.
+  void finish(Deadline deadline);
+  void finish_sends(Deadline deadline);
+
+ private:
+  struct Incoming {
+    Region destination;
+    Bytes got = 0;
+  };
+
+  Descriptor connect_or_accept(const Descriptor& listener, const std::string& host, std::uint16_t port,
+                               Deadline deadline) const;
+  void shake_hands(Deadline deadline);
+  void advance();
+  bool write_first();
+  bool read_first();
+  void look(Deadline deadline) const;
+
+  const std::string name_, here_;
+  const bool by_kernel_;
+  PeerChannel& peer_;
+  std::unique_ptr<TlsContext> context_;
+  std::unique_ptr<TlsConnection> line_;
+  TlsWriter writer_;
+  std::deque<ConstRegion> sends_;  // of each its length as a number, then its bytes
+  std::deque<Incoming> receives_;
+  std::uint64_t length_ = 0;  // of the first message that comes, as far as it is known
+  bool is_server_ = false;
+};
+
+}  // namespace waywiser

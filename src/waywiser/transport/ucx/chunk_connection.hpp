@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "waywiser/device/region.hpp"
+
+namespace waywiser {
+
+// What carries chunks of messages between two machines, in order. Both ends know their lengths.
+class ChunkConnection {
+ public:
+  virtual ~ChunkConnection() = default;
+  // Begin a chunk. The region stays as it is until the chunk is done.
+  virtual void send(ConstRegion chunk) = 0;
+  virtual void receive(Region chunk) = 0;
+  // How many of the chunks begun so far are done, in their order.
+  virtual std::uint64_t sent() = 0;
+  virtual std::uint64_t received() = 0;
+};
+
+}  // namespace waywiser

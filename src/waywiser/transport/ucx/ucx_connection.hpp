@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/transport/ucx/chunk_connection.hpp"
+#include "waywiser/transport/ucx/rail_parts.hpp"
+
+namespace waywiser {
+
+class PeerChannel;
+
+// Messages in order between two processes over one road of UCX, on one rail or several. Used by one thread at a time.
+class UcxConnection final : public ChunkConnection {
+ public:
+  // `path`: of mechanism ucx. `name`: for messages. Throws unavailable or device.
+  UcxConnection(const Path& path, PeerChannel& peer, std::string name);
+  UcxConnection(const UcxConnection&) = delete;
+  UcxConnection& operator=(const UcxConnection&) = delete;
+  ~UcxConnection() override;
+
+  // Both processes call it once, at the same time. Throws unavailable, device or timeout.
+  void connect(Deadline deadline);
+
+  // Begin a message. Both regions stay as they are until it is done.
+  void send(ConstRegion source) override;
+  void receive(Region destination) override;
+
+  // How many of the messages begun so far are done, in their order. Throw device, or corrupt when another size came.
+  std::uint64_t sent() override { return done(sends_); }
+  std::uint64_t received() override { return done(receives_); }
+
+  // Until all are done; what has been flushed has arrived. Throw also timeout, or io when the peer process has ended.
+  void finish(Deadline deadline);
+  void finish_sends(Deadline deadline) { finish(sends_, deadline); }
+  void flush(Deadline deadline);
+  // Throws timeout or io; lets others run.
+  void look(Deadline deadline) const;
+
+ private:
+  // Each on network devices of its own.
+  struct Member {
+    explicit Member(const UcxSelection& way) : road(way), worker(UcxContext(way)) {}
+    UcxSelection road;
+    UcxEndpoint endpoint;
+    UcxWorker worker;
+  };
+  struct Messages {
+    std::deque<RailParts> pending = {};
+    std::uint64_t begun = 0;
+  };
+
+  void connect(Member& member, Deadline deadline);
+  void progress();
+  bool complete_first(Messages& list);
+  void check(const RailParts::Part& part, ucs_status_t status, const ucp_tag_recv_info_t* received);
+  void finish(Messages& list, Deadline deadline);
+  std::uint64_t done(Messages& list);
+
+  std::string name_;
+  PeerChannel& peer_;
+  bool between_machines_ = false;
+  bool broken_ = false;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<UcxRail> rails_;
+  std::vector<int> percents_;
+  Messages sends_, receives_;
+};
+
+}  // namespace waywiser

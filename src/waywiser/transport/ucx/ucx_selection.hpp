@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waywiser/path/path.hpp"
+
+namespace waywiser {
+
+// What the parameters of a path mean to UCX.
+struct UcxSelection {
+  std::string name;        // the transport of UCX that must be there and that the large messages go by
+  std::string transports;  // UCX_TLS: with those that it needs beside it, for small messages or to connect
+  std::string devices;     // UCX_NET_DEVICES; empty for all
+  enum class Memory { host, gpu_pair, any_gpu, any } memory = Memory::host;
+  bool between_machines = false;
+  std::vector<std::pair<std::string, std::string>> settings = {};  // further variables of UCX, without UCX_
+};
+
+// One for each rail; none when there is no such road.
+std::vector<UcxSelection> ucx_rails(const Path& path);
+
+// UCX_TLS in its parts.
+std::vector<std::string> transports_of(const UcxSelection& road);
+
+// The transport that the large messages cross by between the two processes: cuda_copy only copies at each end.
+std::string crosses_by(const UcxSelection& road);
+
+}  // namespace waywiser
