@@ -165,6 +165,14 @@ void GpuCalls::synchronize(Stream& stream) {
   stream.synchronize(Deadline::in(session_.timeout()));
 }
 
+void GpuCalls::start(DeviceExecution& prepared, Stream* stream) {
+  on_gpus_->enqueue_prepared(prepared, stream != nullptr ? *stream : on_gpus_->stream());
+}
+
+void GpuCalls::synchronize() { synchronize(on_gpus_->stream()); }
+
+void GpuCalls::end_prepared() noexcept { on_gpus_->end_prepared(); }
+
 // Each rank's block straight to where it belongs.
 bool GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                            Stream& stream) {

@@ -33,7 +33,7 @@ class ProgramBody {
         if (terms_.tell[rank] != nullptr) gpu_.release(terms_.tell[rank], number_);
       for (unsigned rank = 0; rank < block::max_ranks; ++rank)
         if ((terms_.gives_to >> rank & 1) != 0)
-          wait(1, [&] { return gpu_.acquire(terms_.begun + rank) + 1 >= number_ ? 0 : rank + 1; });
+          wait(0, [&] { return gpu_.acquire(terms_.begun + rank) + 1 >= number_ ? 0 : rank + 1; });
     });
     gpu_.sync();
   }
@@ -59,10 +59,10 @@ class ProgramBody {
       gpu_.release(terms_.state->arrived + gpu_.block(), mark);
       if (gpu_.block() == 0) {
         for (unsigned other = 1; other < terms_.blocks; ++other)
-          wait(2, [&] { return gpu_.acquire(terms_.state->arrived + other) == mark ? 0 : terms_.rank + 1; });
+          wait(join_extra_ns, [&] { return gpu_.acquire(terms_.state->arrived + other) == mark ? 0 : terms_.rank + 1; });
         gpu_.release(&terms_.state->gate, mark);
       } else {
-        wait(2, [&] { return gpu_.acquire(&terms_.state->gate) == mark ? 0 : terms_.rank + 1; });
+        wait(join_extra_ns, [&] { return gpu_.acquire(&terms_.state->gate) == mark ? 0 : terms_.rank + 1; });
       }
     });
     gpu_.sync();
@@ -86,16 +86,17 @@ class ProgramBody {
   }
 
   // Waits of blocks for each other last longer: whoever waits for another rank says so first.
+  static constexpr std::uint64_t join_extra_ns = 10'000'000'000;
   template <typename Missing>
-  WAYWISER_DEVICE void wait(unsigned patience, Missing missing) {
+  WAYWISER_DEVICE void wait(std::uint64_t extra_ns, Missing missing) {
     Waiter::wait(gpu_, missing, [&](unsigned peer, unsigned times, block::Seen seen) {
-      return look_around(gpu_, terms_, number_, patience, peer, times, seen);
+      return look_around(gpu_, terms_, number_, extra_ns, peer, times, seen);
     });
   }
   WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const ProgramArguments& terms,
-                                                                std::uint64_t number, unsigned patience, unsigned peer,
-                                                                unsigned times, block::Seen seen) {
-    return Waiter(gpu, terms.notice, terms.deadline_ns * patience)
+                                                                std::uint64_t number, std::uint64_t extra_ns,
+                                                                unsigned peer, unsigned times, block::Seen seen) {
+    return Waiter(gpu, terms.notice, terms.deadline_ns + extra_ns)
         .check(peer, times, seen, {0, number}, block::no_description);
   }
 
@@ -160,7 +161,7 @@ class ProgramBody {
     const auto* packets = reinterpret_cast<const block::LlPacket*>(slot(each));
     each_unit<block::Word8>(piece, [&](std::uint64_t at) {
       block::LlPacket packet{};
-      wait(1, [&] {
+      wait(0, [&] {
         packet = gpu_.load_packet(packets + at / 8);
         return packet.is_of(tag()) ? 0 : each.peer + 1;
       });
@@ -191,7 +192,7 @@ class ProgramBody {
   WAYWISER_DEVICE void take_bulk(const Instruction& each, const Piece& piece) {
     gpu_.each_thread([&](unsigned thread) {
       if (thread == 0)
-        wait(1, [&] { return gpu_.acquire(flag(each, piece.index)) == tag() ? 0 : each.peer + 1; });
+        wait(0, [&] { return gpu_.acquire(flag(each, piece.index)) == tag() ? 0 : each.peer + 1; });
     });
     gpu_.sync();
     const auto* from = reinterpret_cast<const Vector16*>(slot(each));
