@@ -93,7 +93,7 @@ void Prepared::State::start() {
   const Call call = next_call();
   if (!on_gpus && !on_hosts) {
     begun = group->messages.begin_exchange(messages);
-    return;
+    return begun.keep(owner);
   }
   const InCall in_call(group->session(), call);
   if (on_gpus) {
@@ -104,6 +104,7 @@ void Prepared::State::start() {
   on_hosts->begin(call);
   group->session().start(on_hosts);
   if (on_hosts->under_way) begun = Future(group->hosts->shared_session(), on_hosts);
+  begun.keep(owner);
 }
 
 void Prepared::State::wait() {
@@ -120,6 +121,7 @@ Prepared::~Prepared() = default;
 void Prepared::start(Stream& stream) { state_->start(stream); }
 void Prepared::start() { state_->start(); }
 void Prepared::wait() { state_->wait(); }
+void Prepared::keep(std::shared_ptr<void> owner) { state_->owner = std::move(owner); }
 const std::string& Prepared::why_staged() const noexcept { return state_->why_staged; }
 
 Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {

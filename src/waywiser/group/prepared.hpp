@@ -28,6 +28,9 @@ class Prepared {
   // Until what start() has begun is complete. Throws as the calls of the group do.
   void wait();
 
+  // What is begun keeps this until it is over, even if this object goes first: the owner of the arrays.
+  void keep(std::shared_ptr<void> owner);
+
   // Why arrays of GPUs go through messages of the hosts; empty while they do not.
   const std::string& why_staged() const noexcept;
 

@@ -422,6 +422,12 @@ void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, 
   end(stream);
 }
 
+void GpuCollectives::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream) {
+  begin(stream);
+  messages_->enqueue(messages, stream, session_.timeout());
+  end(stream);
+}
+
 void GpuCollectives::enqueue_prepared(DeviceExecution& execution, Stream& stream) {
   begin(stream);
   execution.enqueue(stream, session_.timeout());

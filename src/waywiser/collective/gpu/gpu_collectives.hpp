@@ -60,6 +60,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   bool is_comparing();
   // Messages by kernels; only while there is no reason against kernels.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
+  void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream);
   // Schedules by kernels; the same. What is prepared is started by enqueue_prepared() and waited for by end_prepared()
   // before it goes.
   PreparedSchedules& prepared() { return prepared_; }
