@@ -105,8 +105,8 @@ struct Schedule {
   int ranks = 1;
   std::size_t input_count = 0, output_count = 0, scratch_count = 0;  // elements of each buffer, of the call's type
   std::vector<Step> steps;
-  std::vector<ScheduleArray> arrays;  // each of a type of its own
-  std::vector<BlockLayout> layouts;
+  std::vector<ScheduleArray> arrays = {};  // each of a type of its own
+  std::vector<BlockLayout> layouts = {};
 };
 
 constexpr bool receives(StepKind kind) noexcept {
