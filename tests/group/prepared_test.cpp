@@ -133,7 +133,7 @@ struct PreparedValues {
 void run_prepared(Group& group, const std::vector<Schedule>& schedules, bool on_gpu, int starts, bool replayed) {
   const Schedule& mine = schedules[static_cast<std::size_t>(group.rank())];
   CallersArrays arrays(group, mine, on_gpu);
-  Prepared prepared = group.prepare_schedule(mine, arrays.elements());
+  Prepared prepared = Prepared::of_schedule(group, mine, arrays.elements());
   require_that(prepared.why_staged().empty(), prepared.why_staged());
   std::unique_ptr<RecordingStream> graph;
   if (replayed) {
@@ -254,11 +254,11 @@ TEST(Prepared, RanksThatDoNotFitAreToldWhenTheyPrepare) {
     if (group.rank() == 1) schedules = made_up_puts(2, 40);
     const Schedule& mine = schedules[static_cast<std::size_t>(group.rank())];
     CallersArrays arrays(group, mine, true);
-    expect_error(error_of([&] { static_cast<void>(group.prepare_schedule(mine, arrays.elements())); }),
+    expect_error(error_of([&] { static_cast<void>(Prepared::of_schedule(group, mine, arrays.elements())); }),
                  "rank 0 sends 2 messages of 120 bytes to rank 1, which takes 2 messages of 160 bytes");
     Schedule wrong = mine;
     wrong.steps.back().round = 0;
-    expect_error(error_of([&] { static_cast<void>(group.prepare_schedule(wrong, arrays.elements())); }),
+    expect_error(error_of([&] { static_cast<void>(Prepared::of_schedule(group, wrong, arrays.elements())); }),
                  "rank 0: a schedule: rounds do not ascend");
     run_prepared(group, made_up_puts(2, 30), true, 2, false);  // the group goes on
     group.barrier();
@@ -270,7 +270,7 @@ TEST(Prepared, ASecondStartBeforeWaitIsRefused) {
   EXPECT_EQ(TestRanks(2).in_processes([&](Group& group) {
     const Schedule mine = made_up_puts(2, 30000)[static_cast<std::size_t>(group.rank())];
     CallersArrays arrays(group, mine, false);
-    Prepared prepared = group.prepare_schedule(mine, arrays.elements());
+    Prepared prepared = Prepared::of_schedule(group, mine, arrays.elements());
     std::vector<int> go(1);
     if (group.rank() == 1) group.recv(std::span(go), 0);
     prepared.start();
@@ -292,7 +292,7 @@ TEST(Prepared, ARankThatDoesNotStartIsNamed) {
     const std::vector<std::string> problems = ranks.in_processes([&](Group& group) {
       const Schedule mine = made_up_puts(2, 100)[static_cast<std::size_t>(group.rank())];
       CallersArrays arrays(group, mine, on_gpu);
-      Prepared prepared = group.prepare_schedule(mine, arrays.elements());
+      Prepared prepared = Prepared::of_schedule(group, mine, arrays.elements());
       prepared.start();
       prepared.wait();
       if (group.rank() == 0) {
@@ -316,7 +316,7 @@ TEST(Prepared, ARankThatDiesEndsTheStartsOfAllOthers) {
     const std::vector<std::string> problems = ranks.in_processes([&](Group& group) {
       const Schedule mine = made_up_puts(2, 100)[static_cast<std::size_t>(group.rank())];
       CallersArrays arrays(group, mine, on_gpu);
-      Prepared prepared = group.prepare_schedule(mine, arrays.elements());
+      Prepared prepared = Prepared::of_schedule(group, mine, arrays.elements());
       if (group.rank() == 1) std::_Exit(3);
       prepared.start();
       prepared.wait();
@@ -364,7 +364,7 @@ TEST(Prepared, WhereNoKernelServesAnExchangeGoesByMessagesAndSaysWhy) {
     require_that(arrays.read()[1] == made_up_arrays(shapes)[0], "what the other gives");
     const Schedule puts = made_up_puts(2, 10)[static_cast<std::size_t>(group.rank())];
     CallersArrays of_puts(group, puts, true);
-    expect_error(error_of([&] { static_cast<void>(group.prepare_schedule(puts, of_puts.elements())); }),
+    expect_error(error_of([&] { static_cast<void>(Prepared::of_schedule(group, puts, of_puts.elements())); }),
                  "several machines");
     group.barrier();
   }),

@@ -8,7 +8,6 @@
 
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/comm/schedule.hpp"
 #include "waywiser/device/memory.hpp"
 #include "waywiser/group/exchange.hpp"
 #include "waywiser/group/future.hpp"
@@ -88,10 +87,8 @@ class Group {
   void synchronize(Stream& stream);
 
   // The same exchange again and again, at less cost: by all ranks together, also those without neighbours.
+  // Prepared::of_schedule does that with any schedule.
   Prepared prepare_exchange(std::span<const Exchange> neighbors);
-  // Any schedule that this rank and the others have made (comm/schedule.hpp), on the arrays of it that are the caller's,
-  // in their order: those of one rank all of the host, or all of its GPU.
-  Prepared prepare_schedule(Schedule schedule, std::span<const Elements> arrays, ReduceOp op = ReduceOp::sum);
 
   // One-sided access to memory that all ranks have exposed.
   Window expose(Region memory);

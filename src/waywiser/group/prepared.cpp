@@ -145,13 +145,13 @@ Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
                                                     neighbors, ReduceOp::sum));
 }
 
-Prepared Group::prepare_schedule(Schedule schedule, std::span<const Elements> arrays, ReduceOp op) {
-  if (schedule.rank != rank() || schedule.ranks != size())
+Prepared Prepared::of_schedule(Group& group, Schedule schedule, std::span<const Elements> arrays, ReduceOp op) {
+  if (schedule.rank != group.rank() || schedule.ranks != group.size())
     throw Error(ErrorKind::invalid_input, "a schedule for rank " + std::to_string(schedule.rank) + " of " +
                                               std::to_string(schedule.ranks) + ", not for this group");
   if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "a schedule: avg is for collectives");
-  return Prepared(std::make_unique<Prepared::State>(
-      state_, std::make_shared<const Schedule>(std::move(schedule)), arrays, std::nullopt, op));
+  auto kept = std::make_shared<const Schedule>(std::move(schedule));
+  return Prepared(std::make_unique<State>(group.state_, kept, arrays, std::nullopt, op));
 }
 
 }  // namespace waywiser

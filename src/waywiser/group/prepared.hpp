@@ -1,18 +1,29 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/schedule.hpp"
 
 namespace waywiser {
 
+class Group;
 class Stream;
 
 // An operation on arrays that stay, prepared once by all ranks of a group together (Group::prepare_exchange,
-// prepare_schedule) and started as often as wanted, by all of them alike: a start counts as a collective. Where the
+// of_schedule) and started as often as wanted, by all of them alike: a start counts as a collective. Where the
 // arrays are on GPUs that reach each other, a start is one kernel, whatever the number of neighbours. The arrays must
 // live until this goes, and so must it while a graph is replayed that has captured a start.
 class Prepared {
  public:
+  // Any schedule that this rank and the others have made, on the arrays of it that are the caller's, in their order:
+  // those of one rank all of the host, or all of its GPU. By all ranks of the group together. Throws invalid_input at
+  // all ranks whose kernels would run it, if it is not valid or does not fit to those of the others.
+  static Prepared of_schedule(Group& group, Schedule schedule, std::span<const Elements> arrays,
+                              ReduceOp op = ReduceOp::sum);
+
   struct State;
   explicit Prepared(std::unique_ptr<State> state);
   Prepared(Prepared&& other) noexcept;
