@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/started_thread.hpp"
 
 namespace waywiser {
 namespace {
@@ -13,7 +14,7 @@ constexpr Seconds order_patience = 5;
 
 RemoteMachine::RemoteMachine(PeerSocket line, std::string host, Meet meet, Seconds interval)
     : channel_(std::move(line)), host_(std::move(host)), meet_(std::move(meet)), interval_(interval) {
-  thread_ = std::thread([this] { show_life(); });
+  thread_ = started_thread([this] { show_life(); });
 }
 
 RemoteMachine::~RemoteMachine() {

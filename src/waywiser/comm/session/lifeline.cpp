@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/started_thread.hpp"
 
 namespace waywiser {
 namespace {
@@ -27,7 +28,7 @@ Lifeline::Lifeline(int rank, Muster muster, Callbacks callbacks)
   wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.open()) throw Error(ErrorKind::io, "no eventfd: " + last_system_error());
   listens_ = true;  // before the thread asks
-  thread_ = std::thread([this] { listen(); });
+  thread_ = started_thread([this] { listen(); });
 }
 
 Lifeline::~Lifeline() { stop(); }

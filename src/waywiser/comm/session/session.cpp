@@ -16,6 +16,7 @@
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/started_thread.hpp"
 #include "waywiser/comm/bootstrap/plan_fingerprint.hpp"
 #include "waywiser/comm/bootstrap/rank_status.hpp"
 #include "waywiser/comm/network/encryption.hpp"
@@ -118,6 +119,7 @@ Session::Session(const JoinOptions& options)
               NetworkPaths(network_.open ? options_.chooser : nullptr), encrypted_messages(options_)),
       rank_(options_.launch->rank) {
   arm_faults();
+  make_thread_data();
   const Launch& launch = *options_.launch;
   const Introduction mine = introduce(launch);
   Muster muster = meet(launch, mine, Deadline::in(timeout_), options_.announce, options_.interrupted);

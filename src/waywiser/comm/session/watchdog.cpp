@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/started_thread.hpp"
 #include "waywiser/comm/session/lifeline.hpp"
 
 namespace waywiser {
@@ -17,7 +18,7 @@ constexpr Seconds patience_with_driver = 5;
 }  // namespace
 
 Watchdog::Watchdog(Lifeline& lifeline, OnFailure on_failure)
-    : lifeline_(lifeline), on_failure_(on_failure), thread_([this] { watch(); }) {}
+    : lifeline_(lifeline), on_failure_(on_failure), thread_(started_thread([this] { watch(); })) {}
 
 Watchdog::~Watchdog() {
   {
