@@ -46,7 +46,7 @@ PyPrepared prepare_exchange(nb::handle self, const nb::list& list) {
 }
 
 // `before`: streams in which the arrays are used, where `stream` is none.
-void start(PyPrepared& self, nb::handle stream, const nb::list& before) {
+void start_prepared(PyPrepared& self, nb::handle stream, const nb::list& before) {
   auto& group = nb::cast<Group&>(self.group);
   const StreamUse use(group, stream, self.gpu);
   std::vector<StreamUse> uses;
@@ -59,7 +59,7 @@ void start(PyPrepared& self, nb::handle stream, const nb::list& before) {
   });
 }
 
-void wait_for(PyPrepared& self) {
+void wait_for_prepared(PyPrepared& self) {
   without_gil([&] { self.prepared.wait(); });
 }
 
@@ -67,8 +67,8 @@ void wait_for(PyPrepared& self) {
 
 void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
   nb::class_<PyPrepared>(m, "Prepared", "An exchange that was prepared once. See waywiser.Prepared.")
-      .def("start", start, "stream"_a.none(), "before"_a)
-      .def("wait", wait_for)
+      .def("start", start_prepared, "stream"_a.none(), "before"_a)
+      .def("wait", wait_for_prepared)
       .def_prop_ro("why_staged", [](const PyPrepared& self) { return self.prepared.why_staged(); });
   type.def("prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
            "neighbors"_a);

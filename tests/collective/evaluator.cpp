@@ -175,9 +175,9 @@ class Evaluator {
     if ((sent.kind == StepKind::signal) != (received.kind == StepKind::wait))
       return fail(to.rank, "receives what is put, or waits for what is sent");
     const Block none, &source = sent.kind == StepKind::send ? sent.source : put != nullptr ? put->source : none;
-    if (source.count != received.destination.count ||
-        (source.count != 0 && type_of(from.rank, source) != type_of(to.rank, received.destination)))
-      fail(to.rank, "receives another count or type than is sent");
+    if (source.count != received.destination.count) fail(to.rank, "receives another count than is sent");
+    if (source.count != 0 && type_of(from.rank, source) != type_of(to.rank, received.destination))
+      fail(to.rank, "receives another type than is sent");
   }
 
   void begin_round(std::size_t rank) {

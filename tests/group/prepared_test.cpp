@@ -233,6 +233,40 @@ TEST(Prepared, AnExchangeOfHostsOrGpus) {
   }
 }
 
+// Without anything prepared.
+TEST(Prepared, AnExchangeOnAStreamIsOneKernelForAllNeighbours) {
+  TestRanks ranks(4);
+  ranks.virtual_gpus = 4;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    constexpr std::size_t count = 100;
+    Schedule shapes{"", group.rank(), 4, 0, 0, 0, {}};
+    for (int peer = 0; peer < 8; ++peer)
+      shapes.arrays.push_back({DataType::int32, count, peer < 4 ? ArrayUse::given : ArrayUse::taken});
+    CallersArrays arrays(group, shapes, true);
+    arrays.fill(made_up_arrays(shapes));
+    group.barrier(Mode::on(arrays.stream()));
+    std::vector<Exchange> exchanges;
+    for (int peer = 0; peer < 4; ++peer)
+      if (peer != group.rank())
+        exchanges.push_back({peer, arrays.elements()[static_cast<std::size_t>(peer)],
+                             arrays.elements()[static_cast<std::size_t>(peer + 4)]});
+    RecordingStream graph(arrays.stream());
+    group.neighbor_exchange(exchanges, Mode::on(graph));
+    require_that(graph.kernels() == 1, "one kernel");
+    for (int replay = 0; replay < 5; ++replay) graph.replay();
+    group.synchronize(arrays.stream());
+    const auto seen = arrays.read();
+    for (const Exchange& each : exchanges) {
+      shapes.rank = each.rank;
+      require_that(seen[static_cast<std::size_t>(each.rank + 4)] ==
+                       made_up_arrays(shapes)[static_cast<std::size_t>(group.rank())],
+                   "what rank " + std::to_string(each.rank) + " gives");
+    }
+    group.barrier();
+  }),
+            no_problems);
+}
+
 std::string error_of(const std::function<void()>& call) {
   try {
     call();

@@ -11,7 +11,7 @@ namespace waywiser::program {
 template <typename Word, typename Unit>
 WAYWISER_DEVICE Unit load_words(const View& view, std::uint64_t at, std::uint64_t bytes) {
   Word words[sizeof(Unit) / sizeof(Word)] = {};
-  WAYWISER_UNROLL
+  WAYWISER_ROLLED
   for (unsigned i = 0; i < sizeof(Unit) / sizeof(Word); ++i)
     if (const std::uint64_t offset = at + i * sizeof(Word); offset < bytes)
       words[i] = *reinterpret_cast<const Word*>(view.at(offset));
@@ -24,17 +24,17 @@ template <typename Word, typename Unit>
 WAYWISER_DEVICE void store_words(const View& view, std::uint64_t at, std::uint64_t bytes, const Unit& unit) {
   Word words[sizeof(Unit) / sizeof(Word)];
   __builtin_memcpy(static_cast<void*>(words), &unit, sizeof unit);
-  WAYWISER_UNROLL
+  WAYWISER_ROLLED
   for (unsigned i = 0; i < sizeof(Unit) / sizeof(Word); ++i)
     if (const std::uint64_t offset = at + i * sizeof(Word); offset < bytes)
       *reinterpret_cast<Word*>(view.at(offset)) = words[i];
 }
 
-// f.template operator()<Word>() with what can be moved at once, of `word` bytes and no more than a unit.
+// f.template operator()<Word>() with what can be moved at once, of `word` bytes and no more than eight.
 template <typename Unit, typename Function>
 WAYWISER_DEVICE auto with_word(std::uint32_t word, Function f) {
-  if (word >= sizeof(Unit)) return f.template operator()<Unit>();
   switch (word) {
+    case 16:
     case 8: return f.template operator()<Vector<std::uint64_t, 1>>();
     case 4: return f.template operator()<Vector<std::uint32_t, 1>>();
     case 2: return f.template operator()<Vector<std::uint16_t, 1>>();
@@ -42,17 +42,31 @@ WAYWISER_DEVICE auto with_word(std::uint32_t word, Function f) {
   }
 }
 
-// What lies from byte `at` of a block of `bytes` on; zeros behind its end. The last unit goes byte by byte.
+// Of words that lie apart, and of the last unit, which goes byte by byte. Not inlined: kernels are compiled sooner.
+template <typename Unit>
+WAYWISER_DEVICE WAYWISER_APART Unit load_apart(const View& view, std::uint64_t at, std::uint64_t bytes,
+                                               std::uint32_t word) {
+  return with_word<Unit>(at + sizeof(Unit) > bytes ? 1 : word,
+                         [&]<typename Word>() { return load_words<Word, Unit>(view, at, bytes); });
+}
+template <typename Unit>
+WAYWISER_DEVICE WAYWISER_APART void store_apart(const View& view, std::uint64_t at, std::uint64_t bytes,
+                                                std::uint32_t word, const Unit& unit) {
+  with_word<Unit>(at + sizeof(Unit) > bytes ? 1 : word,
+                  [&]<typename Word>() { store_words<Word>(view, at, bytes, unit); });
+}
+
+// What lies from byte `at` of a block of `bytes` on; zeros behind its end.
 template <typename Unit>
 WAYWISER_DEVICE Unit load_unit(const View& view, std::uint64_t at, std::uint64_t bytes, std::uint32_t word) {
-  if (at + sizeof(Unit) > bytes) return load_words<Vector<std::uint8_t, 1>, Unit>(view, at, bytes);
-  return with_word<Unit>(word, [&]<typename Word>() { return load_words<Word, Unit>(view, at, bytes); });
+  if (word < sizeof(Unit) || at + sizeof(Unit) > bytes) return load_apart<Unit>(view, at, bytes, word);
+  return *reinterpret_cast<const Unit*>(view.at(at));
 }
 template <typename Unit>
 WAYWISER_DEVICE void store_unit(const View& view, std::uint64_t at, std::uint64_t bytes, std::uint32_t word,
                                 const Unit& unit) {
-  if (at + sizeof(Unit) > bytes) return store_words<Vector<std::uint8_t, 1>>(view, at, bytes, unit);
-  with_word<Unit>(word, [&]<typename Word>() { store_words<Word>(view, at, bytes, unit); });
+  if (word < sizeof(Unit) || at + sizeof(Unit) > bytes) return store_apart(view, at, bytes, word, unit);
+  *reinterpret_cast<Unit*>(view.at(at)) = unit;
 }
 
 template <typename Gpu, typename T, typename Unit>

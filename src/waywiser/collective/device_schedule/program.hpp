@@ -37,7 +37,7 @@ enum class Act : std::uint32_t {
   take,    // waits for the peer, then its slot here to `to`
   copy,    // `from` to `to`, or reduced with it
 };
-constexpr bool waits(Act act) { return act == Act::take; }
+WAYWISER_DEVICE constexpr bool waits(Act act) { return act == Act::take; }
 
 struct Instruction {
   Act act = Act::copy;

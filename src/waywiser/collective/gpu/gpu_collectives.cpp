@@ -423,6 +423,7 @@ void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, 
 }
 
 void GpuCollectives::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream) {
+  if (messages.empty()) return;
   begin(stream);
   messages_->enqueue(messages, stream, session_.timeout());
   end(stream);
