@@ -56,7 +56,6 @@ Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstEl
   const std::lock_guard lock(session());
   if (mode.begins()) return {hosts->shared_session(), hosts->start(call, wanted, input, output)};
   if (gpus.collective(call, wanted, input, output, mode.stream())) return {};
-  if (mode.stream() != nullptr) gpus.before_hosts(call, *mode.stream());
   hosts->run(call, wanted, input, output);
   return {};
 }

@@ -1,17 +1,17 @@
 #include "waywiser/group/gpu_calls.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <mutex>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
-#include "waywiser/comm/session/tag.hpp"
+#include "waywiser/collective/proxy/proxied_message.hpp"
 
 namespace waywiser {
 namespace {
 
-// Of messages on streams that take the host's way: no message of a user has this one.
-constexpr int stream_label = largest_label;
 // After the timeout, in which kernels say themselves whom they have waited for.
 constexpr Seconds kernels_speak = 2;
 
@@ -21,6 +21,8 @@ using Counts = std::vector<std::size_t>;
 bool go_as_messages(const CollectiveCall& wanted) {
   return wanted.operation == Collective::gather || wanted.operation == Collective::scatter || !wanted.counts.empty();
 }
+
+bool is_on_gpu(const Stream* stream) { return stream != nullptr && stream->place().is_gpu(); }
 
 // The blocks that lie one after the other in an array.
 template <typename Region>
@@ -42,11 +44,16 @@ std::vector<Region> only_for(int rank, const Region& block, int ranks) {
   return blocks;
 }
 
-[[noreturn]] void throw_no_gpus(const Call& call) {
-  throw Error(ErrorKind::unavailable, text(call) + " on a stream: a collective on GPUs, such as barrier, comes first");
+bool on_host(const ConstRegion& region) { return region.bytes != 0 && !region.place.is_gpu(); }
+
+void check_place(const Call& call, const ConstRegion& region) {
+  if (on_host(region))
+    throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
 }
 
-bool on_host(const ConstRegion& region) { return region.bytes != 0 && !region.place.is_gpu(); }
+Region writable(const ConstRegion& region) {
+  return {const_cast<std::byte*>(region.data), region.bytes, region.place};
+}
 
 // What is exchanged with one rank, in the order of tags, in which the other side has it as well.
 template <typename Elements>
@@ -73,7 +80,9 @@ GpuCalls::GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_
 
 // The child of a fork leaves the parent's GPU alone.
 GpuCalls::~GpuCalls() {
+  const std::lock_guard lock(session_);
   if (session_.is_forked() && on_gpus_) static_cast<void>(new std::shared_ptr<GpuCollectives>(std::move(on_gpus_)));
+  on_gpus_.reset();
 }
 
 std::string GpuCalls::why_staged() const {
@@ -92,7 +101,7 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
     if (capturing)
       throw Error(ErrorKind::unavailable,
                   "the first collective of a group on GPUs sets them up and cannot be captured: call it once before");
-    on_gpus_ = std::make_shared<GpuCollectives>(hosts_, session_, hosts_.members(), gpu, exposed_);
+    on_gpus_ = std::make_shared<GpuCollectives>(hosts_, session_, hosts_.shared_members(), gpu, exposed_);
     on_gpus_->set_way(way_);
   }
   if (on_gpus_->gpu() != gpu)
@@ -103,8 +112,28 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
 
 bool GpuCalls::collective(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                           Stream* stream) {
-  if (!go_as_messages(wanted)) return by_kernels(call, wanted, input, output, stream);
-  return stream != nullptr && by_messages(call, wanted, input, output, *stream);
+  if (stream != nullptr && !is_on_gpu(stream)) stream->synchronize(Deadline::in(session_.timeout()));
+  if (!go_as_messages(wanted) && by_kernels(call, wanted, input, output, stream)) return true;
+  if (!is_on_gpu(stream)) return false;
+  const InCall in_call(session_, call);
+  const bool blocks = wanted.operation == Collective::all_to_all && input.region.place.is_gpu() &&
+                      !gpus_of(stream->place(), stream->capturing()).domain().is_whole();
+  if (blocks || go_as_messages(wanted))
+    by_messages(call, wanted, input, output, *stream);
+  else
+    by_hosts(call, wanted, input, output, *stream);
+  return true;
+}
+
+// The whole call, by the schedule that they would take without a stream.
+void GpuCalls::by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
+                        Stream& stream) {
+  const bool same = input.region.data == output.region.data && input.region.bytes == output.region.bytes;
+  const bool broadcasts = wanted.operation == Collective::broadcast, root = hosts_.rank() == wanted.root;
+  gpus_of(stream.place(), stream.capturing())
+      .enqueue_by_hosts(call, hosts_.schedule_for(wanted, call.type),
+                        {{writable(input.region)}, {output.region}, same, !broadcasts || root, !broadcasts || !root},
+                        stream);
 }
 
 void GpuCalls::prepare(Place gpu, Bytes largest) { gpus_of(gpu, false).prepare(hosts_, hosts_.members(), largest); }
@@ -152,13 +181,6 @@ void GpuCalls::finish(GpuCollectives& gpus, Stream& stream, const Call& call) {
   fail_with_reason();
 }
 
-void GpuCalls::before_hosts(const Call& call, Stream& stream) {
-  if (stream.capturing())
-    throw Error(ErrorKind::unavailable, text(call) + " goes through the host, which no graph can capture" +
-                                            (why_staged().empty() ? "" : ": " + why_staged()));
-  synchronize(stream);
-}
-
 void GpuCalls::synchronize(Stream& stream) {
   const Call call = hosts_.next_call(CallKind::wait, {});
   if (on_gpus_) return finish(*on_gpus_, stream, call);
@@ -166,7 +188,7 @@ void GpuCalls::synchronize(Stream& stream) {
 }
 
 // Each rank's block straight to where it belongs.
-bool GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
+void GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                            Stream& stream) {
   const auto ranks = static_cast<std::size_t>(hosts_.size());
   const Counts counts = wanted.counts.empty() ? Counts(ranks, wanted.count) : wanted.counts;
@@ -182,40 +204,128 @@ bool GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, Const
                              only_for(wanted.root, out, hosts_.size()), stream);
     case Collective::all_gather:
       return exchange_blocks(call, std::vector<ConstRegion>(ranks, in), blocks_of(out, counts, call.type), stream);
-    default:
-      return exchange_blocks(call, blocks_of(in, counts, call.type), blocks_of(out, wanted.receive_counts, call.type),
-                             stream);
+    default: {
+      const Counts& taken = wanted.counts.empty() ? counts : wanted.receive_counts;
+      return exchange_blocks(call, blocks_of(in, counts, call.type), blocks_of(out, taken, call.type), stream);
+    }
   }
 }
 
-bool GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
+// What this rank gives to one rank and takes from another one at the same time; nothing: an empty array.
+struct GpuCalls::Round {
+  ConstElements give;
+  int to;
+  Elements take;
+  int from;
+};
+
+void GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                                Stream& stream) {
-  const auto given = [&](std::size_t rank) { return ConstElements(give[rank], call.type); };
-  const auto taken = [&](std::size_t rank) { return Elements(take[rank], call.type); };
   if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
     throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
-  const ConstRegion own = give[static_cast<std::size_t>(hosts_.rank())];
+  const auto me = static_cast<std::size_t>(hosts_.rank()), ranks = static_cast<std::size_t>(hosts_.size());
   for (const Region& taken_there : take)
-    if (taken_there.data != own.data &&
+    if (taken_there.data != give[me].data &&
         std::ranges::any_of(give, [&](const ConstRegion& each) { return overlap(taken_there, each); }))
       throw Error(ErrorKind::invalid_input, text(call) + " on a stream: input and output overlap");
-  GpuCollectives& gpus = gpus_of(stream.place(), stream.capturing());
-  if (!gpus.why_no_kernels().empty()) return false;
-  const InCall in_call(session_, call);
-  const auto me = static_cast<std::size_t>(hosts_.rank()), ranks = static_cast<std::size_t>(hosts_.size());
-  if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
-  for (std::size_t distance = 1; distance < ranks; ++distance) {
+  gpus_of(stream.place(), stream.capturing());
+  std::vector<Round> rounds;
+  for (std::size_t distance = 0; distance < ranks; ++distance) {
     const std::size_t to = (me + distance) % ranks, from = (me + ranks - distance) % ranks;
-    gpus.enqueue_message(given(to), static_cast<int>(to), taken(from), static_cast<int>(from), stream);
+    rounds.push_back({{give[to], call.type}, static_cast<int>(to), {take[from], call.type}, static_cast<int>(from)});
   }
-  return true;
+  if (give[me].data == take[me].data) rounds.erase(rounds.begin());
+  exchange_rounds(call, rounds, stream);
+}
+
+// A message, as it is found in an exchange. Both ends of it have the same number of bytes, or none.
+Call GpuCalls::message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const {
+  Call message{kind, data.type};
+  message.group = call.group;
+  message.peer = peer;
+  message.sequence = call.sequence;
+  message.count = data.count();
+  return message;
+}
+
+// By kernels what the two ranks can, in the same round at both; all else by the hosts, at the same time.
+void GpuCalls::exchange_rounds(const Call& call, const std::vector<Round>& rounds, Stream& stream) {
+  GpuCollectives& gpus = gpus_for(call);
+  const InCall in_call(session_, call);
+  ProxyOperation::Parts parts;
+  std::string why;
+  const auto by_hosts = [&](int peer, Bytes bytes) {
+    const bool hosts = bytes != 0 && peer != hosts_.rank() && !gpus.domain().reaches(peer);
+    if (hosts && why.empty()) why = gpus.domain().why_not(peer);
+    return hosts;
+  };
+  for (const auto& [give, to, take, from] : rounds)
+    if (by_hosts(from, take.region.bytes))
+      parts.push_back(std::make_unique<ProxiedReceive>(session_, hosts_.shared_members(),
+                                                       message_call(call, CallKind::recv, take, from), take));
+  for (const auto& [give, to, take, from] : rounds)
+    if (by_hosts(to, give.region.bytes))
+      parts.push_back(std::make_unique<ProxiedSend>(session_, hosts_.shared_members(),
+                                                    message_call(call, CallKind::send, give, to), give));
+  auto reached = parts.empty() ? nullptr : gpus.mark(call, why, stream);
+  for (const auto& [give, to, take, from] : rounds) {
+    if (to == hosts_.rank()) {
+      copy_on(stream, give, take);
+      continue;
+    }
+    const ConstElements given = by_hosts(to, give.region.bytes) ? ConstElements() : give;
+    const Elements taken = by_hosts(from, take.region.bytes) ? Elements() : take;
+    if (given.region.bytes + taken.region.bytes != 0) gpus.enqueue_message(given, to, taken, from, stream);
+  }
+  if (!parts.empty()) gpus.enqueue_by_hosts(call, std::move(parts), stream, std::move(reached));
+}
+
+GpuCollectives& GpuCalls::gpus_for(const Call& call) {
+  if (on_gpus_) return *on_gpus_;
+  throw Error(ErrorKind::unavailable, text(call) + " on a stream: a collective on GPUs, such as barrier, comes first");
+}
+
+void GpuCalls::send(ConstElements data, int to, Stream& stream) {
+  hosts_.check_rank(to, "send to");
+  if (to == hosts_.rank()) throw Error(ErrorKind::invalid_input, "send on a stream to this rank itself: use sendrecv");
+  const Call call = hosts_.next_call(CallKind::send, data, to);
+  check_place(call, data.region);
+  exchange_rounds(call, {{data, to, {}, to}}, stream);
+}
+
+void GpuCalls::recv(Elements data, int from, Stream& stream) {
+  hosts_.check_rank(from, "recv from");
+  if (from == hosts_.rank())
+    throw Error(ErrorKind::invalid_input, "recv on a stream from this rank itself: use sendrecv");
+  const Call call = hosts_.next_call(CallKind::recv, data, from);
+  check_place(call, data.region);
+  exchange_rounds(call, {{{}, from, data, from}}, stream);
+}
+
+void GpuCalls::sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream) {
+  hosts_.check_rank(to, "send to");
+  hosts_.check_rank(from, "recv from");
+  const Call call = hosts_.next_call(CallKind::send, data, to);
+  if ((to == hosts_.rank()) != (from == hosts_.rank()))
+    throw Error(ErrorKind::invalid_input, text(call) + " on a stream: with this rank itself, or with others");
+  if (overlap(data.region, into.region))
+    throw Error(ErrorKind::invalid_input, "sendrecv on a stream: the two arrays overlap");
+  check_place(call, data.region);
+  check_place(call, into.region);
+  if (to == hosts_.rank()) return copy_on(stream, data, into);
+  exchange_rounds(call, {{data, to, into, from}}, stream);
 }
 
 // All ranks go around in the same order, so that what one gives at a distance is taken by the other at the same time.
-bool GpuCalls::exchange_by_kernels(const Call& call, std::span<const Exchange> neighbors, Stream& stream) {
-  if (!on_gpus_) throw_no_gpus(call);
-  if (!on_gpus_->why_no_kernels().empty() || hosts_.size() == 1) return false;
-  const InCall in_call(session_, call);
+void GpuCalls::exchange(std::span<const Exchange> neighbors, Stream& stream) {
+  messages_.check_exchange(neighbors);
+  if (neighbors.empty()) return;
+  const Call call = hosts_.next_call(CallKind::sendrecv, neighbors.front().give, neighbors.front().rank);
+  for (const Exchange& each : neighbors) {
+    check_place(call, each.give.region);
+    check_place(call, each.take.region);
+  }
+  std::vector<Round> rounds;
   for (int distance = 0; distance < hosts_.size(); ++distance) {
     const int to = (hosts_.rank() + distance) % hosts_.size(),
               from = (hosts_.rank() + hosts_.size() - distance) % hosts_.size();
@@ -223,69 +333,11 @@ bool GpuCalls::exchange_by_kernels(const Call& call, std::span<const Exchange> n
     const std::vector<Elements> takes = exchanged_with(from, neighbors, &Exchange::take_tag, &Exchange::take);
     if (distance == 0 && gives.size() != takes.size())
       throw Error(ErrorKind::invalid_input, text(call) + ": not as much given to this rank itself as taken from it");
-    for (std::size_t i = 0; i < std::max(gives.size(), takes.size()); ++i) {
-      const ConstElements give = i < gives.size() ? gives[i] : ConstElements();
-      const Elements take = i < takes.size() ? takes[i] : Elements();
-      if (distance == 0)
-        copy_on(stream, give, take);
-      else
-        on_gpus_->enqueue_message(give, to, take, from, stream);
-    }
+    for (std::size_t i = 0; i < std::max(gives.size(), takes.size()); ++i)
+      rounds.push_back({i < gives.size() ? gives[i] : ConstElements(), to, i < takes.size() ? takes[i] : Elements(),
+                        from});
   }
-  return true;
-}
-
-bool GpuCalls::message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
-  hosts_.check_rank(to, "send to");
-  hosts_.check_rank(from, "recv from");
-  if (!on_gpus_) throw_no_gpus(call);
-  if (on_host(data.region) || on_host(into.region))
-    throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
-  if (!on_gpus_->why_no_kernels().empty() || hosts_.size() == 1) return false;
-  const InCall in_call(session_, call);
-  on_gpus_->enqueue_message(data, to, into, from, stream);
-  return true;
-}
-
-void GpuCalls::send(ConstElements data, int to, Stream& stream) {
-  if (to == hosts_.rank()) throw Error(ErrorKind::invalid_input, "send on a stream to this rank itself: use sendrecv");
-  const Call call = hosts_.next_call(CallKind::send, data, to);
-  if (message(call, data, to, {}, to, stream)) return;
-  before_hosts(call, stream);
-  messages_.send(data, to, stream_label);
-}
-
-void GpuCalls::recv(Elements data, int from, Stream& stream) {
-  if (from == hosts_.rank())
-    throw Error(ErrorKind::invalid_input, "recv on a stream from this rank itself: use sendrecv");
-  const Call call = hosts_.next_call(CallKind::recv, data, from);
-  if (message(call, {}, from, data, from, stream)) return;
-  before_hosts(call, stream);
-  messages_.recv(data, from, stream_label);
-}
-
-void GpuCalls::sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream) {
-  const Call call = hosts_.next_call(CallKind::send, data, to);
-  if ((to == hosts_.rank()) != (from == hosts_.rank()))
-    throw Error(ErrorKind::invalid_input, text(call) + " on a stream: with this rank itself, or with others");
-  if (overlap(data.region, into.region))
-    throw Error(ErrorKind::invalid_input, "sendrecv on a stream: the two arrays overlap");
-  if (to == hosts_.rank()) return copy_on(stream, data, into);
-  if (message(call, data, to, into, from, stream)) return;
-  before_hosts(call, stream);
-  messages_.sendrecv(data, to, into, from, stream_label);
-}
-
-void GpuCalls::exchange(std::span<const Exchange> neighbors, Stream& stream) {
-  messages_.check_exchange(neighbors);
-  if (neighbors.empty()) return;
-  const Call call = hosts_.next_call(CallKind::sendrecv, neighbors.front().give, neighbors.front().rank);
-  for (const Exchange& each : neighbors)
-    if (on_host(each.give.region) || on_host(each.take.region))
-      throw Error(ErrorKind::invalid_input, "neighbor_exchange: an array of the host on a GPU's stream");
-  if (exchange_by_kernels(call, neighbors, stream)) return;
-  before_hosts(call, stream);
-  messages_.exchange(neighbors);
+  exchange_rounds(call, rounds, stream);
 }
 
 }  // namespace waywiser

@@ -18,7 +18,8 @@ namespace waywiser {
 class GpuCollectives;
 class Stream;
 
-// The calls of one group that its GPUs carry out, and those on streams that the hosts carry out in their place.
+// The calls of one group that its GPUs carry out, and all those on their streams: by kernels or NCCL, and where these
+// do not serve by the hosts, while the stream waits and the caller does not.
 class GpuCalls {
  public:
   GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_ptr<ExposedMemory> exposed);
@@ -26,10 +27,9 @@ class GpuCalls {
   GpuCalls& operator=(const GpuCalls&) = delete;
   ~GpuCalls();
 
-  // `wanted` without rank and ranks. True: complete, or with a stream enqueued. False: nothing has happened, the hosts
-  // have to; then before_hosts() comes first where there is a stream.
+  // `wanted` without rank and ranks. True: complete, or with a stream of a GPU enqueued. False: nothing has happened,
+  // the hosts have to.
   bool collective(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
-  void before_hosts(const Call& call, Stream& stream);
 
   void send(ConstElements data, int to, Stream& stream);
   void recv(Elements data, int from, Stream& stream);
@@ -46,12 +46,15 @@ class GpuCalls {
  private:
   GpuCollectives& gpus_of(Place gpu, bool capturing);
   bool by_kernels(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
-  bool by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
+  void by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
+  void by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                    Stream& stream);
-  bool exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
+  void exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                        Stream& stream);
-  bool exchange_by_kernels(const Call& call, std::span<const Exchange> neighbors, Stream& stream);
-  bool message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
+  struct Round;
+  void exchange_rounds(const Call& call, const std::vector<Round>& rounds, Stream& stream);
+  Call message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const;
+  GpuCollectives& gpus_for(const Call& call);
   void finish(GpuCollectives& gpus, Stream& stream, const Call& call);
 
   HostCollectives& hosts_;

@@ -23,6 +23,7 @@ std::optional<unsigned> take(std::string_view& text, std::string_view prefix) {
 }  // namespace
 
 std::string text(const GpuAlgorithm& way) {
+  if (way.engine == GpuAlgorithm::Engine::hierarchy) return "hierarchy";
   if (way.engine != GpuAlgorithm::Engine::kernels) return way.engine == GpuAlgorithm::Engine::host ? "host" : "nccl";
   std::string text(fused::name(way.method));
   if (way.blocks == 0) return text;
@@ -32,6 +33,7 @@ std::string text(const GpuAlgorithm& way) {
 std::optional<GpuAlgorithm> parse_gpu_algorithm(std::string_view text) {
   if (text == "host") return GpuAlgorithm{};
   if (text == "nccl") return GpuAlgorithm{GpuAlgorithm::Engine::nccl, {}, 0, 0};
+  if (text == "hierarchy") return GpuAlgorithm{GpuAlgorithm::Engine::hierarchy, {}, 0, 0};
   using fused::Method;
   for (const Method method :
        {Method::packets, Method::one_shot, Method::two_shot, Method::lines, Method::two_shot_lines}) {

@@ -15,7 +15,7 @@ bool ProxiedSend::begin() {
   const ConstRegion& there = data_.region;
   const bool on_gpu = there.place.is_gpu() && there.bytes != 0;
   if (on_gpu && (session_.same_machine(static_cast<int>(peer)) || there.bytes > longest_short)) {
-    const auto number = session_.take_announcement_number();
+    const auto number = session_.take_rts_number();
     if (!number) return false;
     rendezvous_ = std::make_unique<RendezvousSend>(session_, *members_, call_, stream_label, data_, *number);
     return true;

@@ -23,6 +23,7 @@ class ProxiedSend : public ProxyPart {
 
   bool advance() override;
   bool lets_stream_go() const override { return transfer_ != nullptr; }
+  bool has_posted() const override { return rendezvous_ || transfer_; }
   const Call& call() const override { return call_; }
   std::string progress_text() const override;
   void abandon() noexcept override;

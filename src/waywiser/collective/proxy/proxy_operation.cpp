@@ -29,8 +29,8 @@ bool ProxyOperation::advance() {
   for (std::size_t part = 0; part < parts_.size();)
     if (parts_[part]->advance())
       parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(part));
-    else
-      ++part;
+    else if (!parts_[part++]->has_posted())
+      break;
   let_stream_go();
   if (parts_.empty()) return true;
   look_at_clock();

@@ -10,6 +10,8 @@ class ProxyPart : public Activity {
  public:
   // The stream may go on: the arrays are complete, or not needed any more.
   virtual bool lets_stream_go() const = 0;
+  // The messages of later parts may go: those of this one are on their way, so that they come in order.
+  virtual bool has_posted() const { return true; }
 };
 
 }  // namespace waywiser

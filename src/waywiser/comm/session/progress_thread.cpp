@@ -28,8 +28,10 @@ ProgressThread::ProgressThread(std::function<Found()> turn, std::optional<int> c
     : turn_(std::move(turn)), process_(::getpid()), thread_([this, core] { run(core); }) {}
 
 ProgressThread::~ProgressThread() {
-  if (::getpid() == process_) return stop();
-  static_cast<void>(new std::thread(std::move(thread_)));
+  if (::getpid() == process_)
+    stop();
+  else
+    static_cast<void>(new std::thread(std::move(thread_)));
 }
 
 void ProgressThread::wake() noexcept {
