@@ -355,8 +355,7 @@ TEST(GpuFailure, RanksOfTwoMachinesThatCallDifferentThingsAreToldSo) {
     group.barrier(Mode::on(array.stream()));
     group.synchronize(array.stream());
     const Elements part = array.part(group.rank() == 0 ? 100 : 200);
-    static_cast<void>(
-        error_of([&] { group.all_reduce(part, part, ReduceOp::sum, Mode::on(array.stream())); }));
+    static_cast<void>(error_of([&] { group.all_reduce(part, part, ReduceOp::sum, Mode::on(array.stream())); }));
     expect_no_result(group, array, "");
   });
   EXPECT_EQ(story.problems, std::vector<std::string>(2));

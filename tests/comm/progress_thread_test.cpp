@@ -1,4 +1,6 @@
 // What has begun goes on while the program computes, where that is wanted.
+#include "waywiser/comm/session/progress_thread.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,7 +10,6 @@
 #include "tests/comm/test_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/progress_thread.hpp"
 
 namespace waywiser {
 namespace {
@@ -62,8 +63,9 @@ TEST(ProgressThread, CallsOfTheProgramAndTurnsOfTheThreadDoNotMix) {
     }
     for (Future& sum : sums) sum.wait();
     for (int i = 0; i < operations; ++i)
-      require_that(out[static_cast<std::size_t>(i)] == std::vector<int>(in[static_cast<std::size_t>(i)].size(), 3 + 3 * i),
-                   "sum " + std::to_string(i));
+      require_that(
+          out[static_cast<std::size_t>(i)] == std::vector<int>(in[static_cast<std::size_t>(i)].size(), 3 + 3 * i),
+          "sum " + std::to_string(i));
   }),
             no_problems);
 }
@@ -113,26 +115,6 @@ TEST(ProgressThread, SleepsUntilItIsWokenAndStopsWhenItIsTold) {
   EXPECT_EQ(turns, before);
 }
 
-TEST(ProgressThread, TakesNoTurnWhileTheProgramIsInACall) {
-  std::atomic<int> turns{0};
-  std::promise<void> first;
-  ProgressThread thread(
-      [&] {
-        if (++turns == 1) first.set_value();
-        return Found::waits;
-      },
-      {});
-  first.get_future().wait();
-  thread.lock();
-  thread.lock();
-  thread.unlock();
-  const int before = turns;
-  ::usleep(20000);
-  EXPECT_EQ(turns, before);
-  thread.unlock();
-  thread.stop();
-}
-
 TEST(ProgressThread, WhatIsWrongWithItsSettingsIsSaid) {
   const auto error = [](const char* name, const char* value) {
     const WithVariable variable(name, value);
@@ -141,8 +123,7 @@ TEST(ProgressThread, WhatIsWrongWithItsSettingsIsSaid) {
     return problems.empty() ? std::string("none") : problems.front();
   };
   EXPECT_EQ(error("WAYWISER_PROGRESS_THREAD", "on"), "none");
-  EXPECT_EQ(error("WAYWISER_PROGRESS_THREAD", "maybe"),
-            "rank 0: WAYWISER_PROGRESS_THREAD='maybe' must be on or auto");
+  EXPECT_EQ(error("WAYWISER_PROGRESS_THREAD", "maybe"), "rank 0: WAYWISER_PROGRESS_THREAD='maybe' must be on or auto");
   EXPECT_EQ(error("WAYWISER_PROGRESS_CORE", "x"), "rank 0: WAYWISER_PROGRESS_CORE='x' must be the number of a core");
   EXPECT_EQ(error("WAYWISER_PROGRESS_CORE", "100000"),
             "rank 0: the progress thread cannot be bound to core 100000: this process may not use it");

@@ -18,27 +18,27 @@ namespace {
 constexpr Seconds much_time = 20;
 
 // So many on each machine, each with a virtual GPU of its own.
-TestRanks on_machines(int machines, int ranks_of_each) {
-  TestRanks ranks(machines * ranks_of_each);
-  ranks.virtual_gpus = ranks_of_each;
-  ranks.machines_apart = true;
-  ranks.ranks_of_machine = ranks_of_each;
-  return ranks;
-}
+struct Machines : TestRanks {
+  Machines(int machines, int ranks_of_each) : TestRanks(machines * ranks_of_each) {
+    virtual_gpus = ranks_of_each;
+    machines_apart = true;
+    ranks_of_machine = ranks_of_each;
+  }
+};
 
 Place gpu_of_rank(const Group& group) { return gpu(group.rank() % group.platform()->gpu_count()); }
 
-// Numbers on this rank's GPU.
-class Numbers {
+// GpuNumbers on this rank's GPU.
+class GpuNumbers {
  public:
-  Numbers(Group& group, std::size_t count)
+  GpuNumbers(Group& group, std::size_t count)
       : count_(count),
         memory_(group.platform()->allocate(gpu_of_rank(group), bytes(), Allocation::gpu)),
         host_(group.platform()->allocate(host(0), bytes(), Allocation::pinned)),
         stream_(group.platform()->open_stream(gpu_of_rank(group))) {
     set([](std::size_t) { return -1; });
   }
-  Numbers(Group& group, std::size_t count, const std::function<int(std::size_t)>& value) : Numbers(group, count) {
+  GpuNumbers(Group& group, std::size_t count, const std::function<int(std::size_t)>& value) : GpuNumbers(group, count) {
     set(value);
   }
 
@@ -90,15 +90,14 @@ void every_collective(Group& group, std::size_t count, Stream& stream) {
     for (int rank = 0; rank < group.size(); ++rank) sum += value_of(rank, i);
     return sum;
   };
-  Numbers one(group, count, of_rank(me)), other(group, count);
-  Numbers all(group, count * ranks, of_rank(me)), blocks(group, count * ranks);
+  GpuNumbers one(group, count, of_rank(me)), other(group, count);
+  GpuNumbers all(group, count * ranks, of_rank(me)), blocks(group, count * ranks);
   group.all_reduce(one.elements(), other.elements(), ReduceOp::sum, mode);
   other.expect(stream, sum_at, "all_reduce");
   group.all_reduce(one.elements(), other.elements(), ReduceOp::avg, mode);
   other.expect(stream, [&](std::size_t i) { return sum_at(i) / group.size(); }, "average");
   group.all_gather(one.elements(), blocks.elements(), mode);
-  blocks.expect(
-      stream, [&](std::size_t i) { return value_of(static_cast<int>(i / count), i % count); }, "all_gather");
+  blocks.expect(stream, [&](std::size_t i) { return value_of(static_cast<int>(i / count), i % count); }, "all_gather");
   group.reduce_scatter(all.elements(), other.elements(), ReduceOp::sum, mode);
   other.expect(
       stream, [&](std::size_t i) { return sum_at(static_cast<std::size_t>(me) * count + i); }, "reduce_scatter");
@@ -110,15 +109,14 @@ void every_collective(Group& group, std::size_t count, Stream& stream) {
       },
       "all_to_all");
   for (const int root : {0, group.size() - 1}) {
-    Numbers sent(group, count, of_rank(me));
+    GpuNumbers sent(group, count, of_rank(me));
     group.broadcast(sent.elements(), root, mode);
     sent.expect(stream, of_rank(root), "broadcast");
     group.reduce(one.elements(), other.elements(), ReduceOp::max, root, mode);
     if (me == root) other.expect(stream, of_rank(group.size() - 1), "reduce");
     group.gather(one.elements(), blocks.elements(), root, mode);
     if (me == root)
-      blocks.expect(
-          stream, [&](std::size_t i) { return value_of(static_cast<int>(i / count), i % count); }, "gather");
+      blocks.expect(stream, [&](std::size_t i) { return value_of(static_cast<int>(i / count), i % count); }, "gather");
     group.scatter(all.elements(), other.elements(), root, mode);
     other.expect(
         stream, [&](std::size_t i) { return value_of(root, static_cast<std::size_t>(me) * count + i); }, "scatter");
@@ -133,7 +131,7 @@ void every_collective(Group& group, std::size_t count, Stream& stream) {
 void every_message(Group& group, std::size_t count, Stream& stream) {
   const int me = group.rank(), ranks = group.size(), above = (me + 1) % ranks, below = (me + ranks - 1) % ranks;
   const Mode mode = Mode::on(stream);
-  Numbers mine(group, count, of_rank(me)), from_below(group, count), from_above(group, count), itself(group, count);
+  GpuNumbers mine(group, count, of_rank(me)), from_below(group, count), from_above(group, count), itself(group, count);
   group.sendrecv(mine.elements(), above, from_below.elements(), below, 0, mode);
   from_below.expect(stream, of_rank(below), "sendrecv");
   if (me % 2 == 0)
@@ -161,11 +159,11 @@ void every_operation(Group& group) {
 }
 
 TEST(ProxyOnStreams, EveryOperationOfTwoMachinesWithTwoGpusEach) {
-  EXPECT_EQ(on_machines(2, 2).in_processes(every_operation), no_problems);
+  EXPECT_EQ(Machines(2, 2).in_processes(every_operation), no_problems);
 }
 
 TEST(ProxyOnStreams, EveryOperationOfRanksThatAreAllOnMachinesOfTheirOwn) {
-  EXPECT_EQ(on_machines(3, 1).in_processes(every_operation), no_problems);
+  EXPECT_EQ(Machines(3, 1).in_processes(every_operation), no_problems);
 }
 
 // 7 and 5 of them: parts of two sizes.
@@ -208,7 +206,7 @@ TEST(ProxyOnStreams, EachPairOfAMachineTakesTheKernelThatItCan) {
     const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     every_operation(group);
     require_that(!group.why_staged().empty(), "a reason why not all is by kernels");
-    Numbers mine(group, 100, of_rank(group.rank())), came(group, 100);
+    GpuNumbers mine(group, 100, of_rank(group.rank())), came(group, 100);
     const int me = group.rank();
     const auto message = [&](int from, int to) {
       if (me == from) group.send(mine.elements(), to, 0, Mode::on(*stream));
@@ -231,14 +229,13 @@ TEST(ProxyOnStreams, EachPairOfAMachineTakesTheKernelThatItCan) {
 }
 
 TEST(ProxyOnStreams, GraphsHoldWhatKernelsCarryAndRefuseTheRest) {
-  EXPECT_EQ(on_machines(2, 2).in_processes([](Group& group) {
+  EXPECT_EQ(Machines(2, 2).in_processes([](Group& group) {
     const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     group.barrier(Mode::on(*stream));
     const int neighbor = group.rank() ^ 1, far = group.rank() ^ 2;
-    Numbers mine(group, 100, of_rank(group.rank())), came(group, 100);
-    const auto graph = stream->capture([&] {
-      group.sendrecv(mine.elements(), neighbor, came.elements(), neighbor, 0, Mode::on(*stream));
-    });
+    GpuNumbers mine(group, 100, of_rank(group.rank())), came(group, 100);
+    const auto graph = stream->capture(
+        [&] { group.sendrecv(mine.elements(), neighbor, came.elements(), neighbor, 0, Mode::on(*stream)); });
     for (int turn = 1; turn < 4; ++turn) {
       mine.set([&](std::size_t) { return turn + group.rank(); });
       graph->launch(*stream);
@@ -264,7 +261,7 @@ TEST(ProxyOnStreams, GraphsHoldWhatKernelsCarryAndRefuseTheRest) {
 
 // Enqueued, all at once, before any of them can begin; on two streams, too.
 TEST(ProxyOnStreams, TheOrderOfWhatWasEnqueuedIsKept) {
-  EXPECT_EQ(on_machines(2, 1).in_processes([](Group& group) {
+  EXPECT_EQ(Machines(2, 1).in_processes([](Group& group) {
     const int me = group.rank(), other = 1 - me;
     const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     const auto second = group.platform()->open_stream(gpu_of_rank(group));
@@ -272,17 +269,17 @@ TEST(ProxyOnStreams, TheOrderOfWhatWasEnqueuedIsKept) {
     const Memory flag = group.platform()->allocate(host(0), sizeof(std::uint64_t), Allocation::pinned);
     std::memset(flag.region().data, 0, sizeof(std::uint64_t));
     stream->wait_value(flag.region().slice(0, sizeof(std::uint64_t)), 1);
-    std::vector<std::unique_ptr<Numbers>> came;
-    std::vector<std::unique_ptr<Numbers>> gave;
+    std::vector<std::unique_ptr<GpuNumbers>> came;
+    std::vector<std::unique_ptr<GpuNumbers>> gave;
     constexpr int messages = 12;
     for (int i = 0; i < messages; ++i) {
       const std::size_t count = i % 3 == 0 ? 10 : 5000;
-      gave.push_back(std::make_unique<Numbers>(group, count, of_rank(me * 100 + i)));
-      came.push_back(std::make_unique<Numbers>(group, count));
+      gave.push_back(std::make_unique<GpuNumbers>(group, count, of_rank(me * 100 + i)));
+      came.push_back(std::make_unique<GpuNumbers>(group, count));
       const Mode mode = Mode::on(i % 4 == 3 ? *second : *stream);
       group.sendrecv(gave.back()->elements(), other, came.back()->elements(), other, 0, mode);
     }
-    Numbers sum(group, 100, [](std::size_t) { return 1; });
+    GpuNumbers sum(group, 100, [](std::size_t) { return 1; });
     for (int i = 0; i < 3; ++i) group.all_reduce(sum.elements(), sum.elements(), ReduceOp::sum, Mode::on(*stream));
     require_that(!stream->done(), "the stream has not got there");
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(flag.region().data)).store(1);
@@ -296,16 +293,16 @@ TEST(ProxyOnStreams, TheOrderOfWhatWasEnqueuedIsKept) {
 
 // Short and long ones in one exchange, in the order of their tags.
 TEST(ProxyOnStreams, MessagesOfOneExchangeComeInTheOrderOfTheirTags) {
-  EXPECT_EQ(on_machines(2, 1).in_processes([](Group& group) {
+  EXPECT_EQ(Machines(2, 1).in_processes([](Group& group) {
     const int me = group.rank(), other = 1 - me;
     const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     group.barrier(Mode::on(*stream));
-    std::vector<std::unique_ptr<Numbers>> gave, came;
+    std::vector<std::unique_ptr<GpuNumbers>> gave, came;
     std::vector<Exchange> all;
     for (int i = 0; i < 6; ++i) {
       const std::size_t count = i % 2 == 0 ? 3 : 20000;
-      gave.push_back(std::make_unique<Numbers>(group, count, of_rank(me * 10 + i)));
-      came.push_back(std::make_unique<Numbers>(group, count));
+      gave.push_back(std::make_unique<GpuNumbers>(group, count, of_rank(me * 10 + i)));
+      came.push_back(std::make_unique<GpuNumbers>(group, count));
       all.push_back({other, gave.back()->elements(), came.back()->elements(), i, i});
     }
     group.neighbor_exchange(all, Mode::on(*stream));
@@ -318,10 +315,10 @@ TEST(ProxyOnStreams, MessagesOfOneExchangeComeInTheOrderOfTheirTags) {
 
 // A part of the group goes while its operations are under way; the whole closes while one is.
 TEST(ProxyOnStreams, GroupsThatGoAndCloseEndWhatIsUnderWay) {
-  EXPECT_EQ(on_machines(2, 2).in_processes([](Group& group) {
+  EXPECT_EQ(Machines(2, 2).in_processes([](Group& group) {
     const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     const std::size_t count = 50000;
-    Numbers mine(group, count, of_rank(group.rank())), sum(group, count);
+    GpuNumbers mine(group, count, of_rank(group.rank())), sum(group, count);
     {
       std::optional<Group> part = group.split(group.rank() % 2);
       part->all_reduce(mine.elements(), sum.elements(), ReduceOp::max, Mode::on(*stream));

@@ -47,13 +47,10 @@ std::vector<Region> only_for(int rank, const Region& block, int ranks) {
 bool on_host(const ConstRegion& region) { return region.bytes != 0 && !region.place.is_gpu(); }
 
 void check_place(const Call& call, const ConstRegion& region) {
-  if (on_host(region))
-    throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
+  if (on_host(region)) throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
 }
 
-Region writable(const ConstRegion& region) {
-  return {const_cast<std::byte*>(region.data), region.bytes, region.place};
-}
+Region writable(const ConstRegion& region) { return {const_cast<std::byte*>(region.data), region.bytes, region.place}; }
 
 // What is exchanged with one rank, in the order of tags, in which the other side has it as well.
 template <typename Elements>
@@ -334,8 +331,8 @@ void GpuCalls::exchange(std::span<const Exchange> neighbors, Stream& stream) {
     if (distance == 0 && gives.size() != takes.size())
       throw Error(ErrorKind::invalid_input, text(call) + ": not as much given to this rank itself as taken from it");
     for (std::size_t i = 0; i < std::max(gives.size(), takes.size()); ++i)
-      rounds.push_back({i < gives.size() ? gives[i] : ConstElements(), to, i < takes.size() ? takes[i] : Elements(),
-                        from});
+      rounds.push_back(
+          {i < gives.size() ? gives[i] : ConstElements(), to, i < takes.size() ? takes[i] : Elements(), from});
   }
   exchange_rounds(call, rounds, stream);
 }

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/collective/fused/works.hpp"
-#include "waywiser/collective/default_choice.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
+#include "waywiser/collective/default_choice.hpp"
+#include "waywiser/collective/fused/works.hpp"
 #include "waywiser/collective/gpu/hierarchy.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/session/rank_exchange.hpp"
@@ -45,7 +45,8 @@ void GpuCollectives::enlarge(RankExchange& exchange, const Members& members, con
                              const CollectiveCall& call, DataType type, const on_stream::Description& as) {
   const fused::Method method = way.method;
   const FusedCollective* fused = domain_.is_whole() ? domain_.fused() : nullptr;
-  if (fused == nullptr || call.count * bytes_of(type) <= most_in_slice || fused->pieces(call, type, method) == 1) return;
+  if (fused == nullptr || call.count * bytes_of(type) <= most_in_slice || fused->pieces(call, type, method) == 1)
+    return;
   enlarge_until(exchange, members, as,
                 [&](const FusedOptions& options) { return FusedCollective::pieces(call, type, method, options) == 1; });
 }
@@ -80,8 +81,7 @@ GpuCollectives::~GpuCollectives() {
   const std::string problem = reason_of([&] { settle(); });
   stop(*stream_);
   if (watched_) session_.watchdog().remove(*this);
-  if (problem.empty() && !thrown_ && session_.failure().empty())
-    domain_.buffers().leave(*platform_.open_stream(gpu_));
+  if (problem.empty() && !thrown_ && session_.failure().empty()) domain_.buffers().leave(*platform_.open_stream(gpu_));
 }
 
 void GpuCollectives::let_go() noexcept {
@@ -176,9 +176,7 @@ void GpuCollectives::note_end(Stream& stream) {
   last_native_ = stream.native();
 }
 
-void GpuCollectives::came(unsigned slot, const ExposedMemory::Window& window) {
-  domain_.expose(slot, window, false);
-}
+void GpuCollectives::came(unsigned slot, const ExposedMemory::Window& window) { domain_.expose(slot, window, false); }
 
 void GpuCollectives::went(unsigned slot, const ExposedMemory::Window& window) noexcept {
   if (let_go_) return;

@@ -50,8 +50,8 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
                                       const CollectiveCall& wanted, bool capturing);
   void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
                Region output, Stream& stream);
-  // A collective of the hosts, and other parts, at a point of the stream that mark() has noted, or now: the stream waits
-  // for them. Throws unavailable in a stream that is being captured; `why`: no kernel carries them out.
+  // A collective of the hosts, and other parts, at a point of the stream that mark() has noted, or now: the stream
+  // waits for them. Throws unavailable in a stream that is being captured; `why`: no kernel carries them out.
   void enqueue_by_hosts(const Call& call, std::shared_ptr<const Schedule> schedule, ProxiedArrays arrays,
                         Stream& stream);
   std::unique_ptr<Event> mark(const Call& call, const std::string& why, Stream& stream);
@@ -119,9 +119,9 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   const PlannedGpuAlgorithms planned_;
   const std::shared_ptr<const Members> members_;
   KernelDomain domain_;
-  std::shared_ptr<Gate> gate_;  // since the first operation that the hosts have a part in
+  std::shared_ptr<Gate> gate_;   // since the first operation that the hosts have a part in
   std::vector<Memory> scratch_;  // of hierarchies: the last one, and those that earlier calls may use
-  std::size_t enlarged_ = 0;  // how many of larger_memories() have been tried
+  std::size_t enlarged_ = 0;     // how many of larger_memories() have been tried
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::vector<std::shared_ptr<CallComparison>> comparing_;

@@ -195,7 +195,8 @@ std::string KernelDomain::why_not(int rank) const {
   if (reaches(rank)) return {};
   const auto machine = [this](int each) { return machine_of_[static_cast<std::size_t>(each)]; };
   if (machine(rank) != machine(group_rank_)) return "rank " + std::to_string(rank) + " is on another machine";
-  if (place_of(rank) < 0) return "kernels serve parts of up to 8 ranks, and rank " + std::to_string(rank) + " is in another one";
+  if (place_of(rank) < 0)
+    return "kernels serve parts of up to 8 ranks, and rank " + std::to_string(rank) + " is in another one";
   return why_no_pairs_;
 }
 

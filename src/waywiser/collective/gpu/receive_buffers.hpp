@@ -58,7 +58,7 @@ class ReceiveBuffers {
     Region slice;
   };
   std::vector<Region> slices() const;
-  std::map<std::size_t, Opened> opened_;  // by rank
+  std::map<std::size_t, Opened> opened_;                     // by rank
   std::vector<std::shared_ptr<const Memory>> opened_apart_;  // of the others
   bool in_use_ = false, gone_ = false;
 };

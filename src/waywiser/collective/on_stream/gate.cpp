@@ -10,8 +10,7 @@
 namespace waywiser {
 
 Gate::Gate(Platform& platform, Place gpu, int rank)
-    : rank_(rank),
-      memory_(platform.allocate(platform.nearest_host(gpu.index), sizeof(Words), Allocation::pinned)) {
+    : rank_(rank), memory_(platform.allocate(platform.nearest_host(gpu.index), sizeof(Words), Allocation::pinned)) {
   new (memory_.region().data) Words();
 }
 

@@ -5,8 +5,7 @@
 
 namespace waywiser {
 
-ProxiedSend::ProxiedSend(Session& session, std::shared_ptr<const Members> members, const Call& call,
-                         ConstElements data)
+ProxiedSend::ProxiedSend(Session& session, std::shared_ptr<const Members> members, const Call& call, ConstElements data)
     : session_(session), members_(std::move(members)), call_(call), data_(data) {}
 
 // False: as many messages out of this rank's GPUs as can be are under way.

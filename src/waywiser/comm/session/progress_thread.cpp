@@ -89,8 +89,8 @@ void check_core(int core) {
   CPU_ZERO(&set);
   const bool known = ::sched_getaffinity(0, sizeof set, &set) == 0;
   if (core < 0 || core >= CPU_SETSIZE || (known && !CPU_ISSET(static_cast<unsigned>(core), &set)))
-    throw Error(ErrorKind::invalid_input,
-                "the progress thread cannot be bound to core " + std::to_string(core) + ": this process may not use it");
+    throw Error(ErrorKind::invalid_input, "the progress thread cannot be bound to core " + std::to_string(core) +
+                                              ": this process may not use it");
 }
 
 }  // namespace waywiser

@@ -241,7 +241,7 @@ class Session : public std::enable_shared_from_this<Session> {
   CurrentCall current_;
   std::atomic<Seconds> waiting_since_{0};  // 0: not unusually long
   std::atomic<MemoryUse> memory_use_{MemoryUse::usual};
-  std::unique_ptr<ProgressThread> progress_thread_;  // null: none
+  std::unique_ptr<ProgressThread> progress_thread_;    // null: none
   std::atomic<ProgressThread*> seen_thread_{nullptr};  // the same, for other threads
   bool locks_ = false;
   int depth_ = 0;  // of calls

@@ -57,11 +57,11 @@ void VirtualStream::copy(Region destination, ConstRegion source) {
   const Reached to = reach(destination, Bus::Access::copy_engine);
   const Reached from = reach(source, Bus::Access::copy_engine);
   push({"a copy from " + text(source.place) + " to " + text(destination.place),
-                [to, from, bytes = source.bytes] {
-                  if (bytes != 0) std::memcpy(to.data, from.data, bytes);
-                },
-                {},
-                {}});
+        [to, from, bytes = source.bytes] {
+          if (bytes != 0) std::memcpy(to.data, from.data, bytes);
+        },
+        {},
+        {}});
 }
 
 void VirtualStream::launch(const Kernel& kernel) {
@@ -79,14 +79,12 @@ void VirtualStream::wait_value(ConstRegion flag, std::uint64_t at_least) {
   check_flag(flag);
   const Reached from = reach(flag, Bus::Access::kernel);
   push({"a wait for " + std::to_string(at_least) + " in a flag of " + text(flag.place),
-                {},
-                [from, at_least] { return load_flag(from.data) >= at_least; },
-                {}});
+        {},
+        [from, at_least] { return load_flag(from.data) >= at_least; },
+        {}});
 }
 
-void VirtualStream::call(std::function<void()> function) {
-  push({"a host function", std::move(function), {}, {}});
-}
+void VirtualStream::call(std::function<void()> function) { push({"a host function", std::move(function), {}, {}}); }
 
 void VirtualStream::push(WorkItem item) {
   if (captured_ == nullptr) return queue_->push(std::move(item));
@@ -122,12 +120,12 @@ void VirtualStream::wait(const Event& event) {
   if (other == nullptr || !other->point()) return;  // a host event has happened; so has one never recorded
   const std::shared_ptr<EventPoint> point = other->point();
   push({"a wait for " + text(point->place),
-                [point] {
-                  if (point->state == EventPoint::failed)
-                    throw Error(ErrorKind::device, "the work on " + text(point->place) + " before an event failed");
-                },
-                [point] { return point->state.load(std::memory_order_acquire) != EventPoint::pending; },
-                {}});
+        [point] {
+          if (point->state == EventPoint::failed)
+            throw Error(ErrorKind::device, "the work on " + text(point->place) + " before an event failed");
+        },
+        [point] { return point->state.load(std::memory_order_acquire) != EventPoint::pending; },
+        {}});
 }
 
 bool VirtualStream::done() {

@@ -56,7 +56,7 @@ class VirtualStream : public Stream {
   std::shared_ptr<Bus> bus_;
   std::shared_ptr<WorkQueue> queue_;
   std::vector<WorkItem>* captured_ = nullptr;  // into which a graph is captured
-  std::unique_ptr<Worker> worker_;  // none when the scheduler is seeded
+  std::unique_ptr<Worker> worker_;             // none when the scheduler is seeded
 };
 
 }  // namespace waywiser
