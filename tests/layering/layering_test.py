@@ -157,6 +157,25 @@ def test_public_headers_stand_alone_and_are_small(name: str, tmp_path: Path) -> 
     } == {}
 
 
+def class_names(text: str) -> set[str]:
+    """Classes of a file that stand in a namespace; those within a class are its own."""
+    kinds = r"^(?:template <[^\n]*>\s*)?(?:class|struct|enum class|enum) (?:alignas\([^)]*\) )?"
+    return set(re.findall(kinds + r"(\w+)(?: final)?(?: :[^\n;{]*)?\s*\{", without_comments(text), re.MULTILINE))
+
+
+def test_classes_are_found() -> None:
+    text = "struct A {\n  struct B {};\n};\ntemplate <typename T>\nclass C final : public A {\n};\nclass D;\nstruct A::E {};\n"
+    assert class_names(text) == {"A", "C"}
+
+
+def test_no_two_classes_have_one_name() -> None:
+    files: dict[str, list[str]] = {}
+    for path in cpp_files():
+        for name in class_names(path.read_text()):
+            files.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in files.items() if len(where) > 1} == {}
+
+
 def test_headers_are_guarded_by_pragma_once() -> None:
     headers = [path for path in cpp_files() if path.suffix in {".hpp", ".cuh"}]
     assert [str(path) for path in headers if not path.read_text().startswith("#pragma once")] == []

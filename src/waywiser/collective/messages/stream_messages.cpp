@@ -44,7 +44,7 @@ messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, 
 
 }  // namespace
 
-Bytes StreamMessages::bytes_for(const messages::Layout& layout) { return layout.bytes() + sizeof(messages::State); }
+Bytes StreamMessages::bytes_for(const messages::Layout& layout) { return layout.bytes() + sizeof(messages::MessageState); }
 
 StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout,
                                Region memory, std::shared_ptr<const ExposedTable> exposed)
@@ -67,14 +67,14 @@ void StreamMessages::connect(std::span<const Region> landings) {
   landings_.assign(landings.begin(), landings.end());
 }
 
-Region StreamMessages::state() const { return memory_.slice(layout_.bytes(), sizeof(messages::State)); }
+Region StreamMessages::state() const { return memory_.slice(layout_.bytes(), sizeof(messages::MessageState)); }
 
 void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline) {
   deadline_ = deadline;
   messages::MessageArguments terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     if (landings_[rank].bytes != 0) terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
-  terms.state = reinterpret_cast<messages::State*>(stream.reach(state()));
+  terms.state = reinterpret_cast<messages::MessageState*>(stream.reach(state()));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
