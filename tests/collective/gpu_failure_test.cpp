@@ -300,6 +300,13 @@ TEST(GpuFailure, MessagesOfTwoSizesAreToldSo) {
   }
 }
 
+// What the first calls of a group wait for the others for.
+void set_up(Group& group, FailingArray& array) {
+  group.barrier(Mode::on(array.stream()));
+  group.all_reduce(array.part(1), array.part(1), ReduceOp::sum, Mode::on(array.stream()));
+  group.synchronize(array.stream());
+}
+
 // Between machines the host carries it out, while the stream waits: a rank that is late, has died or is in another call
 // never gives a result there either.
 TEST(GpuFailure, ARankOfAnotherMachineThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
@@ -319,8 +326,7 @@ TEST(GpuFailure, ARankOfAnotherMachineThatIsLateIsAnErrorForWhoWaitsForTheStream
     Story story(2, 1, true);
     story.run([&](Group& group) {
       FailingArray array(group, 5000, 1);
-      group.barrier(Mode::on(array.stream()));
-      group.synchronize(array.stream());
+      set_up(group, array);
       if (group.rank() == 1) return stay_away(group);
       operation(group, array);
       expect_no_result(group, array, "waited 1.00 s");
@@ -339,8 +345,7 @@ TEST(GpuFailure, ADeadRankOfAnotherMachineIsKnownAtOnceToWhoWaitsForTheStreamAlo
   Story story(2, 600, true);
   story.run([](Group& group) {
     FailingArray array(group, 5000, 1);
-    group.barrier(Mode::on(array.stream()));
-    group.synchronize(array.stream());
+    set_up(group, array);
     group.barrier();
     if (group.rank() == 1) ::kill(::getpid(), SIGKILL);
     group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
@@ -356,8 +361,7 @@ TEST(GpuFailure, RanksOfTwoMachinesThatCallDifferentThingsAreToldSo) {
   Story story(2, 600, true);
   story.run([](Group& group) {
     FailingArray array(group, 5000, 1);
-    group.barrier(Mode::on(array.stream()));
-    group.synchronize(array.stream());
+    set_up(group, array);
     const Elements part = array.part(group.rank() == 0 ? 100 : 200);
     static_cast<void>(error_of([&] { group.all_reduce(part, part, ReduceOp::sum, Mode::on(array.stream())); }));
     expect_no_result(group, array, "");
@@ -371,8 +375,7 @@ TEST(GpuFailure, TheLastOperationOfAProgramWithRanksOnTwoMachines) {
   Story story(2, 1, true);
   story.run([](Group& group) {
     FailingArray array(group, 100, 1);
-    group.barrier(Mode::on(array.stream()));
-    group.synchronize(array.stream());
+    set_up(group, array);
     if (group.rank() == 1) return stay_away(group);
     group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
     group.close();
