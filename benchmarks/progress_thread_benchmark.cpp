@@ -16,8 +16,8 @@ using namespace waywiser;
 
 namespace {
 
-constexpr int samples = 31;
-constexpr Bytes sizes[] = {8, 4096, 65536, 1 << 20};
+constexpr int samples = 15;
+constexpr Bytes sizes[] = {8, 65536, 1 << 20};
 
 enum class Way { without_thread, with_thread, on_streams };
 constexpr const char* names[] = {"hosts, no thread", "hosts, with the thread", "on streams, by the thread"};
@@ -76,7 +76,7 @@ int run(int rank) {
   for (const Way way : {Way::without_thread, Way::with_thread, Way::on_streams}) {
     Group group = Group::join(options_of(rank, way));
     for (const Bytes bytes : sizes) {
-      const int repetitions = way == Way::on_streams ? 20 : 100;
+      const int repetitions = way == Way::on_streams ? 5 : 50;
       const Seconds time =
           way == Way::on_streams ? on_streams(group, bytes, repetitions) : on_hosts(group, bytes, repetitions);
       if (rank == 0)
@@ -91,6 +91,7 @@ int run(int rank) {
 }  // namespace
 
 int main() {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   try {
     const pid_t other = ::fork();
     if (other == 0) return run(1);
