@@ -178,11 +178,26 @@ void GpuCalls::finish(GpuCollectives& gpus, Stream& stream, const Call& call) {
   fail_with_reason();
 }
 
+void GpuCalls::before_hosts(const Call& call, Stream& stream) {
+  if (stream.capturing())
+    throw Error(ErrorKind::unavailable, text(call) + " goes through the host, which no graph can capture" +
+                                            (why_staged().empty() ? "" : ": " + why_staged()));
+  synchronize(stream);
+}
+
 void GpuCalls::synchronize(Stream& stream) {
   const Call call = hosts_.next_call(CallKind::wait, {});
   if (on_gpus_) return finish(*on_gpus_, stream, call);
   stream.synchronize(Deadline::in(session_.timeout()));
 }
+
+void GpuCalls::start(DeviceExecution& prepared, Stream* stream) {
+  on_gpus_->enqueue_prepared(prepared, stream != nullptr ? *stream : on_gpus_->stream());
+}
+
+void GpuCalls::synchronize() { synchronize(on_gpus_->stream()); }
+
+void GpuCalls::end_prepared() noexcept { on_gpus_->end_prepared(); }
 
 // Each rank's block straight to where it belongs.
 void GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
@@ -208,14 +223,6 @@ void GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, Const
   }
 }
 
-// What this rank gives to one rank and takes from another one at the same time; nothing: an empty array.
-struct GpuCalls::Round {
-  ConstElements give;
-  int to;
-  Elements take;
-  int from;
-};
-
 void GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                                Stream& stream) {
   if (std::ranges::any_of(give, on_host) || std::ranges::any_of(take, on_host))
@@ -226,13 +233,13 @@ void GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>&
         std::ranges::any_of(give, [&](const ConstRegion& each) { return overlap(taken_there, each); }))
       throw Error(ErrorKind::invalid_input, text(call) + " on a stream: input and output overlap");
   gpus_of(stream.place(), stream.capturing());
-  std::vector<Round> rounds;
-  for (std::size_t distance = 0; distance < ranks; ++distance) {
-    const std::size_t to = (me + distance) % ranks, from = (me + ranks - distance) % ranks;
-    rounds.push_back({{give[to], call.type}, static_cast<int>(to), {take[from], call.type}, static_cast<int>(from)});
+  if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
+  std::vector<PeerMessage> messages;
+  for (std::size_t distance = 1; distance < ranks; ++distance) {
+    const std::size_t peer = (me + distance) % ranks;
+    messages.push_back({static_cast<int>(peer), {give[peer], call.type}, {take[peer], call.type}});
   }
-  if (give[me].data == take[me].data) rounds.erase(rounds.begin());
-  exchange_rounds(call, rounds, stream);
+  exchange_messages(call, std::move(messages), stream);
 }
 
 // A message, as it is found in an exchange. Both ends of it have the same number of bytes, or none.
@@ -245,35 +252,47 @@ Call GpuCalls::message_call(const Call& call, CallKind kind, const ConstElements
   return message;
 }
 
-// By kernels what the two ranks can, in the same round at both; all else by the hosts, at the same time.
-void GpuCalls::exchange_rounds(const Call& call, const std::vector<Round>& rounds, Stream& stream) {
+// Those with ranks that no kernel reaches; receives go first, so that what comes finds its place.
+ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why) {
+  const KernelDomain& domain = gpus_for(call).domain();
+  const auto by_hosts = [&](const PeerMessage& each) { return !domain.reaches(each.rank); };
+  ProxyOperation::Parts parts;
+  for (const auto& [rank, give, take] : messages)
+    if (!domain.reaches(rank) && take.region.bytes != 0)
+      parts.push_back(std::make_unique<ProxiedReceive>(session_, hosts_.shared_members(),
+                                                       message_call(call, CallKind::recv, take, rank), take));
+  for (const auto& [rank, give, take] : messages)
+    if (!domain.reaches(rank) && give.region.bytes != 0)
+      parts.push_back(std::make_unique<ProxiedSend>(session_, hosts_.shared_members(),
+                                                    message_call(call, CallKind::send, give, rank), give));
+  const auto first = std::ranges::find_if(messages, by_hosts);
+  if (first != messages.end()) why = domain.why_not(first->rank);
+  std::erase_if(messages, by_hosts);
+  return parts;
+}
+
+// By kernels what the two ranks can; all else by the hosts, at the same time.
+void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream) {
   GpuCollectives& gpus = gpus_for(call);
   const InCall in_call(session_, call);
-  ProxyOperation::Parts parts;
   std::string why;
-  const auto by_hosts = [&](int peer, Bytes bytes) {
-    const bool hosts = bytes != 0 && peer != hosts_.rank() && !gpus.domain().reaches(peer);
-    if (hosts && why.empty()) why = gpus.domain().why_not(peer);
-    return hosts;
-  };
-  for (const auto& [give, to, take, from] : rounds)
-    if (by_hosts(from, take.region.bytes))
-      parts.push_back(std::make_unique<ProxiedReceive>(session_, hosts_.shared_members(),
-                                                       message_call(call, CallKind::recv, take, from), take));
-  for (const auto& [give, to, take, from] : rounds)
-    if (by_hosts(to, give.region.bytes))
-      parts.push_back(std::make_unique<ProxiedSend>(session_, hosts_.shared_members(),
-                                                    message_call(call, CallKind::send, give, to), give));
+  ProxyOperation::Parts parts = take_out(call, messages, why);
   auto reached = parts.empty() ? nullptr : gpus.mark(call, why, stream);
-  for (const auto& [give, to, take, from] : rounds) {
-    if (to == hosts_.rank()) {
-      copy_on(stream, give, take);
-      continue;
-    }
-    const ConstElements given = by_hosts(to, give.region.bytes) ? ConstElements() : give;
-    const Elements taken = by_hosts(from, take.region.bytes) ? Elements() : take;
-    if (given.region.bytes + taken.region.bytes != 0) gpus.enqueue_message(given, to, taken, from, stream);
-  }
+  if (!messages.empty()) gpus.enqueue_messages(messages, stream);
+  if (!parts.empty()) gpus.enqueue_by_hosts(call, std::move(parts), stream, std::move(reached));
+}
+
+// The same of one in each direction, which have a kernel of their own.
+void GpuCalls::message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
+  GpuCollectives& gpus = gpus_for(call);
+  const InCall in_call(session_, call);
+  std::vector<PeerMessage> messages{{to, data, {}}, {from, {}, into}};
+  std::string why;
+  ProxyOperation::Parts parts = take_out(call, messages, why);
+  auto reached = parts.empty() ? nullptr : gpus.mark(call, why, stream);
+  const ConstElements give = gpus.domain().reaches(to) ? data : ConstElements();
+  const Elements take = gpus.domain().reaches(from) ? into : Elements();
+  if (!messages.empty()) gpus.enqueue_message(give, to, take, from, stream);
   if (!parts.empty()) gpus.enqueue_by_hosts(call, std::move(parts), stream, std::move(reached));
 }
 
@@ -287,7 +306,7 @@ void GpuCalls::send(ConstElements data, int to, Stream& stream) {
   if (to == hosts_.rank()) throw Error(ErrorKind::invalid_input, "send on a stream to this rank itself: use sendrecv");
   const Call call = hosts_.next_call(CallKind::send, data, to);
   check_place(call, data.region);
-  exchange_rounds(call, {{data, to, {}, to}}, stream);
+  message(call, data, to, {}, to, stream);
 }
 
 void GpuCalls::recv(Elements data, int from, Stream& stream) {
@@ -296,7 +315,7 @@ void GpuCalls::recv(Elements data, int from, Stream& stream) {
     throw Error(ErrorKind::invalid_input, "recv on a stream from this rank itself: use sendrecv");
   const Call call = hosts_.next_call(CallKind::recv, data, from);
   check_place(call, data.region);
-  exchange_rounds(call, {{{}, from, data, from}}, stream);
+  message(call, {}, from, data, from, stream);
 }
 
 void GpuCalls::sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream) {
@@ -310,10 +329,9 @@ void GpuCalls::sendrecv(ConstElements data, int to, Elements into, int from, Str
   check_place(call, data.region);
   check_place(call, into.region);
   if (to == hosts_.rank()) return copy_on(stream, data, into);
-  exchange_rounds(call, {{data, to, into, from}}, stream);
+  message(call, data, to, into, from, stream);
 }
 
-// All ranks go around in the same order, so that what one gives at a distance is taken by the other at the same time.
 void GpuCalls::exchange(std::span<const Exchange> neighbors, Stream& stream) {
   messages_.check_exchange(neighbors);
   if (neighbors.empty()) return;
@@ -322,19 +340,23 @@ void GpuCalls::exchange(std::span<const Exchange> neighbors, Stream& stream) {
     check_place(call, each.give.region);
     check_place(call, each.take.region);
   }
-  std::vector<Round> rounds;
+  std::vector<PeerMessage> messages;
   for (int distance = 0; distance < hosts_.size(); ++distance) {
-    const int to = (hosts_.rank() + distance) % hosts_.size(),
-              from = (hosts_.rank() + hosts_.size() - distance) % hosts_.size();
-    const std::vector<ConstElements> gives = exchanged_with(to, neighbors, &Exchange::give_tag, &Exchange::give);
-    const std::vector<Elements> takes = exchanged_with(from, neighbors, &Exchange::take_tag, &Exchange::take);
+    const int peer = (hosts_.rank() + distance) % hosts_.size();
+    const std::vector<ConstElements> gives = exchanged_with(peer, neighbors, &Exchange::give_tag, &Exchange::give);
+    const std::vector<Elements> takes = exchanged_with(peer, neighbors, &Exchange::take_tag, &Exchange::take);
     if (distance == 0 && gives.size() != takes.size())
       throw Error(ErrorKind::invalid_input, text(call) + ": not as much given to this rank itself as taken from it");
-    for (std::size_t i = 0; i < std::max(gives.size(), takes.size()); ++i)
-      rounds.push_back(
-          {i < gives.size() ? gives[i] : ConstElements(), to, i < takes.size() ? takes[i] : Elements(), from});
+    for (std::size_t i = 0; i < std::max(gives.size(), takes.size()); ++i) {
+      const ConstElements give = i < gives.size() ? gives[i] : ConstElements();
+      const Elements take = i < takes.size() ? takes[i] : Elements();
+      if (distance == 0)
+        copy_on(stream, give, take);
+      else
+        messages.push_back({peer, give, take});
+    }
   }
-  exchange_rounds(call, rounds, stream);
+  exchange_messages(call, std::move(messages), stream);
 }
 
 }  // namespace waywiser

@@ -8,6 +8,8 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
+#include "waywiser/collective/messages/stream_messages.hpp"
+#include "waywiser/collective/proxy/proxy_operation.hpp"
 #include "waywiser/collective/host_collectives.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
 #include "waywiser/group/exchange.hpp"
@@ -15,6 +17,7 @@
 
 namespace waywiser {
 
+class DeviceExecution;
 class GpuCollectives;
 class Stream;
 
@@ -36,6 +39,15 @@ class GpuCalls {
   void sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream);
   void exchange(std::span<const Exchange> neighbors, Stream& stream);
   void prepare(Place gpu, Bytes largest);
+  // For what is prepared: sets the GPU up, by all ranks together. Throws as prepare().
+  GpuCollectives& of(Place gpu) { return gpus_of(gpu, false); }
+  // Null: in the stream of calls without one, for which synchronize() waits.
+  void start(DeviceExecution& prepared, Stream* stream);
+  void synchronize();
+  void end_prepared() noexcept;
+  // For what neither kernels nor parts of an operation on a stream carry out: waits for the stream. Throws unavailable
+  // where it is being captured.
+  void before_hosts(const Call& call, Stream& stream);
   // Waits for the stream, and throws what an operation of this group has failed with on any stream.
   void synchronize(Stream& stream);
 
@@ -51,8 +63,9 @@ class GpuCalls {
                    Stream& stream);
   void exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                        Stream& stream);
-  struct Round;
-  void exchange_rounds(const Call& call, const std::vector<Round>& rounds, Stream& stream);
+  void message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
+  void exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream);
+  ProxyOperation::Parts take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why);
   Call message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const;
   GpuCollectives& gpus_for(const Call& call);
   void finish(GpuCollectives& gpus, Stream& stream, const Call& call);

@@ -34,6 +34,7 @@ GpuCollectives::GpuCollectives(RankExchange& exchange, Session& session, std::sh
       planned_(session.options().chooser.get(), members->size()),
       members_(std::move(members)),
       domain_(exchange, session, *members_, gpu, *stream_),
+      prepared_(platform_, session.peer_memory(), domain_.buffers(), gpu, members_->rank),
       exposed_(std::move(exposed)) {
   if (domain_.messages() != nullptr) exposed_->watch(this);
   if (members_->size() == 1) return;
@@ -81,11 +82,13 @@ GpuCollectives::~GpuCollectives() {
   const std::string problem = reason_of([&] { settle(); });
   stop(*stream_);
   if (watched_) session_.watchdog().remove(*this);
+  prepared_.let_go();
   if (problem.empty() && !thrown_ && session_.failure().empty()) domain_.buffers().leave(*platform_.open_stream(gpu_));
 }
 
 void GpuCollectives::let_go() noexcept {
   let_go_ = true;
+  prepared_.let_go();
   domain_.buffers().let_go();
 }
 
@@ -213,6 +216,25 @@ void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, 
   end(stream);
 }
 
+void GpuCollectives::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream) {
+  begin(stream);
+  domain_.enqueue_messages(messages, stream, session_.timeout());
+  end(stream);
+}
+
+void GpuCollectives::enqueue_prepared(DeviceExecution& execution, Stream& stream) {
+  begin(stream);
+  execution.enqueue(stream, session_.timeout());
+  end(stream);
+  if (&stream == stream_.get()) note_end(stream);
+}
+
+void GpuCollectives::end_prepared() noexcept {
+  static_cast<void>(reason_of([&] {
+    if (last_) session_.settle(*last_, Deadline::in(session_.timeout() + last_patience));
+  }));
+}
+
 void GpuCollectives::enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
                                      ConstRegion input, Region output, Stream& stream,
                                      const on_stream::Description* as) {
@@ -305,6 +327,7 @@ void GpuCollectives::enqueue_by_hosts(const Call& call, std::shared_ptr<const Sc
 
 std::optional<Error> GpuCollectives::failure(const std::string& group) const {
   if (auto why = domain_.failure(group)) return why;
+  if (auto why = prepared_.failure(group)) return why;
   const std::lock_guard lock(mutex_);
   return gate_ ? gate_->failure(group) : std::nullopt;
 }
@@ -339,6 +362,7 @@ void GpuCollectives::stop(Stream& stream) noexcept {
 // NCCL's kernels would end as if they had done their work: those of a group that has failed must take all with them.
 void GpuCollectives::stop() noexcept {
   domain_.stop();
+  prepared_.stop();
   const std::lock_guard lock(mutex_);
   if (gate_) gate_->stop();
   if (!nccl_) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "waywiser/collective/call.hpp"
+#include "waywiser/collective/device_schedule/prepared_schedules.hpp"
 #include "waywiser/collective/gpu/call_comparison.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
 #include "waywiser/collective/gpu/kernel_domain.hpp"
@@ -69,6 +70,12 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   bool is_comparing();
   // Messages by kernels; only with ranks that domain() reaches.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
+  void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream);
+  // Schedules by kernels; only while there is no reason against kernels. What is prepared is started by
+  // enqueue_prepared() and waited for by end_prepared() before it goes.
+  PreparedSchedules& prepared() { return prepared_; }
+  void enqueue_prepared(DeviceExecution& execution, Stream& stream);
+  void end_prepared() noexcept;
   // For calls that come without one.
   Stream& stream() { return *stream_; }
   // Throws what an operation has failed with: timeout, invalid_input or io; it names the rank that did not come or that
@@ -119,6 +126,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   const PlannedGpuAlgorithms planned_;
   const std::shared_ptr<const Members> members_;
   KernelDomain domain_;
+  PreparedSchedules prepared_;
   std::shared_ptr<Gate> gate_;   // since the first operation that the hosts have a part in
   std::vector<Memory> scratch_;  // of hierarchies: the last one, and those that earlier calls may use
   std::size_t enlarged_ = 0;     // how many of larger_memories() have been tried
