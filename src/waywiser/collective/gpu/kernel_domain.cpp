@@ -118,13 +118,18 @@ void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& 
     share = std::min(share, offer.share);
     most = std::min(most, offer.most);
   }
-  if (const std::string why = allowed ? "" : shared_gpu(offers, able); !why.empty()) return mine.refuse(why);
+  if (!allowed) why_for_all_ = shared_gpu(offers, able);
+  const auto has_my_gpu = [&](int rank) {
+    return rank != group_rank_ && offers[static_cast<std::size_t>(rank)].landing.identity() == mine.landing.identity();
+  };
+  if (!allowed && std::ranges::any_of(able, has_my_gpu)) return mine.refuse(why_for_all_);
   const auto memory = GroupMemory::within(size(), share, most);
-  if (!memory)
-    return mine.refuse("other groups have all of the " + std::to_string(ReceiveArena::limit >> 20) +
-                       " MiB set aside on the GPU");
+  if (!memory) {
+    why_for_all_ =
+        "other groups have all of the " + std::to_string(ReceiveArena::limit >> 20) + " MiB set aside on the GPU";
+    return mine.refuse(why_for_all_);
+  }
   mine.refuse(reason_of([&] {
-    const std::string identity(mine.landing.identity());
     mine.landing = buffers_.take(*memory);
     fused_ = std::make_unique<FusedCollective>(platform_, stream_, rank_, size(), memory->fused, buffers_.fused());
     messages_ = std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
@@ -156,7 +161,7 @@ bool KernelDomain::serves_collectives(const std::vector<RankOffer>& offers, cons
 void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
   has_collectives_ = size() > 1 && serves_collectives(offers, ranks());
   serves_all_parts_ = std::ranges::all_of(all_, [&](const auto& part) { return serves_collectives(offers, part); });
-  why_no_pairs_ = first_reason(offers, ranks());
+  why_no_pairs_ = why_for_all_.empty() ? first_reason(offers, ranks()) : why_for_all_;
   if (why_not_whole_.empty() && !has_collectives_) why_not_whole_ = why_no_pairs_;
   why_no_lines_ = first_reason(offers, ranks(), &RankOffer::why_no_lines);
   for (int place = 0; place < size(); ++place) {

@@ -89,6 +89,7 @@ class KernelDomain {
   std::vector<bool> peers_;  // of this part, by kernels
   bool has_collectives_ = false, serves_all_parts_ = false;
   std::string why_not_whole_, why_no_lines_, why_no_pairs_;
+  std::string why_for_all_;  // a reason that all ranks of the part know, whoever they are
 };
 
 }  // namespace waywiser
