@@ -14,7 +14,7 @@
 #include "waywiser/collective/gpu/kernel_domain.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
-#include "waywiser/collective/on_stream/gate.hpp"
+#include "waywiser/collective/on_stream/stream_gate.hpp"
 #include "waywiser/collective/proxy/proxied_collective.hpp"
 #include "waywiser/collective/proxy/proxy_operation.hpp"
 #include "waywiser/comm/data_type.hpp"
@@ -111,7 +111,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
                          Stream& stream);
   static void refuse_capture(const Call& call, const std::string& why, const Stream& stream);
   Region scratch(Bytes bytes);
-  Gate& gate();
+  StreamGate& gate();
   void enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
                        ConstRegion input, Region output, Stream& stream, const on_stream::Description* as = nullptr);
   void enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream);
@@ -127,9 +127,9 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   const std::shared_ptr<const Members> members_;
   KernelDomain domain_;
   PreparedSchedules prepared_;
-  std::shared_ptr<Gate> gate_;   // since the first operation that the hosts have a part in
-  std::vector<Memory> scratch_;  // of hierarchies: the last one, and those that earlier calls may use
-  std::size_t enlarged_ = 0;     // how many of larger_memories() have been tried
+  std::shared_ptr<StreamGate> gate_;  // since the first operation that the hosts have a part in
+  std::vector<Memory> scratch_;       // of hierarchies: the last one, and those that earlier calls may use
+  std::size_t enlarged_ = 0;          // how many of larger_memories() have been tried
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::vector<std::shared_ptr<CallComparison>> comparing_;

@@ -51,9 +51,9 @@ Region GpuCollectives::scratch(Bytes bytes) {
   return scratch_.back().region().slice(0, bytes);
 }
 
-Gate& GpuCollectives::gate() {
+StreamGate& GpuCollectives::gate() {
   if (!gate_) {
-    auto gate = std::make_shared<Gate>(platform_, gpu_, members_->rank);
+    auto gate = std::make_shared<StreamGate>(platform_, gpu_, members_->rank);
     const std::lock_guard lock(mutex_);
     gate_ = std::move(gate);
   }

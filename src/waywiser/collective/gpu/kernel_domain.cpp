@@ -104,25 +104,35 @@ void KernelDomain::set_up(RankExchange& exchange) {
   conclude(offers_of_all(exchange, group_size_, mine));
 }
 
+// Ranks of this machine that have not refused, of any part, on one GPU.
+bool KernelDomain::shares_its_gpu(const std::vector<RankOffer>& offers) {
+  std::vector<int> here;
+  bool allowed = true;
+  for (int rank = 0; rank < group_size_; ++rank) {
+    const RankOffer& offer = offers[static_cast<std::size_t>(rank)];
+    if (machine_of_[static_cast<std::size_t>(rank)] != machine_of_[static_cast<std::size_t>(group_rank_)]) continue;
+    allowed = allowed && offer.kernels_on_shared_gpu;
+    if (!offer.refuses()) here.push_back(rank);
+  }
+  if (allowed) return false;
+  why_for_all_ = shared_gpu(offers, here);
+  const auto mine = offers[static_cast<std::size_t>(group_rank_)].landing.identity();
+  return std::ranges::any_of(here, [&](int rank) {
+    return rank != group_rank_ && offers[static_cast<std::size_t>(rank)].landing.identity() == mine;
+  });
+}
+
 // As much as all of the part can that have not refused.
 void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& mine) {
   if (mine.refuses() || size() == 1) return;
+  if (shares_its_gpu(offers)) return mine.refuse(why_for_all_);
   Bytes share = mine.share, most = mine.most;
-  std::vector<int> able;
-  bool allowed = true;
   for (int place = 0; place < size(); ++place) {
     const RankOffer& offer = of(offers, place);
-    allowed = allowed && offer.kernels_on_shared_gpu;
     if (offer.refuses()) continue;
-    able.push_back(ranks()[static_cast<std::size_t>(place)]);
     share = std::min(share, offer.share);
     most = std::min(most, offer.most);
   }
-  if (!allowed) why_for_all_ = shared_gpu(offers, able);
-  const auto has_my_gpu = [&](int rank) {
-    return rank != group_rank_ && offers[static_cast<std::size_t>(rank)].landing.identity() == mine.landing.identity();
-  };
-  if (!allowed && std::ranges::any_of(able, has_my_gpu)) return mine.refuse(why_for_all_);
   const auto memory = GroupMemory::within(size(), share, most);
   if (!memory) {
     why_for_all_ =

@@ -68,6 +68,7 @@ class KernelDomain {
   const RankOffer& of(const std::vector<RankOffer>& offers, int place) const;
   RankOffer first_offer() const;
   void set_up(RankExchange& exchange);
+  bool shares_its_gpu(const std::vector<RankOffer>& offers);
   void take_memory(const std::vector<RankOffer>& offers, RankOffer& mine);
   void open(const std::vector<RankOffer>& offers, RankOffer& mine);
   void conclude(const std::vector<RankOffer>& offers);

@@ -12,7 +12,7 @@ constexpr Seconds unusual_wait = 0.5;
 }  // namespace
 
 ProxyOperation::ProxyOperation(Session& session, const Call& call, std::unique_ptr<Event> reached,
-                               std::shared_ptr<Gate> gate, std::uint64_t number, Parts parts)
+                               std::shared_ptr<StreamGate> gate, std::uint64_t number, Parts parts)
     : session_(session),
       call_(call),
       reached_(std::move(reached)),

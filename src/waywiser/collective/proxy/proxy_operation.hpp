@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "waywiser/collective/on_stream/gate.hpp"
+#include "waywiser/collective/on_stream/stream_gate.hpp"
 #include "waywiser/collective/proxy/proxy_part.hpp"
 #include "waywiser/comm/session/session.hpp"
 
@@ -15,7 +15,7 @@ class ProxyOperation : public Activity {
  public:
   using Parts = std::vector<std::unique_ptr<ProxyPart>>;
   // `reached`: recorded in the stream before the gate with that number.
-  ProxyOperation(Session& session, const Call& call, std::unique_ptr<Event> reached, std::shared_ptr<Gate> gate,
+  ProxyOperation(Session& session, const Call& call, std::unique_ptr<Event> reached, std::shared_ptr<StreamGate> gate,
                  std::uint64_t number, Parts parts);
 
   bool advance() override;
@@ -30,7 +30,7 @@ class ProxyOperation : public Activity {
   Session& session_;
   const Call call_;
   const std::unique_ptr<Event> reached_;
-  const std::shared_ptr<Gate> gate_;
+  const std::shared_ptr<StreamGate> gate_;
   const std::uint64_t number_;
   Parts parts_;
   Seconds since_ = 0, tell_at_ = 0;  // when it has begun

@@ -15,10 +15,10 @@ namespace waywiser {
 
 // Where a stream waits, by a kernel of one thread, until the host has carried out an operation. It goes no further
 // without that: when the group has failed, or the host is late, the kernel traps.
-class Gate {
+class StreamGate {
  public:
   // `rank`: for messages.
-  Gate(Platform& platform, Place gpu, int rank);
+  StreamGate(Platform& platform, Place gpu, int rank);
 
   // The stream waits there for open() with the number that is returned; they ascend. `what`: the call.
   std::uint64_t close(Stream& stream, const std::string& what, Seconds deadline);

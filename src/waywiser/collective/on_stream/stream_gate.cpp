@@ -1,4 +1,4 @@
-#include "waywiser/collective/on_stream/gate.hpp"
+#include "waywiser/collective/on_stream/stream_gate.hpp"
 
 #include <atomic>
 #include <new>
@@ -9,14 +9,14 @@
 
 namespace waywiser {
 
-Gate::Gate(Platform& platform, Place gpu, int rank)
+StreamGate::StreamGate(Platform& platform, Place gpu, int rank)
     : rank_(rank), memory_(platform.allocate(platform.nearest_host(gpu.index), sizeof(Words), Allocation::pinned)) {
   new (memory_.region().data) Words();
 }
 
-Gate::Words& Gate::words() const { return *reinterpret_cast<Words*>(memory_.region().data); }
+StreamGate::Words& StreamGate::words() const { return *reinterpret_cast<Words*>(memory_.region().data); }
 
-std::uint64_t Gate::close(Stream& stream, const std::string& what, Seconds deadline) {
+std::uint64_t StreamGate::close(Stream& stream, const std::string& what, Seconds deadline) {
   auto* reached = reinterpret_cast<Words*>(stream.reach(memory_.region().slice(0, sizeof(Words))));
   const on_stream::GateArguments gate{&reached->open, &reached->notice, ++last_,
                                       static_cast<std::uint64_t>(deadline * 1e9)};
@@ -36,13 +36,13 @@ std::uint64_t Gate::close(Stream& stream, const std::string& what, Seconds deadl
   return last_;
 }
 
-void Gate::open(std::uint64_t number) {
+void StreamGate::open(std::uint64_t number) {
   std::atomic_ref(words().open).store(number, std::memory_order_release);
   const std::lock_guard lock(mutex_);
   waiting_.erase(number);
 }
 
-std::optional<Error> Gate::failure(const std::string& stopped) const {
+std::optional<Error> StreamGate::failure(const std::string& stopped) const {
   const auto failed = on_stream::failure_in(words().notice);
   if (!failed) return {};
   const std::lock_guard lock(mutex_);
@@ -56,6 +56,6 @@ std::optional<Error> Gate::failure(const std::string& stopped) const {
                me + " has given up " + waiting.what + " on a stream" + (stopped.empty() ? "" : ": " + stopped));
 }
 
-void Gate::stop() noexcept { on_stream::stop(words().notice); }
+void StreamGate::stop() noexcept { on_stream::stop(words().notice); }
 
 }  // namespace waywiser
