@@ -59,7 +59,7 @@ void start(PyPrepared& self, nb::handle stream, const nb::list& before) {
   });
 }
 
-void wait(PyPrepared& self) {
+void wait_for(PyPrepared& self) {
   without_gil([&] { self.prepared.wait(); });
 }
 
@@ -68,7 +68,7 @@ void wait(PyPrepared& self) {
 void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
   nb::class_<PyPrepared>(m, "Prepared", "An exchange that was prepared once. See waywiser.Prepared.")
       .def("start", start, "stream"_a.none(), "before"_a)
-      .def("wait", wait)
+      .def("wait", wait_for)
       .def_prop_ro("why_staged", [](const PyPrepared& self) { return self.prepared.why_staged(); });
   type.def("prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
            "neighbors"_a);
