@@ -34,9 +34,11 @@ std::shared_ptr<Platform> open_cuda() {
 }
 
 Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* gpus,
-                const std::optional<std::string>& on_failure, std::optional<bool> encrypt) {
+                const std::optional<std::string>& on_failure, std::optional<bool> encrypt,
+                std::optional<bool> progress_thread) {
   options.timeout = timeout;
   options.encrypt = encrypt;
+  options.progress_thread = progress_thread;
   if (on_failure) options.on_failure = parse_on_failure(*on_failure);
   if (gpus != nullptr) options.platform = gpus->platform;
   options.open_platform = open_cuda;
@@ -47,8 +49,8 @@ Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* 
 }
 
 Group join(std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure,
-           std::optional<bool> encrypt) {
-  return join_with({}, timeout, gpus, on_failure, encrypt);
+           std::optional<bool> encrypt, std::optional<bool> progress_thread) {
+  return join_with({}, timeout, gpus, on_failure, encrypt, progress_thread);
 }
 
 using Seat = std::tuple<std::string, int, int>;                     // launcher, rank, size
@@ -56,7 +58,7 @@ using Where = std::tuple<std::string, std::uint16_t, std::string>;  // host, por
 
 Group join_at(const Seat& seat, const std::string& job, const Where& where, const nb::object& announce,
               std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure,
-              std::optional<bool> encrypt) {
+              std::optional<bool> encrypt, std::optional<bool> progress_thread) {
   const auto& [launcher, rank, size] = seat;
   const auto& [host_name, port, secret] = where;
   JoinOptions options;
@@ -66,7 +68,7 @@ Group join_at(const Seat& seat, const std::string& job, const Where& where, cons
       const nb::gil_scoped_acquire acquired;
       announce(root.port);
     };
-  return join_with(std::move(options), timeout, gpus, on_failure, encrypt);
+  return join_with(std::move(options), timeout, gpus, on_failure, encrypt, progress_thread);
 }
 
 // Its methods are called no more: it is moved to where it lives until the process ends.
@@ -136,8 +138,9 @@ void bind_comm(nb::module_& m) {
   m.def("gather_texts", gather_texts_here, "mine"_a, "seconds"_a,
         "The texts of all ranks of this job at rank 0, an empty list at the others; without UCX. Raises Error.");
   m.def("join", join, "timeout"_a.none() = nb::none(), "gpus"_a.none() = nb::none(), "on_failure"_a.none() = nb::none(),
-        "encrypt"_a.none() = nb::none(), "The group of all ranks of this job. Raises Error.");
+        "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
+        "The group of all ranks of this job. Raises Error.");
   m.def("join_at", join_at, "seat"_a, "job"_a, "where"_a, "announce"_a.none(), "timeout"_a.none(), "gpus"_a.none(),
-        "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(),
+        "on_failure"_a.none() = nb::none(), "encrypt"_a.none() = nb::none(), "progress_thread"_a.none() = nb::none(),
         "The same where another library has started the ranks; `announce` hears the port of rank 0.");
 }

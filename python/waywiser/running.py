@@ -14,7 +14,10 @@ _LONGEST_ANSWER = 65536
 
 @dataclass(frozen=True)
 class RankStatus:
-    """What a rank says of itself. `call`: None outside the group's calls; `waited`: seconds, 0 for a short wait."""
+    """What a rank says of itself. `call`: None outside the group's calls; `waited`: seconds, 0 for a short wait.
+
+    `progress_thread`: where that runs ("not bound to a core"); None while there is none.
+    """
 
     job: str
     rank: int
@@ -24,6 +27,7 @@ class RankStatus:
     parent: int
     call: str | None
     waited: float
+    progress_thread: str | None = None
 
 
 def ask(path: Path) -> RankStatus | None:
@@ -43,7 +47,7 @@ def ask(path: Path) -> RankStatus | None:
 
 
 def _read(value: Any) -> RankStatus:
-    call = value["call"]
+    call, thread = value["call"], value["progress_thread"]
     return RankStatus(
         str(value["job"]),
         int(value["rank"]),
@@ -53,6 +57,7 @@ def _read(value: Any) -> RankStatus:
         int(value["parent"]),
         None if call is None else str(call),
         float(value["waited"]),
+        None if thread is None else str(thread),
     )
 
 

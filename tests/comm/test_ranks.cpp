@@ -33,6 +33,7 @@ JoinOptions TestRanks::options(int rank) const {
   if (machines_apart) options.launch->machine = "machine " + std::to_string(rank / ranks_of_machine);
   options.timeout = timeout;
   options.kernels_on_shared_gpu = kernels_on_shared_gpu;
+  if (progress_thread) options.progress_thread = true;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
   machine.no_peer_access = no_peer_access;

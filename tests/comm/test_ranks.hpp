@@ -28,6 +28,7 @@ class TestRanks {
   std::string secret;
   bool cuda_gpus = false;  // instead: those of this machine
   bool kernels_on_shared_gpu = false;
+  bool progress_thread = false;
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
   std::function<std::string(int rank)> node_of;          // fingerprint of its machine
   std::vector<std::vector<std::string>> no_peer_access;  // of the virtual GPUs, as VirtualMachine has it

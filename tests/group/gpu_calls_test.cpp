@@ -422,6 +422,7 @@ TEST(GroupOnGpus, MessagesOnStreamsByWayOfTheHostHaveNoTagOfTheUser) {
                     group.recv(std::span(plain), other, 0x7fff);
                     group.recv(twins.host_elements(), other, 1);
                   }
+                  group.synchronize(*stream);
                   require_that(plain == std::vector<std::int32_t>(100, 7), "the message of the user");
                   require_that(twins.equal(), "the message on the stream");
                 }),

@@ -31,7 +31,8 @@ def status(
 
 
 def _as_dict(rank: RankStatus) -> dict[str, Any]:
-    return {"rank": rank.rank, "process": rank.process, "host": rank.host, "call": rank.call, "waited": rank.waited}
+    names = ("rank", "process", "host", "call", "waited", "progress_thread")
+    return {name: getattr(rank, name) for name in names}
 
 
 def _print(ranks: list[RankStatus]) -> None:
@@ -39,11 +40,12 @@ def _print(ranks: list[RankStatus]) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for head in ("rank", "process", "is in", "waiting for"):
-        table.add_column(head, justify="right" if head != "is in" else "left")
+    for head in ("rank", "process", "is in", "waiting for", "progress thread"):
+        table.add_column(head, justify="left" if head in ("is in", "progress thread") else "right")
     for rank in ranks:
         waited = f"{rank.waited:.0f} s" if rank.waited else ""
-        table.add_row(str(rank.rank), str(rank.process), clean(rank.call or "the program itself"), waited)
+        thread = clean(rank.progress_thread or "none")
+        table.add_row(str(rank.rank), str(rank.process), clean(rank.call or "the program itself"), waited, thread)
     console = Console(highlight=False, soft_wrap=True)
     console.print(table)
     if len(ranks) < ranks[0].size:

@@ -20,7 +20,7 @@ OnFailure = Literal["raise", "abort"]
 
 def join(
     timeout: float | None = None, *, gpus: Gpus | None = None, on_failure: OnFailure | None = None,
-    encrypt: bool | None = None,
+    encrypt: bool | None = None, progress_thread: bool | None = None,
 ) -> Group:  # fmt: skip
     """The group of all ranks that the launcher has started; alone without one.
 
@@ -28,11 +28,12 @@ def join(
     is left out, and only once there is an array on a GPU; virtual_gpus() for tests. `on_failure`: when an operation on
     this rank's GPU has failed, a line is printed and every later call on the GPU raises ("raise"), or the process ends
     ("abort"); WAYWISER_ON_FAILURE or "raise" when it is left out. `encrypt`: whether what goes to other machines is
-    encrypted; the same in all ranks, WAYWISER_ENCRYPT=1 or not when it is left out.
+    encrypted; the same in all ranks, WAYWISER_ENCRYPT=1 or not when it is left out. `progress_thread`: whether what has
+    begun (start_...) goes on while the program computes; WAYWISER_PROGRESS_THREAD=on or not when it is left out.
     """
     from waywiser import _core
 
-    return Group(_core.join(timeout, gpus and gpus._core, on_failure, encrypt))
+    return Group(_core.join(timeout, gpus and gpus._core, on_failure, encrypt, progress_thread))
 
 
 class Communicator(Protocol):
@@ -54,7 +55,7 @@ class Store(Protocol):
 
 def from_mpi4py(
     comm: Communicator, timeout: float | None = None, *, root: str | None = None, gpus: Gpus | None = None,
-    on_failure: OnFailure | None = None, encrypt: bool | None = None,
+    on_failure: OnFailure | None = None, encrypt: bool | None = None, progress_thread: bool | None = None,
 ) -> Group:  # fmt: skip
     """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
 
@@ -69,12 +70,13 @@ def from_mpi4py(
         host=lambda: root or _address_for(machines),
     )
     select_libucp()  # MPI's own UCX may have been loaded since
-    return _form(_Seat("mpi4py", rank, size), words, _Options(timeout, gpus, on_failure, encrypt))
+    return _form(_Seat("mpi4py", rank, size), words, _Options(timeout, gpus, on_failure, encrypt, progress_thread))
 
 
 def from_torch(
     store: Store, rank: int, size: int, timeout: float | None = None, *, root: str | None = None,
     gpus: Gpus | None = None, on_failure: OnFailure | None = None, encrypt: bool | None = None,
+    progress_thread: bool | None = None,
 ) -> Group:  # fmt: skip
     """A group of `size` ranks that share a store of torch.distributed; all of them call it.
 
@@ -88,7 +90,7 @@ def from_torch(
         hear=lambda: store.get(key).decode(),
         host=lambda: root or _host_of(store),
     )
-    return _form(_Seat("torch store", rank, size), words, _Options(timeout, gpus, on_failure, encrypt))
+    return _form(_Seat("torch store", rank, size), words, _Options(timeout, gpus, on_failure, encrypt, progress_thread))
 
 
 class _Options(NamedTuple):
@@ -98,6 +100,7 @@ class _Options(NamedTuple):
     gpus: Gpus | None
     on_failure: OnFailure | None
     encrypt: bool | None
+    progress_thread: bool | None
 
 
 class _Seat(NamedTuple):

@@ -42,7 +42,9 @@ class HostCollectives final : public RankExchange {
     return {kind, data.type, op, members_->key(), root, peer, number, data.count()};
   }
 
-  // `wanted` without rank, ranks and machines. Arrays of GPUs go through host memory. Complete when it returns.
+  // What run() and start() take. `wanted` without rank, ranks and machines, here and there.
+  std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted, DataType type);
+  // Arrays of GPUs go through host memory. Complete when it returns.
   void run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
   // Begins it; the session gives it turns.
   std::shared_ptr<Activity> start(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
@@ -62,7 +64,6 @@ class HostCollectives final : public RankExchange {
   CollectiveCall complete(const CollectiveCall& wanted) const;
   const CollectiveAlgorithm* set_algorithm(const CollectiveCall& complete) const;
   const CollectiveAlgorithm& algorithm_for(const CollectiveCall& complete, DataType type) const;
-  std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted, DataType type);
   void run(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input, Elements output);
   std::shared_ptr<Activity> start(const Call& call, std::shared_ptr<const Schedule> schedule, ConstElements input,
                                   Elements output);

@@ -1,5 +1,6 @@
 // The collectives of a Group: what is given is checked here, and then carried out by its GPUs or its hosts.
 #include <cstring>
+#include <mutex>
 #include <numeric>
 
 #include "waywiser/base/error.hpp"
@@ -52,9 +53,9 @@ std::size_t total(const std::vector<std::size_t>& counts) {
 
 Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                          Mode mode) {
+  const std::lock_guard lock(session());
   if (mode.begins()) return {hosts->shared_session(), hosts->start(call, wanted, input, output)};
   if (gpus.collective(call, wanted, input, output, mode.stream())) return {};
-  if (mode.stream() != nullptr) gpus.before_hosts(call, *mode.stream());
   hosts->run(call, wanted, input, output);
   return {};
 }

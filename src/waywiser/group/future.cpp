@@ -8,11 +8,14 @@ Future::Future(std::shared_ptr<Session> session, std::shared_ptr<Activity> opera
     : session_(std::move(session)), operation_(std::move(operation)) {}
 
 void Future::keep(std::shared_ptr<void> owner) {
-  if (operation_) operation_->keeps = std::move(owner);
+  if (!operation_) return;
+  const std::lock_guard lock(*session_);
+  operation_->keeps = std::move(owner);
 }
 
 void Future::drop() noexcept {
   if (!session_->is_forked()) try {
+      const std::lock_guard lock(*session_);
       if (!session_->is_under_way(*operation_))
         operation_->keeps.reset();
       else if (operation_->keeps)
@@ -41,6 +44,7 @@ bool Future::done() {
 
 void Future::wait() {
   if (!operation_) return;
+  const std::lock_guard lock(*session_);
   session_->wait_for(*operation_);
   finish();
 }

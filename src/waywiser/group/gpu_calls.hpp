@@ -8,6 +8,8 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
+#include "waywiser/collective/messages/stream_messages.hpp"
+#include "waywiser/collective/proxy/proxy_operation.hpp"
 #include "waywiser/collective/host_collectives.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
 #include "waywiser/group/exchange.hpp"
@@ -19,7 +21,8 @@ class DeviceExecution;
 class GpuCollectives;
 class Stream;
 
-// The calls of one group that its GPUs carry out, and those on streams that the hosts carry out in their place.
+// The calls of one group that its GPUs carry out, and all those on their streams: by kernels or NCCL, and where these
+// do not serve by the hosts, while the stream waits and the caller does not.
 class GpuCalls {
  public:
   GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_ptr<ExposedMemory> exposed);
@@ -27,10 +30,9 @@ class GpuCalls {
   GpuCalls& operator=(const GpuCalls&) = delete;
   ~GpuCalls();
 
-  // `wanted` without rank and ranks. True: complete, or with a stream enqueued. False: nothing has happened, the hosts
-  // have to; then before_hosts() comes first where there is a stream.
+  // `wanted` without rank and ranks. True: complete, or with a stream of a GPU enqueued. False: nothing has happened,
+  // the hosts have to.
   bool collective(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
-  void before_hosts(const Call& call, Stream& stream);
 
   void send(ConstElements data, int to, Stream& stream);
   void recv(Elements data, int from, Stream& stream);
@@ -43,6 +45,9 @@ class GpuCalls {
   void start(DeviceExecution& prepared, Stream* stream);
   void synchronize();
   void end_prepared() noexcept;
+  // For what neither kernels nor parts of an operation on a stream carry out: waits for the stream. Throws unavailable
+  // where it is being captured.
+  void before_hosts(const Call& call, Stream& stream);
   // Waits for the stream, and throws what an operation of this group has failed with on any stream.
   void synchronize(Stream& stream);
 
@@ -53,12 +58,16 @@ class GpuCalls {
  private:
   GpuCollectives& gpus_of(Place gpu, bool capturing);
   bool by_kernels(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
-  bool by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
+  void by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
+  void by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                    Stream& stream);
-  bool exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
+  void exchange_blocks(const Call& call, const std::vector<ConstRegion>& give, const std::vector<Region>& take,
                        Stream& stream);
-  bool exchange_by_kernels(const Call& call, std::span<const Exchange> neighbors, Stream& stream);
-  bool message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
+  void message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream);
+  void exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream);
+  ProxyOperation::Parts take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why);
+  Call message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const;
+  GpuCollectives& gpus_for(const Call& call);
   void finish(GpuCollectives& gpus, Stream& stream, const Call& call);
 
   HostCollectives& hosts_;

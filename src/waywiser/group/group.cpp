@@ -1,6 +1,8 @@
 #include "waywiser/group/group.hpp"
 
+#include <mutex>
 #include <numeric>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/process_end.hpp"
@@ -38,8 +40,16 @@ Group Group::join(const JoinOptions& options) {
 
 Group::Group(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Group::Group(Group&& other) noexcept = default;
-Group& Group::operator=(Group&& other) noexcept = default;
-Group::~Group() = default;
+Group& Group::operator=(Group&& other) noexcept {
+  const Group before(std::exchange(state_, std::move(other.state_)));
+  return *this;
+}
+Group::~Group() {
+  if (!state_) return;
+  const std::shared_ptr<Session> session = state_->hosts->shared_session();  // goes when it is unlocked
+  const std::lock_guard lock(*session);
+  state_.reset();
+}
 
 int Group::rank() const noexcept { return state_->hosts->rank(); }
 int Group::size() const noexcept { return state_->hosts->size(); }
@@ -57,6 +67,7 @@ void Group::end() noexcept {
 
 Future Group::send(ConstElements data, int to, int tag, Mode mode) {
   check_tag(tag, mode);
+  const std::lock_guard lock(state_->session());
   if (mode.begins()) return state_->messages.begin_send(data, to, tag);
   mode.stream() != nullptr ? state_->gpus.send(data, to, *mode.stream()) : state_->messages.send(data, to, tag);
   return {};
@@ -64,6 +75,7 @@ Future Group::send(ConstElements data, int to, int tag, Mode mode) {
 
 Future Group::recv(Elements data, int from, int tag, Mode mode) {
   check_tag(tag, mode);
+  const std::lock_guard lock(state_->session());
   if (mode.begins()) return state_->messages.begin_recv(data, from, tag);
   mode.stream() != nullptr ? state_->gpus.recv(data, from, *mode.stream()) : state_->messages.recv(data, from, tag);
   return {};
@@ -71,6 +83,7 @@ Future Group::recv(Elements data, int from, int tag, Mode mode) {
 
 Future Group::sendrecv(ConstElements data, int to, Elements into, int from, int tag, Mode mode) {
   check_tag(tag, mode);
+  const std::lock_guard lock(state_->session());
   if (mode.begins()) return state_->messages.begin_sendrecv(data, to, into, from, tag);
   if (mode.stream() != nullptr)
     state_->gpus.sendrecv(data, to, into, from, *mode.stream());
@@ -80,23 +93,32 @@ Future Group::sendrecv(ConstElements data, int to, Elements into, int from, int 
 }
 
 Future Group::neighbor_exchange(std::span<const Exchange> neighbors, Mode mode) {
+  const std::lock_guard lock(state_->session());
   if (mode.begins()) return state_->messages.begin_exchange(neighbors);
   mode.stream() != nullptr ? state_->gpus.exchange(neighbors, *mode.stream()) : state_->messages.exchange(neighbors);
   return {};
 }
 
-void Group::prepare(Place gpu, Bytes largest) { state_->gpus.prepare(gpu, largest); }
+void Group::prepare(Place gpu, Bytes largest) {
+  const std::lock_guard lock(state_->session());
+  state_->gpus.prepare(gpu, largest);
+}
 
-void Group::synchronize(Stream& stream) { state_->gpus.synchronize(stream); }
+void Group::synchronize(Stream& stream) {
+  const std::lock_guard lock(state_->session());
+  state_->gpus.synchronize(stream);
+}
 
 Window Group::expose(Region memory) {
   if (memory.place.is_gpu())
     throw Error(ErrorKind::invalid_input, "GPU memory is exposed as a Memory, which has a handle");
+  const std::lock_guard lock(state_->session());
   return Window(Window::State::of_host(state_->hosts, memory));
 }
 
 Window Group::expose(const Memory& memory) {
   if (!memory.region().place.is_gpu()) return expose(memory.region());
+  const std::lock_guard lock(state_->session());
   return Window(Window::State::of_gpu(state_->hosts, memory, state_->exposed));
 }
 
@@ -110,11 +132,13 @@ std::string Group::why_staged() const { return state_->gpus.why_staged(); }
 
 std::string Group::why_staged(int rank) const {
   state_->hosts->check_rank(rank, "why_staged of");
+  const std::lock_guard lock(state_->session());
   return state_->session().why_staged(static_cast<int>(state_->hosts->members().peer(rank)));
 }
 
 std::string Group::encrypted_by(int rank) const {
   state_->hosts->check_rank(rank, "encrypted_by of");
+  const std::lock_guard lock(state_->session());
   return state_->session().engine().encrypted_by(state_->hosts->members().peer(rank));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
@@ -55,7 +56,8 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
     return;
   }
   why_staged = why_no_gpus(places);
-  if (why_staged.empty()) {
+  all_on_gpus = why_staged.empty();
+  if (all_on_gpus) {
     GpuCollectives& gpus = group->gpus.of(gpu_of(arrays));
     why_staged = gpus.why_no_kernels();
     if (why_staged.empty()) on_gpus = gpus.prepared().prepare(hosts, schedule, arrays, op);
@@ -66,6 +68,7 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
 
 // Kernels that have been started end first.
 Prepared::State::~State() {
+  const std::lock_guard lock(group->session());
   if (on_gpus && !group->session().is_forked()) group->gpus.end_prepared();
 }
 
@@ -77,6 +80,7 @@ void Prepared::State::check_is_over() const {
 }
 
 void Prepared::State::start(Stream& stream) {
+  const std::lock_guard lock(group->session());
   check_is_over();
   const Call call = next_call();
   if (on_gpus) {
@@ -84,11 +88,13 @@ void Prepared::State::start(Stream& stream) {
     return group->gpus.start(*on_gpus, &stream);
   }
   if (on_hosts) throw Error(ErrorKind::invalid_input, text(call) + ": arrays of the host on a GPU's stream");
+  if (all_on_gpus) return group->gpus.exchange(messages, stream);
   group->gpus.before_hosts(call, stream);
   group->messages.exchange(messages);
 }
 
 void Prepared::State::start() {
+  const std::lock_guard lock(group->session());
   check_is_over();
   const Call call = next_call();
   if (!on_gpus && !on_hosts) {
@@ -108,6 +114,7 @@ void Prepared::State::start() {
 }
 
 void Prepared::State::wait() {
+  const std::lock_guard lock(group->session());
   if (!waits_for_stream) return begun.wait();
   waits_for_stream = false;
   group->gpus.synchronize();
@@ -125,6 +132,7 @@ void Prepared::keep(std::shared_ptr<void> owner) { state_->owner = std::move(own
 const std::string& Prepared::why_staged() const noexcept { return state_->why_staged; }
 
 Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
+  const std::lock_guard lock(state_->session());
   state_->messages.check_exchange(neighbors);
   std::vector<ArrayExchange> parts;
   std::vector<Elements> arrays;
@@ -150,6 +158,7 @@ Prepared Prepared::of_schedule(Group& group, Schedule schedule, std::span<const 
     throw Error(ErrorKind::invalid_input, "a schedule for rank " + std::to_string(schedule.rank) + " of " +
                                               std::to_string(schedule.ranks) + ", not for this group");
   if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "a schedule: avg is for collectives");
+  const std::lock_guard lock(group.state_->session());
   auto kept = std::make_shared<const Schedule>(std::move(schedule));
   return Prepared(std::make_unique<State>(group.state_, kept, arrays, std::nullopt, op));
 }

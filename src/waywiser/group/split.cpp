@@ -14,6 +14,7 @@ constexpr std::size_t numbers = 3 + GroupNumbers::words;
 
 // An all_gather, whatever way is set, under its own name: who calls something else is told so.
 std::optional<Group> Group::split(int color, int key) {
+  const std::lock_guard lock(state_->session());
   GroupNumbers& group_numbers = state_->session().group_numbers;
   std::array<std::int64_t, numbers> mine{color, key, group_numbers.next()};
   std::ranges::copy(group_numbers.used(), mine.begin() + 3);

@@ -1,6 +1,8 @@
 #include "waywiser/group/window.hpp"
 
 #include <atomic>
+#include <mutex>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/group/window_state.hpp"
@@ -18,8 +20,16 @@ void check_host(Place place) {
 
 Window::Window(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Window::Window(Window&& other) noexcept = default;
-Window& Window::operator=(Window&& other) noexcept = default;
-Window::~Window() = default;
+Window& Window::operator=(Window&& other) noexcept {
+  const Window before(std::exchange(state_, std::move(other.state_)));
+  return *this;
+}
+Window::~Window() {
+  if (!state_) return;
+  const std::shared_ptr<Session> session = state_->hosts->shared_session();  // goes when it is unlocked
+  const std::lock_guard lock(*session);
+  state_.reset();
+}
 
 Region Window::local() const noexcept { return state_->local; }
 

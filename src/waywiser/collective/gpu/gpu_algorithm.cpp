@@ -23,6 +23,7 @@ std::optional<unsigned> take(std::string_view& text, std::string_view prefix) {
 }  // namespace
 
 std::string text(const GpuAlgorithm& way) {
+  if (way.engine == GpuAlgorithm::Engine::hierarchy) return "hierarchy";
   if (way.engine != GpuAlgorithm::Engine::kernels) return way.engine == GpuAlgorithm::Engine::host ? "host" : "nccl";
   std::string text(fused::name(way.method));
   if (way.blocks == 0) return text;
@@ -32,6 +33,7 @@ std::string text(const GpuAlgorithm& way) {
 std::optional<GpuAlgorithm> parse_gpu_algorithm(std::string_view text) {
   if (text == "host") return GpuAlgorithm{};
   if (text == "nccl") return GpuAlgorithm{GpuAlgorithm::Engine::nccl, {}, 0, 0};
+  if (text == "hierarchy") return GpuAlgorithm{GpuAlgorithm::Engine::hierarchy, {}, 0, 0};
   constexpr std::string_view of_table = "fused_";  // as the table of algorithms names them
   if (text.starts_with(of_table)) text.remove_prefix(of_table.size());
   using fused::Method;

@@ -14,10 +14,10 @@ namespace waywiser {
 
 class Chooser;
 
-// How a collective of GPU arrays is carried out, as plans and measurements name it: "host", "nccl", "one_shot", or with
-// its grid "one_shot(blocks=64,threads=512)".
+// How a collective of GPU arrays is carried out, as plans and measurements name it: "host", "nccl", "hierarchy"
+// (kernels within machines, hosts between them), "one_shot", or with its grid "one_shot(blocks=64,threads=512)".
 struct GpuAlgorithm {
-  enum class Engine { host, kernels, nccl };
+  enum class Engine { host, kernels, nccl, hierarchy };
 
   Engine engine = Engine::host;
   fused::Method method = fused::Method::packets;

@@ -9,13 +9,14 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/device_schedule/prepared_schedules.hpp"
-#include "waywiser/collective/fused/fused_collective.hpp"
 #include "waywiser/collective/gpu/call_comparison.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
-#include "waywiser/collective/gpu/receive_buffers.hpp"
-#include "waywiser/collective/messages/stream_messages.hpp"
+#include "waywiser/collective/gpu/kernel_domain.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
+#include "waywiser/collective/on_stream/stream_gate.hpp"
+#include "waywiser/collective/proxy/proxied_collective.hpp"
+#include "waywiser/collective/proxy/proxy_operation.hpp"
 #include "waywiser/comm/data_type.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
 #include "waywiser/comm/session/call.hpp"
@@ -27,11 +28,12 @@ class RankExchange;
 class Session;
 struct Members;
 
-// The collectives of one group on arrays of GPUs, one GPU for each rank. What serves a call is the same at all ranks.
+// The operations of one group on arrays of GPUs, one GPU for each rank: by kernels, by NCCL, or by the hosts while the
+// stream waits. What serves a call is the same at all ranks; of a message, at both.
 class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
  public:
   // By all ranks together: afterwards they agree on what can be used.
-  GpuCollectives(RankExchange& exchange, Session& session, const Members& members, Place gpu,
+  GpuCollectives(RankExchange& exchange, Session& session, std::shared_ptr<const Members> members, Place gpu,
                  std::shared_ptr<ExposedMemory> exposed);
   GpuCollectives(const GpuCollectives&) = delete;
   GpuCollectives& operator=(const GpuCollectives&) = delete;
@@ -39,7 +41,9 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
 
   Place gpu() const noexcept { return gpu_; }
   // Why fused kernels cannot be used, in the words of the first rank that cannot; empty when they can.
-  const std::string& why_no_kernels() const noexcept { return why_no_kernels_; }
+  const std::string& why_no_kernels() const noexcept { return domain_.why_not_whole(); }
+  // Which messages go by kernels.
+  const KernelDomain& domain() const noexcept { return domain_; }
 
   // What carries the call out, the same at all ranks; nothing: the hosts. The first call that would take NCCL sets it
   // up, by all ranks together; it throws unavailable in a stream that is being captured.
@@ -47,22 +51,28 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
                                       const CollectiveCall& wanted, bool capturing);
   void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
                Region output, Stream& stream);
+  // A collective of the hosts, and other parts, at a point of the stream that mark() has noted, or now: the stream
+  // waits for them. Throws unavailable in a stream that is being captured; `why`: no kernel carries them out.
+  void enqueue_by_hosts(const Call& call, std::shared_ptr<const Schedule> schedule, ProxiedArrays arrays,
+                        Stream& stream);
+  std::unique_ptr<Event> mark(const Call& call, const std::string& why, Stream& stream);
+  void enqueue_by_hosts(const Call& call, ProxyOperation::Parts parts, Stream& stream, std::unique_ptr<Event> reached);
   // Sets memory aside, by all ranks together, so that no operation of up to `largest` bytes a block waits for that.
   void prepare(RankExchange& exchange, const Members& members, Bytes largest);
   // For measuring: the only way until another one is set; nothing: the choice.
   void set_way(std::optional<GpuAlgorithm> way) { way_ = way; }
   // Whether the ranks compare their calls by the host: NCCL carries them out, and no kernel is there beside it.
   bool is_compared_by_host(const GpuAlgorithm& way, int ranks) const {
-    return !fused_ && ranks > 1 && way.engine == GpuAlgorithm::Engine::nccl;
+    return !domain_.is_whole() && ranks > 1 && way.engine == GpuAlgorithm::Engine::nccl;
   }
   // Begun here; goes on while this rank waits for anything. No result counts before it is complete.
   void compare_by_host(const std::shared_ptr<const Members>& members, const Call& call);
   bool is_comparing();
-  // Messages by kernels; only while there is no reason against kernels.
+  // Messages by kernels; only with ranks that domain() reaches.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
   void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream);
-  // Schedules by kernels; the same. What is prepared is started by enqueue_prepared() and waited for by end_prepared()
-  // before it goes.
+  // Schedules by kernels; only while there is no reason against kernels. What is prepared is started by
+  // enqueue_prepared() and waited for by end_prepared() before it goes.
   PreparedSchedules& prepared() { return prepared_; }
   void enqueue_prepared(DeviceExecution& execution, Stream& stream);
   void end_prepared() noexcept;
@@ -75,18 +85,16 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void stop(Stream& stream) noexcept;
 
  private:
-  std::string set_up(RankExchange& exchange, const Members& members);
-  std::string why_no_lines(std::string_view peer) const;
   // More memory for operations of more than 1 MiB a block, by all ranks together, where it saves kernels.
   void enlarge(RankExchange& exchange, const Members& members, const GpuAlgorithm& way, const CollectiveCall& call,
                DataType type, const on_stream::Description& as);
   void enlarge_until(RankExchange& exchange, const Members& members, const on_stream::Description& as,
                      const std::function<bool(const FusedOptions&)>& is_enough);
-  std::string enlarge(RankExchange& exchange, const Members& members, const FusedOptions& options);
   using Engine = GpuAlgorithm::Engine;
   // Of what serves the call: what was set, or what the plan says, or the default.
   GpuAlgorithm choose(const CollectiveCall& call, DataType type) const;
   bool can(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const;
+  std::string why_cannot(const GpuAlgorithm& way) const;
   GpuAlgorithm default_way(const CollectiveCall& call, DataType type) const;
   std::string set_up_nccl(RankExchange& exchange, const Members& members, const Call& call);
   NcclCommunicator::Waiter waiter(const Call& call);
@@ -99,8 +107,13 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void begin(Stream& stream);
   void end(Stream& stream);
   void note_end(Stream& stream);
+  void enqueue_hierarchy(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
+                         Stream& stream);
+  static void refuse_capture(const Call& call, const std::string& why, const Stream& stream);
+  Region scratch(Bytes bytes);
+  StreamGate& gate();
   void enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
-                       ConstRegion input, Region output, Stream& stream);
+                       ConstRegion input, Region output, Stream& stream, const on_stream::Description* as = nullptr);
   void enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream);
   void enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
   void came(unsigned slot, const ExposedMemory::Window& window) override;
@@ -111,23 +124,24 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   Place gpu_;
   std::shared_ptr<Stream> stream_;
   const PlannedGpuAlgorithms planned_;
-  ReceiveBuffers buffers_;  // of the two below
+  const std::shared_ptr<const Members> members_;
+  KernelDomain domain_;
   PreparedSchedules prepared_;
-  std::unique_ptr<FusedCollective> fused_;
-  std::unique_ptr<StreamMessages> messages_;
-  std::size_t enlarged_ = 0;  // how many of larger_memories() have been tried
+  std::shared_ptr<StreamGate> gate_;  // since the first operation that the hosts have a part in
+  std::vector<Memory> scratch_;       // of hierarchies: the last one, and those that earlier calls may use
+  std::size_t enlarged_ = 0;          // how many of larger_memories() have been tried
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::vector<std::shared_ptr<CallComparison>> comparing_;
   std::optional<GpuAlgorithm> way_;
-  std::string why_no_kernels_, why_no_lines_, why_no_nccl_;
+  std::string why_no_nccl_;
   std::unique_ptr<Event> last_;  // the end of the last call that was enqueued
   // The nod beside NCCL: a stream of its own, and where it begins and ends.
   std::unique_ptr<Stream> nod_stream_;
   std::unique_ptr<Event> nod_begins_, nod_ends_;
   bool watched_ = false, thrown_ = false;  // by the watchdog; what has failed
   bool let_go_ = false;
-  mutable std::mutex mutex_;  // of when nccl_ and last_ come, for the watchdog's thread
+  mutable std::mutex mutex_;  // of when nccl_, gate_ and last_ come, for the watchdog's thread
   void* last_native_ = nullptr;
   std::shared_ptr<ExposedMemory> exposed_;
   // What calls that had been enqueued may store into, or tell the others of, until they have ended.

@@ -24,28 +24,31 @@ SharedRegion ReceiveBuffers::take(const GroupMemory& memory) {
   return peers_.share(slice_);
 }
 
-void ReceiveBuffers::open(std::span<const SharedRegion> slices) {
-  for (std::size_t rank = 0; rank < slices.size(); ++rank) {
-    if (static_cast<int>(rank) == rank_) {
-      all_.push_back(slice_);
-      continue;
-    }
-    opened_.push_back(peers_.open(slices[rank], gpu_));
-    all_.push_back(opened_.back()->region().slice(slices[rank].offset, slices[rank].bytes));
-  }
+void ReceiveBuffers::open(std::size_t rank, const SharedRegion& slice) {
+  const std::shared_ptr<const Memory> memory = peers_.open(slice, gpu_);
+  opened_[rank] = {memory, memory->region().slice(slice.offset, slice.bytes)};
+}
+
+void ReceiveBuffers::close(std::size_t rank) noexcept { opened_.erase(rank); }
+
+std::vector<Region> ReceiveBuffers::slices() const {
+  std::vector<Region> all(static_cast<std::size_t>(memory_.ranks));
+  for (const auto& [rank, opened] : opened_) all[rank] = opened.slice;
+  all[static_cast<std::size_t>(rank_)] = slice_;
+  return all;
 }
 
 std::vector<Region> ReceiveBuffers::fused_of_all() const {
-  std::vector<Region> all;
-  for (const Region& slice : all_)
-    all.push_back(slice.slice(memory_.fused_at(), memory_.messages_at() - memory_.fused_at()));
+  std::vector<Region> all = slices();
+  for (Region& slice : all)
+    if (slice.bytes != 0) slice = slice.slice(memory_.fused_at(), memory_.messages_at() - memory_.fused_at());
   return all;
 }
 
 std::vector<Region> ReceiveBuffers::messages_of_all() const {
-  std::vector<Region> all;
-  for (const Region& slice : all_)
-    all.push_back(slice.slice(memory_.messages_at(), memory_.bytes() - memory_.messages_at()));
+  std::vector<Region> all = slices();
+  for (Region& slice : all)
+    if (slice.bytes != 0) slice = slice.slice(memory_.messages_at(), memory_.bytes() - memory_.messages_at());
   return all;
 }
 
@@ -79,14 +82,14 @@ void ReceiveBuffers::leave(Stream& stream) noexcept {
   opened_apart_.clear();
   try {
     constexpr std::uint64_t left = 1;
-    for (std::size_t rank = 0; rank < all_.size(); ++rank)
-      if (static_cast<int>(rank) != rank_)
-        stream.write_value(all_[rank].slice(static_cast<Bytes>(rank_) * sizeof left, sizeof left), left);
+    for (const auto& [rank, opened] : opened_)
+      stream.write_value(opened.slice.slice(static_cast<Bytes>(rank_) * sizeof left, sizeof left), left);
     stream.synchronize(Deadline::in(last_words));
   } catch (const Error&) {
   }
+  const auto others = static_cast<int>(opened_.size());
   opened_.clear();
-  peers_.arena(gpu_).leave(slice_, static_cast<int>(all_.size()) - 1, std::move(apart_));
+  peers_.arena(gpu_).leave(slice_, others, std::move(apart_));
 }
 
 void ReceiveBuffers::let_go() noexcept {

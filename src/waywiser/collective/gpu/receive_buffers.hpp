@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -25,8 +26,9 @@ class ReceiveBuffers {
   Region messages() const { return slice_.slice(memory_.messages_at(), memory_.bytes() - memory_.messages_at()); }
   // Eight bytes that are this rank's alone.
   Region own_word() const { return slice_.slice(GroupMemory::own_word_at, sizeof(std::uint64_t)); }
-  // All ranks'. Throws unavailable or device.
-  void open(std::span<const SharedRegion> slices);
+  // Another rank's. Throws unavailable or device. What is not open stays empty below, and is not written to.
+  void open(std::size_t rank, const SharedRegion& slice);
+  void close(std::size_t rank) noexcept;
   std::vector<Region> fused_of_all() const;
   std::vector<Region> messages_of_all() const;
 
@@ -51,8 +53,13 @@ class ReceiveBuffers {
   GroupMemory memory_;
   Region slice_;
   std::vector<Region> apart_;
-  std::vector<Region> all_;                                           // slices, by rank
-  std::vector<std::shared_ptr<const Memory>> opened_, opened_apart_;  // of the others
+  struct Opened {
+    std::shared_ptr<const Memory> memory;
+    Region slice;
+  };
+  std::vector<Region> slices() const;
+  std::map<std::size_t, Opened> opened_;                     // by rank
+  std::vector<std::shared_ptr<const Memory>> opened_apart_;  // of the others
   bool in_use_ = false, gone_ = false;
 };
 

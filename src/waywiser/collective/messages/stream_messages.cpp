@@ -73,7 +73,7 @@ messages::MessageArguments StreamMessages::arguments(Stream& stream, Seconds dea
   deadline_ = deadline;
   messages::MessageArguments terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
-    terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
+    if (landings_[rank].bytes != 0) terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
   terms.state = reinterpret_cast<messages::MessageState*>(stream.reach(state()));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms.exposed = exposed_->reached_from(stream);

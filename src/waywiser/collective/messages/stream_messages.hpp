@@ -33,7 +33,7 @@ class StreamMessages {
                  std::shared_ptr<const ExposedTable> exposed);
 
   // What others write into, of all ranks in their order, as this process has them mapped for this GPU; one's own
-  // included.
+  // included. Empty: no messages to or from that rank.
   void connect(std::span<const Region> landings);
 
   // Whether stores to all others become visible in whole lines; the same at all ranks.

@@ -35,6 +35,11 @@ struct JoinOptions {
   // Whether kernels serve ranks that share a GPU, too, which run by turns of some milliseconds: to test with one GPU.
   // WAYWISER_SHARED_GPU, or not: their arrays go through host memory.
   std::optional<bool> kernels_on_shared_gpu;
+  // Whether a thread gives what has begun (Mode::begin) its turns while the program computes; it begins by itself with
+  // the first operation on a stream that the host has a part in. WAYWISER_PROGRESS_THREAD=on, or not.
+  std::optional<bool> progress_thread;
+  // The only core that this thread may run on. WAYWISER_PROGRESS_CORE, or all those of the process.
+  std::optional<int> progress_core;
   // How long others may take to let go of the memory of a call that has failed. Then this process ends.
   Seconds letting_go = 5;
   // Which path messages between GPUs of one machine take; the same plan in all ranks. That of WAYWISER_PLAN, or none.

@@ -6,7 +6,8 @@
 
 namespace waywiser {
 
-std::string rank_status(const Introduction& rank, const std::string& job, const Call& call, Seconds waited) {
+std::string rank_status(const Introduction& rank, const std::string& job, const Call& call, Seconds waited,
+                        const std::string& progress_thread) {
   const Json status{{"job", job},
                     {"rank", rank.rank},
                     {"size", rank.size},
@@ -14,7 +15,8 @@ std::string rank_status(const Introduction& rank, const std::string& job, const 
                     {"process", rank.process},
                     {"parent", ::getppid()},
                     {"call", call.kind == CallKind::none ? Json() : Json(text(call))},
-                    {"waited", waited}};
+                    {"waited", waited},
+                    {"progress_thread", progress_thread.empty() ? Json() : Json(progress_thread)}};
   return status.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

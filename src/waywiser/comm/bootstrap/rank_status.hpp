@@ -9,6 +9,8 @@
 namespace waywiser {
 
 // What `waywiser status` shows of one rank, as one line of JSON. `waited` is 0 unless it waits unusually long.
-std::string rank_status(const Introduction& rank, const std::string& job, const Call& call, Seconds waited);
+// `progress_thread`: where it runs, or empty while there is none.
+std::string rank_status(const Introduction& rank, const std::string& job, const Call& call, Seconds waited,
+                        const std::string& progress_thread);
 
 }  // namespace waywiser

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/kernels/block/ranks.hpp"
 #include "waywiser/kernels/clear.hpp"
 
 namespace waywiser {
@@ -102,13 +103,12 @@ void ReceiveArena::collect() {
 }
 
 bool ReceiveArena::have_left(const Leaving& group) {
-  const auto ranks = group.others + 1;
   const Memory seen = platform_.allocate(platform_.nearest_host(gpu_.index), header_bytes, Allocation::pinned);
   const auto stream = platform_.open_stream(gpu_);
   stream->copy(seen.region().slice(0, header_bytes), group.slice.slice(0, header_bytes));
   stream->synchronize(Deadline::in(copy_patience));
   const auto* begin = reinterpret_cast<const std::uint64_t*>(seen.region().data);
-  return std::count_if(begin, begin + ranks, [](std::uint64_t word) { return word != 0; }) >= group.others;
+  return std::count_if(begin, begin + block::max_ranks, [](std::uint64_t word) { return word != 0; }) >= group.others;
 }
 
 void ReceiveArena::close() noexcept {

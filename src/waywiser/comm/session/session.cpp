@@ -74,6 +74,23 @@ bool wants_kernels_on_shared_gpu() {
   throw Error(ErrorKind::invalid_input, "WAYWISER_SHARED_GPU='" + text.substr(0, 40) + "' must be host or kernels");
 }
 
+std::optional<int> progress_core_of_environment() {
+  const auto text = environment("WAYWISER_PROGRESS_CORE");
+  if (!text || text->empty()) return {};
+  int core = 0;
+  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), core);
+  if (problem != std::errc() || end != text->data() + text->size())
+    throw Error(ErrorKind::invalid_input,
+                "WAYWISER_PROGRESS_CORE='" + text->substr(0, 40) + "' must be the number of a core");
+  return core;
+}
+
+bool wants_progress_thread() {
+  const std::string text = environment("WAYWISER_PROGRESS_THREAD").value_or("auto");
+  if (text == "on" || text == "auto") return text == "on";
+  throw Error(ErrorKind::invalid_input, "WAYWISER_PROGRESS_THREAD='" + text.substr(0, 40) + "' must be on or auto");
+}
+
 JoinOptions with_environment(JoinOptions options) {
   if (!options.launch) options.launch = read_launch();
   if (!options.chooser) options.chooser = plan_of_environment();
@@ -83,6 +100,9 @@ JoinOptions with_environment(JoinOptions options) {
   if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("raise"));
   if (!options.encrypt) options.encrypt = wants_encryption();
   if (!options.kernels_on_shared_gpu) options.kernels_on_shared_gpu = wants_kernels_on_shared_gpu();
+  if (!options.progress_thread) options.progress_thread = wants_progress_thread();
+  if (!options.progress_core) options.progress_core = progress_core_of_environment();
+  if (options.progress_core) check_core(*options.progress_core);
   return options;
 }
 
@@ -135,6 +155,7 @@ Session::Session(const JoinOptions& options)
   turns_between_looks_ = crowded ? looks_when_crowded : looks_when_alone;
   watch_process_end(*this);
   ForkWatch::add(*this);
+  if (*options_.progress_thread) need_progress_thread();
 }
 
 Session::~Session() {
@@ -143,6 +164,7 @@ Session::~Session() {
   if (is_unwinding()) abort("it has ended by an error");
   close_quietly();
   forget_process_end(*this);
+  if (progress_thread_ && !forked_) progress_thread_->stop();
 }
 
 bool Session::is_unwinding() const noexcept { return std::uncaught_exceptions() > exceptions_; }
@@ -161,6 +183,7 @@ void Session::leave_to_parent() noexcept {
       "or be made another way (subprocess, multiprocessing's spawn)";
   kept_by_fork_ = weak_from_this().lock();
   forked_ = true;
+  locks_ = false;
   lifeline_->leave_to_parent(&why);
 }
 
@@ -186,6 +209,7 @@ Introduction Session::introduce(const Launch& launch) const {
 // others have finished, and one that dies is noticed.
 void Session::close() {
   if (closed_ || forked_) return;
+  const std::lock_guard lock(*this);
   std::exception_ptr problem;
   try {
     if (watchdog_) watchdog_->settle();
@@ -236,9 +260,10 @@ bool Session::await_others(Deadline patience) {
 // Another thread may be inside a call, as long as the process lives.
 bool Session::part(Deadline patience) noexcept {
   if (forked_ || is_unwinding()) return true;
+  if (!closed_ && lifeline_->failure() == nullptr && current_.is_any()) return false;
+  const std::lock_guard lock(*this);
   if (!closed_ && lifeline_->failure() == nullptr) {
     options_.interrupted = nullptr;
-    if (current_.is_any()) return false;
     current_.set({CallKind::leave});
     bool are_gone = true;
     try {
@@ -257,6 +282,7 @@ bool Session::part(Deadline patience) noexcept {
 void Session::end(int code) noexcept {
   options_.interrupted = nullptr;
   if (code == 0) return close_quietly();
+  if (progress_thread_) progress_thread_->stop();
   if (!closed_) lifeline_->end("ended with exit code " + std::to_string(code));
 }
 
@@ -265,7 +291,9 @@ bool Session::is_interrupted() const { return fault_interrupts() || (options_.in
 std::function<std::string()> Session::describer(const Introduction& mine, const std::string& job) const {
   return [this, mine, job] {
     const Seconds since = waiting_since_.load(std::memory_order_relaxed);
-    return rank_status(mine, job, current_.get(), since == 0 ? 0 : now_seconds() - since);
+    const ProgressThread* thread = seen_thread_;
+    return rank_status(mine, job, current_.get(), since == 0 ? 0 : now_seconds() - since,
+                       thread == nullptr ? "" : core_text(options_.progress_core));
   };
 }
 
@@ -305,7 +333,10 @@ std::string Session::why_staged(int rank) const {
   return found == why_staged_.end() ? "" : found->second;
 }
 
-void Session::set_timeout(Seconds timeout) { timeout_ = checked_timeout(timeout, "the timeout"); }
+void Session::set_timeout(Seconds timeout) {
+  const std::lock_guard lock(*this);
+  timeout_ = checked_timeout(timeout, "the timeout");
+}
 
 bool Session::stop_waiting(Watch& watch, const Call& call) {
   if (turns_between_looks_ == looks_when_crowded) ::sched_yield();
@@ -374,6 +405,7 @@ void Session::start(std::shared_ptr<Activity> operation) {
   auto& list = operation->needs_turns() ? under_way_ : by_themselves_;
   list.push_back(std::move(operation));
   if (by_themselves_.size() >= forget_at_) forget_complete();
+  wake_thread();
 }
 
 // The list is kept for those that fail: what it holds of complete ones is not more than of others.
@@ -404,6 +436,7 @@ void Session::leave_alone(const std::shared_ptr<Activity>& operation) {
 
 void Session::give_up(Activity& operation) noexcept {
   if (forked_) return;
+  const std::lock_guard lock(*this);
   if (lifeline_->failure() == nullptr)
     lifeline_->fail("rank " + std::to_string(rank_) + ": " + text(operation.call()) + " was given up");
   abandon(operation);
@@ -497,6 +530,10 @@ void Session::halt() noexcept {
 // barrier is seen here; one that begins afterwards sees it, and touches nothing.
 bool Session::may_halt() noexcept {
   if (memory_use_ != MemoryUse::usual) return false;
+  if (ProgressThread* thread = seen_thread_; thread != nullptr && thread->runs()) {
+    thread->wake();  // it does that
+    return false;
+  }
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) return false;
   if (current_.get().kind != CallKind::none) return false;
   MemoryUse usual = MemoryUse::usual;

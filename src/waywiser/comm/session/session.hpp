@@ -3,6 +3,7 @@
 #include <bitset>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,14 +16,17 @@
 #include "waywiser/comm/session/engine.hpp"
 #include "waywiser/comm/session/group_numbers.hpp"
 #include "waywiser/comm/session/lifeline.hpp"
+#include "waywiser/comm/session/progress_thread.hpp"
 #include "waywiser/comm/session/watchdog.hpp"
 
 namespace waywiser {
 
+class Event;
 class GpuConnections;
 class PeerMemory;
 
-// What all groups of one rank share: the engine, the life-line, and everything under way. Used by one thread at a time.
+// What all groups of one rank share: the engine, the life-line, and everything under way. Used by one thread at a time:
+// the program's, or between its calls the progress thread, if there is one.
 // A process that was forked off a rank is no rank: everything that it has of the group is its parent's, and left alone.
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -43,6 +47,21 @@ class Session : public std::enable_shared_from_this<Session> {
   void end(int code) noexcept;
   // This rank cannot go on: all others hear why.
   void abort(const std::string& why) noexcept;
+
+  // Around all that the program's thread does here (std::lock_guard). Calls nest. Nothing but a count without a
+  // progress thread.
+  void lock() noexcept {
+    if (locks_) [[unlikely]]
+      progress_thread_->lock();
+    ++depth_;
+  }
+  void unlock() noexcept {
+    --depth_;
+    if (locks_) [[unlikely]]
+      progress_thread_->unlock();
+  }
+  // From now on what is under way goes on between the calls of the program, too. With the lock.
+  void need_progress_thread();
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(lifeline_->ranks().size()); }
@@ -110,6 +129,8 @@ class Session : public std::enable_shared_from_this<Session> {
     engine_.progress();
     if (!under_way_.empty()) advance_all();
   }
+  // Until a GPU has got there, or has failed; what is under way goes on meanwhile. Throws what synchronize() throws.
+  void settle(const Event& event, Deadline deadline);
   // Gets turns whenever this rank waits for anything.
   void start(std::shared_ptr<Activity> operation);
   // Nobody asks for it any more; it goes on, with what it keeps.
@@ -121,6 +142,8 @@ class Session : public std::enable_shared_from_this<Session> {
     if (operation.under_way && !operation.needs_turns() && advance(operation)) operation.under_way = false;
     return operation.under_way;
   }
+  // For an operation that waits while no call does: the root compares it with what others wait in.
+  void tell_waiting(const Call& call) { lifeline_->tell_waiting(call); }
   // All ranks hear of it.
   [[noreturn]] void fail(ErrorKind kind, const std::string& why);
 
@@ -176,6 +199,11 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   bool stop_waiting(Watch& watch, const Call& call);
   std::string waited_too_long(const Call& call, const std::string& progress) const;
+  ProgressThread::Found turn_of_thread() noexcept;
+  void wake_thread() noexcept {
+    if (locks_) [[unlikely]]
+      progress_thread_->wake();
+  }
   [[noreturn]] void throw_failure(const std::string& why);
   [[noreturn]] void throw_closed();
   void explain(const std::string& problem);
@@ -213,6 +241,10 @@ class Session : public std::enable_shared_from_this<Session> {
   CurrentCall current_;
   std::atomic<Seconds> waiting_since_{0};  // 0: not unusually long
   std::atomic<MemoryUse> memory_use_{MemoryUse::usual};
+  std::unique_ptr<ProgressThread> progress_thread_;    // null: none
+  std::atomic<ProgressThread*> seen_thread_{nullptr};  // the same, for other threads
+  bool locks_ = false;
+  int depth_ = 0;  // of calls
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
@@ -234,12 +266,13 @@ class Session : public std::enable_shared_from_this<Session> {
 // This rank is in a call until this goes, whether the call returns or throws.
 class InCall {
  public:
-  InCall(Session& session, const Call& call) : session_(session) { session_.begin(call); }
+  InCall(Session& session, const Call& call) : lock_(session), session_(session) { session_.begin(call); }
   InCall(const InCall&) = delete;
   InCall& operator=(const InCall&) = delete;
   ~InCall() { session_.end(); }
 
  private:
+  const std::lock_guard<Session> lock_;
   Session& session_;
 };
 

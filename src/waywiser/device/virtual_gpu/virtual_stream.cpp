@@ -16,6 +16,21 @@ void run_threads(const Kernel& kernel) {
 
 }  // namespace
 
+// What was enqueued, to be enqueued again.
+class VirtualGraph : public StreamGraph {
+ public:
+  explicit VirtualGraph(std::vector<WorkItem> items) : items_(std::move(items)) {}
+
+  void launch(Stream& stream) override {
+    auto* mine = dynamic_cast<VirtualStream*>(&stream);
+    if (mine == nullptr) throw Error(ErrorKind::invalid_input, "a graph of virtual GPUs on another kind of stream");
+    for (const WorkItem& item : items_) mine->push(item);
+  }
+
+ private:
+  const std::vector<WorkItem> items_;
+};
+
 VirtualStream::VirtualStream(std::shared_ptr<Bus> bus, Place place) : bus_(std::move(bus)) {
   const VirtualMachine& machine = bus_->machine();
   queue_ =
@@ -41,36 +56,53 @@ void VirtualStream::copy(Region destination, ConstRegion source) {
   check_put(destination, source);
   const Reached to = reach(destination, Bus::Access::copy_engine);
   const Reached from = reach(source, Bus::Access::copy_engine);
-  queue_->push({"a copy from " + text(source.place) + " to " + text(destination.place),
-                [to, from, bytes = source.bytes] {
-                  if (bytes != 0) std::memcpy(to.data, from.data, bytes);
-                },
-                {},
-                {}});
+  push({"a copy from " + text(source.place) + " to " + text(destination.place),
+        [to, from, bytes = source.bytes] {
+          if (bytes != 0) std::memcpy(to.data, from.data, bytes);
+        },
+        {},
+        {}});
 }
 
 void VirtualStream::launch(const Kernel& kernel) {
   if (!kernel.body) throw Error(ErrorKind::invalid_input, "a kernel without a body for virtual GPUs");
-  queue_->push({"a kernel", [kernel] { run_threads(kernel); }, {}, {}});
+  push({"a kernel", [kernel] { run_threads(kernel); }, {}, {}});
 }
 
 void VirtualStream::write_value(Region flag, std::uint64_t value) {
   check_flag(flag);
   const Reached to = reach(flag, Bus::Access::kernel);
-  queue_->push({"a flag to write in " + text(flag.place), [to, value] { store_flag(to.data, value); }, {}, {}});
+  push({"a flag to write in " + text(flag.place), [to, value] { store_flag(to.data, value); }, {}, {}});
 }
 
 void VirtualStream::wait_value(ConstRegion flag, std::uint64_t at_least) {
   check_flag(flag);
   const Reached from = reach(flag, Bus::Access::kernel);
-  queue_->push({"a wait for " + std::to_string(at_least) + " in a flag of " + text(flag.place),
-                {},
-                [from, at_least] { return load_flag(from.data) >= at_least; },
-                {}});
+  push({"a wait for " + std::to_string(at_least) + " in a flag of " + text(flag.place),
+        {},
+        [from, at_least] { return load_flag(from.data) >= at_least; },
+        {}});
 }
 
-void VirtualStream::call(std::function<void()> function) {
-  queue_->push({"a host function", std::move(function), {}, {}});
+void VirtualStream::call(std::function<void()> function) { push({"a host function", std::move(function), {}, {}}); }
+
+void VirtualStream::push(WorkItem item) {
+  if (captured_ == nullptr) return queue_->push(std::move(item));
+  if (item.point) throw Error(ErrorKind::unavailable, "graphs of virtual GPUs have no events");
+  captured_->push_back(std::move(item));
+}
+
+std::unique_ptr<StreamGraph> VirtualStream::capture(const std::function<void()>& enqueue) {
+  std::vector<WorkItem> items;
+  captured_ = &items;
+  try {
+    enqueue();
+  } catch (...) {
+    captured_ = nullptr;
+    throw;
+  }
+  captured_ = nullptr;
+  return std::make_unique<VirtualGraph>(std::move(items));
 }
 
 void VirtualStream::record(Event& event) {
@@ -79,7 +111,7 @@ void VirtualStream::record(Event& event) {
     throw Error(ErrorKind::invalid_input, "an event of another place recorded on a stream of " + text(place()));
   const auto point = std::make_shared<EventPoint>();
   point->place = place();
-  queue_->push({"an event to record", {}, {}, point});  // throws where a kernel has trapped: then nothing is recorded
+  push({"an event to record", {}, {}, point});  // throws where a kernel has trapped: then nothing is recorded
   mine->recorded(point);
 }
 
@@ -87,13 +119,13 @@ void VirtualStream::wait(const Event& event) {
   const auto* other = dynamic_cast<const VirtualEvent*>(&event);
   if (other == nullptr || !other->point()) return;  // a host event has happened; so has one never recorded
   const std::shared_ptr<EventPoint> point = other->point();
-  queue_->push({"a wait for " + text(point->place),
-                [point] {
-                  if (point->state == EventPoint::failed)
-                    throw Error(ErrorKind::device, "the work on " + text(point->place) + " before an event failed");
-                },
-                [point] { return point->state.load(std::memory_order_acquire) != EventPoint::pending; },
-                {}});
+  push({"a wait for " + text(point->place),
+        [point] {
+          if (point->state == EventPoint::failed)
+            throw Error(ErrorKind::device, "the work on " + text(point->place) + " before an event failed");
+        },
+        [point] { return point->state.load(std::memory_order_acquire) != EventPoint::pending; },
+        {}});
 }
 
 bool VirtualStream::done() {

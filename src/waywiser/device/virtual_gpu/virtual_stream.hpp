@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "waywiser/device/stream.hpp"
 #include "waywiser/device/virtual_gpu/bus.hpp"
@@ -43,13 +44,19 @@ class VirtualStream : public Stream {
   void wait(const Event& event) override;
   bool done() override;
   void synchronize(Deadline deadline) override;
+  bool capturing() const override { return captured_ != nullptr; }
+  // Copies, kernels, flags and calls; no events.
+  std::unique_ptr<StreamGraph> capture(const std::function<void()>& enqueue) override;
 
  private:
+  friend class VirtualGraph;
   Reached reach(ConstRegion region, Bus::Access access) const;
+  void push(WorkItem item);
 
   std::shared_ptr<Bus> bus_;
   std::shared_ptr<WorkQueue> queue_;
-  std::unique_ptr<Worker> worker_;  // none when the scheduler is seeded
+  std::vector<WorkItem>* captured_ = nullptr;  // into which a graph is captured
+  std::unique_ptr<Worker> worker_;             // none when the scheduler is seeded
 };
 
 }  // namespace waywiser

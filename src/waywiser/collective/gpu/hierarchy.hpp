@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "waywiser/collective/call.hpp"
+#include "waywiser/collective/proxy/proxied_collective.hpp"
+#include "waywiser/comm/data_type.hpp"
+
+namespace waywiser {
+
+class KernelDomain;
+
+// A collective on a stream of ranks in several kernel domains (machines, or parts of one): kernels within each, the
+// hosts between them, and kernels again. Blocks of all domains must lie in the order of the ranks.
+class Hierarchy {
+ public:
+  // What carries the steps out, in stream order.
+  struct Workers {
+    // Among the ranks of this rank's domain, of which there are several.
+    std::function<void(const CollectiveCall&, ConstRegion input, Region output)> by_kernels;
+    // Among some ranks of the group.
+    std::function<void(const std::vector<int>& ranks, const CollectiveCall&, ProxiedArrays)> by_hosts;
+    // Memory of the GPU, until the next call.
+    std::function<Region(Bytes)> scratch;
+  };
+  Hierarchy(const KernelDomain& domain, DataType type, Workers workers);
+
+  // The same at all ranks.
+  static bool serves(const KernelDomain& domain, const CollectiveCall& call);
+  void enqueue(const CollectiveCall& call, ConstRegion input, Region output);
+
+ private:
+  CollectiveCall local(Collective operation, std::size_t count, int root = 0) const;
+  void by_kernels(Collective operation, std::size_t count, ConstRegion input, Region output, int root = 0);
+  void by_hosts(const std::vector<int>& ranks, Collective operation, std::size_t count, ProxiedArrays arrays,
+                int root = 0);
+  std::vector<int> column() const;
+  std::vector<int> leaders() const;
+  void all_reduce(std::size_t count, ConstRegion input, Region output);
+  void all_reduce_by_leaders(std::size_t count, ConstRegion input, Region output);
+  void all_reduce_in_slices(std::size_t slice, ConstRegion input, Region output);
+  void all_gather(std::size_t count, ConstRegion input, Region output);
+  void reduce_scatter(std::size_t count, ConstRegion input, Region output);
+  void broadcast(std::size_t count, int root, Region data);
+  void barrier();
+
+  const KernelDomain& domain_;
+  const Bytes element_;
+  const Workers workers_;
+};
+
+}  // namespace waywiser

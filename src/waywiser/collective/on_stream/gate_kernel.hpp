@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "waywiser/kernels/block/waiter.hpp"
+
+namespace waywiser {
+class LaunchCache;
+}
+
+namespace waywiser::on_stream {
+
+// As the GPU reaches them.
+struct GateArguments {
+  const std::uint64_t* open = nullptr;  // in host memory: the number of the last gate that is open
+  block::Notice* notice = nullptr;
+  std::uint64_t number = 0;
+  std::uint64_t deadline_ns = 0;
+};
+
+// Until the host has opened the gate. One thread.
+template <typename Gpu>
+WAYWISER_DEVICE inline void wait_at_gate(Gpu& gpu, const GateArguments& gate) {
+  const block::Waiter<Gpu> waiter(gpu, gate.notice, gate.deadline_ns);
+  block::Waiter<Gpu>::wait(
+      gpu, [&] { return gpu.acquire(gate.open) >= gate.number ? 0u : 1u; },
+      [&](unsigned peer, unsigned times, block::Seen seen) {
+        return waiter.check(peer, times, seen, {0, gate.number}, block::no_description);
+      });
+}
+
+// For a cudaStream_t; empty in a build without CUDA.
+std::function<void(void*)> cuda_gate_launcher(const GateArguments& gate);
+
+}  // namespace waywiser::on_stream

@@ -1,0 +1,68 @@
+#include "waywiser/collective/proxy/proxy_operation.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds unusual_wait = 0.5;
+
+}  // namespace
+
+ProxyOperation::ProxyOperation(Session& session, const Call& call, std::unique_ptr<Event> reached,
+                               std::shared_ptr<StreamGate> gate, std::uint64_t number, Parts parts)
+    : session_(session),
+      call_(call),
+      reached_(std::move(reached)),
+      gate_(std::move(gate)),
+      number_(number),
+      parts_(std::move(parts)) {}
+
+bool ProxyOperation::advance() {
+  if (since_ == 0) {
+    if (!reached_->done()) return false;
+    since_ = now_seconds();
+    tell_at_ = since_ + unusual_wait;
+  }
+  for (std::size_t part = 0; part < parts_.size();)
+    if (parts_[part]->advance())
+      parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(part));
+    else if (!parts_[part++]->has_posted())
+      break;
+  let_stream_go();
+  if (parts_.empty()) return true;
+  look_at_clock();
+  return false;
+}
+
+// Also before all is over: what is on the way needs the arrays no more.
+void ProxyOperation::let_stream_go() {
+  if (opened_ || !std::ranges::all_of(parts_, [](const auto& part) { return part->lets_stream_go(); })) return;
+  opened_ = true;
+  gate_->open(number_);
+}
+
+void ProxyOperation::look_at_clock() {
+  const Seconds now = now_seconds();
+  if (now > tell_at_) {
+    session_.tell_waiting(call_);
+    tell_at_ = now + unusual_wait;
+  }
+  if (now - since_ > session_.timeout())
+    session_.fail(ErrorKind::timeout, "waited " + format_seconds(session_.timeout()) + " in " + text(call_) +
+                                          " on a stream: " + progress_text());
+}
+
+std::string ProxyOperation::progress_text() const {
+  if (since_ == 0) return "the stream has not got there";
+  return parts_.empty() ? "complete" : parts_.front()->progress_text();
+}
+
+void ProxyOperation::abandon() noexcept {
+  for (const auto& part : parts_)
+    if (since_ != 0) part->abandon();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,50 @@
+// What Session does beside the calls of the program.
+#include <sched.h>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/peer_memory/gpu_connections.hpp"
+#include "waywiser/comm/peer_memory/peer_memory.hpp"
+#include "waywiser/comm/session/session.hpp"
+#include "waywiser/device/stream.hpp"
+
+namespace waywiser {
+
+void Session::need_progress_thread() {
+  if (progress_thread_ || closed_ || forked_) return;
+  progress_thread_ = std::make_unique<ProgressThread>([this] { return turn_of_thread(); }, options_.progress_core);
+  for (int call = 0; call < depth_; ++call) progress_thread_->lock();  // those that this is called in
+  locks_ = true;
+  seen_thread_ = progress_thread_.get();
+}
+
+// When the group has failed between two calls the thread does what the next call would.
+ProgressThread::Found Session::turn_of_thread() noexcept {
+  using Found = ProgressThread::Found;
+  const std::size_t before = under_way_.size() + by_themselves_.size();
+  try {
+    if (closed_) return Found::nothing;
+    if (lifeline_->failure() == nullptr) progress();
+    if (const auto why = engine_.broken(); why && lifeline_->failure() == nullptr)
+      engine_.broken_by_an_end() ? explain(*why) : fail(ErrorKind::io, *why);
+    if (lifeline_->failure() == nullptr) forget_complete();
+  } catch (const std::exception& error) {
+    if (lifeline_->failure() == nullptr) lifeline_->fail("rank " + std::to_string(rank_) + ": " + error.what());
+  }
+  if (lifeline_->failure() != nullptr) {
+    abandon_all();
+    return Found::end;
+  }
+  const std::size_t left = under_way_.size() + by_themselves_.size();
+  if (left == 0) return Found::nothing;
+  return left < before ? Found::moved : Found::waits;
+}
+
+void Session::settle(const Event& event, Deadline deadline) {
+  try {
+    for (; !ended(event) && !deadline.passed() && lifeline_->failure() == nullptr; ::sched_yield()) progress();
+  } catch (const Error&) {  // the group has failed: the GPU says more
+  }
+  event.synchronize(deadline);
+}
+
+}  // namespace waywiser
