@@ -60,7 +60,7 @@ struct Rank {
 struct Setting {
   Collective operation;
   Bytes block;
-  const fused::Shape* shape;  // nullptr: NCCL
+  const fused::KernelShape* shape;  // nullptr: NCCL
 };
 
 class Bench {
@@ -299,8 +299,9 @@ Json row_of(int gpus, const Setting& setting, const char* launch) {
 }
 
 // The default, and others around it. What a rank sends to another, or all send to all in an all_reduce.
-std::vector<fused::Shape> shapes_for(const fused::Shape& shape, bool several, const Setting& setting, int gpus) {
-  std::vector<fused::Shape> shapes{shape};
+std::vector<fused::KernelShape> shapes_for(const fused::KernelShape& shape, bool several, const Setting& setting,
+                                           int gpus) {
+  std::vector<fused::KernelShape> shapes{shape};
   if (!several || setting.operation == Collective::broadcast) return shapes;
   const Bytes bytes = setting.block;
   if (bytes <= (Bytes{256} << 10))
@@ -339,8 +340,8 @@ void run(Platform& platform, int gpus, const Nccl* nccl, bool several, bool expo
       Setting setting{operation, block, nullptr};
       if (nccl != nullptr) report.add(row_of(gpus, setting, "graph"), bench.graph_time(setting));
       const CollectiveCall call = bench.call(setting, 0);
-      const fused::Shape first = fused::default_shape(call, block, fused::default_method(call, block, true));
-      for (const fused::Shape& shape : shapes_for(first, several, setting, gpus)) {
+      const fused::KernelShape first = fused::default_shape(call, block, fused::default_method(call, block, true));
+      for (const fused::KernelShape& shape : shapes_for(first, several, setting, gpus)) {
         setting.shape = &shape;
         report.add(row_of(gpus, setting, "graph"), bench.graph_time(setting));
       }

@@ -67,8 +67,8 @@ void bind_other_machine(nb::module_& m) {
       "Rank 1: takes part in what rank 0 measures, until that needs it no more. Returns why it could not, or nothing. "
       "Raises Error when rank 0 ends before, or shows no sign of life for a minute.");
   nb::class_<RemoteMachine>(m, "OtherMachine",
-                          "Rank 0's hold on the machine of rank 1. Making it raises Error; of kind unavailable when "
-                          "both ranks are on one machine.")
+                            "Rank 0's hold on the machine of rank 1. Making it raises Error; of kind unavailable when "
+                            "both ranks are on one machine.")
       .def("__init__", link_to_other)
       .def("dismiss", &RemoteMachine::dismiss, nb::call_guard<nb::gil_scoped_release>(), "It is needed no more.");
 }

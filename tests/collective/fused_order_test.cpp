@@ -32,14 +32,14 @@ struct Ranks {
 
   FusedArguments terms(unsigned rank, double deadline) {
     FusedArguments terms{{},
-                &states[rank],
-                &notices[rank],
-                tables[rank].data(),
-                layout,
-                rank,
-                static_cast<std::uint64_t>(deadline * 1e9),
-                most_blocks / blocks,
-                most_blocks % blocks};
+                         &states[rank],
+                         &notices[rank],
+                         tables[rank].data(),
+                         layout,
+                         rank,
+                         static_cast<std::uint64_t>(deadline * 1e9),
+                         most_blocks / blocks,
+                         most_blocks % blocks};
     for (unsigned peer = 0; peer < layout.ranks; ++peer)
       terms.landing[peer] = reinterpret_cast<std::byte*>(landings[peer].data());
     return terms;
@@ -72,8 +72,8 @@ float value(unsigned rank, int operation, std::size_t i) {
 }
 
 // False: it has trapped, in some block.
-bool all_reduce(const FusedArguments& terms, const on_stream::Description& description, Method method, std::uint64_t seed,
-                std::span<const float> in, std::span<float> out, unsigned slot = 0) {
+bool all_reduce(const FusedArguments& terms, const on_stream::Description& description, Method method,
+                std::uint64_t seed, std::span<const float> in, std::span<float> out, unsigned slot = 0) {
   CollectiveCall call;
   call.operation = Collective::all_reduce;
   call.ranks = static_cast<int>(terms.layout.ranks);
@@ -100,8 +100,8 @@ on_stream::Description sum_of_floats(std::size_t count) {
   return {static_cast<std::uint32_t>(Collective::all_reduce), DataType::float32, ReduceOp::sum, -1, count};
 }
 
-void all_reduce(const FusedArguments& terms, int operation, Method method, std::span<const float> in, std::span<float> out,
-                unsigned slot = 0) {
+void all_reduce(const FusedArguments& terms, int operation, Method method, std::span<const float> in,
+                std::span<float> out, unsigned slot = 0) {
   const std::uint64_t seed = terms.rank * 100000 + static_cast<unsigned>(operation);
   all_reduce(terms, sum_of_floats(in.size()), method, seed, in, out, slot);
 }

@@ -26,12 +26,12 @@ struct TwoRanks {
   }
   MessageArguments terms(unsigned rank, double deadline) {
     MessageArguments terms{{},
-                states[rank].get(),
-                &notices[rank],
-                exposed.data(),
-                layout,
-                rank,
-                static_cast<std::uint64_t>(deadline * 1e9)};
+                           states[rank].get(),
+                           &notices[rank],
+                           exposed.data(),
+                           layout,
+                           rank,
+                           static_cast<std::uint64_t>(deadline * 1e9)};
     for (unsigned peer = 0; peer < 2; ++peer) terms.landing[peer] = reinterpret_cast<std::byte*>(landings[peer].data());
     return terms;
   }
@@ -58,7 +58,8 @@ MessagePart part_of(Kind kind, std::vector<std::byte>& data, unsigned peer, unsi
 
 // False: it has trapped, in some block; the others go with it.
 template <typename Carry>
-bool each_block(const MessageArguments& terms, const MessagePart& part, std::uint64_t seed, Carry carry, bool places = false) {
+bool each_block(const MessageArguments& terms, const MessagePart& part, std::uint64_t seed, Carry carry,
+                bool places = false) {
   std::atomic<bool> trapped = false;
   {
     std::vector<std::jthread> grid;

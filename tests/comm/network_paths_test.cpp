@@ -61,7 +61,8 @@ TEST(NetworkPaths, BothEndsOfBothDirectionsNameTheirOwnDevice) {
   EXPECT_TRUE(way.reads_gpus());
   const auto devices = [&](bool sends, bool turned) {
     std::string text;
-    for (const UcxSelection& road : way.roads(sends, turned)) text += road.devices + ":" + road.transports + " ";
+    for (const UcxSelection& selection : way.selections(sends, turned))
+      text += selection.devices + ":" + selection.transports + " ";
     return text;
   };
   EXPECT_EQ(devices(true, false), "a:tcp,cuda_copy c:tcp,cuda_copy ");

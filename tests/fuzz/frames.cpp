@@ -1,9 +1,9 @@
 // Frames of ranks, in pieces as they come from a socket, and everything that reads their bodies.
 #include "tests/fuzz/targets.hpp"
-#include "waywiser/comm/session/call.hpp"
 #include "waywiser/comm/bootstrap/frame.hpp"
 #include "waywiser/comm/bootstrap/handshake.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/comm/session/call.hpp"
 
 namespace waywiser::fuzz {
 namespace {

@@ -14,7 +14,8 @@
 namespace waywiser {
 namespace {
 
-// Measurements (UcxConnection) and groups (ChunkMessages) stage by the same class, and split a message over rails by the same.
+// Measurements (UcxConnection) and groups (ChunkMessages) stage by the same class, and split a message over rails by
+// the same.
 static_assert(std::is_base_of_v<ChunkConnection, UcxConnection> && std::is_base_of_v<ChunkConnection, ChunkMessages>);
 static_assert(std::is_same_v<decltype(RailedMessage::parts), RailParts>);
 

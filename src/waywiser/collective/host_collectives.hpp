@@ -6,10 +6,10 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/schedule_cache.hpp"
 #include "waywiser/comm/session/execution.hpp"
 #include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/rank_exchange.hpp"
-#include "waywiser/comm/schedule_cache.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {

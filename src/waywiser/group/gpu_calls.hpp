@@ -58,7 +58,7 @@ class GpuCalls {
   GroupMessages& messages_;
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;
-  std::optional<GpuAlgorithm> way_;                // nothing: the choice
+  std::optional<GpuAlgorithm> way_;          // nothing: the choice
   std::shared_ptr<GpuCollectives> on_gpus_;  // since the first collective on them
 };
 

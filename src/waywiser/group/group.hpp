@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/comm/elements.hpp"
 #include "waywiser/device/memory.hpp"
 #include "waywiser/group/exchange.hpp"
 #include "waywiser/group/future.hpp"

@@ -1,10 +1,10 @@
 #include "waywiser/group/group_messages.hpp"
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/rendezvous/rendezvous_send.hpp"
-#include "waywiser/comm/rendezvous/gpu_receive.hpp"
-#include "waywiser/comm/session/joint_activity.hpp"
 #include "waywiser/comm/peer_memory/host_staging.hpp"
+#include "waywiser/comm/rendezvous/gpu_receive.hpp"
+#include "waywiser/comm/rendezvous/rendezvous_send.hpp"
+#include "waywiser/comm/session/joint_activity.hpp"
 #include "waywiser/comm/session/transfer.hpp"
 
 namespace waywiser {
@@ -120,10 +120,10 @@ std::optional<ucp_tag_recv_info_t> GroupMessages::receive_at_once(const Call& ca
 // None: too many are under way, and this one is short enough for the host. Long ones wait.
 std::optional<unsigned> GroupMessages::announcement_number_for(const Call& call, ConstElements data) {
   session_.shared_platform();  // nobody hears of what cannot be sent
-  auto number = session_.take_announcement_number();
+  auto number = session_.take_rts_number();
   if (!number && data.region.bytes > longest_short)
     session_.wait(
-        call, [&] { return (number = session_.take_announcement_number()).has_value(); },
+        call, [&] { return (number = session_.take_rts_number()).has_value(); },
         [] { return "none of " + std::to_string(rts_numbers) + " messages out of GPUs has been taken"; });
   return number;
 }

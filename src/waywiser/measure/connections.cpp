@@ -29,7 +29,9 @@ Bytes ConnectionStore::half_of_free(Place place) {
   return (free_at_start_[place] = platform_.free_memory(place)) / 2;
 }
 
-ConnectionStore::Buffers& ConnectionStore::buffers(const Path& path, int number) { return buffers_[pair_key(path, number)]; }
+ConnectionStore::Buffers& ConnectionStore::buffers(const Path& path, int number) {
+  return buffers_[pair_key(path, number)];
+}
 
 Memory ConnectionStore::allocate(const Path& path, Place place, Bytes bytes) {
   if (place.is_gpu()) return platform_.allocate(place, bytes, Allocation::gpu);

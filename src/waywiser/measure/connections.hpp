@@ -31,8 +31,8 @@ class ConnectionStore {
  public:
   explicit ConnectionStore(Platform& platform) : platform_(platform) {}
 
-  // Makes the buffers of connection `number` of those that run at once on the same pair; this may close all connections. Prepare
-  // all connections of an operation, see that all are ready, then ask for them.
+  // Makes the buffers of connection `number` of those that run at once on the same pair; this may close all
+  // connections. Prepare all connections of an operation, see that all are ready, then ask for them.
   void prepare(const Path& path, int number, Bytes bytes, int slots);
   bool ready(const Path& path, int number, Bytes bytes, int slots);
   // Valid until the next prepare().
@@ -64,8 +64,8 @@ class ConnectionStore {
 
   Platform& platform_;
   std::map<Place, Bytes> free_at_start_;
-  std::map<std::string, Buffers> buffers_;  // of a pair and number; before connections_: these go first
-  std::map<std::string, PathConnection> connections_;       // of a path and number
+  std::map<std::string, Buffers> buffers_;             // of a pair and number; before connections_: these go first
+  std::map<std::string, PathConnection> connections_;  // of a path and number
   std::uint64_t next_seed_ = 1;
 };
 

@@ -141,8 +141,10 @@ std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operati
   const std::vector<PathConnection*> opened = connections(all, bytes, 1);
   for (std::size_t i = 0; i < all.size(); ++i)
     store_.fill_destination(all[i].path, all[i].number, opened[i]->destinations[0], ~opened[i]->seed);
-  for (PathConnection* connection : opened) connection->transport->put(connection->destinations[0], connection->sources[0], *connection->stream);
-  for (PathConnection* connection : opened) connection->transport->finish(*connection->stream, Deadline::in(longest_wait));
+  for (PathConnection* connection : opened)
+    connection->transport->put(connection->destinations[0], connection->sources[0], *connection->stream);
+  for (PathConnection* connection : opened)
+    connection->transport->finish(*connection->stream, Deadline::in(longest_wait));
   for (PathConnection* connection : opened) connection->transport->rest();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Bytes wrong = store_.mismatches(all[i].path, all[i].number, opened[i]->destinations[0], opened[i]->seed);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/measure/crew.hpp"
 #include "waywiser/measure/connections.hpp"
+#include "waywiser/measure/crew.hpp"
 #include "waywiser/measure/meter.hpp"
 #include "waywiser/topology/topology.hpp"
 

@@ -27,7 +27,7 @@ class PairSide {
   Role role_;
   PeerChannel& channel_;
   Flags& flags_;
-  std::map<std::string, PairBuffers> buffers_;              // by buffers_key
+  std::map<std::string, PairBuffers> buffers_;                    // by buffers_key
   std::map<std::string, std::unique_ptr<PairConnection>> roads_;  // by road_key
 };
 

@@ -14,7 +14,7 @@ constexpr double same_moment = 1e-12;
 }  // namespace
 
 void EventLoop::push(Seconds at, Kind kind, std::uint32_t flow, std::uint32_t version, Listener* who,
-                  std::uint64_t token) {
+                     std::uint64_t token) {
   queue_.push({at, numbers_++, flow, version, who, token, kind});
 }
 
@@ -25,7 +25,7 @@ void EventLoop::after(Seconds seconds, Listener& who, std::uint64_t token) {
 }
 
 void EventLoop::transfer(std::span<const Use> uses, BytesPerSecond cap, double bytes, Seconds latency, Listener& who,
-                      std::uint64_t token) {
+                         std::uint64_t token) {
   if (bytes <= 0 || (uses.empty() && cap == no_cap)) return after(latency, who, token);
   if (free_waiting_.empty()) {
     free_waiting_.push_back(static_cast<std::uint32_t>(waiting_.size()));

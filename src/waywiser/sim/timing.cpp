@@ -41,7 +41,7 @@ Seconds run(const NodeModel& node, const ClusterSpec& cluster, const TimedTrial&
   Runner runner(world, trace);
   Seconds end = 0;
   const std::vector<Direction> ways = directions(trial);
-  const int slots = rotation(trial.operation, lane_stride(trial.bytes)).slots;
+  const int slots = rotation(trial.operation, slot_stride(trial.bytes)).slots;
   for (std::size_t i = 0; i < ways.size(); ++i) {
     const Direction& way = ways[i];
     const Program made = program({world, way.path, way.from, way.to, trial.bytes, static_cast<int>(i), slots});

@@ -100,7 +100,9 @@ TimedRoute World::road(int node, const std::string& from, const std::string& to,
   return shifted(this->node(node).road(from, to, links), node);
 }
 
-TimedRoute World::within(int node, const std::string& memory) const { return shifted(this->node(node).within(memory), node); }
+TimedRoute World::within(int node, const std::string& memory) const {
+  return shifted(this->node(node).within(memory), node);
+}
 
 int World::rail(int number, const std::string& nic) const {
   const std::vector<std::string>& all = rails(number);

@@ -28,8 +28,8 @@ void run_on_host(const KernelShape& shape, DataType type, const FusedArguments& 
 
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. In a graph that is captured, launches overlap
 // with the end of the kernel before where the GPU can do that; elsewhere they go through `cache`, which must stay.
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, DataType type, const FusedArguments& terms,
-                                         const FusedWork& work);
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, DataType type,
+                                         const FusedArguments& terms, const FusedWork& work);
 
 // Calls f.template operator()<T>() with the C++ type that `type` stands for.
 template <typename Function>

@@ -88,8 +88,8 @@ struct FusedWork {
   }
 };
 
-WAYWISER_DEVICE inline block::LlPacket* packet_at(const FusedArguments& terms, unsigned rank, unsigned turn, unsigned from,
-                                                  std::uint64_t unit) {
+WAYWISER_DEVICE inline block::LlPacket* packet_at(const FusedArguments& terms, unsigned rank, unsigned turn,
+                                                  unsigned from, std::uint64_t unit) {
   return reinterpret_cast<block::LlPacket*>(terms.landing[rank] + terms.layout.packets(turn) +
                                             std::uint64_t{from} * terms.layout.packet_bytes * 2) +
          unit;

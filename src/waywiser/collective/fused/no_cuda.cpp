@@ -2,6 +2,9 @@
 
 namespace waywiser::fused {
 
-std::function<void(void*)> cuda_launcher(LaunchCache*, const KernelShape&, DataType, const FusedArguments&, const FusedWork&) { return {}; }
+std::function<void(void*)> cuda_launcher(LaunchCache*, const KernelShape&, DataType, const FusedArguments&,
+                                         const FusedWork&) {
+  return {};
+}
 
 }  // namespace waywiser::fused

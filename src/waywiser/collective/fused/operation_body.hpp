@@ -44,8 +44,9 @@ class OperationBody {
  private:
   // Ranks in unlike operations wait for each other: the first block of each announces what it is in when it has waited
   // for a while, and all read what the others have announced.
-  WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const FusedArguments& terms, block::Announcement mine,
-                                                                unsigned peer, unsigned times, block::Seen seen) {
+  WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const FusedArguments& terms,
+                                                                block::Announcement mine, unsigned peer, unsigned times,
+                                                                block::Seen seen) {
     const std::uint64_t number = mine.tag - block::signature_of(mine.description);
     WAYWISER_ROLLED
     for (unsigned rank = 0; times == 1 && gpu.block() == 0 && rank < terms.layout.ranks; ++rank)

@@ -77,26 +77,27 @@ std::size_t output_blocks(const CollectiveCall& call) {
   return all ? static_cast<std::size_t>(call.ranks) : 1;
 }
 
-std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method, Bytes most) {
+std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method,
+                             Bytes most) {
   std::vector<FusedWork> all;
   const bool split = is_two_shot(method);
   for (Bytes at = 0; at < buffers.block; at += most) {
     const Bytes bytes = std::min(most, buffers.block - at);
     FusedWork work{buffers.input == nullptr ? nullptr : buffers.input + at,
-              buffers.output == nullptr ? nullptr : buffers.output + at,
-              bytes,
-              0,
-              buffers.block,
-              split || scattered(call.operation),
-              false,
-              split,
-              reduced(call.operation),
-              op,
-              call.operation == Collective::broadcast ? call.root : -1,
-              call.operation == Collective::reduce ? call.root : -1,
-              buffers.slot,
-              buffers.description,
-              block::signature_of(buffers.description)};
+                   buffers.output == nullptr ? nullptr : buffers.output + at,
+                   bytes,
+                   0,
+                   buffers.block,
+                   split || scattered(call.operation),
+                   false,
+                   split,
+                   reduced(call.operation),
+                   op,
+                   call.operation == Collective::broadcast ? call.root : -1,
+                   call.operation == Collective::reduce ? call.root : -1,
+                   buffers.slot,
+                   buffers.description,
+                   block::signature_of(buffers.description)};
     if (split) {
       work.bytes = round_up((bytes + static_cast<Bytes>(call.ranks) - 1) / static_cast<Bytes>(call.ranks), 16);
       work.stride = work.bytes;
@@ -127,7 +128,7 @@ Method default_method(const CollectiveCall& call, Bytes block, bool lines) {
 KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method) {
   const auto shape = [&](Bytes units, Bytes each, Bytes threads, Bytes most) {
     return KernelShape{method, static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most)),
-                 static_cast<unsigned>(threads)};
+                       static_cast<unsigned>(threads)};
   };
   const Bytes part = is_two_shot(method) ? block / static_cast<Bytes>(call.ranks) : block;
   if (method == Method::packets) {

@@ -54,7 +54,8 @@ PlannedGpuAlgorithms::PlannedGpuAlgorithms(const Chooser* chooser, int ranks) {
     const std::string_view measured = name(each == Collective::reduce ? Collective::all_reduce : each);
     for (const CollectiveRow& row : chooser->plan().collectives)
       if (row.ranks == ranks && row.memory == "gpu" && row.operation == measured)
-        if (const auto way = parse_gpu_algorithm(row.way)) rows_[operation].push_back({row.from_bytes, row.to_bytes, *way});
+        if (const auto way = parse_gpu_algorithm(row.way))
+          rows_[operation].push_back({row.from_bytes, row.to_bytes, *way});
   }
 }
 

@@ -265,7 +265,7 @@ GpuAlgorithm GpuCollectives::choose(const CollectiveCall& call, DataType type) c
 }
 
 std::optional<GpuAlgorithm> GpuCollectives::way_for(RankExchange& exchange, const Members& members, const Call& call,
-                                              const CollectiveCall& wanted, bool capturing) {
+                                                    const CollectiveCall& wanted, bool capturing) {
   GpuAlgorithm way = choose(wanted, call.type);
   if (way.engine == Engine::nccl) {
     if (capturing && (!nccl_ || !nccl_->warm(wanted.operation)))
@@ -421,8 +421,8 @@ void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, 
 
 void GpuCollectives::enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
                                      ConstRegion input, Region output, Stream& stream) {
-  fused::Shape shape = fused::default_shape(call, call.count * bytes_of(type), way.method);
-  if (way.blocks != 0) shape = fused::Shape{way.method, way.blocks, way.threads};
+  fused::KernelShape shape = fused::default_shape(call, call.count * bytes_of(type), way.method);
+  if (way.blocks != 0) shape = fused::KernelShape{way.method, way.blocks, way.threads};
   fused_->set_deadline(session_.timeout());
   fused_->enqueue(call, type, op, input, output, stream, shape);
 }
@@ -435,7 +435,7 @@ void GpuCollectives::enqueue_nod(const on_stream::Description& description, int 
   nod.ranks = ranks;
   nod.count = sizeof(std::uint64_t);
   const Region word = buffers_.own_word();
-  const fused::Shape shape = fused::default_shape(nod, nod.count, fused::Method::packets);
+  const fused::KernelShape shape = fused::default_shape(nod, nod.count, fused::Method::packets);
   fused_->set_deadline(session_.timeout());
   fused_->enqueue(nod, DataType::uint8, ReduceOp::max, word, word, stream, shape, &description);
 }

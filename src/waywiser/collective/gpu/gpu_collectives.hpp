@@ -15,9 +15,9 @@
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
-#include "waywiser/comm/session/call.hpp"
 #include "waywiser/comm/data_type.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
+#include "waywiser/comm/session/call.hpp"
 #include "waywiser/comm/session/watchdog.hpp"
 
 namespace waywiser {
@@ -43,9 +43,9 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   // What carries the call out, the same at all ranks; nothing: the hosts. The first call that would take NCCL sets it
   // up, by all ranks together; it throws unavailable in a stream that is being captured.
   std::optional<GpuAlgorithm> way_for(RankExchange& exchange, const Members& members, const Call& call,
-                                const CollectiveCall& wanted, bool capturing);
-  void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input, Region output,
-               Stream& stream);
+                                      const CollectiveCall& wanted, bool capturing);
+  void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
+               Region output, Stream& stream);
   // Sets memory aside, by all ranks together, so that no operation of up to `largest` bytes a block waits for that.
   void prepare(RankExchange& exchange, const Members& members, Bytes largest);
   // For measuring: the only way until another one is set; nothing: the choice.
@@ -92,8 +92,8 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void begin(Stream& stream);
   void end(Stream& stream);
   void note_end(Stream& stream);
-  void enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op, ConstRegion input,
-                       Region output, Stream& stream);
+  void enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
+                       ConstRegion input, Region output, Stream& stream);
   void enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream);
   void enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output, Stream& stream);
   void came(unsigned slot, const ExposedMemory::Window& window) override;

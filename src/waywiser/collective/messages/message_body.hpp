@@ -15,7 +15,8 @@ namespace waywiser::messages {
 template <typename Gpu, Fit only>
 class MessageBody {
  public:
-  WAYWISER_DEVICE MessageBody(Gpu& gpu, const MessageArguments& terms, const MessagePart& part, bool places, unsigned channel)
+  WAYWISER_DEVICE MessageBody(Gpu& gpu, const MessageArguments& terms, const MessagePart& part, bool places,
+                              unsigned channel)
       : gpu_(gpu), terms_(terms), part_(part), places_(places), channel_(channel) {}
 
   WAYWISER_DEVICE void send() {
@@ -99,8 +100,9 @@ class MessageBody {
       return look_around(gpu_, terms_, part_, channel_, number, times, seen);
     };
   }
-  WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const MessageArguments& terms, const MessagePart& part,
-                                                                unsigned channel, std::uint64_t number, unsigned times,
+  WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const MessageArguments& terms,
+                                                                const MessagePart& part, unsigned channel,
+                                                                std::uint64_t number, unsigned times,
                                                                 block::Seen seen) {
     std::uint64_t theirs = block::no_description;
     bool packet = false;

@@ -12,8 +12,8 @@
 namespace waywiser::messages {
 
 // A message is cut into pieces that blocks of threads carry, block i of the sender to block i of the receiver: that is
-// a channel. ChunkedMessage of short messages are packets (data beside its number), those of middle ones lines of 128 bytes,
-// where they arrive whole, those of long ones bulk data with one flag.
+// a channel. ChunkedMessage of short messages are packets (data beside its number), those of middle ones lines of 128
+// bytes, where they arrive whole, those of long ones bulk data with one flag.
 inline constexpr unsigned channels = 64;
 inline constexpr std::uint64_t least_packet_piece = 1024;  // bytes of data
 inline constexpr unsigned packet_slots = 4, line_slots = 4, bulk_slots = 2;

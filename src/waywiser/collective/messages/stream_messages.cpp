@@ -18,7 +18,7 @@ constexpr std::uint32_t most_blocks_of_bulk = 64;
 
 // The same at both ends.
 messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, Bytes bytes, DataType type, int peer,
-                        bool lines) {
+                               bool lines) {
   messages::MessagePart part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
   on_stream::Description description;
   description.type = type;

@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "waywiser/base/environment.hpp"
-#include "waywiser/comm/network/network_choice.hpp"
 #include "waywiser/comm/bootstrap/root_network.hpp"
+#include "waywiser/comm/network/network_choice.hpp"
 
 namespace waywiser {
 namespace {

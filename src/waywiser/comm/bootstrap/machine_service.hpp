@@ -7,7 +7,8 @@
 
 namespace waywiser {
 
-// Rank 1's side of a RemoteMachine: starts a peer whenever rank 0 asks for one, until rank 0 says that it needs no more.
+// Rank 1's side of a RemoteMachine: starts a peer whenever rank 0 asks for one, until rank 0 says that it needs no
+// more.
 class MachineService {
  public:
   // What rank 0 needs another peer for, and what a waiting user may interrupt by an exception.

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "waywiser/base/units.hpp"
-#include "waywiser/comm/session/call.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
+#include "waywiser/comm/session/call.hpp"
 
 namespace waywiser {
 

@@ -145,10 +145,10 @@ void EncryptedMessages::hear_rts(Peer& peer, const Header& header) {
 
 // One that has been given up is not sent.
 void EncryptedMessages::hear_cts(Peer& peer, const Header& header) {
-  const auto found = peer.announced.find(header.number);
-  if (found == peer.announced.end()) return;
+  const auto found = peer.rts_sent.find(header.number);
+  if (found == peer.rts_sent.end()) return;
   Message* message = found->second;
-  peer.announced.erase(found);
+  peer.rts_sent.erase(found);
   post(message->peer, {Kind::rest, me_, message->tag, message->bytes, header.number}, message);
 }
 

@@ -41,7 +41,7 @@ void EncryptedMessages::send(Message& message) {
   const std::uint64_t number = next_number_++;
   const bool at_once = message.bytes <= longest_unasked;
   const Header header{at_once ? Kind::data : Kind::rts, me_, message.tag, message.bytes, number};
-  if (!at_once) peer.announced[number] = &message;
+  if (!at_once) peer.rts_sent[number] = &message;
   post(message.peer, header, at_once ? &message : nullptr);
 }
 
@@ -172,7 +172,7 @@ void EncryptedMessages::cancel(Message& message) noexcept {
   Peer& peer = peers_[message.peer];
   const auto is_it = [&](const Message* one) { return one == &message; };
   std::erase_if(peer.receives, is_it);
-  for (auto* list : {&peer.announced, &peer.expected})
+  for (auto* list : {&peer.rts_sent, &peer.expected})
     std::erase_if(*list, [&](const auto& entry) { return entry.second == &message; });
   for (Early& early : peer.early)
     if (early.wanted_by == &message) early.wanted_by = nullptr;

@@ -13,8 +13,8 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
-#include "waywiser/comm/session/message.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
+#include "waywiser/comm/session/message.hpp"
 #include "waywiser/transport/tls/tls_writer.hpp"
 
 namespace waywiser {
@@ -100,7 +100,7 @@ class EncryptedMessages {
     TlsWriter writer;  // of the first of them
     std::vector<Message*> receives;
     std::list<Early> early;
-    std::map<std::uint64_t, Message*> announced, expected;  // by number: RTS sent, CTS sent
+    std::map<std::uint64_t, Message*> rts_sent, expected;  // by number: RTS sent, CTS sent
   };
 
   bool match(ucp_tag_t one, ucp_tag_t other) const noexcept { return ((one ^ other) & mask_) == 0; }

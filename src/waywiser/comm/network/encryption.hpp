@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "waywiser/comm/network/encrypted_messages.hpp"
 #include "waywiser/comm/bootstrap/launch.hpp"
+#include "waywiser/comm/network/encrypted_messages.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {

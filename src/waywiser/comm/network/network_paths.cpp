@@ -22,21 +22,21 @@ bool between_hosts(const Path& path) { return !path.source.is_gpu() && !path.des
 std::string_view device_of(const Path& path) { return path.has("device") ? path.parameter("device") : ""; }
 
 // UCX of a group is kept to what the plan has between hosts: where that is one road, it takes it by itself.
-bool one_road_between_hosts(const Plan& plan) {
-  std::set<std::pair<std::string_view, std::string_view>> roads;
+bool one_path_between_hosts(const Plan& plan) {
+  std::set<std::pair<std::string_view, std::string_view>> selections;
   for (const PlanRow& row : plan.rows) {
     if (!leads_to_other(row) || !between_hosts(row.path)) continue;
     if (row.path.has("share") || !row.path.has("transports")) return false;
-    roads.insert({row.path.parameter("transports"), device_of(row.path)});
+    selections.insert({row.path.parameter("transports"), device_of(row.path)});
   }
-  return roads.size() <= 1;
+  return selections.size() <= 1;
 }
 
 Place first_like(Place place) { return place.is_gpu() ? gpu(0) : host(0); }
 
 }  // namespace
 
-std::vector<UcxSelection> NetworkPath::roads(bool sends, bool turned) const {
+std::vector<UcxSelection> NetworkPath::selections(bool sends, bool turned) const {
   Path mine = path;
   if (!sends) {
     mine.source = seen_from_other(path.destination);
@@ -55,7 +55,7 @@ bool NetworkPath::reads_gpus() const { return path.mechanism == "ucx" && !betwee
 
 NetworkPaths::NetworkPaths(std::shared_ptr<const Chooser> chooser) : chooser_(std::move(chooser)) {
   if (!chooser_) return;
-  const bool hosts_need_none = one_road_between_hosts(chooser_->plan());
+  const bool hosts_need_none = one_path_between_hosts(chooser_->plan());
   std::map<std::string, std::size_t> known;
   for (const PlanRow& row : chooser_->plan().rows) {
     const Path& path = row.path;
@@ -96,7 +96,7 @@ const PlanRow* NetworkPaths::row_for(Place here, Place there, NodeType node, Byt
 // The plan has one direction only. Between two GPUs it is each machine's own GPU that counts, as network cards are near
 // to GPUs; between a GPU and a host, whether the sender's memory is the GPU's.
 std::optional<std::size_t> NetworkPaths::find(Place source, Place destination, Bytes bytes, const PlanEnds& ends,
-                                             bool sends) const {
+                                              bool sends) const {
   if (ways_.empty()) return {};
   if (source.kind == destination.kind && ends.here != sends) std::swap(source, destination);
   const auto found = way_of_.find(row_for(source, destination, ends.there, bytes));

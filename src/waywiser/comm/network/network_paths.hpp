@@ -16,7 +16,7 @@ struct NetworkPath {
   std::vector<int> percents;
 
   // What UCX is to use at one end, for each rail. `turned`: the sender is on the other machine of the plan.
-  std::vector<UcxSelection> roads(bool sends, bool turned) const;
+  std::vector<UcxSelection> selections(bool sends, bool turned) const;
   // UCX takes the bytes from the memory of a GPU itself, or brings them there.
   bool reads_gpus() const;
 };

@@ -11,9 +11,9 @@
 namespace waywiser {
 namespace {
 
-std::string name_of(const UcxSelection& road) {
-  std::string name = road.transports + " on " + (road.devices.empty() ? "any device" : road.devices);
-  for (const auto& [variable, value] : road.settings) name += ", " + variable + "=" + value;
+std::string name_of(const UcxSelection& selection) {
+  std::string name = selection.transports + " on " + (selection.devices.empty() ? "any device" : selection.devices);
+  for (const auto& [variable, value] : selection.settings) name += ", " + variable + "=" + value;
   return name;
 }
 
@@ -30,20 +30,20 @@ NetworkRails::NetworkRails(const std::vector<NetworkPath>& ways, std::size_t ran
   for (const NetworkPath& way : ways_)
     for (const bool sends : {true, false})
       for (const bool turned : {false, true})
-        for (const UcxSelection& road : way.roads(sends, turned)) open(road, ranks);
+        for (const UcxSelection& selection : way.selections(sends, turned)) open(selection, ranks);
 }
 
 // What cannot be opened is not offered.
-void NetworkRails::open(const UcxSelection& road, std::size_t ranks) {
-  const std::string name = name_of(road);
+void NetworkRails::open(const UcxSelection& selection, std::size_t ranks) {
+  const std::string name = name_of(selection);
   if (member_named(name) != nullptr || why_no_rail_.contains(name)) return;
   const auto refuse = [&](const std::string& why) { why_no_rail_[name] = why; };
-  if (!is_here(road.devices)) return refuse("this machine has no " + road.devices);
+  if (!is_here(selection.devices)) return refuse("this machine has no " + selection.devices);
   try {
-    const UcxContext::Trial trial = UcxContext::try_road(road);
-    const std::string missing = trial.status == UCS_OK ? trial.lacks(road) : "";
+    const UcxContext::Trial trial = UcxContext::try_selection(selection);
+    const std::string missing = trial.status == UCS_OK ? trial.lacks(selection) : "";
     if (!missing.empty()) return refuse("UCX has no " + missing + " here");
-    members_.push_back(std::make_unique<Member>(name, UcxContext(road, ranks)));
+    members_.push_back(std::make_unique<Member>(name, UcxContext(selection, ranks)));
   } catch (const Error& error) {
     refuse(error.what());
   }
@@ -69,7 +69,8 @@ void NetworkRails::introduce(const std::vector<Introduction>& ranks, std::vector
 }
 
 NetworkRails::Route NetworkRails::find_route(std::size_t way, std::uint32_t peer, bool sends, bool turned) const {
-  const std::vector<UcxSelection> mine = ways_[way].roads(sends, turned), theirs = ways_[way].roads(!sends, turned);
+  const std::vector<UcxSelection> mine = ways_[way].selections(sends, turned),
+                                  theirs = ways_[way].selections(!sends, turned);
   Route route;
   for (std::size_t i = 0; i < mine.size(); ++i) {
     Member* member = member_named(name_of(mine[i]));
@@ -97,9 +98,9 @@ NetworkRails::Route& NetworkRails::known_route(std::size_t way, std::uint32_t pe
 std::string NetworkRails::why_not(std::size_t way, std::uint32_t peer, bool sends) const {
   if (!route(way, peer, sends).rails.empty()) return {};
   for (const bool turned : {false, true})
-    for (const UcxSelection& road : ways_[way].roads(sends, turned)) {
-      const auto found = why_no_rail_.find(name_of(road));
-      if (found != why_no_rail_.end() && is_here(road.devices)) return found->second;
+    for (const UcxSelection& selection : ways_[way].selections(sends, turned)) {
+      const auto found = why_no_rail_.find(name_of(selection));
+      if (found != why_no_rail_.end() && is_here(selection.devices)) return found->second;
     }
   return "rank " + std::to_string(peer) + " and this one lack " + label(ways_[way].path);
 }

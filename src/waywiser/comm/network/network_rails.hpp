@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/comm/session/held_memory.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
-#include "waywiser/comm/session/message.hpp"
 #include "waywiser/comm/network/network_paths.hpp"
+#include "waywiser/comm/session/held_memory.hpp"
+#include "waywiser/comm/session/message.hpp"
 
 namespace waywiser {
 
@@ -61,7 +61,7 @@ class NetworkRails {
     std::vector<std::string> theirs;  // names of the rails at the peer's end
   };
 
-  void open(const UcxSelection& road, std::size_t ranks);
+  void open(const UcxSelection& selection, std::size_t ranks);
   Member* member_named(const std::string& name) const;
   Route find_route(std::size_t way, std::uint32_t peer, bool sends, bool turned) const;
   Route route(std::size_t way, std::uint32_t peer, bool sends) const;

@@ -71,16 +71,16 @@ Path GpuConnections::choose(const PlanRow* row, const Copy& copy) const {
   return path && works_on_only(*path, copy.worker) ? *path : choose_without_plan(copy);
 }
 
-GpuConnections::Road& GpuConnections::road(Place source, Place destination, Bytes bytes, Place worker) {
+GpuConnections::Connection& GpuConnections::connection(Place source, Place destination, Bytes bytes, Place worker) {
   const PlanRow* row =
       chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
   const Copy copy{source, destination, worker, bytes <= most_by_kernel};
-  Road*& known = known_[{row, copy}];
+  Connection*& known = known_[{row, copy}];
   if (known == nullptr) known = &open(choose(row, copy));
   return *known;
 }
 
-GpuConnections::Road* GpuConnections::reading_connection(Place source, Place destination, Bytes bytes) {
+GpuConnections::Connection* GpuConnections::reading_connection(Place source, Place destination, Bytes bytes) {
   const PlanRow* row =
       chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
   const auto [known, is_new] = reading_.try_emplace({row, source, destination}, nullptr);
@@ -92,14 +92,14 @@ GpuConnections::Road* GpuConnections::reading_connection(Place source, Place des
   return known->second;
 }
 
-GpuConnections::Road& GpuConnections::open(const Path& path) {
+GpuConnections::Connection& GpuConnections::open(const Path& path) {
   if (chooser_ == nullptr && says_so_) say_that_there_is_no_plan();
-  Road& road = roads_[pair_text(path) + " " + label(path)];
-  if (!road.transport) {
-    road.stream = platform_.open_stream(find_mechanism(path.mechanism)->works_on(path));
-    road.transport = open_transport(path, {platform_});
+  Connection& connection = connections_[pair_text(path) + " " + label(path)];
+  if (!connection.transport) {
+    connection.stream = platform_.open_stream(find_mechanism(path.mechanism)->works_on(path));
+    connection.transport = open_transport(path, {platform_});
   }
-  return road;
+  return connection;
 }
 
 Stream& GpuConnections::stream(Place gpu) {

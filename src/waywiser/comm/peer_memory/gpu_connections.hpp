@@ -22,15 +22,15 @@ class GpuConnections {
   // the other.
   GpuConnections(Platform& platform, PeerMemory& peers, const Chooser* chooser, bool says_so);
 
-  struct Road {
+  struct Connection {
     std::unique_ptr<Transport> transport;
     std::unique_ptr<Stream> stream;
   };
   // A one-sided path for the pair and size whose kernels, if it has any, run on `worker`: what other ranks have shared
   // is opened for one GPU of this rank. The plan's where that is such a path. Throws unavailable.
-  Road& road(Place source, Place destination, Bytes bytes, Place worker);
+  Connection& connection(Place source, Place destination, Bytes bytes, Place worker);
   // Where that path is a kernel's: the same by the destination's GPU, which reads. Else nullptr. Throws unavailable.
-  Road* reading_connection(Place source, Place destination, Bytes bytes);
+  Connection* reading_connection(Place source, Place destination, Bytes bytes);
   // What another process has shared, for copies of `user`. Throws unavailable or device.
   Region open(const SharedRegion& shared, Place user) { return peers_.open_for_long(shared, user); }
   // For copies between a GPU and its host.
@@ -45,15 +45,15 @@ class GpuConnections {
   };
   Path choose(const PlanRow* row, const Copy& copy) const;
   Path choose_without_plan(const Copy& copy) const;
-  Road& open(const Path& path);
+  Connection& open(const Path& path);
 
   Platform& platform_;
   PeerMemory& peers_;
   const Chooser* chooser_;
   bool says_so_;
-  std::map<std::string, Road> roads_;
-  std::map<std::pair<const PlanRow*, Copy>, Road*> known_;             // of roads_; no row: without a plan
-  std::map<std::tuple<const PlanRow*, Place, Place>, Road*> reading_;  // of roads_
+  std::map<std::string, Connection> connections_;
+  std::map<std::pair<const PlanRow*, Copy>, Connection*> known_;             // of roads_; no row: without a plan
+  std::map<std::tuple<const PlanRow*, Place, Place>, Connection*> reading_;  // of roads_
   std::map<Place, std::unique_ptr<Stream>> streams_;
   HostPool pool_;
 };

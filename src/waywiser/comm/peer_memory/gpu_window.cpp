@@ -7,7 +7,11 @@
 namespace waywiser {
 
 GpuWindow::GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs)
-    : session_(session), platform_(session.platform()), roads_(session.gpu_connections()), local_(local), rank_(rank) {
+    : session_(session),
+      platform_(session.platform()),
+      connections_(session.gpu_connections()),
+      local_(local),
+      rank_(rank) {
   for (std::size_t other = 0; other < theirs.size(); ++other)
     opened_.push_back(static_cast<int>(other) == rank ? nullptr
                                                       : session.peer_memory().open(theirs[other], local.place));
@@ -19,12 +23,13 @@ Region GpuWindow::at(int rank) const {
 
 void GpuWindow::move(Region destination, ConstRegion source) {
   if (source.bytes == 0) return;
-  GpuConnections::Road& way = roads_.road(source.place, destination.place, source.bytes, local_.place);
+  GpuConnections::Connection& way =
+      connections_.connection(source.place, destination.place, source.bytes, local_.place);
   way.transport->put(destination, source, *way.stream);
   finish(way);
 }
 
-void GpuWindow::finish(GpuConnections::Road& way) {
+void GpuWindow::finish(GpuConnections::Connection& way) {
   finish(*way.stream, [&] { way.transport->finish(*way.stream, deadline()); });
   way.transport->rest();
 }

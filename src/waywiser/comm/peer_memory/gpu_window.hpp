@@ -29,14 +29,14 @@ class GpuWindow {
  private:
   void move(Region destination, ConstRegion source);
   void open_flag();
-  void finish(GpuConnections::Road& way);
+  void finish(GpuConnections::Connection& way);
   // `wait`: for what is in the stream.
   void finish(Stream& stream, const std::function<void()>& wait);
   Deadline deadline() const { return Deadline::in(session_.timeout()); }
 
   Session& session_;
   Platform& platform_;
-  GpuConnections& roads_;
+  GpuConnections& connections_;
   Region local_;
   int rank_;
   std::vector<std::shared_ptr<const Memory>> opened_;

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "waywiser/comm/session/activity.hpp"
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/session/activity.hpp"
 #include "waywiser/device/memory.hpp"
 #include "waywiser/device/stream.hpp"
 

@@ -32,7 +32,7 @@ void GpuReceive::abandon() noexcept {
 bool GpuReceive::advance() {
   if (copied_) return copied_->done();
   if (!transfer_.advance()) return false;
-  if (transfer_.was_announced()) return true;
+  if (transfer_.came_by_rendezvous()) return true;
   Stream& stream = session_.gpu_connections().stream(into_.place);
   copied_ = session_.platform().create_event(into_.place);
   stream.copy(into_, landing_.region().slice(0, into_.bytes));

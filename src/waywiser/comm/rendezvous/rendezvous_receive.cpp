@@ -5,12 +5,12 @@
 
 namespace waywiser {
 
-RendezvousReceive::RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, ucp_tag_t announcement,
-                                   Elements into)
+RendezvousReceive::RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, ucp_tag_t rts,
+                                     Elements into)
     : session_(session),
       call_(call),
       peer_(peer),
-      number_(rts_number(announcement)),
+      number_(rts_number(rts)),
       into_(into.region),
       pieces_(session, peer, rest_tag(true, static_cast<int>(peer), number_)) {
   reply_.bytes = into_.bytes;
@@ -43,13 +43,13 @@ bool RendezvousReceive::read() {
   try {
     const auto theirs = session_.platform().find_gpu(source_.region.identity());
     if (!theirs) return false;
-    GpuConnections& roads = session_.gpu_connections();
-    road_ = roads.reading_connection(*theirs, into_.place, into_.bytes);
-    if (road_ == nullptr) return false;
-    Region there = roads.open(source_.region, into_.place);
+    GpuConnections& connections = session_.gpu_connections();
+    connection_ = connections.reading_connection(*theirs, into_.place, into_.bytes);
+    if (connection_ == nullptr) return false;
+    Region there = connections.open(source_.region, into_.place);
     there.place = *theirs;
     fault_point(ProtocolStep::gpu_copy);
-    road_->transport->put(into_, there, *road_->stream);
+    connection_->transport->put(into_, there, *connection_->stream);
   } catch (const Error&) {
     return false;
   }
@@ -88,7 +88,7 @@ bool RendezvousReceive::advance() {
       ask_for_it();
   }
   if (stage_ == Stage::reads) {
-    if (!road_->stream->done()) return false;
+    if (!connection_->stream->done()) return false;
     reply(Way::read);
     stage_ = Stage::done;
   }
@@ -130,7 +130,7 @@ RendezvousReceive::~RendezvousReceive() {
 void RendezvousReceive::abandon() noexcept {
   HeldMemory& held = session_.engine().held();
   if (stage_ == Stage::waits && reply_.way == Way::direct && !replied_.is_open()) held.add(peer_, [] { return false; });
-  if (stage_ == Stage::reads) held.add_own(peer_, [&stream = *road_->stream] { return ended(stream); });
+  if (stage_ == Stage::reads) held.add_own(peer_, [&stream = *connection_->stream] { return ended(stream); });
   for (Message* message : {&replied_, &told_}) session_.engine().cancel(*message);
   pieces_.abandon();
   stage_ = Stage::done;

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/rendezvous/chunked_message.hpp"
+#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
 
 namespace waywiser {
 
@@ -11,7 +11,7 @@ namespace waywiser {
 class RendezvousReceive : public Activity {
  public:
   // `peer`: the sender, as a rank of the whole session.
-  RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, ucp_tag_t announcement, Elements into);
+  RendezvousReceive(Session& session, const Call& call, std::uint32_t peer, ucp_tag_t rts, Elements into);
   RendezvousReceive(const RendezvousReceive&) = delete;
   RendezvousReceive& operator=(const RendezvousReceive&) = delete;
   ~RendezvousReceive() override;
@@ -42,7 +42,7 @@ class RendezvousReceive : public Activity {
   Finished verdict_;
   Message replied_, told_;
   Stage stage_ = Stage::hears;
-  GpuConnections::Road* road_ = nullptr;
+  GpuConnections::Connection* connection_ = nullptr;
   ChunkedMessage pieces_;
 };
 

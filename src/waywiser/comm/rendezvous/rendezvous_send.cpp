@@ -11,8 +11,8 @@ constexpr Bytes most_read = Bytes{1} << 20;
 
 }  // namespace
 
-RendezvousSend::RendezvousSend(Session& session, const Members& members, const Call& call, int label, ConstElements data,
-                             unsigned number)
+RendezvousSend::RendezvousSend(Session& session, const Members& members, const Call& call, int label,
+                               ConstElements data, unsigned number)
     : session_(session),
       call_(call),
       data_(data),
@@ -23,7 +23,7 @@ RendezvousSend::RendezvousSend(Session& session, const Members& members, const C
   const ucp_tag_t tag = members.tag(members.rank, static_cast<unsigned>(label), call);
   session.engine().receive_sized(peer_, rest_tag(false, static_cast<int>(peer_), number_), &reply_, sizeof reply_,
                                  replied_);
-  session.engine().announce(peer_, rts_tag(tag, number_), announced_);
+  session.engine().send_rts(peer_, rts_tag(tag, number_), rts_);
   if (session.same_machine(static_cast<int>(peer_))) offer();
 }
 
@@ -41,13 +41,13 @@ void RendezvousSend::offer() {
 bool RendezvousSend::advance() {
   if (stage_ == Stage::waits) {
     Engine& engine = session_.engine();
-    if (!engine.test(announced_) || !engine.test(offered_) || !engine.test(replied_)) return false;
+    if (!engine.test(rts_) || !engine.test(offered_) || !engine.test(replied_)) return false;
     read_reply();
   }
   if (stage_ == Stage::copies) {
-    if (!road_->stream->done()) return false;
-    road_->transport->finish(*road_->stream, Deadline::in(session_.timeout()));
-    road_->transport->rest();
+    if (!connection_->stream->done()) return false;
+    connection_->transport->finish(*connection_->stream, Deadline::in(session_.timeout()));
+    connection_->transport->rest();
     tell(Way::direct, "");
   }
   if (stage_ == Stage::pieces && session_.engine().test(told_) && pieces_.send(data_.region)) end();
@@ -71,7 +71,7 @@ void RendezvousSend::read_reply() {
 
 void RendezvousSend::end() {
   stage_ = Stage::done;
-  session_.give_back_announcement_number(number_);
+  session_.give_back_rts_number(number_);
 }
 
 void RendezvousSend::tell_pieces() {
@@ -113,13 +113,13 @@ void RendezvousSend::start_copy() {
   if (!theirs)
     throw Error(ErrorKind::unavailable,
                 "this process does not see GPU " + std::string(reply_.region.identity()) + " (CUDA_VISIBLE_DEVICES?)");
-  GpuConnections& roads = session_.gpu_connections();
+  GpuConnections& connections = session_.gpu_connections();
   const bool reached = !session_.platform().why_no_peer_access(mine.index, theirs->index);
-  Region there = roads.open(reply_.region, reached ? mine : *theirs);
+  Region there = connections.open(reply_.region, reached ? mine : *theirs);
   there.place = *theirs;
-  road_ = &roads.road(mine, there.place, there.bytes, mine);
+  connection_ = &connections.connection(mine, there.place, there.bytes, mine);
   fault_point(ProtocolStep::gpu_copy);
-  road_->transport->put(there, data_.region, *road_->stream);
+  connection_->transport->put(there, data_.region, *connection_->stream);
 }
 
 void RendezvousSend::tell(Way way, const std::string& why) {
@@ -140,15 +140,15 @@ std::string RendezvousSend::progress_text() const {
 }
 
 RendezvousSend::~RendezvousSend() {
-  const bool open = announced_.is_open() || offered_.is_open() || replied_.is_open() || told_.is_open();
+  const bool open = rts_.is_open() || offered_.is_open() || replied_.is_open() || told_.is_open();
   if (open || stage_ == Stage::copies || pieces_.is_open()) session_.give_up(*this);
 }
 
 void RendezvousSend::abandon() noexcept {
-  for (Message* message : {&announced_, &offered_, &replied_, &told_}) session_.engine().cancel(*message);
+  for (Message* message : {&rts_, &offered_, &replied_, &told_}) session_.engine().cancel(*message);
   pieces_.abandon();
   if (stage_ == Stage::copies)
-    session_.engine().held().add_own(peer_, [&stream = *road_->stream] { return ended(stream); });
+    session_.engine().held().add_own(peer_, [&stream = *connection_->stream] { return ended(stream); });
   else if (source_.readable != 0 && (stage_ == Stage::waits))
     session_.engine().held().add(peer_, [] { return false; });
   stage_ = Stage::done;

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
-#include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/rendezvous/chunked_message.hpp"
+#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
+#include "waywiser/comm/session/members.hpp"
 
 namespace waywiser {
 
@@ -13,7 +13,7 @@ class RendezvousSend : public Activity {
  public:
   // `number`: taken of the session, given back at the end.
   RendezvousSend(Session& session, const Members& members, const Call& call, int label, ConstElements data,
-                unsigned number);
+                 unsigned number);
   RendezvousSend(const RendezvousSend&) = delete;
   RendezvousSend& operator=(const RendezvousSend&) = delete;
   ~RendezvousSend() override;
@@ -42,10 +42,10 @@ class RendezvousSend : public Activity {
   unsigned number_;
   Stage stage_ = Stage::waits;
   ReadyToSend source_;
-  Message announced_, offered_, replied_, told_;
+  Message rts_, offered_, replied_, told_;
   ClearToSend reply_;
   Finished verdict_;
-  GpuConnections::Road* road_ = nullptr;
+  GpuConnections::Connection* connection_ = nullptr;
   ChunkedMessage pieces_;
 };
 

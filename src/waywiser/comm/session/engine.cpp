@@ -139,7 +139,7 @@ void Engine::send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size
   if (message.request != nullptr) ++with_ucx_;
 }
 
-void Engine::announce(std::uint32_t peer, ucp_tag_t tag, Message& message) {
+void Engine::send_rts(std::uint32_t peer, ucp_tag_t tag, Message& message) {
   if (!mailboxes_.reaches(peer)) return send(peer, tag, nullptr, 0, message);
   set_mailed(message, peer, tag, 0);
   mailboxes_.send(message);

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "waywiser/comm/network/encrypted_messages.hpp"
 #include "waywiser/comm/bootstrap/introduction.hpp"
-#include "waywiser/comm/shared_memory/mailbox_messages.hpp"
+#include "waywiser/comm/network/encrypted_messages.hpp"
 #include "waywiser/comm/network/network_rails.hpp"
+#include "waywiser/comm/shared_memory/mailbox_messages.hpp"
 
 namespace waywiser {
 
@@ -67,7 +67,7 @@ class Engine {
                   Awaited awaited = Awaited::later);
   void receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message);
   // An empty message in place of a longer one.
-  void announce(std::uint32_t peer, ucp_tag_t tag, Message& message);
+  void send_rts(std::uint32_t peer, ucp_tag_t tag, Message& message);
   // The same without anything to wait for; false where that is not possible at once: nothing has happened then.
   bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
     return bytes <= longest_short && mailboxes_.reaches(peer) && mailboxes_.send_at_once(peer, tag, data, bytes);

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
 #include "waywiser/comm/reduce.hpp"
+#include "waywiser/comm/session/fault_point.hpp"
 
 namespace waywiser {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/schedule.hpp"
+#include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/session.hpp"
 
 namespace waywiser {

@@ -7,9 +7,9 @@
 #include <thread>
 #include <vector>
 
-#include "waywiser/comm/session/call.hpp"
 #include "waywiser/comm/bootstrap/meeting.hpp"
 #include "waywiser/comm/bootstrap/status_socket.hpp"
+#include "waywiser/comm/session/call.hpp"
 
 namespace waywiser {
 

@@ -16,15 +16,15 @@
 
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/shared_memory/cores.hpp"
+#include "waywiser/comm/bootstrap/plan_fingerprint.hpp"
+#include "waywiser/comm/bootstrap/rank_status.hpp"
 #include "waywiser/comm/network/encryption.hpp"
-#include "waywiser/comm/session/fault_point.hpp"
-#include "waywiser/comm/session/fork_watch.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
 #include "waywiser/comm/peer_memory/peer_memory.hpp"
-#include "waywiser/comm/bootstrap/plan_fingerprint.hpp"
+#include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/comm/session/fork_watch.hpp"
 #include "waywiser/comm/session/process_end.hpp"
-#include "waywiser/comm/bootstrap/rank_status.hpp"
+#include "waywiser/comm/shared_memory/cores.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/policy/chooser.hpp"
 #include "waywiser/topology/discover.hpp"
@@ -290,11 +290,11 @@ Watchdog& Session::watchdog() {
   return *watchdog_;
 }
 
-std::optional<unsigned> Session::take_announcement_number() {
-  if (announced_.all()) return {};
-  while (announced_.test(next_announcement_ % rts_numbers)) ++next_announcement_;
-  const unsigned number = next_announcement_++ % rts_numbers;
-  announced_.set(number);
+std::optional<unsigned> Session::take_rts_number() {
+  if (rts_numbers_taken_.all()) return {};
+  while (rts_numbers_taken_.test(next_rts_number_ % rts_numbers)) ++next_rts_number_;
+  const unsigned number = next_rts_number_++ % rts_numbers;
+  rts_numbers_taken_.set(number);
   return number;
 }
 

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/session/activity.hpp"
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
-#include "waywiser/comm/session/engine.hpp"
-#include "waywiser/comm/session/group_numbers.hpp"
 #include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
+#include "waywiser/comm/session/activity.hpp"
+#include "waywiser/comm/session/engine.hpp"
+#include "waywiser/comm/session/group_numbers.hpp"
 #include "waywiser/comm/session/lifeline.hpp"
 #include "waywiser/comm/session/watchdog.hpp"
 
@@ -128,8 +128,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string why_staged(int rank) const;
   void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
   // Of an announcement of this rank, until it is given back; nothing when all are taken.
-  std::optional<unsigned> take_announcement_number();
-  void give_back_announcement_number(unsigned number) { announced_.reset(number); }
+  std::optional<unsigned> take_rts_number();
+  void give_back_rts_number(unsigned number) { rts_numbers_taken_.reset(number); }
   GroupNumbers group_numbers;
 
  private:
@@ -218,12 +218,12 @@ class Session : public std::enable_shared_from_this<Session> {
   unsigned turns_between_looks_ = 1024;
   bool closed_ = false, gpus_send_ = false, forked_ = false;
   std::shared_ptr<Session> kept_by_fork_;  // this one
-  std::bitset<rts_numbers> announced_;
-  unsigned next_announcement_ = 0;
+  std::bitset<rts_numbers> rts_numbers_taken_;
+  unsigned next_rts_number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<PeerMemory> peer_memory_;
   std::unique_ptr<GpuConnections> gpu_connections_;  // the operations below give memory back to it
-  Activity* waits_for_ = nullptr;        // an operation of a caller's own
+  Activity* waits_for_ = nullptr;                    // an operation of a caller's own
   // Those that need turns; the others, with some that are complete; all that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "waywiser/comm/rendezvous/rendezvous_receive.hpp"
 #include "waywiser/comm/elements.hpp"
+#include "waywiser/comm/rendezvous/rendezvous_receive.hpp"
 #include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/session.hpp"
 
@@ -43,7 +43,7 @@ class Transfer : public Activity {
       session_.fail(ErrorKind::invalid_input, text(call_) + ": " + *why);
     return true;
   }
-  bool was_announced() const noexcept { return rest_ != nullptr; }
+  bool came_by_rendezvous() const noexcept { return rest_ != nullptr; }
   const Call& call() const override { return call_; }
   std::string progress_text() const override {
     if (rest_) return rest_->progress_text();

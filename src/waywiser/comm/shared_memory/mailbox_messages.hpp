@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "waywiser/comm/session/held_memory.hpp"
-#include "waywiser/comm/shared_memory/lane_mailbox.hpp"
 #include "waywiser/comm/session/message.hpp"
 #include "waywiser/comm/session/tag.hpp"
+#include "waywiser/comm/shared_memory/lane_mailbox.hpp"
 
 namespace waywiser {
 

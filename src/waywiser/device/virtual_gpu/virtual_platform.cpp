@@ -35,8 +35,8 @@ struct VirtualHostMemoryOwner : MemoryOwner {
   ~VirtualHostMemoryOwner() override { bus->remove(region.data); }
 };
 
-std::unique_ptr<MemoryOwner> map_gpu(const std::shared_ptr<Bus>& bus, std::unique_ptr<VirtualMemoryOwner> block, Place place,
-                                     Bytes bytes, Allocation allocation, std::optional<int> opened_for) {
+std::unique_ptr<MemoryOwner> map_gpu(const std::shared_ptr<Bus>& bus, std::unique_ptr<VirtualMemoryOwner> block,
+                                     Place place, Bytes bytes, Allocation allocation, std::optional<int> opened_for) {
   const std::string what = text(place);
   block->untouchable = Mapping::of_file(block->file, bytes, false, what);
   auto touchable = std::make_shared<const Mapping>(Mapping::of_file(block->file, bytes, true, what));

@@ -20,8 +20,8 @@ Program sm_copy_program(const TimedTransfer& transfer) {
   leg.unit = transfer.unit(worker, "sm");
   leg.hold = transfer.cost("kernel.hold");
   const TimedRoute road = transfer.from == transfer.to
-                        ? transfer.world.within(transfer.from.node, transfer.from.device)
-                        : transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
+                              ? transfer.world.within(transfer.from.node, transfer.from.device)
+                              : transfer.world.road(transfer.from.node, transfer.from.device, transfer.to.device);
   leg.uses = road.uses;
   for (Use& use : leg.uses) use.weight /= transfer.cost("sm.share");
   leg.latency = road.latency;

@@ -78,7 +78,9 @@ void MailboxSet::post_put(std::byte* gpu, const std::byte* source, Bytes part, s
 
 bool MailboxSet::put_done(Bytes part, std::uint32_t number) const { return all_have(&Mailbox::done, part, number); }
 
-bool MailboxSet::put_arrived(Bytes part, std::uint32_t number) const { return all_have(&Mailbox::done_too, part, number); }
+bool MailboxSet::put_arrived(Bytes part, std::uint32_t number) const {
+  return all_have(&Mailbox::done_too, part, number);
+}
 
 bool MailboxSet::all_have(std::uint32_t Mailbox::* word, Bytes part, std::uint32_t number) const {
   const unsigned lanes = split_put(part).lanes;

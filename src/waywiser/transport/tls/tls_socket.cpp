@@ -111,7 +111,7 @@ void TlsSocket::connect(Deadline deadline) {
 }
 
 Descriptor TlsSocket::connect_or_accept(const Descriptor& listener, const std::string& host, std::uint16_t port,
-                                      Deadline deadline) const {
+                                        Deadline deadline) const {
   const std::string late = name_ + ": the two ends do not reach each other";
   if (is_server_) {
     if (!is_ready(listener, POLLIN, deadline)) throw Error(ErrorKind::timeout, late);

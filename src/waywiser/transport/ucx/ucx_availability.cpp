@@ -12,14 +12,16 @@ namespace {
 
 using Reason = std::optional<std::string>;
 
-Reason why_memory_does_not_fit(const Path& path, const UcxSelection& road, const Platform& platform) {
+Reason why_memory_does_not_fit(const Path& path, const UcxSelection& selection, const Platform& platform) {
   const int gpus = (path.source.is_gpu() ? 1 : 0) + (path.destination.is_gpu() ? 1 : 0);
-  const std::string& name = road.name;
+  const std::string& name = selection.name;
   if (gpus != 0 && platform.backend() == "virtual_gpu") return "UCX cannot reach the memory of a virtual GPU";
-  if (gpus != 0 && road.memory == UcxSelection::Memory::host) return "UCX transport " + name + " is for host memory";
-  if (gpus == 0 && road.memory != UcxSelection::Memory::host && !road.between_machines)
+  if (gpus != 0 && selection.memory == UcxSelection::Memory::host)
+    return "UCX transport " + name + " is for host memory";
+  if (gpus == 0 && selection.memory != UcxSelection::Memory::host && !selection.between_machines)
     return "UCX transport " + name + " is for GPU memory";
-  if (gpus != 2 && road.memory == UcxSelection::Memory::gpu_pair) return "UCX transport " + name + " is between two GPUs";
+  if (gpus != 2 && selection.memory == UcxSelection::Memory::gpu_pair)
+    return "UCX transport " + name + " is between two GPUs";
   return {};
 }
 
@@ -30,16 +32,17 @@ std::string why_passed_over(const std::string& transport) {
   return " (GDRCopy: " + gdrcopy.why_not().value_or("UCX is built without it, or has no GPU that it can use") + ")";
 }
 
-Reason why_not_on(const UcxSelection& road) {
-  if (road.between_machines && road.devices.empty()) return "the two machines have no RDMA devices in one network";
-  const UcxContext::Trial trial = UcxContext::try_road(road);
-  const std::string where = road.between_machines ? "on " + road.devices : "here";
+Reason why_not_on(const UcxSelection& selection) {
+  if (selection.between_machines && selection.devices.empty())
+    return "the two machines have no RDMA devices in one network";
+  const UcxContext::Trial trial = UcxContext::try_selection(selection);
+  const std::string where = selection.between_machines ? "on " + selection.devices : "here";
   const auto lacks = [&](const std::string& transport) {
     return ucx_library().text() + " has no transport '" + transport + "' " + where;
   };
   if (trial.status != UCS_OK)
-    return lacks(road.transports) + " (" + ucx_library().functions().status_string(trial.status) + ")";
-  const std::string missing = trial.lacks(road);
+    return lacks(selection.transports) + " (" + ucx_library().functions().status_string(trial.status) + ")";
+  const std::string missing = trial.lacks(selection);
   return missing.empty() ? Reason() : lacks(missing) + why_passed_over(missing);
 }
 

@@ -31,14 +31,15 @@ std::vector<std::byte> address_in(const Json& message) {
 
 }  // namespace
 
-UcxConnection::UcxConnection(const Path& path, PeerChannel& peer, std::string name) : name_(std::move(name)), peer_(peer) {
-  const std::vector<UcxSelection> roads = ucx_rails(path);
-  between_machines_ = roads.front().between_machines;
-  for (const UcxSelection& road : roads) {
-    Member& member = *members_.emplace_back(std::make_unique<Member>(road));
-    rails_.push_back({&member.worker, &member.endpoint, road.name});
+UcxConnection::UcxConnection(const Path& path, PeerChannel& peer, std::string name)
+    : name_(std::move(name)), peer_(peer) {
+  const std::vector<UcxSelection> selections = ucx_rails(path);
+  between_machines_ = selections.front().between_machines;
+  for (const UcxSelection& selection : selections) {
+    Member& member = *members_.emplace_back(std::make_unique<Member>(selection));
+    rails_.push_back({&member.worker, &member.endpoint, selection.name});
   }
-  percents_ = roads.size() == 1 ? std::vector<int>{100} : split_percents(path, roads.size());
+  percents_ = selections.size() == 1 ? std::vector<int>{100} : split_percents(path, selections.size());
 }
 
 void UcxConnection::connect(Deadline deadline) {
@@ -67,10 +68,12 @@ void UcxConnection::connect(Member& member, Deadline deadline) {
   check_ucx(member.worker.connect(member.endpoint, address_in(theirs), between_machines_),
             "connect to the peer process");
   const auto used = member.worker.transports(member.endpoint);
-  const auto carries = [&](const std::string& transport) { return transport.starts_with(crosses_by(member.road)); };
+  const auto carries = [&](const std::string& transport) {
+    return transport.starts_with(crosses_by(member.selection));
+  };
   if (!used.empty() && std::ranges::none_of(used, carries))
     throw Error(ErrorKind::unavailable, name_ + ": " + ucx_library().text() + " does not use " +
-                                            crosses_by(member.road) + " between these processes");
+                                            crosses_by(member.selection) + " between these processes");
 }
 
 void UcxConnection::progress() {

@@ -43,8 +43,8 @@ class UcxConnection final : public ChunkConnection {
  private:
   // Each on network devices of its own.
   struct Member {
-    explicit Member(const UcxSelection& way) : road(way), worker(UcxContext(way)) {}
-    UcxSelection road;
+    explicit Member(const UcxSelection& way) : selection(way), worker(UcxContext(way)) {}
+    UcxSelection selection;
     UcxEndpoint endpoint;
     UcxWorker worker;
   };

@@ -69,11 +69,11 @@ void check_ucx(ucs_status_t status, const std::string& what) {
     throw Error(ErrorKind::device, "UCX cannot " + what + ": " + ucx_library().functions().status_string(status));
 }
 
-ucs_status_t UcxContext::open(const UcxSelection& road, std::size_t endpoints, Owner& owner) {
+ucs_status_t UcxContext::open(const UcxSelection& selection, std::size_t endpoints, Owner& owner) {
   const Configuration configuration = read_configuration();
-  set(configuration, "TLS", road.transports);
-  set(configuration, "NET_DEVICES", road.devices.empty() ? "all" : road.devices);
-  for (const auto& [name, value] : road.settings) set(configuration, name, value);
+  set(configuration, "TLS", selection.transports);
+  set(configuration, "NET_DEVICES", selection.devices.empty() ? "all" : selection.devices);
+  for (const auto& [name, value] : selection.settings) set(configuration, name, value);
   return open_with(configuration.get(), UCP_FEATURE_TAG, endpoints, owner);
 }
 
@@ -86,20 +86,20 @@ UcxContext::UcxContext(std::size_t endpoints, const Settings& settings) {
             "open its transports");
 }
 
-UcxContext::UcxContext(const UcxSelection& road, std::size_t endpoints) {
+UcxContext::UcxContext(const UcxSelection& selection, std::size_t endpoints) {
   if (!ucx_library().usable()) throw Error(ErrorKind::unavailable, ucx_library().why_not());
-  check_ucx(open(road, endpoints, context_), "open transports " + road.transports);
+  check_ucx(open(selection, endpoints, context_), "open transports " + selection.transports);
 }
 
-UcxContext::Trial UcxContext::try_road(const UcxSelection& road) {
+UcxContext::Trial UcxContext::try_selection(const UcxSelection& selection) {
   Owner context;
-  Trial trial{open(road, 1, context), {}};
+  Trial trial{open(selection, 1, context), {}};
   if (trial.status == UCS_OK) trial.transports = transports_in(printed(context.get()));
   return trial;
 }
 
-std::string UcxContext::Trial::lacks(const UcxSelection& road) const {
-  const std::vector<std::string> needed = transports_of(road);
+std::string UcxContext::Trial::lacks(const UcxSelection& selection) const {
+  const std::vector<std::string> needed = transports_of(selection);
   const auto missing = std::ranges::find_if(needed, [&](const std::string& transport) { return !has(transport); });
   return missing == needed.end() ? "" : *missing;
 }

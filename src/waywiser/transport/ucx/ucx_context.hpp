@@ -18,7 +18,7 @@ void check_ucx(ucs_status_t status, const std::string& what);
 class UcxContext {
  public:
   // Throws unavailable or device.
-  explicit UcxContext(const UcxSelection& road, std::size_t endpoints = 1);
+  explicit UcxContext(const UcxSelection& selection, std::size_t endpoints = 1);
   // For a group of `endpoints` ranks: messages and one-sided access, by whatever UCX finds best and its variables
   // allow. `settings` go before variables of the same name, and are without UCX_.
   using Settings = std::vector<std::pair<std::string, std::string>>;
@@ -29,9 +29,9 @@ class UcxContext {
     std::vector<std::string> transports;         // "rc_mlx5", "cuda_copy"
     bool has(std::string_view transport) const;  // the beginning of a name is enough
     // A transport that the road needs and the context has not; empty: it has them all.
-    std::string lacks(const UcxSelection& road) const;
+    std::string lacks(const UcxSelection& selection) const;
   };
-  static Trial try_road(const UcxSelection& road);
+  static Trial try_selection(const UcxSelection& selection);
 
   ucp_context_h get() const noexcept { return context_.get(); }
   // Left to the end of the process, as a worker of it cannot be destroyed.
@@ -42,7 +42,7 @@ class UcxContext {
     void operator()(ucp_context_h context) const { ucx_library().functions().cleanup(context); }
   };
   using Owner = std::unique_ptr<ucp_context, Cleanup>;
-  static ucs_status_t open(const UcxSelection& road, std::size_t endpoints, Owner& owner);
+  static ucs_status_t open(const UcxSelection& selection, std::size_t endpoints, Owner& owner);
   Owner context_;
 };
 

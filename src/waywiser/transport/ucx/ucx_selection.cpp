@@ -27,18 +27,18 @@ bool on(const Path& path, std::string_view name) { return path.has(name) && path
 std::vector<UcxSelection> between_machines(const Path& path) {
   const std::string wanted(path.parameter("transports"));
   if (wanted != "rc" && wanted != "dc" && wanted != "ud" && wanted != "network-tcp") return {};
-  UcxSelection road;
-  road.name = wanted == "network-tcp" ? "tcp" : wanted;
-  road.transports = road.name;
-  road.between_machines = true;
-  road.memory = UcxSelection::Memory::any;
-  if (path.source.is_gpu()) road.transports += on(path, "gdrcopy") ? ",cuda_copy,gdr_copy" : ",cuda_copy";
-  if (path.has("gdr")) road.settings.emplace_back("IB_GPU_DIRECT_RDMA", on(path, "gdr") ? "yes" : "no");
-  if (!path.has("device")) return {road};
+  UcxSelection selection;
+  selection.name = wanted == "network-tcp" ? "tcp" : wanted;
+  selection.transports = selection.name;
+  selection.between_machines = true;
+  selection.memory = UcxSelection::Memory::any;
+  if (path.source.is_gpu()) selection.transports += on(path, "gdrcopy") ? ",cuda_copy,gdr_copy" : ",cuda_copy";
+  if (path.has("gdr")) selection.settings.emplace_back("IB_GPU_DIRECT_RDMA", on(path, "gdr") ? "yes" : "no");
+  if (!path.has("device")) return {selection};
   std::vector<UcxSelection> rails;
   for (const std::string& device : devices_here(path.parameter("device"))) {
-    road.devices = device;
-    rails.push_back(road);
+    selection.devices = device;
+    rails.push_back(selection);
   }
   return rails;
 }
@@ -52,11 +52,13 @@ std::vector<UcxSelection> ucx_rails(const Path& path) {
   return {*found};
 }
 
-std::string crosses_by(const UcxSelection& road) { return road.name == "cuda_copy" ? "posix" : road.name; }
+std::string crosses_by(const UcxSelection& selection) {
+  return selection.name == "cuda_copy" ? "posix" : selection.name;
+}
 
-std::vector<std::string> transports_of(const UcxSelection& road) {
+std::vector<std::string> transports_of(const UcxSelection& selection) {
   std::vector<std::string> parts;
-  std::istringstream text(road.transports);
+  std::istringstream text(selection.transports);
   for (std::string part; std::getline(text, part, ',');) parts.push_back(part);
   return parts;
 }

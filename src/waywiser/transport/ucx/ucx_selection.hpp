@@ -23,9 +23,9 @@ struct UcxSelection {
 std::vector<UcxSelection> ucx_rails(const Path& path);
 
 // UCX_TLS in its parts.
-std::vector<std::string> transports_of(const UcxSelection& road);
+std::vector<std::string> transports_of(const UcxSelection& selection);
 
 // The transport that the large messages cross by between the two processes: cuda_copy only copies at each end.
-std::string crosses_by(const UcxSelection& road);
+std::string crosses_by(const UcxSelection& selection);
 
 }  // namespace waywiser

@@ -7,8 +7,8 @@ using KernelFunction = void (*)(FusedArguments, FusedWork);
 template <typename T>
 KernelFunction find_kernel(Method method, unsigned ranks, bool exact);
 
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, DataType type, const FusedArguments& terms,
-                                         const FusedWork& work) {
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, DataType type,
+                                         const FusedArguments& terms, const FusedWork& work) {
   return [=](void* stream) {
     KernelFunction kernel = nullptr;
     with_type(type, [&]<typename T>() { kernel = find_kernel<T>(shape.method, terms.layout.ranks, work.exact); });
