@@ -82,8 +82,6 @@ struct Fiber {
   }
 };
 
-Course* current_course() noexcept { return running != nullptr && running->in_thread() ? running : nullptr; }
-
 Course::Course(Bounds bounds, std::vector<Decision> decisions, std::vector<std::unique_ptr<Fiber>>& fibers)
     : bounds_(bounds), decisions_(std::move(decisions)), fibers_(fibers) {
   running = this;
@@ -141,14 +139,16 @@ Fiber* Course::next_to_go() {
   if (next_ != nullptr) return std::exchange(next_, nullptr);
   const std::vector<Fiber*> ready = ready_but(nullptr);
   if (ready.empty()) return next_in_turn();
-  return ready[decide(static_cast<unsigned>(ready.size()), false)];
+  return ready[decide(static_cast<unsigned>(ready.size()), bounds_.switches_cost)];
 }
 
 void Course::go() {
   while (Fiber* fiber = next_to_go()) {
     current_ = fiber;
     fiber->idle = false;
+    going = this;
     swapcontext(&outside, &fiber->context);
+    going = nullptr;
     current_ = nullptr;
   }
   if (!problem_.empty()) throw Problem();

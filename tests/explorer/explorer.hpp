@@ -14,6 +14,7 @@ namespace waywiser::explorer {
 // Runs a small scenario of some threads under every schedule up to a bound (README.md).
 struct Bounds {
   unsigned deviations = 2;            // where a thread that could go on waits for another, or a choice that costs
+  bool switches_cost = false;         // also which thread goes when one has nothing to do: else all are tried
   std::uint64_t schedules = 3000000;  // more are a problem: the scenario is too large for its bound
   std::uint64_t steps = 50000;        // of one schedule; more are a problem: it does not end
 };
@@ -105,7 +106,7 @@ class Course {
 // What go() throws.
 struct Problem {};
 
-// The run that goes, for what is instrumented; nullptr: none does.
-Course* current_course() noexcept;
+// While one of its threads goes, for what is instrumented.
+inline Course* going = nullptr;
 
 }  // namespace waywiser::explorer

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t least_copy = 256;
 
 void note(const void* address, std::size_t bytes, Access access) {
-  Course* course = current_course();
+  Course* course = going;
   if (course == nullptr || !course->regions.has(address)) return;
   if (std::string problem = course->note(address, bytes, access); !problem.empty()) course->fail(problem);
 }
@@ -28,7 +28,7 @@ bool releases(int order) { return order >= __ATOMIC_RELEASE; }
 template <typename Word, typename Operation>
 Word atomic(volatile Word* word, int order, bool reads, bool writes, Operation operation) {
   const auto* address = const_cast<const Word*>(word);
-  Course* course = current_course();
+  Course* course = going;
   if (course == nullptr || !course->regions.has(address)) return operation();
   course->step();
   note(address, sizeof(Word), writes ? Access::atomic_write : Access::atomic_read);
@@ -56,7 +56,7 @@ bool exchange_if(volatile Word* word, Word* expected, Word wanted, int order) {
 }
 
 void note_copy(void* to, const void* from, std::size_t bytes) {
-  Course* course = current_course();
+  Course* course = going;
   if (course == nullptr || bytes == 0) return;
   if (!course->regions.has(to) && !course->regions.has(from)) return;
   if (bytes >= least_copy) course->step();
@@ -126,7 +126,7 @@ WAYWISER_ATOMIC(32, std::uint32_t)
 WAYWISER_ATOMIC(64, std::uint64_t)
 
 void __tsan_atomic_thread_fence(int) {
-  if (auto* course = waywiser::explorer::current_course()) course->fail("fences are not known to the explorer");
+  if (auto* course = waywiser::explorer::going) course->fail("fences are not known to the explorer");
 }
 void __tsan_atomic_signal_fence(int) {}
 

@@ -86,11 +86,13 @@ bool Machine::turn(unsigned rank) {
   return moved;
 }
 
-// As the engine does; UCX then copies as soon as both ends have asked for it.
+// As the engine does; UCX then copies as soon as both ends have asked for it. What each did before it asked is before
+// what the other one does when it is complete.
 void Machine::take_over(unsigned rank) {
   while (Message* message = messages_[rank]->next_left_to_ucx()) {
     message->waiting = false;
     message->request = message;
+    course_.release(&left_to_ucx_, true);
     LeftToUcx& both = left_to_ucx_[message->number];
     (message->receiving ? both.receive : both.send) = message;
     if (both.send == nullptr || both.receive == nullptr) continue;
@@ -110,6 +112,11 @@ void Machine::forget(const Message& message) {
 void Machine::finish(unsigned rank, Message& message) {
   while (message.is_open())
     if (!turn(rank) && message.is_open()) course_.idle();
+  hear_of_ucx(message);
+}
+
+void Machine::hear_of_ucx(const Message& message) {
+  if (message.stage == Message::Stage::left_to_ucx) course_.acquire(&left_to_ucx_);
 }
 
 bool Machine::finish_or_cancel(unsigned rank, Message& message) {
@@ -122,6 +129,7 @@ bool Machine::finish_or_cancel(unsigned rank, Message& message) {
     moved = turn(rank);
     if (!moved && !failed_ && message.is_open()) course_.idle();
   }
+  hear_of_ucx(message);
   return true;
 }
 
@@ -135,10 +143,18 @@ void Machine::cancel(unsigned rank, Message& message) {
   while (held_[rank].holder([](std::uint32_t) { return false; }) != nullptr) course_.idle();
 }
 
+// Made once: there are many runs.
 std::vector<std::byte> numbered(std::size_t bytes, unsigned seed) {
-  std::vector<std::byte> data(bytes);
+  static std::map<std::pair<std::size_t, unsigned>, std::vector<std::byte>> made;
+  std::vector<std::byte>& data = made[{bytes, seed}];
+  if (!data.empty()) return data;
+  data.resize(bytes);
   for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 31 + i / 251 + seed);
   return data;
+}
+
+bool are_alike(const std::vector<std::byte>& one, const std::vector<std::byte>& other) {
+  return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size()) == 0;
 }
 
 }  // namespace explorer

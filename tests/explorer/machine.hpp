@@ -47,6 +47,7 @@ class Machine {
   };
   void take_over(unsigned rank);
   void cancel(unsigned rank, Message& message);
+  void hear_of_ucx(const Message& message);
   void forget(const Message& message);
 
   Course& course_;
@@ -57,5 +58,6 @@ class Machine {
 };
 
 std::vector<std::byte> numbered(std::size_t bytes, unsigned seed);
+bool are_alike(const std::vector<std::byte>& one, const std::vector<std::byte>& other);
 
 }  // namespace waywiser::explorer

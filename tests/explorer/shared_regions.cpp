@@ -22,6 +22,8 @@ std::array<Clock, most_threads> SharedRegions::first_clocks() {
 void SharedRegions::share(const char* name, const void* begin, std::size_t bytes, std::size_t granule) {
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
   regions_.push_back({name, first, first + bytes, granule});
+  begin_ = std::min(begin_, first);
+  end_ = std::max(end_, first + bytes);
 }
 
 std::string SharedRegions::give_back(unsigned thread, const void* begin) {

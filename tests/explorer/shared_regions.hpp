@@ -24,7 +24,10 @@ class SharedRegions {
   // A region is its owner's again: what is wrong where others may still be at it, as for an access. Any later one is wrong.
   std::string give_back(unsigned thread, const void* begin);
 
-  bool has(const void* address) const noexcept { return find(address) != nullptr; }
+  bool has(const void* address) const noexcept {
+    const auto where = reinterpret_cast<std::uintptr_t>(address);
+    return where >= begin_ && where < end_ && find(address) != nullptr;
+  }
   // What is wrong with an access; empty: nothing.
   std::string note(unsigned thread, const void* address, std::size_t bytes, Access access);
   // Of an atomic word.
@@ -55,6 +58,7 @@ class SharedRegions {
   Released& released(const void* address);
 
   std::vector<Region> regions_;
+  std::uintptr_t begin_ = ~std::uintptr_t{0}, end_ = 0;  // of all of them
   std::vector<Released> released_;
   std::array<Clock, most_threads> clocks_ = first_clocks();
   static std::array<Clock, most_threads> first_clocks();
