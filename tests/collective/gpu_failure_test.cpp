@@ -133,6 +133,7 @@ void expect_no_result(Group& group, FailingArray& array, const std::string& why)
   require_that(has(next, why), "the group knows why, not: " + next);
 }
 
+// Faults: gpus T
 TEST(GpuFailure, ARankThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
   Story story(2, 1);
   const std::string why = "rank 0: rank 1 did not send within 1.00 s in all_reduce #2 of 5000 float32, sum";
@@ -149,6 +150,7 @@ TEST(GpuFailure, ARankThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
   EXPECT_EQ(story.printed(0), "waywiser: " + why + "\n");
 }
 
+// Faults: gpus L
 TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
   Story story(2, much_patience);
   story.run([](Group& group) {
@@ -172,6 +174,7 @@ TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
 }
 
 // Also in a part of a group.
+// Faults: gpus D
 TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
   Story story(3, 600);
   story.run([](Group& group) {
@@ -195,6 +198,7 @@ TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
   EXPECT_TRUE(has(line, " is gone")) << line;
 }
 
+// Faults: gpus E
 TEST(GpuFailure, TheLastOperationOfAProgram) {
   const auto last = [](const std::function<void(Group&)>& end) {
     Story story(2, 1);
@@ -215,6 +219,7 @@ TEST(GpuFailure, TheLastOperationOfAProgram) {
   EXPECT_EQ(last([](Group&) {}), "");  // a destructor cannot throw
 }
 
+// Faults: gpus T
 TEST(GpuFailure, TheProcessEndsWhereThatIsWanted) {
   const WithVariable abort("WAYWISER_ON_FAILURE", "abort");
   Story story(2, 1);
@@ -255,6 +260,7 @@ void expect_unlike(const std::function<void(Group&, FailingArray&)>& first,
       << all;
 }
 
+// Faults: gpus W
 TEST(GpuFailure, RanksThatCallDifferentThingsAreToldSo) {
   const auto sum_of = [](std::size_t count, DataType type = DataType::float32) {
     return [=](Group& group, FailingArray& array) {
@@ -271,6 +277,7 @@ TEST(GpuFailure, RanksThatCallDifferentThingsAreToldSo) {
       "broadcast #2 of 100 float32, root 1");
 }
 
+// Faults: gpus P
 TEST(GpuFailure, MessagesOfTwoSizesAreToldSo) {
   for (const auto& [sent, received] : {std::pair<std::size_t, std::size_t>{80, 100}, {3000000, 5001}}) {
     Story story(2, 600);

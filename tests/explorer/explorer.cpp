@@ -1,5 +1,6 @@
 #include "tests/explorer/explorer.hpp"
 
+#include <malloc.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -62,7 +63,7 @@ struct Fiber {
   std::function<void()> body;
   bool helper = false, idle = false, ended = true;
   unsigned number = 0;
-  std::uint64_t changes = 0;       // its own
+  std::uint64_t changes = 0;        // its own
   std::uint64_t others_before = 0;  // changes of others when its turn began
   ucontext_t context{};
   std::vector<char> stack = std::vector<char>(stack_bytes);
@@ -219,6 +220,8 @@ std::string Course::names_of_waiting() const {
 }
 
 Result explore_from(const Scenario& scenario, Bounds bounds, std::vector<Decision> decisions, bool all) {
+  mallopt(M_MMAP_THRESHOLD, 64 << 20);  // what one run gives back the next one has, without the system
+  mallopt(M_TRIM_THRESHOLD, 256 << 20);
   std::vector<std::unique_ptr<Fiber>> fibers;
   Result result;
   do {

@@ -4,9 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <iostream>
+
+#include "tests/explorer/expect.hpp"
 
 namespace waywiser::explorer {
 namespace {
+
+// At the end: how many schedules all scenarios together have had.
+class Total : public testing::Environment {
+  void TearDown() override { std::cout << "explored " << all_explored << " schedules" << std::endl; }
+};
+const testing::Environment* const total = testing::AddGlobalTestEnvironment(new Total);
 
 // A box for one value, between a giver and a taker, and what can be wrong with it.
 struct Box {
@@ -127,8 +136,7 @@ void lock_scenario(Course& course, Bug bug) {
     one.store(0);
   };
   course.thread("first", [&] { both(box.full, box.asleep); });
-  course.thread("second",
-             [&] { bug == Bug::deadlock ? both(box.asleep, box.full) : both(box.full, box.asleep); });
+  course.thread("second", [&] { bug == Bug::deadlock ? both(box.asleep, box.full) : both(box.full, box.asleep); });
   course.go();
 }
 

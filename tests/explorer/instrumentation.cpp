@@ -91,34 +91,33 @@ WAYWISER_PLAIN(4)
 WAYWISER_PLAIN(8)
 WAYWISER_PLAIN(16)
 
-#define WAYWISER_MODIFY(bits, Word, what, expression)                                       \
-  Word __tsan_atomic##bits##_##what(volatile Word* word, Word value, int order) {           \
-    return atomic(word, order, true, true, [&] {                                            \
-      const Word old = *word;                                                               \
-      *word = static_cast<Word>(expression);                                                \
-      return old;                                                                           \
-    });                                                                                     \
+#define WAYWISER_MODIFY(bits, Word, what, expression)                             \
+  Word __tsan_atomic##bits##_##what(volatile Word* word, Word value, int order) { \
+    return atomic(word, order, true, true, [&] {                                  \
+      const Word old = *word;                                                     \
+      *word = static_cast<Word>(expression);                                      \
+      return old;                                                                 \
+    });                                                                           \
   }
-#define WAYWISER_ATOMIC(bits, Word)                                                                        \
-  Word __tsan_atomic##bits##_load(const volatile Word* word, int order) {                                  \
-    return atomic(const_cast<volatile Word*>(word), order, true, false, [&] { return Word{*word}; });      \
-  }                                                                                                        \
-  void __tsan_atomic##bits##_store(volatile Word* word, Word value, int order) {                           \
-    atomic(word, order, false, true, [&] { return *word = value, value; });                                \
-  }                                                                                                        \
-  int __tsan_atomic##bits##_compare_exchange_strong(volatile Word* word, Word* expected, Word wanted,      \
-                                                    int order, int) {                                      \
-    return exchange_if(word, expected, wanted, order);                                                     \
-  }                                                                                                        \
-  int __tsan_atomic##bits##_compare_exchange_weak(volatile Word* word, Word* expected, Word wanted,        \
-                                                  int order, int) {                                        \
-    return exchange_if(word, expected, wanted, order);                                                     \
-  }                                                                                                        \
-  WAYWISER_MODIFY(bits, Word, exchange, value)                                                             \
-  WAYWISER_MODIFY(bits, Word, fetch_add, old + value)                                                      \
-  WAYWISER_MODIFY(bits, Word, fetch_sub, old - value)                                                      \
-  WAYWISER_MODIFY(bits, Word, fetch_and, old& value)                                                       \
-  WAYWISER_MODIFY(bits, Word, fetch_or, old | value)                                                       \
+#define WAYWISER_ATOMIC(bits, Word)                                                                                   \
+  Word __tsan_atomic##bits##_load(const volatile Word* word, int order) {                                             \
+    return atomic(const_cast<volatile Word*>(word), order, true, false, [&] { return Word{*word}; });                 \
+  }                                                                                                                   \
+  void __tsan_atomic##bits##_store(volatile Word* word, Word value, int order) {                                      \
+    atomic(word, order, false, true, [&] { return *word = value, value; });                                           \
+  }                                                                                                                   \
+  int __tsan_atomic##bits##_compare_exchange_strong(volatile Word* word, Word* expected, Word wanted, int order,      \
+                                                    int) {                                                            \
+    return exchange_if(word, expected, wanted, order);                                                                \
+  }                                                                                                                   \
+  int __tsan_atomic##bits##_compare_exchange_weak(volatile Word* word, Word* expected, Word wanted, int order, int) { \
+    return exchange_if(word, expected, wanted, order);                                                                \
+  }                                                                                                                   \
+  WAYWISER_MODIFY(bits, Word, exchange, value)                                                                        \
+  WAYWISER_MODIFY(bits, Word, fetch_add, old + value)                                                                 \
+  WAYWISER_MODIFY(bits, Word, fetch_sub, old - value)                                                                 \
+  WAYWISER_MODIFY(bits, Word, fetch_and, old& value)                                                                  \
+  WAYWISER_MODIFY(bits, Word, fetch_or, old | value)                                                                  \
   WAYWISER_MODIFY(bits, Word, fetch_xor, old ^ value)
 WAYWISER_ATOMIC(8, std::uint8_t)
 WAYWISER_ATOMIC(16, std::uint16_t)

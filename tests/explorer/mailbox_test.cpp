@@ -1,6 +1,7 @@
 // Messages within a machine, under every order of what their two ranks do.
 #include <gtest/gtest.h>
 
+#include "tests/explorer/expect.hpp"
 #include "tests/explorer/machine.hpp"
 
 namespace waywiser::explorer {
@@ -8,42 +9,35 @@ namespace {
 
 constexpr ucp_tag_t tag(unsigned label) { return ucp_tag_t{label} << description_bits; }
 
-void expect_no_problem(const char* what, const Scenario& scenario, Bounds bounds = {}) {
-  const Result result = explore(scenario, bounds);
-  EXPECT_EQ(result.problem, "") << what << ": WAYWISER_SCHEDULE=" << result.schedule;
-  std::cout << what << ": explored " << result.schedules << " schedules" << std::endl;
-}
-
 // One way, with the tag of the one before or another, up to a line of the cache and more.
 TEST(ExploredLane, EachMessageComesOnceAndWhole) {
-  expect_no_problem(
-      "lane",
-      [](Course& course) {
-        const Machine machine(course);
-        LaneMemory* memory = Machine::lane(0, 1);
-        const std::vector<std::size_t> lengths{4, 0, 12, 70, 3};
-        course.thread("writer", [&] {
-          LaneWriter writer(memory);
-          for (unsigned i = 0; i < lengths.size(); ++i) {
-            const std::vector<std::byte> data = numbered(lengths[i], i);
-            while (!writer.write(1 + i / 2, data.data(), data.size())) course.idle();
-          }
-        });
-        course.thread("reader", [&] {
-          LaneReader reader(memory);
-          for (unsigned i = 0; i < lengths.size(); ++i) {
-            LaneMessage next;
-            while (!(next = reader.peek())) course.idle();
-            course.require(next.tag == 1 + i / 2 && next.bytes == lengths[i], "another message has come");
-            const std::vector<std::byte> data = numbered(lengths[i], i);
-            course.require(std::equal(data.begin(), data.end(), next.data), "other bytes have come");
-            reader.pop();
-          }
-          course.require(!reader.peek(), "one message too many has come");
-        });
-        course.go();
-      },
-      {.deviations = 4});
+  expect_no_problem("lane",
+                    [](Course& course) {
+                      const Machine machine(course);
+                      LaneMemory* memory = Machine::lane(0, 1);
+                      const std::vector<std::size_t> lengths{4, 0, 12, 70, 3};
+                      course.thread("writer", [&] {
+                        LaneWriter writer(memory);
+                        for (unsigned i = 0; i < lengths.size(); ++i) {
+                          const std::vector<std::byte> data = numbered(lengths[i], i);
+                          while (!writer.write(1 + i / 2, data.data(), data.size())) course.idle();
+                        }
+                      });
+                      course.thread("reader", [&] {
+                        LaneReader reader(memory);
+                        for (unsigned i = 0; i < lengths.size(); ++i) {
+                          LaneMessage next;
+                          while (!(next = reader.peek())) course.idle();
+                          course.require(next.tag == 1 + i / 2 && next.bytes == lengths[i], "another message has come");
+                          const std::vector<std::byte> data = numbered(lengths[i], i);
+                          course.require(std::equal(data.begin(), data.end(), next.data), "other bytes have come");
+                          reader.pop();
+                        }
+                        course.require(!reader.peek(), "one message too many has come");
+                      });
+                      course.go();
+                    },
+                    {.deviations = 4});
 }
 
 struct Exchange {
@@ -142,7 +136,10 @@ void give_up(Course& course, std::size_t bytes, Forbidden forbidden) {
 TEST(ExploredAbandon, NobodyTouchesMemoryThatWasGivenUp) {
   for (const std::size_t bytes : {std::size_t{100}, std::size_t{40000}})
     for (const Forbidden forbidden : {Forbidden{}, Forbidden{.sender_writes = true}, Forbidden{.receiver_reads = true}})
-      expect_no_problem("given up", [&](Course& course) { give_up(course, bytes, forbidden); }, {.deviations = 3});
+      expect_no_problem(std::to_string(bytes) + " bytes that are given up" +
+                            (forbidden.sender_writes ? ", the sender may not write" : "") +
+                            (forbidden.receiver_reads ? ", the receiver may not read" : ""),
+                        [&](Course& course) { give_up(course, bytes, forbidden); }, {.deviations = 3});
 }
 
 }  // namespace

@@ -15,13 +15,14 @@ enum class Access : std::uint8_t { read, write, atomic_read, atomic_write };
 inline constexpr unsigned accesses = 4;
 
 // Memory that threads of a run share, and what orders their accesses to it: each thread has a clock of all, which
-// acquires join to what was released. Two accesses of which neither is before the other, one of them a write and one not
-// atomic, are a race.
+// acquires join to what was released. Two accesses of which neither is before the other, one of them a write and one
+// not atomic, are a race.
 class SharedRegions {
  public:
   // In pieces of `granule` bytes, each of which is accessed as a whole.
   void share(const char* name, const void* begin, std::size_t bytes, std::size_t granule);
-  // A region is its owner's again: what is wrong where others may still be at it, as for an access. Any later one is wrong.
+  // A region is its owner's again: what is wrong where others may still be at it, as for an access. Any later one is
+  // wrong.
   std::string give_back(unsigned thread, const void* begin);
 
   bool has(const void* address) const noexcept {

@@ -134,6 +134,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("who", LATE)
+@pytest.mark.faults("gpus T")
 def test_a_rank_that_is_late_never_gives_a_result(who: str) -> None:
     begin, end = LATE[who]
     first, _ = run_pair(BEGIN + begin + "if R == 1:\n    stay()\n" + end, 2)
@@ -143,6 +144,7 @@ def test_a_rank_that_is_late_never_gives_a_result(who: str) -> None:
     assert who == "exit" or "raised" in first.out, first
 
 
+@pytest.mark.faults("gpus L")
 def test_a_rank_that_is_late_within_the_timeout_is_no_error() -> None:
     program = (
         BEGIN + GROUP + "time.sleep(R * 1.9)\ngroup.all_reduce(x, y)\ntorch.cuda.synchronize()\nprint(y[0].item())"
@@ -153,6 +155,7 @@ def test_a_rank_that_is_late_within_the_timeout_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("how", ["eager", "graph", "back end"])
+@pytest.mark.faults("gpus D")
 def test_a_rank_that_has_died_is_known_at_once_to_who_waits_in_cuda(how: str) -> None:
     begin = {"eager": GROUP, "graph": GROUP + GRAPH, "back end": BACKEND}[how]
     call = {"eager": "group.all_reduce(x, y)", "graph": "graph.replay()", "back end": "dist.all_reduce(x)"}[how]
@@ -192,6 +195,7 @@ UNLIKE = {
 
 
 @pytest.mark.parametrize("what", UNLIKE)
+@pytest.mark.faults("gpus W")
 def test_ranks_that_call_different_things_are_told_so(what: str) -> None:
     one, other, named = UNLIKE[what]
     big = "big = torch.ones(80000000, device=dev)\n" if "big" in one else ""

@@ -8,6 +8,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/activity.hpp"
 #include "waywiser/comm/session/held_memory.hpp"
+#include "waywiser/comm/shared_memory/lane.hpp"
 
 namespace waywiser {
 
