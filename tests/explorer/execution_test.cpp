@@ -69,9 +69,9 @@ struct Job {
   bool failed = false;
 };
 
-class ExploredExecution : public testing::TestWithParam<CollectiveAlgorithm> {};
+class ExploredSchedules : public testing::TestWithParam<CollectiveAlgorithm> {};
 
-INSTANTIATE_TEST_SUITE_P(Schedules, ExploredExecution, testing::ValuesIn(algorithms().begin(), algorithms().end()),
+INSTANTIATE_TEST_SUITE_P(Schedules, ExploredSchedules, testing::ValuesIn(algorithms().begin(), algorithms().end()),
                          [](const auto& instance) {
                            return std::string(name(instance.param.operation)) + "_" + std::string(instance.param.name);
                          });
@@ -94,13 +94,13 @@ void explore_call(const CollectiveAlgorithm& row, int ranks, const EvaluationTer
                     {.deviations = 1, .switches_cost = true});
 }
 
-TEST_P(ExploredExecution, GivesTheRightResultInAnyOrderOfMessages) {
+TEST_P(ExploredSchedules, GivesTheRightResultInAnyOrderOfMessages) {
   for (int ranks = 2; ranks <= 4; ++ranks)
     for (const std::uint64_t seed : {3u, 4u, 8u})
       explore_call(GetParam(), ranks, {DataType::int32, ReduceOp::sum, seed, -1}, false);
 }
 
-TEST_P(ExploredExecution, LeavesNothingUnderWayWhenItIsGivenUp) {
+TEST_P(ExploredSchedules, LeavesNothingUnderWayWhenItIsGivenUp) {
   for (int ranks = 2; ranks <= 3; ++ranks)
     explore_call(GetParam(), ranks, {DataType::float32, ReduceOp::sum, 4, -1}, true);
 }

@@ -55,6 +55,7 @@ std::string SharedRegions::note(unsigned thread, const void* address, std::size_
   auto* region = const_cast<Region*>(find(address));
   if (region == nullptr || bytes == 0) return {};
   if (region->given_back) return std::string(region->name) + " is touched after it was given back";
+  if (region->granule == 0) return {};
   const auto begin = reinterpret_cast<std::uintptr_t>(address) - region->begin;
   const std::size_t last = (begin + bytes - 1) / region->granule;
   if (last >= region->granules.size()) region->granules.resize(last + 1);

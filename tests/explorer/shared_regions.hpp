@@ -19,7 +19,7 @@ inline constexpr unsigned accesses = 4;
 // not atomic, are a race.
 class SharedRegions {
  public:
-  // In pieces of `granule` bytes, each of which is accessed as a whole.
+  // In pieces of `granule` bytes, each of which is accessed as a whole. 0: what orders accesses is not known.
   void share(const char* name, const void* begin, std::size_t bytes, std::size_t granule);
   // A region is its owner's again: what is wrong where others may still be at it, as for an access. Any later one is
   // wrong.
