@@ -31,7 +31,7 @@ std::vector<std::string> host_ways(const std::string& operation, int ranks) {
   call.count = 1024;
   std::vector<std::string> names;
   for (const CollectiveAlgorithm& row : algorithms())
-    if (row.operation == call.operation && !row.why_unavailable(call)) names.emplace_back(row.name);
+    if (row.operation == call.operation && !row.kernel && !row.why_unavailable(call)) names.emplace_back(row.name);
   return names;
 }
 

@@ -117,6 +117,7 @@ void bind_comm(nb::module_& m) {
           "array"_a, "stream"_a.none());
   bind_messages(type);
   bind_collectives(type);
+  bind_prepared(m, type);
   bind_windows(m, type);
   m.def(
       "runtime_folder", [] { return runtime_folder().string(); },

@@ -78,6 +78,7 @@ class PyFuture {
 
 void bind_messages(nanobind::class_<Group>& type);
 void bind_collectives(nanobind::class_<Group>& type);
+void bind_prepared(nanobind::module_& m, nanobind::class_<Group>& type);
 void bind_windows(nanobind::module_& m, nanobind::class_<Group>& type);
 
 }  // namespace waywiser

@@ -6,12 +6,10 @@
 #include <random>
 
 #include "waywiser/comm/reduce.hpp"
+#include "waywiser/comm/schedule_check.hpp"
 
 namespace waywiser {
 namespace {
-
-bool sends(const Step& step) { return step.kind == StepKind::send; }
-bool receives(const Step& step) { return step.kind == StepKind::receive || step.kind == StepKind::receive_reduce; }
 
 struct Spot {
   std::size_t rank = 0, step = 0;
@@ -30,6 +28,7 @@ class Evaluator {
   Evaluation run() {
     result_.finished.assign(schedules_.size(), false);
     for (std::size_t rank = 0; rank < schedules_.size(); ++rank) check(rank);
+    if (!result_.wrong.empty()) return result_;
     match();
     if (!result_.wrong.empty()) return result_;
     for (std::size_t rank = 0; rank < schedules_.size(); ++rank)
@@ -48,6 +47,9 @@ class Evaluator {
     std::uint32_t round = 0;
     std::uint64_t began = 0, ends = 0;
     std::vector<Spot> partners;
+    std::vector<const Step*> puts;  // of each signal
+    std::vector<bool> over;         // steps
+    std::map<const Step*, std::vector<std::byte>> on_the_way;
   };
 
   bool stopped(std::size_t rank) const { return static_cast<int>(rank) == terms_.stopped_rank; }
@@ -64,26 +66,52 @@ class Evaluator {
     return base + block.offset;
   }
 
-  std::byte* at(std::size_t rank, const Block& block) {
-    return arrays_[rank].bytes.data() + position(rank, block) * bytes_of(terms_.type);
+  DataType type_of(std::size_t rank, const Block& block) const {
+    return block.area == Area::array ? schedules_[rank].arrays[block.array].type : terms_.type;
   }
+
+  // f(bytes of a run, elements) for each run of a block.
+  template <typename Function>
+  void each_run(std::size_t rank, const Block& block, Function f) {
+    const std::size_t size = bytes_of(type_of(rank, block));
+    std::vector<std::byte>& bytes = block.area == Area::array ? arrays_[rank].arrays[block.array] : arrays_[rank].bytes;
+    const std::size_t base = block.area == Area::array ? 0 : position(rank, block) - block.offset;
+    for_each_run(schedules_[rank], block,
+                 [&](std::size_t first, std::size_t count) { f(&bytes.at((base + first) * size), count); });
+  }
+
+  std::vector<std::byte> read(std::size_t rank, const Block& block) {
+    std::vector<std::byte> data;
+    const std::size_t size = bytes_of(type_of(rank, block));
+    each_run(rank, block, [&](std::byte* run, std::size_t count) { data.insert(data.end(), run, run + count * size); });
+    return data;
+  }
+
+  void write(std::size_t rank, const Block& block, const std::vector<std::byte>& data, bool reduces) {
+    const DataType type = type_of(rank, block);
+    std::size_t next = 0;
+    each_run(rank, block, [&](std::byte* run, std::size_t count) {
+      if (reduces)
+        reduce(type, terms_.op, run, data.data() + next, count);
+      else
+        std::memcpy(run, data.data() + next, count * bytes_of(type));
+      next += count * bytes_of(type);
+    });
+  }
+
+  bool has_data(std::size_t rank) const { return !arrays_[rank].bytes.empty() || !arrays_[rank].arrays.empty(); }
 
   void check(std::size_t rank) {
     const Schedule& schedule = schedules_[rank];
     std::uint64_t messages = 0, elements = 0, worked = 0;
-    for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
-      const Step& step = schedule.steps[i];
-      if (i > 0 && step.round < schedule.steps[i - 1].round) fail(rank, "rounds do not ascend");
-      if (step.destination.count + step.source.count == 0) fail(rank, "a step without elements");
-      for (const Block& block : {step.destination, step.source}) check_bounds(rank, block);
-      if (!sends(step) && step.destination.area == Area::input) fail(rank, "writes its input");
-      if (!sends(step) && step.kind != StepKind::receive) worked += step.destination.count;
-      if (sends(step)) {
-        ++messages;
-        elements += step.source.count;
-      } else if (!receives(step) && step.destination.count != step.source.count) {
-        fail(rank, "copies between blocks of different size");
-      }
+    if (const auto why = why_invalid(schedule)) return fail(rank, *why);
+    ranks_[rank].puts = puts_of_signals(schedule);
+    ranks_[rank].over.resize(schedule.steps.size());
+    for (const Step& step : schedule.steps) {
+      const bool works = step.kind == StepKind::receive_reduce || is_local(step.kind);
+      if (works) worked += step.destination.count;
+      if (sends(step.kind)) ++messages;
+      if (sends(step.kind) || step.kind == StepKind::put) elements += step.source.count;
     }
     for (std::size_t first = 0; first < schedule.steps.size();) first = check_round(rank, first);
     result_.messages = std::max(result_.messages, messages);
@@ -91,23 +119,18 @@ class Evaluator {
     result_.worked = std::max(result_.worked, worked);
   }
 
-  void check_bounds(std::size_t rank, const Block& block) {
-    const Schedule& schedule = schedules_[rank];
-    const std::size_t size = block.area == Area::input    ? schedule.input_count
-                             : block.area == Area::output ? schedule.output_count
-                                                          : schedule.scratch_count;
-    if (block.count > size || block.offset > size - block.count) fail(rank, "a block outside of its buffer");
-  }
-
-  // What one step of a round writes, no other one touches. Returns the first step of the next round.
+  // What one step of a round writes, no other one touches, where input and output may be one. Returns the first step of
+  // the next round.
   std::size_t check_round(std::size_t rank, std::size_t first) {
     const std::vector<Step>& steps = schedules_[rank].steps;
     std::vector<Access> accesses;
     std::size_t i = first;
     for (; i < steps.size() && steps[i].round == steps[first].round; ++i) {
       const Step& step = steps[i];
+      if (step.destination.layout + step.source.layout != 0) continue;
       const std::size_t to = position(rank, step.destination), from = position(rank, step.source);
       if (step.kind == StepKind::copy && to == from) continue;  // in place: nothing to do
+      if (step.destination.area == Area::array || step.source.area == Area::array) continue;
       if (step.destination.count > 0) accesses.push_back({to, to + step.destination.count, true});
       if (step.source.count > 0) accesses.push_back({from, from + step.source.count, false});
     }
@@ -128,10 +151,10 @@ class Evaluator {
       ranks_[rank].partners.resize(steps.size());
       for (std::size_t i = 0; i < steps.size(); ++i) {
         const int self = static_cast<int>(rank), peer = steps[i].peer;
-        if ((sends(steps[i]) || receives(steps[i])) && (peer < 0 || peer >= static_cast<int>(schedules_.size())))
+        if ((sends(steps[i].kind) || receives(steps[i].kind)) && (peer < 0 || peer >= static_cast<int>(schedules_.size())))
           return fail(rank, "a peer that does not exist");
-        if (sends(steps[i])) sent[{self, peer}].push_back({rank, i});
-        if (receives(steps[i])) received[{peer, self}].push_back({rank, i});
+        if (sends(steps[i].kind)) sent[{self, peer}].push_back({rank, i});
+        if (receives(steps[i].kind)) received[{peer, self}].push_back({rank, i});
       }
     }
     for (const auto& [pair, places] : sent)
@@ -146,8 +169,15 @@ class Evaluator {
   void join(Spot from, Spot to) {
     ranks_[from.rank].partners[from.step] = to;
     ranks_[to.rank].partners[to.step] = from;
-    if (schedules_[from.rank].steps[from.step].source.count != schedules_[to.rank].steps[to.step].destination.count)
-      fail(to.rank, "receives another count than is sent");
+    const Step& sent = schedules_[from.rank].steps[from.step];
+    const Step& received = schedules_[to.rank].steps[to.step];
+    const Step* put = ranks_[from.rank].puts[from.step];
+    if ((sent.kind == StepKind::signal) != (received.kind == StepKind::wait))
+      return fail(to.rank, "receives what is put, or waits for what is sent");
+    const Block none, &source = sent.kind == StepKind::send ? sent.source : put != nullptr ? put->source : none;
+    if (source.count != received.destination.count ||
+        (source.count != 0 && type_of(from.rank, source) != type_of(to.rank, received.destination)))
+      fail(to.rank, "receives another count or type than is sent");
   }
 
   void begin_round(std::size_t rank) {
@@ -175,42 +205,52 @@ class Evaluator {
   }
 
   bool advance(std::size_t rank) {
-    for (const std::size_t index : ranks_[rank].pending) {
-      const Step& step = schedules_[rank].steps[index];
-      if (!sends(step) && !receives(step)) {
-        local(rank, step);
-        end_step(rank, index);
-        return true;
-      }
-      const Spot partner = ranks_[rank].partners[index];
-      if (!std::ranges::count(ranks_[partner.rank].pending, partner.step)) continue;
-      if (sends(step))
-        transfer({rank, index}, partner);
-      else
-        transfer(partner, {rank, index});
-      return true;
-    }
+    for (const std::size_t index : ranks_[rank].pending)
+      if (advance(rank, index)) return true;
     return false;
   }
 
+  bool advance(std::size_t rank, std::size_t index) {
+    const Step& step = schedules_[rank].steps[index];
+    const Spot partner = ranks_[rank].partners[index];
+    switch (step.kind) {
+      case StepKind::send:
+      case StepKind::receive:
+      case StepKind::receive_reduce:
+        if (!std::ranges::count(ranks_[partner.rank].pending, partner.step)) return false;
+        step.kind == StepKind::send ? transfer({rank, index}, partner) : transfer(partner, {rank, index});
+        return true;
+      case StepKind::put:
+        if (has_data(rank)) ranks_[rank].on_the_way[&step] = read(rank, step.source);
+        break;
+      case StepKind::signal: break;
+      case StepKind::wait:
+        if (!ranks_[partner.rank].over[partner.step]) return false;
+        take(partner, {rank, index});
+        break;
+      default: local(rank, step);
+    }
+    end_step(rank, index);
+    return true;
+  }
+
+  void take(Spot signal, Spot wait) {
+    Rank& from = ranks_[signal.rank];
+    ranks_[wait.rank].ends = std::max(ranks_[wait.rank].ends, std::max(from.began, ranks_[wait.rank].began) + 1);
+    if (const auto put = from.on_the_way.find(from.puts[signal.step]); put != from.on_the_way.end())
+      write(wait.rank, schedules_[wait.rank].steps[wait.step].destination, put->second, false);
+  }
+
   void local(std::size_t rank, const Step& step) {
-    if (arrays_[rank].bytes.empty()) return;
-    if (step.kind == StepKind::copy)
-      std::memmove(at(rank, step.destination), at(rank, step.source), step.source.count * bytes_of(terms_.type));
-    else
-      reduce(terms_.type, terms_.op, at(rank, step.destination), at(rank, step.source), step.source.count);
+    if (!has_data(rank)) return;
+    write(rank, step.destination, read(rank, step.source), step.kind == StepKind::reduce);
   }
 
   void transfer(Spot from, Spot to) {
-    const Step& sent = schedules_[from.rank].steps[from.step];
     const Step& received = schedules_[to.rank].steps[to.step];
-    if (!arrays_[from.rank].bytes.empty()) {
-      const std::byte* data = at(from.rank, sent.source);
-      if (received.kind == StepKind::receive)
-        std::memcpy(at(to.rank, received.destination), data, sent.source.count * bytes_of(terms_.type));
-      else
-        reduce(terms_.type, terms_.op, at(to.rank, received.destination), data, sent.source.count);
-    }
+    if (has_data(from.rank))
+      write(to.rank, received.destination, read(from.rank, schedules_[from.rank].steps[from.step].source),
+            received.kind == StepKind::receive_reduce);
     const std::uint64_t end = std::max(ranks_[from.rank].began, ranks_[to.rank].began) + 1;
     for (const Spot& place : {from, to}) {
       ranks_[place.rank].ends = std::max(ranks_[place.rank].ends, end);
@@ -220,6 +260,7 @@ class Evaluator {
 
   void end_step(std::size_t rank, std::size_t index) {
     std::erase(ranks_[rank].pending, index);
+    ranks_[rank].over[index] = true;
     if (ranks_[rank].pending.empty()) begin_round(rank);
   }
 

@@ -14,6 +14,7 @@ namespace waywiser {
 struct PlainArrays {
   std::size_t input_at = 0, output_at = 0, scratch_at = 0;  // elements
   std::vector<std::byte> bytes;                             // empty: only the order is of interest
+  std::vector<std::vector<std::byte>> arrays = {};               // those of Schedule::arrays, all of them
 };
 
 struct Evaluation {
@@ -32,7 +33,8 @@ struct EvaluationTerms {
 };
 
 // Runs the schedules of all ranks on plain arrays, one step at a time in an order that the seed draws among those that
-// the rules allow. A send ends only when its receive has begun.
+// the rules allow. A send ends only when its receive has begun; what is put is read when
+// it is put, and is there when its wait has ended.
 Evaluation evaluate(const std::vector<Schedule>& schedules, std::vector<PlainArrays>& arrays,
                     const EvaluationTerms& terms);
 

@@ -46,7 +46,7 @@ struct Ranks {
   }
 
   LandingLayout layout;
-  std::vector<State> states;
+  std::vector<FusedState> states;
   std::vector<block::Notice> notices;
   std::vector<std::array<block::Exposed, std::size_t{block::exposed_slots + 1} * block::max_ranks>> tables;
   std::vector<std::vector<Vector16>> landings;
@@ -129,7 +129,7 @@ void expect_right_results(Ranks& group) {
       });
   }
   EXPECT_EQ(wrong, std::vector<int>(ranks, 0)) << ranks << " ranks";
-  for (const State& state : group.states)
+  for (const FusedState& state : group.states)
     EXPECT_EQ(state.progress / most_blocks, static_cast<std::uint64_t>(operations));
   for (const block::Notice& notice : group.notices) EXPECT_FALSE(on_stream::failure_in(notice));
 }

@@ -184,8 +184,12 @@ TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
     part->barrier(Mode::on(array.stream()));
     part->synchronize(array.stream());
     part->barrier();
-    if (group.rank() == 2) ::kill(::getpid(), SIGKILL);
+    if (group.rank() == 2) {  // ends when rank 1 is known to wait on its GPU
+      group.recv(std::span<int>(), 1);
+      ::kill(::getpid(), SIGKILL);
+    }
     part->all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
+    static_cast<void>(error_of([&] { group.send(std::span<int>(), 2); }));  // rank 2 may end before this returns
     expect_no_result(*part, array, "rank 2 (process");
   });
   EXPECT_EQ(story.problems[1], "");

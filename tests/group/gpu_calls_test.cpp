@@ -562,9 +562,10 @@ class WithoutNvlink : public Different {
 // Counts what it opens of other processes, or cannot share anything of its own.
 class Opening : public Different {
  public:
-  Opening(const VirtualMachine& machine, bool shares) : Different(machine), shares_(shares) {}
+  // `why`: it shares nothing; empty: it does.
+  explicit Opening(const VirtualMachine& machine, std::string why = "") : Different(machine), why_(std::move(why)) {}
   SharedRegion share(ConstRegion region) override {
-    if (!shares_) throw Error(ErrorKind::unavailable, "nothing is shared");
+    if (!why_.empty()) throw Error(ErrorKind::unavailable, why_);
     return Different::share(region);
   }
   Memory open_shared(const SharedRegion& shared, Place user) override {
@@ -574,7 +575,7 @@ class Opening : public Different {
   int opened = 0;
 
  private:
-  bool shares_;
+  std::string why_;
 };
 
 std::shared_ptr<Platform> one_deceives(int rank) {
@@ -658,7 +659,7 @@ TEST(GroupOnGpus, TheReceiverReadsMessagesOfUpToAMebibyteWhereTheyAre) {
   VirtualMachine machine;
   machine.gpus = 2;
   EXPECT_EQ(on_platforms(
-                2, [&](int) { return std::make_shared<Opening>(machine, true); },
+                2, [&](int) { return std::make_shared<Opening>(machine); },
                 [](Group& group) {
                   message_without_stream(group, 1, 4, 0, 1);
                   message_without_stream(group, 2048, 16, 0, 1);
@@ -684,7 +685,7 @@ std::shared_ptr<const Chooser> plan_for_messages(const Path& path) {
 TEST(GroupOnGpus, TheReceiverReadsWhereThePlanHasAKernelCopy) {
   VirtualMachine machine;
   machine.gpus = 2;
-  const auto opening = [&](int) { return std::make_shared<Opening>(machine, true); };
+  const auto opening = [&](int) { return std::make_shared<Opening>(machine); };
   const Path kernel{"sm_copy", gpu(0), gpu(1), 2, {{"direction", "push"}, {"blocks", "4"}, {"handle", "cuda_ipc"}}};
   const Path engine{"copy_engine", gpu(0), gpu(1), 2, {{"handle", "cuda_ipc"}}};
   EXPECT_EQ(
@@ -783,17 +784,19 @@ TEST(GroupOnGpus, ASenderThatCannotShareItsMemoryPutsItItself) {
   VirtualMachine machine;
   machine.gpus = 2;
   EXPECT_EQ(on_platforms(
-                2, [&](int rank) { return std::make_shared<Opening>(machine, rank == 1); },
+                2, [&](int rank) { return std::make_shared<Opening>(machine, rank == 1 ? "" : "nothing is shared"); },
                 [](Group& group) { message_without_stream(group, 5000, 16, 1, 0); }),
             no_problems);
-  EXPECT_EQ(on_platforms(
-                2, [&](int) { return std::make_shared<Opening>(machine, false); },
-                [](Group& group) {
-                  message_without_stream(group, 5000, 16, 0, 0);
-                  const std::string why = group.rank() == 0 ? group.why_staged(1) : "nothing is shared";
-                  require_that(why.find("nothing is shared") != std::string::npos, why);
-                }),
-            no_problems);
+  EXPECT_EQ(
+      on_platforms(
+          2,
+          [&](int rank) { return std::make_shared<Opening>(machine, "rank " + std::to_string(rank) + " keeps all"); },
+          [](Group& group) {
+            message_without_stream(group, 5000, 16, 0, 0);
+            const std::string why = group.why_staged(1 - group.rank());
+            require_that(why == "rank 1 keeps all; the sender cannot share it: rank 0 keeps all", why);
+          }),
+      no_problems);
 }
 
 TEST(GroupOnGpus, EveryWayThatIsSet) {

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from rank_jobs import HAS_TORCH, runtime_folder
@@ -156,11 +157,15 @@ def test_a_rank_that_is_late_within_the_timeout_is_no_error() -> None:
 
 @pytest.mark.parametrize("how", ["eager", "graph", "back end"])
 @pytest.mark.faults("gpus D")
-def test_a_rank_that_has_died_is_known_at_once_to_who_waits_in_cuda(how: str) -> None:
+def test_a_rank_that_has_died_is_known_at_once_to_who_waits_in_cuda(how: str, tmp_path: Path) -> None:
+    """Rank 1 dies when rank 0 is known to have enqueued its operation: before, the call itself would raise."""
+    enqueued = tmp_path / "enqueued"
+    os.mkfifo(enqueued)
     begin = {"eager": GROUP, "graph": GROUP + GRAPH, "back end": BACKEND}[how]
     call = {"eager": "group.all_reduce(x, y)", "graph": "graph.replay()", "back end": "dist.all_reduce(x)"}[how]
-    died = "if R == 1:\n    print(time.monotonic(), flush=True)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
-    waited = f"\n{call}\nfailed({SYNC})\nprint(time.monotonic())"
+    died = f"if R == 1:\n    open({str(enqueued)!r}).read()\n    print(time.monotonic(), flush=True)\n"
+    died += "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    waited = f"\n{call}\nopen({str(enqueued)!r}, 'w').close()\nfailed({SYNC})\nprint(time.monotonic())"
     first, second = run_pair(BEGIN + begin + died + waited, 600)
     assert "raised" in first.out, first
     assert "while it waited for rank 1: rank 1 (process " in first.err, first

@@ -46,7 +46,10 @@ class RandomMachine {
   }
 
   CollectiveTrial trial() {
-    const CollectiveAlgorithm& algorithm = algorithms()[chance_() % algorithms().size()];
+    const CollectiveAlgorithm* row = nullptr;
+    do row = &algorithms()[chance_() % algorithms().size()];
+    while (row->kernel);  // for one machine
+    const CollectiveAlgorithm& algorithm = *row;
     CollectiveTrial made;
     made.operation = algorithm.operation;
     made.algorithm = std::string(algorithm.name);

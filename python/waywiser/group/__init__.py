@@ -15,6 +15,7 @@ from waywiser.group.gpus import GpuArray, Gpus, GpuStream, cuda_gpus, find_gpus,
 from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, join
 from waywiser.group.messages import Exchange
+from waywiser.group.prepared import Prepared
 from waywiser.group.windows import Window
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "GpuStream",
     "Gpus",
     "Group",
+    "Prepared",
     "Window",
     "cuda_gpus",
     "find_gpus",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from waywiser.group.arrays import Stream, stream_for
 from waywiser.group.future import Future
+from waywiser.group.prepared import Prepared
 from waywiser.group.rank import Rank
 
 
@@ -54,6 +55,11 @@ class Messages(Rank):
         """Gives to and takes from each neighbour at the same time. With `stream` all ranks have theirs on GPUs."""
         listed = [(*each, stream_for(stream, each.give, each.take)) for each in neighbors]
         self._core.neighbor_exchange(listed, stream is not None)
+
+    def prepare_exchange(self, neighbors: Sequence[Exchange]) -> Prepared:
+        """The same exchange with the same arrays, to be started often; all ranks of the group prepare it together."""
+        fixed = [Exchange(*each) for each in neighbors]
+        return Prepared(self._core.prepare_exchange([tuple(each) for each in fixed]), fixed)
 
 
 def _tag(tag: int, stream: Stream) -> int | None:

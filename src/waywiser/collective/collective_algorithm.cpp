@@ -8,6 +8,7 @@
 #include "waywiser/collective/all_to_all/all_to_all.hpp"
 #include "waywiser/collective/barrier/barrier.hpp"
 #include "waywiser/collective/broadcast/broadcast.hpp"
+#include "waywiser/collective/fused/fused_schedules.hpp"
 #include "waywiser/collective/gather/gather.hpp"
 #include "waywiser/collective/neighbor_exchange/neighbor_exchange.hpp"
 #include "waywiser/collective/reduce/reduce.hpp"
@@ -19,6 +20,18 @@ namespace collective {
 namespace {
 
 using enum Collective;
+
+using fused::Method;
+
+template <Method method>
+constexpr CollectiveAlgorithm kernel_row(Collective operation) {
+  return {operation,
+          fused::row_name(method),
+          fused::schedule_of<method>,
+          fused::cost_of<method>,
+          fused::why_not_fused,
+          method};
+}
 
 // On equal cost the earlier row wins.
 constexpr auto table = std::to_array<CollectiveAlgorithm>({
@@ -54,6 +67,26 @@ constexpr auto table = std::to_array<CollectiveAlgorithm>({
     {all_to_all, "bruck", all_to_all::bruck, all_to_all::bruck_cost, all_to_all::why_not_bruck},
     {barrier, "dissemination", barrier::dissemination, barrier::dissemination_cost, nullptr},
     {neighbor_exchange, "direct", neighbor_exchange::direct, neighbor_exchange::direct_cost, nullptr},
+    // What the GPUs of one machine run by themselves.
+    kernel_row<Method::packets>(all_reduce),
+    kernel_row<Method::one_shot>(all_reduce),
+    kernel_row<Method::two_shot>(all_reduce),
+    kernel_row<Method::lines>(all_reduce),
+    kernel_row<Method::two_shot_lines>(all_reduce),
+    kernel_row<Method::packets>(reduce),
+    kernel_row<Method::one_shot>(reduce),
+    kernel_row<Method::two_shot>(reduce),
+    kernel_row<Method::packets>(reduce_scatter),
+    kernel_row<Method::one_shot>(reduce_scatter),
+    kernel_row<Method::lines>(reduce_scatter),
+    kernel_row<Method::packets>(all_gather),
+    kernel_row<Method::one_shot>(all_gather),
+    kernel_row<Method::lines>(all_gather),
+    kernel_row<Method::packets>(all_to_all),
+    kernel_row<Method::one_shot>(all_to_all),
+    kernel_row<Method::lines>(all_to_all),
+    kernel_row<Method::packets>(broadcast),
+    kernel_row<Method::one_shot>(broadcast),
 });
 
 }  // namespace

@@ -18,7 +18,7 @@ const CollectiveAlgorithm& default_algorithm(const CollectiveCall& call, std::si
   const CollectiveAlgorithm* best = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const CollectiveAlgorithm& row : algorithms()) {
-    if (row.operation != call.operation || row.why_unavailable(call)) continue;
+    if (row.operation != call.operation || row.kernel || row.why_unavailable(call)) continue;
     const CollectiveCost cost = row.cost(call);
     const double time = static_cast<double>(cost.steps) * rates.step +
                         static_cast<double>(cost.messages) * rates.message +

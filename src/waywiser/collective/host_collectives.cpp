@@ -53,7 +53,7 @@ CollectiveCall HostCollectives::complete(const CollectiveCall& wanted) const {
 const CollectiveAlgorithm* HostCollectives::set_algorithm(const CollectiveCall& complete) const {
   if (way_.empty() || complete.operation == Collective::barrier) return nullptr;
   const auto set = std::ranges::find_if(algorithms(), [&](const CollectiveAlgorithm& row) {
-    return row.operation == complete.operation && row.name == way_;
+    return row.operation == complete.operation && row.name == way_ && !row.kernel;
   });
   if (set == algorithms().end()) {
     if (!parse_gpu_algorithm(way_)) find_algorithm(complete.operation, way_);  // says what is

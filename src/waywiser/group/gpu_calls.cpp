@@ -165,6 +165,14 @@ void GpuCalls::synchronize(Stream& stream) {
   stream.synchronize(Deadline::in(session_.timeout()));
 }
 
+void GpuCalls::start(DeviceExecution& prepared, Stream* stream) {
+  on_gpus_->enqueue_prepared(prepared, stream != nullptr ? *stream : on_gpus_->stream());
+}
+
+void GpuCalls::synchronize() { synchronize(on_gpus_->stream()); }
+
+void GpuCalls::end_prepared() noexcept { on_gpus_->end_prepared(); }
+
 // Each rank's block straight to where it belongs.
 bool GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                            Stream& stream) {
@@ -204,23 +212,24 @@ bool GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>&
   const InCall in_call(session_, call);
   const auto me = static_cast<std::size_t>(hosts_.rank()), ranks = static_cast<std::size_t>(hosts_.size());
   if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
+  std::vector<PeerMessage> messages;
   for (std::size_t distance = 1; distance < ranks; ++distance) {
-    const std::size_t to = (me + distance) % ranks, from = (me + ranks - distance) % ranks;
-    gpus.enqueue_message(given(to), static_cast<int>(to), taken(from), static_cast<int>(from), stream);
+    const std::size_t peer = (me + distance) % ranks;
+    messages.push_back({static_cast<int>(peer), given(peer), taken(peer)});
   }
+  gpus.enqueue_messages(messages, stream);
   return true;
 }
 
-// All ranks go around in the same order, so that what one gives at a distance is taken by the other at the same time.
 bool GpuCalls::exchange_by_kernels(const Call& call, std::span<const Exchange> neighbors, Stream& stream) {
   if (!on_gpus_) throw_no_gpus(call);
   if (!on_gpus_->why_no_kernels().empty() || hosts_.size() == 1) return false;
   const InCall in_call(session_, call);
+  std::vector<PeerMessage> messages;
   for (int distance = 0; distance < hosts_.size(); ++distance) {
-    const int to = (hosts_.rank() + distance) % hosts_.size(),
-              from = (hosts_.rank() + hosts_.size() - distance) % hosts_.size();
-    const std::vector<ConstElements> gives = exchanged_with(to, neighbors, &Exchange::give_tag, &Exchange::give);
-    const std::vector<Elements> takes = exchanged_with(from, neighbors, &Exchange::take_tag, &Exchange::take);
+    const int peer = (hosts_.rank() + distance) % hosts_.size();
+    const std::vector<ConstElements> gives = exchanged_with(peer, neighbors, &Exchange::give_tag, &Exchange::give);
+    const std::vector<Elements> takes = exchanged_with(peer, neighbors, &Exchange::take_tag, &Exchange::take);
     if (distance == 0 && gives.size() != takes.size())
       throw Error(ErrorKind::invalid_input, text(call) + ": not as much given to this rank itself as taken from it");
     for (std::size_t i = 0; i < std::max(gives.size(), takes.size()); ++i) {
@@ -229,9 +238,10 @@ bool GpuCalls::exchange_by_kernels(const Call& call, std::span<const Exchange> n
       if (distance == 0)
         copy_on(stream, give, take);
       else
-        on_gpus_->enqueue_message(give, to, take, from, stream);
+        messages.push_back({peer, give, take});
     }
   }
+  on_gpus_->enqueue_messages(messages, stream);
   return true;
 }
 

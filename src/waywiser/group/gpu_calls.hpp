@@ -15,6 +15,7 @@
 
 namespace waywiser {
 
+class DeviceExecution;
 class GpuCollectives;
 class Stream;
 
@@ -36,6 +37,12 @@ class GpuCalls {
   void sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream);
   void exchange(std::span<const Exchange> neighbors, Stream& stream);
   void prepare(Place gpu, Bytes largest);
+  // For what is prepared: sets the GPU up, by all ranks together. Throws as prepare().
+  GpuCollectives& of(Place gpu) { return gpus_of(gpu, false); }
+  // Null: in the stream of calls without one, for which synchronize() waits.
+  void start(DeviceExecution& prepared, Stream* stream);
+  void synchronize();
+  void end_prepared() noexcept;
   // Waits for the stream, and throws what an operation of this group has failed with on any stream.
   void synchronize(Stream& stream);
 

@@ -33,10 +33,10 @@ Group Group::join(const JoinOptions& options) {
                                    [](Session* last) { end_with_process(std::unique_ptr<Session>(last)); });
   Members members{0, session->rank(), std::vector<int>(static_cast<std::size_t>(session->size()))};
   std::iota(members.world.begin(), members.world.end(), 0);
-  return Group(std::make_unique<State>(std::move(session), std::move(members)));
+  return Group(std::make_shared<State>(std::move(session), std::move(members)));
 }
 
-Group::Group(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Group::Group(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Group::Group(Group&& other) noexcept = default;
 Group& Group::operator=(Group&& other) noexcept = default;
 Group::~Group() = default;
@@ -52,7 +52,7 @@ void Group::abort(const std::string& why) noexcept { state_->session().abort(why
 
 void Group::end() noexcept {
   const std::shared_ptr<Session> session = state_->hosts->shared_session();
-  end_with_process(session, std::shared_ptr<State>(std::move(state_)));
+  end_with_process(session, std::move(state_));
 }
 
 Future Group::send(ConstElements data, int to, int tag, Mode mode) {

@@ -12,6 +12,7 @@
 #include "waywiser/group/exchange.hpp"
 #include "waywiser/group/future.hpp"
 #include "waywiser/group/mode.hpp"
+#include "waywiser/group/prepared.hpp"
 #include "waywiser/group/window.hpp"
 
 namespace waywiser {
@@ -85,6 +86,10 @@ class Group {
   // Waits for the stream, and throws what an operation of this group has failed with on any stream.
   void synchronize(Stream& stream);
 
+  // The same exchange again and again, at less cost: by all ranks together, also those without neighbours.
+  // Prepared::of_schedule does that with any schedule.
+  Prepared prepare_exchange(std::span<const Exchange> neighbors);
+
   // One-sided access to memory that all ranks have exposed.
   Window expose(Region memory);
   // Of a GPU: the ranks must be on one machine, bytes take the plan's path, and every call is complete when it returns.
@@ -107,9 +112,10 @@ class Group {
 
  private:
   struct State;
-  explicit Group(std::unique_ptr<State> state);
+  explicit Group(std::shared_ptr<State> state);
+  friend class Prepared;
 
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;  // what is prepared has it, too
 };
 
 }  // namespace waywiser

@@ -45,7 +45,7 @@ std::optional<Group> Group::split(int color, int key) {
     if (other == rank()) members.rank = members.size();
     members.world.push_back(state_->hosts->members().world[static_cast<std::size_t>(other)]);
   }
-  return Group(std::make_unique<State>(state_->hosts->shared_session(), std::move(members)));
+  return Group(std::make_shared<State>(state_->hosts->shared_session(), std::move(members)));
 }
 
 }  // namespace waywiser

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/schedule_check.hpp"
 
 namespace waywiser::sim {
 namespace {
@@ -11,15 +12,23 @@ constexpr std::uint64_t local_step = std::uint64_t{1} << 63;
 constexpr std::size_t most_steps = 50'000'000;  // 2 GB
 constexpr std::size_t most_channels = std::size_t{1} << 23;
 
-bool receives(StepKind kind) { return kind == StepKind::receive || kind == StepKind::receive_reduce; }
+// What a signal tells of moves with it.
+std::vector<const Step*> puts_of(const Schedule& schedule) {
+  const bool puts = std::ranges::any_of(schedule.steps, [](const Step& step) { return step.kind == StepKind::put; });
+  return puts ? puts_of_signals(schedule) : std::vector<const Step*>();
+}
+
+Bytes bytes_of(const Schedule& schedule, const Block& block, Bytes element) {
+  return block.count * (block.area == Area::array ? waywiser::bytes_of(schedule.arrays[block.array].type) : element);
+}
 
 struct ScheduleShape {
   int sends = 0, plain = 0, reducing = 0, local = 0;
   std::size_t count = 0;
 
   void add(const Step& step) {
-    sends += step.kind == StepKind::send;
-    plain += step.kind == StepKind::receive;
+    sends += waywiser::sends(step.kind);
+    plain += step.kind == StepKind::receive || step.kind == StepKind::wait;
     reducing += step.kind == StepKind::receive_reduce;
     local += step.peer < 0;
     count = std::max(count, receives(step.kind) ? step.destination.count : step.source.count);
@@ -63,11 +72,14 @@ void ScheduleRun::keep(int rank, const Schedule& schedule) {
     throw Error(ErrorKind::unavailable,
                 std::string(schedule.algorithm) + ": more than 50 million steps, too many to run");
   mine.ops.reserve(schedule.steps.size());
-  for (const Step& step : schedule.steps) {
+  const std::vector<const Step*> puts = puts_of(schedule);
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    const Step& step = schedule.steps[i];
     ran_.rounds = std::max(ran_.rounds, step.round + 1);
-    const std::size_t count = receives(step.kind) ? step.destination.count : step.source.count;
-    Op op{step.kind, step.peer, step.round, 0, count * costs_.element};
-    if (step.kind == StepKind::send) op.channel = channel(rank, step.peer);
+    const Step* put = puts.empty() ? nullptr : puts[i];
+    const Block& block = receives(step.kind) ? step.destination : put != nullptr ? put->source : step.source;
+    Op op{step.kind, step.peer, step.round, 0, bytes_of(schedule, block, costs_.element)};
+    if (sends(step.kind)) op.channel = channel(rank, step.peer);
     if (receives(step.kind)) op.channel = channel(step.peer, rank);
     mine.ops.push_back(op);
   }
@@ -120,10 +132,12 @@ void ScheduleRun::enter(std::size_t number) {
 
 void ScheduleRun::post(std::size_t number, const Op& op) {
   const auto bytes = static_cast<double>(op.bytes);
-  if (op.kind == StepKind::copy) return local(number, costs_.copy_rate > 0 ? bytes / costs_.copy_rate : 0);
+  if (op.kind == StepKind::put) return local(number, 0);
+  if (is_local(op.kind) && op.kind != StepKind::reduce)
+    return local(number, costs_.copy_rate > 0 ? bytes / costs_.copy_rate : 0);
   if (op.kind == StepKind::reduce) return local(number, costs_.reduce_rate > 0 ? bytes / costs_.reduce_rate : 0);
   Channel& pair = channels_[op.channel];
-  if (op.kind == StepKind::send) {
+  if (sends(op.kind)) {
     pair.sends.push_back(op.bytes);
   } else {
     ++pair.receives;

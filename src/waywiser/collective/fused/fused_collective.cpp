@@ -46,7 +46,7 @@ Bytes FusedCollective::landing_bytes(int ranks, const FusedOptions& options) {
 
 // What is not for others lies behind what is.
 Bytes FusedCollective::bytes_for(int ranks, const FusedOptions& options) {
-  return landing_bytes(ranks, options) + sizeof(fused::State) + ExposedTable::bytes();
+  return landing_bytes(ranks, options) + sizeof(fused::FusedState) + ExposedTable::bytes();
 }
 
 void FusedCollective::clear_landing(Platform& platform, Stream& stream, int ranks, const FusedOptions& options,
@@ -60,7 +60,7 @@ FusedCollective::FusedCollective(Platform& platform, Stream& stream, int rank, i
       deadline_(options.deadline),
       layout_(layout_of(ranks, options)),
       landing_(memory.slice(0, layout_.bytes())),
-      state_(memory.slice(landing_.bytes, sizeof(fused::State))),
+      state_(memory.slice(landing_.bytes, sizeof(fused::FusedState))),
       notice_(
           platform.allocate(platform.nearest_host(stream.place().index), sizeof(block::Notice), Allocation::pinned)),
       launches_(platform.create_launch_cache(stream.place())),
@@ -105,7 +105,7 @@ fused::FusedArguments FusedCollective::terms(Stream& stream, unsigned blocks) co
   fused::FusedArguments terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
-  terms.state = reinterpret_cast<fused::State*>(stream.reach(state_));
+  terms.state = reinterpret_cast<fused::FusedState*>(stream.reach(state_));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;

@@ -45,14 +45,14 @@ struct LandingLayout {
 };
 
 // In the memory of the rank's GPU; only its kernels touch it.
-struct alignas(16) State {
+struct alignas(16) FusedState {
   // most_blocks for each operation before, and the shares of those blocks of the present one that have sent.
   std::uint64_t progress = 0;
 };
 
 struct FusedArguments {
   std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
-  State* state;
+  FusedState* state;
   block::Notice* notice;
   const block::Exposed* exposed;  // of each slot (0: nothing), max_ranks entries
   LandingLayout layout;

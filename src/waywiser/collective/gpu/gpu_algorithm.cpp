@@ -32,6 +32,8 @@ std::string text(const GpuAlgorithm& way) {
 std::optional<GpuAlgorithm> parse_gpu_algorithm(std::string_view text) {
   if (text == "host") return GpuAlgorithm{};
   if (text == "nccl") return GpuAlgorithm{GpuAlgorithm::Engine::nccl, {}, 0, 0};
+  constexpr std::string_view of_table = "fused_";  // as the table of algorithms names them
+  if (text.starts_with(of_table)) text.remove_prefix(of_table.size());
   using fused::Method;
   for (const Method method :
        {Method::packets, Method::one_shot, Method::two_shot, Method::lines, Method::two_shot_lines}) {

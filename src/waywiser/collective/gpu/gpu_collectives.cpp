@@ -91,6 +91,7 @@ GpuCollectives::GpuCollectives(RankExchange& exchange, Session& session, const M
       stream_(platform_.open_stream(gpu)),
       planned_(session.options().chooser.get(), members.size()),
       buffers_(session.peer_memory(), gpu, members.rank),
+      prepared_(platform_, session.peer_memory(), buffers_, gpu, members.rank),
       exposed_(std::move(exposed)) {
   if (members.size() > 1) why_no_kernels_ = set_up(exchange, members);
   if (why_no_kernels_.empty()) {
@@ -223,11 +224,13 @@ GpuCollectives::~GpuCollectives() {
   const std::string problem = reason_of([&] { settle(); });
   stop(*stream_);
   if (watched_) session_.watchdog().remove(*this);
+  prepared_.let_go();
   if (problem.empty() && !thrown_ && session_.failure().empty()) buffers_.leave(*platform_.open_stream(gpu_));
 }
 
 void GpuCollectives::let_go() noexcept {
   let_go_ = true;
+  prepared_.let_go();
   buffers_.let_go();
 }
 
@@ -419,6 +422,25 @@ void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, 
   end(stream);
 }
 
+void GpuCollectives::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream) {
+  begin(stream);
+  messages_->enqueue(messages, stream, session_.timeout());
+  end(stream);
+}
+
+void GpuCollectives::enqueue_prepared(DeviceExecution& execution, Stream& stream) {
+  begin(stream);
+  execution.enqueue(stream, session_.timeout());
+  end(stream);
+  if (&stream == stream_.get()) note_end(stream);
+}
+
+void GpuCollectives::end_prepared() noexcept {
+  static_cast<void>(reason_of([&] {
+    if (last_) last_->synchronize(Deadline::in(session_.timeout() + last_patience));
+  }));
+}
+
 void GpuCollectives::enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
                                      ConstRegion input, Region output, Stream& stream) {
   fused::KernelShape shape = fused::default_shape(call, call.count * bytes_of(type), way.method);
@@ -442,7 +464,8 @@ void GpuCollectives::enqueue_nod(const on_stream::Description& description, int 
 
 std::optional<Error> GpuCollectives::failure(const std::string& group) const {
   auto why = fused_ ? fused_->failure(group) : std::nullopt;
-  return why || !messages_ ? why : messages_->failure(group);
+  if (!why && messages_) why = messages_->failure(group);
+  return why ? why : prepared_.failure(group);
 }
 
 bool GpuCollectives::is_gone() const {
@@ -476,6 +499,7 @@ void GpuCollectives::stop(Stream& stream) noexcept {
 void GpuCollectives::stop() noexcept {
   if (fused_) fused_->stop();
   if (messages_) messages_->stop();
+  prepared_.stop();
   const std::lock_guard lock(mutex_);
   if (!nccl_) return;
   bool trapped = false;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "waywiser/collective/call.hpp"
+#include "waywiser/collective/device_schedule/prepared_schedules.hpp"
 #include "waywiser/collective/fused/fused_collective.hpp"
 #include "waywiser/collective/gpu/call_comparison.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
@@ -59,6 +60,12 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   bool is_comparing();
   // Messages by kernels; only while there is no reason against kernels.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
+  void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream);
+  // Schedules by kernels; the same. What is prepared is started by enqueue_prepared() and waited for by end_prepared()
+  // before it goes.
+  PreparedSchedules& prepared() { return prepared_; }
+  void enqueue_prepared(DeviceExecution& execution, Stream& stream);
+  void end_prepared() noexcept;
   // For calls that come without one.
   Stream& stream() { return *stream_; }
   // Throws what an operation has failed with: timeout, invalid_input or io; it names the rank that did not come or that
@@ -105,6 +112,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   std::shared_ptr<Stream> stream_;
   const PlannedGpuAlgorithms planned_;
   ReceiveBuffers buffers_;  // of the two below
+  PreparedSchedules prepared_;
   std::unique_ptr<FusedCollective> fused_;
   std::unique_ptr<StreamMessages> messages_;
   std::size_t enlarged_ = 0;  // how many of larger_memories() have been tried

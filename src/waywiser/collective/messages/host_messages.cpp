@@ -1,5 +1,6 @@
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "waywiser/collective/messages/message_body.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
@@ -17,6 +18,15 @@ void each_block(const MessageArguments& terms, const MessagePart& part, bool pla
     block::HostBlock block(channel, part.blocks, threads);
     MessageBody<block::HostBlock, fit> body(block, terms, part, places, channel);
     carry(body);
+  }
+}
+
+template <Fit fit>
+void run_joint_part_on_host(const MessageArguments& terms, const JointWork& work, std::uint32_t part) {
+  const unsigned threads = work.parts[part].kind == Kind::lines ? threads_for_lines : threads_of_host;
+  for (unsigned index = 0; index < work.blocks_of(part); ++index) {
+    block::HostBlock block(index, work.blocks_of(part), threads);
+    run_joint_part<fit>(block, terms, work, part, index);
   }
 }
 
@@ -56,6 +66,18 @@ void run_on_host(const MessageArguments& terms, const MessageWork& work) {
     case Fit::long_lines: return run<Fit::long_lines>(terms, work);
     case Fit::any: return run<Fit::any>(terms, work);
   }
+}
+
+void run_on_host(const MessageArguments& terms, const JointWork& work) {
+  std::atomic<bool> trapped = false;
+  {
+    std::vector<std::jthread> parts;
+    for (std::uint32_t part = 0; part < work.count; ++part)
+      parts.emplace_back([&, part] {
+        if (!ran(terms, [&] { run_joint_part_on_host<Fit::any>(terms, work, part); })) trapped = true;
+      });
+  }
+  if (trapped) throw Trap();
 }
 
 }  // namespace waywiser::messages

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "waywiser/collective/messages/joint_work.hpp"
 #include "waywiser/collective/messages/message_landing.hpp"
 
 namespace waywiser {
@@ -15,8 +16,12 @@ inline constexpr unsigned threads = 512;
 // Both directions at once, on the calling thread and another one. Throws Trap.
 void run_on_host(const MessageArguments& terms, const MessageWork& work);
 
+// The same of several messages, each on a thread of its own.
+void run_on_host(const MessageArguments& terms, const JointWork& work);
+
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; elsewhere it goes
 // through `cache`, which must stay.
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const MessageArguments& terms, const MessageWork& work);
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const MessageArguments& terms, const JointWork& work);
 
 }  // namespace waywiser::messages

@@ -83,14 +83,14 @@ struct Layout {
 WAYWISER_DEVICE constexpr unsigned peer_index(unsigned rank, unsigned other) { return other - (other > rank ? 1 : 0); }
 
 // Of this rank alone: the numbers of its last pieces.
-struct State {
+struct MessageState {
   std::uint64_t sent[kinds][block::max_ranks][channels];
   std::uint64_t received[kinds][block::max_ranks][channels];
 };
 
 struct MessageArguments {
   std::byte* landing[block::max_ranks];  // of each rank, as this GPU reaches it
-  State* state;
+  MessageState* state;
   block::Notice* notice;
   const block::Exposed* exposed;  // of each slot (0: nothing), max_ranks entries
   Layout layout;

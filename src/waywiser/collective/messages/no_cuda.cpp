@@ -4,4 +4,6 @@ namespace waywiser::messages {
 
 std::function<void(void*)> cuda_launcher(LaunchCache*, const MessageArguments&, const MessageWork&) { return {}; }
 
+std::function<void(void*)> cuda_launcher(LaunchCache*, const MessageArguments&, const JointWork&) { return {}; }
+
 }  // namespace waywiser::messages

@@ -44,7 +44,7 @@ messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, 
 
 }  // namespace
 
-Bytes StreamMessages::bytes_for(const messages::Layout& layout) { return layout.bytes() + sizeof(messages::State); }
+Bytes StreamMessages::bytes_for(const messages::Layout& layout) { return layout.bytes() + sizeof(messages::MessageState); }
 
 StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout,
                                Region memory, std::shared_ptr<const ExposedTable> exposed)
@@ -67,31 +67,83 @@ void StreamMessages::connect(std::span<const Region> landings) {
   landings_.assign(landings.begin(), landings.end());
 }
 
-Region StreamMessages::state() const { return memory_.slice(layout_.bytes(), sizeof(messages::State)); }
+Region StreamMessages::state() const { return memory_.slice(layout_.bytes(), sizeof(messages::MessageState)); }
 
-void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline) {
+messages::MessageArguments StreamMessages::arguments(Stream& stream, Seconds deadline) {
   deadline_ = deadline;
   messages::MessageArguments terms{};
   for (std::size_t rank = 0; rank < landings_.size(); ++rank)
     terms.landing[rank] = stream.reach(landings_[rank].slice(0, layout_.bytes()));
-  terms.state = reinterpret_cast<messages::State*>(stream.reach(state()));
+  terms.state = reinterpret_cast<messages::MessageState*>(stream.reach(state()));
   terms.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms.exposed = exposed_->reached_from(stream);
   terms.layout = layout_;
   terms.rank = static_cast<std::uint32_t>(rank_);
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
+  return terms;
+}
+
+messages::MessagePart StreamMessages::giving(const messages::MessageArguments& terms, ConstElements data, int to,
+                                             Stream& stream) const {
+  const ConstRegion from = data.region;
+  auto* bytes = const_cast<std::byte*>(stream.reach(from));  // only read
+  return with_places(terms, part_for(layout_, bytes, from.bytes, data.type, to, lines_), true);
+}
+
+messages::MessagePart StreamMessages::taking(const messages::MessageArguments& terms, Elements data, int from,
+                                             Stream& stream) const {
+  const Region to = data.region;
+  messages::MessagePart part =
+      with_places(terms, part_for(layout_, stream.reach(to), to.bytes, data.type, from, lines_), false);
+  part.slot = exposed_->slot_of(to);
+  return part;
+}
+
+void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline) {
+  const messages::MessageArguments terms = arguments(stream, deadline);
   messages::MessageWork work;
-  if (const ConstRegion from_here = give.region; from_here.bytes != 0)
-    work.give = with_places(
-        terms,
-        part_for(layout_, const_cast<std::byte*>(stream.reach(from_here)), from_here.bytes, give.type, to, lines_),
-        true);
-  if (const Region to_here = take.region; to_here.bytes != 0)
-    work.take =
-        with_places(terms, part_for(layout_, stream.reach(to_here), to_here.bytes, take.type, from, lines_), false);
+  if (give.region.bytes != 0) work.give = giving(terms, give, to, stream);
+  if (take.region.bytes != 0) work.take = taking(terms, take, from, stream);
   if (work.give.blocks + work.take.blocks == 0) return;
   work.places = !exposed_->empty();
-  if (take.region.bytes != 0) work.take.slot = exposed_->slot_of(take.region);
+  Kernel kernel{1, 1, {}, {}};
+  if (stream.native() != nullptr)
+    kernel.cuda = messages::cuda_launcher(launches_.get(), terms, work);
+  else
+    kernel.body = [=](const ThreadContext&) { messages::run_on_host(terms, work); };
+  stream.launch(kernel);
+}
+
+// What is the second one with a rank in one direction goes in the next kernel, and so on.
+void StreamMessages::enqueue(std::span<const PeerMessage> all, Stream& stream, Seconds deadline) {
+  const messages::MessageArguments terms = arguments(stream, deadline);
+  std::vector<const PeerMessage*> giving_left, taking_left;
+  for (const PeerMessage& each : all) {
+    if (each.give.region.bytes != 0) giving_left.push_back(&each);
+    if (each.take.region.bytes != 0) taking_left.push_back(&each);
+  }
+  while (!giving_left.empty() || !taking_left.empty()) {
+    messages::JointWork work;
+    std::uint32_t given = 0, taken = 0;  // ranks, as bits
+    std::erase_if(giving_left, [&](const PeerMessage* each) {
+      if ((given >> each->rank & 1) != 0) return false;
+      given |= 1u << each->rank;
+      work.parts[work.count++] = giving(terms, each->give, each->rank, stream);
+      return true;
+    });
+    work.gives = work.count;
+    std::erase_if(taking_left, [&](const PeerMessage* each) {
+      if ((taken >> each->rank & 1) != 0) return false;
+      taken |= 1u << each->rank;
+      work.parts[work.count++] = taking(terms, each->take, each->rank, stream);
+      return true;
+    });
+    work.places = !exposed_->empty();
+    launch(terms, work, stream);
+  }
+}
+
+void StreamMessages::launch(const messages::MessageArguments& terms, const messages::JointWork& work, Stream& stream) {
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
     kernel.cuda = messages::cuda_launcher(launches_.get(), terms, work);

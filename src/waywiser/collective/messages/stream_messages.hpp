@@ -13,6 +13,13 @@
 
 namespace waywiser {
 
+// What goes to another rank, or comes from it; one of the two may be empty.
+struct PeerMessage {
+  int rank = 0;
+  ConstElements give;
+  Elements take;
+};
+
 // Messages between up to 8 ranks, each with a GPU that reaches the memory of the others, by kernels: enqueued, complete
 // when their stream is through, and replayable in graphs, as the counts of pieces are kept on the GPUs. Between two
 // ranks they arrive in the order of their calls. A sender waits on the GPU when more than a few pieces are on the way.
@@ -34,12 +41,18 @@ class StreamMessages {
   // Both at once; an empty array: only the other. Ranks other than this one. Throws as Stream::launch. A kernel that
   // waits for a rank in vain, or gets another message than it is for, traps.
   void enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
+  // With several ranks at once, in one kernel, unless there are more than one with a rank in one direction.
+  void enqueue(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
   // How a message has failed; nothing while none has. `stopped`: why stop() was called. From any thread.
   std::optional<Error> failure(const std::string& stopped) const;
   // Ends all waits inside kernels, for good: they trap.
   void stop() noexcept;
 
  private:
+  messages::MessageArguments arguments(Stream& stream, Seconds deadline);
+  messages::MessagePart giving(const messages::MessageArguments& terms, ConstElements data, int to, Stream& stream) const;
+  messages::MessagePart taking(const messages::MessageArguments& terms, Elements data, int from, Stream& stream) const;
+  void launch(const messages::MessageArguments& terms, const messages::JointWork& work, Stream& stream);
   block::Notice& notice() const;
   Region state() const;
 

@@ -42,7 +42,8 @@ bool RendezvousReceive::read() {
   if (source_.readable == 0 || !alike || !into_.place.is_gpu()) return false;
   try {
     const auto theirs = session_.platform().find_gpu(source_.region.identity());
-    if (!theirs) return false;
+    if (!theirs)
+      throw Error(ErrorKind::unavailable, "the receiver does not see GPU " + std::string(source_.region.identity()));
     GpuConnections& connections = session_.gpu_connections();
     connection_ = connections.reading_connection(*theirs, into_.place, into_.bytes);
     if (connection_ == nullptr) return false;
@@ -50,7 +51,8 @@ bool RendezvousReceive::read() {
     there.place = *theirs;
     fault_point(ProtocolStep::gpu_copy);
     connection_->transport->put(into_, there, *connection_->stream);
-  } catch (const Error&) {
+  } catch (const Error& error) {  // then the sender puts it; if it cannot either, both reasons are said
+    why_not_read_ = error.what();
     return false;
   }
   return true;
@@ -107,7 +109,8 @@ void RendezvousReceive::take_verdict() {
   if (verdict_.way == Way::direct) return;
   stage_ = Stage::pieces;
   verdict_.why_not_direct.back() = '\0';
-  session_.note_staged(static_cast<int>(peer_), verdict_.why_not_direct.data());
+  session_.note_staged(static_cast<int>(peer_), with_second_reason(verdict_.why_not_direct.data(),
+                                                                   "the receiver cannot read it", why_not_read_));
   if (verdict_.network_path != no_network_path) follow(verdict_.network_path);
 }
 

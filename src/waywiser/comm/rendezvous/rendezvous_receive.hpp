@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// What follows at the receiver when an announcement has come.
+// What follows at the receiver when an RTS has come.
 class RendezvousReceive : public Activity {
  public:
   // `peer`: the sender, as a rank of the whole session.
@@ -38,6 +38,7 @@ class RendezvousReceive : public Activity {
   unsigned number_;
   Region into_;
   ReadyToSend source_;
+  std::string why_not_read_;
   ClearToSend reply_;
   Finished verdict_;
   Message replied_, told_;

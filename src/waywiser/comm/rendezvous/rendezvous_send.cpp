@@ -33,7 +33,8 @@ void RendezvousSend::offer() {
   if (source_.bytes <= most_read) try {
       source_.region = session_.peer_memory().share(data_.region);
       source_.readable = 1;
-    } catch (const Error&) {  // then the receiver says where the bytes go
+    } catch (const Error& error) {  // then the receiver says where the bytes go
+      why_not_shared_ = error.what();
     }
   session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &source_, sizeof source_, offered_);
 }
@@ -123,9 +124,10 @@ void RendezvousSend::start_copy() {
 }
 
 void RendezvousSend::tell(Way way, const std::string& why) {
+  const std::string all = with_second_reason(why, "the sender cannot share it", why_not_shared_);
   verdict_.way = way;
-  why.copy(verdict_.why_not_direct.data(), verdict_.why_not_direct.size() - 1);
-  if (way == Way::pieces) session_.note_staged(static_cast<int>(peer_), why);
+  all.copy(verdict_.why_not_direct.data(), verdict_.why_not_direct.size() - 1);
+  if (way == Way::pieces) session_.note_staged(static_cast<int>(peer_), all);
   stage_ = way == Way::direct ? Stage::tells : Stage::pieces;
   session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &verdict_, sizeof verdict_, told_);
 }

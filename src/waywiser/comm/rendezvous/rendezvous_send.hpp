@@ -8,7 +8,7 @@
 
 namespace waywiser {
 
-// A message out of GPU memory: announced, then put where the receiver says by the plan's path, or sent in pieces.
+// A message out of GPU memory: an RTS, then put where the receiver says by the plan's path, or sent in pieces.
 class RendezvousSend : public Activity {
  public:
   // `number`: taken of the session, given back at the end.
@@ -42,6 +42,7 @@ class RendezvousSend : public Activity {
   unsigned number_;
   Stage stage_ = Stage::waits;
   ReadyToSend source_;
+  std::string why_not_shared_;
   Message rts_, offered_, replied_, told_;
   ClearToSend reply_;
   Finished verdict_;

@@ -8,10 +8,10 @@
 
 namespace waywiser {
 
-// A message out of GPU memory begins with an announcement: an empty message with the tag of the real one, but for the
+// A message out of GPU memory begins with an RTS: an empty message with the tag of the real one, but for the
 // description, which holds a mark and a number instead. A rank of the same machine also hears where the bytes are: it
 // may read them, and replies that it has. Otherwise it replies where they go; the sender puts them there and says that
-// it has, or sends them in pieces. What follows the announcement has tags of its own.
+// it has, or sends them in pieces. What follows the RTS has tags of its own.
 inline constexpr std::uint32_t rendezvous_group = most_groups;
 inline constexpr unsigned rts_numbers = 1u << 11;
 
@@ -23,7 +23,7 @@ constexpr ucp_tag_t rts_tag(ucp_tag_t tag, unsigned number) {
 constexpr bool is_rts(ucp_tag_t tag) { return (tag & rts_mark) == rts_mark; }
 constexpr unsigned rts_number(ucp_tag_t tag) { return tag & (rts_numbers - 1); }
 
-// Of what `from`, a rank of the whole session, says next about an announcement: its sender, or its receiver.
+// Of what `from`, a rank of the whole session, says after an RTS: its sender, or its receiver.
 constexpr ucp_tag_t rest_tag(bool of_sender, int from, unsigned number) {
   return make_tag(rendezvous_group, of_sender, from, number, {});
 }
@@ -42,6 +42,12 @@ struct ReadyToSend {
   Bytes bytes = 0;
   SharedRegion region;
 };
+
+// Why a message is staged that neither end could copy straight: both reasons, where they differ.
+inline std::string with_second_reason(std::string first, const char* what, const std::string& second) {
+  if (second.empty() || first.find(second) != std::string::npos) return first;
+  return std::move(first) + "; " + what + ": " + second;
+}
 
 inline constexpr std::uint32_t no_network_path = ~std::uint32_t{0};
 

@@ -2,15 +2,23 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/reduce.hpp"
+#include "waywiser/comm/schedule_check.hpp"
 #include "waywiser/comm/session/fault_point.hpp"
 
 namespace waywiser {
 namespace {
 
-bool receives(const Step& step) { return step.kind == StepKind::receive || step.kind == StepKind::receive_reduce; }
+// Its bytes land somewhere else first.
+bool arrives_apart(const Step& step) {
+  return step.kind == StepKind::receive_reduce || (receives(step.kind) && step.destination.layout != 0);
+}
+bool goes_apart(const Step& step) { return step.kind == StepKind::send && step.source.layout != 0; }
+
+constexpr std::size_t in_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 }  // namespace
 
@@ -22,10 +30,85 @@ void Execution::begin(const std::shared_ptr<const Members>& members, const Call&
   input_ = input.region;
   output_ = output.region;
   check_fit();
+  bind_arrays({});
   scratch_.grow_to(schedule_->scratch_count * bytes_of(call.type));
+  restart();
+}
+
+void Execution::bind(const std::shared_ptr<const Members>& members, std::shared_ptr<const Schedule> schedule,
+                     std::span<const Elements> arrays) {
+  members_ = members;
+  schedule_ = std::move(schedule);
+  if (const auto why = why_invalid(*schedule_)) throw Error(ErrorKind::invalid_input, "a schedule: " + *why);
+  if (schedule_->input_count + schedule_->output_count + schedule_->scratch_count != 0)
+    throw Error(ErrorKind::invalid_input, "a schedule that is prepared has arrays only, no input, output or scratch");
+  input_ = {};
+  output_ = {};
+  check_fit();
+  bind_arrays(arrays);
+}
+
+void Execution::begin(const Call& call) {
+  call_ = call;
+  restart();
+}
+
+void Execution::restart() {
   pending_.clear();
   open_ = next_ = received_ = 0;
   running_ = true;
+}
+
+void Execution::bind_arrays(std::span<const Elements> arrays) {
+  arrays_.clear();
+  put_.clear();
+  const bool puts = std::ranges::any_of(schedule_->steps, [](const Step& step) { return step.kind >= StepKind::put; });
+  if (schedule_->arrays.empty() && arrays.empty() && !puts) return;
+  const auto is_given = [](const ScheduleArray& array) { return array.use <= ArrayUse::taken; };
+  if (const auto given = static_cast<std::size_t>(std::ranges::count_if(schedule_->arrays, is_given));
+      given != arrays.size())
+    throw Error(ErrorKind::invalid_input, "a schedule of " + std::to_string(given) + " arrays is given " +
+                                              std::to_string(arrays.size()));
+  std::size_t next = 0, own = 0;
+  for (const ScheduleArray& array : schedule_->arrays) {
+    const std::size_t bytes = array.count * bytes_of(array.type);
+    if (!is_given(array)) {
+      own += in_lines(bytes);
+      continue;
+    }
+    const Elements& given = arrays[next++];
+    if (given.type != array.type || given.region.bytes < bytes)
+      throw Error(ErrorKind::invalid_input, "array " + std::to_string(next - 1) + " of a schedule has " +
+                                                std::to_string(given.count()) + " " + std::string(name(given.type)) +
+                                                " instead of " + std::to_string(array.count) + " " +
+                                                std::string(name(array.type)));
+  }
+  own_.grow_to(own + put_bytes());
+  next = own = 0;
+  for (const ScheduleArray& array : schedule_->arrays) {
+    arrays_.push_back(is_given(array) ? arrays[next++].region.data : own_.data() + own);
+    if (!is_given(array)) own += in_lines(array.count * bytes_of(array.type));
+  }
+  bind_puts(own_.data() + own);
+}
+
+std::size_t Execution::put_bytes() const {
+  std::size_t total = 0;
+  for (const Step& step : schedule_->steps)
+    if (step.kind == StepKind::put) total += in_lines(bytes(step.source));
+  return total;
+}
+
+void Execution::bind_puts(std::byte* memory) {
+  const std::vector<const Step*> puts = puts_of_signals(*schedule_);
+  put_.resize(puts.size());
+  for (const Step& step : schedule_->steps) {
+    if (step.kind != StepKind::put) continue;
+    put_[index_of(step)] = {memory, bytes(step.source), host(0)};
+    memory += in_lines(bytes(step.source));
+  }
+  for (std::size_t i = 0; i < puts.size(); ++i)
+    if (puts[i] != nullptr) put_[i] = put_[index_of(*puts[i])];
 }
 
 void Execution::check_fit() const {
@@ -53,8 +136,10 @@ bool Execution::advance() {
 std::size_t Execution::arrival_bytes() const {
   const auto& steps = schedule_->steps;
   std::size_t total = 0;
-  for (std::size_t i = next_; i < steps.size() && steps[i].round == steps[next_].round; ++i)
-    if (steps[i].kind == StepKind::receive_reduce) total += bytes(steps[i].destination);
+  for (std::size_t i = next_; i < steps.size() && steps[i].round == steps[next_].round; ++i) {
+    if (arrives_apart(steps[i])) total += bytes(steps[i].destination);
+    if (goes_apart(steps[i])) total += bytes(steps[i].source);
+  }
   return total;
 }
 
@@ -65,57 +150,104 @@ void Execution::start_round() {
   const std::size_t first = next_;
   fault_point(ProtocolStep::round);
   arrivals_.grow_to(arrival_bytes());
+  next_arrival_ = arrivals_.data();
   while (next_ < steps.size() && steps[next_].round == steps[first].round) ++next_;
   const std::span round(steps.data() + first, next_ - first);
   pending_.clear();
   pending_.reserve(round.size());
   const bool sends_first = std::ranges::all_of(
-      round, [this](const Step& step) { return step.kind != StepKind::send || bytes(step.source) <= longest_short; });
+      round, [this](const Step& step) { return !sends(step.kind) || outgoing_bytes(step) <= longest_short; });
   if (sends_first) start_sends(round);
   start_receives(round);
   if (!sends_first) start_sends(round);
   open_ = pending_.size();
   for (const Step& step : round)
-    if (!receives(step) && step.kind != StepKind::send) work_locally(step);
+    if (step.kind == StepKind::put)
+      gather(const_cast<std::byte*>(put_[index_of(step)].data), step.source);
+    else if (is_local(step.kind))
+      work_locally(step);
 }
 
 void Execution::start_sends(std::span<const Step> round) {
   for (const Step& step : round)
-    if (step.kind == StepKind::send) start_send(step);
+    if (sends(step.kind)) start_send(step);
 }
 
 void Execution::start_receives(std::span<const Step> round) {
-  std::byte* arrival = arrivals_.data();
-  for (const Step& step : round) {
-    if (!receives(step)) continue;
-    start_receive(step, arrival);
-    if (step.kind == StepKind::receive_reduce) arrival += bytes(step.destination);
-  }
+  for (const Step& step : round)
+    if (receives(step.kind)) start_receive(step);
 }
 
-void Execution::start_receive(const Step& step, std::byte* arrival) {
+void Execution::start_receive(const Step& step) {
   Pending& pending = pending_.emplace_back();
   pending.step = &step;
   pending.tag = members_->tag(step.peer, call_.sequence, call_);
-  pending.arrival = step.kind == StepKind::receive_reduce ? arrival : nullptr;
-  std::byte* into = pending.arrival != nullptr ? pending.arrival : write(step.destination);
-  session_.engine().receive_sized(members_->peer(step.peer), pending.tag, into, bytes(step.destination),
-                                  pending.message);
+  const std::size_t length = bytes(step.destination);
+  if (arrives_apart(step)) pending.arrival = std::exchange(next_arrival_, next_arrival_ + length);
+  std::byte* into = pending.arrival != nullptr ? pending.arrival : at(step.destination);
+  session_.engine().receive_sized(members_->peer(step.peer), pending.tag, into, length, pending.message);
 }
 
 void Execution::start_send(const Step& step) {
   Pending& pending = pending_.emplace_back();
   pending.step = &step;
-  session_.engine().send_sized(members_->peer(step.peer), members_->tag(members_->rank, call_.sequence, call_),
-                               read(step.source), bytes(step.source), pending.message, Awaited::by_all);
+  const std::byte* data = nullptr;
+  if (step.kind == StepKind::signal) {
+    data = put_[index_of(step)].data;
+  } else if (goes_apart(step)) {
+    pending.arrival = std::exchange(next_arrival_, next_arrival_ + bytes(step.source));
+    gather(pending.arrival, step.source);
+    data = pending.arrival;
+  } else {
+    data = at(step.source);
+  }
+  session_.engine().send_sized(members_->peer(step.peer), members_->tag(members_->rank, call_.sequence, call_), data,
+                               outgoing_bytes(step), pending.message, Awaited::by_all);
 }
 
 void Execution::work_locally(const Step& step) {
-  const bool in_place = write(step.destination) == read(step.source);
-  if (step.kind == StepKind::copy && !in_place)
-    std::memmove(write(step.destination), read(step.source), bytes(step.source));
+  if (step.source.layout + step.destination.layout != 0) return work_on_runs(step);
+  const bool in_place = at(step.destination) == at(step.source);
   if (step.kind == StepKind::reduce)
-    reduce(call_.type, call_.op, write(step.destination), read(step.source), step.source.count);
+    reduce(type_of(step.source), call_.op, at(step.destination), at(step.source), step.source.count);
+  else if (!in_place)
+    std::memmove(at(step.destination), at(step.source), bytes(step.source));
+}
+
+// Straight from one to the other if one of the two lies together.
+void Execution::work_on_runs(const Step& step) {
+  if (step.kind != StepKind::reduce && step.destination.layout == 0) return gather(at(step.destination), step.source);
+  if (step.kind != StepKind::reduce && step.source.layout == 0) return spread(step.destination, at(step.source));
+  runs_.grow_to(bytes(step.source));
+  gather(runs_.data(), step.source);
+  step.kind == StepKind::reduce ? reduce_into(step.destination, runs_.data()) : spread(step.destination, runs_.data());
+}
+
+void Execution::gather(std::byte* to, const Block& from) const {
+  const std::byte* base = buffer(from);
+  const std::size_t size = bytes_of(type_of(from));
+  for_each_run(*schedule_, from, [&](std::size_t first, std::size_t count) {
+    std::memcpy(to, base + first * size, count * size);
+    to += count * size;
+  });
+}
+
+void Execution::spread(const Block& to, const std::byte* from) const {
+  std::byte* base = buffer(to);
+  const std::size_t size = bytes_of(type_of(to));
+  for_each_run(*schedule_, to, [&](std::size_t first, std::size_t count) {
+    std::memcpy(base + first * size, from, count * size);
+    from += count * size;
+  });
+}
+
+void Execution::reduce_into(const Block& to, const std::byte* from) {
+  std::byte* base = buffer(to);
+  const std::size_t size = bytes_of(type_of(to));
+  for_each_run(*schedule_, to, [&](std::size_t first, std::size_t count) {
+    reduce(type_of(to), call_.op, base + first * size, from, count);
+    from += count * size;
+  });
 }
 
 // In the order of the steps: reductions of one round are then done in the same order on every run.
@@ -131,40 +263,46 @@ bool Execution::finish_messages() {
 
 void Execution::finish(Pending& pending) {
   const Step& step = *pending.step;
-  if (step.kind == StepKind::send) return;
+  if (sends(step.kind)) return;
   if (const auto why = unlike(pending.message.info, pending.tag, bytes(step.destination), step.peer))
     session_.fail(ErrorKind::invalid_input, text(call_) + ": " + *why);
   received_ += bytes(step.destination);
   if (step.kind == StepKind::receive_reduce)
-    reduce(call_.type, call_.op, write(step.destination), pending.arrival, step.destination.count);
+    reduce_into(step.destination, pending.arrival);
+  else if (pending.arrival != nullptr)
+    spread(step.destination, pending.arrival);
 }
 
 void Execution::finish_schedule() {
   running_ = false;
-  if (call_.op == ReduceOp::avg) average(call_.type, output_.data, schedule_->output_count, members_->size());
+  if (call_.op == ReduceOp::avg && schedule_->output_count != 0)
+    average(call_.type, output_.data, schedule_->output_count, members_->size());
 }
 
-const std::byte* Execution::read(const Block& block) const {
-  const std::byte* area = block.area == Area::input    ? input_.data
-                          : block.area == Area::output ? output_.data
-                                                       : scratch_.data();
-  return area + block.offset * bytes_of(call_.type);
+// Of the input, nobody writes there.
+std::byte* Execution::buffer(const Block& block) const {
+  switch (block.area) {
+    case Area::input: return const_cast<std::byte*>(input_.data);
+    case Area::output: return output_.data;
+    case Area::scratch: return const_cast<std::byte*>(scratch_.data());
+    case Area::array: return arrays_[block.array];
+  }
+  return nullptr;
 }
 
-std::byte* Execution::write(const Block& block) {
-  std::byte* area = block.area == Area::output ? output_.data : scratch_.data();
-  return area + block.offset * bytes_of(call_.type);
+std::byte* Execution::at(const Block& block) const {
+  return block.count == 0 ? nullptr : buffer(block) + block.offset * bytes_of(type_of(block));
 }
 
 std::string Execution::progress_text() const {
   std::size_t expected = 0;
   for (const Step& step : schedule_->steps)
-    if (receives(step)) expected += bytes(step.destination);
+    if (receives(step.kind)) expected += bytes(step.destination);
   std::string text = std::to_string(received_) + " of " + std::to_string(expected) + " bytes arrived (" +
                      std::string(schedule_->algorithm) + ")";
   if (open_ == 0) return text;
   const Step& step = *pending_[pending_.size() - open_].step;
-  return text + (step.kind == StepKind::send ? ", sending to rank " : ", waiting for rank ") +
+  return text + (sends(step.kind) ? ", sending to rank " : ", waiting for rank ") +
          std::to_string(step.peer);
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "waywiser/comm/elements.hpp"
@@ -33,6 +34,7 @@ class ScratchMemory {
 };
 
 // Runs one rank's schedule on host memory. Can be used again after it has completed: its buffers are kept.
+// Of two-sided messages: what is put goes with the signal that tells of it.
 class Execution : public Activity {
  public:
   explicit Execution(Session& session) : session_(session) {}
@@ -45,6 +47,12 @@ class Execution : public Activity {
   // The schedule and the memory must live until it is complete. Throws invalid_input when they do not fit.
   void begin(const std::shared_ptr<const Members>& members, const Call& call, std::shared_ptr<const Schedule> schedule,
              ConstElements input, Elements output);
+  // A schedule that is begun again and again, with its arrays: those that are the caller's, in their order, of host
+  // memory that must stay. Throws invalid_input when they do not fit.
+  void bind(const std::shared_ptr<const Members>& members, std::shared_ptr<const Schedule> schedule,
+            std::span<const Elements> arrays);
+  // What bind() has bound, once more.
+  void begin(const Call& call);
 
   bool advance() override;
   const Call& call() const override { return call_; }
@@ -56,22 +64,38 @@ class Execution : public Activity {
     Message message;
     const Step* step = nullptr;
     ucp_tag_t tag = 0;
-    std::byte* arrival = nullptr;  // where a receive_reduce lands first
+    std::byte* arrival = nullptr;  // where it lands first; or what is sent, if its elements lie apart
   };
 
   void check_fit() const;
+  void bind_arrays(std::span<const Elements> arrays);
+  void bind_puts(std::byte* memory);
+  std::size_t put_bytes() const;
+  void restart();
   void start_round();
   void start_sends(std::span<const Step> round);
   void start_receives(std::span<const Step> round);
-  void start_receive(const Step& step, std::byte* arrival);
+  void start_receive(const Step& step);
   void start_send(const Step& step);
   void work_locally(const Step& step);
+  void work_on_runs(const Step& step);
+  void reduce_into(const Block& block, const std::byte* from);
   bool finish_messages();
   void finish(Pending& pending);
   void finish_schedule();
-  const std::byte* read(const Block& block) const;
-  std::byte* write(const Block& block);
-  std::size_t bytes(const Block& block) const { return block.count * bytes_of(call_.type); }
+  DataType type_of(const Block& block) const {
+    return block.area == Area::array ? schedule_->arrays[block.array].type : call_.type;
+  }
+  std::byte* buffer(const Block& block) const;
+  // Where the elements of a block that lie together begin.
+  std::byte* at(const Block& block) const;
+  void gather(std::byte* to, const Block& from) const;
+  void spread(const Block& to, const std::byte* from) const;
+  std::size_t bytes(const Block& block) const { return block.count * bytes_of(type_of(block)); }
+  std::size_t index_of(const Step& step) const { return static_cast<std::size_t>(&step - schedule_->steps.data()); }
+  std::size_t outgoing_bytes(const Step& step) const {
+    return step.kind == StepKind::signal ? put_[index_of(step)].bytes : bytes(step.source);
+  }
   std::size_t arrival_bytes() const;
 
   Session& session_;
@@ -80,7 +104,10 @@ class Execution : public Activity {
   std::shared_ptr<const Schedule> schedule_;
   ConstRegion input_;
   Region output_;
-  ScratchMemory scratch_, arrivals_;
+  std::vector<std::byte*> arrays_;        // as the schedule counts them
+  std::vector<ConstRegion> put_;          // of each step that is a put or a signal: what it puts; empty without any
+  ScratchMemory scratch_, own_, arrivals_, runs_;  // own_: arrays of the schedule that are not the caller's, and what is put
+  std::byte* next_arrival_ = nullptr;
   std::vector<Pending> pending_;  // of this round
   std::size_t open_ = 0;          // how many of them are not complete
   std::size_t next_ = 0;          // first step of the next round

@@ -127,7 +127,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Why the last message between GPUs of this rank and another one went through the host; empty: none did.
   std::string why_staged(int rank) const;
   void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
-  // Of an announcement of this rank, until it is given back; nothing when all are taken.
+  // Of an RTS of this rank, until it is given back; nothing when all are taken.
   std::optional<unsigned> take_rts_number();
   void give_back_rts_number(unsigned number) { rts_numbers_taken_.reset(number); }
   GroupNumbers group_numbers;

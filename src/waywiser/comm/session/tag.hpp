@@ -20,7 +20,7 @@ inline constexpr int description_bits = 20;
 inline constexpr ucp_tag_t matched_bits = ~ucp_tag_t{0} << description_bits;
 inline constexpr int group_shift = 52;
 inline constexpr int largest_label = 0xffff;
-inline constexpr std::uint32_t most_groups = (1u << 12) - 1;  // the last number is for announcements
+inline constexpr std::uint32_t most_groups = (1u << 12) - 1;  // the last number is for rendezvous
 
 constexpr bool has_root(CallKind kind) {
   return kind == CallKind::broadcast || kind == CallKind::reduce || kind == CallKind::gather ||

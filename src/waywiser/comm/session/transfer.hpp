@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// One message between host memories, sent or received. What comes may be the announcement of one out of a GPU.
+// One message between host memories, sent or received. What comes may be the RTS of one out of a GPU.
 class Transfer : public Activity {
  public:
   Transfer(Session& session, const Call& call, int source, std::size_t bytes)
@@ -23,7 +23,7 @@ class Transfer : public Activity {
     session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,
                                  bytes_, message_, awaited);
   }
-  // What was announced goes `into` that place, anything else to `data`.
+  // What comes by rendezvous goes `into` that place, anything else to `data`.
   void receive(const Members& members, int tag, std::byte* data, Elements into) {
     into_ = into;
     peer_ = members.peer(source_);

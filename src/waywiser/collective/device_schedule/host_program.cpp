@@ -1,0 +1,24 @@
+#include <deque>
+
+#include "waywiser/collective/device_schedule/program_body.hpp"
+#include "waywiser/collective/device_schedule/program_kernel.hpp"
+#include "waywiser/kernels/block/host_block.hpp"
+
+namespace waywiser::program {
+
+// Round by round, and what is given before what is taken: no block can wait for one that comes after it.
+void run_on_host(const ProgramArguments& terms) {
+  constexpr unsigned threads = 4;
+  std::deque<block::HostBlock> blocks;
+  std::deque<ProgramBody<block::HostBlock>> bodies;
+  for (unsigned index = 0; index < terms.blocks; ++index)
+    bodies.emplace_back(blocks.emplace_back(index, terms.blocks, threads), terms);
+  for (auto& body : bodies) body.begin();
+  for (std::uint32_t round = 0; round < terms.round_count; ++round) {
+    for (auto& body : bodies) body.give(round);
+    for (auto& body : bodies) body.take(round);
+  }
+  for (auto& body : bodies) body.end();
+}
+
+}  // namespace waywiser::program

@@ -1,0 +1,69 @@
+#include "waywiser/collective/device_schedule/landing_plan.hpp"
+
+#include <algorithm>
+
+namespace waywiser::program {
+namespace {
+
+constexpr std::uint64_t most_by_packets = std::uint64_t{64} << 10;
+constexpr std::uint64_t packet_piece = 4096, least_piece = 16384;
+constexpr std::uint64_t most_pieces = 64, line = 128;
+
+constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+std::uint32_t pieces_of(std::uint64_t bytes, std::uint64_t piece) {
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>((bytes + piece - 1) / piece, 1));
+}
+
+}  // namespace
+
+MessagePlan MessagePlan::of(std::uint64_t bytes, bool put) {
+  MessagePlan plan;
+  plan.packets = !put && bytes != 0 && bytes <= most_by_packets;
+  plan.piece = plan.packets ? packet_piece : round_up(std::max(bytes / most_pieces, least_piece), 16);
+  plan.pieces = pieces_of(bytes, plan.piece);
+  plan.slot_at = plan.packets ? 0 : round_up(plan.pieces * sizeof(std::uint64_t), line);
+  plan.bytes = round_up(plan.slot_at + (plan.packets ? round_up(bytes, 8) * 2 : bytes), line);
+  return plan;
+}
+
+MessagePlan plan_of_copy(std::uint64_t bytes) {
+  MessagePlan plan;
+  plan.piece = round_up(std::max(bytes / most_pieces, least_piece), 16);
+  plan.pieces = pieces_of(bytes, plan.piece);
+  return plan;
+}
+
+LandingPlan LandingPlan::of(const Schedule& schedule, DataType type_of_call) {
+  LandingPlan plan;
+  for (int peer = 0; peer < schedule.ranks; ++peer) {
+    const auto index = static_cast<std::size_t>(peer);
+    plan.base[index] = plan.turn;
+    plan.sent[index] = sent_to(schedule, peer, type_of_call);
+    plan.received[index] = received_from(schedule, peer, type_of_call);
+    for (const Step& step : schedule.steps) {
+      if (!receives(step.kind) || step.peer != peer) continue;
+      const Block& block = step.destination;
+      const std::size_t bytes = block.count == 0 ? 0 : block.count * bytes_of_element(schedule, block, type_of_call);
+      plan.turn += MessagePlan::of(bytes, step.kind == StepKind::wait).bytes;
+    }
+  }
+  return plan;
+}
+
+std::optional<std::string> why_unlike(std::span<const LandingPlan> plans) {
+  const auto text = [](const MessageSummary& summary) {
+    return std::to_string(summary.messages) + " messages of " + std::to_string(summary.bytes) + " bytes";
+  };
+  for (std::size_t from = 0; from < plans.size(); ++from)
+    for (std::size_t to = 0; to < plans.size(); ++to) {
+      const MessageSummary &sent = plans[from].sent[to], &received = plans[to].received[from];
+      if (sent == received) continue;
+      const bool sizes = sent.messages != received.messages || sent.bytes != received.bytes;
+      return "rank " + std::to_string(from) + " sends " + text(sent) + " to rank " + std::to_string(to) +
+             ", which takes " + text(received) + (sizes ? "" : ", of other sizes or types");
+    }
+  return {};
+}
+
+}  // namespace waywiser::program

@@ -1,0 +1,87 @@
+#pragma once
+
+#include "waywiser/collective/device_schedule/program.hpp"
+#include "waywiser/collective/fused/arithmetic.hpp"
+#include "waywiser/kernels/block/ll_packet.hpp"
+#include "waywiser/kernels/copy_body.hpp"
+
+// Units of 8 or 16 bytes out of blocks whose bytes may lie apart.
+namespace waywiser::program {
+
+template <typename Word, typename Unit>
+WAYWISER_DEVICE Unit load_words(const View& view, std::uint64_t at, std::uint64_t bytes) {
+  Word words[sizeof(Unit) / sizeof(Word)] = {};
+  WAYWISER_UNROLL
+  for (unsigned i = 0; i < sizeof(Unit) / sizeof(Word); ++i)
+    if (const std::uint64_t offset = at + i * sizeof(Word); offset < bytes)
+      words[i] = *reinterpret_cast<const Word*>(view.at(offset));
+  Unit unit;
+  __builtin_memcpy(static_cast<void*>(&unit), words, sizeof unit);
+  return unit;
+}
+
+template <typename Word, typename Unit>
+WAYWISER_DEVICE void store_words(const View& view, std::uint64_t at, std::uint64_t bytes, const Unit& unit) {
+  Word words[sizeof(Unit) / sizeof(Word)];
+  __builtin_memcpy(static_cast<void*>(words), &unit, sizeof unit);
+  WAYWISER_UNROLL
+  for (unsigned i = 0; i < sizeof(Unit) / sizeof(Word); ++i)
+    if (const std::uint64_t offset = at + i * sizeof(Word); offset < bytes)
+      *reinterpret_cast<Word*>(view.at(offset)) = words[i];
+}
+
+// f.template operator()<Word>() with what can be moved at once, of `word` bytes and no more than a unit.
+template <typename Unit, typename Function>
+WAYWISER_DEVICE auto with_word(std::uint32_t word, Function f) {
+  if (word >= sizeof(Unit)) return f.template operator()<Unit>();
+  switch (word) {
+    case 8: return f.template operator()<Vector<std::uint64_t, 1>>();
+    case 4: return f.template operator()<Vector<std::uint32_t, 1>>();
+    case 2: return f.template operator()<Vector<std::uint16_t, 1>>();
+    default: return f.template operator()<Vector<std::uint8_t, 1>>();
+  }
+}
+
+// What lies from byte `at` of a block of `bytes` on; zeros behind its end. The last unit goes byte by byte.
+template <typename Unit>
+WAYWISER_DEVICE Unit load_unit(const View& view, std::uint64_t at, std::uint64_t bytes, std::uint32_t word) {
+  if (at + sizeof(Unit) > bytes) return load_words<Vector<std::uint8_t, 1>, Unit>(view, at, bytes);
+  return with_word<Unit>(word, [&]<typename Word>() { return load_words<Word, Unit>(view, at, bytes); });
+}
+template <typename Unit>
+WAYWISER_DEVICE void store_unit(const View& view, std::uint64_t at, std::uint64_t bytes, std::uint32_t word,
+                                const Unit& unit) {
+  if (at + sizeof(Unit) > bytes) return store_words<Vector<std::uint8_t, 1>>(view, at, bytes, unit);
+  with_word<Unit>(word, [&]<typename Word>() { store_words<Word>(view, at, bytes, unit); });
+}
+
+template <typename Gpu, typename T, typename Unit>
+WAYWISER_DEVICE Unit reduced_as(ReduceOp op, const Unit& mine, const Unit& theirs) {
+  Unit result = mine;
+  fused::with_combination<Gpu>(op, [&](auto combine) {
+    fused::Accumulator<Gpu, T, Unit> sum(mine);
+    sum.add(combine, theirs);
+    result = sum.result(ReduceOp::sum, 1);
+  });
+  return result;
+}
+
+// As on the host: of one type, an element at a time; avg adds.
+template <typename Gpu, typename Unit>
+WAYWISER_DEVICE WAYWISER_APART Unit reduced(const Instruction& each, const Unit& mine, const Unit& theirs) {
+  const ReduceOp op = each.op;
+  switch (each.type) {
+    case DataType::float64: return reduced_as<Gpu, double>(op, mine, theirs);
+    case DataType::float32: return reduced_as<Gpu, float>(op, mine, theirs);
+    case DataType::float16: return reduced_as<Gpu, Float16>(op, mine, theirs);
+    case DataType::bfloat16: return reduced_as<Gpu, Bfloat16>(op, mine, theirs);
+    case DataType::int8: return reduced_as<Gpu, std::int8_t>(op, mine, theirs);
+    case DataType::int16: return reduced_as<Gpu, std::int16_t>(op, mine, theirs);
+    case DataType::int32: return reduced_as<Gpu, std::int32_t>(op, mine, theirs);
+    case DataType::int64: return reduced_as<Gpu, std::int64_t>(op, mine, theirs);
+    case DataType::uint8: return reduced_as<Gpu, std::uint8_t>(op, mine, theirs);
+  }
+  return mine;
+}
+
+}  // namespace waywiser::program

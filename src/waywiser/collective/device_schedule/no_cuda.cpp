@@ -1,0 +1,7 @@
+#include "waywiser/collective/device_schedule/program_kernel.hpp"
+
+namespace waywiser::program {
+
+std::function<void(void*)> cuda_launcher(LaunchCache*, const ProgramArguments&) { return {}; }
+
+}  // namespace waywiser::program

@@ -1,0 +1,144 @@
+#include "waywiser/collective/device_schedule/prepared_schedules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "waywiser/comm/session/rank_exchange.hpp"
+
+namespace waywiser {
+
+// What one rank tells the others.
+struct PreparedSchedules::Offer {
+  SharedRegion landing;
+  program::LandingPlan plan;
+  std::array<std::uint64_t, 16> dropped{};  // the oldest
+  std::array<char, 256> why_not{};
+  ErrorKind kind = ErrorKind::unavailable;
+
+  // What throws is a reason.
+  template <typename Function>
+  void attempt(Function function) {
+    if (why_not[0] != '\0') return;
+    try {
+      function();
+    } catch (const Error& error) {
+      kind = error.kind();
+      std::string(error.what()).copy(why_not.data(), why_not.size() - 1);
+    }
+  }
+};
+
+std::vector<PreparedSchedules::Offer> PreparedSchedules::offers_of_all(RankExchange& exchange, const Offer& mine,
+                                                                       int ranks) const {
+  std::vector<Offer> all(static_cast<std::size_t>(ranks));
+  exchange.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    all[rank].why_not.back() = all[rank].landing.gpu.back() = '\0';
+    if (all[rank].why_not[0] != '\0')
+      throw Error(all[rank].kind, "rank " + std::to_string(rank) + ": " + all[rank].why_not.data());
+  }
+  return all;
+}
+
+// Two exchanges: what each rank sends and takes, and its memory; whether each has opened that of the others.
+std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchange,
+                                                            std::shared_ptr<const Schedule> schedule,
+                                                            std::span<const Elements> arrays, ReduceOp op) {
+  const int ranks = schedule->ranks;
+  const std::unique_ptr<Stream> stream = platform_.open_stream(gpu_);
+  Offer mine;
+  Entry entry{++prepared_, {}, {}, {}};
+  std::shared_ptr<DeviceExecution> execution;
+  mine.attempt([&] {
+    execution = std::make_shared<DeviceExecution>(platform_, gpu_, std::move(schedule), arrays, op);
+    mine.plan = execution->plan();
+    entry.own = buffers_.take_apart(execution->landing_bytes());
+    execution->set_landing(entry.own, *stream);
+    mine.landing = peers_.share(entry.own);
+  });
+  list_dropped(mine);
+  try {
+    const std::vector<Offer> offers = offers_of_all(exchange, mine, ranks);
+    close_dropped(offers);
+    mine.attempt([&] {
+      std::vector<program::LandingPlan> plans;
+      std::ranges::transform(offers, std::back_inserter(plans), &Offer::plan);
+      execution->connect(open(entry, offers), plans, *stream);
+    });
+    static_cast<void>(offers_of_all(exchange, mine, ranks));
+  } catch (const Error&) {
+    entry.opened.clear();
+    if (entry.own.bytes != 0) buffers_.give_back_apart(entry.own);
+    give_back_closed();
+    throw;
+  }
+  give_back_closed();
+  entry.execution = execution;
+  const std::lock_guard lock(mutex_);
+  entries_.push_back(std::move(entry));
+  return execution;
+}
+
+std::vector<Region> PreparedSchedules::open(Entry& entry, const std::vector<Offer>& offers) {
+  std::vector<Region> all;
+  for (std::size_t rank = 0; rank < offers.size(); ++rank) {
+    const SharedRegion& landing = offers[rank].landing;
+    if (static_cast<int>(rank) == rank_) {
+      all.push_back(entry.own);
+      continue;
+    }
+    entry.opened.push_back(peers_.open(landing, gpu_));
+    all.push_back(entry.opened.back()->region().slice(landing.offset, landing.bytes));
+  }
+  return all;
+}
+
+void PreparedSchedules::list_dropped(Offer& offer) const {
+  const std::lock_guard lock(mutex_);
+  std::size_t listed = 0;
+  for (const Entry& entry : entries_)
+    if (entry.execution.use_count() == 1 && listed < offer.dropped.size()) offer.dropped[listed++] = entry.id;
+}
+
+// What no rank uses any more: closed now, and given back when all have told that they are through with this call.
+void PreparedSchedules::close_dropped(const std::vector<Offer>& offers) {
+  const auto is_dropped = [&](const Entry& entry) {
+    return std::ranges::all_of(offers,
+                               [&](const Offer& offer) { return std::ranges::count(offer.dropped, entry.id) != 0; });
+  };
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_)
+    if (is_dropped(entry)) {
+      entry.opened.clear();
+      closed_.push_back({entry.id, nullptr, entry.own, {}});
+    }
+  std::erase_if(entries_, [&](const Entry& entry) {
+    return std::ranges::any_of(closed_, [&](const Entry& closed) { return closed.id == entry.id; });
+  });
+}
+
+void PreparedSchedules::give_back_closed() noexcept {
+  for (const Entry& entry : closed_) buffers_.give_back_apart(entry.own);
+  closed_.clear();
+}
+
+std::optional<Error> PreparedSchedules::failure(const std::string& stopped) const {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_)
+    if (auto why = entry.execution->failure(stopped)) return why;
+  return {};
+}
+
+void PreparedSchedules::stop() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_)
+    entry.execution->stop();
+}
+
+void PreparedSchedules::let_go() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_) entry.opened.clear();
+}
+
+}  // namespace waywiser

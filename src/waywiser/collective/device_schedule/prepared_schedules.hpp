@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waywiser/collective/device_schedule/device_execution.hpp"
+#include "waywiser/collective/gpu/receive_buffers.hpp"
+
+namespace waywiser {
+
+class RankExchange;
+
+// The schedules that the ranks of one group have prepared on their GPUs, and the memory into which the others send,
+// apart from the group's slice of the receive arena. When all ranks have dropped one, the next that is prepared gives
+// its memory back.
+class PreparedSchedules {
+ public:
+  PreparedSchedules(Platform& platform, PeerMemory& peers, ReceiveBuffers& buffers, Place gpu, int rank)
+      : platform_(platform), peers_(peers), buffers_(buffers), gpu_(gpu), rank_(rank) {}
+
+  // By all ranks together; throws what any of them would have thrown, at all of them.
+  std::shared_ptr<DeviceExecution> prepare(RankExchange& exchange, std::shared_ptr<const Schedule> schedule,
+                                           std::span<const Elements> arrays, ReduceOp op);
+
+  // These two from any thread.
+  std::optional<Error> failure(const std::string& stopped) const;
+  void stop() noexcept;
+  // Nothing is enqueued any more: closes the memory of other ranks.
+  void let_go() noexcept;
+
+ private:
+  struct Entry {
+    std::uint64_t id = 0;
+    std::shared_ptr<DeviceExecution> execution;  // dropped: nobody else has it
+    Region own;
+    std::vector<std::shared_ptr<const Memory>> opened;
+  };
+  struct Offer;
+  std::vector<Offer> offers_of_all(RankExchange& exchange, const Offer& mine, int ranks) const;
+  void list_dropped(Offer& offer) const;
+  void close_dropped(const std::vector<Offer>& offers);
+  void give_back_closed() noexcept;
+  std::vector<Region> open(Entry& entry, const std::vector<Offer>& offers);
+
+  Platform& platform_;
+  PeerMemory& peers_;
+  ReceiveBuffers& buffers_;
+  const Place gpu_;
+  const int rank_;
+  std::uint64_t prepared_ = 0;
+  std::vector<Entry> closed_;  // by all ranks, in this call
+  mutable std::mutex mutex_;   // of entries_
+  std::vector<Entry> entries_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,190 @@
+#include "waywiser/collective/device_schedule/translate.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace waywiser::program {
+namespace {
+
+constexpr std::uint32_t most_blocks_by_default = 32;
+
+// The bytes that divide all that has been added, up to 16.
+class Alignment {
+ public:
+  void add(std::uint64_t value) { bits_ |= value; }
+  void add(const View& view, std::uint64_t bytes, std::span<const std::uint64_t> offsets) {
+    add(reinterpret_cast<std::uintptr_t>(view.data));
+    if (view.run >= bytes) return;
+    add(view.run);
+    for (const std::uint64_t stride : view.strides) add(stride);
+    for (const std::uint64_t offset : offsets) add(offset);
+  }
+  std::uint32_t word() const { return static_cast<std::uint32_t>(bits_ & (~bits_ + 1)); }
+
+ private:
+  std::uint64_t bits_ = 16;
+};
+
+class Translator {
+ public:
+  Translator(const Schedule& schedule, DataType type, ReduceOp op, const Addresses& addresses,
+             std::span<const LandingPlan> plans)
+      : schedule_(schedule), type_(type), op_(op), addresses_(addresses), plans_(plans) {}
+
+  Translation run() {
+    find_places();
+    std::uint32_t pieces = 0;
+    for (std::size_t i = 0; i < schedule_.steps.size(); ++i) {
+      if (i == 0 || schedule_.steps[i].round != schedule_.steps[i - 1].round) {
+        result_.rounds.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
+        pieces = 0;
+      }
+      if (!is_needed(schedule_.steps[i])) continue;
+      result_.instructions.push_back(instruction(i));
+      result_.instructions.back().first_block = pieces;
+      pieces += result_.instructions.back().pieces;
+      result_.blocks = std::clamp(pieces, result_.blocks, most_blocks_by_default);
+    }
+    result_.rounds.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
+    for (Instruction& each : result_.instructions) each.first_block %= result_.blocks;
+    return std::move(result_);
+  }
+
+ private:
+  struct MessagePlace {
+    std::uint64_t at = 0;
+    MessagePlan plan;
+  };
+
+  static bool is_needed(const Step& step) { return !is_local(step.kind) || step.destination != step.source; }
+
+  std::uint64_t bytes(const Block& block) const {
+    return block.count == 0 ? 0 : block.count * bytes_of_element(schedule_, block, type_);
+  }
+
+  // Each message's place in the receiver's landing memory, after those before it of the same two ranks.
+  void find_places() {
+    places_.resize(schedule_.steps.size());
+    const std::vector<const Step*> puts = puts_of_signals(schedule_);
+    std::map<int, std::uint64_t> sent, received;
+    for (std::size_t i = 0; i < schedule_.steps.size(); ++i) {
+      const Step& step = schedule_.steps[i];
+      if (receives(step.kind)) {
+        const MessagePlan plan = MessagePlan::of(bytes(step.destination), step.kind == StepKind::wait);
+        places_[i] = {std::exchange(received[step.peer], received[step.peer] + plan.bytes), plan};
+      } else if (sends(step.kind)) {
+        const bool signal = step.kind == StepKind::signal;
+        const MessagePlan plan =
+            MessagePlan::of(!signal ? bytes(step.source) : puts[i] == nullptr ? 0 : bytes(puts[i]->source), signal);
+        places_[i] = {std::exchange(sent[step.peer], sent[step.peer] + plan.bytes), plan};
+        if (signal && puts[i] != nullptr) places_[static_cast<std::size_t>(puts[i] - schedule_.steps.data())] = places_[i];
+      }
+    }
+  }
+
+  Instruction instruction(std::size_t index) {
+    const Step& step = schedule_.steps[index];
+    Instruction each;
+    each.op = op_;
+    each.reduces = step.kind == StepKind::receive_reduce || step.kind == StepKind::reduce;
+    const Block& block = step.source.count != 0 ? step.source : step.destination;
+    each.type = block.area == Area::array ? schedule_.arrays[block.array].type : type_;
+    each.bytes = bytes(block);
+    Alignment alignment;
+    each.from = view(step.source, alignment);
+    each.to = view(step.destination, alignment);
+    each.word = alignment.word();
+    MessagePlan plan = plan_of_copy(each.bytes);
+    if (!is_local(step.kind)) {
+      plan = places_[index].plan;
+      connect(each, step, places_[index]);
+    }
+    each.act = act_of(step.kind);
+    each.packets = plan.packets;
+    each.pieces = plan.pieces;
+    each.piece = plan.piece;
+    return each;
+  }
+
+  static Act act_of(StepKind kind) {
+    switch (kind) {
+      case StepKind::send: return Act::send;
+      case StepKind::put: return Act::put;
+      case StepKind::signal: return Act::signal;
+      case StepKind::receive:
+      case StepKind::receive_reduce:
+      case StepKind::wait: return Act::take;
+      default: return Act::copy;
+    }
+  }
+
+  void connect(Instruction& each, const Step& step, const MessagePlace& place) {
+    const bool takes = receives(step.kind);
+    const auto peer = static_cast<std::uint32_t>(step.peer), self = static_cast<std::uint32_t>(schedule_.rank);
+    const std::uint32_t receiver = takes ? self : peer, sender = takes ? peer : self;
+    const LandingPlan& plan = plans_[receiver];
+    each.peer = peer;
+    each.turn = plan.turn;
+    std::byte* message = addresses_.landing[receiver] + begun_bytes + plan.base[sender] + place.at;
+    each.flags = reinterpret_cast<std::uint64_t*>(message);
+    each.slot = message + place.plan.slot_at;
+    (takes ? result_.takes_from : result_.gives_to) |= 1u << peer;
+  }
+
+  std::byte* buffer(const Block& block) const {
+    switch (block.area) {
+      case Area::input: return addresses_.input;
+      case Area::output: return addresses_.output;
+      case Area::scratch: return addresses_.scratch;
+      case Area::array: return addresses_.arrays[block.array];
+    }
+    return nullptr;
+  }
+
+  View view(const Block& block, Alignment& alignment) {
+    View view;
+    if (block.count == 0) return view;
+    const std::uint64_t size = bytes_of_element(schedule_, block, type_);
+    view.data = buffer(block) + block.offset * size;
+    view.run = block.count * size;
+    std::size_t first = result_.offsets.size();
+    if (block.layout != 0) {
+      const BlockLayout& layout = schedule_.layouts[block.layout - 1];
+      view.run = layout.run * size;
+      for (std::size_t i = 0; i < 3; ++i) view.strides[i] = layout.box[i].stride * size;
+      for (std::size_t i = 0; i < 2; ++i) view.counts[i] = layout.box[i + 1].count;
+      for (const std::size_t index : layout.indices) result_.offsets.push_back(index * size);
+      if (!layout.indices.empty()) view.offsets = addresses_.offsets + first;
+    }
+    if (view.offsets != nullptr) view.strides[0] = view.strides[1] = view.strides[2] = 0;
+    alignment.add(view, view.offsets != nullptr ? ~std::uint64_t{0} : block.count * size,
+                  std::span(result_.offsets).subspan(first));
+    return view;
+  }
+
+  const Schedule& schedule_;
+  const DataType type_;
+  const ReduceOp op_;
+  const Addresses& addresses_;
+  const std::span<const LandingPlan> plans_;
+  std::vector<MessagePlace> places_;
+  Translation result_;
+};
+
+}  // namespace
+
+std::size_t offsets_of(const Schedule& schedule) {
+  std::size_t total = 0;
+  for (const Step& step : schedule.steps)
+    for (const Block& block : {step.destination, step.source})
+      if (block.layout != 0) total += schedule.layouts[block.layout - 1].indices.size();
+  return total;
+}
+
+Translation translate(const Schedule& schedule, DataType type_of_call, ReduceOp op, const Addresses& addresses,
+                      std::span<const LandingPlan> plans) {
+  return Translator(schedule, type_of_call, op, addresses, plans).run();
+}
+
+}  // namespace waywiser::program

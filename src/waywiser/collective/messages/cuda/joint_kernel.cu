@@ -1,0 +1,41 @@
+#include "waywiser/collective/messages/joint_work.hpp"
+#include "waywiser/collective/messages/message_kernel.hpp"
+#include "waywiser/device/cuda/kernel_launch.hpp"
+#include "waywiser/kernels/block/cuda_block.cuh"
+
+namespace waywiser::messages {
+namespace {
+
+template <Fit fit>
+__global__ void __launch_bounds__(threads)
+    joint_kernel(const __grid_constant__ MessageArguments terms, const __grid_constant__ JointWork work) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+  block::CudaBlock block;
+  run_joint<fit>(block, terms, work, blockIdx.x);
+}
+
+using JointFunction = void (*)(MessageArguments, JointWork);
+
+JointFunction joint_kernel_for(Fit fit) {
+  switch (fit) {
+    case Fit::packets: return joint_kernel<Fit::packets>;
+    case Fit::lines: return joint_kernel<Fit::lines>;
+    case Fit::long_lines: return joint_kernel<Fit::long_lines>;
+    case Fit::any: break;
+  }
+  return joint_kernel<Fit::any>;
+}
+
+}  // namespace
+
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const MessageArguments& terms, const JointWork& work) {
+  return [=](void* stream) {
+    launch_kernel(cache, joint_kernel_for(fit_of(work)), work.blocks(), threads, true, stream,
+                  "launch of messages between GPUs", terms, work);
+  };
+}
+
+}  // namespace waywiser::messages
