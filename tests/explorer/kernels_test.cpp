@@ -131,7 +131,7 @@ class Group {
   Course& course_;
   const Reductions what_;
   fused::LandingLayout layout_;
-  std::vector<fused::State> states_;
+  std::vector<fused::FusedState> states_;
   std::vector<block::Notice> notices_;
   std::array<block::Exposed, std::size_t{block::exposed_slots + 1} * block::max_ranks> table_;
   std::vector<std::vector<Vector16>> landings_;
@@ -170,7 +170,7 @@ class Pair {
       : course_(course), what_(what), streams_{InOrder(course, what.blocks), InOrder(course, what.blocks)} {
     for (unsigned rank = 0; rank < 2; ++rank) {
       landings_[rank].resize(layout_.bytes() / sizeof(Vector16) + 1);
-      states_[rank] = std::make_unique<messages::State>();
+      states_[rank] = std::make_unique<messages::MessageState>();
     }
     for (unsigned message = 0; message < what.count; ++message) {
       sent_.emplace_back(what.bytes);
@@ -221,7 +221,7 @@ class Pair {
   const Messages what_;
   messages::Layout layout_{2};
   std::array<std::vector<Vector16>, 2> landings_;
-  std::array<std::unique_ptr<messages::State>, 2> states_;
+  std::array<std::unique_ptr<messages::MessageState>, 2> states_;
   std::array<block::Notice, 2> notices_;
   std::array<block::Exposed, std::size_t{block::exposed_slots + 1} * block::max_ranks> exposed_;
   std::array<std::vector<messages::MessagePart>, 2> parts_;
