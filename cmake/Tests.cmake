@@ -26,8 +26,10 @@ add_executable(returns_a_code "${CMAKE_SOURCE_DIR}/tests/comm/returns_a_code.cc"
 target_link_libraries(returns_a_code PRIVATE waywiser_core waywiser_warnings)
 add_dependencies(waywiser_tests returns_a_code)
 
-# It stands where a sanitizer's library would.
-if(NOT WAYWISER_SANITIZE)
+# It stands where a sanitizer's library would, and knows what g++ calls there.
+if(WAYWISER_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  message(STATUS "waywiser: no explorer of schedules: it is built by g++ without a sanitizer")
+else()
   include(Explorer)
 endif()
 

@@ -38,7 +38,8 @@ struct TwoRanks {
 
   Layout layout{2};
   std::array<std::vector<Vector16>, 2> landings;
-  std::array<std::unique_ptr<MessageState>, 2> states{std::make_unique<MessageState>(), std::make_unique<MessageState>()};
+  std::array<std::unique_ptr<MessageState>, 2> states{std::make_unique<MessageState>(),
+                                                      std::make_unique<MessageState>()};
   std::array<block::Notice, 2> notices;
   std::array<block::Exposed, std::size_t{block::exposed_slots + 1} * block::max_ranks> exposed;
 };
