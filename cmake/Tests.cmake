@@ -2,6 +2,7 @@
 find_package(GTest REQUIRED)
 
 waywiser_sources(tests test_sources)
+list(FILTER test_sources EXCLUDE REGEX "/tests/explorer/")
 add_executable(waywiser_tests ${test_sources})
 target_include_directories(waywiser_tests PRIVATE "${CMAKE_SOURCE_DIR}")
 target_link_libraries(waywiser_tests PRIVATE waywiser_core waywiser_warnings GTest::gtest GTest::gtest_main)
@@ -24,6 +25,13 @@ target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_GDRAPI="$<TARGET
 add_executable(returns_a_code "${CMAKE_SOURCE_DIR}/tests/comm/returns_a_code.cc")
 target_link_libraries(returns_a_code PRIVATE waywiser_core waywiser_warnings)
 add_dependencies(waywiser_tests returns_a_code)
+
+# It stands where a sanitizer's library would, and knows what g++ calls there.
+if(WAYWISER_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  message(STATUS "waywiser: no explorer of schedules: it is built by g++ without a sanitizer")
+else()
+  include(Explorer)
+endif()
 
 waywiser_sources(benchmarks benchmark_sources)
 add_custom_target(waywiser_benchmarks)

@@ -45,6 +45,7 @@ TEST(CallComparison, LikeCallsGoOn) {
               std::vector<std::string>(9));
 }
 
+// Faults: gpus W
 TEST(CallComparison, UnlikeOnesAreToldAtAllRanks) {
   Call to_root = sum_of(100);
   to_root.kind = CallKind::reduce;

@@ -245,6 +245,7 @@ TEST(FusedOrder, APlaceIsInABoundedSlotAndOffset) {
 constexpr Method methods[] = {Method::packets, Method::one_shot, Method::two_shot, Method::lines,
                               Method::two_shot_lines};
 
+// Faults: gpus T
 TEST(FusedOrder, WhoMissesARankTrapsAndNamesItAndItsOutputIsAsItWas) {
   for (const Method method : methods) {
     Ranks group(3);
@@ -263,6 +264,7 @@ TEST(FusedOrder, WhoMissesARankTrapsAndNamesItAndItsOutputIsAsItWas) {
 }
 
 // Two ranks, and how their calls differ. All methods, also where the two take different ones.
+// Faults: gpus W
 TEST(FusedOrder, RanksInUnlikeOperationsAreToldSoBeforeTheyHaveTheResult) {
   const auto other = [](auto change) {
     on_stream::Description description = sum_of_floats(20);
@@ -381,6 +383,7 @@ TEST(FusedOrder, WhoWaitsLooksAtHostMemoryRarelyButDoes) {
                "rank 0 has given up all_reduce #1 of 0 float64, sum while it waited for rank 1: rank 1 is gone");
 }
 
+// Faults: gpus L
 TEST(FusedOrder, ARankThatIsLateWithinTheDeadlineIsNoErrorAndOneThatIsLaterIs) {
   Ranks group(2);
   const FusedArguments terms = group.terms(0, 8);

@@ -135,6 +135,7 @@ void expect_no_result(Group& group, FailingArray& array, const std::string& why)
   require_that(has(next, why), "the group knows why, not: " + next);
 }
 
+// Faults: gpus T
 TEST(GpuFailure, ARankThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
   Story story(2, 1);
   const std::string why = "rank 0: rank 1 did not send within 1.00 s in all_reduce #2 of 5000 float32, sum";
@@ -151,6 +152,7 @@ TEST(GpuFailure, ARankThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
   EXPECT_EQ(story.printed(0), "waywiser: " + why + "\n");
 }
 
+// Faults: gpus L
 TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
   Story story(2, much_patience);
   story.run([](Group& group) {
@@ -174,6 +176,7 @@ TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
 }
 
 // Also in a part of a group.
+// Faults: gpus D
 TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
   Story story(3, 600);
   story.run([](Group& group) {
@@ -201,6 +204,7 @@ TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
   EXPECT_TRUE(has(line, " is gone")) << line;
 }
 
+// Faults: gpus E
 TEST(GpuFailure, TheLastOperationOfAProgram) {
   const auto last = [](const std::function<void(Group&)>& end) {
     Story story(2, 1);
@@ -221,6 +225,7 @@ TEST(GpuFailure, TheLastOperationOfAProgram) {
   EXPECT_EQ(last([](Group&) {}), "");  // a destructor cannot throw
 }
 
+// Faults: gpus T
 TEST(GpuFailure, TheProcessEndsWhereThatIsWanted) {
   const WithVariable abort("WAYWISER_ON_FAILURE", "abort");
   Story story(2, 1);
@@ -261,6 +266,7 @@ void expect_unlike(const std::function<void(Group&, FailingArray&)>& first,
       << all;
 }
 
+// Faults: gpus W
 TEST(GpuFailure, RanksThatCallDifferentThingsAreToldSo) {
   const auto sum_of = [](std::size_t count, DataType type = DataType::float32) {
     return [=](Group& group, FailingArray& array) {
@@ -277,6 +283,7 @@ TEST(GpuFailure, RanksThatCallDifferentThingsAreToldSo) {
       "broadcast #2 of 100 float32, root 1");
 }
 
+// Faults: gpus P
 TEST(GpuFailure, MessagesOfTwoSizesAreToldSo) {
   for (const auto& [sent, received] : {std::pair<std::size_t, std::size_t>{80, 100}, {3000000, 5001}}) {
     Story story(2, 600);
@@ -309,6 +316,7 @@ void set_up(Group& group, FailingArray& array) {
 
 // Between machines the host carries it out, while the stream waits: a rank that is late, has died or is in another call
 // never gives a result there either.
+// Faults: gpus O
 TEST(GpuFailure, ARankOfAnotherMachineThatIsLateIsAnErrorForWhoWaitsForTheStreamAlone) {
   using Operation = std::function<void(Group&, FailingArray&)>;
   const Operation all_reduce = [](Group& group, FailingArray& array) {
@@ -341,6 +349,7 @@ TEST(GpuFailure, ARankOfAnotherMachineThatIsLateIsAnErrorForWhoWaitsForTheStream
   }
 }
 
+// Faults: gpus O
 TEST(GpuFailure, ADeadRankOfAnotherMachineIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
   Story story(2, 600, true);
   story.run([](Group& group) {
@@ -357,6 +366,7 @@ TEST(GpuFailure, ADeadRankOfAnotherMachineIsKnownAtOnceToWhoWaitsForTheStreamAlo
   EXPECT_TRUE(has(line, "rank 1 (process") && has(line, " is gone")) << line;
 }
 
+// Faults: gpus O
 TEST(GpuFailure, RanksOfTwoMachinesThatCallDifferentThingsAreToldSo) {
   Story story(2, 600, true);
   story.run([](Group& group) {
@@ -371,6 +381,7 @@ TEST(GpuFailure, RanksOfTwoMachinesThatCallDifferentThingsAreToldSo) {
   EXPECT_TRUE(has(all, "bytes where") && has(all, "were expected")) << all;
 }
 
+// Faults: gpus O
 TEST(GpuFailure, TheLastOperationOfAProgramWithRanksOnTwoMachines) {
   Story story(2, 1, true);
   story.run([](Group& group) {

@@ -38,7 +38,8 @@ struct TwoRanks {
 
   Layout layout{2};
   std::array<std::vector<Vector16>, 2> landings;
-  std::array<std::unique_ptr<MessageState>, 2> states{std::make_unique<MessageState>(), std::make_unique<MessageState>()};
+  std::array<std::unique_ptr<MessageState>, 2> states{std::make_unique<MessageState>(),
+                                                      std::make_unique<MessageState>()};
   std::array<block::Notice, 2> notices;
   std::array<block::Exposed, std::size_t{block::exposed_slots + 1} * block::max_ranks> exposed;
 };
@@ -120,6 +121,7 @@ TEST(MessageOrder, MessagesAreRightWhenStoresArriveLateAndInAnyOrder) {
   for (const block::Notice& notice : ranks.notices) EXPECT_FALSE(on_stream::failure_in(notice));
 }
 
+// Faults: gpus N
 TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
   for (const Kind kind : {Kind::packets, Kind::lines, Kind::bulk}) {
     TwoRanks ranks;
@@ -137,6 +139,7 @@ TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
 
 // After some messages that fit; of the same kind and of others. The receiver is told, and its array is as it was, also
 // where it is exposed: the sender has more than fits into it.
+// Faults: gpus P
 TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
   for (const Kind given : {Kind::packets, Kind::lines, Kind::bulk})
     for (const Kind taken : {Kind::packets, Kind::lines, Kind::bulk})

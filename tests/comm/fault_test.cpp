@@ -34,6 +34,7 @@ void receive_something(Group& group, int from) {
   group.recv(std::span(data), from);
 }
 
+// Faults: host D
 TEST(Fault, ARankThatIsKilledIsAnErrorAtAllOthersThatWait) {
   for (const int victim : {0, 2}) {
     const auto problems = TestRanks(4).in_processes([&](Group& group) {
@@ -44,6 +45,7 @@ TEST(Fault, ARankThatIsKilledIsAnErrorAtAllOthersThatWait) {
   }
 }
 
+// Faults: host D
 TEST(Fault, KilledBetweenCollectives) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     std::vector<double> data(20000);
@@ -55,6 +57,7 @@ TEST(Fault, KilledBetweenCollectives) {
   expect_each(survivors(problems), 2, "rank 1 (process ");
 }
 
+// Faults: forming D
 TEST(Fault, KilledWhileTheOthersClose) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     group.barrier();
@@ -69,6 +72,7 @@ TEST(Fault, KilledWhileTheOthersClose) {
   EXPECT_EQ(survivors(problems), Problems());  // they had finished: nothing is missing to them
 }
 
+// Faults: host D
 TEST(Fault, KilledInTheMiddleOfALongMessage) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     std::vector<std::byte> data(64 << 20);
@@ -122,6 +126,7 @@ TEST(Fault, AWindowsRankThatHasDiedIsNamed) {
   }
 }
 
+// Faults: forming Q
 TEST(Fault, WhoWaitsForOthersToCloseCanBeInterrupted) {
   const TestRanks ranks(2);
   const auto late = ranks.start(1, [&](int self) {
@@ -140,6 +145,7 @@ TEST(Fault, WhoWaitsForOthersToCloseCanBeInterrupted) {
   EXPECT_TRUE(holds(TestRanks::wait(late), "rank 0: interrupted in leave"));
 }
 
+// Faults: forming J
 TEST(Fault, WhoWaitsForOthersToJoinCanBeInterrupted) {
   for (const int rank : {0, 1}) {
     const TestRanks ranks(2);
@@ -155,6 +161,7 @@ TEST(Fault, WhoWaitsForOthersToJoinCanBeInterrupted) {
   }
 }
 
+// Faults: host R
 TEST(Fault, ARankThatEndsByAnErrorTakesTheOthersWithIt) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     if (group.rank() == 1) throw Error(ErrorKind::corrupt, "a bug of the user");
@@ -165,6 +172,7 @@ TEST(Fault, ARankThatEndsByAnErrorTakesTheOthersWithIt) {
   EXPECT_TRUE(holds(problems[1], "a bug of the user")) << problems[1];
 }
 
+// Faults: forming E
 TEST(Fault, ARankThatExitsWithACodeIsAnErrorAtTheOthersThatNamesIt) {
   for (const int victim : {0, 2}) {
     const auto problems = TestRanks(3).in_processes([&](Group& group) {
@@ -179,6 +187,7 @@ TEST(Fault, ARankThatExitsWithACodeIsAnErrorAtTheOthersThatNamesIt) {
 }
 
 // Its group goes before the code is known.
+// Faults: forming E
 TEST(Fault, ARankWhoseMainReturnsACodeIsAnErrorAtTheOthersThatNamesIt) {
   for (const int victim : {0, 2}) {
     const TestRanks ranks(3);
@@ -206,6 +215,7 @@ TEST(Fault, ExitCode0IsNoError) {
             Problems());
 }
 
+// Faults: host S
 TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {
   TestRanks ranks(2);
   ranks.timeout = 0.3;
@@ -221,6 +231,7 @@ TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {
       << problems[1];
 }
 
+// Faults: host L
 TEST(Fault, ARankThatIsLateIsWaitedFor) {
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
     if (group.rank() == 0) return receive_something(group, 1);
@@ -231,6 +242,7 @@ TEST(Fault, ARankThatIsLateIsWaitedFor) {
             Problems());
 }
 
+// Faults: host W
 TEST(Fault, UnlikeMessagesAreNamed) {
   struct Case {
     std::size_t sent, expected;
@@ -260,6 +272,7 @@ TEST(Fault, UnlikeMessagesAreNamed) {
   }
 }
 
+// Faults: host W
 TEST(Fault, UnlikeCallsOfACollectiveAreNamed) {
   const Call call{CallKind::all_reduce, DataType::float32, ReduceOp::sum, 0, -1, -1, 12, 100};
   EXPECT_EQ(difference(0, call, 1, call), "");
@@ -279,6 +292,7 @@ TEST(Fault, UnlikeCallsOfACollectiveAreNamed) {
   EXPECT_EQ(difference(0, call, 1, other), "");
 }
 
+// Faults: forming L
 TEST(Fault, WaitingForARankThatHasLeft) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {
     if (group.rank() == 1) receive_something(group, 2);

@@ -60,6 +60,7 @@ std::vector<std::byte> good_conversation() {
   return all;
 }
 
+// Faults: strangers F
 TEST(FrameFuzz, RandomBytes) {
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {
@@ -69,6 +70,7 @@ TEST(FrameFuzz, RandomBytes) {
   }
 }
 
+// Faults: strangers F
 TEST(FrameFuzz, ChangedMessages) {
   std::mt19937 random(2);
   const std::vector<std::byte> good = good_conversation();
@@ -105,6 +107,7 @@ TEST(FrameReader, GivesBackWhatWasWritten) {
   EXPECT_FALSE(reader.next());
 }
 
+// Faults: strangers F
 TEST(FrameReader, RefusesALengthBeforeItsBytesCome) {
   FrameReader reader(128);
   WireWriter header;

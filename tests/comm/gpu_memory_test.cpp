@@ -122,6 +122,7 @@ TEST(GpuMemory, LongMessagesFollowThePlan) {
             no_problems);
 }
 
+// Faults: gpus P
 TEST(GpuMemory, LongMessagesOfTwoSizesAreAnError) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;

@@ -36,6 +36,7 @@ class SharedFlag {
 };
 
 // UCX has told rank 2 where the bytes of rank 1 are; rank 2 computes, and rank 0 dies.
+// Faults: host D
 TEST(Halted, RanksTellEachOtherWhenRank0HasDied) {
   const WithVariable by_ucx("WAYWISER_MAILBOX", "short");
   const TestRanks ranks(3);

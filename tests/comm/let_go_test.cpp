@@ -197,6 +197,7 @@ bool try_once(const LetGoCase& what, const std::string& fault, const std::string
 
 class LetGo : public testing::TestWithParam<std::tuple<int, const char*>> {};
 
+// Faults: host D S; forming Q; gpus G
 TEST_P(LetGo, OfTheArrays) {
   const auto step = static_cast<ProtocolStep>(std::get<0>(GetParam()));
   const std::string fault = std::string(name(step)) + ":" + std::get<1>(GetParam());

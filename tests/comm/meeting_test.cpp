@@ -139,6 +139,7 @@ TEST_F(Rendezvous, AtAnAddressThatIsGiven) {
   EXPECT_EQ(host.get().lines.size(), 1u);
 }
 
+// Faults: forming X
 TEST_F(Rendezvous, AWrongSecretIsRefusedAndNamed) {
   Endpoint root;
   auto host = come_as_root(2, root);
@@ -163,6 +164,7 @@ TEST_F(Rendezvous, WhoMeetAtAnAddressShareAKeyThatOthersHaveNot) {
   EXPECT_FALSE(keys.contains(0));
 }
 
+// Faults: forming X
 TEST_F(Rendezvous, ARootWithoutTheSecretIsNotBelieved) {
   const Descriptor listener = listen_on({});
   Launch member = launch(1, 2);
@@ -177,6 +179,7 @@ TEST_F(Rendezvous, ARootWithoutTheSecretIsNotBelieved) {
   EXPECT_EQ(complaint(std::move(future)), "what listens at rank 0's address does not know the secret of this job");
 }
 
+// Faults: forming X
 TEST_F(Rendezvous, StrangersNeitherStopNorDelayIt) {
   Endpoint address;
   auto host = come_as_root(2, address);
@@ -201,6 +204,7 @@ TEST_F(Rendezvous, StrangersNeitherStopNorDelayIt) {
   EXPECT_EQ(host.get().ranks.size(), 2u);
 }
 
+// Faults: strangers F
 TEST_F(Rendezvous, RanksComeThroughAFloodOfConnections) {
   Endpoint address;
   auto host = come_as_root(4, address, 60);
@@ -211,6 +215,7 @@ TEST_F(Rendezvous, RanksComeThroughAFloodOfConnections) {
   EXPECT_EQ(host.get().ranks.size(), 4u);
 }
 
+// Faults: strangers F
 TEST_F(Rendezvous, TheRootKeepsToItsDeadlineInAFlood) {
   Endpoint address;
   auto host = come_as_root(2, address, 0.5);
@@ -219,6 +224,7 @@ TEST_F(Rendezvous, TheRootKeepsToItsDeadlineInAFlood) {
   EXPECT_NE(complaint(std::move(host)).find("1 of 2 ranks did not come to"), std::string::npos);
 }
 
+// Faults: strangers F
 TEST_F(Rendezvous, WhatFollowsTheProofsIsSealed) {
   Endpoint address;
   auto host = come_as_root(2, address);
@@ -240,6 +246,7 @@ TEST_F(Rendezvous, WhatFollowsTheProofsIsSealed) {
   EXPECT_EQ(host.get().ranks.size(), 2u);
 }
 
+// Faults: forming D
 TEST_F(Rendezvous, ARankThatEndsBeforeTheGroupHasFormedIsNamed) {
   auto host = come(launch(0, 3), introduction(launch(0, 3)));
   auto line = std::make_unique<Connection>(visit_root(), 4096);
@@ -252,6 +259,7 @@ TEST_F(Rendezvous, ARankThatEndsBeforeTheGroupHasFormedIsNamed) {
   EXPECT_EQ(complaint(std::move(host)), "rank 2 while the group formed: it has ended");
 }
 
+// Faults: forming W
 TEST_F(Rendezvous, WhatDiffersIsNamedEverywhere) {
   using Change = std::function<void(Introduction&)>;
   const std::pair<Change, std::string> cases[] = {
@@ -270,6 +278,7 @@ TEST_F(Rendezvous, WhatDiffersIsNamedEverywhere) {
   }
 }
 
+// Faults: forming S
 TEST_F(Rendezvous, MissingRanksAreNamed) {
   auto host = come(launch(0, 4), introduction(launch(0, 4)), 0.3);
   auto second = come(launch(2, 4), introduction(launch(2, 4)));
@@ -277,6 +286,7 @@ TEST_F(Rendezvous, MissingRanksAreNamed) {
   EXPECT_NE(complaint(std::move(second)).find("in time: 1, 3"), std::string::npos);
 }
 
+// Faults: strangers K
 TEST_F(Rendezvous, ASocketOfAJobThatWasKilledIsPassedBy) {
   static_cast<void>(listen_at(meeting_path("test-job")));  // nobody listens any more
   auto member = come(1, 2);
@@ -284,6 +294,7 @@ TEST_F(Rendezvous, ASocketOfAJobThatWasKilledIsPassedBy) {
   EXPECT_EQ(member.get().ranks.size(), 2u);
 }
 
+// Faults: strangers P
 TEST_F(Rendezvous, ARootThatWasStoppedIsLeftForItsSuccessor) {
   const Descriptor silent = listen_at(meeting_path("test-job"));
   auto member = come(1, 2);
@@ -321,6 +332,7 @@ TEST_F(Rendezvous, ANameMayBeLongerThanThatOfASocket) {
   EXPECT_EQ(host.get().ranks.size(), 2u);
 }
 
+// Faults: strangers X
 TEST_F(Rendezvous, ARuntimeFolderOpenToOthersIsRefused) {
   fs::permissions(folder_, fs::perms::others_read, fs::perm_options::add);
   const std::string words = complaint(come(0, 2));

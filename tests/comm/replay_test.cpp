@@ -148,6 +148,7 @@ class Replay : public WithRuntimeFolder {
   }
 };
 
+// Faults: strangers Y
 TEST_F(Replay, OfAMemberIsNoMemberOfTheSameJobOrOfAnother) {
   Endpoint root;
   auto host = come_as_root(3, root);
@@ -166,6 +167,7 @@ TEST_F(Replay, OfAMemberIsNoMemberOfTheSameJobOrOfAnother) {
   EXPECT_EQ(next_first.get().tag_key, next_second.get().tag_key);
 }
 
+// Faults: strangers Y
 TEST_F(Replay, OfARootIsNotBelieved) {
   Endpoint root;
   auto host = come_as_root(2, root);
@@ -187,6 +189,7 @@ TEST_F(Replay, OfARootIsNotBelieved) {
 }
 
 // What two machines that are measured say to each other afterwards.
+// Faults: strangers Y
 TEST_F(Replay, OfAnOrderBetweenMachinesIsNotObeyed) {
   const Endpoint root{"127.0.0.1", port_of(listen_on({}))};  // nobody listens there any more
   Relay relay(root);

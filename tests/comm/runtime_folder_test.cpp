@@ -35,6 +35,7 @@ TEST_F(RuntimeFolder, LiesInTheFolderOfTheSession) {
   EXPECT_EQ(facts.st_mode & 0777u, 0700u);
 }
 
+// Faults: strangers X
 TEST_F(RuntimeFolder, ASessionFolderThatOthersMayWriteIsPassedBy) {
   fs::permissions(folder_, fs::perms::others_all, fs::perm_options::add);
   const WithVariable session("XDG_RUNTIME_DIR", folder_.string());

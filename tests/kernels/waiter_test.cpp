@@ -43,6 +43,7 @@ class ThreadOfWarp {
 };
 
 // The line comes while the thread that looks at the tag looks around, once the other one looks again or waits for it.
+// Faults: gpus L
 TEST(Waiter, ThreadsOfAWarpLookTogetherAfterSomeHaveLookedAround) {
   Warp warp;
   int seen = -1;

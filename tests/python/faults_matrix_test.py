@@ -1,144 +1,78 @@
-"""docs/faults.md: each cell of its tables names tests that are there, or a reason; each call of a group has a row."""
+"""docs/faults.md is what scripts/fault_matrix makes of the tests; each cell has a test or a reason, each call a row."""
 
 from __future__ import annotations
 
-import ast
 import re
-from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 
+import pytest
+from fault_cells import COLUMNS, PAGE, Declared, declared_by_tests, read_cpp, read_python, tables, with_tables
+from fault_words import HOST, NOT_TESTED, SECTIONS, Row, Section
 from faults_test import CALLS
 
 import waywiser as ww
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "faults.md"
-# Not calls that wait for others; `synchronize` is of GPU arrays, `close` of its own section.
-NO_ROW = {"bytes_of", "synchronize", "close", "why_staged", "why_not_fused", "encrypted_by"}
+# Not calls that wait for others; `synchronize` is of GPU arrays, `close` of its own section, a prepared exchange waits
+# when it is started, as the exchange does.
+NO_ROW = {"bytes_of", "synchronize", "close", "why_staged", "why_not_fused", "encrypted_by", "prepare_exchange"}
 
 
-@dataclass
-class Section:
-    """A matrix, what its capital letters mean, and the reasons of its small ones."""
-
-    title: str
-    rows: list[list[str]] = field(default_factory=list)
-    tests: dict[str, list[str]] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)
+def test_the_page_is_what_the_tests_say() -> None:
+    declared = declared_by_tests()
+    assert declared.problems == []
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_tables(page, declared) == page, "docs/faults.md is not what the tests say: run scripts/fault_matrix"
 
 
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.key)
+def test_every_cell_has_a_meaning_and_every_meaning_a_test(section: Section) -> None:
+    declared = declared_by_tests()
+    used = {letter for row in section.rows for cell in row.cells.split() for letter in cell.split(",")}
+    assert used - {*section.seen, *section.reasons, NOT_TESTED} == set()
+    assert {*section.seen, *section.reasons} - used == set()
+    assert all(len(row.cells.split()) == len(COLUMNS) for row in section.rows)
+    assert [cell for cell in section.seen if not declared.of(section, cell)] == []
 
 
-def sections(text: str) -> list[Section]:
-    found: list[Section] = []
-    table = ""
-    for line in text.splitlines():
-        if line.startswith("## "):
-            found.append(Section(line[3:]))
-        if not line.startswith("|"):
-            table = ""
-            continue
-        first = cells(line)
-        if not table:
-            table = first[0]
-        elif not set("".join(first)) <= set("-"):
-            take(found[-1], table, first)
-    return [section for section in found if section.rows]
+SMALL = Section("host", [Row("send", "blocking", "D S L,H W s M R I")], {"D": "an error", "L": "nothing"}, {"s": "why"})
 
 
-def take(section: Section, table: str, row: list[str]) -> None:
-    if table == "Call":
-        section.rows.append(row)
-    elif table == "Cell":
-        section.tests[row[0]] = re.findall(r"`([^`]+)`", row[2])
-    elif table == "Reason":
-        section.reasons[row[0]] = row[1]
+def test_a_cell_that_no_test_shows_is_said_to_be_untested() -> None:
+    declared = Declared()
+    declared.add("Fault.Dead", ["host D"])
+    text = tables(SMALL, declared)
+    assert "| send | blocking | D | u | u | u | s | u | u | u |" in text
+    assert "| D | an error | `Fault.Dead` |" in text
+    assert "| L |" not in text
+    assert "| u | not tested |" in text
 
 
-@cache
-def names_in_cpp() -> set[str]:
-    """Suite.Name of all of them."""
-    found: set[str] = set()
-    for file in (ROOT / "tests").rglob("*.cpp"):
-        named = re.findall(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", file.read_text(encoding="utf-8"), re.MULTILINE)
-        found.update(f"{suite}.{name}" for suite, name in named)
-    return found
+def test_what_tests_say_is_read() -> None:
+    declared = Declared()
+    read_cpp(declared, "a_test.cpp", "// Who dies.\n// Faults: host D; gpus D T\nTEST_F(Fault, Dead) {\n")
+    read_python(declared, "a_test.py", "@pytest.mark.faults('host S', 'forming J')\ndef test_stopped(): pass\n")
+    assert declared.problems == []
+    assert declared.tests["host"] == {"D": ["Fault.Dead"], "S": ["a_test.py::test_stopped"]}
+    assert declared.tests["gpus"] == {"D": ["Fault.Dead"], "T": ["Fault.Dead"]}
+    assert declared.tests["forming"] == {"J": ["a_test.py::test_stopped"]}
 
 
-@cache
-def names_in_python(file: str) -> set[str]:
-    path = ROOT / file
-    if not path.is_file():
-        return set()
-    return {node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)}
-
-
-def is_there(test: str) -> bool:
-    file, both, name = test.partition("::")
-    return name in names_in_python(file) if both else test in names_in_cpp()
-
-
-def problems(text: str) -> list[str]:
-    found = []
-    for section in sections(text):
-        used = set()
-        for row in section.rows:
-            for key in [key.strip() for cell in row[2:] for key in cell.split(",")]:
-                used.add(key)
-                if key not in section.tests and not section.reasons.get(key):
-                    found.append(f"{section.title}: {row[0]}, {row[1]}: {key!r} is neither a test nor a reason")
-            if len(row) != 10:
-                found.append(f"{section.title}: {row[0]}: {len(row)} cells")
-        found += [f"{section.title}: no cell is {key!r}" for key in {*section.tests, *section.reasons} - used]
-        for key, tests in section.tests.items():
-            found += [f"{section.title}: {key}: there is no test {test}" for test in tests if not is_there(test)]
-            found += [] if tests else [f"{section.title}: {key} names no test"]
-    return found
-
-
-def test_every_cell_names_tests_that_are_there_or_a_reason() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert len(sections(text)) == 4
-    assert problems(text) == []
-
-
-def test_what_is_wrong_with_a_page_is_found() -> None:
-    page = """
-## Section
-| Call | Mode | dead | stopped | late | wrong call | stranger | no memory | raises | signal |
-|---|---|---|---|---|---|---|---|---|---|
-| send | blocking | A | B |  | A | A | r | q | A |
-
-| Cell | What is seen | Tests |
-|---|---|---|
-| A | something | `Fault.KilledBetweenCollectives` `Fault.NotThere` |
-| B | something | |
-| C | something | `tests/python/faults_test.py::test_nothing` |
-
-| Reason | Why |
-|---|---|
-| r | because |
-| q | |
-"""
-    said = "\n".join(problems(page))
-    for words in (
-        "send, blocking: '' is neither",
-        "send, blocking: 'q' is neither",
-        "A: there is no test Fault.NotThere",
-        "B names no test",
-        "no cell is 'C'",
-        "C: there is no test tests/python/faults_test.py::test_nothing",
-    ):
+def test_what_is_wrong_with_what_tests_say_is_found() -> None:
+    declared = Declared()
+    read_cpp(declared, "a_test.cpp", "// Faults: host D\n\nTEST(Fault, Dead) {\n")
+    read_cpp(declared, "b_test.cpp", "// Faults: guests D; host Z; host\nTEST(Fault, Dead) {\n")
+    said = "\n".join(declared.problems)
+    for words in ("a_test.cpp:1: no test follows", "'guests D' is no section", "host has no cell 'Z'", "'host' is no"):
         assert words in said
-    assert len(problems(page)) == 6
+    assert len(declared.problems) == 4
+
+
+def test_a_page_without_a_place_for_a_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no lines <!-- faults: host --> and <!-- end -->"):
+        with_tables("# Faults\n<!-- faults: gpus -->\n<!-- end -->\n", Declared())
 
 
 def test_every_call_of_a_group_has_a_row() -> None:
-    host = next(s for s in sections(PAGE.read_text(encoding="utf-8")) if s.title == "Arrays of the host")
-    assert [(row[1], row[0]) for row in host.rows] == CALLS
+    assert [(row.mode, row.call) for row in HOST.rows] == CALLS
     words = set(re.findall(r"\w+", " ".join(name for _, name in CALLS)))
     calls = {name for name in vars_of(ww.Group) if not name.startswith("start_")}
     assert calls - words - NO_ROW == set()

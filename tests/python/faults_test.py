@@ -55,6 +55,7 @@ def gone(name: str, words: str) -> bool:
 
 
 @EVERY
+@pytest.mark.faults("host D")
 def test_dead(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("dead", mode)[name]
     assert seen[1] is None
@@ -63,6 +64,7 @@ def test_dead(jobs: Jobs, mode: str, name: str) -> None:
 
 
 @EVERY
+@pytest.mark.faults("host S")
 def test_stopped(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("stopped", mode)[name]
     assert seen[1] is None
@@ -72,23 +74,27 @@ def test_stopped(jobs: Jobs, mode: str, name: str) -> None:
 
 
 @EVERY
+@pytest.mark.faults("host L", "forming L")
 def test_late(jobs: Jobs, mode: str, name: str) -> None:
     assert jobs("late", mode)[name] == ["right"] * 3
 
 
 @pytest.mark.parametrize("name", BLOCKING)
+@pytest.mark.faults("host W")
 def test_wrong_call(jobs: Jobs, name: str) -> None:
     for words in jobs("wrong call", "blocking")[name]:
         assert words is not None
         assert " is in " in words or (" sent " in words and " were expected" in words)
 
 
+@pytest.mark.faults("host S")
 def test_an_all_to_all_v_says_how_many_numbers_it_gives(jobs: Jobs) -> None:
     for words in others(jobs("stopped", "blocking")["all_to_all_v"]):
         assert re.search(r"waited 3.00 s in all_to_all_v #\d+ of 180000 float64", words)
 
 
 @EVERY
+@pytest.mark.faults("host R")
 def test_raises(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("raises", mode)[name]
     assert seen[1] == "ValueError: a bug of the user"
@@ -96,6 +102,7 @@ def test_raises(jobs: Jobs, mode: str, name: str) -> None:
 
 
 @ALL_BLOCKING
+@pytest.mark.faults("host M")
 def test_no_memory(jobs: Jobs, name: str) -> None:
     seen = jobs("no memory", "blocking")[name]
     if name in MAKE_NOTHING:
@@ -108,6 +115,7 @@ def test_no_memory(jobs: Jobs, name: str) -> None:
 
 
 @EVERY
+@pytest.mark.faults("host I")
 def test_interrupted(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("interrupt", mode)[name]
     assert seen[1] is not None and seen[1].startswith("KeyboardInterrupt")
@@ -119,5 +127,6 @@ def test_interrupted(jobs: Jobs, mode: str, name: str) -> None:
 
 
 @ALL_BLOCKING
+@pytest.mark.faults("host H")
 def test_a_signal_with_a_handler(jobs: Jobs, name: str) -> None:
     assert jobs("signal", "blocking")[name] == ["right"] * 3

@@ -135,6 +135,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("who", LATE)
+@pytest.mark.faults("gpus T")
 def test_a_rank_that_is_late_never_gives_a_result(who: str) -> None:
     begin, end = LATE[who]
     first, _ = run_pair(BEGIN + begin + "if R == 1:\n    stay()\n" + end, 2)
@@ -144,6 +145,7 @@ def test_a_rank_that_is_late_never_gives_a_result(who: str) -> None:
     assert who == "exit" or "raised" in first.out, first
 
 
+@pytest.mark.faults("gpus L")
 def test_a_rank_that_is_late_within_the_timeout_is_no_error() -> None:
     program = (
         BEGIN + GROUP + "time.sleep(R * 1.9)\ngroup.all_reduce(x, y)\ntorch.cuda.synchronize()\nprint(y[0].item())"
@@ -154,6 +156,7 @@ def test_a_rank_that_is_late_within_the_timeout_is_no_error() -> None:
 
 
 @pytest.mark.parametrize("how", ["eager", "graph", "back end"])
+@pytest.mark.faults("gpus D")
 def test_a_rank_that_has_died_is_known_at_once_to_who_waits_in_cuda(how: str, tmp_path: Path) -> None:
     """Rank 1 dies when rank 0 is known to have enqueued its operation: before, the call itself would raise."""
     enqueued = tmp_path / "enqueued"
@@ -197,6 +200,7 @@ UNLIKE = {
 
 
 @pytest.mark.parametrize("what", UNLIKE)
+@pytest.mark.faults("gpus W")
 def test_ranks_that_call_different_things_are_told_so(what: str) -> None:
     one, other, named = UNLIKE[what]
     big = "big = torch.ones(80000000, device=dev)\n" if "big" in one else ""

@@ -46,6 +46,7 @@ print(total[-1], theirs[0], half.all_gather(np.array([group.rank])).ravel().toli
     assert machines.bytes_over_the_link() > 4_000_000
 
 
+@pytest.mark.faults("strangers C")
 def test_a_link_that_is_cut_is_an_error_on_both_sides(machines: TwoMachines) -> None:
     code = """
 print("joined", flush=True)

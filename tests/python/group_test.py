@@ -152,6 +152,7 @@ def test_as_torchrun_sets_the_variables() -> None:
         assert finish(process) == (0, [f"rank {rank} of 2: hello from rank {1 - rank}"], "")
 
 
+@pytest.mark.faults("forming R")
 def test_a_rank_that_raises_ends_the_job_with_its_words() -> None:
     code, _, errors = run(3, "if group.rank == 1: raise ValueError('a bug')\ngroup.barrier()")
     assert code == 1
@@ -249,6 +250,7 @@ def wait_for_status(process: int, words: str) -> list[dict[str, object]]:
     raise AssertionError(f"no rank was in {words}")
 
 
+@pytest.mark.faults("forming I")
 def test_status_shows_what_ranks_wait_for_and_ctrl_c_ends_them() -> None:
     program = PROGRAM + "if group.rank == 1: group.recv(np.empty(3), 0, tag=4)\nsignal.pause()"
     job = start("run", "-n", "2", sys.executable, "-c", program)

@@ -180,6 +180,7 @@ def test_a_rank_that_ends_with_a_code_is_an_error_at_the_others(how: str) -> Non
     assert re.search(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)
 
 
+@pytest.mark.faults("forming E")
 def test_a_rank_of_cpp_whose_main_returns_a_code_is_an_error_at_the_others() -> None:
     begin = time.monotonic()
     code, _, errors = finish(start("run", "-n", "3", ROOT / "build" / "returns_a_code"))

@@ -36,6 +36,7 @@ def listens():
 """
 
 
+@pytest.mark.faults("strangers X")
 def test_a_job_of_one_machine_listens_on_no_network() -> None:
     code, out, err = run(2, LISTENS + "group.all_reduce(np.ones(100000)); print(listens())")
     assert (code, out) == (0, ["[]", "[]"]), err
@@ -47,6 +48,7 @@ def test_a_program_alone_listens_on_no_network() -> None:
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.faults("strangers X")
 def test_memory_is_shared_with_this_user_only() -> None:
     code = """
     group.all_reduce(np.ones(100000))
@@ -63,6 +65,7 @@ def test_what_the_user_says_to_ucx_wins_and_is_told(monkeypatch: pytest.MonkeyPa
     assert err == "waywiser: UCX_TLS=tcp,self,sm lets UCX listen on networks, which this job does not need\n"
 
 
+@pytest.mark.faults("strangers K")
 def test_nothing_of_a_killed_job_stays(runtime_folder: Path) -> None:
     process = start(
         "run", "-n", "3", sys.executable, "-c", "import waywiser as ww, time; group = ww.join(); time.sleep(600)"
@@ -178,11 +181,13 @@ def visited(machines: TwoMachines, folder: Path, words: list[bytes]) -> tuple[in
     return job.returncode, out, err
 
 
+@pytest.mark.faults("strangers B")
 def test_a_message_that_a_stranger_makes_is_no_part_of_a_sum(machines: TwoMachines, tmp_path: Path) -> None:
     code, out, err = visited(machines, tmp_path, [predicted()])
     assert (code, sorted(out.splitlines())) == (0, ["0 [2.]", "0 [2.]", "1 [2.]", "1 [2.]"]), err
 
 
+@pytest.mark.faults("strangers B")
 def test_any_bytes_leave_the_sum_right_or_are_an_error_that_names_the_rank(
     machines: TwoMachines, tmp_path: Path
 ) -> None:
@@ -195,6 +200,7 @@ def test_any_bytes_leave_the_sum_right_or_are_an_error_that_names_the_rank(
         assert "rank 0 (process" in err, err
 
 
+@pytest.mark.faults("strangers B")
 def test_a_rank_that_ucx_ends_on_a_strangers_bytes_is_named_with_the_probable_cause(
     machines: TwoMachines, tmp_path: Path
 ) -> None:

@@ -129,10 +129,11 @@ RendezvousReceive::~RendezvousReceive() {
   if (replied_.is_open() || told_.is_open() || stage_ == Stage::reads || pieces_.is_open()) session_.give_up(*this);
 }
 
-// Who has heard where the bytes go may be putting them there.
+// Who may have heard where the bytes go may be putting them there: UCX may have brought the reply before this end
+// knows, but what waits for room in a lane has not been written.
 void RendezvousReceive::abandon() noexcept {
   HeldMemory& held = session_.engine().held();
-  if (stage_ == Stage::waits && reply_.way == Way::direct && !replied_.is_open()) held.add(peer_, [] { return false; });
+  if (stage_ == Stage::waits && reply_.way == Way::direct && !replied_.waiting) held.add(peer_, [] { return false; });
   if (stage_ == Stage::reads) held.add_own(peer_, [&stream = *connection_->stream] { return ended(stream); });
   for (Message* message : {&replied_, &told_}) session_.engine().cancel(*message);
   pieces_.abandon();

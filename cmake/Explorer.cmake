@@ -1,0 +1,37 @@
+# Runs the protocols under every schedule (tests/explorer). What is explored is compiled once more for it, in two ways;
+# the core has nothing of either.
+set(comm "${CMAKE_SOURCE_DIR}/src/waywiser/comm")
+set(tests "${CMAKE_SOURCE_DIR}/tests/explorer")
+
+# As for the thread sanitizer, whose place the explorer takes: it is told of each access to memory. Not as for that
+# sanitizer's own programs, whose ranks are threads with mailboxes at two addresses.
+add_library(explored_memory OBJECT "${tests}/explorer_test.cpp" "${tests}/mailbox_test.cpp"
+                                   "${comm}/shared_memory/mailbox_messages.cpp" "${comm}/shared_memory/shared_copy.cpp")
+target_compile_options(explored_memory PRIVATE -fsanitize=thread -U__SANITIZE_THREAD__
+                                               $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+
+# On a session of the explorer's, whose header stands in front of the real one. Its classes, and those that are made of
+# them, have names of their own: the core has others.
+add_library(explored_activities OBJECT "${tests}/execution_test.cpp" "${tests}/rendezvous_test.cpp"
+                                       "${comm}/session/execution.cpp" "${comm}/rendezvous/chunked_message.cpp"
+                                       "${comm}/rendezvous/gpu_receive.cpp" "${comm}/rendezvous/rendezvous_receive.cpp"
+                                       "${comm}/rendezvous/rendezvous_send.cpp")
+target_include_directories(explored_activities BEFORE PRIVATE "${tests}/doubles")
+foreach(class Session Engine PeerMemory GpuConnections Execution Transfer ChunkMessages ChunkedMessage GpuReceive
+              RendezvousReceive RendezvousSend)
+  target_compile_definitions(explored_activities PRIVATE ${class}=Explored${class})
+endforeach()
+
+add_executable(waywiser_explorer
+  "${tests}/explorer.cpp" "${tests}/shared_regions.cpp" "${tests}/instrumentation.cpp" "${tests}/machine.cpp"
+  "${tests}/network.cpp" "${tests}/kernels_test.cpp" "${CMAKE_SOURCE_DIR}/tests/collective/made_up_call.cpp"
+  $<TARGET_OBJECTS:explored_memory> $<TARGET_OBJECTS:explored_activities>)
+foreach(target explored_memory explored_activities waywiser_explorer)
+  target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
+  target_compile_options(${target} PRIVATE -O1)
+  target_link_libraries(${target} PRIVATE waywiser_warnings waywiser_json_headers waywiser_ucx_headers)
+endforeach()
+target_link_libraries(waywiser_explorer PRIVATE waywiser_core GTest::gtest GTest::gtest_main)
+# The core's own of what is in explored_memory is left out.
+target_link_options(waywiser_explorer PRIVATE LINKER:-z,muldefs,--wrap=memcpy,--wrap=memmove,--wrap=memset)
+add_dependencies(waywiser_tests waywiser_explorer)

@@ -1,0 +1,146 @@
+// Messages within a machine, under every order of what their two ranks do.
+#include <gtest/gtest.h>
+
+#include "tests/explorer/expect.hpp"
+#include "tests/explorer/machine.hpp"
+
+namespace waywiser::explorer {
+namespace {
+
+constexpr ucp_tag_t tag(unsigned label) { return ucp_tag_t{label} << description_bits; }
+
+// One way, with the tag of the one before or another, up to a line of the cache and more.
+TEST(ExploredLane, EachMessageComesOnceAndWhole) {
+  expect_no_problem("lane",
+                    [](Course& course) {
+                      const Machine machine(course);
+                      LaneMemory* memory = Machine::lane(0, 1);
+                      const std::vector<std::size_t> lengths{4, 0, 12, 70, 3};
+                      course.thread("writer", [&] {
+                        LaneWriter writer(memory);
+                        for (unsigned i = 0; i < lengths.size(); ++i) {
+                          const std::vector<std::byte> data = numbered(lengths[i], i);
+                          while (!writer.write(1 + i / 2, data.data(), data.size())) course.idle();
+                        }
+                      });
+                      course.thread("reader", [&] {
+                        LaneReader reader(memory);
+                        for (unsigned i = 0; i < lengths.size(); ++i) {
+                          LaneMessage next;
+                          while (!(next = reader.peek())) course.idle();
+                          course.require(next.tag == 1 + i / 2 && next.bytes == lengths[i], "another message has come");
+                          const std::vector<std::byte> data = numbered(lengths[i], i);
+                          course.require(std::equal(data.begin(), data.end(), next.data), "other bytes have come");
+                          reader.pop();
+                        }
+                        course.require(!reader.peek(), "one message too many has come");
+                      });
+                      course.go();
+                    },
+                    {.deviations = 4});
+}
+
+struct Exchange {
+  std::vector<std::size_t> lengths;
+  std::vector<unsigned> order;  // in which they are received
+  Forbidden forbidden = {};
+};
+
+// Each has a tag of its own. The receiver waits for one after another.
+void exchange(Course& course, const Exchange& what) {
+  Machine machine(course, what.forbidden);
+  const std::size_t count = what.lengths.size();
+  std::vector<std::vector<std::byte>> out, in;
+  for (unsigned i = 0; i < count; ++i) {
+    out.push_back(numbered(what.lengths[i], i));
+    in.emplace_back(what.lengths[i]);
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    machine.lend("what is sent", out[i]);
+    machine.lend("where it goes", in[i]);
+  }
+  std::vector<Message> sends(count), receives(count);
+  course.thread("sender", [&] {
+    for (unsigned i = 0; i < count; ++i) machine.begin_send(sends[i], tag(i), out[i]);
+    for (unsigned i = 0; i < count; ++i) {
+      machine.finish(0, sends[i]);
+      course.give_back(out[i].data());
+    }
+  });
+  course.thread("receiver", [&] {
+    for (const unsigned i : what.order) {
+      machine.begin_receive(receives[i], tag(i), in[i]);
+      machine.finish(1, receives[i]);
+      course.require(receives[i].info.length == what.lengths[i], "another length has come");
+      course.give_back(in[i].data());
+    }
+  });
+  course.go();
+  course.require(machine.is_quiet(), "what is complete is still awaited");
+  for (unsigned i = 0; i < count; ++i) course.require(are_alike(in[i], out[i]), "other bytes have come");
+}
+
+void expect_exchanged(const char* name, const Exchange& what, Bounds bounds = {}) {
+  expect_no_problem(name, [&](Course& course) { exchange(course, what); }, bounds);
+}
+
+TEST(ExploredMailbox, ShortMessagesInAnyOrder) {
+  expect_exchanged("two short messages", {{8, 100}, {0, 1}}, {.deviations = 4});
+  expect_exchanged("two short messages, received in the other order", {{8, 100}, {1, 0}}, {.deviations = 4});
+}
+
+// Three fill the lane, and a ring that turns back has no room for those behind.
+TEST(ExploredMailbox, ALaneThatIsFull) {
+  expect_exchanged("more than a lane holds", {{8192, 8192, 8192, 8192, 20}, {0, 1, 2, 3, 4}}, {.deviations = 1});
+  expect_exchanged("more than a lane holds, the last one first", {{8192, 8192, 8192, 8192, 20}, {4, 3, 2, 1, 0}},
+                   {.deviations = 1});
+}
+
+TEST(ExploredSharedCopy, BothEndsCopy) {
+  expect_exchanged("a long message", {{40000}, {0}}, {.deviations = 3});
+  expect_exchanged("a long message of three chunks", {{524289}, {0}}, {.deviations = 1});
+  expect_exchanged("two long messages", {{40000, 20000}, {1, 0}}, {.deviations = 2});
+}
+
+TEST(ExploredSharedCopy, WhatTheSenderCannotWriteTheReceiverReads) {
+  expect_exchanged("the sender may not write", {{40000}, {0}, {.sender_writes = true}}, {.deviations = 3});
+}
+
+TEST(ExploredSharedCopy, WhatTheReceiverCannotReadComesByUcx) {
+  expect_exchanged("the receiver may not read", {{40000}, {0}, {.receiver_reads = true}}, {.deviations = 3});
+  expect_exchanged("neither may", {{40000}, {0}, {.sender_writes = true, .receiver_reads = true}}, {.deviations = 3});
+}
+
+// Who gives up waits until nobody holds the memory, and takes it back: nobody touches it then. The other one gives up
+// later: it would wait for ever.
+void give_up(Course& course, std::size_t bytes, Forbidden forbidden) {
+  Machine machine(course, forbidden);
+  const std::vector<std::byte> out = numbered(bytes, 1), expected = out;
+  std::vector<std::byte> in(bytes);
+  machine.lend("what is sent", out);
+  machine.lend("where it goes", in);
+  Message send, receive;
+  course.thread("sender", [&] {
+    machine.begin_send(send, tag(1), out);
+    machine.finish_or_cancel(0, send);
+    course.give_back(out.data());
+  });
+  course.thread("receiver", [&] {
+    machine.begin_receive(receive, tag(1), in);
+    if (machine.finish_or_cancel(1, receive)) course.require(are_alike(in, expected), "other bytes have come");
+    course.give_back(in.data());
+  });
+  course.go();
+}
+
+TEST(ExploredAbandon, NobodyTouchesMemoryThatWasGivenUp) {
+  for (const std::size_t bytes : {std::size_t{100}, std::size_t{40000}})
+    for (const Forbidden forbidden : {Forbidden{}, Forbidden{.sender_writes = true}, Forbidden{.receiver_reads = true}})
+      expect_no_problem(std::to_string(bytes) + " bytes that are given up" +
+                            (forbidden.sender_writes ? ", the sender may not write" : "") +
+                            (forbidden.receiver_reads ? ", the receiver may not read" : ""),
+                        [&](Course& course) { give_up(course, bytes, forbidden); }, {.deviations = 3});
+}
+
+}  // namespace
+}  // namespace waywiser::explorer

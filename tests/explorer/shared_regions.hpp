@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace waywiser::explorer {
+
+inline constexpr unsigned most_threads = 6;
+using Clock = std::array<std::uint32_t, most_threads>;
+
+enum class Access : std::uint8_t { read, write, atomic_read, atomic_write };
+inline constexpr unsigned accesses = 4;
+
+// Memory that threads of a run share, and what orders their accesses to it: each thread has a clock of all, which
+// acquires join to what was released. Two accesses of which neither is before the other, one of them a write and one
+// not atomic, are a race.
+class SharedRegions {
+ public:
+  // In pieces of `granule` bytes, each of which is accessed as a whole. 0: what orders accesses is not known.
+  void share(const char* name, const void* begin, std::size_t bytes, std::size_t granule);
+  // A region is its owner's again: what is wrong where others may still be at it, as for an access. Any later one is
+  // wrong.
+  std::string give_back(unsigned thread, const void* begin);
+
+  bool has(const void* address) const noexcept {
+    const auto where = reinterpret_cast<std::uintptr_t>(address);
+    return where >= begin_ && where < end_ && find(address) != nullptr;
+  }
+  // What is wrong with an access; empty: nothing.
+  std::string note(unsigned thread, const void* address, std::size_t bytes, Access access);
+  // Of an atomic word.
+  void acquire(unsigned thread, const void* address);
+  // `continues`: it also keeps what was released before, as a read-modify-write does.
+  void release(unsigned thread, const void* address, bool continues);
+  // A relaxed store, after which an acquire gets nothing.
+  void forget_released(const void* address);
+
+ private:
+  struct Granule {
+    std::array<std::array<std::uint32_t, most_threads>, accesses> last{};  // 0: never
+  };
+  struct Region {
+    const char* name;
+    std::uintptr_t begin, end;
+    std::size_t granule;
+    bool given_back = false;
+    std::vector<Granule> granules = {};
+  };
+  struct Released {
+    const void* address;
+    Clock clock;
+  };
+
+  const Region* find(const void* address) const noexcept;
+  std::string race(const Region& region, const Granule& granule, unsigned thread, Access access) const;
+  Released& released(const void* address);
+
+  std::vector<Region> regions_;
+  std::uintptr_t begin_ = ~std::uintptr_t{0}, end_ = 0;  // of all of them
+  std::vector<Released> released_;
+  std::array<Clock, most_threads> clocks_ = first_clocks();
+  static std::array<Clock, most_threads> first_clocks();
+};
+
+}  // namespace waywiser::explorer
