@@ -165,7 +165,8 @@ def class_names(text: str) -> set[str]:
 
 
 def test_classes_are_found() -> None:
-    text = "struct A {\n  struct B {};\n};\ntemplate <typename T>\nclass C final : public A {\n};\nclass D;\nstruct A::E {};\n"
+    text = "struct A {\n  struct B {};\n};\ntemplate <typename T>\nclass C final : public A {\n};\n"
+    text += "class D;\nstruct A::E {};\n"
     assert class_names(text) == {"A", "C"}
 
 

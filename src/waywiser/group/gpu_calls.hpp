@@ -8,9 +8,9 @@
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/gpu/gpu_algorithm.hpp"
+#include "waywiser/collective/host_collectives.hpp"
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/collective/proxy/proxy_operation.hpp"
-#include "waywiser/collective/host_collectives.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
 #include "waywiser/group/exchange.hpp"
 #include "waywiser/group/group_messages.hpp"

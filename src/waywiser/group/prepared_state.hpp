@@ -32,7 +32,7 @@ struct Prepared::State {
   std::shared_ptr<Execution> on_hosts;
   std::shared_ptr<DeviceExecution> on_gpus;
   std::string why_staged;
-  bool all_on_gpus = false;  // then messages may be on a stream
+  bool all_on_gpus = false;     // then messages may be on a stream
   std::shared_ptr<void> owner;  // of the arrays
   Future begun;
   bool waits_for_stream = false;  // the group's own, in which a start has begun

@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/started_thread.hpp"
 
 namespace waywiser {
 namespace {
@@ -25,7 +26,7 @@ void bind_to(int core) {
 }  // namespace
 
 ProgressThread::ProgressThread(std::function<Found()> turn, std::optional<int> core)
-    : turn_(std::move(turn)), process_(::getpid()), thread_([this, core] { run(core); }) {}
+    : turn_(std::move(turn)), process_(::getpid()), thread_(started_thread([this, core] { run(core); })) {}
 
 ProgressThread::~ProgressThread() {
   if (::getpid() == process_)
