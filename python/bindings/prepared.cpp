@@ -70,8 +70,9 @@ void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
       .def("start", start_prepared, "stream"_a.none(), "before"_a)
       .def("wait", wait_for_prepared)
       .def_prop_ro("why_staged", [](const PyPrepared& self) { return self.prepared.why_staged(); });
-  type.def("prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
-           "neighbors"_a);
+  type.def(
+      "prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
+      "neighbors"_a);
 }
 
 }  // namespace waywiser

@@ -151,7 +151,8 @@ class Evaluator {
       ranks_[rank].partners.resize(steps.size());
       for (std::size_t i = 0; i < steps.size(); ++i) {
         const int self = static_cast<int>(rank), peer = steps[i].peer;
-        if ((sends(steps[i].kind) || receives(steps[i].kind)) && (peer < 0 || peer >= static_cast<int>(schedules_.size())))
+        if ((sends(steps[i].kind) || receives(steps[i].kind)) &&
+            (peer < 0 || peer >= static_cast<int>(schedules_.size())))
           return fail(rank, "a peer that does not exist");
         if (sends(steps[i].kind)) sent[{self, peer}].push_back({rank, i});
         if (receives(steps[i].kind)) received[{peer, self}].push_back({rank, i});

@@ -14,7 +14,7 @@ namespace waywiser {
 struct PlainArrays {
   std::size_t input_at = 0, output_at = 0, scratch_at = 0;  // elements
   std::vector<std::byte> bytes;                             // empty: only the order is of interest
-  std::vector<std::vector<std::byte>> arrays = {};               // those of Schedule::arrays, all of them
+  std::vector<std::vector<std::byte>> arrays = {};          // those of Schedule::arrays, all of them
 };
 
 struct Evaluation {

@@ -68,7 +68,8 @@ std::vector<std::vector<std::byte>> made_up_arrays(const Schedule& schedule) {
   for (const ScheduleArray& array : schedule.arrays) {
     std::vector<std::byte> bytes(array.count * bytes_of(array.type), std::byte{0x5a});
     for (std::size_t i = 0; array.use == ArrayUse::given && i < bytes.size(); ++i)
-      bytes[i] = static_cast<std::byte>(static_cast<std::size_t>(schedule.rank) * 17 + arrays.size() * 5 + i * 3 + i / 255);
+      bytes[i] =
+          static_cast<std::byte>(static_cast<std::size_t>(schedule.rank) * 17 + arrays.size() * 5 + i * 3 + i / 255);
     arrays.push_back(std::move(bytes));
   }
   return arrays;

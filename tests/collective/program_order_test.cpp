@@ -87,8 +87,12 @@ class ProgramRanks {
     PlainArrays& arrays = arrays_[index];
     rank.offsets.resize(offsets_of(schedule));
     const std::size_t element = bytes_of(evaluation.type);
-    Addresses addresses{arrays.bytes.data() + arrays.input_at * element, arrays.bytes.data() + arrays.output_at * element,
-                        arrays.bytes.data() + arrays.scratch_at * element, {}, landings, rank.offsets.data()};
+    Addresses addresses{arrays.bytes.data() + arrays.input_at * element,
+                        arrays.bytes.data() + arrays.output_at * element,
+                        arrays.bytes.data() + arrays.scratch_at * element,
+                        {},
+                        landings,
+                        rank.offsets.data()};
     for (auto& array : arrays.arrays) addresses.arrays.push_back(array.data());
     rank.translation = translate(schedule, evaluation.type, evaluation.op, addresses, plans_);
     std::ranges::copy(rank.translation.offsets, rank.offsets.begin());
@@ -120,8 +124,7 @@ void fill(const Schedule& schedule, PlainArrays& arrays, int start) {
   arrays.arrays = made_up_arrays(schedule);
   for (std::size_t i = 0; i < arrays.arrays.size(); ++i)
     for (std::byte& byte : arrays.arrays[i])
-      if (schedule.arrays[i].use == ArrayUse::given)
-        byte = static_cast<std::byte>(static_cast<int>(byte) + 41 * start);
+      if (schedule.arrays[i].use == ArrayUse::given) byte = static_cast<std::byte>(static_cast<int>(byte) + 41 * start);
 }
 
 // Only what the caller sees: an executor's own arrays are its own.
@@ -158,7 +161,8 @@ void expect_right(const std::vector<Schedule>& schedules, std::uint64_t seed, in
       all.emplace_back([&, rank] {
         for (int start = 0; start < starts; ++start) {
           const auto& before = expected.before[static_cast<std::size_t>(start)][rank].arrays;
-          for (std::size_t i = 0; i < before.size(); ++i) std::ranges::copy(before[i], ranks.arrays(rank).arrays[i].begin());
+          for (std::size_t i = 0; i < before.size(); ++i)
+            std::ranges::copy(before[i], ranks.arrays(rank).arrays[i].begin());
           const bool ran = on_host ? ranks.start_on_host(rank)
                                    : ranks.start(rank, (seed * 100 + static_cast<std::uint64_t>(start)) * 8 + rank);
           if (!ran || !same(schedules[rank], ranks.arrays(rank), expected.after[static_cast<std::size_t>(start)][rank]))
@@ -172,8 +176,8 @@ void expect_right(const std::vector<Schedule>& schedules, std::uint64_t seed, in
 
 TEST(ProgramOrder, ExchangesAreRightWhenStoresArriveLateAndInAnyOrder) {
   for (std::uint64_t seed = 0; seed < 12; ++seed)
-    expect_right(MadeUpExchange(2 + static_cast<int>(seed % 3), seed, seed % 3 == 0 ? 90000 : 3000).schedules(), seed, 5,
-                 false);
+    expect_right(MadeUpExchange(2 + static_cast<int>(seed % 3), seed, seed % 3 == 0 ? 90000 : 3000).schedules(), seed,
+                 5, false);
 }
 
 TEST(ProgramOrder, WhatIsPutIsRightWhenStoresArriveLateAndInAnyOrder) {
@@ -192,7 +196,8 @@ TEST(ProgramOrder, EveryAlgorithmIsRightWhenStoresArriveLateAndInAnyOrder) {
   std::uint64_t seed = 1;
   for (const CollectiveAlgorithm& row : algorithms())
     for (const int size : {2, 3, 5}) {
-      const EvaluationTerms terms{static_cast<DataType>(++seed % data_types), static_cast<ReduceOp>(seed % 4), seed, -1};
+      const EvaluationTerms terms{static_cast<DataType>(++seed % data_types), static_cast<ReduceOp>(seed % 4), seed,
+                                  -1};
       const MadeUpCall made_up(row.operation, size, terms, seed % 2 == 0);
       if (row.make == nullptr || row.why_unavailable(made_up.of(0))) continue;
       std::vector<Schedule> schedules;
@@ -208,7 +213,8 @@ TEST(ProgramOrder, EveryAlgorithmIsRightWhenStoresArriveLateAndInAnyOrder) {
           all.emplace_back([&, rank] { EXPECT_TRUE(ranks.start(rank, seed * 8 + rank)); });
       }
       for (std::size_t rank = 0; rank < schedules.size(); ++rank) arrays[rank] = ranks.arrays(rank);
-      EXPECT_EQ(made_up.wrong(schedules, arrays), "") << name(row.operation) << " " << row.name << ", " << size << " ranks";
+      EXPECT_EQ(made_up.wrong(schedules, arrays), "")
+          << name(row.operation) << " " << row.name << ", " << size << " ranks";
     }
 }
 

@@ -223,9 +223,9 @@ TEST(Prepared, AnExchangeOfHostsOrGpus) {
       const auto seen = arrays.read();
       for (int peer = 0; peer < 4; ++peer) {
         shapes.rank = peer;
-        require_that(seen[static_cast<std::size_t>(peer + 4)] ==
-                         made_up_arrays(shapes)[static_cast<std::size_t>(group.rank())],
-                     "what rank " + std::to_string(peer) + " gives");
+        require_that(
+            seen[static_cast<std::size_t>(peer + 4)] == made_up_arrays(shapes)[static_cast<std::size_t>(group.rank())],
+            "what rank " + std::to_string(peer) + " gives");
       }
       group.barrier();
     }),

@@ -25,11 +25,7 @@ using fused::Method;
 
 template <Method method>
 constexpr CollectiveAlgorithm kernel_row(Collective operation) {
-  return {operation,
-          fused::row_name(method),
-          fused::schedule_of<method>,
-          fused::cost_of<method>,
-          fused::why_not_fused,
+  return {operation, fused::row_name(method), fused::schedule_of<method>, fused::cost_of<method>, fused::why_not_fused,
           method};
 }
 

@@ -95,10 +95,10 @@ struct Step {
 
 // What one rank does in a collective or a halo exchange: a value, made by a pure function of rank, ranks and counts.
 // The k-th send or signal from a to b belongs to the k-th receive, receive_reduce or wait of b from a, in the order of
-// the steps, and has its count; of a signal, that of the put before it, if there is one. A put comes in an earlier round
-// than its signal, and no other put to that peer between them. Input and output may be the same buffer: an algorithm
-// must be right then too, and never writes its input otherwise. Rounds ascend. Zero counts are not steps, but for signal
-// and wait. schedule_check.hpp says whether a schedule keeps to this.
+// the steps, and has its count; of a signal, that of the put before it, if there is one. A put comes in an earlier
+// round than its signal, and no other put to that peer between them. Input and output may be the same buffer: an
+// algorithm must be right then too, and never writes its input otherwise. Rounds ascend. Zero counts are not steps, but
+// for signal and wait. schedule_check.hpp says whether a schedule keeps to this.
 struct Schedule {
   std::string_view algorithm;  // "ring"
   int rank = 0;
@@ -113,9 +113,7 @@ constexpr bool receives(StepKind kind) noexcept {
   return kind == StepKind::receive || kind == StepKind::receive_reduce || kind == StepKind::wait;
 }
 constexpr bool sends(StepKind kind) noexcept { return kind == StepKind::send || kind == StepKind::signal; }
-constexpr bool is_local(StepKind kind) noexcept {
-  return !receives(kind) && !sends(kind) && kind != StepKind::put;
-}
+constexpr bool is_local(StepKind kind) noexcept { return !receives(kind) && !sends(kind) && kind != StepKind::put; }
 
 inline std::size_t bytes_of_element(const Schedule& schedule, const Block& block, DataType type_of_call) {
   return bytes_of(block.area == Area::array ? schedule.arrays[block.array].type : type_of_call);

@@ -65,7 +65,8 @@ class ScheduleCheck {
   bool check(const Block& block) {
     if (block.count == 0) return true;
     if (block.area == Area::array && block.array >= schedule_.arrays.size())
-      return fail("a block of array " + number_text(block.array) + ", of " + number_text(schedule_.arrays.size())), false;
+      return fail("a block of array " + number_text(block.array) + ", of " + number_text(schedule_.arrays.size())),
+             false;
     if (block.layout > schedule_.layouts.size())
       return fail("a block of layout " + number_text(block.layout) + ", of " + number_text(schedule_.layouts.size())),
              false;
@@ -128,8 +129,7 @@ class ScheduleCheck {
         fail("two puts to rank " + std::to_string(step.peer) + " without a signal between them");
       if (step.kind == StepKind::put) open.emplace(step.peer, step.round);
       if (step.kind != StepKind::signal || put == open.end()) continue;
-      if (put->second == step.round)
-        fail("a put to rank " + std::to_string(step.peer) + " in the round of its signal");
+      if (put->second == step.round) fail("a put to rank " + std::to_string(step.peer) + " in the round of its signal");
       open.erase(put);
     }
     if (!open.empty()) fail("a put to rank " + std::to_string(open.begin()->first) + " without a signal");

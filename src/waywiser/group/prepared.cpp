@@ -60,8 +60,7 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
     why_staged = gpus.why_no_kernels();
     if (why_staged.empty()) on_gpus = gpus.prepared().prepare(hosts, schedule, arrays, op);
   }
-  if (!on_gpus && !exchange)
-    throw Error(ErrorKind::unavailable, "a schedule on arrays of GPUs: " + why_staged);
+  if (!on_gpus && !exchange) throw Error(ErrorKind::unavailable, "a schedule on arrays of GPUs: " + why_staged);
 }
 
 // Kernels that have been started end first.
@@ -69,7 +68,9 @@ Prepared::State::~State() {
   if (on_gpus && !group->session().is_forked()) group->gpus.end_prepared();
 }
 
-Call Prepared::State::next_call() const { return group->hosts->next_call(CallKind::neighbor_exchange, {}, -1, reduce_op); }
+Call Prepared::State::next_call() const {
+  return group->hosts->next_call(CallKind::neighbor_exchange, {}, -1, reduce_op);
+}
 
 void Prepared::State::check_is_over() const {
   if (waits_for_stream || begun.is_under_way())
@@ -139,10 +140,8 @@ Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
     arrays.emplace_back(Region{const_cast<std::byte*>(given.data), given.bytes, given.place}, each.give.type);
     arrays.push_back(each.take);
   }
-  auto schedule = std::make_shared<const Schedule>(
-      collective::neighbor_exchange::of_arrays(rank(), size(), parts));
-  return Prepared(std::make_unique<Prepared::State>(state_, schedule, arrays,
-                                                    neighbors, ReduceOp::sum));
+  auto schedule = std::make_shared<const Schedule>(collective::neighbor_exchange::of_arrays(rank(), size(), parts));
+  return Prepared(std::make_unique<Prepared::State>(state_, schedule, arrays, neighbors, ReduceOp::sum));
 }
 
 Prepared Prepared::of_schedule(Group& group, Schedule schedule, std::span<const Elements> arrays, ReduceOp op) {

@@ -99,8 +99,8 @@ program::Addresses DeviceExecution::addresses(std::span<const Region> landings, 
     addresses.arrays.push_back(bytes == 0 ? nullptr : stream.reach(region.slice(0, bytes)));
   }
   for (const Region& landing : landings) addresses.landing.push_back(stream.reach(landing));
-  addresses.offsets = reinterpret_cast<const std::uint64_t*>(stream.reach(program_.region()) +
-                                                             ProgramPlaces(*schedule_).offsets);
+  addresses.offsets =
+      reinterpret_cast<const std::uint64_t*>(stream.reach(program_.region()) + ProgramPlaces(*schedule_).offsets);
   return addresses;
 }
 
@@ -134,7 +134,8 @@ void DeviceExecution::upload(const program::Translation& translation, Stream& st
   const Memory staging = platform_.allocate(platform_.nearest_host(gpu_.index), bytes, Allocation::pinned);
   const auto put = [&](Bytes at, const auto& values) {
     if (!values.empty())
-      std::memcpy(staging.region().data + at - places.instructions, values.data(), std::as_bytes(std::span(values)).size());
+      std::memcpy(staging.region().data + at - places.instructions, values.data(),
+                  std::as_bytes(std::span(values)).size());
   };
   put(places.instructions, translation.instructions);
   put(places.rounds, translation.rounds);
@@ -167,7 +168,8 @@ std::optional<Error> DeviceExecution::failure(const std::string& stopped) const 
   if (failed->reason == block::Reason::stopped)
     return Error(ErrorKind::io, me + " has given up " + start + " while it waited for " + peer +
                                     (stopped.empty() ? "" : ": " + stopped));
-  return Error(ErrorKind::timeout, me + ": " + peer + " did not come within " + format_seconds(deadline_) + " in " + start);
+  return Error(ErrorKind::timeout,
+               me + ": " + peer + " did not come within " + format_seconds(deadline_) + " in " + start);
 }
 
 void DeviceExecution::stop() noexcept { on_stream::stop(notice()); }

@@ -132,8 +132,7 @@ std::optional<Error> PreparedSchedules::failure(const std::string& stopped) cons
 
 void PreparedSchedules::stop() noexcept {
   const std::lock_guard lock(mutex_);
-  for (const Entry& entry : entries_)
-    entry.execution->stop();
+  for (const Entry& entry : entries_) entry.execution->stop();
 }
 
 void PreparedSchedules::let_go() noexcept {

@@ -18,7 +18,7 @@ struct View {
   const std::uint64_t* offsets = nullptr;  // of each run; null: the box
   std::uint64_t run = 0;                   // bytes; of a block that lies together: all
   std::uint64_t strides[3] = {};
-  std::uint64_t counts[2] = {1, 1};        // of the two inner dimensions
+  std::uint64_t counts[2] = {1, 1};  // of the two inner dimensions
 
   WAYWISER_DEVICE std::byte* at(std::uint64_t byte) const {
     if (byte < run) return data + (offsets == nullptr ? 0 : offsets[0]) + byte;
@@ -58,8 +58,8 @@ struct Instruction {
 
 // Of this rank alone; only its kernels touch it.
 struct alignas(16) ProgramState {
-  std::uint64_t ended = 0;  // blocks, of all starts
-  std::uint64_t gate = 0;   // the last round that all blocks have ended
+  std::uint64_t ended = 0;         // blocks, of all starts
+  std::uint64_t gate = 0;          // the last round that all blocks have ended
   std::uint64_t arrived[64] = {};  // the same of each block
 };
 inline constexpr std::uint32_t most_blocks = 64;
@@ -72,7 +72,7 @@ struct ProgramArguments {
   std::uint32_t gives_to = 0;  // ranks, as bits
   ProgramState* state = nullptr;
   block::Notice* notice = nullptr;
-  const std::uint64_t* begun = nullptr;  // here: the last start that each rank has begun
+  const std::uint64_t* begun = nullptr;        // here: the last start that each rank has begun
   std::uint64_t* tell[block::max_ranks] = {};  // there: this rank's; null: it gives nothing to this rank
   std::uint64_t signature = 0, deadline_ns = 0;
 };

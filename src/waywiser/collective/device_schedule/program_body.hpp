@@ -59,7 +59,8 @@ class ProgramBody {
       gpu_.release(terms_.state->arrived + gpu_.block(), mark);
       if (gpu_.block() == 0) {
         for (unsigned other = 1; other < terms_.blocks; ++other)
-          wait(join_extra_ns, [&] { return gpu_.acquire(terms_.state->arrived + other) == mark ? 0 : terms_.rank + 1; });
+          wait(join_extra_ns,
+               [&] { return gpu_.acquire(terms_.state->arrived + other) == mark ? 0 : terms_.rank + 1; });
         gpu_.release(&terms_.state->gate, mark);
       } else {
         wait(join_extra_ns, [&] { return gpu_.acquire(&terms_.state->gate) == mark ? 0 : terms_.rank + 1; });
@@ -139,9 +140,8 @@ class ProgramBody {
   }
 
   WAYWISER_DEVICE void copy(const Instruction& each, const Piece& piece) {
-    each_unit<Vector16>(piece, [&](std::uint64_t at) {
-      deliver(each, at, load_unit<Vector16>(each.from, at, each.bytes, each.word));
-    });
+    each_unit<Vector16>(
+        piece, [&](std::uint64_t at) { deliver(each, at, load_unit<Vector16>(each.from, at, each.bytes, each.word)); });
   }
 
   template <typename Unit>
@@ -191,8 +191,7 @@ class ProgramBody {
 
   WAYWISER_DEVICE void take_bulk(const Instruction& each, const Piece& piece) {
     gpu_.each_thread([&](unsigned thread) {
-      if (thread == 0)
-        wait(0, [&] { return gpu_.acquire(flag(each, piece.index)) == tag() ? 0 : each.peer + 1; });
+      if (thread == 0) wait(0, [&] { return gpu_.acquire(flag(each, piece.index)) == tag() ? 0 : each.peer + 1; });
     });
     gpu_.sync();
     const auto* from = reinterpret_cast<const Vector16*>(slot(each));

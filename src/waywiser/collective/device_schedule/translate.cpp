@@ -75,10 +75,13 @@ class Translator {
         places_[i] = {std::exchange(received[step.peer], received[step.peer] + plan.bytes), plan};
       } else if (sends(step.kind)) {
         const bool signal = step.kind == StepKind::signal;
-        const MessagePlan plan =
-            MessagePlan::of(!signal ? bytes(step.source) : puts[i] == nullptr ? 0 : bytes(puts[i]->source), signal);
+        const MessagePlan plan = MessagePlan::of(!signal              ? bytes(step.source)
+                                                 : puts[i] == nullptr ? 0
+                                                                      : bytes(puts[i]->source),
+                                                 signal);
         places_[i] = {std::exchange(sent[step.peer], sent[step.peer] + plan.bytes), plan};
-        if (signal && puts[i] != nullptr) places_[static_cast<std::size_t>(puts[i] - schedule_.steps.data())] = places_[i];
+        if (signal && puts[i] != nullptr)
+          places_[static_cast<std::size_t>(puts[i] - schedule_.steps.data())] = places_[i];
       }
     }
   }

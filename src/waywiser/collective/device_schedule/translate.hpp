@@ -12,8 +12,8 @@ namespace waywiser::program {
 // Where the buffers of a schedule lie, as the GPU that runs it reaches them.
 struct Addresses {
   std::byte *input = nullptr, *output = nullptr, *scratch = nullptr;
-  std::vector<std::byte*> arrays;   // all of the schedule's
-  std::vector<std::byte*> landing;  // of all ranks
+  std::vector<std::byte*> arrays;          // all of the schedule's
+  std::vector<std::byte*> landing;         // of all ranks
   const std::uint64_t* offsets = nullptr;  // where Translation::offsets will lie
 };
 

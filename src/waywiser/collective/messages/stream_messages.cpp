@@ -44,7 +44,9 @@ messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, 
 
 }  // namespace
 
-Bytes StreamMessages::bytes_for(const messages::Layout& layout) { return layout.bytes() + sizeof(messages::MessageState); }
+Bytes StreamMessages::bytes_for(const messages::Layout& layout) {
+  return layout.bytes() + sizeof(messages::MessageState);
+}
 
 StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout,
                                Region memory, std::shared_ptr<const ExposedTable> exposed)

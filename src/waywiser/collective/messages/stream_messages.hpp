@@ -50,7 +50,8 @@ class StreamMessages {
 
  private:
   messages::MessageArguments arguments(Stream& stream, Seconds deadline);
-  messages::MessagePart giving(const messages::MessageArguments& terms, ConstElements data, int to, Stream& stream) const;
+  messages::MessagePart giving(const messages::MessageArguments& terms, ConstElements data, int to,
+                               Stream& stream) const;
   messages::MessagePart taking(const messages::MessageArguments& terms, Elements data, int from, Stream& stream) const;
   void launch(const messages::MessageArguments& terms, const messages::JointWork& work, Stream& stream);
   block::Notice& notice() const;

@@ -67,8 +67,8 @@ void Execution::bind_arrays(std::span<const Elements> arrays) {
   const auto is_given = [](const ScheduleArray& array) { return array.use <= ArrayUse::taken; };
   if (const auto given = static_cast<std::size_t>(std::ranges::count_if(schedule_->arrays, is_given));
       given != arrays.size())
-    throw Error(ErrorKind::invalid_input, "a schedule of " + std::to_string(given) + " arrays is given " +
-                                              std::to_string(arrays.size()));
+    throw Error(ErrorKind::invalid_input,
+                "a schedule of " + std::to_string(given) + " arrays is given " + std::to_string(arrays.size()));
   std::size_t next = 0, own = 0;
   for (const ScheduleArray& array : schedule_->arrays) {
     const std::size_t bytes = array.count * bytes_of(array.type);
@@ -302,8 +302,7 @@ std::string Execution::progress_text() const {
                      std::string(schedule_->algorithm) + ")";
   if (open_ == 0) return text;
   const Step& step = *pending_[pending_.size() - open_].step;
-  return text + (sends(step.kind) ? ", sending to rank " : ", waiting for rank ") +
-         std::to_string(step.peer);
+  return text + (sends(step.kind) ? ", sending to rank " : ", waiting for rank ") + std::to_string(step.peer);
 }
 
 void Execution::abandon() noexcept {
