@@ -63,5 +63,5 @@ def test_what_does_not_fit_is_told_when_it_is_prepared() -> None:
     except Exception as error: print(error)
     """
     why = "rank 1 sends 1 messages of 24 bytes to rank 0, which takes 1 messages of 16 bytes"
-    code, lines, _ = run(2, code, program="import numpy as np, waywiser as ww\n")
-    assert (code, [line.split(": ", 1)[1] for line in lines]) == (0, [why] * 2)
+    ended, lines, _ = run(2, code, program="import numpy as np, waywiser as ww\n")
+    assert (ended, [line.split(": ", 1)[1] for line in lines]) == (0, [why] * 2)

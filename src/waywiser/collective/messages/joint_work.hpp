@@ -11,7 +11,7 @@ inline constexpr unsigned most_joint = 2 * (block::max_ranks - 1);
 // All blocks of a kernel are on the GPU at once: one that waits for room does not keep out one that makes room. So a
 // block carries several channels of a long message where there are many messages, from the first to the last at both
 // ends.
-inline constexpr std::uint32_t most_joint_blocks = 128;
+inline constexpr std::uint32_t most_joint_blocks = 96;
 
 struct JointWork {
   MessagePart parts[most_joint];

@@ -106,8 +106,8 @@ class Execution : public Activity {
   Region output_;
   std::vector<std::byte*> arrays_;  // as the schedule counts them
   std::vector<ConstRegion> put_;    // of each step that is a put or a signal: what it puts; empty without any
-  ScratchMemory scratch_, own_, arrivals_,
-      runs_;  // own_: arrays of the schedule that are not the caller's, and what is put
+  ScratchMemory scratch_, arrivals_, runs_;
+  ScratchMemory own_;  // arrays of the schedule that are not the caller's, and what is put
   std::byte* next_arrival_ = nullptr;
   std::vector<Pending> pending_;  // of this round
   std::size_t open_ = 0;          // how many of them are not complete
