@@ -244,13 +244,15 @@ Result explore_from(const Scenario& scenario, Bounds bounds, std::vector<Decisio
   return result;
 }
 
-Result explore(const Scenario& scenario, Bounds bounds) {
+Result explore(const Scenario& scenario, Bounds bounds) { return explore_from(scenario, bounds, {}, true); }
+
+Result explore_as_asked(const Scenario& scenario, Bounds bounds) {
   if (const char* more = std::getenv("WAYWISER_DEVIATIONS")) {
     bounds.deviations += static_cast<unsigned>(std::stoul(more));
     bounds.schedules *= 1000;
   }
   if (const char* schedule = std::getenv("WAYWISER_SCHEDULE")) return replay(scenario, schedule, bounds);
-  return explore_from(scenario, bounds, {}, true);
+  return explore(scenario, bounds);
 }
 
 Result replay(const Scenario& scenario, const std::string& schedule, Bounds bounds) {

@@ -28,8 +28,10 @@ struct Result {
 class Course;
 using Scenario = std::function<void(Course&)>;
 
-// Every schedule, until one has a problem. WAYWISER_SCHEDULE: that one alone. WAYWISER_DEVIATIONS: so many more.
+// Every schedule, until one has a problem.
 Result explore(const Scenario& scenario, Bounds bounds = {});
+// The same; WAYWISER_SCHEDULE: that one alone, WAYWISER_DEVIATIONS: so many more.
+Result explore_as_asked(const Scenario& scenario, Bounds bounds);
 // One schedule, as a Result names it.
 Result replay(const Scenario& scenario, const std::string& schedule, Bounds bounds = {});
 
