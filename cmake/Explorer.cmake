@@ -13,7 +13,8 @@ target_compile_options(explored_memory PRIVATE -fsanitize=thread -U__SANITIZE_TH
 # On a session of the explorer's, whose header stands in front of the real one. Its classes, and those that are made of
 # them, have names of their own: the core has others.
 add_library(explored_activities OBJECT "${tests}/execution_test.cpp" "${tests}/rendezvous_test.cpp"
-                                       "${comm}/session/execution.cpp" "${comm}/rendezvous/chunked_message.cpp"
+                                       "${comm}/session/execution.cpp" "${comm}/session/execution_arrays.cpp"
+                                       "${comm}/rendezvous/chunked_message.cpp"
                                        "${comm}/rendezvous/gpu_receive.cpp" "${comm}/rendezvous/rendezvous_receive.cpp"
                                        "${comm}/rendezvous/rendezvous_send.cpp")
 target_include_directories(explored_activities BEFORE PRIVATE "${tests}/doubles")
