@@ -294,10 +294,10 @@ std::vector<GpuRow> all_rows() {
   return rows;
 }
 
-class StagedNetworkWays : public testing::TestWithParam<GpuRow> {};
-class AllNetworkWays : public testing::TestWithParam<GpuRow> {};
+class StagedNetworkPaths : public testing::TestWithParam<GpuRow> {};
+class AllNetworkPaths : public testing::TestWithParam<GpuRow> {};
 
-TEST_P(StagedNetworkWays, OfVirtualGpus) {
+TEST_P(StagedNetworkPaths, OfVirtualGpus) {
   TestRanks ranks(2);
   ranks.machines_apart = true;
   ranks.virtual_gpus = 1;
@@ -306,7 +306,7 @@ TEST_P(StagedNetworkWays, OfVirtualGpus) {
   EXPECT_EQ(ranks.in_processes([&](Group& group) { exchange_of_gpus(group, row.expected_way); }), no_problems);
 }
 
-TEST_P(AllNetworkWays, TwoProcessesOnCudaGpus) {
+TEST_P(AllNetworkPaths, TwoProcessesOnCudaGpus) {
   if (cuda_devices_here() == 0) GTEST_SKIP() << "needs a CUDA GPU";
   TestRanks ranks(2);
   ranks.machines_apart = true;
@@ -316,9 +316,9 @@ TEST_P(AllNetworkWays, TwoProcessesOnCudaGpus) {
   EXPECT_EQ(ranks.in_processes([&](Group& group) { exchange_of_gpus(group, row.expected_way); }), no_problems);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, StagedNetworkWays, testing::ValuesIn(staged_rows()),
+INSTANTIATE_TEST_SUITE_P(Rows, StagedNetworkPaths, testing::ValuesIn(staged_rows()),
                          [](const testing::TestParamInfo<GpuRow>& row) { return row.param.name; });
-INSTANTIATE_TEST_SUITE_P(Rows, AllNetworkWays, testing::ValuesIn(all_rows()),
+INSTANTIATE_TEST_SUITE_P(Rows, AllNetworkPaths, testing::ValuesIn(all_rows()),
                          [](const testing::TestParamInfo<GpuRow>& row) { return row.param.name; });
 
 // From a GPU of each rank to a GPU of each other one. `says(sender, receiver)`: what both are told of the way.
