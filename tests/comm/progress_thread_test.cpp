@@ -2,6 +2,7 @@
 #include "waywiser/comm/session/progress_thread.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <future>
@@ -105,6 +106,7 @@ TEST(ProgressThread, SleepsUntilItIsWokenAndStopsWhenItIsTold) {
         return Found::nothing;
       },
       {});
+  thread.start();
   first.get_future().wait();
   thread.wake();
   second.get_future().wait();
@@ -113,6 +115,26 @@ TEST(ProgressThread, SleepsUntilItIsWokenAndStopsWhenItIsTold) {
   const int before = turns;
   thread.wake();
   EXPECT_EQ(turns, before);
+}
+
+// Whoever starts it in the middle of a call is alone in the session until that call has ended.
+TEST(ProgressThread, HasNoTurnBeforeTheCallThatStartsItHasEnded) {
+  for (int time = 0; time < 50; ++time) {
+    std::atomic<int> turns{0};
+    std::promise<void> first;
+    ProgressThread thread(
+        [&] {
+          if (++turns == 1) first.set_value();
+          return Found::nothing;
+        },
+        {});
+    thread.lock();
+    thread.start();  // its thread runs when this returns
+    for (int look = 0; look < 100; ++look) ::sched_yield();
+    EXPECT_EQ(turns, 0);
+    thread.unlock();
+    first.get_future().wait();
+  }
 }
 
 TEST(ProgressThread, WhatIsWrongWithItsSettingsIsSaid) {

@@ -26,7 +26,9 @@ void bind_to(int core) {
 }  // namespace
 
 ProgressThread::ProgressThread(std::function<Found()> turn, std::optional<int> core)
-    : turn_(std::move(turn)), process_(::getpid()), thread_(started_thread([this, core] { run(core); })) {}
+    : turn_(std::move(turn)), core_(core), process_(::getpid()) {}
+
+void ProgressThread::start() { thread_ = started_thread([this] { run(); }); }
 
 ProgressThread::~ProgressThread() {
   if (::getpid() == process_)
@@ -65,8 +67,8 @@ ProgressThread::Found ProgressThread::turn() {
   return found;
 }
 
-void ProgressThread::run(std::optional<int> core) {
-  if (core) bind_to(*core);
+void ProgressThread::run() {
+  if (core_) bind_to(*core_);
   for (Seconds moved_at = now_seconds(); !stopping_;) {
     const Found found = turn();
     if (found == Found::end) break;

@@ -18,13 +18,16 @@ class ProgressThread {
  public:
   enum class Found { nothing, waits, moved, end };  // what is under way; end: there will be no more turns
 
-  // `turn` is called with the lock held; it throws nothing. `core`: the only one that it may run on.
+  // Gives no turn before start(). `turn` is called with the lock held; it throws nothing. `core`: the only one that it
+  // may run on.
   ProgressThread(std::function<Found()> turn, std::optional<int> core);
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
   // In a forked process nothing is there to be ended.
   ~ProgressThread();
 
+  // Once.
+  void start();
   // A call of the program begins, and ends. Calls nest. A call that waits gives all turns itself.
   void lock() noexcept {
     callers_.fetch_add(1);
@@ -41,11 +44,12 @@ class ProgressThread {
   bool runs() const noexcept { return runs_; }
 
  private:
-  void run(std::optional<int> core);
+  void run();
   Found turn();
   void sleep();
 
   const std::function<Found()> turn_;
+  const std::optional<int> core_;
   const int process_;
   std::recursive_mutex mutex_;
   std::atomic<int> callers_{0};

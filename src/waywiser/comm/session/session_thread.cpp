@@ -15,6 +15,7 @@ void Session::need_progress_thread() {
   for (int call = 0; call < depth_; ++call) progress_thread_->lock();  // those that this is called in
   locks_ = true;
   seen_thread_ = progress_thread_.get();
+  progress_thread_->start();  // it finds all this, and has no turn before those calls have ended
 }
 
 // When the group has failed between two calls the thread does what the next call would.
