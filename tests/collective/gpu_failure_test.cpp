@@ -28,7 +28,7 @@ constexpr float poison = -77;
 class FailingArray {
  public:
   FailingArray(Group& group, std::size_t count, float value)
-      : place_(gpu(group.rank())),
+      : place_(gpu_of_rank(group)),
         memory_(group.platform()->allocate(place_, count * sizeof(float), Allocation::gpu)),
         host_(group.platform()->allocate(host(0), count * sizeof(float), Allocation::pinned)),
         stream_(group.platform()->open_stream(place_)),

@@ -149,11 +149,11 @@ TEST(GroupMemoryBound, ClosingGivesAllBack) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    const Memory exposed = group.platform()->allocate(gpu(group.rank()), 4096, Allocation::gpu);
+    const Memory exposed = group.platform()->allocate(gpu_of_rank(group), 4096, Allocation::gpu);
     const Window window = group.expose(exposed);
     auto part = group.split(0);
     for (Group* each : {&group, &*part})
-      sum_ones(*each, group.rank(), 3 * mib, *group.platform()->open_stream(gpu(group.rank())));
+      sum_ones(*each, group.rank(), 3 * mib, *group.platform()->open_stream(gpu_of_rank(group)));
     require_that(set_aside(group, group.rank()) > 100 * mib, "two groups have memory for large operations");
     group.close();
     require_that(set_aside(group, group.rank()) == 4096, "only the test's own memory is left");
@@ -165,7 +165,7 @@ TEST(GroupMemoryBound, GroupsThatComeAndGoUseTheSameMemory) {
   TestRanks ranks(3);
   ranks.virtual_gpus = 3;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    const auto stream = group.platform()->open_stream(gpu(group.rank()));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     for (int i = 0; i < 60; ++i) {
       auto part = group.split(group.rank() == i % 3 ? -1 : 0);
       if (!part) continue;
@@ -183,7 +183,7 @@ TEST(GroupMemoryBound, AGroupForWhichThereIsNoMemorySaysSo) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    const auto stream = group.platform()->open_stream(gpu(group.rank()));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     std::deque<Group> groups;
     for (int i = 0; groups.empty() || (i < 200 && groups.back().why_staged().empty()); ++i) {
       groups.push_back(std::move(*group.split(0)));
@@ -339,10 +339,10 @@ TEST(GroupMemoryBound, RanksThatCutAnOperationUnlikeAreToldSo) {
   ranks.virtual_gpus = 2;
   ranks.timeout = memory_patience;
   const auto problems = ranks.in_processes([](Group& group) {
-    SaysCapturing captured(group.platform()->open_stream(gpu(group.rank())));
-    const auto stream = group.platform()->open_stream(gpu(group.rank()));
+    SaysCapturing captured(group.platform()->open_stream(gpu_of_rank(group)));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     sum_ones(group, group.rank(), 4096, *stream);
-    const Memory memory = group.platform()->allocate(gpu(group.rank()), 5 * mib, Allocation::gpu);
+    const Memory memory = group.platform()->allocate(gpu_of_rank(group), 5 * mib, Allocation::gpu);
     const Elements all(memory.region().slice(0, 5 * mib), DataType::int32);
     group.all_reduce(all, all, ReduceOp::sum, Mode::on(group.rank() == 0 ? captured : *stream));
     group.synchronize(group.rank() == 0 ? captured : *stream);
@@ -358,7 +358,7 @@ TEST(GroupMemoryBound, AGroupThatCannotUseItGivesItBackAtOnce) {
   ranks.virtual_gpus = 2;
   ranks.no_peer_access = {{"", "a wall"}, {"", ""}};
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    const auto stream = group.platform()->open_stream(gpu(group.rank()));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     std::deque<Group> groups;
     for (int i = 0; i < 30; ++i) {
       groups.push_back(std::move(*group.split(0)));
@@ -395,7 +395,7 @@ TEST(GroupMemoryBound, ARankThatDiesWhileItsMemoryIsOpenIsNamed) {
   TestRanks ranks(3);
   ranks.virtual_gpus = 3;
   const auto problems = ranks.in_processes([](Group& group) {
-    const auto stream = group.platform()->open_stream(gpu(group.rank()));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     auto part = group.split(0);
     for (Group* each : {&group, &*part}) sum_ones(*each, group.rank(), 2 * mib, *stream);
     if (group.rank() == 2) ::_exit(3);

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/process_end.hpp"
+#include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 
 namespace waywiser {
@@ -38,7 +40,13 @@ JoinOptions TestRanks::options(int rank) const {
   machine.gpus = virtual_gpus;
   machine.no_peer_access = no_peer_access;
   if (cuda_gpus) options.platform = open_cuda_platform();
-  if (virtual_gpus != 0) options.platform = open_virtual_platform(machine);
+  const char* gpus = std::getenv("WAYWISER_TEST_GPUS");
+  if (virtual_gpus != 0 && gpus != nullptr && gpus == std::string_view("cuda")) {
+    options.platform = open_cuda_platform();
+    options.kernels_on_shared_gpu = true;
+  } else if (virtual_gpus != 0) {
+    options.platform = open_virtual_platform(machine);
+  }
   if (chooser_of) options.chooser = chooser_of(rank);
   if (node_of) options.node = node_of(rank);
   return options;
@@ -107,6 +115,8 @@ std::vector<std::string> TestRanks::in_threads(const Body& body) const {
     if (!texts[rank].empty()) problems.push_back("rank " + std::to_string(rank) + ": " + texts[rank]);
   return problems;
 }
+
+Place gpu_of_rank(const Group& group) { return gpu(group.rank() % group.platform()->gpu_count()); }
 
 int cuda_devices_here() {
   int count = 0;

@@ -22,7 +22,9 @@ class TestRanks {
 
   JoinOptions options(int rank) const;
   Seconds timeout = 20;
-  int virtual_gpus = 0;         // of the machine that all ranks share
+  // Of the machine that all ranks share. WAYWISER_TEST_GPUS=cuda: instead those of this machine, which ranks share
+  // where it has fewer.
+  int virtual_gpus = 0;
   bool machines_apart = false;  // each rank takes the others for ranks of other machines
   int ranks_of_machine = 1;     // that do not, if machines are apart
   std::string secret;
@@ -53,6 +55,9 @@ class TestRanks {
   int size_;
   std::string folder_, job_;
 };
+
+// The GPU of this rank, which it shares where there are fewer than ranks.
+Place gpu_of_rank(const Group& group);
 
 // Found without CUDA, which no process may have touched before it is forked.
 int cuda_devices_here();

@@ -21,8 +21,6 @@ namespace {
 
 constexpr Seconds patience = 20;
 
-Place gpu_of(const Group& group) { return gpu(group.rank() % group.platform()->gpu_count()); }
-
 // An array on the rank's GPU and its twin on the host, equal until a call has changed one of them.
 class Twins {
  public:
@@ -30,10 +28,10 @@ class Twins {
       : type_(type),
         bytes_(count * bytes_of(type)),
         offset_(offset),
-        on_gpu_(group.platform()->allocate(gpu_of(group), offset + bytes_ + 1, Allocation::gpu)),
+        on_gpu_(group.platform()->allocate(gpu_of_rank(group), offset + bytes_ + 1, Allocation::gpu)),
         pinned_(group.platform()->allocate(host(0), offset + bytes_ + 1, Allocation::pinned)),
         on_host_(bytes_),
-        stream_(group.platform()->open_stream(gpu_of(group))) {
+        stream_(group.platform()->open_stream(gpu_of_rank(group))) {
     for (std::size_t i = 0; i < count; ++i)
       store(i, static_cast<int>((i * 7 + static_cast<std::size_t>(seed)) % 3) + 1);
     if (bytes_ != 0) std::memcpy(pinned_.region().data, on_host_.data(), bytes_);
@@ -129,7 +127,7 @@ constexpr Collective operations[] = {Collective::all_reduce, Collective::reduce,
                                      Collective::all_gather, Collective::all_to_all, Collective::broadcast};
 
 void compare_all(Group& group) {
-  const auto stream = group.platform()->open_stream(gpu_of(group));
+  const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   int turn = 0;
   for (const Collective operation : operations)
     for (int type = 0; type < data_types; ++type) {
@@ -159,7 +157,7 @@ TEST(GroupOnGpus, EveryCollectiveAndType) {
 
 // Messages on streams: long and short ones, both ways at once, more of them than there are slots.
 void exchange_on_stream(Group& group, std::size_t count, int times) {
-  const auto stream = group.platform()->open_stream(gpu_of(group));
+  const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
   for (int i = 0; i < times; ++i) {
     Twins give(group, DataType::int16, count, group.rank() + i), take(group, DataType::int16, count, 7);
@@ -173,7 +171,7 @@ void exchange_on_stream(Group& group, std::size_t count, int times) {
 
 // What comes would overtake what goes.
 void refuse_arrays_that_overlap(Group& group) {
-  const auto stream = group.platform()->open_stream(gpu_of(group));
+  const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const std::size_t mine = static_cast<std::size_t>(group.rank()), ranks = static_cast<std::size_t>(group.size());
   Twins all(group, DataType::int32, 100 * ranks, group.rank());
   const Elements whole = all.gpu_elements();
@@ -215,7 +213,7 @@ TEST(GroupOnGpus, ArraysThatOverlapAreRefused) {
 // With the ranks next to this one on a ring, of which one of two ranks is both neighbours of the other, and with this
 // rank itself. Tags say what belongs to what, in another order than that of the list.
 void exchange_with_neighbors(Group& group, std::size_t count) {
-  const auto stream = group.platform()->open_stream(gpu_of(group));
+  const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const int ranks = group.size(), above = (group.rank() + 1) % ranks, below = (group.rank() + ranks - 1) % ranks;
   struct Side {
     int peer, give_tag, take_tag;
@@ -257,7 +255,7 @@ void compare_blocks(Group& group, std::size_t given, std::size_t taken, const st
 }
 
 void blocks_of_all_sizes(Group& group) {
-  const auto stream = group.platform()->open_stream(gpu_of(group));
+  const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const auto ranks = static_cast<std::size_t>(group.size()), me = static_cast<std::size_t>(group.rank());
   const std::size_t sizes[] = {3, 70001, 0, 1200};
   std::vector<std::size_t> counts, give, take;
@@ -346,8 +344,8 @@ TEST(GroupOnGpus, OnTwoStreamsByTurns) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    const auto first = group.platform()->open_stream(gpu_of(group));
-    const auto second = group.platform()->open_stream(gpu_of(group));
+    const auto first = group.platform()->open_stream(gpu_of_rank(group));
+    const auto second = group.platform()->open_stream(gpu_of_rank(group));
     Twins sum(group, DataType::int32, 1000, group.rank());
     for (int i = 0; i < 6; ++i) {
       group.all_reduce(sum.gpu_elements(), sum.gpu_elements(), ReduceOp::sum, Mode::on(i % 2 == 0 ? *first : *second));
@@ -389,7 +387,7 @@ TEST(GroupOnGpus, WhatOneRankCannotAllDoByWayOfTheHost) {
                 2, [&](int rank) { return open_virtual_platform(machine(rank)); },
                 [](Group& group) {
                   compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 100, nullptr);
-                  const auto stream = group.platform()->open_stream(gpu_of(group));
+                  const auto stream = group.platform()->open_stream(gpu_of_rank(group));
                   compare(group, Collective::all_gather, DataType::float32, ReduceOp::sum, 100, stream.get());
                   blocks_of_all_sizes(group);
                   exchange_with_neighbors(group, 5000);
@@ -408,7 +406,7 @@ TEST(GroupOnGpus, MessagesOnStreamsByWayOfTheHostHaveNoTagOfTheUser) {
                 2, [&](int) { return open_virtual_platform(machine); },
                 [](Group& group) {
                   const int other = 1 - group.rank();
-                  const auto stream = group.platform()->open_stream(gpu_of(group));
+                  const auto stream = group.platform()->open_stream(gpu_of_rank(group));
                   Twins twins(group, DataType::int32, 100, group.rank());
                   group.barrier(Mode::on(*stream));
                   std::vector<std::int32_t> plain(100, group.rank() == 0 ? 7 : 0);
@@ -448,7 +446,7 @@ TEST(GroupOnGpus, OutputsThatAreExposedOrHaveBeen) {
     ranks.virtual_gpus = size;
     EXPECT_EQ(ranks.in_processes([](Group& group) {
       group.set_way("two_shot(blocks=3,threads=64)");
-      const auto stream = group.platform()->open_stream(gpu_of(group));
+      const auto stream = group.platform()->open_stream(gpu_of_rank(group));
       const Bytes offset = 16 * static_cast<Bytes>(group.rank() + 1);
       Twins a(group, DataType::float32, 30000, 1, offset), b(group, DataType::float32, 50001, 2, 3 * offset),
           c(group, DataType::float32, 9000000, 3, offset);
@@ -483,7 +481,7 @@ TEST(GroupOnGpus, WindowsGoWhileSumsAreOnTheirWay) {
   ranks.virtual_gpus = 3;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
     group.set_way("two_shot(blocks=2,threads=64)");
-    const auto stream = group.platform()->open_stream(gpu_of(group));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     std::vector<Twins> outputs;
     std::vector<Window> windows;
     for (int i = 0; i < 24; ++i) {
@@ -829,7 +827,7 @@ TEST(GroupOnGpus, NanAndSignedZeroAreAlikeInEveryWay) {
   TestRanks ranks(3);
   ranks.virtual_gpus = 3;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    const auto stream = group.platform()->open_stream(gpu_of(group));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     const auto check = [&]<typename T>(auto narrow, T) {
       constexpr float nan = std::numeric_limits<float>::quiet_NaN();
       constexpr float values[] = {nan, 1, -0.0f, 0.0f, -nan, std::numeric_limits<float>::infinity(), -1};
@@ -840,7 +838,7 @@ TEST(GroupOnGpus, NanAndSignedZeroAreAlikeInEveryWay) {
         mine[i] = narrow(values[turn % 7]);
       }
       const Bytes bytes = count * sizeof(T);
-      const Memory on_gpu = group.platform()->allocate(gpu_of(group), bytes, Allocation::gpu);
+      const Memory on_gpu = group.platform()->allocate(gpu_of_rank(group), bytes, Allocation::gpu);
       const Memory pinned = group.platform()->allocate(host(0), bytes, Allocation::pinned);
       const Region there = on_gpu.region().slice(0, bytes), here = pinned.region().slice(0, bytes);
       const DataType type = DataTypeOf<T>::value;
@@ -937,7 +935,7 @@ TEST(GroupOnGpus, UnlikeCallsAreNamed) {
   ranks.timeout = 1;
   const auto problems = ranks.in_processes([](Group& group) {
     Twins sum(group, DataType::int32, 100, 0), longer(group, DataType::int32, 3000, 0);
-    group.barrier(Mode::on(*group.platform()->open_stream(gpu_of(group))));
+    group.barrier(Mode::on(*group.platform()->open_stream(gpu_of_rank(group))));
     if (group.rank() == 0) group.broadcast(sum.gpu_elements(), 1);
     if (group.rank() == 1) {
       group.set_timeout(30);  // the other one is the first to give up
@@ -954,7 +952,7 @@ TEST(GroupOnGpus, MessagesOnStreams) {
     TestRanks ranks(size);
     ranks.virtual_gpus = size;
     EXPECT_EQ(ranks.in_processes([](Group& group) {
-      group.barrier(Mode::on(*group.platform()->open_stream(gpu_of(group))));
+      group.barrier(Mode::on(*group.platform()->open_stream(gpu_of_rank(group))));
       exchange_on_stream(group, 3, 6);
       for (const std::size_t count : {2048, 2049, 2168, 2169, 5001, 1500001}) exchange_on_stream(group, count, 2);
       exchange_on_stream(group, 1000000, 6);
@@ -967,7 +965,7 @@ TEST(GroupOnGpus, MessagesOnStreams) {
 // In a ring, with arrays that are exposed at some ranks or at all, that lie at odd addresses or have an odd number of
 // bytes; of one piece, of two, and of more than are on the way at once. What is given changes from message to message.
 void exchange_into_exposed(Group& group) {
-  const auto stream = group.platform()->open_stream(gpu_of(group));
+  const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
   group.barrier(Mode::on(*stream));
   for (const std::size_t count : {std::size_t{1} << 18, std::size_t{1500001}, std::size_t{5} << 20})
@@ -997,7 +995,7 @@ TEST(GroupOnGpus, MessagesIntoExposedArrays) {
 TEST(GroupOnGpus, MessagesWithoutLines) {
   EXPECT_EQ(on_platforms(3, without_nvlink,
                          [](Group& group) {
-                           group.barrier(Mode::on(*group.platform()->open_stream(gpu_of(group))));
+                           group.barrier(Mode::on(*group.platform()->open_stream(gpu_of_rank(group))));
                            for (const std::size_t count : {3, 5001, 1500001}) exchange_on_stream(group, count, 2);
                            exchange_into_exposed(group);
                          }),
@@ -1007,7 +1005,7 @@ TEST(GroupOnGpus, MessagesWithoutLines) {
 TEST(GroupOnGpus, LongMessagesGoStraightIntoExposedArraysAndNowhereElse) {
   EXPECT_EQ(on_platforms(2, one_deceives,
                          [](Group& group) {
-                           const auto stream = group.platform()->open_stream(gpu_of(group));
+                           const auto stream = group.platform()->open_stream(gpu_of_rank(group));
                            group.barrier(Mode::on(*stream));
                            constexpr std::size_t count = std::size_t{10} << 20;  // five pieces of each block of threads
                            Twins give(group, DataType::float32, count, group.rank(), 16);
@@ -1058,8 +1056,8 @@ TEST(GroupOnGpus, ManyMessagesAreOnTheirWayInOrder) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    const auto stream = group.platform()->open_stream(gpu_of(group));
-    const auto other = group.platform()->open_stream(gpu_of(group));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
+    const auto other = group.platform()->open_stream(gpu_of_rank(group));
     group.barrier(Mode::on(*stream));
     std::vector<Twins> arrays;
     for (int i = 0; i < 20; ++i) arrays.emplace_back(group, DataType::int32, 10 + 3 * static_cast<std::size_t>(i), i);
@@ -1079,7 +1077,7 @@ TEST(GroupOnGpus, AMessageOnAStreamThatNobodySendsIsAnError) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   const auto problems = ranks.in_processes([](Group& group) {
-    const auto stream = group.platform()->open_stream(gpu_of(group));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     Twins taken(group, DataType::int32, 10, 0);
     group.barrier(Mode::on(*stream));
     if (group.rank() == 0) group.set_timeout(1);

@@ -22,7 +22,7 @@ constexpr Seconds prepared_patience = 20;
 class CallersArrays {
  public:
   CallersArrays(Group& group, const Schedule& schedule, bool on_gpu) : schedule_(schedule), on_gpu_(on_gpu) {
-    const Place place = on_gpu ? gpu(group.rank()) : host(0);
+    const Place place = on_gpu ? gpu_of_rank(group) : host(0);
     Bytes bytes = 16;
     for (const ScheduleArray& array : schedule.arrays) bytes += array.count * bytes_of(array.type) + 16;
     if (on_gpu) {

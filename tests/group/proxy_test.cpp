@@ -26,8 +26,6 @@ struct Machines : TestRanks {
   }
 };
 
-Place gpu_of_rank(const Group& group) { return gpu(group.rank() % group.platform()->gpu_count()); }
-
 // GpuNumbers on this rank's GPU.
 class GpuNumbers {
  public:
@@ -172,7 +170,7 @@ TEST(ProxyOnStreams, TwelveRanksOnTwoMachines) {
   ranks.ranks_of_machine = 7;
   ranks.timeout = 60;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    const auto stream = group.platform()->open_stream(gpu(group.rank() % 7));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     every_collective(group, 6000, *stream);
     every_message(group, 500, *stream);
     group.synchronize(*stream);
