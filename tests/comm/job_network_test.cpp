@@ -11,7 +11,7 @@
 namespace waywiser {
 namespace {
 
-const std::string all_local = "self,posix,cma,xpmem,cuda_copy,cuda_ipc,gdr_copy";
+const std::string all_local = "self,posix,cma,xpmem";
 
 Launch of_one_machine() { return {"test", 0, 2, "job", {}, ""}; }
 
@@ -39,7 +39,7 @@ TEST(JobNetwork, WithinAMachineUcxHasNone) {
 TEST(JobNetwork, WhatTheUserLeavesOutIsLeftOutOfThat) {
   const WithVariable excluded("UCX_TLS", "^cma,cuda");
   EXPECT_EQ(settings(of_one_machine()), (Settings{{"TLS", "self,posix,xpmem"}}));
-  EXPECT_EQ(local_transports("^sm"), "self,cuda_copy,cuda_ipc,gdr_copy");
+  EXPECT_EQ(local_transports("^sm"), "self");
 }
 
 TEST(JobNetwork, WhatTheUserNamesIsUsedAndANetworkIsTold) {
@@ -59,7 +59,7 @@ TEST(JobNetwork, BetweenMachinesItIsThatOfTheRoot) {
   Launch apart = at("127.0.0.1:4711");
   apart.machine = "another";
   const std::string loopback = interface_towards({});
-  EXPECT_EQ(settings(apart), (Settings{{"TLS", "^sysv"}, {"NET_DEVICES", loopback}}));
+  EXPECT_EQ(settings(apart), (Settings{{"TLS", "^sysv,cuda"}, {"NET_DEVICES", loopback}}));
   const WithVariable transports("UCX_TLS", "tcp,self");
   EXPECT_EQ(settings(apart).count("TLS"), 0u);
   EXPECT_TRUE(settings(apart)["NET_DEVICES"].starts_with(loopback));

@@ -329,6 +329,34 @@ TEST(ProxyOnStreams, GroupsThatGoAndCloseEndWhatIsUnderWay) {
             no_problems);
 }
 
+// Calls that wait for a stream keep host memory; a program that does not stop to enqueue them comes to an end of it.
+// Faults: gpus T
+TEST(ProxyOnStreams, AProgramThatIsFarAheadOfItsStreamWaitsForIt) {
+  const auto problems = Machines(2, 1).in_processes([](Group& group) {
+    const int other = 1 - group.rank();
+    const Memory flag = group.platform()->allocate(host(0), sizeof(std::uint64_t), Allocation::pinned);
+    std::memset(flag.region().data, 0, sizeof(std::uint64_t));
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
+    group.barrier(Mode::on(*stream));
+    const std::size_t count = std::size_t{4} << 20;
+    GpuNumbers mine(group, count, of_rank(group.rank())), came(group, count);
+    const auto exchange = [&] { group.sendrecv(mine.elements(), other, came.elements(), other, 0, Mode::on(*stream)); };
+    for (int i = 0; i < 10; ++i) exchange();
+    came.expect(*stream, of_rank(other), "the last of many");
+    group.set_timeout(group.rank() == 0 ? 1 : 20);
+    stream->wait_value(flag.region().slice(0, sizeof(std::uint64_t)), 1);
+    try {
+      for (int i = 0; i < 10; ++i) exchange();
+    } catch (const Error&) {
+      std::atomic_ref(*reinterpret_cast<std::uint64_t*>(flag.region().data)).store(1);
+      throw;
+    }
+  });
+  ASSERT_EQ(problems.size(), 2U);
+  for (const std::string& each : problems) EXPECT_NE(each.find("waited 1.00 s in send #"), std::string::npos) << each;
+  EXPECT_NE(problems[0].find("keep all host memory"), std::string::npos) << problems[0];
+}
+
 TEST(KernelDomains, ArePartsOfMachinesOfUpTo8Ranks) {
   using Parts = std::vector<std::vector<int>>;
   EXPECT_EQ(kernel_domains({0, 0, 0}), (Parts{{0, 1, 2}}));

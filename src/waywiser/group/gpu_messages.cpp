@@ -136,9 +136,10 @@ void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> mess
   const InCall in_call(session_, call);
   std::string why;
   ProxyOperation::Parts parts = take_out(call, messages, why);
-  auto reached = parts.empty() ? nullptr : gpus.mark(call, why, stream);
-  if (!messages.empty()) gpus.enqueue_messages(messages, stream);
-  if (!parts.empty()) gpus.enqueue_by_hosts(call, std::move(parts), stream, std::move(reached));
+  const auto by_kernels = [&] { gpus.enqueue_messages(messages, stream); };
+  if (parts.empty()) return by_kernels();
+  gpus.enqueue_by_hosts(call, why, std::move(parts), stream,
+                        messages.empty() ? std::function<void()>() : std::function<void()>(by_kernels));
 }
 
 // The same of one in each direction, which have a kernel of their own.
@@ -148,11 +149,12 @@ void GpuCalls::message(const Call& call, ConstElements data, int to, Elements in
   std::vector<PeerMessage> messages{{to, data, {}}, {from, {}, into}};
   std::string why;
   ProxyOperation::Parts parts = take_out(call, messages, why);
-  auto reached = parts.empty() ? nullptr : gpus.mark(call, why, stream);
   const ConstElements give = gpus.domain().reaches(to) ? data : ConstElements();
   const Elements take = gpus.domain().reaches(from) ? into : Elements();
-  if (!messages.empty()) gpus.enqueue_message(give, to, take, from, stream);
-  if (!parts.empty()) gpus.enqueue_by_hosts(call, std::move(parts), stream, std::move(reached));
+  const auto by_kernels = [&] { gpus.enqueue_message(give, to, take, from, stream); };
+  if (parts.empty()) return messages.empty() ? void() : by_kernels();
+  gpus.enqueue_by_hosts(call, why, std::move(parts), stream,
+                        messages.empty() ? std::function<void()>() : std::function<void()>(by_kernels));
 }
 
 GpuCollectives& GpuCalls::gpus_for(const Call& call) {

@@ -192,7 +192,10 @@ void GpuCollectives::enqueue(const Call& call, const GpuAlgorithm& way, const Co
   begin(stream);
   if (way.engine == Engine::hierarchy) {
     enqueue_hierarchy(call, wanted, input, output, stream);
-  } else if (wanted.operation == Collective::barrier) {
+    return end(stream);
+  }
+  const Session::ThreadRuns thread_runs(session_);
+  if (wanted.operation == Collective::barrier) {
     enqueue_nod(on_stream::describe(wanted, call.type, call.op), wanted.ranks, stream);
   } else if (wanted.ranks == 1) {
     if (output.data != input.data) stream.copy(output, input);
@@ -206,6 +209,7 @@ void GpuCollectives::enqueue(const Call& call, const GpuAlgorithm& way, const Co
 
 void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream) {
   begin(stream);
+  const Session::ThreadRuns thread_runs(session_);
   domain_.enqueue_message(give, to, take, from, stream, session_.timeout());
   end(stream);
 }
@@ -213,12 +217,14 @@ void GpuCollectives::enqueue_message(ConstElements give, int to, Elements take, 
 void GpuCollectives::enqueue_messages(std::span<const PeerMessage> messages, Stream& stream) {
   if (messages.empty()) return;
   begin(stream);
+  const Session::ThreadRuns thread_runs(session_);
   domain_.enqueue_messages(messages, stream, session_.timeout());
   end(stream);
 }
 
 void GpuCollectives::enqueue_prepared(DeviceExecution& execution, Stream& stream) {
   begin(stream);
+  const Session::ThreadRuns thread_runs(session_);
   execution.enqueue(stream, session_.timeout());
   end(stream);
   if (&stream == stream_.get()) note_end(stream);

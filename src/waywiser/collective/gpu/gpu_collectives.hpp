@@ -51,12 +51,13 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
                                       const CollectiveCall& wanted, bool capturing);
   void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
                Region output, Stream& stream);
-  // A collective of the hosts, and other parts, at a point of the stream that mark() has noted, or now: the stream
-  // waits for them. Throws unavailable in a stream that is being captured; `why`: no kernel carries them out.
+  // A collective of the hosts, or other parts, for whose results the stream waits. `meanwhile`, if any, enqueues what
+  // kernels carry out at the same time. Throws unavailable in a stream that is being captured; `why`: no kernel carries
+  // them out.
   void enqueue_by_hosts(const Call& call, std::shared_ptr<const Schedule> schedule, ProxiedArrays arrays,
                         Stream& stream);
-  std::unique_ptr<Event> mark(const Call& call, const std::string& why, Stream& stream);
-  void enqueue_by_hosts(const Call& call, ProxyOperation::Parts parts, Stream& stream, std::unique_ptr<Event> reached);
+  void enqueue_by_hosts(const Call& call, const std::string& why, ProxyOperation::Parts parts, Stream& stream,
+                        const std::function<void()>& meanwhile = {});
   // Sets memory aside, by all ranks together, so that no operation of up to `largest` bytes a block waits for that.
   void prepare(RankExchange& exchange, const Members& members, Bytes largest);
   // For measuring: the only way until another one is set; nothing: the choice.
@@ -111,7 +112,8 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
                          Stream& stream);
   static void refuse_capture(const Call& call, const std::string& why, const Stream& stream);
   Region scratch(Bytes bytes);
-  StreamGate& gate();
+  void set_up_gate();
+  void make_room(const Call& call);
   void enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
                        ConstRegion input, Region output, Stream& stream, const on_stream::Description* as = nullptr);
   void enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream);
@@ -127,9 +129,10 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   const std::shared_ptr<const Members> members_;
   KernelDomain domain_;
   PreparedSchedules prepared_;
-  std::shared_ptr<StreamGate> gate_;  // since the first operation that the hosts have a part in
-  std::vector<Memory> scratch_;       // of hierarchies: the last one, and those that earlier calls may use
-  std::size_t enlarged_ = 0;          // how many of larger_memories() have been tried
+  std::shared_ptr<StreamGate> gate_;      // since the first operation that the hosts have a part in
+  std::optional<StreamStaging> staging_;  // of such operations
+  std::vector<Memory> scratch_;           // of hierarchies: the last one, and those that earlier calls may use
+  std::size_t enlarged_ = 0;              // how many of larger_memories() have been tried
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::vector<std::shared_ptr<CallComparison>> comparing_;

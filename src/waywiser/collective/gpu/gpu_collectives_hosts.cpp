@@ -30,6 +30,7 @@ void GpuCollectives::enqueue_hierarchy(const Call& call, const CollectiveCall& w
   const on_stream::Description as = on_stream::describe(wanted, call.type, call.op);
   const ReduceOp op = call.op == ReduceOp::avg ? ReduceOp::sum : call.op;
   const auto by_kernels = [&](const CollectiveCall& part, ConstRegion in, Region out) {
+    const Session::ThreadRuns thread_runs(session_);
     if (part.operation == Collective::barrier) return enqueue_nod(as, part.ranks, stream);
     if (part.count == 0) return;
     const GpuAlgorithm way{Engine::kernels, domain_.fused()->default_method(part, call.type), 0, 0};
@@ -51,38 +52,54 @@ Region GpuCollectives::scratch(Bytes bytes) {
   return scratch_.back().region().slice(0, bytes);
 }
 
-StreamGate& GpuCollectives::gate() {
-  if (!gate_) {
-    auto gate = std::make_shared<StreamGate>(platform_, gpu_, members_->rank);
-    const std::lock_guard lock(mutex_);
-    gate_ = std::move(gate);
-  }
-  return *gate_;
+void GpuCollectives::set_up_gate() {
+  if (gate_) return;
+  auto gate = std::make_shared<StreamGate>(platform_, gpu_, members_->rank);
+  staging_.emplace(platform_, gpu_);
+  const std::lock_guard lock(mutex_);
+  gate_ = std::move(gate);
 }
 
-std::unique_ptr<Event> GpuCollectives::mark(const Call& call, const std::string& why, Stream& stream) {
+// A program that is far ahead of its stream waits here: what has not ended keeps host memory.
+void GpuCollectives::make_room(const Call& call) {
+  const auto has_room = [this] {
+    staging_->reclaim();
+    return !staging_->is_full();
+  };
+  session_.wait(call, has_room, [] { return "the calls before it on streams keep all host memory for copies"; });
+}
+
+// The host memory and what is enqueued first, with the progress thread at work: they may wait for what a stream waits
+// for at a gate.
+void GpuCollectives::enqueue_by_hosts(const Call& call, const std::string& why, ProxyOperation::Parts parts,
+                                      Stream& stream, const std::function<void()>& meanwhile) {
   refuse_capture(call, why, stream);
   begin(stream);
-  auto reached = platform_.create_event(gpu_);
-  stream.record(*reached);
-  return reached;
-}
-
-void GpuCollectives::enqueue_by_hosts(const Call& call, ProxyOperation::Parts parts, Stream& stream,
-                                      std::unique_ptr<Event> reached) {
-  const std::uint64_t number = gate().close(stream, text(call), session_.timeout() + hosts_speak);
-  end(stream);
-  session_.start(std::make_shared<ProxyOperation>(session_, call, std::move(reached), gate_, number, std::move(parts)));
   session_.need_progress_thread();
+  set_up_gate();
+  make_room(call);
+  const bool waits = std::ranges::any_of(parts, [](const auto& part) { return part->holds_stream(); });
+  std::uint64_t begins = 0, ends = 0;
+  {
+    const Session::ThreadRuns thread_runs(session_);
+    for (const auto& part : parts) part->fetch(stream, *staging_);
+    if (meanwhile || !waits) begins = gate_->note(stream);
+    if (meanwhile) meanwhile();
+    if (waits) ends = gate_->close(stream, text(call), session_.timeout() + hosts_speak);
+    for (const auto& part : parts) part->put_back(stream);
+    staging_->note_end(stream);
+  }
+  end(stream);
+  session_.start(
+      std::make_shared<ProxyOperation>(session_, call, gate_, begins != 0 ? begins : ends, ends, std::move(parts)));
 }
 
 void GpuCollectives::enqueue_by_hosts(const Call& call, std::shared_ptr<const Schedule> schedule, ProxiedArrays arrays,
                                       Stream& stream) {
-  auto reached = mark(call, why_no_kernels(), stream);
   ProxyOperation::Parts parts;
   parts.push_back(
       std::make_unique<ProxiedCollective>(session_, members_, call, std::move(schedule), std::move(arrays)));
-  enqueue_by_hosts(call, std::move(parts), stream, std::move(reached));
+  enqueue_by_hosts(call, why_no_kernels(), std::move(parts), stream);
 }
 
 }  // namespace waywiser

@@ -13,15 +13,20 @@ namespace waywiser::on_stream {
 
 // As the GPU reaches them.
 struct GateArguments {
-  const std::uint64_t* open = nullptr;  // in host memory: the number of the last gate that is open
+  // In host memory: the last number that the stream has come to, and the last gate that is open.
+  std::uint64_t* reached = nullptr;
+  const std::uint64_t* open = nullptr;
   block::Notice* notice = nullptr;
   std::uint64_t number = 0;
   std::uint64_t deadline_ns = 0;
+  bool waits = true;
 };
 
-// Until the host has opened the gate. One thread.
+// Tells the host that the stream has got there, and waits until it has opened the gate. One thread.
 template <typename Gpu>
 WAYWISER_DEVICE inline void wait_at_gate(Gpu& gpu, const GateArguments& gate) {
+  gpu.release(gate.reached, gate.number);
+  if (!gate.waits) return;
   const block::Waiter<Gpu> waiter(gpu, gate.notice, gate.deadline_ns);
   block::Waiter<Gpu>::wait(
       gpu, [&] { return gpu.acquire(gate.open) >= gate.number ? 0u : 1u; },

@@ -16,14 +16,11 @@ StreamGate::StreamGate(Platform& platform, Place gpu, int rank)
 
 StreamGate::Words& StreamGate::words() const { return *reinterpret_cast<Words*>(memory_.region().data); }
 
-std::uint64_t StreamGate::close(Stream& stream, const std::string& what, Seconds deadline) {
-  auto* reached = reinterpret_cast<Words*>(stream.reach(memory_.region().slice(0, sizeof(Words))));
-  const on_stream::GateArguments gate{&reached->open, &reached->notice, ++last_,
-                                      static_cast<std::uint64_t>(deadline * 1e9)};
-  {
-    const std::lock_guard lock(mutex_);
-    waiting_[last_] = {what, deadline};
-  }
+void StreamGate::launch(Stream& stream, bool waits, Seconds deadline) {
+  auto* there =
+      reinterpret_cast<Words*>(const_cast<std::byte*>(stream.reach(memory_.region().slice(0, sizeof(Words)))));
+  const on_stream::GateArguments gate{
+      &there->reached, &there->open, &there->notice, last_, static_cast<std::uint64_t>(deadline * 1e9), waits};
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
     kernel.cuda = on_stream::cuda_gate_launcher(gate);
@@ -33,13 +30,32 @@ std::uint64_t StreamGate::close(Stream& stream, const std::string& what, Seconds
       on_stream::wait_at_gate(block, gate);
     };
   stream.launch(kernel);
+}
+
+std::uint64_t StreamGate::note(Stream& stream) {
+  ++last_;
+  launch(stream, false, 0);
+  return last_;
+}
+
+std::uint64_t StreamGate::close(Stream& stream, const std::string& what, Seconds deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_[++last_] = {what, deadline};
+  }
+  launch(stream, true, deadline);
   return last_;
 }
 
 void StreamGate::open(std::uint64_t number) {
-  std::atomic_ref(words().open).store(number, std::memory_order_release);
   const std::lock_guard lock(mutex_);
-  waiting_.erase(number);
+  if (const auto found = waiting_.find(number); found != waiting_.end()) found->second.opened = true;
+  for (auto first = waiting_.begin(); first != waiting_.end() && first->second.opened; first = waiting_.erase(first))
+    std::atomic_ref(words().open).store(first->first, std::memory_order_release);
+}
+
+std::uint64_t StreamGate::reached() const noexcept {
+  return std::atomic_ref(words().reached).load(std::memory_order_acquire);
 }
 
 std::optional<Error> StreamGate::failure(const std::string& stopped) const {
@@ -47,7 +63,7 @@ std::optional<Error> StreamGate::failure(const std::string& stopped) const {
   if (!failed) return {};
   const std::lock_guard lock(mutex_);
   const auto found = waiting_.find(failed->number);
-  const Waiting waiting = found == waiting_.end() ? Waiting{"a call", 0} : found->second;
+  const Waiting waiting = found == waiting_.end() ? Waiting{"a call"} : found->second;
   const std::string me = "rank " + std::to_string(rank_);
   if (failed->reason == block::Reason::late)
     return Error(ErrorKind::timeout, me + ": the host has not carried out " + waiting.what + " on a stream within " +

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/proxy/proxy_part.hpp"
-#include "waywiser/collective/proxy/staged_copies.hpp"
+#include "waywiser/collective/proxy/stream_staging.hpp"
 #include "waywiser/comm/session/execution.hpp"
 
 namespace waywiser {
@@ -24,26 +25,23 @@ class ProxiedCollective : public ProxyPart {
   ProxiedCollective(Session& session, std::shared_ptr<const Members> members, const Call& call,
                     std::shared_ptr<const Schedule> schedule, ProxiedArrays arrays);
 
+  void fetch(Stream& stream, StreamStaging& staging) override;
+  void put_back(Stream& stream) override;
   bool advance() override;
-  bool lets_stream_go() const override { return false; }
   const Call& call() const override { return call_; }
   std::string progress_text() const override;
-  void abandon() noexcept override;
+  void abandon() noexcept override { execution_.abandon(); }
 
  private:
-  enum class Stage { begins, fetches, runs, puts_back };
+  const StagedPieces& result() const { return arrays_.same ? *input_ : *output_; }
 
-  void fetch();
-  void run();
-
-  Session& session_;
   const std::shared_ptr<const Members> members_;
   const Call call_;
   const std::shared_ptr<const Schedule> schedule_;
   const ProxiedArrays arrays_;
-  std::unique_ptr<StagedCopies> input_, output_;
+  std::optional<StagedPieces> input_, output_;
   Execution execution_;
-  Stage stage_ = Stage::begins;
+  bool runs_ = false;
 };
 
 // The same schedule among some ranks of a group, in their order, as ranks of the group.

@@ -4,10 +4,11 @@
 #include <optional>
 
 #include "waywiser/collective/proxy/proxy_part.hpp"
-#include "waywiser/collective/proxy/staged_copies.hpp"
+#include "waywiser/collective/proxy/stream_staging.hpp"
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/session/members.hpp"
 #include "waywiser/comm/session/transfer.hpp"
+#include "waywiser/comm/shared_memory/lane.hpp"
 
 namespace waywiser {
 
@@ -15,30 +16,27 @@ namespace waywiser {
 // of their calls.
 inline constexpr int stream_label = largest_label;
 
-// A message out of an array to call.peer: short ones to other machines by way of the host, whose copy lets the stream
-// go on; all others as messages of GPU memory are sent (comm/rendezvous).
+// A message out of an array to call.peer. The stream goes on when a short one has been copied to the host; long ones
+// have been taken by then.
 class ProxiedSend : public ProxyPart {
  public:
   ProxiedSend(Session& session, std::shared_ptr<const Members> members, const Call& call, ConstElements data);
 
+  void fetch(Stream& stream, StreamStaging& staging) override;
+  bool holds_stream() const override { return data_.region.bytes > longest_short; }
+  void put_back(Stream&) override {}
   bool advance() override;
-  bool lets_stream_go() const override { return transfer_ != nullptr; }
-  bool has_posted() const override { return rendezvous_ || transfer_; }
   const Call& call() const override { return call_; }
-  std::string progress_text() const override;
+  std::string progress_text() const override { return transfer_.progress_text(); }
   void abandon() noexcept override;
 
  private:
-  bool begin();
-  bool advance_copy();
-
-  Session& session_;
   const std::shared_ptr<const Members> members_;
   const Call call_;
   const ConstElements data_;
-  std::unique_ptr<Activity> rendezvous_;
-  std::unique_ptr<StagedCopies> copy_;
-  std::unique_ptr<Transfer> transfer_;
+  std::optional<StagedPieces> staged_;
+  Transfer transfer_;
+  bool posted_ = false;
 };
 
 // A message from call.peer into an array.
@@ -46,18 +44,20 @@ class ProxiedReceive : public ProxyPart {
  public:
   ProxiedReceive(Session& session, std::shared_ptr<const Members> members, const Call& call, Elements into);
 
+  void fetch(Stream& stream, StreamStaging& staging) override;
+  void put_back(Stream& stream) override { staged_->put_back(stream); }
   bool advance() override;
-  bool lets_stream_go() const override { return false; }
   const Call& call() const override { return call_; }
   std::string progress_text() const override;
   void abandon() noexcept override;
 
  private:
-  Session& session_;
   const std::shared_ptr<const Members> members_;
   const Call call_;
   const Elements into_;
-  std::unique_ptr<Activity> message_;
+  std::optional<StagedPieces> staged_;
+  Transfer transfer_;
+  bool posted_ = false;
 };
 
 }  // namespace waywiser

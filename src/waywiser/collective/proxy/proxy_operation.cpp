@@ -11,37 +11,34 @@ constexpr Seconds unusual_wait = 0.5;
 
 }  // namespace
 
-ProxyOperation::ProxyOperation(Session& session, const Call& call, std::unique_ptr<Event> reached,
-                               std::shared_ptr<StreamGate> gate, std::uint64_t number, Parts parts)
+ProxyOperation::ProxyOperation(Session& session, const Call& call, std::shared_ptr<StreamGate> gate,
+                               std::uint64_t begins, std::uint64_t ends, Parts parts)
     : session_(session),
       call_(call),
-      reached_(std::move(reached)),
       gate_(std::move(gate)),
-      number_(number),
-      parts_(std::move(parts)) {}
+      begins_(begins),
+      ends_(ends),
+      parts_(std::move(parts)),
+      opened_(ends == 0) {}
 
 bool ProxyOperation::advance() {
   if (since_ == 0) {
-    if (!reached_->done()) return false;
+    if (gate_->reached() < begins_) return false;
     since_ = now_seconds();
     tell_at_ = since_ + unusual_wait;
   }
-  for (std::size_t part = 0; part < parts_.size();)
-    if (parts_[part]->advance())
-      parts_.erase(parts_.begin() + static_cast<std::ptrdiff_t>(part));
-    else if (!parts_[part++]->has_posted())
-      break;
+  std::erase_if(parts_, [](const auto& part) { return part->advance(); });
   let_stream_go();
   if (parts_.empty()) return true;
   look_at_clock();
   return false;
 }
 
-// Also before all is over: what is on the way needs the arrays no more.
+// Also before all is over: what is sent has been copied.
 void ProxyOperation::let_stream_go() {
-  if (opened_ || !std::ranges::all_of(parts_, [](const auto& part) { return part->lets_stream_go(); })) return;
+  if (opened_ || std::ranges::any_of(parts_, [](const auto& part) { return part->holds_stream(); })) return;
   opened_ = true;
-  gate_->open(number_);
+  gate_->open(ends_);
 }
 
 void ProxyOperation::look_at_clock() {

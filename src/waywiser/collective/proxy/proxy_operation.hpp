@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -9,14 +10,14 @@
 
 namespace waywiser {
 
-// An operation on a stream that the host carries out while the stream waits at a gate: when the stream has got there
-// its parts begin; when they are over, or need the arrays no more, the stream goes on.
+// An operation on a stream that the host carries out: when the stream has got there its parts begin; when all that it
+// waits for are over, the stream may go through the gate.
 class ProxyOperation : public Activity {
  public:
   using Parts = std::vector<std::unique_ptr<ProxyPart>>;
-  // `reached`: recorded in the stream before the gate with that number.
-  ProxyOperation(Session& session, const Call& call, std::unique_ptr<Event> reached, std::shared_ptr<StreamGate> gate,
-                 std::uint64_t number, Parts parts);
+  // The numbers of both in the gate; no gate: the stream goes on by itself.
+  ProxyOperation(Session& session, const Call& call, std::shared_ptr<StreamGate> gate, std::uint64_t begins,
+                 std::uint64_t ends, Parts parts);
 
   bool advance() override;
   const Call& call() const override { return call_; }
@@ -29,9 +30,8 @@ class ProxyOperation : public Activity {
 
   Session& session_;
   const Call call_;
-  const std::unique_ptr<Event> reached_;
   const std::shared_ptr<StreamGate> gate_;
-  const std::uint64_t number_;
+  const std::uint64_t begins_, ends_;
   Parts parts_;
   Seconds since_ = 0, tell_at_ = 0;  // when it has begun
   bool opened_ = false;

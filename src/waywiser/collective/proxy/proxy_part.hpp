@@ -4,14 +4,21 @@
 
 namespace waywiser {
 
-// One part of an operation on a stream that the host carries out: a message, or a collective. It begins with its first
-// turn, when the stream has got there.
+class Stream;
+class StreamStaging;
+
+// One part of an operation on a stream that the host carries out on host memory: a message, or a collective. The
+// program's thread enqueues the copies; only the messages are the progress thread's, which never calls CUDA: the stream
+// that waits may be what a call of CUDA waits for.
 class ProxyPart : public Activity {
  public:
-  // The stream may go on: the arrays are complete, or not needed any more.
-  virtual bool lets_stream_go() const = 0;
-  // The messages of later parts may go: those of this one are on their way, so that they come in order.
-  virtual bool has_posted() const { return true; }
+  // Takes host memory and enqueues the copies of the input into it. Behind them the stream tells that it has got there;
+  // the first turn comes then.
+  virtual void fetch(Stream& stream, StreamStaging& staging) = 0;
+  // Whether the stream waits for the end of this part.
+  virtual bool holds_stream() const { return true; }
+  // Enqueues the copies of the result, behind that wait.
+  virtual void put_back(Stream& stream) = 0;
 };
 
 }  // namespace waywiser

@@ -10,7 +10,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::string_view local_names[] = {"self", "posix", "cma", "xpmem", "cuda_copy", "cuda_ipc", "gdr_copy"};
+// What of UCX serves within a machine. Memory of GPUs goes by networks of its own (comm/network): this one makes no
+// call of CUDA, as a thread that makes progress while a stream waits for it must not.
+constexpr std::string_view local_names[] = {"self", "posix", "cma", "xpmem"};
 
 std::optional<std::string> set_by_user(const std::string& name) {
   const auto of_groups = environment("WAYWISER_UCX_" + name);
@@ -34,12 +36,12 @@ std::string joined(const std::vector<std::string>& parts) {
 bool covers(std::string_view group, std::string_view name) {
   if (group == "sm" || group == "shm") return name == "posix" || name == "cma" || name == "xpmem";
   if (group == "mm") return name == "posix" || name == "xpmem";
-  return group == name || (group == "cuda" && (name.starts_with("cuda_") || name == "gdr_copy"));
+  return group == name;
 }
 
 bool is_local(const std::string& transports) {
   return std::ranges::all_of(parts_of(transports), [](const std::string& part) {
-    return part == "sysv" || part == "knem" ||
+    return part == "sysv" || part == "knem" || part == "cuda" || part.starts_with("cuda_") || part == "gdr_copy" ||
            std::ranges::any_of(local_names, [&](std::string_view name) { return covers(part, name); });
   });
 }
@@ -89,7 +91,7 @@ JobNetwork job_network(const Launch& launch, const Plan* plan, bool encrypted) {
   if (plan != nullptr && !transports && !devices)
     if (auto settings = network_choice(*plan); !settings.empty()) return {false, std::move(settings), {}, true};
   JobNetwork network = devices ? JobNetwork{false} : at_root(launch, transports.has_value());
-  if (!transports) network.settings.emplace_back("TLS", "^sysv");
+  if (!transports) network.settings.emplace_back("TLS", "^sysv,cuda");
   network.open = true;
   return network;
 }

@@ -29,7 +29,7 @@ std::vector<std::pair<std::string, std::string>> network_choice(const Plan& plan
       for (const std::string& name : devices_here(end)) devices.insert(name);
   }
   if (devices.empty()) return {};
-  return {{"TLS", "self,posix,cma,xpmem,cuda," + list(transports)}, {"NET_DEVICES", list(devices)}};
+  return {{"TLS", "self,posix,cma,xpmem," + list(transports)}, {"NET_DEVICES", list(devices)}};
 }
 
 }  // namespace waywiser

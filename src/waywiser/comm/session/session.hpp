@@ -62,6 +62,26 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   // From now on what is under way goes on between the calls of the program, too. With the lock.
   void need_progress_thread();
+  // In a call of the program: until this goes the progress thread, if there is one, has turns. Around calls of a GPU's
+  // driver, which can wait for a stream that waits for that thread.
+  class ThreadRuns {
+   public:
+    explicit ThreadRuns(Session& session)
+        : session_(session), calls_(session.locks_ && !session.thread_runs_ ? session.depth_ : 0) {
+      session.thread_runs_ |= calls_ != 0;
+      for (int call = 0; call < calls_; ++call) session_.progress_thread_->unlock();
+    }
+    ThreadRuns(const ThreadRuns&) = delete;
+    ThreadRuns& operator=(const ThreadRuns&) = delete;
+    ~ThreadRuns() {
+      for (int call = 0; call < calls_; ++call) session_.progress_thread_->lock();
+      if (calls_ != 0) session_.thread_runs_ = false;
+    }
+
+   private:
+    Session& session_;
+    const int calls_;
+  };
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(lifeline_->ranks().size()); }
@@ -243,7 +263,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::atomic<MemoryUse> memory_use_{MemoryUse::usual};
   std::unique_ptr<ProgressThread> progress_thread_;    // null: none
   std::atomic<ProgressThread*> seen_thread_{nullptr};  // the same, for other threads
-  bool locks_ = false;
+  bool locks_ = false, thread_runs_ = false;
   int depth_ = 0;  // of calls
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
