@@ -252,7 +252,7 @@ TEST(GroupCollectives, AWayOfTheNameThatGpusHaveTooIsTheAlgorithmOnTheHost) {
   TestRanks ranks(2);
   ranks.timeout = 30;
   const std::vector<std::string> problems = ranks.in_processes([](Group& group) {
-    group.set_way("two_shot");
+    group.set_algorithm("two_shot");
     const Numbers values = made_by(group.rank(), 4);
     Numbers sum(4);
     group.all_reduce(std::span<const std::int64_t>(values), std::span(sum));

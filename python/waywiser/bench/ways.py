@@ -19,13 +19,13 @@ from waywiser.bench.teams import Setup, our_team
 from waywiser.profile import COLLECTIVES
 from waywiser.stages import Show
 
-_GPU_WAYS = ("packets", "lines", "one_shot", "two_shot_lines", "two_shot", "nccl", "host")
+_GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl", "host")
 _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _MOST_OF_EACH_RANK = 16 << 20  # of collectives whose result grows with the number of ranks
 # Of GPU arrays: what is far off is not timed.
-_MOST_BY_HOST, _MOST_BY_LINES, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
+_MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
 _ROUNDS = 4
 _HOPELESS = 2.0  # times as long as the fastest: timed once
 _PATIENCE = 60.0
@@ -45,9 +45,9 @@ class Ranks:
             return list(_core.host_ways(operation, self.count))
         found = [way for way in _GPU_WAYS if operation == "all_reduce" or "two_shot" not in way]
         if size > _MOST_BY_HOST:
-            found = [way for way in found if way not in ("host", "packets")]
-        if size > _MOST_BY_LINES:
-            found = [way for way in found if "lines" not in way]
+            found = [way for way in found if way not in ("host", "LL")]
+        if size > _MOST_BY_LL128:
+            found = [way for way in found if "LL128" not in way]
         if size < _LEAST_BY_SHOTS:
             return [way for way in found if "shot" not in way]
         shots = [way + grid for way in found if "shot" in way for grid in _GRIDS]

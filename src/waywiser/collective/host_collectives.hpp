@@ -57,7 +57,7 @@ class HostCollectives final : public RankExchange {
 
   // What carries out all later calls: an algorithm of docs/algorithms.md, or empty for the choice. The name of a way of
   // GPUs changes nothing here.
-  void set_way(std::string_view way);
+  void set_algorithm(std::string_view way);
 
  private:
   [[noreturn]] void refuse_rank(int rank, const char* what) const;

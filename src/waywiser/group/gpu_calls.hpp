@@ -53,7 +53,7 @@ class GpuCalls {
 
   // Why collectives go through host memory; empty while they do not.
   std::string why_staged() const;
-  void set_way(std::optional<GpuAlgorithm> way);
+  void set_algorithm(std::optional<GpuAlgorithm> way);
 
  private:
   GpuCollectives& gpus_of(Place gpu, bool capturing);

@@ -106,9 +106,9 @@ class Group {
   // been sent yet.
   std::string encrypted_by(int rank) const;
   // For measuring: what carries the collectives out from now on, at all ranks: an algorithm of docs/algorithms.md for
-  // host arrays; "packets", "lines", "one_shot", "two_shot_lines", "two_shot", "nccl" or "host" for those on GPUs;
+  // host arrays; "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl" or "host" for those on GPUs;
   // empty: the choice. Calls that it does not serve throw.
-  void set_way(std::string_view way);
+  void set_algorithm(std::string_view way);
 
  private:
   struct State;

@@ -104,7 +104,7 @@ class Translator {
       connect(each, step, places_[index]);
     }
     each.act = act_of(step.kind);
-    each.packets = plan.packets;
+    each.ll = plan.ll;
     each.pieces = plan.pieces;
     each.piece = plan.piece;
     return each;

@@ -11,15 +11,15 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes most_by_packets = Bytes{256} << 10, most_by_packets_beside_lines = Bytes{4} << 10;
-constexpr Bytes most_by_lines = Bytes{8} << 20;
+constexpr Bytes most_by_ll = Bytes{256} << 10, most_by_ll_beside_ll128 = Bytes{4} << 10;
+constexpr Bytes most_by_ll128 = Bytes{8} << 20;
 constexpr Bytes least_bulk_piece = Bytes{16} << 10;
 constexpr std::uint32_t most_blocks_of_bulk = 64;
 
 // The same at both ends.
 messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, Bytes bytes, DataType type, int peer,
-                               bool lines) {
-  messages::MessagePart part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
+                               bool ll128) {
+  messages::MessagePart part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::ll};
   on_stream::Description description;
   description.type = type;
   description.count = bytes / bytes_of(type);
@@ -27,12 +27,12 @@ messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, 
   part.signature = std::uint64_t{description.of_message()} << 32;
   std::uint32_t most = messages::channels;
   const auto share = [&](Bytes unit) { return (bytes + most * unit - 1) / (most * unit) * unit; };
-  if (lines && bytes > most_by_packets_beside_lines && bytes <= most_by_lines) {
-    part.kind = messages::Kind::lines;
-    part.piece = std::min(share(block::data_bytes_of_pair), layout.line_piece());
-  } else if (bytes <= most_by_packets) {
-    most = layout.packet_channels;
-    part.piece = std::clamp<Bytes>(share(256), messages::least_packet_piece, layout.packet_piece);
+  if (ll128 && bytes > most_by_ll_beside_ll128 && bytes <= most_by_ll128) {
+    part.kind = messages::Kind::ll128;
+    part.piece = std::min(share(block::data_bytes_of_pair), layout.ll128_piece());
+  } else if (bytes <= most_by_ll) {
+    most = layout.ll_channels;
+    part.piece = std::clamp<Bytes>(share(256), messages::least_ll_piece, layout.ll_piece);
   } else {
     part.kind = messages::Kind::bulk;
     most = most_blocks_of_bulk;
@@ -89,14 +89,14 @@ messages::MessagePart StreamMessages::giving(const messages::MessageArguments& t
                                              Stream& stream) const {
   const ConstRegion from = data.region;
   auto* bytes = const_cast<std::byte*>(stream.reach(from));  // only read
-  return with_places(terms, part_for(layout_, bytes, from.bytes, data.type, to, lines_), true);
+  return with_places(terms, part_for(layout_, bytes, from.bytes, data.type, to, ll128_), true);
 }
 
 messages::MessagePart StreamMessages::taking(const messages::MessageArguments& terms, Elements data, int from,
                                              Stream& stream) const {
   const Region to = data.region;
   messages::MessagePart part =
-      with_places(terms, part_for(layout_, stream.reach(to), to.bytes, data.type, from, lines_), false);
+      with_places(terms, part_for(layout_, stream.reach(to), to.bytes, data.type, from, ll128_), false);
   part.slot = exposed_->slot_of(to);
   return part;
 }

@@ -37,7 +37,7 @@ class StreamMessages {
   void connect(std::span<const Region> landings);
 
   // Whether stores to all others become visible in whole lines; the same at all ranks.
-  void set_lines(bool lines) { lines_ = lines; }
+  void set_ll128(bool ll128) { ll128_ = ll128; }
   // Both at once; an empty array: only the other. Ranks other than this one. Throws as Stream::launch. A kernel that
   // waits for a rank in vain, or gets another message than it is for, traps.
   void enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
@@ -58,7 +58,7 @@ class StreamMessages {
   Region state() const;
 
   int rank_;
-  bool lines_ = true;
+  bool ll128_ = true;
   std::atomic<Seconds> deadline_ = 0;  // of the last message
   messages::Layout layout_;
   Region memory_;
