@@ -40,9 +40,9 @@ std::string GpuCalls::why_staged() const {
   return why.empty() || network.empty() ? why : why + "; " + network;
 }
 
-void GpuCalls::set_algorithm(std::optional<GpuAlgorithm> way) {
-  way_ = way;
-  if (on_gpus_) on_gpus_->set_algorithm(way);
+void GpuCalls::set_algorithm(std::string_view name) {
+  algorithm_ = name;
+  if (on_gpus_) on_gpus_->set_algorithm(parse_gpu_algorithm(name), parse_message_algorithm(name));
 }
 
 GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
@@ -51,7 +51,7 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
       throw Error(ErrorKind::unavailable,
                   "the first collective of a group on GPUs sets them up and cannot be captured: call it once before");
     on_gpus_ = std::make_shared<GpuCollectives>(hosts_, session_, hosts_.shared_members(), gpu, exposed_);
-    on_gpus_->set_algorithm(way_);
+    set_algorithm(std::string(algorithm_));
   }
   if (on_gpus_->gpu() != gpu)
     throw Error(ErrorKind::invalid_input,

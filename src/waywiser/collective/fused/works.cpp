@@ -3,15 +3,10 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::fused {
 namespace {
-
-constexpr Bytes least_in_ll128 = Bytes{8} << 10, most_in_one_shot_of_ll128 = Bytes{1} << 20;
-constexpr Bytes most_in_ll128 = Bytes{4} << 20;  // what FusedOptions has room for at once
-constexpr Bytes most_in_ll = Bytes{384} << 10;
-
-constexpr Bytes most_blocks_at_once = 264;  // of 256 threads with two pairs each, on 132 multiprocessors
 
 constexpr Bytes round_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -109,17 +104,16 @@ std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buff
   return all;
 }
 
-// Measured on 2 and 4 x H200.
 Method default_method(const CollectiveCall& call, Bytes block, bool ll128) {
   const Bytes ranks = static_cast<Bytes>(call.ranks), sent = block * (ranks - 1);
   const bool split = has_method(call.operation, Method::two_shot);
-  if (ll128 && sent > least_in_ll128 && has_method(call.operation, Method::ll128)) {
-    if (sent <= most_in_one_shot_of_ll128) return Method::ll128;
-    if (split && block <= most_in_ll128) return Method::two_shot_ll128;
-    if (!split && block * ranks <= most_in_ll128) return Method::ll128;
+  if (ll128 && sent > defaults::fused_ll128_from && has_method(call.operation, Method::ll128)) {
+    if (sent <= defaults::fused_ll128_one_shot) return Method::ll128;
+    if (split && block <= defaults::fused_ll128) return Method::two_shot_ll128;
+    if (!split && block * ranks <= defaults::fused_ll128) return Method::ll128;
   }
-  if (sent <= most_in_ll) return Method::ll;
-  const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
+  if (sent <= defaults::fused_ll) return Method::ll;
+  const Bytes most_in_one_shot = call.ranks == 2 ? defaults::fused_one_shot_of_two : defaults::fused_one_shot;
   return split && sent > most_in_one_shot ? Method::two_shot : Method::one_shot;
 }
 
@@ -139,6 +133,7 @@ KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method
     const Bytes pairs = block::pairs_for(part), threads = pairs <= 512 ? 64 : pairs <= 2048 ? 128 : 256;
     const Bytes each = threads / block::lanes_of_pair;
     if (method == Method::ll128) return shape(pairs, each, threads, 512);
+    const Bytes most_blocks_at_once = defaults::fused_ll128_blocks;
     if (pairs <= each * most_blocks_at_once) return shape(pairs, each, threads, most_blocks_at_once);
     if (call.ranks == 2 && pairs <= 2 * each * most_blocks_at_once) return shape(pairs, 2 * each, threads, 384);
     return {method, 384, static_cast<unsigned>(threads)};

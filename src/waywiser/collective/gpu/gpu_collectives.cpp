@@ -10,12 +10,12 @@
 #include "waywiser/comm/session/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/kernels/launch_trap.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr Seconds last_patience = 5;
-constexpr Bytes most_by_kernels = Bytes{32} << 20, most_block_by_kernels = Bytes{16} << 20;
 
 }  // namespace
 
@@ -99,8 +99,8 @@ bool GpuCollectives::can(const GpuAlgorithm& way, const CollectiveCall& call, Da
 
 // Where nothing was measured: kernels win up to there. Between machines NCCL, if it is there; then kernels within them.
 GpuAlgorithm GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
-  const Bytes most =
-      fused::has_method(call.operation, fused::Method::two_shot) ? most_by_kernels : most_block_by_kernels;
+  const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? defaults::kernels_before_nccl
+                                                                                : defaults::blocks_before_nccl;
   const GpuAlgorithm kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
   const bool large = call.count * bytes_of(type) > most;
   const GpuAlgorithm hierarchy{Engine::hierarchy, {}, 0, 0};

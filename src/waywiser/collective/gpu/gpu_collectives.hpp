@@ -60,7 +60,10 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   // Sets memory aside, by all ranks together, so that no operation of up to `largest` bytes a block waits for that.
   void prepare(RankExchange& exchange, const Members& members, Bytes largest);
   // For measuring: the only way until another one is set; nothing: the choice.
-  void set_algorithm(std::optional<GpuAlgorithm> way) { way_ = way; }
+  void set_algorithm(std::optional<GpuAlgorithm> way, std::optional<MessageAlgorithm> of_messages) {
+    way_ = way;
+    domain_.set_message_algorithm(of_messages);
+  }
   // Whether the ranks compare their calls by the host: NCCL carries them out, and no kernel is there beside it.
   bool is_compared_by_host(const GpuAlgorithm& way, int ranks) const {
     return !domain_.is_whole() && ranks > 1 && way.engine == GpuAlgorithm::Engine::nccl;

@@ -142,8 +142,9 @@ void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& 
   mine.refuse(reason_of([&] {
     mine.landing = buffers_.take(*memory);
     fused_ = std::make_unique<FusedCollective>(platform_, stream_, rank_, size(), memory->fused, buffers_.fused());
-    messages_ = std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
-                                                 fused_->exposed());
+    messages_ =
+        std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
+                                         fused_->exposed(), MessageAlgorithms(session_.options().chooser.get()));
   }));
 }
 

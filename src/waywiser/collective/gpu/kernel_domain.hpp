@@ -52,6 +52,9 @@ class KernelDomain {
   // Messages between ranks of the group, as StreamMessages::enqueue has them.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
   void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
+  void set_message_algorithm(std::optional<MessageAlgorithm> only) {
+    if (messages_) messages_->set_algorithm(only);
+  }
   ReceiveBuffers& buffers() noexcept { return buffers_; }
   // Memory for larger operations, by all ranks of a whole group together. The reason of a rank that has none left: then
   // all go on with what they have.

@@ -21,12 +21,13 @@ void each_block(const MessageArguments& terms, const MessagePart& part, bool pla
   }
 }
 
+// One thread carries all channels of a part, in their order, as at the other end.
 template <Fit fit>
 void run_joint_part_on_host(const MessageArguments& terms, const JointWork& work, std::uint32_t part) {
   const unsigned threads = work.parts[part].kind == Kind::ll128 ? threads_for_ll128 : threads_of_host;
-  for (unsigned index = 0; index < work.blocks_of(part); ++index) {
-    block::HostBlock block(index, work.blocks_of(part), threads);
-    run_joint_part<fit>(block, terms, work, part, index);
+  for (unsigned channel = 0; channel < work.parts[part].blocks; ++channel) {
+    block::HostBlock block(channel, work.parts[part].blocks, threads);
+    run_joint_channel<fit>(block, terms, work, part, channel);
   }
 }
 
