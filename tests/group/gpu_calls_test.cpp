@@ -1051,6 +1051,29 @@ TEST(GroupOnGpus, AnArrayOfTheHostOnAStreamIsRefused) {
   EXPECT_NE(problems[0].find("an array of the host on a GPU's stream"), std::string::npos) << problems[0];
 }
 
+// A collective that only one rank was refused is no call there.
+TEST(GroupOnGpus, RanksAreInStepAfterACallThatOneWasRefused) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
+    Twins in(group, DataType::int32, 10, 0), out(group, DataType::int32, 20, 1);
+    group.barrier(Mode::on(*stream));
+    if (group.rank() == 0) {
+      std::string refused;
+      try {
+        group.gather(in.gpu_elements(), out.host_elements(), 0, Mode::on(*stream));
+      } catch (const Error& error) {
+        refused = error.what();
+      }
+      require_that(refused.find("an array of the host") != std::string::npos, "a refusal: " + refused);
+    }
+    group.all_reduce(in.host_elements(), in.host_elements());
+    group.gather(in.host_elements(), out.host_elements(), 0);
+  }),
+            no_problems);
+}
+
 TEST(GroupOnGpus, ManyMessagesAreOnTheirWayInOrder) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;

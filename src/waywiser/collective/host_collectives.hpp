@@ -42,6 +42,11 @@ class HostCollectives final : public RankExchange {
     return {kind, data.type, op, members_->key(), root, peer, number, data.count()};
   }
 
+  // A collective that is refused by its arguments has no number: this rank's next one is that of the others.
+  void take_back(const Call& call) noexcept {
+    if (is_collective(call.kind) && collectives_ == call.sequence) --collectives_;
+  }
+
   // What run() and start() take. `wanted` without rank, ranks and machines, here and there.
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted, DataType type);
   // Arrays of GPUs go through host memory. Complete when it returns.
