@@ -1,13 +1,12 @@
 // Latency of messages between two processes of this machine: half the time of a ping-pong, median of samples.
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
-#include "waywiser/base/error.hpp"
+#include "two_ranks.hpp"
 #include "waywiser/group/group.hpp"
 
 using namespace waywiser;
@@ -59,14 +58,4 @@ int run(int rank) {
 
 }  // namespace
 
-int main() {
-  const pid_t child = ::fork();
-  try {
-    const int result = run(child == 0 ? 1 : 0);
-    if (child != 0) ::waitpid(child, nullptr, 0);
-    return result;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "group_benchmark: %s\n", error.what());
-    return 1;
-  }
-}
+int main() { return two_ranks("group_benchmark", run); }

@@ -1,14 +1,13 @@
 // A halo exchange between two processes of this machine, prepared and not: time of a call, medians of samples that are
 // taken by turns, and their ratio.
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
-#include "waywiser/base/error.hpp"
+#include "two_ranks.hpp"
 #include "waywiser/group/group.hpp"
 
 using namespace waywiser;
@@ -73,14 +72,4 @@ int run(int rank) {
 
 }  // namespace
 
-int main() {
-  const pid_t child = ::fork();
-  try {
-    const int result = run(child == 0 ? 1 : 0);
-    if (child != 0) ::waitpid(child, nullptr, 0);
-    return result;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "prepared_benchmark: %s\n", error.what());
-    return 1;
-  }
-}
+int main() { return two_ranks("prepared_benchmark", run); }

@@ -1,14 +1,13 @@
 // What the progress thread costs, between two processes of this machine that take each other for ranks of two machines:
 // half a ping-pong in host memory without the thread and with it, and of messages on streams of virtual GPUs, which the
 // thread carries out. The fastest of some samples: the others say how busy the machine is.
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
-#include "waywiser/base/error.hpp"
+#include "two_ranks.hpp"
 #include "waywiser/comm/session/progress_thread.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/group/group.hpp"
@@ -109,16 +108,6 @@ Seconds lock_and_unlock() {
 
 int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  try {
-    std::printf("%-28s %8s  %s\n", "lock and unlock", "", format_seconds(lock_and_unlock()).c_str());
-    const pid_t other = ::fork();
-    if (other == 0) return run(1);
-    const int code = run(0);
-    int status = 0;
-    ::waitpid(other, &status, 0);
-    return code != 0 ? code : status;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "progress_thread_benchmark: %s\n", error.what());
-    return 1;
-  }
+  std::printf("%-28s %8s  %s\n", "lock and unlock", "", format_seconds(lock_and_unlock()).c_str());
+  return two_ranks("progress_thread_benchmark", run);
 }

@@ -309,7 +309,7 @@ std::vector<fused::KernelShape> shapes_for(const fused::KernelShape& shape, bool
       for (const unsigned units : {1u, 2u})
         if (const Bytes each = Bytes{8} * units * threads, blocks = (bytes + each - 1) / each;
             blocks <= 264 && (blocks > 1 || units == 1))
-          shapes.push_back({fused::Method::packets, static_cast<unsigned>(blocks), threads});
+          shapes.push_back({fused::Method::ll, static_cast<unsigned>(blocks), threads});
   for (const unsigned threads : {256u, 512u})
     for (const unsigned blocks : {16u, 32u, 64u, 96u, 128u, 192u, 256u, 384u, 512u}) {
       if (bytes < (Bytes{64} << 10) || Bytes{blocks} * threads * 8 > bytes || blocks * threads > 512 * 264) continue;
@@ -322,10 +322,10 @@ std::vector<fused::KernelShape> shapes_for(const fused::KernelShape& shape, bool
     for (const unsigned blocks : {8u, 16u, 32u, 64u, 96u, 128u, 192u, 256u, 384u, 512u}) {
       const Bytes once = Bytes{blocks} * threads * 15;  // with one pair of lines for each 16 threads
       if (bytes > most || blocks * threads > 512 * 264) continue;
-      if (once <= bytes * 3 / 2 && once * 8 >= bytes) shapes.push_back({fused::Method::lines, blocks, threads});
+      if (once <= bytes * 3 / 2 && once * 8 >= bytes) shapes.push_back({fused::Method::ll128, blocks, threads});
       const Bytes part = bytes / static_cast<Bytes>(gpus);
       if (setting.operation == Collective::all_reduce && once <= part * 3 / 2 && once * 8 >= part)
-        shapes.push_back({fused::Method::two_shot_lines, blocks, threads});
+        shapes.push_back({fused::Method::two_shot_ll128, blocks, threads});
     }
   return shapes;
 }

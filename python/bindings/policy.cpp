@@ -8,6 +8,7 @@
 #include "bindings/progress.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/measure/machine.hpp"
+#include "waywiser/measure/old_names.hpp"
 #include "waywiser/measure/other_machine.hpp"
 #include "waywiser/policy/choose.hpp"
 #include "waywiser/policy/chooser.hpp"
@@ -61,6 +62,9 @@ std::string verify_json(const Topology& topology, const std::string& profile_jso
 }  // namespace
 
 void bind_policy(nb::module_& m) {
+  m.def(
+      "algorithm_of_today", [](const std::string& name) { return algorithm_of_today(name); }, "name"_a,
+      "What a collective's algorithm in a profile or plan is called today, for names of older files.");
   m.def("choose", choose_json, "profile_json"_a, "options_json"_a = "{}",
         "Chooses a path for each class of pairs, operation and size; returns the plan as JSON. Raises Error.");
   m.def("explain", explain_json, "profile_json"_a, "plan_json"_a, "source"_a, "destination"_a, "processes"_a,

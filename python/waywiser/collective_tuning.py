@@ -1,11 +1,13 @@
-"""The collectives' part of `waywiser tune`: series of every way into the profile."""
+"""The part of `waywiser tune` that is of collectives and messages on streams: series of every way into the profile."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from waywiser.bench.ways import Ranks
+from waywiser.profile import COLLECTIVES
 from waywiser.results import Results
 
 
@@ -20,10 +22,10 @@ def collectives_into(results: Results, gpus: int, seconds: float, fresh: bool) -
 
     profile: dict[str, Any] = json.loads(results.needed_profile_text())
     known: list[dict[str, Any]] = [] if fresh else list(profile.get("collectives") or [])
-    there = {(one["ranks"], one["memory"]) for one in known}
     new: list[dict[str, Any]] = []
     for ranks in ranks_to_time(str(profile["backend"]), gpus):
-        if (ranks.count, ranks.memory) in there:
+        ranks = _missing(ranks, known)
+        if not ranks.operations:
             continue
         try:
             with bar("collectives") as show:
@@ -33,6 +35,14 @@ def collectives_into(results: Results, gpus: int, seconds: float, fresh: bool) -
     if new:
         profile["collectives"] = known + new
         results.write("profile", json.dumps(profile, indent=1))
+
+
+def _missing(ranks: Ranks, known: list[dict[str, Any]]) -> Ranks:
+    """Of collectives none where some are known: the time was too short for the others."""
+    there = {one["operation"] for one in known if (one["ranks"], one["memory"]) == (ranks.count, ranks.memory)}
+    if there.intersection(COLLECTIVES):
+        there.update(COLLECTIVES)
+    return replace(ranks, operations=tuple(one for one in ranks.operations if one not in there))
 
 
 def _text(ranks: Ranks) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import waywiser._core as _core
 from waywiser.checked import Node
 from waywiser.other_nodes import with_names
 from waywiser.profile import OPERATIONS, Pair, Path, read_pair, read_path
@@ -114,9 +115,9 @@ def _read_collective(node: Node) -> CollectiveRow:
         node.integer("ranks", least=2),
         first,
         node.integer("to_bytes", least=first),
-        node.text("way"),
+        _core.algorithm_of_today(node.text("way")),
         _expected(node),
-        node.text("runner_up", ""),
+        _core.algorithm_of_today(node.text("runner_up", "")),
         node.number("runner_up_ratio"),
         node.text("why", ""),
     )

@@ -16,6 +16,7 @@ SCHEMA = "waywiser.profile"
 OLDEST, VERSION = 1, 2
 OPERATIONS = ("latency", "streaming", "bidirectional", "loaded")
 COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "reduce_scatter", "all_to_all")
+MESSAGE = "message"  # between two GPUs, on streams
 _PLACE = re.compile(r"([A-Za-z0-9._-]{1,64}:)?(host|gpu)\d{1,4}")
 
 Pair = tuple[str, str]

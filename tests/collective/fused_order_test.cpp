@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tests/collective/disorderly_block.hpp"
-#include "waywiser/collective/fused/lines_body.hpp"
-#include "waywiser/collective/fused/packets_body.hpp"
+#include "waywiser/collective/fused/ll128_body.hpp"
+#include "waywiser/collective/fused/ll_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 #include "waywiser/collective/fused/works.hpp"
 #include "waywiser/collective/on_stream/description.hpp"
@@ -53,16 +53,16 @@ struct Ranks {
 };
 
 void run_block(DisorderlyBlock block, Method method, const FusedArguments& terms, const FusedWork& work) {
-  if (method == Method::packets)
-    PacketsBody<float, block::max_ranks, false, DisorderlyBlock>(block, terms, work).run();
+  if (method == Method::ll)
+    LlBody<float, block::max_ranks, false, DisorderlyBlock>(block, terms, work).run();
   else if (method == Method::one_shot)
     PushBody<float, block::max_ranks, false, DisorderlyBlock>(block, terms, work).run_one_shot();
   else if (method == Method::two_shot)
     PushBody<float, block::max_ranks, false, DisorderlyBlock>(block, terms, work).run_two_shot();
-  else if (method == Method::lines)
-    LinesBody<float, block::max_ranks, 1, false, DisorderlyBlock>(block, terms, work).run_one_shot();
+  else if (method == Method::ll128)
+    Ll128Body<float, block::max_ranks, 1, false, DisorderlyBlock>(block, terms, work).run_one_shot();
   else
-    LinesBody<float, block::max_ranks, 2, false, DisorderlyBlock>(block, terms, work).run_two_shot();
+    Ll128Body<float, block::max_ranks, 2, false, DisorderlyBlock>(block, terms, work).run_two_shot();
 }
 
 std::size_t count_of(int operation) { return 1 + static_cast<std::size_t>(operation * 37) % 150; }
@@ -86,7 +86,7 @@ bool all_reduce(const FusedArguments& terms, const on_stream::Description& descr
     for (unsigned block = 0; block < blocks; ++block)
       grid.emplace_back([&, block] {
         try {
-          run_block(DisorderlyBlock(block, blocks, is_lines(method) ? 64 : threads, seed + block * 1000), method, terms,
+          run_block(DisorderlyBlock(block, blocks, is_ll128(method) ? 64 : threads, seed + block * 1000), method, terms,
                     work);
         } catch (const Trap&) {
           trapped = true;
@@ -242,8 +242,7 @@ TEST(FusedOrder, APlaceIsInABoundedSlotAndOffset) {
   EXPECT_FALSE((block::Exposed{nullptr, 64}.holds(0, 16)));
 }
 
-constexpr Method methods[] = {Method::packets, Method::one_shot, Method::two_shot, Method::lines,
-                              Method::two_shot_lines};
+constexpr Method methods[] = {Method::ll, Method::one_shot, Method::two_shot, Method::ll128, Method::two_shot_ll128};
 
 // Faults: gpus T
 TEST(FusedOrder, WhoMissesARankTrapsAndNamesItAndItsOutputIsAsItWas) {

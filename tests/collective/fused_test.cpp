@@ -80,16 +80,16 @@ struct Case {
 };
 
 constexpr Case cases[] = {
-    {Collective::all_reduce, fused::Method::packets},      {Collective::all_reduce, fused::Method::one_shot},
-    {Collective::all_reduce, fused::Method::two_shot},     {Collective::reduce_scatter, fused::Method::packets},
-    {Collective::reduce_scatter, fused::Method::one_shot}, {Collective::all_gather, fused::Method::packets},
-    {Collective::all_gather, fused::Method::one_shot},     {Collective::all_to_all, fused::Method::packets},
-    {Collective::all_to_all, fused::Method::one_shot},     {Collective::broadcast, fused::Method::packets},
-    {Collective::broadcast, fused::Method::one_shot},      {Collective::reduce, fused::Method::packets},
+    {Collective::all_reduce, fused::Method::ll},           {Collective::all_reduce, fused::Method::one_shot},
+    {Collective::all_reduce, fused::Method::two_shot},     {Collective::reduce_scatter, fused::Method::ll},
+    {Collective::reduce_scatter, fused::Method::one_shot}, {Collective::all_gather, fused::Method::ll},
+    {Collective::all_gather, fused::Method::one_shot},     {Collective::all_to_all, fused::Method::ll},
+    {Collective::all_to_all, fused::Method::one_shot},     {Collective::broadcast, fused::Method::ll},
+    {Collective::broadcast, fused::Method::one_shot},      {Collective::reduce, fused::Method::ll},
     {Collective::reduce, fused::Method::one_shot},         {Collective::reduce, fused::Method::two_shot},
-    {Collective::all_reduce, fused::Method::lines},        {Collective::all_reduce, fused::Method::two_shot_lines},
-    {Collective::reduce_scatter, fused::Method::lines},    {Collective::all_gather, fused::Method::lines},
-    {Collective::all_to_all, fused::Method::lines},
+    {Collective::all_reduce, fused::Method::ll128},        {Collective::all_reduce, fused::Method::two_shot_ll128},
+    {Collective::reduce_scatter, fused::Method::ll128},    {Collective::all_gather, fused::Method::ll128},
+    {Collective::all_to_all, fused::Method::ll128},
 };
 
 // One rank's part in one operation.
@@ -107,7 +107,7 @@ Part begin(FusedRanks& group, const MadeUpCall& made_up, int rank, const Case& w
   part.arrays = made_up.arrays(part.sizes);
   part.buffers = upload(group, rank, part.arrays, terms.seed % 2 == 0 ? 0 : element);
   const Region region = part.buffers.region();
-  const unsigned threads = fused::is_lines(wanted.method) ? 32 : 8;
+  const unsigned threads = fused::is_ll128(wanted.method) ? 32 : 8;
   group.member(rank).enqueue(call, terms.type, terms.op,
                              region.slice(part.arrays.input_at * element, part.sizes.input_count * element),
                              region.slice(part.arrays.output_at * element, part.sizes.output_count * element),

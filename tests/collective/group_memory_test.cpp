@@ -42,7 +42,7 @@ TEST(GroupMemoryOf, ManyGroupsFitIntoTheArenaAndTheFirstHasMost) {
     for (const GroupMemory& each : all) sum += each.bytes();
     EXPECT_LE(sum, ReceiveArena::limit);
     EXPECT_GT(all.front().bytes(), ReceiveArena::limit / 3) << ranks << " ranks";
-    EXPECT_EQ(all.front().fused.line_bytes, mib) << ranks << " ranks";
+    EXPECT_EQ(all.front().fused.ll128_bytes, mib) << ranks << " ranks";
   }
 }
 
@@ -55,14 +55,14 @@ TEST(GroupMemoryOf, WhatIsSmallIsOneKernelInEveryGroup) {
       for (const auto operation : {Collective::all_reduce, Collective::reduce, Collective::broadcast,
                                    Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all}) {
         call.operation = operation;
-        for (const bool lines : {true, false}) {
-          const fused::Method method = fused::default_method(call, call.count, lines);
+        for (const bool ll128 : {true, false}) {
+          const fused::Method method = fused::default_method(call, call.count, ll128);
           EXPECT_EQ(FusedCollective::pieces(call, DataType::uint8, method, memory.fused), 1u)
               << name(operation) << " of " << ranks << " ranks by " << name(method);
         }
       }
-      EXPECT_GE(memory.messages.packet_channels * messages::least_packet_piece, 8192u);
-      EXPECT_GE(memory.messages.line_piece() * messages::channels, 8192u);
+      EXPECT_GE(memory.messages.ll_channels * messages::least_ll_piece, 8192u);
+      EXPECT_GE(memory.messages.ll128_piece() * messages::channels, 8192u);
     }
 }
 

@@ -51,7 +51,7 @@ void describe(MessagePart& part, std::size_t bytes) {
 }
 
 MessagePart part_of(Kind kind, std::vector<std::byte>& data, unsigned peer, unsigned blocks) {
-  const std::uint64_t piece = kind == Kind::packets ? 64 : kind == Kind::lines ? 3 * block::data_bytes_of_pair : 160;
+  const std::uint64_t piece = kind == Kind::ll ? 64 : kind == Kind::ll128 ? 3 * block::data_bytes_of_pair : 160;
   MessagePart part{data.data(), data.size(), piece, peer, blocks, 0, kind};
   describe(part, data.size());
   return part;
@@ -123,7 +123,7 @@ TEST(MessageOrder, MessagesAreRightWhenStoresArriveLateAndInAnyOrder) {
 
 // Faults: gpus N
 TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
-  for (const Kind kind : {Kind::packets, Kind::lines, Kind::bulk}) {
+  for (const Kind kind : {Kind::ll, Kind::ll128, Kind::bulk}) {
     TwoRanks ranks;
     const MessageArguments terms = ranks.terms(0, 1e-3);
     std::vector<std::byte> take(3000, std::byte{1});
@@ -141,10 +141,10 @@ TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
 // where it is exposed: the sender has more than fits into it.
 // Faults: gpus P
 TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
-  for (const Kind given : {Kind::packets, Kind::lines, Kind::bulk})
-    for (const Kind taken : {Kind::packets, Kind::lines, Kind::bulk})
+  for (const Kind given : {Kind::ll, Kind::ll128, Kind::bulk})
+    for (const Kind taken : {Kind::ll, Kind::ll128, Kind::bulk})
       for (const bool places : {false, true}) {
-        if (places && given == Kind::packets) continue;  // only bulk messages go there
+        if (places && given == Kind::ll) continue;  // only bulk messages go there
         TwoRanks ranks;
         const MessageArguments sender = ranks.terms(1, 60), receiver = ranks.terms(0, 60);
         std::vector<std::byte> give = made_up(1, 0, 3000), take(4000, std::byte{1});

@@ -25,17 +25,17 @@ std::string found(const PlannedGpuAlgorithms& ways, Collective operation, Bytes 
 TEST(PlannedGpuAlgorithms, AreThoseOfTheOperationTheRanksAndTheSize) {
   Plan plan;
   plan.collectives = {row("all_reduce", "host", 2, 0, 1 << 30, "ring"),
-                      row("all_reduce", "gpu", 2, 0, 1000, "packets"),
+                      row("all_reduce", "gpu", 2, 0, 1000, "LL"),
                       row("all_reduce", "gpu", 2, 1001, 5000, "two_shot(blocks=64,threads=512)"),
                       row("all_reduce", "gpu", 4, 0, 1 << 30, "nccl"),
                       row("all_gather", "gpu", 2, 0, 1000, "host"),
                       row("broadcast", "gpu", 2, 0, 1000, "by pigeon")};
   const Chooser chooser(plan);
   const PlannedGpuAlgorithms two(&chooser, 2), four(&chooser, 4), none(nullptr, 2);
-  EXPECT_EQ(found(two, Collective::all_reduce, 1000), "packets");
+  EXPECT_EQ(found(two, Collective::all_reduce, 1000), "LL");
   EXPECT_EQ(found(two, Collective::all_reduce, 1001), "two_shot(blocks=64,threads=512)");
   EXPECT_EQ(found(two, Collective::all_reduce, 5001), "nothing");
-  EXPECT_EQ(found(two, Collective::reduce, 1000), "packets") << "as all_reduce, whose half it is";
+  EXPECT_EQ(found(two, Collective::reduce, 1000), "LL") << "as all_reduce, whose half it is";
   EXPECT_EQ(found(two, Collective::all_gather, 8), "host");
   EXPECT_EQ(found(two, Collective::broadcast, 8), "nothing") << "a way that is none";
   EXPECT_EQ(found(four, Collective::all_reduce, 5001), "nccl");

@@ -94,7 +94,7 @@ class ProgramRanks {
                         landings,
                         rank.offsets.data()};
     for (auto& array : arrays.arrays) addresses.arrays.push_back(array.data());
-    rank.translation = translate(schedule, evaluation.type, evaluation.op, addresses, plans_);
+    rank.translation = translate(schedule, evaluation.type, evaluation.op, addresses, plans_, 132);
     std::ranges::copy(rank.translation.offsets, rank.offsets.begin());
     ProgramArguments& terms = rank.terms;
     terms.instructions = rank.translation.instructions.data();

@@ -22,7 +22,7 @@ struct OwnerAndUser {
     platform = open_virtual_platform(machine);
     pinned = platform->allocate(host(0), 4096, Allocation::pinned);
     stream = platform->open_stream(gpu(1));
-    peers.emplace(*platform);
+    peers.emplace(*platform, timeout);
   }
 
   Memory memory_with(int value) {
@@ -41,6 +41,7 @@ struct OwnerAndUser {
   std::unique_ptr<Platform> platform;
   Memory pinned;
   std::unique_ptr<Stream> stream;
+  Seconds timeout = 20;
   std::optional<PeerMemory> peers;
 };
 

@@ -6,8 +6,8 @@
 
 #include "tests/explorer/expect.hpp"
 #include "tests/explorer/explored_block.hpp"
-#include "waywiser/collective/fused/lines_body.hpp"
-#include "waywiser/collective/fused/packets_body.hpp"
+#include "waywiser/collective/fused/ll128_body.hpp"
+#include "waywiser/collective/fused/ll_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 #include "waywiser/collective/fused/works.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
@@ -110,21 +110,21 @@ class Group {
                                  reinterpret_cast<std::byte*>(out_[at(rank, operation)].data()), what_.count * 4, 0,
                                  description.word()};
     const fused::FusedWork work = fused::works(call, ReduceOp::sum, buffers, what_.method, 64).at(0);
-    ExploredBlock block(course_, number, what_.blocks, is_lines(what_.method) ? 32 : 4);
+    ExploredBlock block(course_, number, what_.blocks, is_ll128(what_.method) ? 32 : 4);
     run(block, terms, work);
     block.end();
   }
   void run(ExploredBlock& block, const fused::FusedArguments& terms, const fused::FusedWork& work) {
     using fused::Method;
     switch (what_.method) {
-      case Method::packets: return fused::PacketsBody<float, most, false, ExploredBlock>(block, terms, work).run();
+      case Method::ll: return fused::LlBody<float, most, false, ExploredBlock>(block, terms, work).run();
       case Method::one_shot:
         return fused::PushBody<float, most, false, ExploredBlock>(block, terms, work).run_one_shot();
       case Method::two_shot:
         return fused::PushBody<float, most, false, ExploredBlock>(block, terms, work).run_two_shot();
-      case Method::lines:
-        return fused::LinesBody<float, most, 1, false, ExploredBlock>(block, terms, work).run_one_shot();
-      default: return fused::LinesBody<float, most, 2, false, ExploredBlock>(block, terms, work).run_two_shot();
+      case Method::ll128:
+        return fused::Ll128Body<float, most, 1, false, ExploredBlock>(block, terms, work).run_one_shot();
+      default: return fused::Ll128Body<float, most, 2, false, ExploredBlock>(block, terms, work).run_two_shot();
     }
   }
 
@@ -139,8 +139,8 @@ class Group {
   std::vector<std::vector<float>> in_, out_;
 };
 
-constexpr fused::Method methods[] = {fused::Method::packets, fused::Method::one_shot, fused::Method::two_shot,
-                                     fused::Method::lines, fused::Method::two_shot_lines};
+constexpr fused::Method methods[] = {fused::Method::ll, fused::Method::one_shot, fused::Method::two_shot,
+                                     fused::Method::ll128, fused::Method::two_shot_ll128};
 
 void expect_sums(const Reductions& what, Bounds bounds) {
   expect_no_problem(
@@ -151,7 +151,7 @@ void expect_sums(const Reductions& what, Bounds bounds) {
 
 TEST(ExploredKernels, SumsAreRightHoweverStoresArrive) {
   for (const fused::Method method : methods) {
-    expect_sums({method, 2, 1, 3, 3}, {.deviations = is_lines(method) ? 1u : 2u, .switches_cost = true});
+    expect_sums({method, 2, 1, 3, 3}, {.deviations = is_ll128(method) ? 1u : 2u, .switches_cost = true});
     expect_sums({method, 3, 1, 2, 5}, {.deviations = 1, .switches_cost = true});
     expect_sums({method, 2, 2, 3, 9}, {.deviations = 1, .switches_cost = true});
   }
@@ -231,8 +231,8 @@ class Pair {
 
 TEST(ExploredKernels, MessagesComeWholeHoweverStoresArrive) {
   for (const Messages& what :
-       {Messages{messages::Kind::packets, 1, 3, 20, 64},
-        Messages{messages::Kind::lines, 1, 2, 300, block::data_bytes_of_pair},
+       {Messages{messages::Kind::ll, 1, 3, 20, 64},
+        Messages{messages::Kind::ll128, 1, 2, 300, block::data_bytes_of_pair},
         Messages{messages::Kind::bulk, 1, 2, 200, 96}, Messages{messages::Kind::bulk, 2, 2, 200, 64}})
     expect_no_problem("messages of kind " + std::to_string(static_cast<int>(what.kind)),
                       [&](Course& course) { Pair(course, what).go(); }, {.deviations = 1, .switches_cost = true});

@@ -248,11 +248,36 @@ TEST(GroupCollectives, WrongArraysAreRefusedBeforeAnythingIsSent) {
             no_problems);
 }
 
+// What one rank is refused is no call: its next one is that of the others.
+TEST(GroupCollectives, RanksAreInStepAfterACallThatOneWasRefused) {
+  TestRanks ranks(2);
+  ranks.timeout = 20;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    std::vector<std::int64_t> values(6, group.rank() + 1);
+    const std::span<std::int64_t> all(values);
+    const auto refused = [&](const auto& call) {
+      if (group.rank() != 0) return;
+      try {
+        call();
+      } catch (const Error& error) {
+        return require_that(error.kind() == ErrorKind::invalid_input, error.what());
+      }
+      require_that(false, "a refusal");
+    };
+    refused([&] { group.all_to_all(std::span<const std::int64_t>(all.first(4)), all.subspan(2), Mode::begin); });
+    group.barrier();
+    std::vector<std::int64_t> sum(6);
+    group.all_reduce(std::span<const std::int64_t>(all), std::span(sum));
+    require_that(sum == std::vector<std::int64_t>(6, 3), "the sum");
+  }),
+            no_problems);
+}
+
 TEST(GroupCollectives, AWayOfTheNameThatGpusHaveTooIsTheAlgorithmOnTheHost) {
   TestRanks ranks(2);
   ranks.timeout = 30;
   const std::vector<std::string> problems = ranks.in_processes([](Group& group) {
-    group.set_way("two_shot");
+    group.set_algorithm("two_shot");
     const Numbers values = made_by(group.rank(), 4);
     Numbers sum(4);
     group.all_reduce(std::span<const std::int64_t>(values), std::span(sum));

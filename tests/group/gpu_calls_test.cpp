@@ -445,7 +445,7 @@ TEST(GroupOnGpus, OutputsThatAreExposedOrHaveBeen) {
     TestRanks ranks(size);
     ranks.virtual_gpus = size;
     EXPECT_EQ(ranks.in_processes([](Group& group) {
-      group.set_way("two_shot(blocks=3,threads=64)");
+      group.set_algorithm("two_shot(blocks=3,threads=64)");
       const auto stream = group.platform()->open_stream(gpu_of_rank(group));
       const Bytes offset = 16 * static_cast<Bytes>(group.rank() + 1);
       Twins a(group, DataType::float32, 30000, 1, offset), b(group, DataType::float32, 50001, 2, 3 * offset),
@@ -480,7 +480,7 @@ TEST(GroupOnGpus, WindowsGoWhileSumsAreOnTheirWay) {
   TestRanks ranks(3);
   ranks.virtual_gpus = 3;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    group.set_way("two_shot(blocks=2,threads=64)");
+    group.set_algorithm("two_shot(blocks=2,threads=64)");
     const auto stream = group.platform()->open_stream(gpu_of_rank(group));
     std::vector<Twins> outputs;
     std::vector<Window> windows;
@@ -590,7 +590,7 @@ std::shared_ptr<Platform> without_nvlink(int) {
   return std::make_shared<WithoutNvlink>(machine);
 }
 
-TEST(GroupOnGpus, NoLinesUnlessAllAreJoinedByNvlink) {
+TEST(GroupOnGpus, NoLl128UnlessAllAreJoinedByNvlink) {
   const auto one_is_not = [](int rank) -> std::shared_ptr<Platform> {
     VirtualMachine machine;
     machine.gpus = 3;
@@ -601,11 +601,11 @@ TEST(GroupOnGpus, NoLinesUnlessAllAreJoinedByNvlink) {
                          [](Group& group) {
                            for (const std::size_t count : {5000, 400000})
                              compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, count, nullptr);
-                           group.set_way("lines");
+                           group.set_algorithm("LL128");
                            Twins sum(group, DataType::float32, 5000, 0);
                            try {
                              group.all_reduce(sum.gpu_elements(), sum.gpu_elements());
-                             require_that(false, "no lines");
+                             require_that(false, "no LL128");
                            } catch (const Error& error) {
                              const std::string why = error.what();
                              require_that(why.find("rank 1: GPUs 1 and 0 are not joined") != std::string::npos, why);
@@ -618,7 +618,7 @@ TEST(GroupOnGpus, SumsGoStraightIntoExposedOutputsAndNowhereElse) {
   for (const bool before : {true, false})
     EXPECT_EQ(on_platforms(2, one_deceives,
                            [before](Group& group) {
-                             group.set_way("two_shot");
+                             group.set_algorithm("two_shot");
                              Twins out(group, DataType::float32, 30000, 1, 16);
                              if (!before) sum_into(group, out, nullptr, "not exposed");
                              std::optional<Window> window(group.expose(out.memory()));
@@ -802,12 +802,11 @@ TEST(GroupOnGpus, EveryWayThatIsSet) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
-    for (const char* way :
-         {"packets", "lines", "one_shot", "two_shot_lines", "two_shot(blocks=3,threads=64)", "host"}) {
-      group.set_way(way);
+    for (const char* way : {"LL", "LL128", "one_shot", "two_shot_LL128", "two_shot(blocks=3,threads=64)", "host"}) {
+      group.set_algorithm(way);
       compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 5000, nullptr);
     }
-    group.set_way("nccl");
+    group.set_algorithm("nccl");
     Twins sum(group, DataType::int32, 10, 0);
     try {
       group.all_reduce(sum.gpu_elements(), sum.gpu_elements());
@@ -815,7 +814,7 @@ TEST(GroupOnGpus, EveryWayThatIsSet) {
     } catch (const Error& error) {
       require_that(std::string(error.what()).find("NCCL is for CUDA GPUs") != std::string::npos, error.what());
     }
-    group.set_way("");
+    group.set_algorithm("");
     compare(group, Collective::all_reduce, DataType::float32, ReduceOp::sum, 50, nullptr);
   }),
             no_problems);
@@ -843,10 +842,10 @@ TEST(GroupOnGpus, NanAndSignedZeroAreAlikeInEveryWay) {
       const Region there = on_gpu.region().slice(0, bytes), here = pinned.region().slice(0, bytes);
       const DataType type = DataTypeOf<T>::value;
       for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
-        group.set_way("");
+        group.set_algorithm("");
         group.all_reduce(std::span(mine), std::span(expected), op);
-        for (const char* way : {"packets", "lines", "one_shot", "two_shot_lines", "two_shot"}) {
-          group.set_way(way);
+        for (const char* way : {"LL", "LL128", "one_shot", "two_shot_LL128", "two_shot"}) {
+          group.set_algorithm(way);
           std::memcpy(here.data, mine.data(), bytes);
           stream->copy(there, here);
           group.all_reduce(Elements(there, type), Elements(there, type), op, Mode::on(*stream));
@@ -992,7 +991,7 @@ TEST(GroupOnGpus, MessagesIntoExposedArrays) {
   }
 }
 
-TEST(GroupOnGpus, MessagesWithoutLines) {
+TEST(GroupOnGpus, MessagesWithoutLl128) {
   EXPECT_EQ(on_platforms(3, without_nvlink,
                          [](Group& group) {
                            group.barrier(Mode::on(*group.platform()->open_stream(gpu_of_rank(group))));
@@ -1050,6 +1049,29 @@ TEST(GroupOnGpus, AnArrayOfTheHostOnAStreamIsRefused) {
     group.gather(in.gpu_elements(), out.host_elements(), 0, Mode::on(*stream));
   });
   EXPECT_NE(problems[0].find("an array of the host on a GPU's stream"), std::string::npos) << problems[0];
+}
+
+// A collective that only one rank was refused is no call there.
+TEST(GroupOnGpus, RanksAreInStepAfterACallThatOneWasRefused) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
+    Twins in(group, DataType::int32, 10, 0), out(group, DataType::int32, 20, 1);
+    group.barrier(Mode::on(*stream));
+    if (group.rank() == 0) {
+      std::string refused;
+      try {
+        group.gather(in.gpu_elements(), out.host_elements(), 0, Mode::on(*stream));
+      } catch (const Error& error) {
+        refused = error.what();
+      }
+      require_that(refused.find("an array of the host") != std::string::npos, "a refusal: " + refused);
+    }
+    group.all_reduce(in.host_elements(), in.host_elements());
+    group.gather(in.host_elements(), out.host_elements(), 0);
+  }),
+            no_problems);
 }
 
 TEST(GroupOnGpus, ManyMessagesAreOnTheirWayInOrder) {

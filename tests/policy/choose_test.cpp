@@ -111,7 +111,7 @@ TEST(Choose, CollectivesGetRowsOfTheirOwn) {
     profile.collectives.push_back(
         {"all_reduce", memory, ranks, way, made_up::made_up_series({way, seconds}, 0, 1, Bytes{1} << 20).points});
   };
-  add("gpu", 4, "packets", line(2e-6, 1e10));
+  add("gpu", 4, "LL", line(2e-6, 1e10));
   add("gpu", 4, "nccl", line(1e-5, 1e11));
   add("host", 2, "ring", line(1e-5, 1e11));
   const Profile read = profile_from_json(to_json(profile), "profile");
@@ -120,7 +120,7 @@ TEST(Choose, CollectivesGetRowsOfTheirOwn) {
     const CollectiveRow* row = chooser.choose_collective("all_reduce", memory, ranks, bytes);
     return row == nullptr ? std::string("none") : row->way;
   };
-  EXPECT_EQ(way("gpu", 4, 0), "packets");
+  EXPECT_EQ(way("gpu", 4, 0), "LL");
   EXPECT_EQ(way("gpu", 4, 1 << 19), "nccl");
   EXPECT_EQ(way("gpu", 4, Bytes{2} << 20), "nccl");
   EXPECT_EQ(way("gpu", 4, (Bytes{2} << 20) + 1), "none") << "more than twice of what was measured";
@@ -138,6 +138,32 @@ TEST(Choose, FilesWithoutCollectivesAreRead) {
   EXPECT_FALSE(profile.contains("collectives"));
   EXPECT_TRUE(profile_from_json(profile, "profile").collectives.empty());
   EXPECT_TRUE(plan_from_json(to_json(choose(made_up_profile({}), order)), "plan").collectives.empty());
+}
+
+TEST(Choose, OldNamesOfAlgorithmsAreRead) {
+  Profile profile = made_up_profile({{"a", line(1e-6, 1e9)}});
+  const auto add = [&](const char* way, double start, double rate) {
+    const made_up::TimeOf seconds = line(start, rate);
+    profile.collectives.push_back(
+        {"all_reduce", "gpu", 4, way, made_up::made_up_series({way, seconds}, 0, 1, Bytes{1} << 24).points});
+  };
+  add("packets", 1e-6, 1e9);
+  add("lines", 2e-6, 1e10);
+  add("two_shot_lines(blocks=16,threads=512)", 1e-5, 1e11);
+  const Json old_profile = to_json(profile);
+  EXPECT_EQ(old_profile["collectives"][0]["way"], "packets") << "what was written then";
+  Json old_plan = to_json(choose(profile, order));  // by values that no reader has seen: names of then
+  EXPECT_EQ(old_plan["collectives"][0]["way"], "packets");
+  const Plan plan = plan_from_json(old_plan, "plan");
+  const Profile read = profile_from_json(old_profile, "profile");
+  const std::vector<std::string> today{"LL", "LL128", "two_shot_LL128(blocks=16,threads=512)"};
+  ASSERT_EQ(plan.collectives.size(), today.size());
+  ASSERT_EQ(read.collectives.size(), today.size());
+  for (std::size_t i = 0; i < today.size(); ++i) {
+    EXPECT_EQ(plan.collectives[i].way, today[i]);
+    EXPECT_EQ(read.collectives[i].way, today[i]);
+  }
+  EXPECT_EQ(plan.collectives[0].runner_up, "LL128");
 }
 
 TEST(Choose, RangesCoverAllSizesOnce) {

@@ -12,10 +12,10 @@ from made_up import write
 from waywiser.bench import ways
 from waywiser.bench.team import NotOffered
 from waywiser.cli import run
-from waywiser.collective_tuning import collectives_into
+from waywiser.collective_tuning import _missing, collectives_into
 from waywiser.results import Results
 
-SECONDS = {"packets": 2e-6, "host": 50e-6}
+SECONDS = {"LL": 2e-6, "host": 50e-6}
 
 
 class MadeUpTeam:
@@ -48,10 +48,10 @@ def team(monkeypatch: pytest.MonkeyPatch) -> MadeUpTeam:
 
 def test_every_way_is_timed_by_the_slowest_rank(team: MadeUpTeam, tmp_path: Path) -> None:
     series = ways.measured(ways.Ranks(4, "gpu", "cuda"), tmp_path, 60.0, lambda *told: None)
-    packets = next(one for one in series if one["operation"] == "all_reduce" and one["way"] == "packets")
-    assert (packets["memory"], packets["ranks"]) == ("gpu", 4)
-    assert [point["bytes"] for point in packets["points"]][:2] == [8, 1024]
-    assert packets["points"][0]["seconds"] == pytest.approx(2e-6)
+    found = next(one for one in series if one["operation"] == "all_reduce" and one["way"] == "LL")
+    assert (found["memory"], found["ranks"]) == ("gpu", 4)
+    assert [point["bytes"] for point in found["points"]][:2] == [8, 1024]
+    assert found["points"][0]["seconds"] == pytest.approx(2e-6)
     assert {one["operation"] for one in series} == set(ways.COLLECTIVES)
     assert not any(one["way"] == "nccl" for one in series)
     assert not any("two_shot" in one["way"] for one in series if one["operation"] != "all_reduce")
@@ -64,6 +64,36 @@ def test_what_gpus_carry_out_is_timed_in_graphs(team: MadeUpTeam, tmp_path: Path
     team.modes.clear()
     ways.measured(ways.Ranks(2, "host", "host"), tmp_path, 60.0, lambda *told: None)
     assert {mode for _, mode in team.modes} == {"blocking"}
+
+
+def test_messages_on_streams_have_series_of_one_way(team: MadeUpTeam, tmp_path: Path) -> None:
+    two = ways.ranks_to_time("cuda", 4)[1]
+    series = [one for one in ways.measured(two, tmp_path, 60.0, lambda *told: None) if one["operation"] == "message"]
+    found = {one["way"]: [point["bytes"] for point in one["points"]] for one in series}
+    assert {"LL", "LL128", "bulk", "LL128(blocks=16)", "bulk(blocks=32)"} <= set(found)
+    assert found["LL"][-1] == 1 << 20
+    assert found["LL128"][-1] == 64 << 20
+    assert found["bulk"][0] == 8 << 10
+    assert found["LL(blocks=16)"][0] == 64 << 10
+    point = next(one for one in series if one["way"] == "LL")["points"][0]
+    assert point["seconds"] == pytest.approx(1e-6), "half of a ping-pong"
+    assert all((one["ranks"], one["memory"]) == (2, "gpu") for one in series)
+
+
+def test_virtual_gpus_time_messages(tmp_path: Path) -> None:
+    ranks = ways.ranks_to_time("virtual_gpu", 2)[-1]
+    assert ranks.operations == ("message",)
+    series = ways.measured(ranks, tmp_path, 1.0, lambda *told: None)
+    assert {one["operation"] for one in series} == {"message"}
+    assert {"LL", "LL128"} <= {one["way"] for one in series}
+
+
+def test_an_older_profile_gets_what_it_lacks(team: MadeUpTeam) -> None:
+    two = ways.ranks_to_time("cuda", 2)[0]
+    older = [{"ranks": 2, "memory": "gpu", "operation": "all_reduce"}]
+    assert _missing(two, older).operations == ("message",)
+    assert _missing(two, []).operations == (*ways.COLLECTIVES, "message")
+    assert _missing(two, [*older, {"ranks": 2, "memory": "gpu", "operation": "message"}]).operations == ()
 
 
 def test_no_time_no_series(team: MadeUpTeam, tmp_path: Path) -> None:

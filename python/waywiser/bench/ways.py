@@ -1,4 +1,5 @@
-"""Every way of the collectives, timed between the processes of this machine, for the profile of `waywiser tune`."""
+"""Every way of collectives and of messages on streams, timed between the processes of this machine, for the profile
+of `waywiser tune`."""
 
 from __future__ import annotations
 
@@ -16,16 +17,21 @@ from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.row import quantile
 from waywiser.bench.team import NotOffered, Timed
 from waywiser.bench.teams import Setup, our_team
-from waywiser.profile import COLLECTIVES
+from waywiser.profile import COLLECTIVES, MESSAGE
 from waywiser.stages import Show
 
-_GPU_WAYS = ("packets", "lines", "one_shot", "two_shot_lines", "two_shot", "nccl", "host")
+_GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl", "host")
+_MESSAGE_WAYS = ("LL", "LL128", "bulk")
+_BLOCKS = ("", "(blocks=32)", "(blocks=16)")
 _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _MOST_OF_EACH_RANK = 16 << 20  # of collectives whose result grows with the number of ranks
 # Of GPU arrays: what is far off is not timed.
-_MOST_BY_HOST, _MOST_BY_LINES, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
+_MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
+# Of messages: LL sends twice the bytes, bulk pieces have no less; few bytes make few blocks.
+_MOST_BY_LL, _MOST_BY_LL128_MESSAGES, _LEAST_BY_BULK, _LEAST_OF_BLOCKS = 1 << 20, 64 << 20, 8 << 10, 64 << 10
+_VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
 _ROUNDS = 4
 _HOPELESS = 2.0  # times as long as the fastest: timed once
 _PATIENCE = 60.0
@@ -38,16 +44,19 @@ class Ranks:
     count: int
     memory: str
     backend: str
+    operations: tuple[str, ...] = COLLECTIVES
 
     def ways(self, operation: str, size: int) -> list[str]:
         """Those worth a look. What a group cannot do it refuses by itself."""
         if self.memory == "host":
             return list(_core.host_ways(operation, self.count))
+        if operation == MESSAGE:
+            return _message_ways(size)
         found = [way for way in _GPU_WAYS if operation == "all_reduce" or "two_shot" not in way]
         if size > _MOST_BY_HOST:
-            found = [way for way in found if way not in ("host", "packets")]
-        if size > _MOST_BY_LINES:
-            found = [way for way in found if "lines" not in way]
+            found = [way for way in found if way not in ("host", "LL")]
+        if size > _MOST_BY_LL128:
+            found = [way for way in found if "LL128" not in way]
         if size < _LEAST_BY_SHOTS:
             return [way for way in found if "shot" not in way]
         shots = [way + grid for way in found if "shot" in way for grid in _GRIDS]
@@ -56,8 +65,17 @@ class Ranks:
     def sizes(self, operation: str) -> Sequence[int]:
         if self.memory == "host":
             return _HOST_SIZES
-        most = _GPU_SIZES[-1] if operation in ("all_reduce", "broadcast") else _MOST_OF_EACH_RANK
+        if self.backend == "virtual_gpu":
+            return _VIRTUAL_SIZES
+        most = _GPU_SIZES[-1] if operation in ("all_reduce", "broadcast", MESSAGE) else _MOST_OF_EACH_RANK
         return [size for size in _GPU_SIZES if size <= most]
+
+
+def _message_ways(size: int) -> list[str]:
+    blocks = _BLOCKS if size >= _LEAST_OF_BLOCKS else _BLOCKS[:1]
+    range_of = {"LL": (0, _MOST_BY_LL), "LL128": (0, _MOST_BY_LL128_MESSAGES), "bulk": (_LEAST_BY_BULK, size)}
+    found = [way for way in _MESSAGE_WAYS if range_of[way][0] <= size <= range_of[way][1]]
+    return [way + each for way in found for each in blocks]
 
 
 class _Way:
@@ -79,9 +97,12 @@ class _Way:
 
 def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
     """What `tune` looks at on this machine."""
+    if backend == "virtual_gpu":  # too slow for collectives, and their times mean nothing
+        return [Ranks(2, "gpu", backend, (MESSAGE,))] if gpus > 1 else []
     found = [Ranks(2, "host", backend)]
     if backend == "cuda" and gpus > 1:
-        found = [Ranks(count, "gpu", backend) for count in sorted({2, min(gpus, 8)}, reverse=True)] + found
+        ranks = [Ranks(count, "gpu", backend) for count in sorted({2, min(gpus, 8)}, reverse=True)]
+        found = [*ranks[:-1], replace(ranks[-1], operations=(*COLLECTIVES, MESSAGE)), *found]
     return found
 
 
@@ -89,7 +110,8 @@ def measured(ranks: Ranks, results: Path, seconds: float, show: Show) -> list[di
     """Series as the profile has them, in about `seconds`; what there was no time for is left out. Raises TeamError."""
     series: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        team = our_team(Setup(ranks.count, ranks.backend, 0, results, Path(folder)))
+        gpus = ranks.count if ranks.backend == "virtual_gpu" else 0
+        team = our_team(Setup(ranks.count, ranks.backend, gpus, results, Path(folder)))
         try:
             for operation, way, point in _points(team, ranks, time.monotonic() + seconds, show):
                 series.setdefault((operation, way), []).append(point)
@@ -101,7 +123,7 @@ def measured(ranks: Ranks, results: Path, seconds: float, show: Show) -> list[di
 
 def _points(team: Timed, ranks: Ranks, until: float, show: Show) -> Iterator[tuple[str, str, dict[str, Any]]]:
     # Where the time is short, every operation has the sizes that are most common.
-    cases = sorted(((op, size) for op in COLLECTIVES for size in ranks.sizes(op)), key=lambda case: case[1])
+    cases = sorted(((op, size) for op in ranks.operations for size in ranks.sizes(op)), key=lambda case: case[1])
     started = time.monotonic()
     for done, (operation, size) in enumerate(cases):
         left = until - time.monotonic()
@@ -109,7 +131,7 @@ def _points(team: Timed, ranks: Ranks, until: float, show: Show) -> Iterator[tup
             return
         show(done, len(cases), left, f"{operation} {ranks.memory} {size}")
         share = max(until - started, 0.0) * (done + 1) / len(cases) - (time.monotonic() - started)
-        case = Case(OPERATIONS[operation], ranks.memory, size)
+        case = Case(OPERATIONS["latency" if operation == MESSAGE else operation], ranks.memory, size)
         for way, point in _timed(team, case, ranks.ways(operation, size), time.monotonic() + share):
             yield operation, way, point
 
@@ -138,7 +160,7 @@ def _timed(team: Timed, case: Case, ways: Sequence[str], until: float) -> Iterat
         for way in hopeful if turn % 2 else reversed(hopeful):
             contenders[way].take(cases[way], 1000 * turn + 5, _PATIENCE)
     for way, one in contenders.items():
-        yield way, _point(case.bytes, one)
+        yield way, _point(case, one)
 
 
 def _samples(one: Contender) -> list[float]:
@@ -150,8 +172,8 @@ def _median(one: Contender) -> float:
     return quantile(_samples(one), 0.5)
 
 
-def _point(size: int, one: Contender) -> dict[str, Any]:
-    samples = _samples(one)
+def _point(case: Case, one: Contender) -> dict[str, Any]:
+    samples = [seconds / (2 if case.operation.halves else 1) for seconds in _samples(one)]
     count = len(samples)
     # Of the median, by order statistics, 95 %.
     aside = 0.98 * math.sqrt(count)
@@ -159,6 +181,6 @@ def _point(size: int, one: Contender) -> dict[str, Any]:
     high = samples[min(count - 1, math.ceil(count / 2 + aside))]
     median = quantile(samples, 0.5)
     return {
-        "bytes": size, "seconds": median, "low": low, "high": high, "p50": median, "p99": quantile(samples, 0.99),
+        "bytes": case.bytes, "seconds": median, "low": low, "high": high, "p50": median, "p99": quantile(samples, 0.99),
         "samples": count, "cpu_seconds": 0.0, "verified": True,
     }  # fmt: skip

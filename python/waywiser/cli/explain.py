@@ -12,7 +12,7 @@ import typer
 from waywiser.cli.options import Output, Recorded, results_of
 from waywiser.errors import InputError
 from waywiser.other_nodes import for_core, is_elsewhere
-from waywiser.profile import COLLECTIVES, OPERATIONS, Profile, pair_text
+from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, Profile, pair_text
 from waywiser.results import DEFAULT, Results
 from waywiser.units import format_bytes, parse_bytes
 
@@ -55,7 +55,7 @@ def explain(
         processes = 2
     results = results_of(output, machine)
     profile = results.needed_profile()
-    if source in COLLECTIVES:
+    if source in (*COLLECTIVES, MESSAGE):
         ranks = ranks or 2
         answer = collective_answer(results.needed_profile_text(), (source, destination, ranks), count)
         head = f"{source} of {format_bytes(count)}, {ranks} ranks, arrays in {destination} memory on {profile.machine}"

@@ -72,7 +72,7 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
         in_a_minute = quick and budget is None and request.kind == "real"
         request.budget, verifying = _budgets(request, topology)
         measure_into(results, topology, request)
-        if request.kind == "real":
+        if request.kind != "simulated":
             collectives_into(results, len(topology.ids("gpu")), _seconds_for_collectives(request), request.fresh)
         if in_a_minute:
             verifying = _until_verified(verifying, topology, time.monotonic() - start)

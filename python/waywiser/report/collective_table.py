@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+import waywiser._core as _core
 from waywiser.checked import Node
 from waywiser.errors import InputError
 from waywiser.report.terminal import spaced, table
@@ -27,7 +28,8 @@ def collective_answer(profile: str, which: Which, size: int) -> dict[str, Any]:
     candidates: list[dict[str, Any]] = []
     for one in series:
         points = [(point.integer("bytes"), point.number("seconds", above_zero=True)) for point in one.items("points")]
-        candidates.append({"way": one.text("way"), "predicted": _predicted(points, size), "points": dict(points)})
+        way = _core.algorithm_of_today(one.text("way"))
+        candidates.append({"way": way, "predicted": _predicted(points, size), "points": dict(points)})
     candidates.sort(key=lambda one: one["predicted"] if one["predicted"] is not None else float("inf"))
     plan = Node(json.loads(stages.choose(profile)), "plan")
     rows = [row for row in plan.items("collectives") if _which(row) == which]

@@ -13,10 +13,10 @@ constexpr std::uint64_t longest_text = 1 << 20;
 // For the calls of one slice; those that conduct take their own way.
 class ForcedAlgorithm {
  public:
-  ForcedAlgorithm(Group& group, const std::string& way) : group_(group) { group_.set_way(way); }
+  ForcedAlgorithm(Group& group, const std::string& way) : group_(group) { group_.set_algorithm(way); }
   ForcedAlgorithm(const ForcedAlgorithm&) = delete;
   ForcedAlgorithm& operator=(const ForcedAlgorithm&) = delete;
-  ~ForcedAlgorithm() { group_.set_way(""); }
+  ~ForcedAlgorithm() { group_.set_algorithm(""); }
 
  private:
   Group& group_;

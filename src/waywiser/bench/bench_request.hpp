@@ -28,7 +28,7 @@ struct BenchRequest {
   std::uint64_t seed = 0;
   Seconds compute = 0;  // between start and wait of an operation that overlaps
   CallMode mode = CallMode::blocking;
-  std::string way;  // of a collective: Group::set_way
+  std::string way;  // of a collective: Group::set_algorithm
 };
 
 // "OPERATION INPUT OUTPUT BYTES WINDOW CALLS SAMPLES SEED COMPUTE MODE [WAY]", COMPUTE in nanoseconds, MODE as the

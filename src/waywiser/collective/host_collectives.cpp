@@ -36,7 +36,7 @@ void HostCollectives::refuse_rank(int rank, const char* what) const {
                                             ": the group has ranks 0 to " + std::to_string(size() - 1));
 }
 
-void HostCollectives::set_way(std::string_view way) {
+void HostCollectives::set_algorithm(std::string_view way) {
   way_ = way;
   schedules_ = {};
 }

@@ -42,6 +42,11 @@ class HostCollectives final : public RankExchange {
     return {kind, data.type, op, members_->key(), root, peer, number, data.count()};
   }
 
+  // A collective that is refused by its arguments has no number: this rank's next one is that of the others.
+  void take_back(const Call& call) noexcept {
+    if (is_collective(call.kind) && collectives_ == call.sequence) --collectives_;
+  }
+
   // What run() and start() take. `wanted` without rank, ranks and machines, here and there.
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted, DataType type);
   // Arrays of GPUs go through host memory. Complete when it returns.
@@ -57,7 +62,7 @@ class HostCollectives final : public RankExchange {
 
   // What carries out all later calls: an algorithm of docs/algorithms.md, or empty for the choice. The name of a way of
   // GPUs changes nothing here.
-  void set_way(std::string_view way);
+  void set_algorithm(std::string_view way);
 
  private:
   [[noreturn]] void refuse_rank(int rank, const char* what) const;

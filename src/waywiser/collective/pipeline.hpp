@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "waywiser/collective/extents.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 
-// Default of pipelined algorithms, where nothing was measured: enough pieces to fill the pipeline, none too short.
-inline constexpr std::size_t default_pieces = 16, default_piece = 16384;
-
+// Where nothing was measured: enough pieces to fill the pipeline, none too short.
 // How many pieces of `call.chunk` elements `count` is cut into, at least one.
 inline int pieces_of(const CollectiveCall& call, std::size_t count) {
-  const std::size_t chunk = call.chunk != 0 ? call.chunk : std::max(default_piece, count / default_pieces);
+  const std::size_t chunk =
+      call.chunk != 0 ? call.chunk : std::max<std::size_t>(defaults::pipeline_piece, count / defaults::pipeline_pieces);
   return static_cast<int>(std::clamp<std::size_t>((count + chunk - 1) / chunk, 1, 4096));
 }
 

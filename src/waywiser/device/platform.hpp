@@ -30,6 +30,9 @@ class Platform {
   // The host memory that is closest to a GPU: where buffers for it belong.
   virtual Place nearest_host(int /*gpu*/) const { return host(0); }
 
+  // So many blocks of threads run at the same time, whatever they need.
+  virtual int multiprocessors(int /*gpu*/) const { return 132; }
+
   // Nothing: `gpu` can read and write the memory of `peer`. Otherwise the reason, for people:
   // "GPU 0 cannot map GPU 6 (no peer access: different root complexes)".
   virtual std::optional<std::string> why_no_peer_access(int gpu, int peer) const = 0;

@@ -25,10 +25,11 @@ void check_count(CallKind kind, const char* which, std::size_t count, std::size_
                      " are needed");
 }
 
-// On the GPU neither is copied.
-void check_apart_on_gpu(CallKind kind, ConstElements input, ConstElements output) {
-  if (input.region.place.is_gpu() && overlap(input.region, output.region))
-    refuse(kind, "input and output on a GPU must not overlap");
+// Neither is copied on the GPU, nor in a call that only begins.
+void check_apart(CallKind kind, ConstElements input, ConstElements output, Mode mode) {
+  if (!overlap(input.region, output.region)) return;
+  if (input.region.place.is_gpu()) refuse(kind, "input and output on a GPU must not overlap");
+  if (mode.begins()) refuse(kind, "input and output must not overlap in a call that only begins");
 }
 
 CollectiveCall asked(Collective operation, std::size_t count, int root = 0) {
@@ -54,9 +55,13 @@ std::size_t total(const std::vector<std::size_t>& counts) {
 Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                          Mode mode) {
   const std::lock_guard lock(session());
-  if (mode.begins()) return {hosts->shared_session(), hosts->start(call, wanted, input, output)};
-  if (gpus.collective(call, wanted, input, output, mode.stream())) return {};
-  hosts->run(call, wanted, input, output);
+  try {
+    if (mode.begins()) return {hosts->shared_session(), hosts->start(call, wanted, input, output)};
+    if (!gpus.collective(call, wanted, input, output, mode.stream())) hosts->run(call, wanted, input, output);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::invalid_input || error.kind() == ErrorKind::unavailable) hosts->take_back(call);
+    throw;
+  }
   return {};
 }
 
@@ -64,7 +69,6 @@ Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstEl
 Future Group::State::run_apart(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                                Mode mode) {
   if (!overlap(input.region, output.region)) return run(call, wanted, input, output, mode);
-  if (mode.begins()) refuse(call.kind, "input and output must not overlap in a call that only begins");
   std::vector<std::byte> copy(input.region.bytes);
   std::memcpy(copy.data(), input.region.data, copy.size());
   return run(call, wanted, {{copy.data(), copy.size(), input.region.place}, input.type}, output, mode);
@@ -132,8 +136,8 @@ Future Group::all_to_all(ConstElements input, Elements output, Mode mode) {
   if (input.count() % ranks != 0)
     refuse(CallKind::all_to_all,
            std::to_string(input.count()) + " elements cannot be shared out to " + std::to_string(ranks) + " ranks");
+  check_apart(CallKind::all_to_all, input, output, mode);
   const Call call = state_->hosts->next_call(CallKind::all_to_all, input);
-  check_apart_on_gpu(call.kind, input, output);
   return state_->run_apart(call, asked(Collective::all_to_all, input.count() / ranks), input, output, mode);
 }
 
@@ -145,8 +149,8 @@ Future Group::all_to_all_v(ConstElements input, std::span<const std::size_t> giv
   wanted.receive_counts = checked_counts(CallKind::all_to_all_v, take, size());
   check_count(CallKind::all_to_all_v, "the input", input.count(), total(wanted.counts));
   check_count(CallKind::all_to_all_v, "the output", output.count(), total(wanted.receive_counts));
+  check_apart(CallKind::all_to_all_v, input, output, mode);
   const Call call = state_->hosts->next_call(CallKind::all_to_all_v, input);
-  check_apart_on_gpu(call.kind, input, output);
   return state_->run_apart(call, wanted, input, output, mode);
 }
 

@@ -40,9 +40,9 @@ std::string GpuCalls::why_staged() const {
   return why.empty() || network.empty() ? why : why + "; " + network;
 }
 
-void GpuCalls::set_way(std::optional<GpuAlgorithm> way) {
-  way_ = way;
-  if (on_gpus_) on_gpus_->set_way(way);
+void GpuCalls::set_algorithm(std::string_view name) {
+  algorithm_ = name;
+  if (on_gpus_) on_gpus_->set_algorithm(parse_gpu_algorithm(name), parse_message_algorithm(name));
 }
 
 GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
@@ -51,7 +51,7 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
       throw Error(ErrorKind::unavailable,
                   "the first collective of a group on GPUs sets them up and cannot be captured: call it once before");
     on_gpus_ = std::make_shared<GpuCollectives>(hosts_, session_, hosts_.shared_members(), gpu, exposed_);
-    on_gpus_->set_way(way_);
+    set_algorithm(std::string(algorithm_));
   }
   if (on_gpus_->gpu() != gpu)
     throw Error(ErrorKind::invalid_input,
@@ -98,7 +98,7 @@ bool GpuCalls::by_kernels(const Call& call, const CollectiveCall& wanted, ConstE
   CollectiveCall complete = wanted;
   complete.rank = hosts_.rank();
   complete.ranks = hosts_.size();
-  const std::optional<GpuAlgorithm> way = gpus.way_for(hosts_, hosts_.members(), call, complete, capturing);
+  const std::optional<GpuAlgorithm> way = gpus.algorithm_for(hosts_, hosts_.members(), call, complete, capturing);
   if (!way) return false;
   const InCall in_call(session_, call);
   if (gpus.is_compared_by_host(*way, complete.ranks)) gpus.compare_by_host(hosts_.shared_members(), call);

@@ -53,7 +53,7 @@ class GpuCalls {
 
   // Why collectives go through host memory; empty while they do not.
   std::string why_staged() const;
-  void set_way(std::optional<GpuAlgorithm> way);
+  void set_algorithm(std::string_view name);
 
  private:
   GpuCollectives& gpus_of(Place gpu, bool capturing);
@@ -74,7 +74,7 @@ class GpuCalls {
   GroupMessages& messages_;
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;
-  std::optional<GpuAlgorithm> way_;          // nothing: the choice
+  std::string algorithm_;                    // empty: the choice
   std::shared_ptr<GpuCollectives> on_gpus_;  // since the first collective on them
 };
 

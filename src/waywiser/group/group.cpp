@@ -142,9 +142,9 @@ std::string Group::encrypted_by(int rank) const {
   return state_->session().engine().encrypted_by(state_->hosts->members().peer(rank));
 }
 
-void Group::set_way(std::string_view way) {
-  state_->hosts->set_way(way);
-  state_->gpus.set_way(parse_gpu_algorithm(way));
+void Group::set_algorithm(std::string_view name) {
+  state_->hosts->set_algorithm(name);
+  state_->gpus.set_algorithm(name);
 }
 
 }  // namespace waywiser

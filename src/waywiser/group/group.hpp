@@ -105,10 +105,11 @@ class Group {
   // What encrypts the messages to a rank of another machine: "openssl" or "kernel"; empty: nothing does, or none has
   // been sent yet.
   std::string encrypted_by(int rank) const;
-  // For measuring: what carries the collectives out from now on, at all ranks: an algorithm of docs/algorithms.md for
-  // host arrays; "packets", "lines", "one_shot", "two_shot_lines", "two_shot", "nccl" or "host" for those on GPUs;
-  // empty: the choice. Calls that it does not serve throw.
-  void set_way(std::string_view way);
+  // For measuring: what carries collectives and messages out from now on, at all ranks: an algorithm of
+  // docs/algorithms.md for host arrays; "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl" or "host" for
+  // those on GPUs, "LL", "LL128" or "bulk(blocks=16)" for messages on their streams; empty: the choice. Calls that it
+  // does not serve throw.
+  void set_algorithm(std::string_view name);
 
  private:
   struct State;

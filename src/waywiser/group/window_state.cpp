@@ -37,9 +37,9 @@ std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<HostCollect
                                                      const std::shared_ptr<ExposedMemory>& shown_in) {
   Session& session = hosts->session();
   const Region local = memory.region();
+  const MemoryHandle mine = session.platform().export_memory(memory);
   const Call call = hosts->next_call(CallKind::expose, {local, DataType::uint8});
   const InCall in_call(session, call);
-  const MemoryHandle mine = session.platform().export_memory(memory);
   const std::vector<MemoryHandle> all = exchange_handles(*hosts, session, hosts->members(), call, mine);
   const unsigned slot = free_slot(*hosts, *shown_in);
   auto state = std::make_unique<State>(std::move(hosts), local);

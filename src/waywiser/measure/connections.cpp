@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/kernels/pattern.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr Seconds longest_wait = 60;
 constexpr Bytes alignment = 64;  // a larger power of two would put all small slots into a few sets of the cache
 constexpr Bytes smallest_buffer = 1 << 20;
 
@@ -70,8 +70,8 @@ void ConnectionStore::grow(Buffers& buffers, const Path& path, Bytes bytes) {
   buffers.seed = next_seed_++;
   fill_pattern(*buffers.source_stream, buffers.source.region(), buffers.seed);
   fill_pattern(*buffers.destination_stream, buffers.destination.region(), ~buffers.seed);  // touches every page
-  buffers.source_stream->synchronize(Deadline::in(longest_wait));
-  buffers.destination_stream->synchronize(Deadline::in(longest_wait));
+  buffers.source_stream->synchronize(Deadline::in(usual_timeout()));
+  buffers.destination_stream->synchronize(Deadline::in(usual_timeout()));
 }
 
 void ConnectionStore::prepare(const Path& path, int number, Bytes bytes, int slots) {
@@ -133,11 +133,11 @@ PathConnection ConnectionStore::open_fresh(const Path& path, Bytes bytes) {
 void ConnectionStore::fill_destination(const Path& path, int number, Region slot, std::uint64_t seed) {
   Stream& stream = *buffers(path, number).destination_stream;
   fill_pattern(stream, slot, seed);
-  stream.synchronize(Deadline::in(longest_wait));
+  stream.synchronize(Deadline::in(usual_timeout()));
 }
 
 Bytes ConnectionStore::mismatches(const Path& path, int number, ConstRegion slot, std::uint64_t seed) {
-  return count_mismatches(*buffers(path, number).destination_stream, slot, seed, Deadline::in(longest_wait));
+  return count_mismatches(*buffers(path, number).destination_stream, slot, seed, Deadline::in(usual_timeout()));
 }
 
 }  // namespace waywiser

@@ -4,14 +4,13 @@
 #include <ctime>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/measure/pair_class.hpp"
 #include "waywiser/measure/path_limit.hpp"
 #include "waywiser/measure/rotation.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr Seconds longest_wait = 60;
 
 Seconds cpu_seconds() {
   timespec time{};
@@ -144,7 +143,7 @@ std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operati
   for (PathConnection* connection : opened)
     connection->transport->put(connection->destinations[0], connection->sources[0], *connection->stream);
   for (PathConnection* connection : opened)
-    connection->transport->finish(*connection->stream, Deadline::in(longest_wait));
+    connection->transport->finish(*connection->stream, Deadline::in(usual_timeout()));
   for (PathConnection* connection : opened) connection->transport->rest();
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Bytes wrong = store_.mismatches(all[i].path, all[i].number, opened[i]->destinations[0], opened[i]->seed);
@@ -158,7 +157,7 @@ std::optional<std::string> OneProcessMeter::try_verify(const Path& path, Operati
 Sample OneProcessMeter::try_take(const Path& path, Operation operation, Bytes bytes, int repetitions) {
   const Rotation in_flight = rotation(operation, slot_stride(bytes));
   const std::vector<PathConnection*> opened = connections(together(path, operation), bytes, in_flight.slots);
-  const Deadline deadline = Deadline::in(longest_wait);
+  const Deadline deadline = Deadline::in(usual_timeout());
   const bool singly = operation == Operation::latency;
   if (!singly) repetitions = std::max(repetitions, at_least_in_flight(in_flight, bytes));
   const int before = warm_up(repetitions, bytes);
@@ -185,7 +184,7 @@ Seconds OneProcessMeter::first_use(const Path& path) {
   const Seconds start = now_seconds();
   PathConnection connection = store_.open_fresh(path, few);
   connection.transport->put(connection.destinations[0], connection.sources[0], *connection.stream);
-  connection.transport->finish(*connection.stream, Deadline::in(longest_wait));
+  connection.transport->finish(*connection.stream, Deadline::in(usual_timeout()));
   return now_seconds() - start;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/kernels/pattern.hpp"
 
 namespace waywiser {
@@ -14,7 +15,7 @@ constexpr int rate_copies = 5;
 constexpr int latency_copies = 50;
 constexpr int samples = 5;
 
-Deadline soon() { return Deadline::in(60); }
+Deadline soon() { return Deadline::in(usual_timeout()); }
 
 Seconds median(std::vector<Seconds> times) {
   std::ranges::sort(times);

@@ -1,6 +1,7 @@
 #include "waywiser/measure/profile.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/old_names.hpp"
 #include "waywiser/measure/profile_fields.hpp"
 
 namespace waywiser {
@@ -74,8 +75,8 @@ Json to_json(const CollectiveSeries& series) {
 
 CollectiveSeries collective_from_json(const Json& value, std::string_view what) {
   return {text_field(value, "operation", what), text_field(value, "memory", what),
-          static_cast<int>(require_integer(value, "ranks", what, 2, 1 << 20)), text_field(value, "way", what),
-          points_from_json(value, what)};
+          static_cast<int>(require_integer(value, "ranks", what, 2, 1 << 20)),
+          algorithm_of_today(text_field(value, "way", what)), points_from_json(value, what)};
 }
 
 Series series_from_json(const Json& value, std::string_view what) {

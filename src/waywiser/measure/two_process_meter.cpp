@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/measure/channel_flags.hpp"
 #include "waywiser/measure/flag_page.hpp"
 #include "waywiser/transport/ucx/ucx_library.hpp"
@@ -11,7 +12,6 @@ namespace waywiser {
 namespace {
 
 constexpr std::string_view answer_name = "answer of the peer process";
-constexpr Seconds start_patience = 60;
 constexpr BytesPerSecond slowest_rate = 20e6;
 constexpr Bytes largest_transfer = 1ull << 30;
 constexpr std::size_t most_roads = 64;
@@ -80,11 +80,12 @@ void TwoProcessMeter::begin() {
   session_.reset();
   auto fresh = open_session();
   PeerChannel& channel = fresh->peer->channel();
-  const Deadline deadline = Deadline::in(start_patience);
+  const Seconds patience = usual_timeout();
+  const Deadline deadline = Deadline::in(patience);
   std::vector<int> shared;
   if (const auto* page = dynamic_cast<const FlagPage*>(fresh->flags.get())) shared.push_back(page->descriptor());
   channel.send({{"do", shared.empty() ? "begin_between_machines" : "begin"},
-                {"seconds", start_patience},
+                {"seconds", patience},
                 {"platform", to_json(choice_)}},
                deadline, shared);
   const Json answer = channel.receive(deadline).first;

@@ -1,6 +1,7 @@
 #include "waywiser/policy/plan.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/measure/old_names.hpp"
 #include "waywiser/measure/profile_fields.hpp"
 
 namespace waywiser {
@@ -81,9 +82,9 @@ CollectiveRow collective_row_from_json(const Json& value, std::string_view what)
   row.memory = text_field(value, "memory", what);
   row.ranks = static_cast<int>(require_integer(value, "ranks", what, 2, 1 << 20));
   read_range(row, value, what);
-  row.way = text_field(value, "way", what);
+  row.way = algorithm_of_today(text_field(value, "way", what));
   row.expected = expected_from_json(value, what);
-  row.runner_up = text_field(value, "runner_up", what);
+  row.runner_up = algorithm_of_today(text_field(value, "runner_up", what));
   row.runner_up_ratio = not_negative_field(value, "runner_up_ratio", what);
   row.why = text_field(value, "why", what);
   return row;

@@ -4,17 +4,15 @@
 #include "waywiser/collective/extents.hpp"
 #include "waywiser/collective/pipeline.hpp"
 #include "waywiser/collective/schedule_maker.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::collective::all_reduce {
 namespace {
 
-// Elements of a piece that a rank reduces at once: what has come for it is still in the cache then.
-constexpr std::size_t piece = 65536;
-
 int pieces(const CollectiveCall& call) {
   const auto n = static_cast<std::size_t>(call.ranks);
   CollectiveCall cut = call;
-  if (cut.chunk == 0) cut.chunk = piece;
+  if (cut.chunk == 0) cut.chunk = defaults::two_shot_piece;
   return pieces_of(cut, (call.count + n - 1) / n);
 }
 

@@ -108,7 +108,8 @@ void DeviceExecution::connect(std::span<const Region> landings, std::span<const 
                               Stream& stream) {
   if (const auto why = program::why_unlike(plans)) throw Error(ErrorKind::invalid_input, *why);
   const program::Addresses addresses = this->addresses(landings, stream);
-  const program::Translation translation = program::translate(*schedule_, DataType::uint8, op_, addresses, plans);
+  const program::Translation translation =
+      program::translate(*schedule_, DataType::uint8, op_, addresses, plans, platform_.multiprocessors(gpu_.index));
   upload(translation, stream);
   const ProgramPlaces places(*schedule_);
   const auto me = static_cast<std::size_t>(schedule_->rank);

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "waywiser/policy/defaults.hpp"
+
 namespace waywiser::program {
 namespace {
 
-constexpr std::uint64_t most_by_packets = std::uint64_t{64} << 10;
-constexpr std::uint64_t packet_piece = 4096, least_piece = 16384;
-constexpr std::uint64_t most_pieces = 64, line = 128;
+constexpr std::uint64_t ll_piece = 4096, line = 128;
 
 constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -19,17 +19,19 @@ std::uint32_t pieces_of(std::uint64_t bytes, std::uint64_t piece) {
 
 MessagePlan MessagePlan::of(std::uint64_t bytes, bool put) {
   MessagePlan plan;
-  plan.packets = !put && bytes != 0 && bytes <= most_by_packets;
-  plan.piece = plan.packets ? packet_piece : round_up(std::max(bytes / most_pieces, least_piece), 16);
+  plan.ll = !put && bytes != 0 && bytes <= defaults::program_ll;
+  plan.piece = plan.ll
+                   ? ll_piece
+                   : round_up(std::max<std::uint64_t>(bytes / defaults::program_pieces, defaults::program_piece), 16);
   plan.pieces = pieces_of(bytes, plan.piece);
-  plan.slot_at = plan.packets ? 0 : round_up(plan.pieces * sizeof(std::uint64_t), line);
-  plan.bytes = round_up(plan.slot_at + (plan.packets ? round_up(bytes, 8) * 2 : bytes), line);
+  plan.slot_at = plan.ll ? 0 : round_up(plan.pieces * sizeof(std::uint64_t), line);
+  plan.bytes = round_up(plan.slot_at + (plan.ll ? round_up(bytes, 8) * 2 : bytes), line);
   return plan;
 }
 
 MessagePlan plan_of_copy(std::uint64_t bytes) {
   MessagePlan plan;
-  plan.piece = round_up(std::max(bytes / most_pieces, least_piece), 16);
+  plan.piece = round_up(std::max<std::uint64_t>(bytes / defaults::program_pieces, defaults::program_piece), 16);
   plan.pieces = pieces_of(bytes, plan.piece);
   return plan;
 }

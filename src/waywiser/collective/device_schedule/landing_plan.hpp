@@ -13,7 +13,7 @@ namespace waywiser::program {
 
 // How a message travels: the same at both ends.
 struct MessagePlan {
-  bool packets = false;
+  bool ll = false;
   std::uint32_t pieces = 1;
   std::uint64_t piece = 16;
   std::uint64_t slot_at = 0, bytes = 0;  // of its place: flags, then the slot

@@ -45,7 +45,7 @@ struct Instruction {
   std::uint32_t first_block = 0, pieces = 0;  // piece i is block (first_block + i)'s, round and round
   std::uint64_t bytes = 0, piece = 0;         // in all, and of a piece
   std::uint32_t word = 1;                     // bytes that can be moved at once, whatever lies apart: 1 to 16
-  bool packets = false;                       // of a message: the data say by themselves that they are there
+  bool ll = false;                            // of a message: the data say by themselves that they are there
   bool reduces = false;
   DataType type = DataType::uint8;
   ReduceOp op = ReduceOp::sum;

@@ -110,9 +110,9 @@ class ProgramBody {
       if (each.act == Act::copy)
         copy(each, part);
       else if (each.act == Act::take)
-        each.packets ? take_packets(each, part) : take_bulk(each, part);
+        each.ll ? take_ll(each, part) : take_bulk(each, part);
       else
-        each.packets ? send_packets(each, part) : send_bulk(each, part);
+        each.ll ? send_ll(each, part) : send_bulk(each, part);
     }
   }
 
@@ -150,14 +150,14 @@ class ProgramBody {
     store_unit(each.to, at, each.bytes, each.word, unit);
   }
 
-  WAYWISER_DEVICE void send_packets(const Instruction& each, const Piece& piece) {
+  WAYWISER_DEVICE void send_ll(const Instruction& each, const Piece& piece) {
     auto* packets = reinterpret_cast<block::LlPacket*>(slot(each));
     each_unit<block::Word8>(piece, [&](std::uint64_t at) {
       gpu_.store_packet(packets + at / 8, load_unit<block::Word8>(each.from, at, each.bytes, each.word), tag());
     });
   }
 
-  WAYWISER_DEVICE void take_packets(const Instruction& each, const Piece& piece) {
+  WAYWISER_DEVICE void take_ll(const Instruction& each, const Piece& piece) {
     const auto* packets = reinterpret_cast<const block::LlPacket*>(slot(each));
     each_unit<block::Word8>(piece, [&](std::uint64_t at) {
       block::LlPacket packet{};

@@ -4,10 +4,10 @@
 #include <map>
 #include <utility>
 
+#include "waywiser/policy/defaults.hpp"
+
 namespace waywiser::program {
 namespace {
-
-constexpr std::uint32_t most_blocks_by_default = 32;
 
 // The bytes that divide all that has been added, up to 16.
 class Alignment {
@@ -29,8 +29,13 @@ class Alignment {
 class Translator {
  public:
   Translator(const Schedule& schedule, DataType type, ReduceOp op, const Addresses& addresses,
-             std::span<const LandingPlan> plans)
-      : schedule_(schedule), type_(type), op_(op), addresses_(addresses), plans_(plans) {}
+             std::span<const LandingPlan> plans, std::uint32_t multiprocessors)
+      : schedule_(schedule),
+        type_(type),
+        op_(op),
+        addresses_(addresses),
+        plans_(plans),
+        most_blocks_(std::min(static_cast<std::uint32_t>(defaults::program_blocks), multiprocessors)) {}
 
   Translation run() {
     find_places();
@@ -44,7 +49,7 @@ class Translator {
       result_.instructions.push_back(instruction(i));
       result_.instructions.back().first_block = pieces;
       pieces += result_.instructions.back().pieces;
-      result_.blocks = std::clamp(pieces, result_.blocks, most_blocks_by_default);
+      result_.blocks = std::clamp(pieces, result_.blocks, most_blocks_);
     }
     result_.rounds.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
     for (Instruction& each : result_.instructions) each.first_block %= result_.blocks;
@@ -104,7 +109,7 @@ class Translator {
       connect(each, step, places_[index]);
     }
     each.act = act_of(step.kind);
-    each.packets = plan.packets;
+    each.ll = plan.ll;
     each.pieces = plan.pieces;
     each.piece = plan.piece;
     return each;
@@ -171,6 +176,7 @@ class Translator {
   const ReduceOp op_;
   const Addresses& addresses_;
   const std::span<const LandingPlan> plans_;
+  const std::uint32_t most_blocks_;
   std::vector<MessagePlace> places_;
   Translation result_;
 };
@@ -186,8 +192,8 @@ std::size_t offsets_of(const Schedule& schedule) {
 }
 
 Translation translate(const Schedule& schedule, DataType type_of_call, ReduceOp op, const Addresses& addresses,
-                      std::span<const LandingPlan> plans) {
-  return Translator(schedule, type_of_call, op, addresses, plans).run();
+                      std::span<const LandingPlan> plans, int multiprocessors) {
+  return Translator(schedule, type_of_call, op, addresses, plans, static_cast<std::uint32_t>(multiprocessors)).run();
 }
 
 }  // namespace waywiser::program

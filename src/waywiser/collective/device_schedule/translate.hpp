@@ -28,8 +28,9 @@ struct Translation {
 // What the program of a schedule takes at most: its offsets.
 std::size_t offsets_of(const Schedule& schedule);
 
-// A schedule that is valid and fits to those of the other ranks (`plans`), as a program.
+// A schedule that is valid and fits to those of the other ranks (`plans`), as a program. Its blocks wait for one
+// another: no more than the GPU has multiprocessors.
 Translation translate(const Schedule& schedule, DataType type_of_call, ReduceOp op, const Addresses& addresses,
-                      std::span<const LandingPlan> plans);
+                      std::span<const LandingPlan> plans, int multiprocessors);
 
 }  // namespace waywiser::program

@@ -16,20 +16,20 @@ namespace {
 fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
   if (ranks < 2 || ranks > static_cast<int>(block::max_ranks))
     throw Error(ErrorKind::invalid_input, "fused collectives are for 2 to 8 ranks, not " + std::to_string(ranks));
-  return {static_cast<std::uint32_t>(ranks), (options.packet_bytes + 15) / 16 * 16,
+  return {static_cast<std::uint32_t>(ranks), (options.ll_bytes + 15) / 16 * 16,
           (options.bulk_bytes + 4095) / 4096 * 4096,
-          (block::pairs_for(options.line_bytes) + static_cast<Bytes>(ranks) + 15) / 16 * 16};
+          (block::pairs_for(options.ll128_bytes) + static_cast<Bytes>(ranks) + 15) / 16 * 16};
 }
 
 // The places of both shots of a turn lie one behind the other: what has one shot has both.
 Bytes most_at_once(const fused::LandingLayout& layout, fused::Method method) {
   constexpr Bytes data = block::words_of_pair * sizeof(Vector16);
   switch (method) {
-    case fused::Method::packets: return layout.packet_bytes;
+    case fused::Method::ll: return layout.ll_bytes;
     case fused::Method::one_shot: return 2 * layout.bulk_bytes / layout.ranks / 16 * 16;
     case fused::Method::two_shot: return layout.bulk_bytes - Bytes{16} * layout.ranks;
-    case fused::Method::lines: return 2 * layout.line_pairs / layout.ranks * data;
-    case fused::Method::two_shot_lines: return layout.line_pairs / layout.ranks * data * layout.ranks;
+    case fused::Method::ll128: return 2 * layout.line_pairs / layout.ranks * data;
+    case fused::Method::two_shot_ll128: return layout.line_pairs / layout.ranks * data * layout.ranks;
   }
   return 0;
 }
@@ -96,8 +96,8 @@ std::optional<std::string> FusedCollective::why_unavailable(const CollectiveCall
 
 fused::Method FusedCollective::default_method(const CollectiveCall& call, DataType type) const {
   const Bytes block = call.count * bytes_of(type);
-  const fused::Method method = fused::default_method(call, block, lines_);
-  return method == fused::Method::packets && block > layout_.packet_bytes ? fused::Method::one_shot : method;
+  const fused::Method method = fused::default_method(call, block, ll128_);
+  return method == fused::Method::ll && block > layout_.ll_bytes ? fused::Method::one_shot : method;
 }
 
 fused::FusedArguments FusedCollective::terms(Stream& stream, unsigned blocks) const {
@@ -130,7 +130,7 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
   check_call(call);
   if (const auto why = why_unavailable(call, type)) throw Error(ErrorKind::unavailable, *why);
   fused::check_shape(call, shape);
-  if (fused::is_lines(shape.method) && !lines_)
+  if (fused::is_ll128(shape.method) && !ll128_)
     throw Error(ErrorKind::unavailable, std::string(name(shape.method)) + " is for GPUs that NVLink joins");
   on_stream::Description description = as != nullptr ? *as : on_stream::describe(call, type, op);
   const Bytes most = most_at_once(layout_, shape.method);

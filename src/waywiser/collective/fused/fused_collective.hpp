@@ -17,10 +17,10 @@ namespace waywiser {
 
 // The same at all ranks.
 struct FusedOptions {
-  Bytes packet_bytes = Bytes{512} << 10;  // data that a rank sends to another as packets in one operation
-  Bytes bulk_bytes = Bytes{32} << 20;     // data that all ranks together push in one operation
-  Bytes line_bytes = Bytes{4} << 20;      // the same in lines
-  Seconds deadline = 60;                  // of a wait inside a kernel
+  Bytes ll_bytes = Bytes{512} << 10;   // data that a rank sends to another by LL in one operation
+  Bytes bulk_bytes = Bytes{32} << 20;  // data that all ranks together push in one operation
+  Bytes ll128_bytes = Bytes{4} << 20;  // the same by LL128
+  Seconds deadline = 60;               // of a wait inside a kernel
 };
 
 // Collectives of up to 8 ranks, each with a GPU that reaches the memory of all others: one kernel an operation, which
@@ -54,8 +54,8 @@ class FusedCollective {
   const std::shared_ptr<ExposedTable>& exposed() const { return exposed_; }
 
   // Whether stores to all others become visible in whole lines (Platform::why_no_whole_lines); the same at all ranks.
-  void set_lines(bool lines) { lines_ = lines; }
-  bool lines() const { return lines_; }
+  void set_ll128(bool ll128) { ll128_ = ll128; }
+  bool ll128() const { return ll128_; }
 
   // Why no fused kernel can serve the call; the same at all ranks.
   std::optional<std::string> why_unavailable(const CollectiveCall& call, DataType type) const;
@@ -81,7 +81,7 @@ class FusedCollective {
   void connect(std::span<const Region> landings, const fused::LandingLayout& layout);
 
   int rank_;
-  bool lines_ = true;
+  bool ll128_ = true;
   std::atomic<Seconds> deadline_;
   fused::LandingLayout layout_;
   Region landing_, state_;

@@ -22,8 +22,8 @@ std::optional<std::string> why_not_fused(const CollectiveCall& call);
 
 // For rows of the table.
 constexpr std::string_view row_name(Method method) noexcept {
-  constexpr std::string_view names[] = {"fused_packets", "fused_one_shot", "fused_two_shot", "fused_lines",
-                                        "fused_two_shot_lines"};
+  constexpr std::string_view names[] = {"fused_LL", "fused_one_shot", "fused_two_shot", "fused_LL128",
+                                        "fused_two_shot_LL128"};
   return names[static_cast<std::size_t>(method)];
 }
 template <Method method>

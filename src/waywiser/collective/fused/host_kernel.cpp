@@ -1,8 +1,8 @@
 #include <type_traits>
 
 #include "waywiser/collective/fused/kernel.hpp"
-#include "waywiser/collective/fused/lines_body.hpp"
-#include "waywiser/collective/fused/packets_body.hpp"
+#include "waywiser/collective/fused/ll128_body.hpp"
+#include "waywiser/collective/fused/ll_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 #include "waywiser/kernels/block/host_block.hpp"
 
@@ -12,22 +12,22 @@ namespace {
 template <typename T, bool exact>
 void run_block(block::HostBlock block, Method method, const FusedArguments& terms, const FusedWork& work) {
   switch (method) {
-    case Method::packets: return PacketsBody<T, block::max_ranks, exact, block::HostBlock>(block, terms, work).run();
+    case Method::ll: return LlBody<T, block::max_ranks, exact, block::HostBlock>(block, terms, work).run();
     case Method::one_shot:
       return PushBody<T, block::max_ranks, exact, block::HostBlock>(block, terms, work).run_one_shot();
     case Method::two_shot:
       return PushBody<T, block::max_ranks, exact, block::HostBlock>(block, terms, work).run_two_shot();
-    case Method::lines:
-      return LinesBody<T, block::max_ranks, 1, exact, block::HostBlock>(block, terms, work).run_one_shot();
-    case Method::two_shot_lines:
-      return LinesBody<T, block::max_ranks, 2, exact, block::HostBlock>(block, terms, work).run_two_shot();
+    case Method::ll128:
+      return Ll128Body<T, block::max_ranks, 1, exact, block::HostBlock>(block, terms, work).run_one_shot();
+    case Method::two_shot_ll128:
+      return Ll128Body<T, block::max_ranks, 2, exact, block::HostBlock>(block, terms, work).run_two_shot();
   }
 }
 
 }  // namespace
 
 std::string_view name(Method method) noexcept {
-  constexpr std::string_view names[] = {"packets", "one_shot", "two_shot", "lines", "two_shot_lines"};
+  constexpr std::string_view names[] = {"LL", "one_shot", "two_shot", "LL128", "two_shot_LL128"};
   return names[static_cast<std::size_t>(method)];
 }
 

@@ -12,14 +12,14 @@ class LaunchCache;
 
 namespace waywiser::fused {
 
-enum class Method : std::uint8_t { packets, one_shot, two_shot, lines, two_shot_lines };
-constexpr bool is_two_shot(Method method) { return method == Method::two_shot || method == Method::two_shot_lines; }
-constexpr bool is_lines(Method method) { return method == Method::lines || method == Method::two_shot_lines; }
+enum class Method : std::uint8_t { ll, one_shot, two_shot, ll128, two_shot_ll128 };
+constexpr bool is_two_shot(Method method) { return method == Method::two_shot || method == Method::two_shot_ll128; }
+constexpr bool is_ll128(Method method) { return method == Method::ll128 || method == Method::two_shot_ll128; }
 std::string_view name(Method method) noexcept;
 
 // How an operation is run: all ranks alike.
 struct KernelShape {
-  Method method = Method::packets;
+  Method method = Method::ll;
   unsigned blocks = 1, threads = 1;
 };
 

@@ -14,14 +14,14 @@ namespace waywiser::fused {
 
 inline constexpr unsigned most_blocks = 512;
 
-// Where others put what they send to a rank: announcements, then flags and what is told beside them, packets, lines and
+// Where others put what they send to a rank: announcements, then flags and what is told beside them, LL, LL128 and
 // bulk data, each twice: double-buffered, by the operation's parity. A rank that starts operation k + 2 has heard from
 // all others in k + 1, so nobody still reads what belongs to k.
 struct LandingLayout {
   std::uint32_t ranks = 0;
-  std::uint64_t packet_bytes = 0;  // data that one rank sends as packets, a multiple of 16
-  std::uint64_t bulk_bytes = 0;    // data that all ranks together push, a multiple of 4096
-  std::uint64_t line_pairs = 0;    // that all ranks together send, a multiple of 16
+  std::uint64_t ll_bytes = 0;    // data that one rank sends by LL, a multiple of 16
+  std::uint64_t bulk_bytes = 0;  // data that all ranks together push, a multiple of 4096
+  std::uint64_t line_pairs = 0;  // that all ranks together send, a multiple of 16
 
   WAYWISER_DEVICE std::uint64_t flags(unsigned turn, unsigned shot) const {
     return block::max_ranks * sizeof(block::Announcement) + (std::uint64_t{turn} * 2 + shot) * ranks * most_blocks * 8;
@@ -29,19 +29,18 @@ struct LandingLayout {
   WAYWISER_DEVICE std::uint64_t told(unsigned turn, unsigned shot) const {
     return flags(2, 0) + (std::uint64_t{turn} * 2 + shot) * ranks * most_blocks * 8;
   }
-  WAYWISER_DEVICE std::uint64_t packets(unsigned turn) const {
-    return told(2, 0) + std::uint64_t{turn} * ranks * packet_bytes * 2;
+  WAYWISER_DEVICE std::uint64_t ll(unsigned turn) const {
+    return told(2, 0) + std::uint64_t{turn} * ranks * ll_bytes * 2;
   }
-  WAYWISER_DEVICE std::uint64_t lines(unsigned turn, unsigned shot) const {
-    return (packets(2) + 4095) / 4096 * 4096 +
-           (std::uint64_t{turn} * 2 + shot) * line_pairs * block::wire_bytes_of_pair;
+  WAYWISER_DEVICE std::uint64_t ll128(unsigned turn, unsigned shot) const {
+    return (ll(2) + 4095) / 4096 * 4096 + (std::uint64_t{turn} * 2 + shot) * line_pairs * block::wire_bytes_of_pair;
   }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned turn, unsigned shot) const {
-    return lines(2, 0) + (std::uint64_t{turn} * 2 + shot) * bulk_bytes;
+    return ll128(2, 0) + (std::uint64_t{turn} * 2 + shot) * bulk_bytes;
   }
   WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(2, 0); }
   // From the begin: what must be cleared before the first operation.
-  WAYWISER_DEVICE std::uint64_t numbered() const { return lines(2, 0); }
+  WAYWISER_DEVICE std::uint64_t numbered() const { return ll128(2, 0); }
 };
 
 // In the memory of the rank's GPU; only its kernels touch it.
@@ -69,7 +68,7 @@ struct FusedWork {
   std::uint64_t total;   // of all blocks, if the last ones are shorter; else 0
   std::uint64_t stride;  // between blocks
   bool scattered;        // block i goes to rank i; else the only block goes to all
-  bool exact;            // all addresses and lengths are multiples of a word: 8 bytes for packets, else 16
+  bool exact;            // all addresses and lengths are multiples of a word: 8 bytes for LL, else 16
   bool split;            // in two shots: rank i reduces block i, which goes to all
   bool reduced;          // what arrives is reduced; else the block of rank i becomes block i of the output
   ReduceOp op;
@@ -90,8 +89,8 @@ struct FusedWork {
 
 WAYWISER_DEVICE inline block::LlPacket* packet_at(const FusedArguments& terms, unsigned rank, unsigned turn,
                                                   unsigned from, std::uint64_t unit) {
-  return reinterpret_cast<block::LlPacket*>(terms.landing[rank] + terms.layout.packets(turn) +
-                                            std::uint64_t{from} * terms.layout.packet_bytes * 2) +
+  return reinterpret_cast<block::LlPacket*>(terms.landing[rank] + terms.layout.ll(turn) +
+                                            std::uint64_t{from} * terms.layout.ll_bytes * 2) +
          unit;
 }
 

@@ -3,15 +3,10 @@
 #include <algorithm>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::fused {
 namespace {
-
-constexpr Bytes least_in_lines = Bytes{8} << 10, most_in_one_shot_of_lines = Bytes{1} << 20;
-constexpr Bytes most_in_lines = Bytes{4} << 20;  // what FusedOptions has room for at once
-constexpr Bytes most_in_packets = Bytes{384} << 10;
-
-constexpr Bytes most_blocks_at_once = 264;  // of 256 threads with two pairs each, on 132 multiprocessors
 
 constexpr Bytes round_up(Bytes bytes, Bytes unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -25,7 +20,7 @@ bool reduced(Collective operation) {
 
 bool is_exact(const FusedWork& work, Method method) {
   const auto address = reinterpret_cast<std::uintptr_t>(work.input) | reinterpret_cast<std::uintptr_t>(work.output);
-  const Bytes word = method == Method::packets ? sizeof(block::Word8) : sizeof(Vector16);
+  const Bytes word = method == Method::ll ? sizeof(block::Word8) : sizeof(Vector16);
   return (address | work.bytes | work.total | work.stride) % word == 0;
 }
 
@@ -48,8 +43,8 @@ std::optional<std::string> why_no_kernel(const CollectiveCall& call) {
 bool has_method(Collective operation, Method method) {
   switch (method) {
     case Method::two_shot: return operation == Collective::all_reduce || operation == Collective::reduce;
-    case Method::two_shot_lines: return operation == Collective::all_reduce;
-    case Method::lines: return operation != Collective::broadcast && operation != Collective::reduce;
+    case Method::two_shot_ll128: return operation == Collective::all_reduce;
+    case Method::ll128: return operation != Collective::broadcast && operation != Collective::reduce;
     default: return true;
   }
 }
@@ -61,7 +56,7 @@ void check_shape(const CollectiveCall& call, const KernelShape& shape) {
   if (!has_method(call.operation, shape.method))
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::string(name(shape.method)) + " is no method of " +
                                               std::string(name(call.operation)));
-  if (is_lines(shape.method) && shape.threads % 32 != 0)
+  if (is_ll128(shape.method) && shape.threads % 32 != 0)
     throw Error(ErrorKind::invalid_input, "fused kernel: " + std::string(name(shape.method)) +
                                               " needs whole warps, not " + std::to_string(shape.threads) + " threads");
 }
@@ -109,21 +104,20 @@ std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buff
   return all;
 }
 
-// Measured on 2 and 4 x H200.
-Method default_method(const CollectiveCall& call, Bytes block, bool lines) {
+Method default_method(const CollectiveCall& call, Bytes block, bool ll128) {
   const Bytes ranks = static_cast<Bytes>(call.ranks), sent = block * (ranks - 1);
   const bool split = has_method(call.operation, Method::two_shot);
-  if (lines && sent > least_in_lines && has_method(call.operation, Method::lines)) {
-    if (sent <= most_in_one_shot_of_lines) return Method::lines;
-    if (split && block <= most_in_lines) return Method::two_shot_lines;
-    if (!split && block * ranks <= most_in_lines) return Method::lines;
+  if (ll128 && sent > defaults::fused_ll128_from && has_method(call.operation, Method::ll128)) {
+    if (sent <= defaults::fused_ll128_one_shot) return Method::ll128;
+    if (split && block <= defaults::fused_ll128) return Method::two_shot_ll128;
+    if (!split && block * ranks <= defaults::fused_ll128) return Method::ll128;
   }
-  if (sent <= most_in_packets) return Method::packets;
-  const Bytes most_in_one_shot = Bytes{call.ranks == 2 ? 4u : 1u} << 20;  // of two ranks both shots send as much
+  if (sent <= defaults::fused_ll) return Method::ll;
+  const Bytes most_in_one_shot = call.ranks == 2 ? defaults::fused_one_shot_of_two : defaults::fused_one_shot;
   return split && sent > most_in_one_shot ? Method::two_shot : Method::one_shot;
 }
 
-// Packets and lines in many small blocks, pushes in blocks of 256 threads with two vectors each. Lines are
+// LL and LL128 in many small blocks, pushes in blocks of 256 threads with two vectors each. Lines are
 // fastest where each thread has one pair and is through with it, until the GPU is full.
 KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method) {
   const auto shape = [&](Bytes units, Bytes each, Bytes threads, Bytes most) {
@@ -131,14 +125,15 @@ KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method
                        static_cast<unsigned>(threads)};
   };
   const Bytes part = is_two_shot(method) ? block / static_cast<Bytes>(call.ranks) : block;
-  if (method == Method::packets) {
+  if (method == Method::ll) {
     const Bytes units = (block + 7) / 8, threads = std::clamp<Bytes>(round_up((units + 127) / 128, 32), 32, 512);
     return shape(units, threads, threads, 256);
   }
-  if (is_lines(method)) {
+  if (is_ll128(method)) {
     const Bytes pairs = block::pairs_for(part), threads = pairs <= 512 ? 64 : pairs <= 2048 ? 128 : 256;
     const Bytes each = threads / block::lanes_of_pair;
-    if (method == Method::lines) return shape(pairs, each, threads, 512);
+    if (method == Method::ll128) return shape(pairs, each, threads, 512);
+    const Bytes most_blocks_at_once = defaults::fused_ll128_blocks;
     if (pairs <= each * most_blocks_at_once) return shape(pairs, each, threads, most_blocks_at_once);
     if (call.ranks == 2 && pairs <= 2 * each * most_blocks_at_once) return shape(pairs, 2 * each, threads, 384);
     return {method, 384, static_cast<unsigned>(threads)};

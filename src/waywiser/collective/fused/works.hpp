@@ -31,8 +31,8 @@ std::size_t output_blocks(const CollectiveCall& call);
 std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method,
                              Bytes most);
 
-// What is taken where nothing was measured, for `block` bytes; with lines or without.
-Method default_method(const CollectiveCall& call, Bytes block, bool lines);
+// What is taken where nothing was measured, for `block` bytes; with LL128 or without.
+Method default_method(const CollectiveCall& call, Bytes block, bool ll128);
 // The grid for a method.
 KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method);
 

@@ -37,8 +37,7 @@ std::optional<GpuAlgorithm> parse_gpu_algorithm(std::string_view text) {
   constexpr std::string_view of_table = "fused_";  // as the table of algorithms names them
   if (text.starts_with(of_table)) text.remove_prefix(of_table.size());
   using fused::Method;
-  for (const Method method :
-       {Method::packets, Method::one_shot, Method::two_shot, Method::lines, Method::two_shot_lines}) {
+  for (const Method method : {Method::ll, Method::one_shot, Method::two_shot, Method::ll128, Method::two_shot_ll128}) {
     const std::string_view name = fused::name(method);
     if (!text.starts_with(name) || (text != name && text[name.size()] != '(')) continue;
     if (text == name) return GpuAlgorithm{GpuAlgorithm::Engine::kernels, method, 0, 0};

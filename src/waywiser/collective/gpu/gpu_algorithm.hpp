@@ -20,7 +20,7 @@ struct GpuAlgorithm {
   enum class Engine { host, kernels, nccl, hierarchy };
 
   Engine engine = Engine::host;
-  fused::Method method = fused::Method::packets;
+  fused::Method method = fused::Method::ll;
   unsigned blocks = 0, threads = 0;  // 0: the default grid
 };
 

@@ -10,12 +10,12 @@
 #include "waywiser/comm/session/rank_exchange.hpp"
 #include "waywiser/comm/session/session.hpp"
 #include "waywiser/kernels/launch_trap.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr Seconds last_patience = 5;
-constexpr Bytes most_by_kernels = Bytes{32} << 20, most_block_by_kernels = Bytes{16} << 20;
 
 }  // namespace
 
@@ -93,14 +93,14 @@ bool GpuCollectives::can(const GpuAlgorithm& way, const CollectiveCall& call, Da
   if (way.engine == Engine::host) return true;
   if (way.engine == Engine::hierarchy) return Hierarchy::serves(domain_, call);
   if (!fused::has_method(call.operation, way.method)) return false;
-  if (fused::is_lines(way.method) && !domain_.why_no_lines().empty()) return false;
+  if (fused::is_ll128(way.method) && !domain_.why_no_ll128().empty()) return false;
   return (domain_.is_whole() || call.ranks == 1) && (barrier || !fused::why_no_kernel(call));
 }
 
 // Where nothing was measured: kernels win up to there. Between machines NCCL, if it is there; then kernels within them.
 GpuAlgorithm GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
-  const Bytes most =
-      fused::has_method(call.operation, fused::Method::two_shot) ? most_by_kernels : most_block_by_kernels;
+  const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? defaults::kernels_before_nccl
+                                                                                : defaults::blocks_before_nccl;
   const GpuAlgorithm kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
   const bool large = call.count * bytes_of(type) > most;
   const GpuAlgorithm hierarchy{Engine::hierarchy, {}, 0, 0};
@@ -124,11 +124,12 @@ GpuAlgorithm GpuCollectives::choose(const CollectiveCall& call, DataType type) c
 std::string GpuCollectives::why_cannot(const GpuAlgorithm& way) const {
   if (way.engine == Engine::nccl) return why_no_nccl_;
   if (way.engine == Engine::hierarchy) return "it is for ranks on several machines, with kernels on each";
-  return why_no_kernels().empty() ? domain_.why_no_lines() : why_no_kernels();
+  return why_no_kernels().empty() ? domain_.why_no_ll128() : why_no_kernels();
 }
 
-std::optional<GpuAlgorithm> GpuCollectives::way_for(RankExchange& exchange, const Members& members, const Call& call,
-                                                    const CollectiveCall& wanted, bool capturing) {
+std::optional<GpuAlgorithm> GpuCollectives::algorithm_for(RankExchange& exchange, const Members& members,
+                                                          const Call& call, const CollectiveCall& wanted,
+                                                          bool capturing) {
   GpuAlgorithm way = choose(wanted, call.type);
   if (way.engine == Engine::nccl) {
     if (capturing && (!nccl_ || !nccl_->warm(wanted.operation)))
@@ -254,8 +255,8 @@ void GpuCollectives::enqueue_nod(const on_stream::Description& description, int 
   nod.ranks = ranks;
   nod.count = sizeof(std::uint64_t);
   const Region word = domain_.buffers().own_word();
-  const GpuAlgorithm packets{Engine::kernels, fused::Method::packets, 0, 0};
-  enqueue_kernels(packets, nod, DataType::uint8, ReduceOp::max, word, word, stream, &description);
+  const GpuAlgorithm ll{Engine::kernels, fused::Method::ll, 0, 0};
+  enqueue_kernels(ll, nod, DataType::uint8, ReduceOp::max, word, word, stream, &description);
 }
 
 std::optional<Error> GpuCollectives::failure(const std::string& group) const {

@@ -47,8 +47,8 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
 
   // What carries the call out, the same at all ranks; nothing: the hosts. The first call that would take NCCL sets it
   // up, by all ranks together; it throws unavailable in a stream that is being captured.
-  std::optional<GpuAlgorithm> way_for(RankExchange& exchange, const Members& members, const Call& call,
-                                      const CollectiveCall& wanted, bool capturing);
+  std::optional<GpuAlgorithm> algorithm_for(RankExchange& exchange, const Members& members, const Call& call,
+                                            const CollectiveCall& wanted, bool capturing);
   void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
                Region output, Stream& stream);
   // A collective of the hosts, or other parts, for whose results the stream waits. `meanwhile`, if any, enqueues what
@@ -61,7 +61,10 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   // Sets memory aside, by all ranks together, so that no operation of up to `largest` bytes a block waits for that.
   void prepare(RankExchange& exchange, const Members& members, Bytes largest);
   // For measuring: the only way until another one is set; nothing: the choice.
-  void set_way(std::optional<GpuAlgorithm> way) { way_ = way; }
+  void set_algorithm(std::optional<GpuAlgorithm> way, std::optional<MessageAlgorithm> of_messages) {
+    way_ = way;
+    domain_.set_message_algorithm(of_messages);
+  }
   // Whether the ranks compare their calls by the host: NCCL carries them out, and no kernel is there beside it.
   bool is_compared_by_host(const GpuAlgorithm& way, int ranks) const {
     return !domain_.is_whole() && ranks > 1 && way.engine == GpuAlgorithm::Engine::nccl;

@@ -20,8 +20,8 @@ Bytes in_pages(Bytes bytes) { return (bytes + 4095) / 4096 * 4096; }
 FusedOptions fused_at_step(int ranks, unsigned step) {
   const auto all = static_cast<Bytes>(ranks);
   FusedOptions options;
-  options.packet_bytes = std::max(((384 * kib) >> step) / (all - 1), least_unit);
-  options.line_bytes = std::max(mib >> step, (least_unit * all + 1) / 2);
+  options.ll_bytes = std::max(((384 * kib) >> step) / (all - 1), least_unit);
+  options.ll128_bytes = std::max(mib >> step, (least_unit * all + 1) / 2);
   options.bulk_bytes = std::max((2 * mib) >> step, 16 * kib);
   return options;
 }
@@ -29,8 +29,8 @@ FusedOptions fused_at_step(int ranks, unsigned step) {
 // At step 0 messages have as much room as one pair of GPUs can use.
 messages::Layout messages_at_step(int ranks, unsigned step) {
   messages::Layout layout{static_cast<std::uint32_t>(ranks)};
-  layout.packet_piece = std::max(layout.packet_piece >> step, static_cast<std::uint32_t>(messages::least_packet_piece));
-  layout.packet_channels = step <= 2 ? messages::channels : std::max(messages::channels >> (step - 2), 8u);
+  layout.ll_piece = std::max(layout.ll_piece >> step, static_cast<std::uint32_t>(messages::least_ll_piece));
+  layout.ll_channels = step <= 2 ? messages::channels : std::max(messages::channels >> (step - 2), 8u);
   layout.line_pairs = std::max(layout.line_pairs >> step, 1u);
   layout.bulk_piece = std::max(layout.bulk_piece >> step, 512u);
   return layout;

@@ -4,12 +4,10 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/kernel_domain.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 namespace {
-
-// Of a slice that each rank of a domain carries between machines; shorter ones are carried by one of them.
-constexpr Bytes least_slice = Bytes{16} << 10;
 
 bool are_alike(const std::vector<std::vector<int>>& parts) {
   return std::ranges::all_of(parts, [&](const auto& part) { return part.size() == parts.front().size(); });
@@ -92,7 +90,7 @@ std::vector<int> Hierarchy::leaders() const {
 void Hierarchy::all_reduce(std::size_t count, ConstRegion input, Region output) {
   const auto ranks = static_cast<std::size_t>(domain_.size());
   const std::size_t slice = are_alike(domain_.all()) ? count / ranks : 0;
-  if (slice * element_ < least_slice) return all_reduce_by_leaders(count, input, output);
+  if (slice * element_ < defaults::hierarchy_slice) return all_reduce_by_leaders(count, input, output);
   const Bytes even = slice * ranks * element_, rest = count * element_ - even;
   all_reduce_in_slices(slice, input.slice(0, even), output.slice(0, even));
   if (rest != 0) all_reduce_by_leaders(rest / element_, input.slice(even, rest), output.slice(even, rest));

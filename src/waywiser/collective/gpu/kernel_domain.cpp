@@ -142,8 +142,9 @@ void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& 
   mine.refuse(reason_of([&] {
     mine.landing = buffers_.take(*memory);
     fused_ = std::make_unique<FusedCollective>(platform_, stream_, rank_, size(), memory->fused, buffers_.fused());
-    messages_ = std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
-                                                 fused_->exposed());
+    messages_ =
+        std::make_unique<StreamMessages>(platform_, stream_, rank_, memory->messages, buffers_.messages(),
+                                         fused_->exposed(), MessageAlgorithms(session_.options().chooser.get()));
   }));
 }
 
@@ -154,9 +155,9 @@ void KernelDomain::open(const std::vector<RankOffer>& offers, RankOffer& mine) {
     const std::string why = reason_of([&] { buffers_.open(static_cast<std::size_t>(place), offer.landing); });
     if (why.empty()) mine.reached |= 1u << place;
     if (!why.empty() && why_no_pairs_.empty()) why_no_pairs_ = why;
-    const std::string no_lines = lines_reason(offer.landing.identity());
-    if (!no_lines.empty() && mine.why_no_lines[0] == '\0')
-      no_lines.copy(mine.why_no_lines.data(), mine.why_no_lines.size() - 1);
+    const std::string no_ll128 = ll128_reason(offer.landing.identity());
+    if (!no_ll128.empty() && mine.why_no_ll128[0] == '\0')
+      no_ll128.copy(mine.why_no_ll128.data(), mine.why_no_ll128.size() - 1);
   }
   if (!mine.refuses()) mine.refuse(why_no_pairs_);
 }
@@ -173,7 +174,7 @@ void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
   serves_all_parts_ = std::ranges::all_of(all_, [&](const auto& part) { return serves_collectives(offers, part); });
   why_no_pairs_ = why_for_all_.empty() ? first_reason(offers, ranks()) : why_for_all_;
   if (why_not_whole_.empty() && !has_collectives_) why_not_whole_ = why_no_pairs_;
-  why_no_lines_ = first_reason(offers, ranks(), &RankOffer::why_no_lines);
+  why_no_ll128_ = first_reason(offers, ranks(), &RankOffer::why_no_ll128);
   for (int place = 0; place < size(); ++place) {
     const bool both = (of(offers, rank_).reached >> place & 1) != 0 && (of(offers, place).reached >> rank_ & 1) != 0;
     peers_[static_cast<std::size_t>(place)] = both;
@@ -185,14 +186,14 @@ void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
     return buffers_.give_back();
   }
   buffers_.set_in_use();
-  messages_->set_lines(why_no_lines_.empty());
+  messages_->set_ll128(why_no_ll128_.empty());
   messages_->connect(buffers_.messages_of_all());
   if (!has_collectives_) return;
-  fused_->set_lines(why_no_lines_.empty());
+  fused_->set_ll128(why_no_ll128_.empty());
   fused_->connect(buffers_.fused_of_all());
 }
 
-std::string KernelDomain::lines_reason(std::string_view peer) const {
+std::string KernelDomain::ll128_reason(std::string_view peer) const {
   const std::optional<Place> place = platform_.find_gpu(peer);
   if (!place) return "how GPU " + std::string(peer) + " is joined is not known: it is hidden from this process";
   std::string why;

@@ -44,7 +44,7 @@ class KernelDomain {
   bool on_one_machine() const;
   // Whether kernels serve the collectives of each part that has more than one rank.
   bool serves_all_parts() const noexcept { return serves_all_parts_; }
-  const std::string& why_no_lines() const noexcept { return why_no_lines_; }
+  const std::string& why_no_ll128() const noexcept { return why_no_ll128_; }
 
   // Of this part; null where kernels do not serve its collectives, or messages to anybody.
   FusedCollective* fused() const noexcept { return has_collectives_ ? fused_.get() : nullptr; }
@@ -52,6 +52,9 @@ class KernelDomain {
   // Messages between ranks of the group, as StreamMessages::enqueue has them.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
   void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
+  void set_message_algorithm(std::optional<MessageAlgorithm> only) {
+    if (messages_) messages_->set_algorithm(only);
+  }
   ReceiveBuffers& buffers() noexcept { return buffers_; }
   // Memory for larger operations, by all ranks of a whole group together. The reason of a rank that has none left: then
   // all go on with what they have.
@@ -73,7 +76,7 @@ class KernelDomain {
   void open(const std::vector<RankOffer>& offers, RankOffer& mine);
   void conclude(const std::vector<RankOffer>& offers);
   bool serves_collectives(const std::vector<RankOffer>& offers, const std::vector<int>& part) const;
-  std::string lines_reason(std::string_view peer) const;
+  std::string ll128_reason(std::string_view peer) const;
   std::string general_reason() const;
 
   Session& session_;
@@ -89,7 +92,7 @@ class KernelDomain {
   std::unique_ptr<StreamMessages> messages_;
   std::vector<bool> peers_;  // of this part, by kernels
   bool has_collectives_ = false, serves_all_parts_ = false;
-  std::string why_not_whole_, why_no_lines_, why_no_pairs_;
+  std::string why_not_whole_, why_no_ll128_, why_no_pairs_;
   std::string why_for_all_;  // a reason that all ranks of the part know, whoever they are
 };
 

@@ -17,7 +17,7 @@ namespace waywiser {
 struct RankOffer {
   SharedRegion landing;
   Bytes share = 0, most = 0;  // of the receive arena
-  std::array<char, 256> why_not{}, why_no_lines{};
+  std::array<char, 256> why_not{}, why_no_ll128{};
   bool kernels_on_shared_gpu = false;
   std::uint32_t reached = 0;  // a bit for each rank of its domain whose memory it has opened
 
@@ -29,7 +29,7 @@ inline std::vector<RankOffer> offers_of_all(RankExchange& exchange, int ranks, c
   std::vector<RankOffer> all(static_cast<std::size_t>(ranks));
   exchange.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   for (RankOffer& offer : all) {
-    offer.why_not.back() = offer.why_no_lines.back() = '\0';
+    offer.why_not.back() = offer.why_no_ll128.back() = '\0';
     offer.landing.gpu.back() = '\0';
   }
   return all;

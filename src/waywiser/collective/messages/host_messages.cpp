@@ -9,24 +9,25 @@
 namespace waywiser::messages {
 namespace {
 
-constexpr unsigned threads_of_host = 4, threads_for_lines = 64;
+constexpr unsigned threads_of_host = 4, threads_for_ll128 = 64;
 
 template <Fit fit, typename Carry>
 void each_block(const MessageArguments& terms, const MessagePart& part, bool places, Carry carry) {
   for (unsigned channel = 0; channel < part.blocks; ++channel) {
-    const unsigned threads = part.kind == Kind::lines ? threads_for_lines : threads_of_host;
+    const unsigned threads = part.kind == Kind::ll128 ? threads_for_ll128 : threads_of_host;
     block::HostBlock block(channel, part.blocks, threads);
     MessageBody<block::HostBlock, fit> body(block, terms, part, places, channel);
     carry(body);
   }
 }
 
+// One thread carries all channels of a part, in their order, as at the other end.
 template <Fit fit>
 void run_joint_part_on_host(const MessageArguments& terms, const JointWork& work, std::uint32_t part) {
-  const unsigned threads = work.parts[part].kind == Kind::lines ? threads_for_lines : threads_of_host;
-  for (unsigned index = 0; index < work.blocks_of(part); ++index) {
-    block::HostBlock block(index, work.blocks_of(part), threads);
-    run_joint_part<fit>(block, terms, work, part, index);
+  const unsigned threads = work.parts[part].kind == Kind::ll128 ? threads_for_ll128 : threads_of_host;
+  for (unsigned channel = 0; channel < work.parts[part].blocks; ++channel) {
+    block::HostBlock block(channel, work.parts[part].blocks, threads);
+    run_joint_channel<fit>(block, terms, work, part, channel);
   }
 }
 
@@ -61,9 +62,9 @@ void run(const MessageArguments& terms, const MessageWork& work) {
 
 void run_on_host(const MessageArguments& terms, const MessageWork& work) {
   switch (fit_of(work)) {
-    case Fit::packets: return run<Fit::packets>(terms, work);
-    case Fit::lines: return run<Fit::lines>(terms, work);
-    case Fit::long_lines: return run<Fit::long_lines>(terms, work);
+    case Fit::ll: return run<Fit::ll>(terms, work);
+    case Fit::ll128: return run<Fit::ll128>(terms, work);
+    case Fit::long_ll128: return run<Fit::long_ll128>(terms, work);
     case Fit::any: return run<Fit::any>(terms, work);
   }
 }

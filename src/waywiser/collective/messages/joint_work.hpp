@@ -1,7 +1,12 @@
 #pragma once
 
+#include <algorithm>
+#include <string>
+
+#include "waywiser/base/error.hpp"
 #include "waywiser/collective/messages/message_body.hpp"
 #include "waywiser/collective/messages/message_landing.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::messages {
 
@@ -9,17 +14,24 @@ namespace waywiser::messages {
 // one rank in one direction.
 inline constexpr unsigned most_joint = 2 * (block::max_ranks - 1);
 // All blocks of a kernel are on the GPU at once: one that waits for room does not keep out one that makes room. So a
-// block carries several channels of a long message where there are many messages, from the first to the last at both
-// ends.
-inline constexpr std::uint32_t most_joint_blocks = 96;
+// block carries several channels of a long message where there are many messages or few multiprocessors, from the first
+// to the last at both ends, which may have different numbers of blocks: the first channel that is not through has a
+// block at each end that is through with those before it.
+inline std::uint32_t most_blocks_at_once(std::uint32_t parts, std::uint32_t multiprocessors) {
+  if (parts > multiprocessors)
+    throw Error(ErrorKind::unavailable, std::to_string(parts) + " messages in one kernel: the GPU has " +
+                                            std::to_string(multiprocessors) + " multiprocessors");
+  return std::min(static_cast<std::uint32_t>(defaults::joint_blocks), multiprocessors);
+}
 
 struct JointWork {
   MessagePart parts[most_joint];
   std::uint32_t gives = 0, count = 0;
   bool places = false;  // as MessageWork has it
+  std::uint32_t most_blocks = static_cast<std::uint32_t>(defaults::joint_blocks);
 
   WAYWISER_DEVICE std::uint32_t blocks_of(std::uint32_t part) const {
-    const std::uint32_t share = most_joint_blocks / count;
+    const std::uint32_t share = most_blocks / count;
     return parts[part].blocks < share ? parts[part].blocks : share;
   }
   WAYWISER_DEVICE std::uint32_t blocks() const {
@@ -29,21 +41,39 @@ struct JointWork {
   }
 };
 
+// Whether a kernel with a block for each channel has all of them on the GPU at once.
+inline bool fits(const MessageWork& work, std::uint32_t multiprocessors) {
+  return work.give.blocks + work.take.blocks <= multiprocessors;
+}
+
+inline JointWork joint_of(const MessageWork& work) {
+  JointWork joint;
+  joint.places = work.places;
+  if (work.give.blocks != 0) joint.parts[joint.count++] = work.give;
+  joint.gives = joint.count;
+  if (work.take.blocks != 0) joint.parts[joint.count++] = work.take;
+  return joint;
+}
+
 inline Fit fit_of(const JointWork& work) {
   for (std::uint32_t part = 1; part < work.count; ++part)
     if (fit_of(work.parts[part]) != fit_of(work.parts[0])) return Fit::any;
   return fit_of(work.parts[0]);
 }
 
+template <Fit fit, typename Gpu>
+WAYWISER_DEVICE void run_joint_channel(Gpu& gpu, const MessageArguments& terms, const JointWork& work,
+                                       std::uint32_t part, std::uint32_t channel) {
+  MessageBody<Gpu, fit> body(gpu, terms, work.parts[part], work.places, channel);
+  part < work.gives ? body.send() : body.receive();
+}
+
 // Block `index` of those that carry a part.
 template <Fit fit, typename Gpu>
 WAYWISER_DEVICE void run_joint_part(Gpu& gpu, const MessageArguments& terms, const JointWork& work, std::uint32_t part,
                                     std::uint32_t index) {
-  const MessagePart& mine = work.parts[part];
-  for (std::uint32_t channel = index; channel < mine.blocks; channel += work.blocks_of(part)) {
-    MessageBody<Gpu, fit> body(gpu, terms, mine, work.places, channel);
-    part < work.gives ? body.send() : body.receive();
-  }
+  for (std::uint32_t channel = index; channel < work.parts[part].blocks; channel += work.blocks_of(part))
+    run_joint_channel<fit>(gpu, terms, work, part, channel);
 }
 
 // Block `index` of the whole kernel.

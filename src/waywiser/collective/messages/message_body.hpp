@@ -26,10 +26,10 @@ class MessageBody {
     bool whole = false;
     for (std::uint64_t at = first(); at < part_.bytes && !whole; at += step()) {
       ++number;
-      if (kind() == Kind::packets)
-        send_packets(at, number);
-      else if (kind() == Kind::lines)
-        send_lines(at, number);
+      if (kind() == Kind::ll)
+        send_ll(at, number);
+      else if (kind() == Kind::ll128)
+        send_ll128(at, number);
       else
         whole = send_bulk(at, number, first_number);
     }
@@ -51,10 +51,10 @@ class MessageBody {
       if (at != first()) gpu_.sync();
       say_taken(number);  // those before: saying so is under way while this one comes, and no kernel ends with it
       ++number;
-      if (kind() == Kind::packets)
-        take_packets(at, number);
+      if (kind() == Kind::ll)
+        take_ll(at, number);
       else
-        take_lines(at, number);
+        take_ll128(at, number);
     }
     keep(counter, number);
   }
@@ -63,9 +63,9 @@ class MessageBody {
   using Waiter = block::Waiter<Gpu>;
   static constexpr unsigned batch = 8;
   static constexpr bool exact = only != Fit::any;
-  static constexpr unsigned lines_at_once = only == Fit::lines ? 1 : only == Fit::long_lines ? 4 : 2;  // of a thread
+  static constexpr unsigned ll128_at_once = only == Fit::ll128 ? 1 : only == Fit::long_ll128 ? 4 : 2;  // of a thread
 
-  WAYWISER_DEVICE Kind kind() const { return !exact ? part_.kind : only == Fit::packets ? Kind::packets : Kind::lines; }
+  WAYWISER_DEVICE Kind kind() const { return !exact ? part_.kind : only == Fit::ll ? Kind::ll : Kind::ll128; }
   WAYWISER_DEVICE static unsigned index(Kind kind) { return static_cast<unsigned>(kind); }
   WAYWISER_DEVICE std::uint64_t first() const { return channel_ * part_.piece; }
   WAYWISER_DEVICE std::uint64_t step() const { return part_.blocks * part_.piece; }
@@ -122,14 +122,14 @@ class MessageBody {
       const std::uint64_t next = gpu_.peek(&terms_.state->received[other][part_.peer][channel_]) + 1;
       if (const std::uint64_t come = tag_there(each, next); is_number(come, next)) {
         found = come >> 32;
-        packet = each == Kind::packets;
+        packet = each == Kind::ll;
       }
     }
     const std::uint64_t mine =
         kind() == Kind::bulk ? come_word(static_cast<std::uint32_t>(number), false) : tag(number);
     if (const std::uint64_t come = tag_there(kind(), number); is_number(come, number)) {
       found = come == mine ? block::no_description : come >> 32;
-      packet = kind() == Kind::packets;
+      packet = kind() == Kind::ll;
     }
     return found;
   }
@@ -138,10 +138,10 @@ class MessageBody {
   }
   // What the first piece of a kind that lies there says of itself: its number, and the signature above it.
   WAYWISER_DEVICE std::uint64_t tag_there(Kind which, std::uint64_t number) const {
-    const unsigned me = terms_.rank, slots = which == Kind::lines ? line_slots : packet_slots;
+    const unsigned me = terms_.rank, slots = which == Kind::ll128 ? ll128_slots : ll_slots;
     const std::byte* piece =
         terms_.landing[me] + terms_.layout.slot(which, peer_here(), channel_, static_cast<unsigned>(number % slots));
-    if (which == Kind::lines) return gpu_.acquire(&reinterpret_cast<const block::Ll128Slot*>(piece)[7].high);
+    if (which == Kind::ll128) return gpu_.acquire(&reinterpret_cast<const block::Ll128Slot*>(piece)[7].high);
     if (which == Kind::bulk)
       return gpu_.acquire(long_word(me, terms_.layout.come(peer_here(), channel_, number % bulk_slots))) &
              ~(std::uint64_t{1} << 32);
@@ -184,22 +184,22 @@ class MessageBody {
     return loaded;
   }
 
-  WAYWISER_DEVICE void send_packets(std::uint64_t at, std::uint64_t piece) {
+  WAYWISER_DEVICE void send_ll(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
     const auto number = static_cast<std::uint32_t>(piece);
-    auto* to = slot<block::LlPacket>(packet_slots, number);
+    auto* to = slot<block::LlPacket>(ll_slots, number);
     gpu_.each_thread([&](unsigned thread) {
       for (std::uint64_t unit = thread; unit < units; unit += gpu_.threads()) {
         const auto load = [&] { return block::load_word<block::Word8, exact>(part_.data + at, bytes, unit); };
-        gpu_.store_packet(to + unit, load_and_wait_for_room(number, packet_slots, load), tag(piece));
+        gpu_.store_packet(to + unit, load_and_wait_for_room(number, ll_slots, load), tag(piece));
       }
     });
   }
 
   // One lane of a warp polls first: then the others need one look.
-  WAYWISER_DEVICE void take_packets(std::uint64_t at, std::uint64_t piece) {
+  WAYWISER_DEVICE void take_ll(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
-    const auto* from = slot<block::LlPacket>(packet_slots, piece);
+    const auto* from = slot<block::LlPacket>(ll_slots, piece);
     const auto take = [&](std::uint64_t unit) {
       block::LlPacket packet{};
       wait(piece, [&] {
@@ -222,11 +222,11 @@ class MessageBody {
   WAYWISER_DEVICE void each_tile(std::uint64_t bytes, Function f) {
     const auto pairs = static_cast<std::uint32_t>(block::pairs_for(bytes));
     const std::uint32_t step = gpu_.threads() / block::lanes_of_pair;
-    for (std::uint32_t first = 0; first < pairs; first += step * lines_at_once)
+    for (std::uint32_t first = 0; first < pairs; first += step * ll128_at_once)
       gpu_.each_thread([&](unsigned thread) {
-        std::uint32_t mine[lines_at_once];
+        std::uint32_t mine[ll128_at_once];
         WAYWISER_UNROLL
-        for (unsigned i = 0; i < lines_at_once; ++i) mine[i] = first + thread / block::lanes_of_pair + i * step;
+        for (unsigned i = 0; i < ll128_at_once; ++i) mine[i] = first + thread / block::lanes_of_pair + i * step;
         f(thread % block::lanes_of_pair, mine, pairs);
       });
   }
@@ -238,45 +238,45 @@ class MessageBody {
   }
 
   // All loads are in flight before the first store.
-  WAYWISER_DEVICE void send_lines(std::uint64_t at, std::uint64_t number) {
+  WAYWISER_DEVICE void send_ll128(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
-    auto* to = slot<block::Ll128Slot>(line_slots, number);
-    each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
-      Vector16 words[lines_at_once] = {};
+    auto* to = slot<block::Ll128Slot>(ll128_slots, number);
+    each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[ll128_at_once], std::uint32_t end) {
+      Vector16 words[ll128_at_once] = {};
       const auto load = [&] {
         WAYWISER_UNROLL
-        for (unsigned i = 0; i < lines_at_once; ++i)
+        for (unsigned i = 0; i < ll128_at_once; ++i)
           if (has_word(lane, pairs[i], bytes))
             words[i] = block::load_word<Vector16, exact>(part_.data + at, bytes, word_of(lane, pairs[i]));
         return true;
       };
-      load_and_wait_for_room(static_cast<std::uint32_t>(number), line_slots, load);
+      load_and_wait_for_room(static_cast<std::uint32_t>(number), ll128_slots, load);
       gpu_.join_warp();
       WAYWISER_UNROLL
-      for (unsigned i = 0; i < lines_at_once; ++i)
+      for (unsigned i = 0; i < ll128_at_once; ++i)
         gpu_.store_line(to + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane,
                         gpu_.line_word(words[i], lane, tag(number)), pairs[i] < end);
     });
   }
 
-  WAYWISER_DEVICE void take_lines(std::uint64_t at, std::uint64_t number) {
+  WAYWISER_DEVICE void take_ll128(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
-    const auto* from = slot<block::Ll128Slot>(line_slots, number);
-    each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
-      block::Ll128Look looks[lines_at_once];
+    const auto* from = slot<block::Ll128Slot>(ll128_slots, number);
+    each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[ll128_at_once], std::uint32_t end) {
+      block::Ll128Look looks[ll128_at_once];
       wait_together(number, [&] {
         WAYWISER_UNROLL
-        for (unsigned i = 0; i < lines_at_once; ++i)
+        for (unsigned i = 0; i < ll128_at_once; ++i)
           if (pairs[i] < end)
             looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag(number));
         bool there = true;  // asked when all looks are on their way
         WAYWISER_UNROLL
-        for (unsigned i = 0; i < lines_at_once; ++i)
+        for (unsigned i = 0; i < ll128_at_once; ++i)
           there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag(number)));
         return there;
       });
       WAYWISER_UNROLL
-      for (unsigned i = 0; i < lines_at_once; ++i) {
+      for (unsigned i = 0; i < ll128_at_once; ++i) {
         const Vector16 word = gpu_.word_in_line(looks[i], lane);
         if (has_word(lane, pairs[i], bytes))
           block::store_word<exact>(part_.data + at, bytes, word_of(lane, pairs[i]), word);

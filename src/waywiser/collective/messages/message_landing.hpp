@@ -12,19 +12,19 @@
 namespace waywiser::messages {
 
 // A message is cut into pieces that blocks of threads carry, block i of the sender to block i of the receiver: that is
-// a channel. ChunkedMessage of short messages are packets (data beside its number), those of middle ones lines of 128
-// bytes, where they arrive whole, those of long ones bulk data with one flag.
+// a channel. ChunkedMessage of short messages are packets of LL (data beside its number), those of middle ones LL128
+// lines of 128 bytes, where they arrive whole, those of long ones bulk data with one flag.
 inline constexpr unsigned channels = 64;
-inline constexpr std::uint64_t least_packet_piece = 1024;  // bytes of data
-inline constexpr unsigned packet_slots = 4, line_slots = 4, bulk_slots = 2;
+inline constexpr std::uint64_t least_ll_piece = 1024;  // bytes of data
+inline constexpr unsigned ll_slots = 4, ll128_slots = 4, bulk_slots = 2;
 
-enum class Kind : std::uint32_t { packets, lines, bulk };
+enum class Kind : std::uint32_t { ll, ll128, bulk };
 inline constexpr unsigned kinds = 3;
 
-// The specialisations of the kernel: parts of one kind alone, packets or lines, whose arrays are aligned to their words
+// The specialisations of the kernel: parts of one kind alone, LL or LL128, whose arrays are aligned to their words
 // of 8 or 16 bytes and hold whole ones; or any. A narrower kernel has a lower latency.
-enum class Fit : std::uint32_t { packets, lines, long_lines, any };
-// Of lines: a pair for every 16 threads.
+enum class Fit : std::uint32_t { ll, ll128, long_ll128, any };
+// Of LL128: a pair for every 16 threads.
 inline constexpr std::uint64_t most_short_piece = 32 * block::data_bytes_of_pair;
 
 // What each rank has in the memory of its GPU, for others to write into: how many pieces of this rank each peer has
@@ -34,13 +34,13 @@ inline constexpr std::uint64_t most_short_piece = 32 * block::data_bytes_of_pair
 // (peer_index). How large the pieces are is the same at all ranks of a group.
 struct Layout {
   std::uint32_t ranks = 0;
-  std::uint32_t packet_channels = channels;  // the first ones, which alone carry packets
-  std::uint32_t packet_piece = 4096;         // the most data in a piece: a multiple of least_packet_piece
-  std::uint32_t line_pairs = 128;            // of a piece
-  std::uint32_t bulk_piece = 128 << 10;      // the most data in a piece: a multiple of 16
+  std::uint32_t ll_channels = channels;  // the first ones, which alone carry LL
+  std::uint32_t ll_piece = 4096;         // the most data in a piece: a multiple of least_ll_piece
+  std::uint32_t line_pairs = 128;        // of a piece
+  std::uint32_t bulk_piece = 128 << 10;  // the most data in a piece: a multiple of 16
 
   WAYWISER_DEVICE std::uint32_t peers() const { return ranks - 1; }
-  WAYWISER_DEVICE std::uint64_t line_piece() const { return line_pairs * block::data_bytes_of_pair; }
+  WAYWISER_DEVICE std::uint64_t ll128_piece() const { return line_pairs * block::data_bytes_of_pair; }
   WAYWISER_DEVICE std::uint64_t entry(unsigned table, unsigned peer, unsigned channel) const {
     return ((std::uint64_t{table} * peers() + peer) * channels + channel) * 8;
   }
@@ -54,29 +54,29 @@ struct Layout {
   WAYWISER_DEVICE std::uint64_t come(unsigned peer, unsigned channel, unsigned slot) const {
     return entry(kinds + 2 + slot, peer, channel);
   }
-  WAYWISER_DEVICE std::uint64_t packets(unsigned peer, unsigned channel, unsigned slot) const {
+  WAYWISER_DEVICE std::uint64_t ll(unsigned peer, unsigned channel, unsigned slot) const {
     return entry(kinds + 2 + bulk_slots, 0, 0) +
-           ((std::uint64_t{peer} * packet_channels + channel) * packet_slots + slot) * packet_piece * 2;
+           ((std::uint64_t{peer} * ll_channels + channel) * ll_slots + slot) * ll_piece * 2;
   }
-  WAYWISER_DEVICE std::uint64_t lines(unsigned peer, unsigned channel, unsigned slot) const {
-    return packets(peers(), 0, 0) +
-           ((std::uint64_t{peer} * channels + channel) * line_slots + slot) * line_pairs * block::wire_bytes_of_pair;
+  WAYWISER_DEVICE std::uint64_t ll128(unsigned peer, unsigned channel, unsigned slot) const {
+    return ll(peers(), 0, 0) +
+           ((std::uint64_t{peer} * channels + channel) * ll128_slots + slot) * line_pairs * block::wire_bytes_of_pair;
   }
   WAYWISER_DEVICE std::uint64_t bulk(unsigned peer, unsigned channel, unsigned slot) const {
-    return lines(peers(), 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * bulk_piece;
+    return ll128(peers(), 0, 0) + ((std::uint64_t{peer} * channels + channel) * bulk_slots + slot) * bulk_piece;
   }
   // The same of any kind; from slot to slot and, times the number of slots, from channel to channel it is slot_bytes.
   WAYWISER_DEVICE std::uint64_t slot(Kind kind, unsigned peer, unsigned channel, unsigned slot) const {
-    if (kind == Kind::packets) return packets(peer, channel, slot);
-    return kind == Kind::lines ? lines(peer, channel, slot) : bulk(peer, channel, slot);
+    if (kind == Kind::ll) return ll(peer, channel, slot);
+    return kind == Kind::ll128 ? ll128(peer, channel, slot) : bulk(peer, channel, slot);
   }
   WAYWISER_DEVICE std::uint32_t slot_bytes(Kind kind) const {
-    if (kind == Kind::packets) return packet_piece * 2;
-    return kind == Kind::lines ? line_pairs * static_cast<std::uint32_t>(block::wire_bytes_of_pair) : bulk_piece;
+    if (kind == Kind::ll) return ll_piece * 2;
+    return kind == Kind::ll128 ? line_pairs * static_cast<std::uint32_t>(block::wire_bytes_of_pair) : bulk_piece;
   }
   WAYWISER_DEVICE std::uint64_t bytes() const { return bulk(peers(), 0, 0); }
   // From the begin: what must be cleared before the first message.
-  WAYWISER_DEVICE std::uint64_t numbered() const { return lines(peers(), 0, 0); }
+  WAYWISER_DEVICE std::uint64_t numbered() const { return ll128(peers(), 0, 0); }
 };
 
 // Which of the peers of `rank` `other` is.
@@ -105,7 +105,7 @@ struct MessagePart {
   std::uint64_t piece = 0;
   std::uint32_t peer = 0, blocks = 0;
   std::uint32_t slot = 0;  // of the exposed memory that the receiver's array lies in; 0: of none
-  Kind kind = Kind::packets;
+  Kind kind = Kind::ll;
   std::uint64_t description = 0, signature = 0;  // of the message; the second in the upper half
   // What kernels need not work out: the receiver's slots for this sender, and the sender's counts of pieces taken.
   std::byte* slots = nullptr;
@@ -124,11 +124,11 @@ inline MessagePart with_places(const MessageArguments& terms, MessagePart part, 
 }
 
 inline Fit fit_of(const MessagePart& part) {
-  const std::uint64_t word = part.kind == Kind::packets ? 8 : 16;
+  const std::uint64_t word = part.kind == Kind::ll ? 8 : 16;
   if (part.kind == Kind::bulk || (reinterpret_cast<std::uintptr_t>(part.data) | part.bytes) % word != 0)
     return Fit::any;
-  if (part.kind == Kind::packets) return Fit::packets;
-  return part.piece <= most_short_piece ? Fit::lines : Fit::long_lines;
+  if (part.kind == Kind::ll) return Fit::ll;
+  return part.piece <= most_short_piece ? Fit::ll128 : Fit::long_ll128;
 }
 
 // What is given and what is taken in one kernel; the blocks of the first come before those of the second.

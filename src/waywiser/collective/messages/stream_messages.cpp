@@ -1,6 +1,5 @@
 #include "waywiser/collective/messages/stream_messages.hpp"
 
-#include <algorithm>
 #include <new>
 
 #include "waywiser/base/error.hpp"
@@ -11,34 +10,16 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes most_by_packets = Bytes{256} << 10, most_by_packets_beside_lines = Bytes{4} << 10;
-constexpr Bytes most_by_lines = Bytes{8} << 20;
-constexpr Bytes least_bulk_piece = Bytes{16} << 10;
-constexpr std::uint32_t most_blocks_of_bulk = 64;
-
 // The same at both ends.
 messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, Bytes bytes, DataType type, int peer,
-                               bool lines) {
-  messages::MessagePart part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::packets};
+                               const MessageAlgorithm& algorithm) {
+  messages::MessagePart part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::ll};
   on_stream::Description description;
   description.type = type;
   description.count = bytes / bytes_of(type);
   part.description = description.word();
   part.signature = std::uint64_t{description.of_message()} << 32;
-  std::uint32_t most = messages::channels;
-  const auto share = [&](Bytes unit) { return (bytes + most * unit - 1) / (most * unit) * unit; };
-  if (lines && bytes > most_by_packets_beside_lines && bytes <= most_by_lines) {
-    part.kind = messages::Kind::lines;
-    part.piece = std::min(share(block::data_bytes_of_pair), layout.line_piece());
-  } else if (bytes <= most_by_packets) {
-    most = layout.packet_channels;
-    part.piece = std::clamp<Bytes>(share(256), messages::least_packet_piece, layout.packet_piece);
-  } else {
-    part.kind = messages::Kind::bulk;
-    most = most_blocks_of_bulk;
-    part.piece = std::min<Bytes>(std::max(bytes / most / 16 * 16, least_bulk_piece), layout.bulk_piece);
-  }
-  part.blocks = static_cast<std::uint32_t>(std::min<Bytes>((bytes + part.piece - 1) / part.piece, most));
+  messages::cut(part, layout, algorithm);
   return part;
 }
 
@@ -49,8 +30,10 @@ Bytes StreamMessages::bytes_for(const messages::Layout& layout) {
 }
 
 StreamMessages::StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout,
-                               Region memory, std::shared_ptr<const ExposedTable> exposed)
+                               Region memory, std::shared_ptr<const ExposedTable> exposed, MessageAlgorithms algorithms)
     : rank_(rank),
+      multiprocessors_(static_cast<std::uint32_t>(platform.multiprocessors(stream.place().index))),
+      algorithms_(std::move(algorithms)),
       layout_(layout),
       memory_(memory.slice(0, bytes_for(layout))),
       notice_(
@@ -89,14 +72,15 @@ messages::MessagePart StreamMessages::giving(const messages::MessageArguments& t
                                              Stream& stream) const {
   const ConstRegion from = data.region;
   auto* bytes = const_cast<std::byte*>(stream.reach(from));  // only read
-  return with_places(terms, part_for(layout_, bytes, from.bytes, data.type, to, lines_), true);
+  return with_places(terms, part_for(layout_, bytes, from.bytes, data.type, to, algorithms_.of(from.bytes, ll128_)),
+                     true);
 }
 
 messages::MessagePart StreamMessages::taking(const messages::MessageArguments& terms, Elements data, int from,
                                              Stream& stream) const {
   const Region to = data.region;
-  messages::MessagePart part =
-      with_places(terms, part_for(layout_, stream.reach(to), to.bytes, data.type, from, lines_), false);
+  messages::MessagePart part = with_places(
+      terms, part_for(layout_, stream.reach(to), to.bytes, data.type, from, algorithms_.of(to.bytes, ll128_)), false);
   part.slot = exposed_->slot_of(to);
   return part;
 }
@@ -108,6 +92,7 @@ void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from
   if (take.region.bytes != 0) work.take = taking(terms, take, from, stream);
   if (work.give.blocks + work.take.blocks == 0) return;
   work.places = !exposed_->empty();
+  if (!fits(work, multiprocessors_)) return launch(terms, messages::joint_of(work), stream);
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
     kernel.cuda = messages::cuda_launcher(launches_.get(), terms, work);
@@ -145,7 +130,8 @@ void StreamMessages::enqueue(std::span<const PeerMessage> all, Stream& stream, S
   }
 }
 
-void StreamMessages::launch(const messages::MessageArguments& terms, const messages::JointWork& work, Stream& stream) {
+void StreamMessages::launch(const messages::MessageArguments& terms, messages::JointWork work, Stream& stream) {
+  work.most_blocks = messages::most_blocks_at_once(work.count, multiprocessors_);
   Kernel kernel{1, 1, {}, {}};
   if (stream.native() != nullptr)
     kernel.cuda = messages::cuda_launcher(launches_.get(), terms, work);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "waywiser/collective/messages/message_algorithm.hpp"
 #include "waywiser/collective/messages/message_kernel.hpp"
 #include "waywiser/collective/on_stream/exposed_table.hpp"
 #include "waywiser/comm/elements.hpp"
@@ -30,14 +31,16 @@ class StreamMessages {
   // Clears `memory`, of at least bytes_for(layout) on the stream's GPU, which must stay. Long messages go straight into
   // arrays that are exposed when they are enqueued. Throws as the platform does.
   StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout, Region memory,
-                 std::shared_ptr<const ExposedTable> exposed);
+                 std::shared_ptr<const ExposedTable> exposed, MessageAlgorithms algorithms);
 
   // What others write into, of all ranks in their order, as this process has them mapped for this GPU; one's own
   // included. Empty: no messages to or from that rank.
   void connect(std::span<const Region> landings);
 
   // Whether stores to all others become visible in whole lines; the same at all ranks.
-  void set_lines(bool lines) { lines_ = lines; }
+  void set_ll128(bool ll128) { ll128_ = ll128; }
+  // For measuring, as MessageAlgorithms::set.
+  void set_algorithm(std::optional<MessageAlgorithm> only) { algorithms_.set(only); }
   // Both at once; an empty array: only the other. Ranks other than this one. Throws as Stream::launch. A kernel that
   // waits for a rank in vain, or gets another message than it is for, traps.
   void enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
@@ -53,12 +56,14 @@ class StreamMessages {
   messages::MessagePart giving(const messages::MessageArguments& terms, ConstElements data, int to,
                                Stream& stream) const;
   messages::MessagePart taking(const messages::MessageArguments& terms, Elements data, int from, Stream& stream) const;
-  void launch(const messages::MessageArguments& terms, const messages::JointWork& work, Stream& stream);
+  void launch(const messages::MessageArguments& terms, messages::JointWork work, Stream& stream);
   block::Notice& notice() const;
   Region state() const;
 
   int rank_;
-  bool lines_ = true;
+  std::uint32_t multiprocessors_;
+  MessageAlgorithms algorithms_;
+  bool ll128_ = true;
   std::atomic<Seconds> deadline_ = 0;  // of the last message
   messages::Layout layout_;
   Region memory_;

@@ -6,12 +6,11 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/policy/chooser.hpp"
+#include "waywiser/policy/defaults.hpp"
 #include "waywiser/transport/split/split.hpp"
 
 namespace waywiser {
 namespace {
-
-constexpr Bytes most_by_kernel = Bytes{1} << 20;  // without a plan
 
 // Once in a program: a default is nothing that was measured.
 void say_that_there_is_no_plan() {
@@ -74,7 +73,7 @@ Path GpuConnections::choose(const PlanRow* row, const Copy& copy) const {
 GpuConnections::Connection& GpuConnections::connection(Place source, Place destination, Bytes bytes, Place worker) {
   const PlanRow* row =
       chooser_ == nullptr ? nullptr : chooser_->choose(source, destination, 2, Operation::latency, bytes);
-  const Copy copy{source, destination, worker, bytes <= most_by_kernel};
+  const Copy copy{source, destination, worker, bytes <= defaults::copies_by_kernel};
   Connection*& known = known_[{row, copy}];
   if (known == nullptr) known = &open(choose(row, copy));
   return *known;

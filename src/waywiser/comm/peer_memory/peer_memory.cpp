@@ -69,7 +69,7 @@ std::shared_ptr<const Memory> PeerMemory::open(const MemoryHandle& handle, Place
 
 ReceiveArena& PeerMemory::arena(Place gpu) {
   std::unique_ptr<ReceiveArena>& arena = arenas_[gpu];
-  if (!arena) arena = std::make_unique<ReceiveArena>(platform_, gpu);
+  if (!arena) arena = std::make_unique<ReceiveArena>(platform_, gpu, timeout_);
   return *arena;
 }
 

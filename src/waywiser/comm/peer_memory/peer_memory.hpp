@@ -16,7 +16,8 @@ namespace waywiser {
 // session, for windows, messages and collectives alike. Used by one thread at a time.
 class PeerMemory {
  public:
-  explicit PeerMemory(Platform& platform) : platform_(platform) {}
+  // `timeout`: of its waits for GPUs, as it is then.
+  PeerMemory(Platform& platform, const Seconds& timeout) : platform_(platform), timeout_(timeout) {}
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
   ~PeerMemory() { close(); }
@@ -53,6 +54,7 @@ class PeerMemory {
   void forget_oldest();
 
   Platform& platform_;
+  const Seconds& timeout_;
   std::map<Key, Known> known_;
   std::uint64_t uses_ = 0;
   std::map<Place, std::unique_ptr<ReceiveArena>> arenas_;

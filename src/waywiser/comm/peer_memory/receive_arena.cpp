@@ -11,13 +11,13 @@ namespace waywiser {
 namespace {
 
 constexpr Bytes page = 4096, least_block = Bytes{4} << 20;
-constexpr Seconds copy_patience = 60;
 
 Bytes in_pages(Bytes bytes) { return (bytes + page - 1) / page * page; }
 
 }  // namespace
 
-ReceiveArena::ReceiveArena(Platform& platform, Place gpu) : platform_(platform), gpu_(gpu) {}
+ReceiveArena::ReceiveArena(Platform& platform, Place gpu, const Seconds& timeout)
+    : platform_(platform), gpu_(gpu), timeout_(timeout) {}
 
 // Most jobs have one group that does most: the first one gets more than half, every other one a quarter of the rest.
 Bytes ReceiveArena::share_for(int ranks) {
@@ -106,7 +106,7 @@ bool ReceiveArena::have_left(const Leaving& group) {
   const Memory seen = platform_.allocate(platform_.nearest_host(gpu_.index), header_bytes, Allocation::pinned);
   const auto stream = platform_.open_stream(gpu_);
   stream->copy(seen.region().slice(0, header_bytes), group.slice.slice(0, header_bytes));
-  stream->synchronize(Deadline::in(copy_patience));
+  stream->synchronize(Deadline::in(timeout_));
   const auto* begin = reinterpret_cast<const std::uint64_t*>(seen.region().data);
   return std::count_if(begin, begin + block::max_ranks, [](std::uint64_t word) { return word != 0; }) >= group.others;
 }

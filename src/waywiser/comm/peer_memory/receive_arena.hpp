@@ -18,7 +18,8 @@ class ReceiveArena {
   // Slices begin with it: a word for each rank of the group, which writes 1 there when it has left.
   static constexpr Bytes header_bytes = 4096;
 
-  ReceiveArena(Platform& platform, Place gpu);
+  // `timeout`: of its waits for the GPU.
+  ReceiveArena(Platform& platform, Place gpu, const Seconds& timeout);
 
   // What a group of `ranks` should take at most now, so that enough is left for others; and what it can.
   Bytes share_for(int ranks);
@@ -53,6 +54,7 @@ class ReceiveArena {
 
   Platform& platform_;
   Place gpu_;
+  const Seconds& timeout_;
   Bytes taken_ = 0, set_aside_ = 0;  // by slices, and for them
   std::vector<Memory> blocks_;
   std::vector<Hole> holes_;  // by address; of one block each

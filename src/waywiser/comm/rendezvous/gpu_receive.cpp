@@ -1,17 +1,12 @@
 #include "waywiser/comm/rendezvous/gpu_receive.hpp"
 
+#include "waywiser/policy/defaults.hpp"
+
 namespace waywiser {
-namespace {
-
-// Above, host memory is set aside but touched only when a message comes from a host.
-constexpr Bytes most_pinned = Bytes{1} << 20;
-
-}  // namespace
-
 GpuReceive::GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into)
     : session_(session),
       into_(into.region),
-      pooled_(into_.bytes <= most_pinned),
+      pooled_(into_.bytes <= defaults::pinned_receive),
       transfer_(session, call, call.peer, into_.bytes) {
   Platform& platform = session.platform();
   landing_ = pooled_ ? session.gpu_connections().pool().take(into_.place.index, into_.bytes)

@@ -2,14 +2,9 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/session/fault_point.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
-namespace {
-
-// Above, the receiver's kernel is slower than a copy engine by more than a reply takes.
-constexpr Bytes most_read = Bytes{1} << 20;
-
-}  // namespace
 
 RendezvousSend::RendezvousSend(Session& session, const Members& members, const Call& call, int label,
                                ConstElements data, unsigned number)
@@ -30,7 +25,8 @@ RendezvousSend::RendezvousSend(Session& session, const Members& members, const C
 void RendezvousSend::offer() {
   source_.element_type = static_cast<std::uint32_t>(data_.type);
   source_.bytes = data_.region.bytes;
-  if (source_.bytes <= most_read) try {
+  // Above, the receiver's kernel is slower than a copy engine by more than a reply takes.
+  if (source_.bytes <= defaults::read_by_receiver) try {
       source_.region = session_.peer_memory().share(data_.region);
       source_.readable = 1;
     } catch (const Error& error) {  // then the receiver says where the bytes go

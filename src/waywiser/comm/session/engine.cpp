@@ -7,6 +7,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
 #include "waywiser/comm/session/tag.hpp"
+#include "waywiser/policy/defaults.hpp"
 #include "waywiser/topology/system_files.hpp"
 
 namespace waywiser {
@@ -19,9 +20,6 @@ Bytes longest_copied() {
   ucx_library().functions().get_version(&major, &minor, &release);
   return std::pair(major, minor) >= std::pair(1u, 22u) ? 64 << 10 : 16 << 10;
 }
-
-// Shorter messages between machines go by whatever UCX chooses: they cannot fill a rail.
-constexpr std::size_t least_by_rails = 64 << 10;
 
 bool user_says_what_ucx_uses() {
   for (const char* name : {"UCX_TLS", "UCX_NET_DEVICES", "WAYWISER_UCX_TLS", "WAYWISER_UCX_NET_DEVICES"})
@@ -194,7 +192,8 @@ void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::s
 }
 
 std::optional<std::size_t> Engine::way_of_long(std::uint32_t peer, std::size_t bytes, bool sends) {
-  if (!rails_ || bytes < least_by_rails || peers_[peer].same_machine) return {};
+  // Shorter messages go by whatever UCX chooses: they cannot fill a rail.
+  if (!rails_ || bytes < defaults::rails_from || peers_[peer].same_machine) return {};
   const auto way = ways_.find(host(0), host(0), bytes, peers_[peer].ends, sends);
   return way && rails_->reach(*way, peer, sends) ? way : std::nullopt;
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <exception>
@@ -14,9 +13,9 @@
 #include <thread>
 #include <utility>
 
-#include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/started_thread.hpp"
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/comm/bootstrap/plan_fingerprint.hpp"
 #include "waywiser/comm/bootstrap/rank_status.hpp"
 #include "waywiser/comm/network/encryption.hpp"
@@ -25,6 +24,7 @@
 #include "waywiser/comm/session/fault_point.hpp"
 #include "waywiser/comm/session/fork_watch.hpp"
 #include "waywiser/comm/session/process_end.hpp"
+#include "waywiser/comm/session/session_options.hpp"
 #include "waywiser/comm/shared_memory/cores.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/policy/chooser.hpp"
@@ -33,8 +33,6 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds default_timeout = 60;
-constexpr Seconds longest_timeout = 1e7;
 constexpr Seconds unusual_wait = 0.5;
 constexpr Seconds long_wait = 0.01;  // from here on others get the core
 constexpr Seconds closing_patience = 5;
@@ -44,67 +42,6 @@ constexpr Seconds ending_patience = 0.2;  // for what UCX has under way when the
 constexpr unsigned turns_between_processes = 64;
 constexpr int memory_is_held_exit_code = 70;
 constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
-
-Seconds checked_timeout(Seconds timeout, const std::string& what) {
-  if (!(timeout > 0 && timeout <= longest_timeout))
-    throw Error(ErrorKind::invalid_input, what + " must be a number of seconds above 0");
-  return timeout;
-}
-
-Seconds chosen_timeout(const JoinOptions& options) {
-  if (options.timeout) return checked_timeout(*options.timeout, "the timeout");
-  const auto text = environment("WAYWISER_TIMEOUT");
-  if (!text) return default_timeout;
-  Seconds value = 0;
-  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (problem != std::errc() || end != text->data() + text->size()) value = 0;
-  return checked_timeout(value, "WAYWISER_TIMEOUT='" + text->substr(0, 40) + "'");
-}
-
-// What WAYWISER_PLAN names, if anything. Throws invalid_input.
-std::shared_ptr<const Chooser> plan_of_environment() {
-  const auto file = environment("WAYWISER_PLAN");
-  if (!file || file->empty()) return {};
-  return std::make_shared<const Chooser>(plan_from_json(read_json(*file), *file));
-}
-
-bool wants_kernels_on_shared_gpu() {
-  const std::string text = environment("WAYWISER_SHARED_GPU").value_or("host");
-  if (text == "kernels" || text == "host") return text == "kernels";
-  throw Error(ErrorKind::invalid_input, "WAYWISER_SHARED_GPU='" + text.substr(0, 40) + "' must be host or kernels");
-}
-
-std::optional<int> progress_core_of_environment() {
-  const auto text = environment("WAYWISER_PROGRESS_CORE");
-  if (!text || text->empty()) return {};
-  int core = 0;
-  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), core);
-  if (problem != std::errc() || end != text->data() + text->size())
-    throw Error(ErrorKind::invalid_input,
-                "WAYWISER_PROGRESS_CORE='" + text->substr(0, 40) + "' must be the number of a core");
-  return core;
-}
-
-bool wants_progress_thread() {
-  const std::string text = environment("WAYWISER_PROGRESS_THREAD").value_or("auto");
-  if (text == "on" || text == "auto") return text == "on";
-  throw Error(ErrorKind::invalid_input, "WAYWISER_PROGRESS_THREAD='" + text.substr(0, 40) + "' must be on or auto");
-}
-
-JoinOptions with_environment(JoinOptions options) {
-  if (!options.launch) options.launch = read_launch();
-  if (!options.chooser) options.chooser = plan_of_environment();
-  // Without proofs ranks of one machine are still known to the kernel.
-  if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
-    options.launch->root.reset();
-  if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("raise"));
-  if (!options.encrypt) options.encrypt = wants_encryption();
-  if (!options.kernels_on_shared_gpu) options.kernels_on_shared_gpu = wants_kernels_on_shared_gpu();
-  if (!options.progress_thread) options.progress_thread = wants_progress_thread();
-  if (!options.progress_core) options.progress_core = progress_core_of_environment();
-  if (options.progress_core) check_core(*options.progress_core);
-  return options;
-}
 
 std::unique_ptr<EncryptedMessages> encrypted_messages(const JoinOptions& options) {
   const bool wanted = *options.encrypt && !is_within_a_machine(*options.launch);
@@ -133,7 +70,7 @@ std::string node_of_this_machine() {
 
 Session::Session(const JoinOptions& options)
     : options_(with_environment(options)),
-      timeout_(chosen_timeout(options)),
+      timeout_(timeout_of(options)),
       network_(chosen_network(options_)),
       engine_(static_cast<std::size_t>(options_.launch->size), network_.settings,
               NetworkPaths(network_.open ? options_.chooser : nullptr), encrypted_messages(options_)),
@@ -311,7 +248,7 @@ GpuConnections& Session::gpu_connections() {
 }
 
 PeerMemory& Session::peer_memory() {
-  if (!peer_memory_) peer_memory_ = std::make_unique<PeerMemory>(platform());
+  if (!peer_memory_) peer_memory_ = std::make_unique<PeerMemory>(platform(), timeout_);
   return *peer_memory_;
 }
 

@@ -11,6 +11,7 @@
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/comm/shared_memory/shared_copy.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 
@@ -23,7 +24,7 @@ inline constexpr std::size_t unit_bytes = 8, lane_units = 4096;
 // As many are used while the reader keeps up: those of both directions stay in the first cache.
 inline constexpr std::size_t near_units = 768;
 inline constexpr std::size_t units_of_line = cache_line / unit_bytes;
-inline constexpr std::size_t longest_short = 8192;
+inline constexpr std::size_t longest_short = defaults::lane_short;
 
 // memcpy, which for a few bytes is not worth a call.
 inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {

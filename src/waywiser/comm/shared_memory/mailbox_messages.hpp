@@ -11,11 +11,12 @@
 #include "waywiser/comm/session/message.hpp"
 #include "waywiser/comm/session/tag.hpp"
 #include "waywiser/comm/shared_memory/lane_mailbox.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 
 // To here UCX copies twice what it is asked to: UCX_RNDV_SEND_NBR_THRESH or its successors.
-inline constexpr std::size_t longest_by_ucx_alone = 256 << 10;
+inline constexpr std::size_t longest_by_ucx_alone = defaults::ucx_alone;
 
 // Messages between ranks of one machine, through their mailboxes: those of at most longest_short bytes themselves, of
 // others an offer. Then both ranks copy; or UCX sends it, through memory that both have mapped, which is sooner done

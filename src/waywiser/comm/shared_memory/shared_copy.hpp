@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "waywiser/policy/defaults.hpp"
+
 namespace waywiser {
 
 inline constexpr std::size_t cache_line = 64;
@@ -42,7 +44,7 @@ struct CopyOffer {
 
 // Equal in both processes.
 constexpr std::size_t chunk_bytes(std::size_t bytes) {
-  constexpr std::size_t page = 4096, least = 16 << 10, most = 256 << 10;
+  constexpr std::size_t page = 4096, least = defaults::copy_chunk_least, most = defaults::copy_chunk_most;
   return std::clamp((bytes / 2 + page - 1) / page * page, least, most);
 }
 constexpr std::uint32_t chunks_of(std::size_t bytes) {

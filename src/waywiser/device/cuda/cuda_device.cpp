@@ -46,7 +46,7 @@ std::vector<CudaDevice> cuda_devices() {
     check_cuda(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), ordinal), "cudaDeviceGetPCIBusId");
     cudaDeviceProp properties{};
     check_cuda(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties");
-    CudaDevice device{ordinal, properties.name, bus_id.data(), 0};
+    CudaDevice device{ordinal, properties.name, bus_id.data(), 0, properties.multiProcessorCount};
     std::ranges::transform(device.bus_id, device.bus_id.begin(),
                            [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
     device.numa_node = nearest_numa_node(device.bus_id);

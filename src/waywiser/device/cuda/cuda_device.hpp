@@ -11,6 +11,7 @@ struct CudaDevice {
   std::string name;
   std::string bus_id;  // "0000:3b:00.0"
   int numa_node = 0;   // the nearest one
+  int multiprocessors = 0;
 };
 
 // Throws device. In PCI order.

@@ -72,6 +72,11 @@ std::string CudaPlatform::identity(int gpu) const {
   return devices_[static_cast<std::size_t>(gpu)].bus_id;
 }
 
+int CudaPlatform::multiprocessors(int gpu) const {
+  ordinal(gpu);
+  return devices_[static_cast<std::size_t>(gpu)].multiprocessors;
+}
+
 Bytes CudaPlatform::free_memory(Place place) const {
   if (!place.is_gpu()) return host_->free_memory(place);
   const CurrentDevice current(ordinal(place.index));

@@ -19,6 +19,7 @@ class CudaPlatform : public Platform {
   std::string_view backend() const override { return "cuda"; }
   int gpu_count() const override { return static_cast<int>(devices_.size()); }
   std::string identity(int gpu) const override;
+  int multiprocessors(int gpu) const override;
   Bytes free_memory(Place place) const override;
   Bytes allocated_memory(int gpu) const override { return *allocated_.at(static_cast<std::size_t>(gpu)); }
   Place nearest_host(int gpu) const override;

@@ -17,6 +17,7 @@ struct VirtualMachine {
   int host_nodes = 1;            // host0, host1, ...: all in the memory of this machine
   std::vector<int> host_of_gpu;  // the closest host memory of each GPU; empty: host0
   Bytes memory = 1ull << 30;     // of each GPU
+  int multiprocessors = 132;     // of each GPU
   // Faults, for tests.
   // Not 0: nothing runs until someone waits; then the work of all streams runs one item at a time, in an order that the
   // seed picks among those that the streams allow. No kernel may then wait for the host.

@@ -64,6 +64,8 @@ class VirtualPlatform : public Platform {
   std::string_view backend() const override { return "virtual_gpu"; }
   int gpu_count() const override { return bus_->machine().gpus; }
 
+  int multiprocessors(int /*gpu*/) const override { return bus_->machine().multiprocessors; }
+
   Bytes free_memory(Place place) const override {
     return place.is_gpu() ? bus_->free_memory(place.index) : free_memory_of_node(numa_nodes().front());
   }

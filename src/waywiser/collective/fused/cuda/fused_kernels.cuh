@@ -1,8 +1,8 @@
 #pragma once
 
 #include "waywiser/collective/fused/kernel.hpp"
-#include "waywiser/collective/fused/lines_body.hpp"
-#include "waywiser/collective/fused/packets_body.hpp"
+#include "waywiser/collective/fused/ll128_body.hpp"
+#include "waywiser/collective/fused/ll_body.hpp"
 #include "waywiser/collective/fused/push_body.hpp"
 #include "waywiser/kernels/block/cuda_block.cuh"
 
@@ -20,10 +20,10 @@ __device__ inline void overlap_launches(const FusedArguments& terms, const Fused
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
-    packets_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
+    ll_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
   block::CudaBlock block;
-  PacketsBody<T, most, exact, block::CudaBlock>(block, terms, work).run();
+  LlBody<T, most, exact, block::CudaBlock>(block, terms, work).run();
 }
 
 template <typename T, unsigned most, bool exact>
@@ -44,18 +44,18 @@ __global__ void __launch_bounds__(512, 2)
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512, most > 4 ? 1 : 2)
-    lines_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
+    ll128_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
   block::CudaBlock block;
-  LinesBody<T, most, 1, exact, block::CudaBlock>(block, terms, work).run_one_shot();
+  Ll128Body<T, most, 1, exact, block::CudaBlock>(block, terms, work).run_one_shot();
 }
 
 template <typename T, unsigned most, bool exact>
 __global__ void __launch_bounds__(512)
-    two_shot_lines_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
+    two_shot_ll128_kernel(const __grid_constant__ FusedArguments terms, const __grid_constant__ FusedWork work) {
   overlap_launches(terms, work);
   block::CudaBlock block;
-  LinesBody<T, most, (most > 4 ? 1 : 2), exact, block::CudaBlock>(block, terms, work).run_two_shot();
+  Ll128Body<T, most, (most > 4 ? 1 : 2), exact, block::CudaBlock>(block, terms, work).run_two_shot();
 }
 
 using KernelFunction = void (*)(FusedArguments, FusedWork);
@@ -63,11 +63,11 @@ using KernelFunction = void (*)(FusedArguments, FusedWork);
 template <typename T, unsigned most, bool exact>
 KernelFunction kernel_of(Method method) {
   switch (method) {
-    case Method::packets: return packets_kernel<T, most, exact>;
+    case Method::ll: return ll_kernel<T, most, exact>;
     case Method::one_shot: return one_shot_kernel<T, most, exact>;
     case Method::two_shot: return two_shot_kernel<T, most, exact>;
-    case Method::lines: return lines_kernel<T, most, exact>;
-    case Method::two_shot_lines: return two_shot_lines_kernel<T, most, exact>;
+    case Method::ll128: return ll128_kernel<T, most, exact>;
+    case Method::two_shot_ll128: return two_shot_ll128_kernel<T, most, exact>;
   }
   return nullptr;
 }

@@ -21,9 +21,9 @@ using JointFunction = void (*)(MessageArguments, JointWork);
 
 JointFunction joint_kernel_for(Fit fit) {
   switch (fit) {
-    case Fit::packets: return joint_kernel<Fit::packets>;
-    case Fit::lines: return joint_kernel<Fit::lines>;
-    case Fit::long_lines: return joint_kernel<Fit::long_lines>;
+    case Fit::ll: return joint_kernel<Fit::ll>;
+    case Fit::ll128: return joint_kernel<Fit::ll128>;
+    case Fit::long_ll128: return joint_kernel<Fit::long_ll128>;
     case Fit::any: break;
   }
   return joint_kernel<Fit::any>;

@@ -26,9 +26,9 @@ using KernelFunction = void (*)(MessageArguments, MessageWork);
 
 KernelFunction kernel_for(Fit fit) {
   switch (fit) {
-    case Fit::packets: return message_kernel<Fit::packets>;
-    case Fit::lines: return message_kernel<Fit::lines>;
-    case Fit::long_lines: return message_kernel<Fit::long_lines>;
+    case Fit::ll: return message_kernel<Fit::ll>;
+    case Fit::ll128: return message_kernel<Fit::ll128>;
+    case Fit::long_ll128: return message_kernel<Fit::long_ll128>;
     case Fit::any: break;
   }
   return message_kernel<Fit::any>;
@@ -38,7 +38,7 @@ KernelFunction kernel_for(Fit fit) {
 unsigned threads_for(const MessagePart& part) {
   if (part.kind == Kind::bulk && part.blocks != 0) return threads;
   const std::uint64_t units =
-      part.kind == Kind::lines ? part.piece / block::data_bytes_of_pair * block::lanes_of_pair : part.piece / 8;
+      part.kind == Kind::ll128 ? part.piece / block::data_bytes_of_pair * block::lanes_of_pair : part.piece / 8;
   return static_cast<unsigned>(std::clamp<std::uint64_t>((units + 31) / 32 * 32, 32, threads));
 }
 

@@ -7,15 +7,15 @@
 
 namespace waywiser::fused {
 
-// As PushBody, in lines: nobody waits for flags after the data, and each warp goes on when its own lines are there. All
+// As PushBody, by LL128: nobody waits for flags after the data, and each warp goes on when its own lines are there. All
 // threads of a warp stay together. Blocks of data are cut into pairs of lines at the same places at all ranks; there is
 // one at least, so that everyone hears from everyone. A thread has `at_once` pairs of each rank under way. The time
 // goes to instructions, one after the other: what can be worked out once is, in 32 bits, and looks are not spared where
 // a branch would cost more.
 template <typename T, unsigned most, unsigned at_once, bool exact, typename Gpu>
-class LinesBody {
+class Ll128Body {
  public:
-  WAYWISER_DEVICE LinesBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
+  WAYWISER_DEVICE Ll128Body(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu),
         terms_(terms),
         work_(work),
@@ -109,7 +109,7 @@ class LinesBody {
   WAYWISER_DEVICE block::Ll128Slot* slot(unsigned rank, unsigned shot, unsigned from, const Tile& tile,
                                          unsigned i) const {
     const std::uint64_t pairs = lines_of(from) + tile.slots[i];
-    return reinterpret_cast<block::Ll128Slot*>(terms_.landing[rank] + terms_.layout.lines(operation_.turn(), shot) +
+    return reinterpret_cast<block::Ll128Slot*>(terms_.landing[rank] + terms_.layout.ll128(operation_.turn(), shot) +
                                                pairs);
   }
   WAYWISER_DEVICE std::uint64_t lines_of(unsigned from) const {

@@ -9,9 +9,9 @@ namespace waywiser::fused {
 // Every rank sends packets to all others and takes theirs: no barrier, no fence, as each packet says by itself that it
 // is there. `most` ranks at most. One lane of a warp polls first: then the others need one look.
 template <typename T, unsigned most, bool exact, typename Gpu>
-class PacketsBody {
+class LlBody {
  public:
-  WAYWISER_DEVICE PacketsBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
+  WAYWISER_DEVICE LlBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms, work) {}
 
   // Sends in any case: then the input is read while the number of the operation is still on its way.

@@ -1,0 +1,68 @@
+#include "waywiser/comm/session/session_options.hpp"
+
+#include <charconv>
+#include <string>
+
+#include "waywiser/base/crypto.hpp"
+#include "waywiser/base/environment.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
+#include "waywiser/comm/network/encryption.hpp"
+#include "waywiser/comm/shared_memory/cores.hpp"
+#include "waywiser/policy/chooser.hpp"
+
+namespace waywiser {
+namespace {
+
+// What WAYWISER_PLAN names, if anything. Throws invalid_input.
+std::shared_ptr<const Chooser> plan_of_environment() {
+  const auto file = environment("WAYWISER_PLAN");
+  if (!file || file->empty()) return {};
+  return std::make_shared<const Chooser>(plan_from_json(read_json(*file), *file));
+}
+
+bool wants_kernels_on_shared_gpu() {
+  const std::string text = environment("WAYWISER_SHARED_GPU").value_or("host");
+  if (text == "kernels" || text == "host") return text == "kernels";
+  throw Error(ErrorKind::invalid_input, "WAYWISER_SHARED_GPU='" + text.substr(0, 40) + "' must be host or kernels");
+}
+
+std::optional<int> progress_core_of_environment() {
+  const auto text = environment("WAYWISER_PROGRESS_CORE");
+  if (!text || text->empty()) return {};
+  int core = 0;
+  const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), core);
+  if (problem != std::errc() || end != text->data() + text->size())
+    throw Error(ErrorKind::invalid_input,
+                "WAYWISER_PROGRESS_CORE='" + text->substr(0, 40) + "' must be the number of a core");
+  return core;
+}
+
+bool wants_progress_thread() {
+  const std::string text = environment("WAYWISER_PROGRESS_THREAD").value_or("auto");
+  if (text == "on" || text == "auto") return text == "on";
+  throw Error(ErrorKind::invalid_input, "WAYWISER_PROGRESS_THREAD='" + text.substr(0, 40) + "' must be on or auto");
+}
+
+}  // namespace
+
+JoinOptions with_environment(JoinOptions options) {
+  if (!options.launch) options.launch = read_launch();
+  if (!options.chooser) options.chooser = plan_of_environment();
+  // Without proofs ranks of one machine are still known to the kernel.
+  if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
+    options.launch->root.reset();
+  if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("raise"));
+  if (!options.encrypt) options.encrypt = wants_encryption();
+  if (!options.kernels_on_shared_gpu) options.kernels_on_shared_gpu = wants_kernels_on_shared_gpu();
+  if (!options.progress_thread) options.progress_thread = wants_progress_thread();
+  if (!options.progress_core) options.progress_core = progress_core_of_environment();
+  if (options.progress_core) check_core(*options.progress_core);
+  return options;
+}
+
+Seconds timeout_of(const JoinOptions& options) {
+  return options.timeout ? checked_timeout(*options.timeout, "the timeout") : usual_timeout();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,127 @@
+// Which protocol carries messages between virtual GPUs on streams, and in how many blocks.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "tests/comm/test_ranks.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/policy/chooser.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds message_time = 20;
+
+std::vector<std::uint8_t> bytes_of_rank(int rank, Bytes bytes) {
+  std::vector<std::uint8_t> values(bytes);
+  for (Bytes i = 0; i < bytes; ++i) values[i] = static_cast<std::uint8_t>(i * 7 + i / 251 + 31u * (rank + 1u));
+  return values;
+}
+
+// Round the ring, both ways at once.
+void shift_on_stream(Group& group, Bytes bytes) {
+  Platform& platform = *group.platform();
+  const Place mine = gpu(group.rank() % platform.gpu_count());
+  const auto stream = platform.open_stream(mine);
+  const Memory give = platform.allocate(mine, bytes, Allocation::gpu),
+               take = platform.allocate(mine, bytes, Allocation::gpu);
+  const Memory staging = platform.allocate(host(0), bytes, Allocation::pinned);
+  const auto sent = bytes_of_rank(group.rank(), bytes);
+  std::memcpy(staging.region().data, sent.data(), bytes);
+  stream->copy(give.region().slice(0, bytes), staging.region().slice(0, bytes));
+  const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
+  group.barrier(Mode::on(*stream));
+  group.sendrecv({give.region().slice(0, bytes), DataType::uint8}, next,
+                 {take.region().slice(0, bytes), DataType::uint8}, before, 0, Mode::on(*stream));
+  stream->copy(staging.region().slice(0, bytes), take.region().slice(0, bytes));
+  group.synchronize(*stream);
+  const auto wanted = bytes_of_rank(before, bytes);
+  if (std::memcmp(staging.region().data, wanted.data(), bytes) != 0)
+    throw Error(ErrorKind::corrupt, "a message of " + std::to_string(bytes) + " bytes");
+}
+
+std::vector<std::string> shifted(int ranks, const std::function<std::shared_ptr<Platform>(int)>& platform,
+                                 std::shared_ptr<const Chooser> plan, const TestRanks::Body& body) {
+  TestRanks processes(ranks);
+  std::vector<TestRanks::Process> started;
+  for (int rank = 0; rank < ranks; ++rank)
+    started.push_back(processes.start(rank, [&](int self) {
+      JoinOptions options = processes.options(self);
+      options.platform = platform(self);
+      options.chooser = plan;
+      Group group = Group::join(options);
+      body(group);
+    }));
+  std::vector<std::string> problems;
+  for (const auto& process : started)
+    if (const std::string problem = TestRanks::wait(process); !problem.empty()) problems.push_back(problem);
+  return problems;
+}
+
+std::function<std::shared_ptr<Platform>(int)> virtual_gpus(int gpus, int multiprocessors) {
+  return [=](int) {
+    VirtualMachine machine;
+    machine.gpus = gpus;
+    machine.multiprocessors = multiprocessors;
+    return open_virtual_platform(machine);
+  };
+}
+
+std::shared_ptr<const Chooser> plan_of_messages(const std::string& algorithm) {
+  Plan plan;
+  plan.collectives = {{"message", "gpu", 2, 0, no_end, algorithm, {}, "", 0, ""}};
+  return std::make_shared<const Chooser>(std::move(plan));
+}
+
+const std::vector<std::string> no_problem;
+
+TEST(MessageAlgorithmsOfGroups, AllCarryAllSizes) {
+  for (const int ranks : {2, 3})
+    EXPECT_EQ(shifted(ranks, virtual_gpus(ranks, 132), nullptr,
+                      [](Group& group) {
+                        for (const char* name :
+                             {"LL", "LL128", "bulk", "LL(blocks=3)", "LL128(blocks=5)", "bulk(blocks=2)", ""}) {
+                          group.set_algorithm(name);
+                          for (const Bytes bytes : {1, 4097, 300001}) shift_on_stream(group, bytes);
+                        }
+                      }),
+              no_problem);
+}
+
+TEST(MessageAlgorithmsOfGroups, ThePlansOneRuns) {
+  const auto by = [](const std::string& algorithm) {
+    return shifted(2, virtual_gpus(2, 132), plan_of_messages(algorithm),
+                   [](Group& group) { shift_on_stream(group, 5000); });
+  };
+  EXPECT_EQ(by("bulk(blocks=7)"), no_problem);
+  EXPECT_EQ(by("by pigeon"), no_problem) << "the defaults";
+  const auto problems = by("LL(blocks=100)");
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE(problems[0].find("LL(blocks=100)"), std::string::npos) << problems[0];
+}
+
+// As many channels as ever, in as many blocks as each GPU has room for: 14 as the smallest slice of an A100.
+TEST(MessageAlgorithmsOfGroups, FewMultiprocessorsCarryThemAll) {
+  const auto unlike = [](int rank) { return virtual_gpus(3, rank == 0 ? 14 : rank == 1 ? 108 : 132)(rank); };
+  EXPECT_EQ(shifted(3, unlike, nullptr,
+                    [](Group& group) {
+                      for (const char* name : {"", "LL", "LL128", "bulk"}) {
+                        group.set_algorithm(name);
+                        for (const Bytes bytes : {8, 70000, 3000001}) shift_on_stream(group, bytes);
+                      }
+                    }),
+            no_problem);
+}
+
+TEST(MessageAlgorithmsOfGroups, MoreMessagesThanMultiprocessorsAreRefused) {
+  const auto problems = shifted(2, virtual_gpus(2, 1), nullptr, [](Group& group) { shift_on_stream(group, 5000); });
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE(problems[0].find("2 messages in one kernel: the GPU has 1 multiprocessors"), std::string::npos)
+      << problems[0];
+}
+
+}  // namespace
+}  // namespace waywiser
