@@ -81,6 +81,13 @@ void wait_for_prepared(PyPrepared& self) {
   without_gil([&] { self.prepared.wait(); });
 }
 
+void prepare_gpu(Group& group, nb::handle array, Bytes largest) {
+  const Place place = input(group, array).region.place;
+  if (!place.is_gpu())
+    throw Error(ErrorKind::invalid_input, "prepare: the array is in host memory, which needs nothing");
+  without_gil([&] { group.prepare(place, largest); });
+}
+
 }  // namespace
 
 void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
@@ -91,6 +98,7 @@ void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
   type.def(
       "prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
       "neighbors"_a);
+  type.def("prepare", prepare_gpu, "array"_a, "largest"_a);
 }
 
 }  // namespace waywiser

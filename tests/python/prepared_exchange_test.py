@@ -177,3 +177,20 @@ def test_what_no_box_describes_is_refused() -> None:
         "TypeError indices are integers, not float64",
     ]
     assert run(2, code) == (0, lines, "")
+
+
+def test_what_collectives_need_is_set_up_before_the_first_one() -> None:
+    code = """
+    gpus = ww.virtual_gpus(2)
+    group = ww.join(gpus=gpus)
+    array = gpus.array(np.ones(700_000), group.rank)
+    group.prepare(array, array.nbytes)
+    out = gpus.empty(array.shape, float, group.rank)
+    group.all_reduce(array, out=out)
+    assert out.numpy().tolist() == [2.0] * 700_000
+    try: group.prepare(np.zeros(3), 100)
+    except ww._core.Error as error: print(error)
+    group.barrier()
+    """
+    ended, lines, _ = run(2, code, program="import numpy as np, waywiser as ww\n")
+    assert (ended, lines) == (0, ["prepare: the array is in host memory, which needs nothing"] * 2)
