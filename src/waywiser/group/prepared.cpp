@@ -60,11 +60,22 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
   if (all_on_gpus) {
     GpuCollectives& gpus = group->gpus.of(gpu_of(arrays));
     why_staged = gpus.why_no_kernels();
-    if (why_staged.empty()) on_gpus = gpus.prepared().prepare(hosts, schedule, arrays, op);
+    if (why_staged.empty()) prepare_on(gpus, schedule, arrays);
   }
   if (on_gpus) return;
   if (!exchange) throw Error(ErrorKind::unavailable, "a schedule on arrays of GPUs: " + why_staged);
   set_up_messages(*exchange, arrays);
+}
+
+// All ranks have the same reason.
+void Prepared::State::prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,
+                                 std::span<const Elements> arrays) {
+  try {
+    on_gpus = gpus.prepared().prepare(*group->hosts, schedule, arrays, reduce_op);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unavailable) throw;
+    why_staged = error.what();
+  }
 }
 
 void Prepared::State::set_up_messages(std::span<const ArrayExchange> exchange, std::span<const Elements> arrays) {

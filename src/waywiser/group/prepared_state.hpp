@@ -41,6 +41,8 @@ struct Prepared::State {
   bool unpacks = false;           // when what has begun is complete
 
  private:
+  void prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,
+                  std::span<const Elements> arrays);
   void set_up_messages(std::span<const ArrayExchange> exchange, std::span<const Elements> arrays);
   Call next_call() const;
   void check_is_over() const;
