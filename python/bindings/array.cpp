@@ -71,6 +71,10 @@ ArrayFacts facts_of(nb::handle object) {
   facts.type = type_of(array.dtype());
   facts.of_bools = array.dtype().code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bool);
   facts.contiguous = is_contiguous(array);
+  for (std::size_t i = 0; !facts.contiguous && i < array.ndim(); ++i) {
+    facts.shape.push_back(static_cast<std::int64_t>(array.shape(i)));
+    facts.strides.push_back(array.stride(i));
+  }
   const int device = array.device_type();
   facts.on_gpu = device == dlpack_cuda || device == dlpack_cuda_managed;
   if (!facts.on_gpu && device != nb::device::cpu::value && device != dlpack_cuda_host)
@@ -86,15 +90,17 @@ std::optional<ArrayFacts> read_directly(nb::handle array) {
   return read_cuda_array_interface(array);
 }
 
-// Where and what the elements are, checked.
-std::pair<Region, DataType> elements_of(nb::handle object, const ArrayFacts& facts, const PlatformSource& platform) {
+DataType checked_type(nb::handle object, const ArrayFacts& facts) {
   if (!facts.type)
     refuse_array(object,
                  "has elements of a type that cannot be sent: float64, float32, float16, bfloat16, int8 to int64, "
                  "uint8, bool");
-  if (!facts.contiguous) refuse_array(object, "is not contiguous (C order)");
-  Region region{std::bit_cast<std::byte*>(facts.address), facts.bytes, host(0)};
-  if (facts.on_gpu && facts.bytes != 0) {
+  return *facts.type;
+}
+
+Region region_of(nb::handle object, const ArrayFacts& facts, Bytes bytes, const PlatformSource& platform) {
+  Region region{std::bit_cast<std::byte*>(facts.address), bytes, host(0)};
+  if (facts.on_gpu && bytes != 0) {
     const std::shared_ptr<Platform> gpus = platform();
     const std::optional<Place> place = gpus->gpu_of(region.data);
     if (!place)
@@ -102,7 +108,24 @@ std::pair<Region, DataType> elements_of(nb::handle object, const ArrayFacts& fac
                    "is in GPU memory that the GPUs of this group (" + std::string(gpus->backend()) + ") do not have");
     region.place = *place;
   }
-  return {region, *facts.type};
+  return region;
+}
+
+// Where and what the elements are, checked.
+std::pair<Region, DataType> elements_of(nb::handle object, const ArrayFacts& facts, const PlatformSource& platform) {
+  const DataType type = checked_type(object, facts);
+  if (!facts.contiguous) refuse_array(object, "is not contiguous (C order)");
+  return {region_of(object, facts, facts.bytes, platform), type};
+}
+
+ArrayFacts output_facts(nb::handle array) {
+  std::optional<ArrayFacts> known = read_directly(array);
+  if (known && known->read_only) refuse_array(array, "is none that can be written to");
+  return known ? *std::move(known) : facts_of<nb::ndarray<>>(array);
+}
+ArrayFacts input_facts(nb::handle array) {
+  std::optional<ArrayFacts> known = read_directly(array);
+  return known ? *std::move(known) : facts_of<nb::ndarray<nb::ro>>(array);
 }
 
 }  // namespace
@@ -113,18 +136,41 @@ void refuse_array(nb::handle object, const std::string& why) {
 }
 
 ConstElements input_elements(nb::handle array, const PlatformSource& platform, bool* of_bools) {
-  const std::optional<ArrayFacts> known = read_directly(array);
-  const ArrayFacts facts = known ? *known : facts_of<nb::ndarray<nb::ro>>(array);
+  const ArrayFacts facts = input_facts(array);
   const auto [region, type] = elements_of(array, facts, platform);
   if (of_bools != nullptr) *of_bools = facts.of_bools;
   return {region, type};
 }
 
 Elements output_elements(nb::handle array, const PlatformSource& platform) {
-  const std::optional<ArrayFacts> known = read_directly(array);
-  if (known && known->read_only) refuse_array(array, "is none that can be written to");
-  const auto [region, type] = elements_of(array, known ? *known : facts_of<nb::ndarray<>>(array), platform);
+  const auto [region, type] = elements_of(array, output_facts(array), platform);
   return {region, type};
+}
+
+std::pair<Elements, ArrayPart> box_elements(nb::handle array, const PlatformSource& platform, bool written) {
+  const ArrayFacts facts = written ? output_facts(array) : input_facts(array);
+  const DataType type = checked_type(array, facts);
+  ArrayPart part = ArrayPart::whole(type, facts.bytes / bytes_of(type));
+  if (!facts.contiguous) {
+    if (facts.strides.empty()) refuse_array(array, "has strides that are no whole number of elements");
+    try {
+      part = ArrayPart::box(type, facts.shape, facts.strides);
+    } catch (const Error& error) {
+      refuse_array(array, error.what());
+    }
+  }
+  return {{region_of(array, facts, part.array_count * bytes_of(type), platform), type}, part};
+}
+
+std::pair<Elements, ArrayPart> listed_elements(nb::handle array, std::span<const std::int64_t> indices,
+                                               std::size_t length, const PlatformSource& platform, bool written) {
+  const auto [region, type] = elements_of(array, written ? output_facts(array) : input_facts(array), platform);
+  const Elements elements(region, type);
+  try {
+    return {elements, ArrayPart::indexed(type, elements.count(), indices, length)};
+  } catch (const Error& error) {
+    refuse_array(array, error.what());
+  }
 }
 
 }  // namespace waywiser

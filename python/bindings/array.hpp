@@ -2,9 +2,13 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <utility>
 
+#include "waywiser/collective/neighbor_exchange/array_part.hpp"
 #include "waywiser/comm/elements.hpp"
 
 namespace waywiser {
@@ -20,5 +24,11 @@ using PlatformSource = std::function<std::shared_ptr<Platform>()>;
 ConstElements input_elements(nanobind::handle array, const PlatformSource& platform, bool* of_bools = nullptr);
 // Also: it can be written to.
 Elements output_elements(nanobind::handle array, const PlatformSource& platform);
+
+// The same of a box in a larger array, from its first element to its last one.
+std::pair<Elements, ArrayPart> box_elements(nanobind::handle array, const PlatformSource& platform, bool written);
+// Of a contiguous array: `length` elements from each index on.
+std::pair<Elements, ArrayPart> listed_elements(nanobind::handle array, std::span<const std::int64_t> indices,
+                                               std::size_t length, const PlatformSource& platform, bool written);
 
 }  // namespace waywiser

@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <utility>
+
 namespace nb = nanobind;
 
 namespace waywiser {
@@ -37,17 +39,24 @@ std::optional<DataType> type_of(const std::string& text) {
   return {};
 }
 
-bool is_contiguous(const nb::dict& interface, const std::vector<std::size_t>& shape, std::size_t item) {
-  const nb::object strides = interface.attr("get")("strides");
-  if (strides.is_none()) return true;
-  const auto given = nb::cast<std::vector<std::int64_t>>(strides);
-  if (given.size() != shape.size()) return false;
+// Of an array with elements. Strides are given in bytes.
+void read_strides(ArrayFacts& facts, const nb::dict& interface, const std::vector<std::size_t>& shape, Bytes item) {
+  const nb::object given = interface.attr("get")("strides");
+  if (given.is_none()) return;
+  auto strides = nb::cast<std::vector<std::int64_t>>(given);
+  if (strides.size() != shape.size()) throw nb::type_error("strides");
   auto expected = static_cast<std::int64_t>(item);
   for (std::size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] > 1 && given[i] != expected) return false;
+    facts.contiguous = facts.contiguous && (shape[i] <= 1 || strides[i] == expected);
     expected *= static_cast<std::int64_t>(shape[i]);
   }
-  return true;
+  if (facts.contiguous) return;
+  for (std::int64_t& stride : strides) {
+    if (stride % static_cast<std::int64_t>(item) != 0) return;
+    stride /= static_cast<std::int64_t>(item);
+  }
+  facts.shape.assign(shape.begin(), shape.end());
+  facts.strides = std::move(strides);
 }
 
 ArrayFacts read(const nb::dict& interface) {
@@ -63,7 +72,7 @@ ArrayFacts read(const nb::dict& interface) {
   if (!facts.type) return facts;
   facts.bytes = bytes_of(*facts.type);
   for (const std::size_t extent : shape) facts.bytes *= extent;
-  facts.contiguous = facts.bytes == 0 || is_contiguous(interface, shape, bytes_of(*facts.type));
+  if (facts.bytes != 0) read_strides(facts, interface, shape, bytes_of(*facts.type));
   return facts;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "waywiser/base/units.hpp"
 #include "waywiser/comm/data_type.hpp"
@@ -18,6 +19,7 @@ struct ArrayFacts {
   std::optional<DataType> type;  // nothing: one that cannot be sent
   bool of_bools = false;         // which are sent as uint8
   bool contiguous = true;
+  std::vector<std::int64_t> shape, strides;  // of those that are not contiguous; in elements
   bool on_gpu = false;
   bool read_only = false;
 };

@@ -1,9 +1,12 @@
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <utility>
 #include <vector>
 
+#include "bindings/array.hpp"
 #include "bindings/group_call.hpp"
 
 namespace nb = nanobind;
@@ -29,19 +32,34 @@ struct PyPrepared {
   nb::object group;
 };
 
+using Indices = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// An array, or a tuple: the array, the indices, the length.
+std::pair<Elements, ArrayPart> part_of(const Group& group, nb::handle given, bool written) {
+  const auto platform = [&group] { return group.platform(); };
+  if (!nb::isinstance<nb::tuple>(given)) return box_elements(given, platform, written);
+  const auto indices = nb::cast<Indices>(given[1]);
+  return listed_elements(given[0], std::span(indices.data(), indices.size()), nb::cast<std::size_t>(given[2]), platform,
+                         written);
+}
+
 // Each neighbour: rank, give, take, give_tag, take_tag.
 PyPrepared prepare_exchange(nb::handle self, const nb::list& list) {
   auto& group = nb::cast<Group&>(self);
-  std::vector<Exchange> exchanges;
-  Place gpu;
+  std::vector<ArrayExchange> exchanges;
+  std::vector<Elements> arrays;
   for (const nb::handle each : list) {
-    exchanges.push_back({nb::cast<int>(each[0]), input(group, each[1]), output(group, each[2]), nb::cast<int>(each[3]),
-                         nb::cast<int>(each[4])});
-    for (const Place place : {exchanges.back().give.region.place, exchanges.back().take.region.place})
-      if (place.is_gpu()) gpu = place;
+    auto [given, give] = part_of(group, each[1], false);
+    auto [taken, take] = part_of(group, each[2], true);
+    exchanges.push_back(
+        {nb::cast<int>(each[0]), std::move(give), std::move(take), nb::cast<int>(each[3]), nb::cast<int>(each[4])});
+    arrays.insert(arrays.end(), {given, taken});
   }
+  Place gpu;
+  for (const Elements& each : arrays)
+    if (each.region.place.is_gpu()) gpu = each.region.place;
   std::optional<Prepared> prepared;
-  without_gil([&] { prepared.emplace(group.prepare_exchange(exchanges)); });
+  without_gil([&] { prepared.emplace(Prepared::of_parts(group, exchanges, arrays)); });
   return {std::move(*prepared), gpu, nb::borrow(self), list};
 }
 
@@ -63,6 +81,13 @@ void wait_for_prepared(PyPrepared& self) {
   without_gil([&] { self.prepared.wait(); });
 }
 
+void prepare_gpu(Group& group, nb::handle array, Bytes largest) {
+  const Place place = input(group, array).region.place;
+  if (!place.is_gpu())
+    throw Error(ErrorKind::invalid_input, "prepare: the array is in host memory, which needs nothing");
+  without_gil([&] { group.prepare(place, largest); });
+}
+
 }  // namespace
 
 void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
@@ -73,6 +98,7 @@ void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
   type.def(
       "prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
       "neighbors"_a);
+  type.def("prepare", prepare_gpu, "array"_a, "largest"_a);
 }
 
 }  // namespace waywiser

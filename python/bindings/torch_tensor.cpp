@@ -1,6 +1,7 @@
 #include "bindings/torch_tensor.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <string_view>
 
@@ -45,6 +46,9 @@ ArrayFacts read(nb::handle tensor) {
   const std::string name = nb::cast<std::string>(nb::str(nb::handle(type)));  // of a handle: as str() in Python
   facts.type = type_of(name);
   facts.of_bools = name == "torch.bool";
+  if (facts.contiguous) return facts;
+  facts.shape = nb::cast<std::vector<std::int64_t>>(nb::tuple(tensor.attr("shape")));
+  facts.strides = nb::cast<std::vector<std::int64_t>>(tensor.attr("stride")());
   return facts;
 }
 

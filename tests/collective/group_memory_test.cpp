@@ -203,6 +203,50 @@ TEST(GroupMemoryBound, AGroupForWhichThereIsNoMemorySaysSo) {
             no_problems);
 }
 
+// Of messages up to 1 MiB: what finds no room goes by messages, as right as by a kernel.
+TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const int mine = group.rank();
+    const auto stream = group.platform()->open_stream(gpu(mine));
+    const auto allocate = [&](Bytes bytes) { return group.platform()->allocate(gpu(mine), bytes, Allocation::gpu); };
+    const Memory given = allocate(2 * mib), taken = allocate(2 * mib);
+    const auto exchange = [&](Bytes bytes) {
+      return Exchange{1 - mine,
+                      {given.region().slice(0, bytes), DataType::float32},
+                      {taken.region().slice(0, bytes), DataType::float32}};
+    };
+    sum_ones(group, mine, 4096, *stream);
+    const Bytes arrays = 4 * mib + 64 * 1024;  // and what each has besides: its program
+    std::deque<Prepared> all;
+    while (all.empty() || all.back().why_staged().empty()) {
+      all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
+      require_that(all.size() < 40, "there is room for all");
+    }
+    require_that(all.size() > 5, std::to_string(all.size()) + " have room");
+    require_that(set_aside(group, mine) <= ReceiveArena::limit + arrays, "no more than the limit");
+    require_that(
+        all.back().why_staged().find("than is left of the 64 MiB that a process sets aside") != std::string::npos,
+        all.back().why_staged());
+    for (Prepared* each : {&all.front(), &all.back()}) {
+      each->start();
+      each->wait();
+      each->start(*stream);
+      group.synchronize(*stream);
+    }
+    const Bytes before = set_aside(group, mine);
+    all.push_back(group.prepare_exchange(std::vector{exchange(2 * mib)}));
+    require_that(all.back().why_staged().empty() && set_aside(group, mine) > before + 4 * mib, "longer ones take more");
+    all.clear();
+    all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
+    all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
+    require_that(all.back().why_staged().empty(), all.back().why_staged());
+    group.barrier();
+  }),
+            no_problems);
+}
+
 // One rank's order of two groups is the other's the other way round, each on a stream of its own.
 TEST(GroupMemoryBound, OperationsOfTwoGroupsAreUnderWayAtOnceInAnyOrder) {
   TestRanks ranks(2);

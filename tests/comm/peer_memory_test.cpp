@@ -161,6 +161,19 @@ TEST_F(ReceiveArenaTest, ASliceIsUsedAgainOnceAllOthersHaveLeft) {
   EXPECT_EQ(allocated(), 40 * mebi);
 }
 
+TEST_F(ReceiveArenaTest, MemoryOfOneOperationIsOfTheLimitAndGoesWithItsGroup) {
+  const Region slice = *arena().take(40 * mebi), operation = *arena().take_plain(20 * mebi);
+  EXPECT_FALSE(arena().take_plain(5 * mebi));
+  EXPECT_LE(allocated(), ReceiveArena::limit);
+  arena().give_back(operation);
+  const Region again = *arena().take_plain(20 * mebi);
+  EXPECT_EQ(again.data, operation.data);
+  arena().leave(slice, 1, {again});
+  EXPECT_FALSE(arena().take_plain(20 * mebi));
+  say_that_one_has_left(slice, 0);
+  EXPECT_TRUE(arena().take_plain(40 * mebi) && arena().take_plain(20 * mebi));
+}
+
 TEST_F(ReceiveArenaTest, GivesAllBackWhenItIsClosed) {
   static_cast<void>(arena().take(mebi));
   static_cast<void>(arena().take_apart(mebi));

@@ -7,6 +7,7 @@
 
 #include "tests/explorer/explorer.hpp"
 #include "waywiser/kernels/block/host_block.hpp"
+#include "waywiser/kernels/block/notice.hpp"
 
 namespace waywiser::explorer {
 
@@ -15,8 +16,10 @@ namespace waywiser::explorer {
 // order, first come first at no cost.
 class ExploredBlock : public block::HostBlock {
  public:
-  ExploredBlock(Course& course, unsigned block, unsigned blocks, unsigned threads)
-      : HostBlock(block, blocks, threads), course_(course) {}
+  // `notice`: once that says stop a wait looks at it as often as it has to.
+  ExploredBlock(Course& course, unsigned block, unsigned blocks, unsigned threads,
+                const block::Notice* notice = nullptr)
+      : HostBlock(block, blocks, threads), course_(course), notice_(notice) {}
 
   bool leads(unsigned thread) const { return thread % 32 == 0; }
   block::LlPacket load_packet(const block::LlPacket* from) {
@@ -81,7 +84,7 @@ class ExploredBlock : public block::HostBlock {
   static std::uint64_t nanoseconds() { return 1; }  // no deadline comes
   void pause() {
     if (!held_.empty() && course_.choose(2, true) == 0) return end();
-    course_.idle();
+    if (notice_ == nullptr || notice_->stop == 0) course_.idle();
   }
   // All that stayed away goes.
   void end() {
@@ -111,6 +114,7 @@ class ExploredBlock : public block::HostBlock {
   }
 
   Course& course_;
+  const block::Notice* notice_;
   std::vector<Held> held_;
   std::map<block::Ll128Slot*, std::array<block::Ll128Slot, block::lanes_of_pair>> pairs_;
 };

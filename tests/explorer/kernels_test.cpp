@@ -72,13 +72,46 @@ class Group {
             streams_[rank].run(operation, [&] { reduce(rank, block, operation); });
         });
     course_.go();
-    for (unsigned rank = 0; rank < what_.ranks; ++rank)
-      for (unsigned operation = 0; operation < what_.operations; ++operation)
-        for (std::size_t i = 0; i < what_.count; ++i)
-          course_.require(out_[at(rank, operation)][i] == sum(operation, i), "a wrong sum");
+    for (unsigned rank = 0; rank < what_.ranks; ++rank) require_sums(rank, what_.operations);
+  }
+
+  // The group fails at any time: the host of each rank stops its kernels, of which there is one block. `late`: this
+  // many ranks, the last ones, have not enqueued anything.
+  void go_and_fail(unsigned late) {
+    std::vector<unsigned> ended(what_.ranks);
+    for (unsigned rank = 0; rank < what_.ranks; ++rank) {
+      if (rank + late < what_.ranks)
+        course_.thread("rank " + std::to_string(rank), [this, rank, &ended] {
+          try {
+            while (ended[rank] < what_.operations) {
+              reduce(rank, 0, ended[rank]);
+              ++ended[rank];
+            }
+          } catch (const Trap&) {
+          }
+        });
+      course_.thread("host of rank " + std::to_string(rank), [this, rank] {
+        course_.step();
+        on_stream::stop(notices_[rank]);
+        course_.changed();
+      });
+    }
+    course_.go();
+    for (unsigned rank = 0; rank + late < what_.ranks; ++rank) {
+      require_sums(rank, ended[rank]);
+      const auto failure = on_stream::failure_in(notices_[rank]);
+      course_.require(failure.has_value() == (ended[rank] < what_.operations), "an end without its reason");
+      course_.require(!failure || failure->reason == block::Reason::stopped, "another reason");
+      course_.require(late == 0 || ended[rank] == 0, "an end without its peer");
+    }
   }
 
  private:
+  void require_sums(unsigned rank, unsigned operations) {
+    for (unsigned operation = 0; operation < operations; ++operation)
+      for (std::size_t i = 0; i < what_.count; ++i)
+        course_.require(out_[at(rank, operation)][i] == sum(operation, i), "a wrong sum");
+  }
   std::size_t at(unsigned rank, unsigned operation) const { return std::size_t{rank} * what_.operations + operation; }
   float sum(unsigned operation, std::size_t i) const {
     float all = 0;
@@ -110,7 +143,7 @@ class Group {
                                  reinterpret_cast<std::byte*>(out_[at(rank, operation)].data()), what_.count * 4, 0,
                                  description.word()};
     const fused::FusedWork work = fused::works(call, ReduceOp::sum, buffers, what_.method, 64).at(0);
-    ExploredBlock block(course_, number, what_.blocks, is_ll128(what_.method) ? 32 : 4);
+    ExploredBlock block(course_, number, what_.blocks, is_ll128(what_.method) ? 32 : 4, &notices_[rank]);
     run(block, terms, work);
     block.end();
   }
@@ -155,6 +188,17 @@ TEST(ExploredKernels, SumsAreRightHoweverStoresArrive) {
     expect_sums({method, 3, 1, 2, 5}, {.deviations = 1, .switches_cost = true});
     expect_sums({method, 2, 2, 3, 9}, {.deviations = 1, .switches_cost = true});
   }
+}
+
+// What was cancelled has no result, what has one is right, and nobody waits for ever.
+TEST(ExploredKernels, AGroupThatFailsEndsKernelsThatWait) {
+  for (const fused::Method method : methods)
+    for (const unsigned late : {0u, 1u}) {
+      const Reductions what{method, 2, 1, 2, 3};
+      expect_no_problem(std::string(fused::name(method)) + ", cancelled, " + std::to_string(late) + " late",
+                        [&](Course& course) { Group(course, what).go_and_fail(late); },
+                        {.deviations = is_lines(method) ? 1u : 2u, .switches_cost = true});
+    }
 }
 
 // Messages one after another, more than there are slots, from rank 0 to rank 1.

@@ -65,3 +65,132 @@ def test_what_does_not_fit_is_told_when_it_is_prepared() -> None:
     why = "rank 1 sends 1 messages of 24 bytes to rank 0, which takes 1 messages of 16 bytes"
     ended, lines, _ = run(2, code, program="import numpy as np, waywiser as ww\n")
     assert (ended, [line.split(": ", 1)[1] for line in lines]) == (0, [why] * 2)
+
+
+def test_boxes_and_lists_on_hosts() -> None:
+    code = """
+    rank, size = group.rank, group.size
+    right, left = (rank + 1) % 2, (rank + 1) % 2
+    field = np.zeros((6, 5, 4, 3), np.float32)  # ghosts around two of the dimensions
+    inner = np.arange(4 * 3 * 4 * 3, dtype=np.float32).reshape(4, 3, 4, 3)
+    picked, apart = np.zeros(8, np.int16), np.zeros((4, 9), np.int16)
+    prepared = group.prepare_exchange([
+        ww.Exchange(right, field[1, 1:-1, 1:3, ::2], field[0, 1:-1, 1:3, ::2], 0, 0),
+        ww.Exchange(left, field[1:-1, 1], field[1:-1, 0], 1, 1),
+        ww.Exchange(left, apart.T[::3, :2], ww.Indexed(picked, [6, 0, 3], 2), 2, 2),
+    ])
+    for start in range(5):
+        field[:] = -1
+        field[1:-1, 1:-1] = inner + 1000 * rank + start
+        apart[:] = np.arange(36).reshape(4, 9) + 100 * rank + start
+        picked[:] = -1
+        prepared()
+        other = inner + 1000 * (1 - rank) + start
+        assert (field[0, 1:-1, 1:3, ::2] == other[0, :, 1:3, ::2]).all()
+        assert (field[1:-1, 0] == other[:, 0]).all()
+        assert (field[0, 1:-1, 1:3, 1] == -1).all() and (field[-1] == -1).all() and (field[:, -1] == -1).all()
+        theirs = (np.arange(36).reshape(4, 9) + 100 * (1 - rank) + start).T[::3, :2].reshape(-1)
+        assert picked.tolist() == [*theirs[2:4], -1, *theirs[4:6], -1, *theirs[:2]], (picked, theirs)
+    """
+    assert run(2, code) == (0, [], "")
+
+
+STRIDED = """
+import numpy as np, waywiser as ww
+gpus = ww.virtual_gpus(2)
+group = ww.join(gpus=gpus)
+rank, other = group.rank, 1 - group.rank
+
+class View:  # as CuPy has them
+    def __init__(self, base, of):
+        whole = np.empty(base.shape, base.dtype)
+        view = of(whole)
+        offset = view.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
+        self.base = base
+        self.__cuda = {"shape": view.shape, "strides": view.strides, "typestr": base.dtype.str, "version": 3,
+                       "data": (base.__cuda_array_interface__["data"][0] + offset, False)}
+    @property
+    def __cuda_array_interface__(self): return self.__cuda
+
+field = gpus.array(np.zeros((6, 7, 5)), rank)
+taken, index = gpus.array(np.zeros(9, np.int32), rank), np.array([8, 2, 5], np.uint8)
+stream = gpus.open_stream(rank)
+prepared = group.prepare_exchange([
+    ww.Exchange(other, View(field, lambda all: all[1:-1, 1:-1, 1]), View(field, lambda all: all[1:-1, 1:-1, 0]), 0, 0),
+    ww.Exchange(other, ww.Indexed(taken, index), ww.Indexed(taken, range(1, 8, 3)), 1, 1)])
+def values(rank, start): return np.arange(6 * 7 * 5.0).reshape(6, 7, 5) + 1000 * rank + start
+for start in range(6):
+    field.fill(values(rank, start))
+    taken.fill(np.arange(9) + 10 * rank)
+    if start % 2:
+        prepared.start(stream=stream)
+        group.synchronize(field, stream=stream)
+    else:
+        prepared()
+    wanted = values(rank, start)
+    wanted[1:-1, 1:-1, 0] = values(other, start)[1:-1, 1:-1, 1]
+    assert (field.numpy() == wanted).all()
+    listed = np.arange(9) + 10 * rank
+    listed[1:8:3] = np.array([8, 2, 5]) + 10 * other
+    assert (taken.numpy() == listed).all()
+print(prepared.why_staged != "")
+group.barrier()
+"""
+
+
+def test_boxes_and_lists_on_gpus() -> None:
+    assert run(2, "", program=STRIDED)[:2] == (0, ["False"] * 2)
+
+
+def test_boxes_and_lists_go_packed_where_no_kernel_serves() -> None:
+    code = "import os; os.environ['WAYWISER_MACHINE'] = os.environ['WAYWISER_RANK']\n"
+    assert run(2, "", program=code + STRIDED)[:2] == (0, ["True"] * 2)
+
+
+def test_what_no_box_describes_is_refused() -> None:
+    code = """
+    other, array, few = 1 - group.rank, np.zeros((4, 4, 4, 4, 4)), np.zeros(4)
+    few.flags.writeable = False
+    def attempt(give, take):
+        try: group.prepare_exchange([ww.Exchange(other, give, take)])
+        except Exception as error:
+            if group.rank == 0: print(type(error).__name__, error)
+    attempt(array[0, 0, 0, 0, ::-1], few.copy())
+    attempt(array[:2, :3, :2, :3, ::2], few.copy())
+    attempt(ww.Indexed(array[..., 0], [0]), few.copy())
+    attempt(ww.Indexed(array, [1024]), few.copy())
+    attempt(ww.Indexed(array, [0.5]), few.copy())
+    attempt(ww.Indexed(array, np.array([0.5])), few.copy())
+    attempt(array[0, 0, 0, 0], few)
+    attempt(array[0, 0, 0, :, 0], array[0, 0, 0, :, 0])
+    attempt(array[0, 0, 0, 0], ww.Indexed(array, [4, 5, 6, 4]))
+    """
+    lines = [
+        "Error an array was expected, 'ndarray' has 1024 elements: there are not 1 from index 1024 on",
+        "Error an array was expected, 'ndarray' has 4 dimensions whose elements lie apart: there can be 3",
+        "Error an array was expected, 'ndarray' has a stride below zero",
+        "Error an array was expected, 'ndarray' is none that can be written to",
+        "Error an array was expected, 'ndarray' is not contiguous (C order)",
+        "Error neighbor_exchange: what is taken from rank 1 overlaps what is given to rank 1",
+        "Error neighbor_exchange: what is taken from rank 1 overlaps what is taken from rank 1",
+        "TypeError 'float' object cannot be interpreted as an integer",
+        "TypeError indices are integers, not float64",
+    ]
+    assert run(2, code) == (0, lines, "")
+
+
+def test_what_collectives_need_is_set_up_before_the_first_one() -> None:
+    code = """
+    gpus = ww.virtual_gpus(2)
+    group = ww.join(gpus=gpus)
+    array = gpus.array(np.ones(700_000), group.rank)
+    group.prepare(array, array.nbytes)
+    out = gpus.empty(array.shape, float, group.rank)
+    group.all_reduce(array, out=out)
+    assert out.numpy().tolist() == [2.0] * 700_000
+    try: group.prepare(np.zeros(3), 100)
+    except ww._core.Error as error: print(error)
+    group.barrier()
+    """
+    ended, lines, _ = run(2, code, program="import numpy as np, waywiser as ww\n")
+    assert (ended, lines) == (0, ["prepare: the array is in host memory, which needs nothing"] * 2)

@@ -2,7 +2,8 @@
 starts.
 
 Arrays are NumPy arrays, PyTorch tensors, CuPy arrays, `waywiser.GpuArray`, and anything else with the buffer protocol,
-DLPack or `__cuda_array_interface__`: in host memory or in that of a GPU. They must be contiguous; types are float64,
+DLPack or `__cuda_array_interface__`: in host memory or in that of a GPU. They must be contiguous, but for those of
+`prepare_exchange`; types are float64,
 float32, float16, bfloat16, int8 to int64, uint8 and bool.
 
 `stream`: the CUDA stream that GPU arrays are used in, as an integer or as an object of PyTorch, CuPy or cuda.core. Left
@@ -15,7 +16,7 @@ from waywiser.group.gpus import GpuArray, Gpus, GpuStream, cuda_gpus, find_gpus,
 from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, join
 from waywiser.group.messages import Exchange
-from waywiser.group.prepared import Prepared
+from waywiser.group.prepared import Indexed, Prepared
 from waywiser.group.windows import Window
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "GpuStream",
     "Gpus",
     "Group",
+    "Indexed",
     "Prepared",
     "Window",
     "cuda_gpus",

@@ -53,6 +53,15 @@ class Group(Messages, Collectives, Background, Windows):
         """Waits for the stream that `array` is used in. Raises what an operation of this group has failed with."""
         self._core.synchronize(array, stream_for(stream, array))
 
+    def prepare(self, array: Any, largest: int) -> None:
+        """Sets up what collectives of up to `largest` bytes a block need on the GPU that has `array`.
+
+        By all ranks together. Then no operation on a stream up to there waits for another rank on the host, and the
+        first one can be captured in a graph. Without it that is done at the first ones. Raises Error, also for an array
+        of the host.
+        """
+        self._core.prepare(array, largest)
+
     def encrypted_by(self, rank: int) -> str:
         """What encrypts the messages to a rank of another machine: "openssl" or "kernel"; "" before the first one, and
         where nothing does."""

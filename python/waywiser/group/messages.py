@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from waywiser.group.arrays import Stream, stream_for
 from waywiser.group.future import Future
-from waywiser.group.prepared import Prepared
+from waywiser.group.prepared import Prepared, part_for_core
 from waywiser.group.rank import Rank
 
 
 class Exchange(NamedTuple):
-    """What one rank gives to a neighbour and takes from it; see `Group.neighbor_exchange`."""
+    """What one rank gives to a neighbour and takes from it; see `Group.neighbor_exchange`, `Group.prepare_exchange`."""
 
     rank: int
     give: Any
@@ -57,9 +57,20 @@ class Messages(Rank):
         self._core.neighbor_exchange(listed, stream is not None)
 
     def prepare_exchange(self, neighbors: Sequence[Exchange]) -> Prepared:
-        """The same exchange with the same arrays, to be started often; all ranks of the group prepare it together."""
+        """The same exchange with the same arrays, to be started often; all ranks of the group prepare it together.
+
+        What is given and taken may be a view that is a box in a larger array: of any strides that are not below zero,
+        with at most three dimensions whose elements lie apart besides one whose elements lie together; or `Indexed`.
+        Of each neighbour as many elements of one type are given as it takes; their shapes may differ. Raises Error:
+        what is taken overlaps something else, what is no such box, indices outside of the array, and what does not fit
+        to what the other ranks take.
+        """
         fixed = [Exchange(*each) for each in neighbors]
-        return Prepared(self._core.prepare_exchange([tuple(each) for each in fixed]), fixed)
+        parts = [
+            (each.rank, part_for_core(each.give), part_for_core(each.take), each.give_tag, each.take_tag)
+            for each in fixed
+        ]
+        return Prepared(self._core.prepare_exchange(parts), fixed)
 
 
 def _tag(tag: int, stream: Stream) -> int | None:

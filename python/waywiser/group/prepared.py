@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from operator import index
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waywiser.group.arrays import Stream, stream_for
 
 if TYPE_CHECKING:
     from waywiser import _core
     from waywiser.group.messages import Exchange
+
+
+class Indexed(NamedTuple):
+    """Elements of a contiguous array, in the order of a list: `length` of them from each index on.
+
+    `indices`: integers, in elements of the array counted in C order. Only in an `Exchange` of `prepare_exchange`.
+    """
+
+    array: Any
+    indices: Any
+    length: int = 1
 
 
 class Prepared:
@@ -28,7 +41,7 @@ class Prepared:
         if stream is not None:
             self._core.start(stream_for(stream), [])
             return
-        streams = {stream_for(None, each.give, each.take) for each in self._neighbors}
+        streams = {stream_for(None, array_of(each.give), array_of(each.take)) for each in self._neighbors}
         self._core.start(None, list(streams - {None}))
 
     def wait(self) -> None:
@@ -44,3 +57,19 @@ class Prepared:
     def why_staged(self) -> str:
         """Why arrays of GPUs go through messages of the hosts; empty while they do not."""
         return str(self._core.why_staged)
+
+
+def part_for_core(given: Any) -> Any:
+    """As the core takes it: indices as an array of 64-bit integers."""
+    if not isinstance(given, Indexed):
+        return given
+    kind = getattr(getattr(given.indices, "dtype", None), "kind", None)
+    if kind not in (None, "i", "u"):
+        raise TypeError(f"indices are integers, not {given.indices.dtype}")
+    listed = given.indices if kind else array("q", map(index, given.indices))
+    return (given.array, listed, given.length)
+
+
+def array_of(given: Any) -> Any:
+    """An array, or the one that elements are listed of."""
+    return given.array if isinstance(given, Indexed) else given

@@ -87,7 +87,7 @@ class Group {
   void synchronize(Stream& stream);
 
   // The same exchange again and again, at less cost: by all ranks together, also those without neighbours.
-  // Prepared::of_schedule does that with any schedule.
+  // Prepared::of_parts does that with boxes and lists of elements, Prepared::of_schedule with any schedule.
   Prepared prepare_exchange(std::span<const Exchange> neighbors);
 
   // One-sided access to memory that all ranks have exposed.

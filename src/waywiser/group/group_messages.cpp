@@ -167,13 +167,15 @@ std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, int from, int
   return started(std::move(transfer));
 }
 
+void GroupMessages::check_neighbor(int rank, int give_tag, int take_tag) const {
+  hosts_.check_rank(rank, "neighbor_exchange with");
+  for (const int tag : {give_tag, take_tag})
+    if (tag < 0 || tag >= exchange_tags)
+      throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " of a neighbour is not in 0 to 32766");
+}
+
 void GroupMessages::check_exchange(std::span<const Exchange> neighbors) const {
-  for (const Exchange& each : neighbors) {
-    hosts_.check_rank(each.rank, "neighbor_exchange with");
-    for (const int tag : {each.give_tag, each.take_tag})
-      if (tag < 0 || tag >= exchange_tags)
-        throw Error(ErrorKind::invalid_input, "tag " + std::to_string(tag) + " of a neighbour is not in 0 to 32766");
-  }
+  for (const Exchange& each : neighbors) check_neighbor(each.rank, each.give_tag, each.take_tag);
   check_apart(neighbors);
 }
 

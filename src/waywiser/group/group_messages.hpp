@@ -28,6 +28,7 @@ class GroupMessages {
   Future begin_exchange(std::span<const Exchange> neighbors);
 
   void check_exchange(std::span<const Exchange> neighbors) const;
+  void check_neighbor(int rank, int give_tag, int take_tag) const;
 
  private:
   // Null: it is over.

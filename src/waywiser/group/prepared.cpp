@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <utility>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/gpu_collectives.hpp"
@@ -44,10 +45,9 @@ std::string why_no_gpus(const std::vector<ArrayPlaces>& places) {
 }  // namespace
 
 Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<const Schedule>& schedule,
-                       std::span<const Elements> arrays, const std::optional<std::span<const Exchange>>& exchange,
+                       std::span<const Elements> arrays, const std::optional<std::span<const ArrayExchange>>& exchange,
                        ReduceOp op)
     : group(std::move(of)), reduce_op(op) {
-  if (exchange) messages.assign(exchange->begin(), exchange->end());
   HostCollectives& hosts = *group->hosts;
   const std::vector<ArrayPlaces> places = places_of_all(hosts, arrays);
   if (std::ranges::none_of(places, &ArrayPlaces::gpu)) {
@@ -60,15 +60,36 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
   if (all_on_gpus) {
     GpuCollectives& gpus = group->gpus.of(gpu_of(arrays));
     why_staged = gpus.why_no_kernels();
-    if (why_staged.empty()) on_gpus = gpus.prepared().prepare(hosts, schedule, arrays, op);
+    if (why_staged.empty()) prepare_on(gpus, schedule, arrays);
   }
-  if (!on_gpus && !exchange) throw Error(ErrorKind::unavailable, "a schedule on arrays of GPUs: " + why_staged);
+  if (on_gpus) return;
+  if (!exchange) throw Error(ErrorKind::unavailable, "a schedule on arrays of GPUs: " + why_staged);
+  set_up_messages(*exchange, arrays);
+}
+
+// All ranks have the same reason.
+void Prepared::State::prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,
+                                 std::span<const Elements> arrays) {
+  try {
+    on_gpus = gpus.prepared().prepare(*group->hosts, schedule, arrays, reduce_op);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unavailable) throw;
+    why_staged = error.what();
+  }
+}
+
+void Prepared::State::set_up_messages(std::span<const ArrayExchange> exchange, std::span<const Elements> arrays) {
+  Platform* platform = gpu_of(arrays).is_gpu() ? &group->session().platform() : nullptr;
+  packed = std::make_shared<PackedArrays>(platform, exchange, arrays);
+  for (std::size_t i = 0; i < exchange.size(); ++i)
+    messages.push_back({exchange[i].peer, packed->packed()[2 * i], packed->packed()[2 * i + 1], exchange[i].give_tag,
+                        exchange[i].take_tag});
 }
 
 // Kernels that have been started end first.
 Prepared::State::~State() {
   const std::lock_guard lock(group->session());
-  if (on_gpus && !group->session().is_forked()) group->gpus.end_prepared();
+  if (all_on_gpus && !group->session().is_forked()) group->gpus.end_prepared();
 }
 
 Call Prepared::State::next_call() const {
@@ -89,9 +110,16 @@ void Prepared::State::start(Stream& stream) {
     return group->gpus.start(*on_gpus, &stream);
   }
   if (on_hosts) throw Error(ErrorKind::invalid_input, text(call) + ": arrays of the host on a GPU's stream");
-  if (all_on_gpus) return group->gpus.exchange(messages, stream);
+  if (all_on_gpus) {
+    if (packed->packing() != nullptr) group->gpus.start(*packed->packing(), &stream);
+    group->gpus.exchange(messages, stream);
+    if (packed->unpacking() != nullptr) group->gpus.start(*packed->unpacking(), &stream);
+    return;
+  }
   group->gpus.before_hosts(call, stream);
+  packed->pack();
   group->messages.exchange(messages);
+  packed->unpack();
 }
 
 void Prepared::State::start() {
@@ -99,8 +127,10 @@ void Prepared::State::start() {
   check_is_over();
   const Call call = next_call();
   if (!on_gpus && !on_hosts) {
+    packed->pack();
     begun = group->messages.begin_exchange(messages);
-    return begun.keep(owner);
+    unpacks = true;
+    return begun.keep(std::make_shared<std::pair<std::shared_ptr<void>, std::shared_ptr<void>>>(owner, packed));
   }
   const InCall in_call(group->session(), call);
   if (on_gpus) {
@@ -116,7 +146,11 @@ void Prepared::State::start() {
 
 void Prepared::State::wait() {
   const std::lock_guard lock(group->session());
-  if (!waits_for_stream) return begun.wait();
+  if (!waits_for_stream) {
+    begun.wait();
+    if (std::exchange(unpacks, false)) packed->unpack();
+    return;
+  }
   waits_for_stream = false;
   group->gpus.synchronize();
 }
@@ -133,23 +167,29 @@ void Prepared::keep(std::shared_ptr<void> owner) { state_->owner = std::move(own
 const std::string& Prepared::why_staged() const noexcept { return state_->why_staged; }
 
 Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
-  const std::lock_guard lock(state_->session());
-  state_->messages.check_exchange(neighbors);
   std::vector<ArrayExchange> parts;
   std::vector<Elements> arrays;
   for (const Exchange& each : neighbors) {
-    const std::size_t give = each.give.count(), take = each.take.count();
-    parts.push_back({each.rank,
-                     {each.give.type, give, 0, give, {}, false},
-                     {each.take.type, take, 0, take, {}, false},
-                     each.give_tag,
-                     each.take_tag});
+    parts.push_back({each.rank, ArrayPart::whole(each.give.type, each.give.count()),
+                     ArrayPart::whole(each.take.type, each.take.count()), each.give_tag, each.take_tag});
     const ConstRegion given = each.give.region;  // only read
     arrays.emplace_back(Region{const_cast<std::byte*>(given.data), given.bytes, given.place}, each.give.type);
     arrays.push_back(each.take);
   }
-  auto schedule = std::make_shared<const Schedule>(collective::neighbor_exchange::of_arrays(rank(), size(), parts));
-  return Prepared(std::make_unique<Prepared::State>(state_, schedule, arrays, neighbors, ReduceOp::sum));
+  return Prepared::of_parts(*this, parts, arrays);
+}
+
+Prepared Prepared::of_parts(Group& group, std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays) {
+  const std::shared_ptr<Group::State>& state = group.state_;
+  const std::lock_guard lock(state->session());
+  if (arrays.size() != 2 * neighbors.size())
+    throw Error(ErrorKind::invalid_input, std::to_string(arrays.size()) + " arrays for " +
+                                              std::to_string(neighbors.size()) + " neighbours, which have two each");
+  for (const ArrayExchange& each : neighbors) state->messages.check_neighbor(each.peer, each.give_tag, each.take_tag);
+  check_apart(neighbors, arrays);
+  auto schedule =
+      std::make_shared<const Schedule>(collective::neighbor_exchange::of_arrays(group.rank(), group.size(), neighbors));
+  return Prepared(std::make_unique<State>(state, schedule, arrays, neighbors, ReduceOp::sum));
 }
 
 Prepared Prepared::of_schedule(Group& group, Schedule schedule, std::span<const Elements> arrays, ReduceOp op) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "waywiser/collective/neighbor_exchange/array_part.hpp"
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/comm/schedule.hpp"
 
@@ -23,6 +24,9 @@ class Prepared {
   // all ranks whose kernels would run it, if it is not valid or does not fit to those of the others.
   static Prepared of_schedule(Group& group, Schedule schedule, std::span<const Elements> arrays,
                               ReduceOp op = ReduceOp::sum);
+  // An exchange of parts whose elements may lie apart. `arrays`: those of what each of the neighbours gives and takes,
+  // in their order. By all ranks of the group together. Throws invalid_input as Group::prepare_exchange does.
+  static Prepared of_parts(Group& group, std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays);
 
   struct State;
   explicit Prepared(std::unique_ptr<State> state);

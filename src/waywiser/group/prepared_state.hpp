@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "waywiser/collective/device_schedule/device_execution.hpp"
+#include "waywiser/collective/device_schedule/packed_arrays.hpp"
 #include "waywiser/comm/session/execution.hpp"
 #include "waywiser/group/group_state.hpp"
 #include "waywiser/group/prepared.hpp"
@@ -15,9 +16,9 @@ namespace waywiser {
 
 // What a prepared operation is made of, for the group that makes it. One of three carries it out.
 struct Prepared::State {
-  // By all ranks together. `exchange`: the messages that do the same where no executor can, if there are such.
+  // By all ranks together. `exchange`: what messages can do as well, where no executor can, if that is so.
   State(std::shared_ptr<Group::State> of, const std::shared_ptr<const Schedule>& schedule,
-        std::span<const Elements> arrays, const std::optional<std::span<const Exchange>>& exchange, ReduceOp op);
+        std::span<const Elements> arrays, const std::optional<std::span<const ArrayExchange>>& exchange, ReduceOp op);
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
@@ -27,6 +28,7 @@ struct Prepared::State {
   void wait();
 
   const std::shared_ptr<Group::State> group;
+  std::shared_ptr<PackedArrays> packed;  // that messages carry
   std::vector<Exchange> messages;
   const ReduceOp reduce_op;
   std::shared_ptr<Execution> on_hosts;
@@ -36,8 +38,12 @@ struct Prepared::State {
   std::shared_ptr<void> owner;  // of the arrays
   Future begun;
   bool waits_for_stream = false;  // the group's own, in which a start has begun
+  bool unpacks = false;           // when what has begun is complete
 
  private:
+  void prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,
+                  std::span<const Elements> arrays);
+  void set_up_messages(std::span<const ArrayExchange> exchange, std::span<const Elements> arrays);
   Call next_call() const;
   void check_is_over() const;
 };

@@ -47,6 +47,7 @@ LandingPlan LandingPlan::of(const Schedule& schedule, DataType type_of_call) {
       if (!receives(step.kind) || step.peer != peer) continue;
       const Block& block = step.destination;
       const std::size_t bytes = block.count == 0 ? 0 : block.count * bytes_of_element(schedule, block, type_of_call);
+      plan.longest = std::max<std::uint64_t>(plan.longest, bytes);
       plan.turn += MessagePlan::of(bytes, step.kind == StepKind::wait).bytes;
     }
   }

@@ -27,7 +27,8 @@ MessagePlan plan_of_copy(std::uint64_t bytes);
 // the other.
 struct LandingPlan {
   std::array<std::uint64_t, block::max_ranks> base{};
-  std::uint64_t turn = 0;  // bytes of one
+  std::uint64_t turn = 0;     // bytes of one
+  std::uint64_t longest = 0;  // message, in bytes
   std::array<MessageSummary, block::max_ranks> sent{}, received{};
 
   static LandingPlan of(const Schedule& schedule, DataType type_of_call);

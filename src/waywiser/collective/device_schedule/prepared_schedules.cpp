@@ -12,7 +12,6 @@ namespace waywiser {
 struct PreparedSchedules::Offer {
   SharedRegion landing;
   program::LandingPlan plan;
-  std::array<std::uint64_t, 16> dropped{};  // the oldest
   std::array<char, 256> why_not{};
   ErrorKind kind = ErrorKind::unavailable;
 
@@ -41,11 +40,25 @@ std::vector<PreparedSchedules::Offer> PreparedSchedules::offers_of_all(RankExcha
   return all;
 }
 
+// What no rank uses any more is closed by all, and then given back: there may be room for the next one then.
+void PreparedSchedules::give_back_dropped(RankExchange& exchange, int ranks) {
+  const DroppedList mine = dropped();
+  std::vector<DroppedList> all(static_cast<std::size_t>(ranks));
+  exchange.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  const std::vector<Region> closed = close_dropped(all);
+  if (closed.empty()) return;
+  constexpr std::byte has_closed{1};
+  std::vector<std::byte> have_closed(all.size());
+  exchange.all_gather(std::span(&has_closed, 1), have_closed);
+  for (const Region& each : closed) buffers_.give_back(each);
+}
+
 // Two exchanges: what each rank sends and takes, and its memory; whether each has opened that of the others.
 std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchange,
                                                             std::shared_ptr<const Schedule> schedule,
                                                             std::span<const Elements> arrays, ReduceOp op) {
   const int ranks = schedule->ranks;
+  give_back_dropped(exchange, ranks);
   const std::unique_ptr<Stream> stream = platform_.open_stream(gpu_);
   Offer mine;
   Entry entry{++prepared_, {}, {}, {}};
@@ -53,14 +66,12 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchan
   mine.attempt([&] {
     execution = std::make_shared<DeviceExecution>(platform_, gpu_, std::move(schedule), arrays, op);
     mine.plan = execution->plan();
-    entry.own = buffers_.take_apart(execution->landing_bytes());
+    entry.own = take(*execution);
     execution->set_landing(entry.own, *stream);
     mine.landing = peers_.share(entry.own);
   });
-  list_dropped(mine);
   try {
     const std::vector<Offer> offers = offers_of_all(exchange, mine, ranks);
-    close_dropped(offers);
     mine.attempt([&] {
       std::vector<program::LandingPlan> plans;
       std::ranges::transform(offers, std::back_inserter(plans), &Offer::plan);
@@ -69,15 +80,19 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchan
     static_cast<void>(offers_of_all(exchange, mine, ranks));
   } catch (const Error&) {
     entry.opened.clear();
-    if (entry.own.bytes != 0) buffers_.give_back_apart(entry.own);
-    give_back_closed();
+    if (entry.own.bytes != 0) buffers_.give_back(entry.own);
     throw;
   }
-  give_back_closed();
   entry.execution = execution;
   const std::lock_guard lock(mutex_);
   entries_.push_back(std::move(entry));
   return execution;
+}
+
+// As for every operation of a group: only larger messages take memory beyond the arena's limit.
+Region PreparedSchedules::take(const DeviceExecution& execution) {
+  const Bytes bytes = execution.landing_bytes();
+  return execution.plan().longest > most_in_slice ? buffers_.take_apart(bytes) : buffers_.take_within(bytes);
 }
 
 std::vector<Region> PreparedSchedules::open(Entry& entry, const std::vector<Offer>& offers) {
@@ -94,33 +109,27 @@ std::vector<Region> PreparedSchedules::open(Entry& entry, const std::vector<Offe
   return all;
 }
 
-void PreparedSchedules::list_dropped(Offer& offer) const {
+PreparedSchedules::DroppedList PreparedSchedules::dropped() const {
   const std::lock_guard lock(mutex_);
-  std::size_t listed = 0;
+  DroppedList listed{};
+  std::size_t next = 0;
   for (const Entry& entry : entries_)
-    if (entry.execution.use_count() == 1 && listed < offer.dropped.size()) offer.dropped[listed++] = entry.id;
+    if (entry.execution.use_count() == 1 && next < listed.size()) listed[next++] = entry.id;
+  return listed;
 }
 
-// What no rank uses any more: closed now, and given back when all have told that they are through with this call.
-void PreparedSchedules::close_dropped(const std::vector<Offer>& offers) {
+std::vector<Region> PreparedSchedules::close_dropped(const std::vector<DroppedList>& lists) {
   const auto is_dropped = [&](const Entry& entry) {
-    return std::ranges::all_of(offers,
-                               [&](const Offer& offer) { return std::ranges::count(offer.dropped, entry.id) != 0; });
+    return std::ranges::all_of(lists, [&](const DroppedList& list) { return std::ranges::count(list, entry.id) != 0; });
   };
+  std::vector<Region> closed;
   const std::lock_guard lock(mutex_);
-  for (Entry& entry : entries_)
-    if (is_dropped(entry)) {
-      entry.opened.clear();
-      closed_.push_back({entry.id, nullptr, entry.own, {}});
-    }
   std::erase_if(entries_, [&](const Entry& entry) {
-    return std::ranges::any_of(closed_, [&](const Entry& closed) { return closed.id == entry.id; });
+    if (!is_dropped(entry)) return false;
+    closed.push_back(entry.own);
+    return true;
   });
-}
-
-void PreparedSchedules::give_back_closed() noexcept {
-  for (const Entry& entry : closed_) buffers_.give_back_apart(entry.own);
-  closed_.clear();
+  return closed;
 }
 
 std::optional<Error> PreparedSchedules::failure(const std::string& stopped) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,15 +16,16 @@ namespace waywiser {
 
 class RankExchange;
 
-// The schedules that the ranks of one group have prepared on their GPUs, and the memory into which the others send,
-// apart from the group's slice of the receive arena. When all ranks have dropped one, the next that is prepared gives
-// its memory back.
+// The schedules that the ranks of one group have prepared on their GPUs, and the memory into which the others send, of
+// the receive arena as the group's slice is. When all ranks have dropped one, the next that is prepared gives its
+// memory back.
 class PreparedSchedules {
  public:
   PreparedSchedules(Platform& platform, PeerMemory& peers, ReceiveBuffers& buffers, Place gpu, int rank)
       : platform_(platform), peers_(peers), buffers_(buffers), gpu_(gpu), rank_(rank) {}
 
-  // By all ranks together; throws what any of them would have thrown, at all of them.
+  // By all ranks together; throws what any of them would have thrown, at all of them: unavailable where the arena has
+  // no room.
   std::shared_ptr<DeviceExecution> prepare(RankExchange& exchange, std::shared_ptr<const Schedule> schedule,
                                            std::span<const Elements> arrays, ReduceOp op);
 
@@ -41,9 +44,11 @@ class PreparedSchedules {
   };
   struct Offer;
   std::vector<Offer> offers_of_all(RankExchange& exchange, const Offer& mine, int ranks) const;
-  void list_dropped(Offer& offer) const;
-  void close_dropped(const std::vector<Offer>& offers);
-  void give_back_closed() noexcept;
+  using DroppedList = std::array<std::uint64_t, 16>;  // the oldest
+  void give_back_dropped(RankExchange& exchange, int ranks);
+  DroppedList dropped() const;
+  std::vector<Region> close_dropped(const std::vector<DroppedList>& lists);
+  Region take(const DeviceExecution& execution);
   std::vector<Region> open(Entry& entry, const std::vector<Offer>& offers);
 
   Platform& platform_;
@@ -52,8 +57,7 @@ class PreparedSchedules {
   const Place gpu_;
   const int rank_;
   std::uint64_t prepared_ = 0;
-  std::vector<Entry> closed_;  // by all ranks, in this call
-  mutable std::mutex mutex_;   // of entries_
+  mutable std::mutex mutex_;  // of entries_
   std::vector<Entry> entries_;
 };
 

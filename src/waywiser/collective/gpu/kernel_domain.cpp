@@ -135,8 +135,8 @@ void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& 
   }
   const auto memory = GroupMemory::within(size(), share, most);
   if (!memory) {
-    why_for_all_ =
-        "other groups have all of the " + std::to_string(ReceiveArena::limit >> 20) + " MiB set aside on the GPU";
+    why_for_all_ = "other groups have all of the " + std::to_string(ReceiveArena::limit >> 20) +
+                   " MiB set aside on the GPU, which is what 9 groups of 8 ranks take, or 15 of 2: let go of one";
     return mine.refuse(why_for_all_);
   }
   mine.refuse(reason_of([&] {
@@ -247,7 +247,7 @@ std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& op
   if (why.empty())
     fused_->connect(all, options);
   else if (own.bytes != 0)
-    buffers_.give_back_apart(own);
+    buffers_.give_back(own);
   return why;
 }
 

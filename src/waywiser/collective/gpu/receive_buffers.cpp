@@ -53,8 +53,18 @@ std::vector<Region> ReceiveBuffers::messages_of_all() const {
 }
 
 Region ReceiveBuffers::take_apart(Bytes bytes) {
-  apart_.push_back(peers_.arena(gpu_).take_apart(bytes));
-  return apart_.back();
+  more_.push_back(peers_.arena(gpu_).take_apart(bytes));
+  return more_.back();
+}
+
+Region ReceiveBuffers::take_within(Bytes bytes) {
+  const auto memory = peers_.arena(gpu_).take_plain(bytes);
+  if (!memory)
+    throw Error(ErrorKind::unavailable, std::to_string(bytes >> 10) + " KiB are more than is left of the " +
+                                            std::to_string(ReceiveArena::limit >> 20) +
+                                            " MiB that a process sets aside on a GPU");
+  more_.push_back(*memory);
+  return *memory;
 }
 
 std::vector<Region> ReceiveBuffers::open_apart(std::span<const SharedRegion> memories, Region own) {
@@ -70,9 +80,9 @@ std::vector<Region> ReceiveBuffers::open_apart(std::span<const SharedRegion> mem
   return all;
 }
 
-void ReceiveBuffers::give_back_apart(Region own) noexcept {
-  std::erase_if(apart_, [&](const Region& each) { return each.data == own.data; });
-  peers_.arena(gpu_).give_back_apart(own);
+void ReceiveBuffers::give_back(Region memory) noexcept {
+  std::erase_if(more_, [&](const Region& each) { return each.data == memory.data; });
+  peers_.arena(gpu_).give_back(memory);
 }
 
 // What others take apart is closed before they hear of it: then they give it back to the GPU.
@@ -89,7 +99,7 @@ void ReceiveBuffers::leave(Stream& stream) noexcept {
   }
   const auto others = static_cast<int>(opened_.size());
   opened_.clear();
-  peers_.arena(gpu_).leave(slice_, others, std::move(apart_));
+  peers_.arena(gpu_).leave(slice_, others, std::move(more_));
 }
 
 void ReceiveBuffers::let_go() noexcept {

@@ -32,10 +32,12 @@ class ReceiveBuffers {
   std::vector<Region> fused_of_all() const;
   std::vector<Region> messages_of_all() const;
 
-  // The same of memory for larger operations.
+  // The same of memory for larger operations, beyond the arena's limit.
   Region take_apart(Bytes bytes);
   std::vector<Region> open_apart(std::span<const SharedRegion> memories, Region own);
-  void give_back_apart(Region own) noexcept;
+  // For one operation, within the limit. Throws unavailable where there is no room.
+  Region take_within(Bytes bytes);
+  void give_back(Region memory) noexcept;
 
   // Nobody has used it: no rank has written here, and none will.
   void give_back() noexcept;
@@ -52,7 +54,7 @@ class ReceiveBuffers {
   int rank_;
   GroupMemory memory_;
   Region slice_;
-  std::vector<Region> apart_;
+  std::vector<Region> more_;  // besides the slice
   struct Opened {
     std::shared_ptr<const Memory> memory;
     Region slice;

@@ -39,6 +39,11 @@ std::optional<Region> ReceiveArena::take(Bytes bytes) {
   return slice;
 }
 
+std::optional<Region> ReceiveArena::take_plain(Bytes bytes) {
+  collect();
+  return cut_off(in_pages(bytes));
+}
+
 // The first hole that is large enough, or a new block: as large as others may want, as far as the limit allows.
 std::optional<Region> ReceiveArena::cut_off(Bytes bytes) {
   auto hole = std::ranges::find_if(holes_, [&](const Hole& each) { return each.bytes >= bytes; });
@@ -68,7 +73,7 @@ Region ReceiveArena::take_apart(Bytes bytes) {
 }
 
 void ReceiveArena::give_back(Region slice) noexcept {
-  if (blocks_.empty()) return;
+  if (apart_.erase(slice.data) != 0 || blocks_.empty()) return;
   taken_ -= slice.bytes;
   holes_.push_back({slice.data, slice.bytes});
   std::ranges::sort(holes_, {}, &Hole::begin);
@@ -87,16 +92,14 @@ void ReceiveArena::give_back(Region slice) noexcept {
     }
 }
 
-void ReceiveArena::give_back_apart(Region memory) noexcept { apart_.erase(memory.data); }
-
-void ReceiveArena::leave(Region slice, int others, std::vector<Region> apart) noexcept {
-  leaving_.push_back({slice, others, std::move(apart)});
+void ReceiveArena::leave(Region slice, int others, std::vector<Region> more) noexcept {
+  leaving_.push_back({slice, others, std::move(more)});
 }
 
 void ReceiveArena::collect() {
   std::erase_if(leaving_, [this](const Leaving& group) {
     if (!have_left(group)) return false;
-    for (const Region& memory : group.apart) give_back_apart(memory);
+    for (const Region& memory : group.more) give_back(memory);
     give_back(group.slice);
     return true;
   });

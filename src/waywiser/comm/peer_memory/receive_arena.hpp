@@ -27,14 +27,16 @@ class ReceiveArena {
   // `bytes` with the header, which is cleared; they begin at a multiple of 4096. Nothing: there is no room. Throws as
   // the platform does.
   std::optional<Region> take(Bytes bytes);
+  // The same without a header, not cleared, for one operation of a group.
+  std::optional<Region> take_plain(Bytes bytes);
   // Memory of its own, beyond the limit. Throws as the platform does.
   Region take_apart(Bytes bytes);
 
   // Nobody has written there, and nobody will.
-  void give_back(Region slice) noexcept;
-  void give_back_apart(Region memory) noexcept;
-  // This rank has left the group; others may still write there until `others` of them have left it as well.
-  void leave(Region slice, int others, std::vector<Region> apart) noexcept;
+  void give_back(Region memory) noexcept;
+  // This rank has left the group; others may still write there until `others` of them have left it as well. `more`:
+  // what the group has besides the slice, of the limit and beyond it.
+  void leave(Region slice, int others, std::vector<Region> more) noexcept;
   // All is given back to the GPU: no rank writes there any more.
   void close() noexcept;
 
@@ -42,7 +44,7 @@ class ReceiveArena {
   struct Leaving {
     Region slice;
     int others = 0;
-    std::vector<Region> apart;
+    std::vector<Region> more;
   };
   struct Hole {
     std::byte* begin;

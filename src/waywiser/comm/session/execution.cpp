@@ -40,7 +40,10 @@ void Execution::begin(const Call& call) {
 
 void Execution::restart() {
   pending_.clear();
-  open_ = next_ = received_ = 0;
+  signals_.clear();
+  const auto is_signal = [](const Step& step) { return step.kind == StepKind::signal; };
+  signals_.reserve(static_cast<std::size_t>(std::ranges::count_if(schedule_->steps, is_signal)));
+  open_ = next_ = received_ = signals_ended_ = 0;
   running_ = true;
 }
 
@@ -62,6 +65,7 @@ bool Execution::advance() {
     if (next_ == schedule_->steps.size()) break;
     start_round();
   }
+  if (!finish_signals()) return false;
   finish_schedule();
   return true;
 }
@@ -103,7 +107,7 @@ void Execution::start_round() {
 
 void Execution::start_sends(std::span<const Step> round) {
   for (const Step& step : round)
-    if (sends(step.kind)) start_send(step);
+    if (sends(step.kind)) step.kind == StepKind::signal ? start_signal(step) : start_send(step);
 }
 
 void Execution::start_receives(std::span<const Step> round) {
@@ -124,16 +128,20 @@ void Execution::start_receive(const Step& step) {
 void Execution::start_send(const Step& step) {
   Pending& pending = pending_.emplace_back();
   pending.step = &step;
-  const std::byte* data = nullptr;
-  if (step.kind == StepKind::signal) {
-    data = put_[index_of(step)].data;
-  } else if (goes_apart(step)) {
-    pending.arrival = std::exchange(next_arrival_, next_arrival_ + bytes(step.source));
-    gather(pending.arrival, step.source);
-    data = pending.arrival;
-  } else {
-    data = at(step.source);
-  }
+  if (!goes_apart(step)) return send(pending, at(step.source));
+  pending.arrival = std::exchange(next_arrival_, next_arrival_ + bytes(step.source));
+  gather(pending.arrival, step.source);
+  send(pending, pending.arrival);
+}
+
+void Execution::start_signal(const Step& step) {
+  Pending& pending = signals_.emplace_back();
+  pending.step = &step;
+  send(pending, put_[index_of(step)].data);
+}
+
+void Execution::send(Pending& pending, const std::byte* data) {
+  const Step& step = *pending.step;
   session_.engine().send_sized(members_->peer(step.peer), members_->tag(members_->rank, call_.sequence, call_), data,
                                outgoing_bytes(step), pending.message, Awaited::by_all);
 }
@@ -194,6 +202,12 @@ bool Execution::finish_messages() {
   return true;
 }
 
+bool Execution::finish_signals() {
+  for (; signals_ended_ < signals_.size(); ++signals_ended_)
+    if (!session_.engine().test(signals_[signals_ended_].message)) return false;
+  return true;
+}
+
 void Execution::finish(Pending& pending) {
   const Step& step = *pending.step;
   if (sends(step.kind)) return;
@@ -233,13 +247,14 @@ std::string Execution::progress_text() const {
     if (receives(step.kind)) expected += bytes(step.destination);
   std::string text = std::to_string(received_) + " of " + std::to_string(expected) + " bytes arrived (" +
                      std::string(schedule_->algorithm) + ")";
-  if (open_ == 0) return text;
-  const Step& step = *pending_[pending_.size() - open_].step;
+  if (open_ == 0 && signals_ended_ == signals_.size()) return text;
+  const Step& step = open_ == 0 ? *signals_[signals_ended_].step : *pending_[pending_.size() - open_].step;
   return text + (sends(step.kind) ? ", sending to rank " : ", waiting for rank ") + std::to_string(step.peer);
 }
 
 void Execution::abandon() noexcept {
-  for (Pending& pending : pending_) session_.engine().cancel(pending.message);
+  for (auto* list : {&pending_, &signals_})
+    for (Pending& pending : *list) session_.engine().cancel(pending.message);
   open_ = 0;
   running_ = false;
 }

@@ -77,10 +77,13 @@ class Execution : public Activity {
   void start_receives(std::span<const Step> round);
   void start_receive(const Step& step);
   void start_send(const Step& step);
+  void start_signal(const Step& step);
+  void send(Pending& pending, const std::byte* data);
   void work_locally(const Step& step);
   void work_on_runs(const Step& step);
   void reduce_into(const Block& block, const std::byte* from);
   bool finish_messages();
+  bool finish_signals();
   void finish(Pending& pending);
   void finish_schedule();
   DataType type_of(const Block& block) const {
@@ -111,8 +114,11 @@ class Execution : public Activity {
   std::byte* next_arrival_ = nullptr;
   std::vector<Pending> pending_;  // of this round
   std::size_t open_ = 0;          // how many of them are not complete
-  std::size_t next_ = 0;          // first step of the next round
-  std::size_t received_ = 0;      // bytes, so far
+  // Later rounds do not wait for these: the peer may come to its wait behind its own signal.
+  std::vector<Pending> signals_;
+  std::size_t signals_ended_ = 0;
+  std::size_t next_ = 0;      // first step of the next round
+  std::size_t received_ = 0;  // bytes, so far
   bool running_ = false;
 };
 

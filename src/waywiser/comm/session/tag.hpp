@@ -35,7 +35,10 @@ constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, s
          (has_root(call.kind) ? static_cast<ucp_tag_t>(call.root) & 0xff : (generation & 0xff) ^ 0xff);
 }
 
-constexpr bool is_of_collective(ucp_tag_t tag) { return (tag >> 51 & 1) != 0; }
+// Of a collective whose ranks all send at once what they reduce or pass on. An exchange's messages go as messages do.
+constexpr bool is_of_collective(ucp_tag_t tag) {
+  return (tag >> 51 & 1) != 0 && (tag >> 15 & 0x1f) != static_cast<ucp_tag_t>(CallKind::neighbor_exchange);
+}
 
 // In place of the call's kind: the message comes by rails, and this one, with its tag and length, before it.
 constexpr ucp_tag_t head_mark = ucp_tag_t{0x1e} << 15;
