@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/group/group.hpp"
 
 using namespace waywiser;

@@ -14,7 +14,7 @@
 namespace waywiser {
 
 // What a prepared operation is made of, for the group that makes it. One of three carries it out.
-struct Prepared::State {
+struct [[gnu::visibility("hidden")]] Prepared::State {
   // By all ranks together. `exchange`: the messages that do the same where no executor can, if there are such.
   State(std::shared_ptr<Group::State> of, const std::shared_ptr<const Schedule>& schedule,
         std::span<const Elements> arrays, const std::optional<std::span<const Exchange>>& exchange, ReduceOp op);
