@@ -53,13 +53,13 @@ def library_folder(prefix: Path) -> Path:
     return found.parent
 
 
-def build(language: str, prefix: Path, folder: Path) -> Path:
+def build(language: str, prefix: Path, folder: Path, *options: str) -> Path:
     """The program of a folder beside this file, built elsewhere."""
     source = folder / language
     shutil.copytree(HERE / language, source)
     cmake = tool("cmake")
     done(cmake, "-S", source, "-B", folder / "made", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
-         f"-Dwaywiser_ROOT={prefix}")  # fmt: skip
+         f"-Dwaywiser_ROOT={prefix}", *options)  # fmt: skip
     done(cmake, "--build", folder / "made")
     return folder / "made/consumer"
 
@@ -92,6 +92,33 @@ def test_fortran(prefix: Path, tmp_path: Path) -> None:
         pytest.skip(NO_GFORTRAN)
     version = waywiser.__version__
     assert run(build("fortran", prefix, tmp_path)) == [f"rank {rank} of 2: {version}" for rank in range(2)]
+
+
+def nvcc() -> str:
+    """The compiler of this build, or one of PATH; else the test is skipped."""
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    found = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*nvcc)$", cache, re.MULTILINE)
+    compiler = found.group(1) if found else shutil.which("nvcc")
+    if compiler is None:
+        pytest.skip("there is no nvcc")
+    return compiler
+
+
+def test_cuda(prefix: Path, tmp_path: Path) -> None:
+    compiler = Path(nvcc())
+    options = [f"-DCMAKE_CUDA_COMPILER={compiler}", "-DCMAKE_CUDA_ARCHITECTURES=90",
+               f"-DCMAKE_CUDA_FLAGS=-L{compiler.resolve().parents[1]}/lib"]  # fmt: skip
+    lines = run(build("cuda", prefix, tmp_path, *options))
+    assert lines in (SUMS, [f"rank {rank} of 2: no GPU" for rank in range(2)])
+
+
+def test_newer_gpus_have_ptx() -> None:
+    commands = json.loads((BUILD / "compile_commands.json").read_text())
+    kernels = [entry["command"] for entry in commands if entry["file"].startswith(f"{ROOT}/src/") and
+               entry["file"].endswith(".cu")]  # fmt: skip
+    if not kernels:
+        pytest.skip("the build is without CUDA")
+    assert [command for command in kernels if not re.search(r"code=\[?(sm_\d+,)?compute_", command)] == []
 
 
 def test_the_fortran_module_has_the_constants_of_the_header(prefix: Path) -> None:
