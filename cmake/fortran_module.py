@@ -41,7 +41,7 @@ OTHER_NAMES = {"ww_timeout": "ww_timed_out"}
 
 def declared(parameter: str) -> tuple[str, str]:
     """Name and declaration of a parameter."""
-    kind, name = re.fullmatch(r"(.*?)\s*(\w+)", parameter.strip().replace(" *", "*")).groups()
+    kind, _, name = re.sub(r"\s*(\*+)\s*", r"\1 ", parameter).strip().rpartition(" ")
     if kind in BY_VALUE:
         return name, f"{BY_VALUE[kind]} :: {name}"
     if kind in BY_ADDRESS:

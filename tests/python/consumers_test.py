@@ -78,7 +78,9 @@ def test_cpp(prefix: Path, tmp_path: Path) -> None:
 
 
 def test_the_cpp_program_is_short() -> None:
-    assert len([line for line in (HERE / "cpp/main.cpp").read_text().splitlines() if line]) <= 12
+    text = (HERE / "cpp/main.cpp").read_text()
+    assert len([line for line in text.splitlines() if line]) <= 12
+    assert f"```cpp\n{text}```" in (ROOT / "docs/programs.md").read_text()
 
 
 def test_c(prefix: Path, tmp_path: Path) -> None:
