@@ -87,6 +87,14 @@ def test_c(prefix: Path, tmp_path: Path) -> None:
     program = build("c", prefix, tmp_path)
     for ranks in (1, 2, 3):
         assert run(program, ranks) == [f"rank {rank} of {ranks}: all calls" for rank in range(ranks)]
+    assert finish(start("run", "-n", "3", program, "one gives up")) == (0, [], "")
+
+
+def test_the_c_program_calls_every_function() -> None:
+    program = (HERE / "c/main.c").read_text()
+    functions = re.findall(r"WW_API [^;]*?(ww_\w+)\(", (ROOT / "src/waywiser/c/waywiser.h").read_text())
+    assert len(functions) > 50
+    assert [name for name in functions if f"{name}(" not in program] == []
 
 
 def test_fortran(prefix: Path, tmp_path: Path) -> None:
@@ -261,7 +269,7 @@ def dynamic_symbols(library: Path) -> set[str]:
 
 EXPORTED = re.compile(
     r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
-    r"waywiser::(?:Group|Window|Prepared|Future|Mode|Error|Region|ConstRegion)::(?!State\b)~?\w|"
+    r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion)::(?!State\b)~?\w|"
     r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream)(?:\[abi:cxx11\])?\("
 )
 

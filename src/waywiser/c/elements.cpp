@@ -31,8 +31,9 @@ ConstRegion region_of(const ww_group& group, const void* data, std::size_t count
 
 Place CMemory::place_of(const Group& group, const void* address) const {
   if (!opened_) {
+    if (!driver_is_loaded()) return host(0);
     static const bool cuda = !why_no_cuda();
-    if (!driver_is_loaded() || !cuda) return host(0);
+    if (!cuda) return host(0);
   }
   return group.platform()->gpu_of(static_cast<const std::byte*>(address)).value_or(host(0));
 }

@@ -10,7 +10,7 @@ class Session;
 class Stream;
 
 // When a call is complete.
-class [[gnu::visibility("default")]] Mode {
+class Mode {
  public:
   // When it returns.
   static const Mode wait;

@@ -185,6 +185,12 @@ static void gpus(void) {
   DO(ww_stream_synchronize(group, stream));
   DO(ww_gpu_copy(group, out, output, sizeof out));
   CHECK(out[3] == sum_of_ranks(3));
+  DO(ww_reduce(group, input, rank == 0 ? output : NULL, count, WW_FLOAT64, WW_PROD, 0, ww_on(stream)));
+  DO(ww_broadcast(group, output, count, WW_FLOAT64, 0, ww_on(stream)));
+  DO(ww_barrier(group, ww_on(stream)));
+  DO(ww_stream_synchronize(group, stream));
+  DO(ww_gpu_copy(group, out, output, sizeof out));
+  CHECK(size != 2 || out[2] == value(0, 2) * value(1, 2));
   DO(ww_all_reduce(group, input, output, count, WW_FLOAT64, WW_MAX, WW_WAIT));
   DO(ww_gpu_copy(group, out, output, sizeof out));
   CHECK(out[2] == value(size - 1, 2));
@@ -248,7 +254,20 @@ static void refusals(void) {
   REFUSED(ww_set_timeout(group, -1), WW_INVALID_INPUT, "");
 }
 
-int main(void) {
+/* Rank 1 gives up; the others hear why. */
+static int one_gives_up(void) {
+  if (ww_join(NULL, &group) != WW_OK) return 1;
+  rank = ww_rank(group);
+  if (rank == 1)
+    DO(ww_abort(group, "out of fuel"));
+  else
+    REFUSED(ww_barrier(group, WW_WAIT), WW_IO, "rank 1: out of fuel");
+  ww_group_free(group);
+  return problems != 0;
+}
+
+int main(int arguments, char** argument) {
+  if (arguments == 2 && strcmp(argument[1], "one gives up") == 0) return one_gives_up();
   names();
   ww_join_options options = {0};
   options.size = sizeof options;
