@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "two_ranks.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/group/group.hpp"
 
 using namespace waywiser;

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "two_ranks.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/session/progress_thread.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 #include "waywiser/group/group.hpp"

@@ -1,7 +1,7 @@
 # Runs the protocols under every schedule (tests/explorer). What is explored is compiled once more for it, in two ways;
 # the core has nothing of either.
-set(comm "${CMAKE_SOURCE_DIR}/src/waywiser/comm")
-set(tests "${CMAKE_SOURCE_DIR}/tests/explorer")
+set(comm "${PROJECT_SOURCE_DIR}/src/waywiser/comm")
+set(tests "${PROJECT_SOURCE_DIR}/tests/explorer")
 
 # As for the thread sanitizer, whose place the explorer takes: it is told of each access to memory. Not as for that
 # sanitizer's own programs, whose ranks are threads with mailboxes at two addresses.
@@ -25,10 +25,10 @@ endforeach()
 
 add_executable(waywiser_explorer
   "${tests}/explorer.cpp" "${tests}/shared_regions.cpp" "${tests}/instrumentation.cpp" "${tests}/machine.cpp"
-  "${tests}/network.cpp" "${tests}/kernels_test.cpp" "${CMAKE_SOURCE_DIR}/tests/collective/made_up_call.cpp"
+  "${tests}/network.cpp" "${tests}/kernels_test.cpp" "${PROJECT_SOURCE_DIR}/tests/collective/made_up_call.cpp"
   $<TARGET_OBJECTS:explored_memory> $<TARGET_OBJECTS:explored_activities>)
 foreach(target explored_memory explored_activities waywiser_explorer)
-  target_include_directories(${target} PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
   target_compile_options(${target} PRIVATE -O1)
   target_link_libraries(${target} PRIVATE waywiser_warnings waywiser_json_headers waywiser_ucx_headers)
 endforeach()

@@ -9,11 +9,11 @@ policy/(plan|chooser)\\.cpp|measure/(profile|profile_fields|pair_class)\\.cpp|tr
 comm/(data_type|session/(call|lifeline))\\.cpp|\
 comm/bootstrap/(frame|handshake|introduction|launch|meeting_socket|reception|meeting)\\.cpp|\
 comm/bootstrap/(root_network|runtime_folder|job_network|status_socket|tcp|unix_socket|wire)\\.cpp")
-file(GLOB target_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/fuzz/*.cpp" "${CMAKE_SOURCE_DIR}/tests/fuzz/*.cc")
+file(GLOB target_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp" "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cc")
 list(FILTER target_sources EXCLUDE REGEX "_test\\.cpp$")
 
 add_executable(waywiser_fuzz ${fuzz_sources} ${target_sources})
-target_include_directories(waywiser_fuzz PRIVATE "${CMAKE_SOURCE_DIR}" "${CMAKE_SOURCE_DIR}/src")
+target_include_directories(waywiser_fuzz PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
 target_link_libraries(waywiser_fuzz PRIVATE waywiser_json_headers waywiser_ucx_headers Threads::Threads rt ${CMAKE_DL_LIBS})
 target_compile_options(waywiser_fuzz PRIVATE -fsanitize=fuzzer-no-link -Wno-deprecated-declarations)  # in g++ 12's <algorithm>
 target_link_options(waywiser_fuzz PRIVATE -fsanitize=fuzzer -no-pie LINKER:--unresolved-symbols=ignore-all,-z,lazy)

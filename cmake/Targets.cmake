@@ -7,7 +7,7 @@ target_compile_options(
 
 # Appends to `result` the C++ and CUDA sources below `folder` that this build compiles.
 function(waywiser_sources folder result)
-  file(GLOB_RECURSE files CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/${folder}/*.cpp" "${CMAKE_SOURCE_DIR}/${folder}/*.cu")
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cpp" "${PROJECT_SOURCE_DIR}/${folder}/*.cu")
   if(WAYWISER_WITH_CUDA)
     list(FILTER files EXCLUDE REGEX "/no_cuda\\.cpp$")
   else()
@@ -25,7 +25,7 @@ function(waywiser_compile_together target)
   list(FILTER files INCLUDE REGEX "\\.cpp$")
   foreach(file IN LISTS files)
     get_filename_component(folder "${file}" DIRECTORY)
-    file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}" "${folder}")  # wherever the clone lies: a compiler cache serves all
+    file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${folder}")  # wherever the clone lies: a compiler cache serves all
     string(MD5 folder "${folder}")
     math(EXPR count_${folder} "0${count_${folder}} + 1")
     math(EXPR dozen "${count_${folder}} / 12")
@@ -50,31 +50,35 @@ elseif(WAYWISER_SANITIZE)
 endif()
 
 waywiser_sources(src/waywiser core_sources)
-set(peer_main "${CMAKE_SOURCE_DIR}/src/waywiser/measure/peer_main.cpp")
-set(rank_main "${CMAKE_SOURCE_DIR}/src/waywiser/bench/rank_main.cpp")
+set(peer_main "${PROJECT_SOURCE_DIR}/src/waywiser/measure/peer_main.cpp")
+set(rank_main "${PROJECT_SOURCE_DIR}/src/waywiser/bench/rank_main.cpp")
 list(REMOVE_ITEM core_sources "${peer_main}" "${rank_main}")
 add_library(waywiser_core STATIC ${core_sources})
-file(STRINGS "${CMAKE_SOURCE_DIR}/python/waywiser/__init__.py" version_line REGEX "^__version__")
-string(REGEX MATCH "[0-9][^\"]*" package_version "${version_line}")
-set_source_files_properties(src/waywiser/base/version.cpp PROPERTIES COMPILE_DEFINITIONS
-                                                                     WAYWISER_VERSION="${package_version}")
-target_include_directories(waywiser_core PUBLIC "${CMAKE_SOURCE_DIR}/src")
-target_link_libraries(waywiser_core PUBLIC waywiser_json_headers waywiser_ucx_headers Threads::Threads rt
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/waywiser/base/version.cpp" PROPERTIES COMPILE_DEFINITIONS
+                            WAYWISER_VERSION="${PROJECT_VERSION}")
+target_include_directories(waywiser_core PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>")
+target_link_libraries(waywiser_core PUBLIC $<BUILD_LOCAL_INTERFACE:waywiser_json_headers>
+                                           $<BUILD_LOCAL_INTERFACE:waywiser_ucx_headers>
+                                           $<BUILD_LOCAL_INTERFACE:Threads::Threads> $<INSTALL_INTERFACE:pthread> rt
                                            ${CMAKE_DL_LIBS}
-                                    PRIVATE waywiser_warnings)
+                                    PRIVATE $<BUILD_LOCAL_INTERFACE:waywiser_warnings>)
 if(WAYWISER_WITH_CUDA)
-  target_include_directories(waywiser_core SYSTEM PUBLIC ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+  target_include_directories(waywiser_core SYSTEM PUBLIC
+                             "$<BUILD_INTERFACE:${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES}>")
 endif()
 
 waywiser_compile_together(waywiser_core)
 
+include(Library)
+
 # Outside a wheel build the compiled parts go beside the Python sources, so that python/ alone is importable.
-set(package "${CMAKE_SOURCE_DIR}/python/waywiser")
+set(package "${PROJECT_SOURCE_DIR}/python/waywiser")
 if(SKBUILD OR NOT WAYWISER_PYTHON)
-  set(package "${CMAKE_BINARY_DIR}/waywiser")
+  set(package "${PROJECT_BINARY_DIR}/waywiser")
 endif()
 
 add_custom_target(waywiser_package)
+add_dependencies(waywiser_package waywiser)
 # Programs that the package starts: the second process of a measurement, a rank of a benchmark.
 set(programs peer rank)
 if(WAYWISER_CORE_ONLY)
@@ -85,7 +89,7 @@ foreach(program IN LISTS programs)
   target_link_libraries(waywiser-${program} PRIVATE waywiser_core waywiser_warnings)
   set_target_properties(waywiser-${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${package}/bin")
   add_dependencies(waywiser_package waywiser-${program})
-  install(TARGETS waywiser-${program} RUNTIME DESTINATION waywiser/bin)
+  install(TARGETS waywiser-${program} RUNTIME DESTINATION waywiser/bin COMPONENT wheel EXCLUDE_FROM_ALL)
 endforeach()
 
 if(WAYWISER_PYTHON)
@@ -93,7 +97,7 @@ if(WAYWISER_PYTHON)
   find_package(nanobind 3 CONFIG REQUIRED HINTS "${nanobind_folder}/cmake")
   waywiser_sources(python/bindings binding_sources)
   nanobind_add_module(_core STABLE_ABI NB_STATIC NOMINSIZE ${binding_sources})
-  target_include_directories(_core PRIVATE "${CMAKE_SOURCE_DIR}/python")
+  target_include_directories(_core PRIVATE "${PROJECT_SOURCE_DIR}/python")
   target_include_directories(_core SYSTEM PRIVATE "${NB_DIR}/include")  # its headers are not warning-free
   target_link_libraries(_core PRIVATE waywiser_core waywiser_warnings)
   # Nothing that is linked into the module is seen by other libraries of the process: some compilers link libstdc++ in,
@@ -102,7 +106,7 @@ if(WAYWISER_PYTHON)
   waywiser_compile_together(_core)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}")
   add_dependencies(waywiser_package _core)
-  install(TARGETS _core LIBRARY DESTINATION waywiser)
+  install(TARGETS _core LIBRARY DESTINATION waywiser COMPONENT wheel EXCLUDE_FROM_ALL)
 endif()
 
 if(WAYWISER_TESTS)

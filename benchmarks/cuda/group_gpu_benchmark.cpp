@@ -16,6 +16,7 @@
 #include "waywiser/base/json.hpp"
 #include "waywiser/collective/call.hpp"
 #include "waywiser/collective/nccl/nccl_communicator.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/device/cuda/check.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/group/group.hpp"

@@ -4,6 +4,7 @@
 #include "bindings/bindings.hpp"
 #include "waywiser/bench/bench_rank.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/launch.hpp"
 #include "waywiser/measure/platform_choice.hpp"
 

@@ -9,6 +9,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/runtime_folder.hpp"
 #include "waywiser/comm/bootstrap/text_gather.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
@@ -27,12 +28,6 @@ bool signal_came() {
   return PyErr_CheckSignals() != 0;
 }
 
-std::shared_ptr<Platform> open_cuda() {
-  if (const auto why = why_no_cuda())
-    throw Error(ErrorKind::unavailable, "an array is on a GPU, but there is no CUDA device: " + *why);
-  return open_cuda_platform();
-}
-
 Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* gpus,
                 const std::optional<std::string>& on_failure, std::optional<bool> encrypt,
                 std::optional<bool> progress_thread) {
@@ -41,7 +36,7 @@ Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* 
   options.progress_thread = progress_thread;
   if (on_failure) options.on_failure = parse_on_failure(*on_failure);
   if (gpus != nullptr) options.platform = gpus->platform;
-  options.open_platform = open_cuda;
+  options.open_platform = usual_options().open_platform;
   options.interrupted = signal_came;
   std::optional<Group> group;
   without_gil([&] { group.emplace(Group::join(options)); });

@@ -82,7 +82,9 @@ def ensure(tests, offline):
     if missing:
         install_needed(missing, offline)
     if not offline and not library_exists("libhwloc.so.15"):
-        _install_hwloc()
+        _try_once("libhwloc15", "finer view of this machine")
+    if tests and not offline and not shutil.which("gfortran"):
+        _try_once("gfortran", "test of the Fortran module")
 
 
 def ensure_program(program, package, use):
@@ -104,15 +106,15 @@ def install_needed(missing, offline=False):
         raise SetupError(f"apt-get could not install {' '.join(names)}: {problem}", code=2)
 
 
-def _install_hwloc():
-    """libhwloc15 is used when it is there; trying to install it once is enough."""
-    tried = Path(".venv/hwloc-tried")
+def _try_once(package, use):
+    """For what is used when it is there; trying to install it once is enough."""
+    tried = Path(f".venv/{package}-tried")
     apt = _apt() if not tried.exists() else None
     if apt is None or apt == ["sudo", "apt-get"]:
         return
-    say("installing by apt: libhwloc15 (finer view of this machine)")
-    problem = _install(apt, ["libhwloc15"])
+    say(f"installing by apt: {package} ({use})")
+    problem = _install(apt, [package])
     if problem:
-        say(f"continuing without libhwloc15: {problem}")
+        say(f"continuing without {package}: {problem}")
         tried.parent.mkdir(exist_ok=True)
         tried.touch()

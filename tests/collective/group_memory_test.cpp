@@ -12,6 +12,7 @@
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/works.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/peer_memory/receive_arena.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"

@@ -6,6 +6,7 @@
 
 #include "waywiser/collective/extents.hpp"
 #include "waywiser/comm/reduce.hpp"
+#include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/reduce.hpp"
+#include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser {
 namespace {

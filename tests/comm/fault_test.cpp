@@ -8,6 +8,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/session/call.hpp"
 
 namespace waywiser {

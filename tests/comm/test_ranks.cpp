@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/session/process_end.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/group/group.hpp"
 
 namespace waywiser {

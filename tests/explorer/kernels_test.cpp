@@ -197,7 +197,7 @@ TEST(ExploredKernels, AGroupThatFailsEndsKernelsThatWait) {
       const Reductions what{method, 2, 1, 2, 3};
       expect_no_problem(std::string(fused::name(method)) + ", cancelled, " + std::to_string(late) + " late",
                         [&](Course& course) { Group(course, what).go_and_fail(late); },
-                        {.deviations = is_lines(method) ? 1u : 2u, .switches_cost = true});
+                        {.deviations = is_ll128(method) ? 1u : 2u, .switches_cost = true});
     }
 }
 

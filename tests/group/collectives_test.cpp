@@ -6,6 +6,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser {
 namespace {

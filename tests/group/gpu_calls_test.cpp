@@ -14,6 +14,7 @@
 #include "waywiser/comm/shared_memory/lane.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/kernels/block/half.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {

@@ -51,7 +51,7 @@ def members_elsewhere(functions: Symbols, classes: Symbols) -> list[str]:
 
 
 def classes_in_headers() -> Symbols:
-    pattern = re.compile(r"\b(?:class|struct)\s+(?:\[\[\w+\]\]\s*)?((?:\w+::)*\w+)\s*(?:final\s*)?(?::[^;{]*)?\{")
+    pattern = re.compile(r"\b(?:class|struct)\s+(?:\[\[[^\n]*?\]\]\s*)?((?:\w+::)*\w+)\s*(?:final\s*)?(?::[^;{]*)?\{")
     classes: Symbols = defaultdict(set)
     for path in cpp_files():
         if path.suffix in {".hpp", ".cuh"}:

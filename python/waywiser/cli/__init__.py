@@ -53,10 +53,25 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_place(option: typer.CallbackParam, wanted: bool) -> None:
+    if wanted:
+        from waywiser import installed_library
+
+        print(getattr(installed_library, str(option.name))())
+        raise typer.Exit
+
+
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    cmake_dir: Annotated[
+        bool, typer.Option("--cmake-dir", callback=_print_place, is_eager=True, help="Where find_package() looks.")
+    ] = False,
+    cflags: Annotated[
+        bool, typer.Option("--cflags", callback=_print_place, is_eager=True, help="For the C or C++ compiler.")
+    ] = False,
+    libs: Annotated[bool, typer.Option("--libs", callback=_print_place, is_eager=True, help="For the linker.")] = False,
     verbose: Annotated[bool, typer.Option(_VERBOSE, help="Show the traceback of a failure.")] = False,
 ) -> None:
     """Measures every road between two memories of a machine and chooses the fastest for each message size."""

@@ -18,7 +18,7 @@ enum class ErrorKind {
 };
 
 // The one exception type. The message names the exact cause in one line.
-class Error : public std::runtime_error {
+class [[gnu::visibility("default")]] Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::source_location where = std::source_location::current())
       : std::runtime_error(message), kind_(kind), where_(where) {}
@@ -31,7 +31,7 @@ class Error : public std::runtime_error {
   std::source_location where_;
 };
 
-std::string_view name(ErrorKind kind) noexcept;
+[[gnu::visibility("default")]] std::string_view name(ErrorKind kind) noexcept;
 
 // Throws invalid_input: "what: why", in one line: control characters become spaces.
 [[noreturn]] void refuse_input(std::string_view what, const std::string& why);

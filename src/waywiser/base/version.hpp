@@ -5,6 +5,6 @@
 namespace waywiser {
 
 // Of this build: "0.1.0".
-std::string_view version() noexcept;
+[[gnu::visibility("default")]] std::string_view version() noexcept;
 
 }  // namespace waywiser

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 
 namespace waywiser {
 namespace {

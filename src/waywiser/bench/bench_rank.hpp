@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "waywiser/bench/exercise.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 
 namespace waywiser {
 

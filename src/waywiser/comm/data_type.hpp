@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "waywiser/kernels/block/half.hpp"
-
 namespace waywiser {
+
+struct Float16;  // kernels/block/half.hpp
+struct Bfloat16;
 
 enum class DataType : std::uint8_t { float64, float32, float16, bfloat16, int8, int16, int32, int64, uint8 };
 inline constexpr int data_types = 9;
@@ -30,8 +31,8 @@ constexpr std::size_t bytes_of(DataType type) noexcept {
   return 1;
 }
 
-std::string_view name(DataType type) noexcept;
-std::string_view name(ReduceOp op) noexcept;
+[[gnu::visibility("default")]] std::string_view name(DataType type) noexcept;
+[[gnu::visibility("default")]] std::string_view name(ReduceOp op) noexcept;
 // Both throw invalid_input with the names that there are.
 DataType parse_data_type(std::string_view text);
 ReduceOp parse_reduce_op(std::string_view text);

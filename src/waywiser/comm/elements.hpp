@@ -23,7 +23,11 @@ struct ConstElements {
   }
   template <typename T, std::size_t extent>
   ConstElements(std::span<T, extent> values)  // NOLINT(google-explicit-constructor)
-      : region{reinterpret_cast<const std::byte*>(values.data()), values.size_bytes(), host(0)},
+      : ConstElements(values, host(0)) {}
+  // Of a GPU: the host must not touch the values.
+  template <typename T, std::size_t extent>
+  ConstElements(std::span<T, extent> values, Place place)
+      : region{reinterpret_cast<const std::byte*>(values.data()), values.size_bytes(), place},
         type(DataTypeOf<std::remove_const_t<T>>::value) {}
 
   std::size_t count() const noexcept { return region.bytes / bytes_of(type); }
@@ -40,7 +44,10 @@ struct Elements {
   Elements(Region where, DataType what) : region(where), type(what) { static_cast<void>(ConstElements(where, what)); }
   template <typename T, std::size_t extent>
   Elements(std::span<T, extent> values)  // NOLINT(google-explicit-constructor)
-      : region{reinterpret_cast<std::byte*>(values.data()), values.size_bytes(), host(0)}, type(DataTypeOf<T>::value) {}
+      : Elements(values, host(0)) {}
+  template <typename T, std::size_t extent>
+  Elements(std::span<T, extent> values, Place place)
+      : region{reinterpret_cast<std::byte*>(values.data()), values.size_bytes(), place}, type(DataTypeOf<T>::value) {}
 
   std::size_t count() const noexcept { return region.bytes / bytes_of(type); }
   Elements slice(std::size_t first, std::size_t elements) const {

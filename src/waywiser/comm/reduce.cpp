@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "waywiser/kernels/block/half.hpp"
+
 namespace waywiser {
 namespace {
 

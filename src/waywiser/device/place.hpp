@@ -26,9 +26,9 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
-std::string text(Place place);
+[[gnu::visibility("default")]] std::string text(Place place);
 // Throws invalid_input: "'gpux' is not a place: write host0 or gpu0".
-Place parse_place(std::string_view text);
+[[gnu::visibility("default")]] Place parse_place(std::string_view text);
 
 constexpr Place host(int node) { return {PlaceKind::host, node}; }
 constexpr Place gpu(int index) { return {PlaceKind::gpu, index}; }

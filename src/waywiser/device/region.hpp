@@ -14,7 +14,7 @@ struct ConstRegion {
   Place place;
 
   // Throws invalid_input when [offset, offset + length) is not inside.
-  ConstRegion slice(Bytes offset, Bytes length) const;
+  [[gnu::visibility("default")]] ConstRegion slice(Bytes offset, Bytes length) const;
 };
 
 struct Region {
@@ -22,7 +22,7 @@ struct Region {
   Bytes bytes = 0;
   Place place;
 
-  Region slice(Bytes offset, Bytes length) const;
+  [[gnu::visibility("default")]] Region slice(Bytes offset, Bytes length) const;
   operator ConstRegion() const { return {data, bytes, place}; }  // NOLINT(google-explicit-constructor)
 };
 

@@ -12,8 +12,8 @@
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/collective/proxy/proxy_operation.hpp"
 #include "waywiser/comm/peer_memory/exposed_memory.hpp"
-#include "waywiser/group/exchange.hpp"
 #include "waywiser/group/group_messages.hpp"
+#include "waywiser/group/prepared.hpp"
 
 namespace waywiser {
 

@@ -5,12 +5,26 @@
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/session/process_end.hpp"
+#include "waywiser/device/platform.hpp"
 #include "waywiser/group/group_state.hpp"
 #include "waywiser/group/window_state.hpp"
 
 namespace waywiser {
 namespace {
+
+std::shared_ptr<Platform> open_cuda() {
+  if (const auto why = why_no_cuda())
+    throw Error(ErrorKind::unavailable, "an array is on a GPU, but there is no CUDA device: " + *why);
+  return open_cuda_platform();
+}
+
+JoinOptions with_cuda() {
+  JoinOptions options;
+  options.open_platform = open_cuda;
+  return options;
+}
 
 constexpr int largest_tag = 0x7fff;
 
@@ -28,6 +42,11 @@ Group::State::State(std::shared_ptr<Session> session, Members members)
       messages(*hosts),
       exposed(std::make_shared<ExposedMemory>()),
       gpus(*hosts, messages, exposed) {}
+
+const JoinOptions& usual_options() {
+  static const JoinOptions options = with_cuda();
+  return options;
+}
 
 Group Group::join(const JoinOptions& options) {
   end_kept_groups();
@@ -145,6 +164,10 @@ std::string Group::encrypted_by(int rank) const {
 void Group::set_algorithm(std::string_view name) {
   state_->hosts->set_algorithm(name);
   state_->gpus.set_algorithm(name);
+}
+
+std::shared_ptr<Stream> borrow_stream(const Group& group, Place gpu, void* cuda_stream) {
+  return group.platform()->borrow_stream(gpu, reinterpret_cast<std::uintptr_t>(cuda_stream));
 }
 
 }  // namespace waywiser

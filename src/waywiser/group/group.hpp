@@ -6,24 +6,27 @@
 #include <string>
 #include <string_view>
 
-#include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/device/memory.hpp"
-#include "waywiser/group/exchange.hpp"
 #include "waywiser/group/future.hpp"
-#include "waywiser/group/mode.hpp"
 #include "waywiser/group/prepared.hpp"
 #include "waywiser/group/window.hpp"
 
 namespace waywiser {
 
+class Memory;
+class Platform;
+struct JoinOptions;
+
+// The first array on a GPU opens CUDA; everything else as the environment says.
+[[gnu::visibility("default")]] const JoinOptions& usual_options();
+
 // Ranks that talk to each other. All calls wait at most timeout() and name what they wait for; once one rank has
 // failed, all calls of all ranks throw. Arrays may be empty and at any address; input and output may be the same array.
 // The collectives must be called by all ranks in the same order. A rank is used by one thread at a time.
-class Group {
+class [[gnu::visibility("default")]] Group {
  public:
   // The group of all ranks that the launcher has started. Throws invalid_input, timeout, io, unavailable (no UCX).
-  static Group join(const JoinOptions& options = {});
+  static Group join(const JoinOptions& options = usual_options());
 
   Group(Group&& other) noexcept;
   Group& operator=(Group&& other) noexcept;
@@ -118,5 +121,9 @@ class Group {
 
   std::shared_ptr<State> state_;  // what is prepared has it, too
 };
+
+// A view of a stream of this program, for Mode::on; null: CUDA's default stream. The stream must outlive the view.
+// Throws unavailable without CUDA.
+[[gnu::visibility("default")]] std::shared_ptr<Stream> borrow_stream(const Group& group, Place gpu, void* cuda_stream);
 
 }  // namespace waywiser

@@ -6,8 +6,8 @@
 
 #include "waywiser/collective/host_collectives.hpp"
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/group/exchange.hpp"
 #include "waywiser/group/future.hpp"
+#include "waywiser/group/prepared.hpp"
 
 namespace waywiser {
 

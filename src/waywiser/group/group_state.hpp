@@ -10,7 +10,7 @@
 namespace waywiser {
 
 // What a group is made of.
-struct Group::State {
+struct [[gnu::visibility("hidden")]] Group::State {
   State(std::shared_ptr<Session> session, Members members);
 
   Session& session() const noexcept { return hosts->session(); }

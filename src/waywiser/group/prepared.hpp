@@ -6,18 +6,27 @@
 
 #include "waywiser/collective/neighbor_exchange/array_part.hpp"
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/comm/schedule.hpp"
 
 namespace waywiser {
 
 class Group;
 class Stream;
+struct Schedule;
+
+// What one rank gives to another in a neighbor_exchange, and what it takes from it. Where two ranks are neighbours in
+// several ways, what is given with a tag (0 to 32766) is taken with the same.
+struct Exchange {
+  int rank = 0;
+  ConstElements give;
+  Elements take;
+  int give_tag = 0, take_tag = 0;
+};
 
 // An operation on arrays that stay, prepared once by all ranks of a group together (Group::prepare_exchange,
 // of_schedule) and started as often as wanted, by all of them alike: a start counts as a collective. Where the
 // arrays are on GPUs that reach each other, a start is one kernel, whatever the number of neighbours. The arrays must
 // live until this goes, and so must it while a graph is replayed that has captured a start.
-class Prepared {
+class [[gnu::visibility("default")]] Prepared {
  public:
   // Any schedule that this rank and the others have made, on the arrays of it that are the caller's, in their order:
   // those of one rank all of the host, or all of its GPU. By all ranks of the group together. Throws invalid_input at

@@ -15,7 +15,7 @@
 namespace waywiser {
 
 // What a prepared operation is made of, for the group that makes it. One of three carries it out.
-struct Prepared::State {
+struct [[gnu::visibility("hidden")]] Prepared::State {
   // By all ranks together. `exchange`: what messages can do as well, where no executor can, if that is so.
   State(std::shared_ptr<Group::State> of, const std::shared_ptr<const Schedule>& schedule,
         std::span<const Elements> arrays, const std::optional<std::span<const ArrayExchange>>& exchange, ReduceOp op);

@@ -10,7 +10,7 @@ namespace waywiser {
 // Memory of each rank of a group that the others may read and write: see Group::expose. It must live, and must not be
 // freed, until all ranks have done what they do with it: a barrier says when. Replays of graphs of collectives with
 // outputs in it are among that.
-class Window {
+class [[gnu::visibility("default")]] Window {
  public:
   struct State;
   explicit Window(std::unique_ptr<State> state);

@@ -11,7 +11,7 @@
 namespace waywiser {
 
 // What a window is made of, for the group that makes it.
-struct Window::State {
+struct [[gnu::visibility("hidden")]] Window::State {
   // By all ranks together.
   static std::unique_ptr<State> of_host(std::shared_ptr<HostCollectives> hosts, Region memory);
   static std::unique_ptr<State> of_gpu(std::shared_ptr<HostCollectives> hosts, const Memory& memory,

@@ -2,6 +2,7 @@
 
 #include "waywiser/collective/device_schedule/program.hpp"
 #include "waywiser/collective/fused/arithmetic.hpp"
+#include "waywiser/kernels/block/half.hpp"
 #include "waywiser/kernels/block/ll_packet.hpp"
 #include "waywiser/kernels/copy_body.hpp"
 

@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser::fused {
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser {
 class LaunchCache;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "waywiser/base/crypto.hpp"
-#include "waywiser/comm/bootstrap/tcp.hpp"
+#include "waywiser/comm/bootstrap/endpoint.hpp"
 
 namespace waywiser {
 

@@ -1,6 +1,7 @@
 #include "waywiser/comm/bootstrap/machine_connection.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/tcp.hpp"
 
 namespace waywiser {
 

@@ -12,6 +12,7 @@
 #include "waywiser/comm/bootstrap/handshake.hpp"
 #include "waywiser/comm/bootstrap/meeting_socket.hpp"
 #include "waywiser/comm/bootstrap/reception.hpp"
+#include "waywiser/comm/bootstrap/tcp.hpp"
 #include "waywiser/comm/bootstrap/unix_socket.hpp"
 
 namespace waywiser {

@@ -6,6 +6,7 @@
 
 #include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/comm/bootstrap/launch.hpp"
+#include "waywiser/comm/bootstrap/tcp.hpp"
 
 namespace waywiser {
 

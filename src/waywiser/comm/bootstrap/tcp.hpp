@@ -9,18 +9,11 @@
 #include <utility>
 
 #include "waywiser/base/units.hpp"
+#include "waywiser/comm/bootstrap/endpoint.hpp"
 #include "waywiser/comm/bootstrap/frame.hpp"
 #include "waywiser/device/descriptor.hpp"
 
 namespace waywiser {
-
-// Where the root listens: "node7:4711", "[::1]:4711".
-struct Endpoint {
-  std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0: any free one
-};
-std::string text(const Endpoint& endpoint);
-Endpoint parse_endpoint(std::string_view text);  // throws invalid_input
 
 // Of a name, the best first. Throws io when it is unknown.
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;

@@ -1,0 +1,85 @@
+# What other programs link, made of the core's objects: libwaywiser.so, libwaywiser.a and what CMake and pkg-config find
+# them by. `cmake --install` puts it below its prefix, the wheel below its folder waywiser.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+# The public headers, besides src/waywiser/waywiser.hpp and c/waywiser.h what these include, and what is needed seldom.
+set(public_headers
+  waywiser.hpp c/waywiser.h
+  base/error.hpp base/units.hpp base/version.hpp
+  device/place.hpp device/region.hpp
+  comm/data_type.hpp comm/elements.hpp comm/schedule.hpp
+  group/future.hpp group/group.hpp group/prepared.hpp group/window.hpp
+  comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/session/on_failure.hpp
+  base/crypto.hpp kernels/block/half.hpp)
+
+set(soname_version "${PROJECT_VERSION_MAJOR}")
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(soname_version "0.${PROJECT_VERSION_MINOR}")  # before 1.0.0 each minor version may change the interface
+endif()
+
+set(fortran_module "${PROJECT_BINARY_DIR}/package/waywiser.f90")
+set(module_sources "${PROJECT_SOURCE_DIR}/cmake/fortran_module.py" "${PROJECT_SOURCE_DIR}/src/waywiser/c/waywiser.h"
+                   "${PROJECT_SOURCE_DIR}/src/waywiser/c/waywiser.f90.in")
+add_custom_command(OUTPUT "${fortran_module}" DEPENDS ${module_sources}
+                   COMMAND "${Python_EXECUTABLE}" ${module_sources} "${fortran_module}" VERBATIM)
+set_source_files_properties("${fortran_module}" PROPERTIES HEADER_FILE_ONLY TRUE)
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set(waywiser_FORTRAN_MODULE "${fortran_module}" CACHE INTERNAL "To be compiled with a Fortran program")
+endif()
+
+add_library(waywiser SHARED "${PROJECT_BINARY_DIR}/package/no_code.cpp" "${fortran_module}")
+file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/package/no_code.cpp" CONTENT "")  # all of it is the core's
+set(exported "${PROJECT_SOURCE_DIR}/cmake/exported.map")
+target_link_libraries(waywiser PRIVATE $<BUILD_LOCAL_INTERFACE:$<LINK_LIBRARY:WHOLE_ARCHIVE,waywiser_core>>)
+target_link_options(waywiser PRIVATE "LINKER:--version-script=${exported}")
+set_target_properties(waywiser PROPERTIES SOVERSION "${soname_version}" LINK_DEPENDS "${exported}")
+set_target_properties(waywiser_core PROPERTIES OUTPUT_NAME waywiser EXPORT_NAME waywiser_static)
+foreach(target waywiser waywiser_core)
+  target_compile_features(${target} INTERFACE cxx_std_20)
+endforeach()
+target_include_directories(waywiser INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>")
+add_library(waywiser::waywiser ALIAS waywiser)
+add_library(waywiser::waywiser_static ALIAS waywiser_core)
+
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/package/waywiserConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+
+# Installs it all below `root`, a folder in the prefix. `kind` names the component; the rest goes to install().
+function(waywiser_install_library kind root libraries headers)
+  set(component COMPONENT ${kind} ${ARGN})
+  set(targets waywiser)
+  if(kind STREQUAL "library")
+    list(APPEND targets waywiser_core)  # too much for a wheel
+  endif()
+  install(TARGETS ${targets} EXPORT waywiser_${kind}
+          LIBRARY DESTINATION "${root}${libraries}" ${component} NAMELINK_SKIP
+          ARCHIVE DESTINATION "${root}${libraries}" ${component}
+          INCLUDES DESTINATION "${root}${headers}")
+  foreach(header IN LISTS public_headers)
+    get_filename_component(folder "${header}" DIRECTORY)
+    install(FILES "${PROJECT_SOURCE_DIR}/src/waywiser/${header}" DESTINATION "${root}${headers}/waywiser/${folder}" ${component})
+  endforeach()
+  install(FILES "${fortran_module}" DESTINATION "${root}${headers}/waywiser/c" ${component})
+  # As a text that linkers read: a wheel has no symbolic links.
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/package/libwaywiser.so" CONTENT "INPUT(libwaywiser.so.${soname_version})\n")
+  install(FILES "${PROJECT_BINARY_DIR}/package/libwaywiser.so" DESTINATION "${root}${libraries}" ${component})
+
+  set(package "${root}${libraries}/cmake/waywiser")
+  set(made "${PROJECT_BINARY_DIR}/package/${kind}")
+  set(module "${root}${headers}/waywiser/c/waywiser.f90")
+  configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/waywiserConfig.cmake.in" "${made}/waywiserConfig.cmake"
+                                INSTALL_DESTINATION "${package}" PATH_VARS module)
+  install(FILES "${made}/waywiserConfig.cmake" "${PROJECT_BINARY_DIR}/package/waywiserConfigVersion.cmake"
+          DESTINATION "${package}" ${component})
+  install(EXPORT waywiser_${kind} FILE waywiserTargets.cmake NAMESPACE waywiser:: DESTINATION "${package}" ${component})
+
+  file(RELATIVE_PATH up "/${root}${libraries}/pkgconfig" "/${root}")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/waywiser.pc.in" "${made}/waywiser.pc" @ONLY)
+  install(FILES "${made}/waywiser.pc" DESTINATION "${root}${libraries}/pkgconfig" ${component})
+endfunction()
+
+if(PROJECT_IS_TOP_LEVEL)
+  waywiser_install_library(library "" "${CMAKE_INSTALL_LIBDIR}" "${CMAKE_INSTALL_INCLUDEDIR}")
+  waywiser_install_library(wheel waywiser/ lib include EXCLUDE_FROM_ALL)
+endif()

@@ -1,0 +1,33 @@
+"""Where the C, C++ and Fortran interface of this installation is: `waywiser --cmake-dir`, `--cflags`, `--libs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from waywiser.errors import InputError
+
+PREFIX = Path(__file__).resolve().parent
+
+
+def _folder(*parts: str) -> Path:
+    folder = PREFIX.joinpath(*parts)
+    if not folder.is_dir():
+        raise InputError(
+            f"there is no {folder}: this is a source tree; `cmake --install build --prefix FOLDER` installs the library"
+        )
+    return folder
+
+
+def cmake_dir() -> str:
+    """For `cmake -Dwaywiser_DIR=...`."""
+    return str(_folder("lib", "cmake", "waywiser"))
+
+
+def cflags() -> str:
+    return f"-I{_folder('include')}"
+
+
+def libs() -> str:
+    """For the linker; programs find the library where it is now."""
+    folder = _folder("lib")
+    return f"-L{folder} -Wl,-rpath,{folder} -lwaywiser"

@@ -1,0 +1,65 @@
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "waywiser/c/handles.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+
+using namespace waywiser;
+
+namespace {
+
+JoinOptions join_options(const ww_join_options& asked) {
+  if (asked.size != sizeof(ww_join_options))
+    throw Error(ErrorKind::invalid_input, "the options say that they are of " + std::to_string(asked.size) +
+                                              " bytes, not " + std::to_string(sizeof(ww_join_options)) +
+                                              ": set `size`, and compile with this library's header");
+  if (asked.virtual_gpus < 0) throw Error(ErrorKind::invalid_input, "virtual_gpus is below 0");
+  JoinOptions options = usual_options();
+  if (asked.timeout != 0) options.timeout = asked.timeout;
+  if (asked.progress_thread != 0) options.progress_thread = true;
+  if (asked.virtual_gpus != 0) {
+    VirtualMachine machine;
+    machine.gpus = asked.virtual_gpus;
+    options.platform = open_virtual_platform(machine);
+  }
+  return options;
+}
+
+}  // namespace
+
+int ww_join(const ww_join_options* options, ww_group** group) {
+  return guarded([&] {
+    given(group, "the place for the group");
+    const JoinOptions chosen = options == nullptr ? usual_options() : join_options(*options);
+    *group = new ww_group{Group::join(chosen), std::make_shared<CMemory>(chosen.platform != nullptr)};
+  });
+}
+
+int ww_close(ww_group* group) {
+  return guarded([&] { given(group, "the group").group.close(); });
+}
+
+void ww_group_free(ww_group* group) { delete group; }
+
+int ww_abort(ww_group* group, const char* why) {
+  return guarded([&] { given(group, "the group").group.abort(&given(why, "the reason")); });
+}
+
+int ww_split(ww_group* group, int color, int key, ww_group** part) {
+  return guarded([&] {
+    given(part, "the place for the group");
+    std::optional<Group> made = given(group, "the group").group.split(color, key);
+    *part = made ? new ww_group{std::move(*made), group->memory} : nullptr;
+  });
+}
+
+int ww_rank(const ww_group* group) { return group == nullptr ? -1 : group->group.rank(); }
+int ww_size(const ww_group* group) { return group == nullptr ? 0 : group->group.size(); }
+double ww_timeout(const ww_group* group) { return group == nullptr ? 0 : group->group.timeout(); }
+
+int ww_set_timeout(ww_group* group, double seconds) {
+  return guarded([&] { given(group, "the group").group.set_timeout(seconds); });
+}

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <map>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/c/waywiser.h"
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/device/memory.hpp"
+#include "waywiser/group/group.hpp"
+#include "waywiser/group/prepared.hpp"
+#include "waywiser/group/window.hpp"
+
+namespace waywiser {
+
+// The arrays of a group's rank: where an address lies, and what ww_gpu_allocate has given. Groups that are split from
+// each other have it together.
+class CMemory {
+ public:
+  // `opened`: CUDA is not asked for, the devices are there.
+  explicit CMemory(bool opened) : opened_(opened) {}
+
+  Place place_of(const Group& group, const void* address) const;
+  void* add(Memory memory);
+  // Null: that is no address that add() has returned.
+  const Memory* find(void* address) const;
+  // Throws invalid_input.
+  void free(void* address);
+
+ private:
+  const bool opened_;
+  std::map<void*, Memory> given_;
+};
+
+}  // namespace waywiser
+
+struct ww_group {
+  waywiser::Group group;
+  std::shared_ptr<waywiser::CMemory> memory;
+};
+struct ww_future {
+  waywiser::Future future;
+};
+struct ww_window {
+  waywiser::Window window;
+  const ww_group* group;
+};
+struct ww_prepared {
+  waywiser::Prepared prepared;
+};
+struct ww_stream {
+  std::shared_ptr<waywiser::Stream> stream;
+};
+
+namespace waywiser {
+
+// Keeps the text of the exception that is being handled, for ww_error_text(), and returns its code.
+int note_error() noexcept;
+
+template <typename Function>
+int guarded(Function function) noexcept {
+  try {
+    function();
+    return WW_OK;
+  } catch (...) {
+    return note_error();
+  }
+}
+
+// Throws invalid_input for NULL.
+template <typename Handle>
+Handle& given(Handle* handle, const char* what) {
+  if (handle == nullptr) throw Error(ErrorKind::invalid_input, std::string(what) + " is NULL");
+  return *handle;
+}
+
+// Throw invalid_input: an unknown type, or no address but elements.
+Elements elements(const ww_group& group, void* data, std::size_t count, ww_type type);
+ConstElements elements(const ww_group& group, const void* data, std::size_t count, ww_type type);
+DataType data_type(ww_type type);
+ReduceOp reduce_op(ww_op op);
+std::vector<Exchange> exchanges(const ww_group& group, const ww_exchange* neighbors, std::size_t count);
+
+// call(mode) returns the future of a call that moves data; it is given away if the mode asks for it.
+template <typename Function>
+int call_in_mode(ww_group* group, ww_mode mode, Function call) noexcept {
+  return guarded([&] {
+    given(group, "the group");
+    if (mode.future != nullptr && mode.stream != nullptr)
+      throw Error(ErrorKind::invalid_input, "a call has a future or a stream, not both");
+    if (mode.stream != nullptr) {
+      call(Mode::on(*mode.stream->stream));
+    } else if (mode.future != nullptr) {
+      auto begun = std::make_unique<ww_future>();
+      begun->future = call(Mode::begin);
+      *mode.future = begun.release();
+    } else {
+      call(Mode::wait);
+    }
+  });
+}
+
+}  // namespace waywiser

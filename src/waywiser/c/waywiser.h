@@ -1,0 +1,255 @@
+/* The C interface: ranks that talk to each other, GPU to GPU. C99, and C++.
+ *
+ * Functions return WW_OK or what has gone wrong; ww_error_text() has the words. What a function gives is given only
+ * with WW_OK. No exception leaves a function, and none ends the process.
+ *
+ * Arrays are given as address, number of elements and type, and may be empty (NULL and 0). They may lie anywhere: in
+ * host memory, or on a GPU, which is found out by the address. Input and output may be the same array; otherwise they
+ * must not overlap. Collectives must be called by all ranks of a group in the same order, with the same counts, types
+ * and roots. Once one rank has failed, all calls of all ranks of the job return an error with the first reason. A group
+ * is used by one thread at a time. */
+#ifndef WAYWISER_C_WAYWISER_H
+#define WAYWISER_C_WAYWISER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define WW_API __attribute__((visibility("default")))
+#else
+#define WW_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum ww_error {
+  WW_OK = 0,
+  WW_INVALID_INPUT = 1, /* an argument, file, environment variable or message from outside is wrong */
+  WW_UNAVAILABLE = 2,   /* this machine, or this build, cannot do it */
+  WW_TIMEOUT = 3,       /* ww_timeout() has passed */
+  WW_DEVICE = 4,        /* a driver or library call has failed */
+  WW_IO = 5,            /* a socket or a file; also: another rank has failed or gone */
+  WW_CORRUPT = 6,       /* data has come, but not the data that was sent */
+  WW_INTERRUPTED = 7,   /* the user asked to stop */
+  WW_NO_MEMORY = 8,     /* of the host */
+  WW_INTERNAL = 9       /* a defect of the library */
+} ww_error;
+
+typedef enum ww_type {
+  WW_FLOAT64 = 0,
+  WW_FLOAT32 = 1,
+  WW_FLOAT16 = 2,
+  WW_BFLOAT16 = 3,
+  WW_INT8 = 4,
+  WW_INT16 = 5,
+  WW_INT32 = 6,
+  WW_INT64 = 7,
+  WW_UINT8 = 8
+} ww_type;
+
+/* avg is the sum divided by the number of ranks; of integers it is rounded toward zero. */
+typedef enum ww_op { WW_SUM = 0, WW_PROD = 1, WW_MIN = 2, WW_MAX = 3, WW_AVG = 4 } ww_op;
+
+typedef struct ww_group ww_group;
+typedef struct ww_future ww_future;
+typedef struct ww_window ww_window;
+typedef struct ww_prepared ww_prepared;
+typedef struct ww_stream ww_stream;
+
+/* When a call is complete: WW_WAIT: when it returns. ww_begin(&future): when the future is, which must be waited for or
+ * freed; the arrays must live until then. ww_on(stream): when the stream is through; the call is enqueued behind what
+ * is in it. Both at once is an error. */
+typedef struct ww_mode {
+  ww_future** future;
+  ww_stream* stream;
+} ww_mode;
+static const ww_mode WW_WAIT = {NULL, NULL};
+static inline ww_mode ww_begin(ww_future** future) {
+  ww_mode mode = {future, NULL};
+  return mode;
+}
+static inline ww_mode ww_on(ww_stream* stream) {
+  ww_mode mode = {NULL, stream};
+  return mode;
+}
+
+/* How to join; start with all bytes 0, which is what NULL means, and set `size`. */
+typedef struct ww_join_options {
+  size_t size;         /* sizeof(ww_join_options) */
+  double timeout;      /* of every wait, seconds; 0: WAYWISER_TIMEOUT, or 60 */
+  int progress_thread; /* 1: what has begun goes on while the program computes; 0: WAYWISER_PROGRESS_THREAD, or not */
+  int virtual_gpus;    /* for tests without a GPU: as many virtual ones of 1 GiB instead of CUDA's */
+} ww_join_options;
+
+/* What one rank gives to a neighbour, and what it takes from it. Where two ranks are neighbours in several ways, what
+ * is given with a tag (0 to 32766) is taken with the same. */
+typedef struct ww_exchange {
+  int rank;
+  const void* give;
+  size_t give_count;
+  ww_type give_type;
+  int give_tag;
+  void* take;
+  size_t take_count;
+  ww_type take_type;
+  int take_tag;
+} ww_exchange;
+
+/* Errors and names ------------------------------------------------------------------------------------------------ */
+
+/* Why the last call of this thread that failed has; "" before. Lives until its next one that fails. */
+WW_API const char* ww_error_text(void);
+/* "invalid input", "timeout", ... Never NULL. */
+WW_API const char* ww_error_name(int error);
+/* Of the library: "0.1.0". */
+WW_API const char* ww_version(void);
+/* Bytes of an element; 0 for no type. */
+WW_API size_t ww_type_size(ww_type type);
+
+/* Groups ---------------------------------------------------------------------------------------------------------- */
+
+/* The group of all ranks that the launcher (waywiser run, mpirun, srun, torchrun) has started; alone without one. All
+ * ranks wait for each other. `options` may be NULL. Errors: invalid input (environment), timeout, io, unavailable. */
+WW_API int ww_join(const ww_join_options* options, ww_group** group);
+/* Waits until all ranks have closed, and what was enqueued on GPUs has ended. No call is possible afterwards but
+ * ww_group_free. Returns the error of an operation on a GPU that no call has returned yet. */
+WW_API int ww_close(ww_group* group);
+/* NULL is allowed. After what was made of it: windows, prepared exchanges, streams. The last group of a rank that has
+ * not closed waits for 0.25 s; the rest is left to the end of the process. */
+WW_API void ww_group_free(ww_group* group);
+/* This rank cannot go on: the calls of all others fail with `why`. */
+WW_API int ww_abort(ww_group* group, const char* why);
+/* The ranks with the same color form a group, in the order of key and rank. NULL for a color below 0. Collective. */
+WW_API int ww_split(ww_group* group, int color, int key, ww_group** part);
+/* 0 to size - 1; -1 without a group. */
+WW_API int ww_rank(const ww_group* group);
+/* Number of ranks; 0 without a group. */
+WW_API int ww_size(const ww_group* group);
+/* Of every wait, in seconds; 0 without a group. */
+WW_API double ww_timeout(const ww_group* group);
+/* Errors: invalid input (not above 0). */
+WW_API int ww_set_timeout(ww_group* group, double seconds);
+
+/* Messages. Those between two ranks arrive in order; `tag` (0 to 32767) tells them apart. Number and type of elements
+ * must agree. On streams the tag is 0, and the arrays of a ww_sendrecv must not overlap. Errors: invalid input,
+ * timeout, io; with a stream also unavailable and device. */
+
+WW_API int ww_send(ww_group* group, const void* data, size_t count, ww_type type, int to, int tag, ww_mode mode);
+WW_API int ww_recv(ww_group* group, void* data, size_t count, ww_type type, int from, int tag, ww_mode mode);
+/* `data` and `into` may be the same array, if the mode is WW_WAIT. */
+WW_API int ww_sendrecv(ww_group* group, const void* data, size_t count, int to, void* into, size_t into_count, int from,
+                       ww_type type, int tag, ww_mode mode);
+/* What is taken must not overlap anything else. */
+WW_API int ww_neighbor_exchange(ww_group* group, const ww_exchange* neighbors, size_t count, ww_mode mode);
+
+/* Collectives. `count` is of elements; n is the number of ranks. Errors as for messages. ----------------------------
+ */
+
+WW_API int ww_barrier(ww_group* group, ww_mode mode);
+/* data: count, of the root to all. */
+WW_API int ww_broadcast(ww_group* group, void* data, size_t count, ww_type type, int root, ww_mode mode);
+/* input: count; output: count at the root, elsewhere it is not used and may be NULL. */
+WW_API int ww_reduce(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op, int root,
+                     ww_mode mode);
+/* input, output: count. */
+WW_API int ww_all_reduce(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
+                         ww_mode mode);
+/* input: n * count; output: count, the part of this rank. */
+WW_API int ww_reduce_scatter(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
+                             ww_mode mode);
+/* input: count; output: n * count, in the order of ranks. */
+WW_API int ww_all_gather(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_mode mode);
+/* input, output: n * count; block i goes to, and comes from, rank i. */
+WW_API int ww_all_to_all(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_mode mode);
+/* input: count; output: n * count at the root, elsewhere it is not used and may be NULL. */
+WW_API int ww_gather(ww_group* group, const void* input, void* output, size_t count, ww_type type, int root,
+                     ww_mode mode);
+/* input: n * count at the root, elsewhere it is not used and may be NULL; output: count. */
+WW_API int ww_scatter(ww_group* group, const void* input, void* output, size_t count, ww_type type, int root,
+                      ww_mode mode);
+/* With counts[i] elements of rank i; n counts, the same at all ranks. input: counts[rank]; output: their sum. */
+WW_API int ww_all_gather_v(ww_group* group, const void* input, void* output, const size_t* counts, ww_type type,
+                           ww_mode mode);
+/* give[i] elements go to rank i, take[i] come from it; n of each. input, output: their sums. */
+WW_API int ww_all_to_all_v(ww_group* group, const void* input, const size_t* give, void* output, const size_t* take,
+                           ww_type type, ww_mode mode);
+/* As ww_gather, with counts[i] elements of rank i. */
+WW_API int ww_gather_v(ww_group* group, const void* input, void* output, const size_t* counts, ww_type type, int root,
+                       ww_mode mode);
+/* As ww_scatter, with counts[i] elements for rank i. */
+WW_API int ww_scatter_v(ww_group* group, const void* input, const size_t* counts, void* output, ww_type type, int root,
+                        ww_mode mode);
+
+/* Futures --------------------------------------------------------------------------------------------------------- */
+
+/* done: 1 when the operation is over, else 0. Gives all that is under way a turn. Errors: those of the operation. */
+WW_API int ww_future_test(ww_future* future, int* done);
+/* Until it is over. The future must be freed all the same. Errors: those of the operation. */
+WW_API int ww_future_wait(ww_future* future);
+/* NULL is allowed. One that is not over ends its operation, and with it the group. */
+WW_API void ww_future_free(ww_future* future);
+
+/* Windows: memory of each rank that the others read and write. It must live until all have done so: a barrier says
+ * when. Offsets and lengths are bytes. Errors: invalid input, timeout, io. -------------------------------------------
+ */
+
+/* Collective. Host memory, or all of what ww_gpu_allocate has given: then the ranks must be on one machine. Each rank
+ * may expose another number of bytes. */
+WW_API int ww_expose(ww_group* group, void* memory, size_t bytes, ww_window** window);
+/* NULL is allowed. Not collective. */
+WW_API void ww_window_free(ww_window* window);
+/* What rank `rank` has exposed. */
+WW_API int ww_window_bytes(const ww_window* window, int rank, size_t* bytes);
+/* Returns when `data` may be used again: ww_flush says when it has arrived. */
+WW_API int ww_put(ww_window* window, const void* data, size_t bytes, int to, size_t offset);
+/* Returns when the bytes are there. */
+WW_API int ww_get(ww_window* window, void* data, size_t bytes, int from, size_t offset);
+/* Writes 8 bytes, at an offset that is a multiple of 8, after all earlier puts of this rank to that rank have arrived.
+ */
+WW_API int ww_signal(ww_window* window, int to, size_t offset, uint64_t value);
+/* Until this rank's own memory holds so much there. */
+WW_API int ww_wait_signal(ww_window* window, size_t offset, uint64_t at_least);
+/* All puts and signals of this rank, in all windows, have arrived. */
+WW_API int ww_flush(ww_group* group);
+
+/* Prepared exchanges: made once by all ranks together, also by those without neighbours, and started often. The arrays
+ * must live as long. ------------------------------------------------------------------------------------------------
+ */
+
+WW_API int ww_prepare_exchange(ww_group* group, const ww_exchange* neighbors, size_t count, ww_prepared** prepared);
+/* Collective. With a stream it is enqueued, and ww_prepared_wait is not called; with NULL it begins. */
+WW_API int ww_prepared_start(ww_prepared* prepared, ww_stream* stream);
+/* Until what ww_prepared_start(prepared, NULL) has begun is over; comes before the next start. */
+WW_API int ww_prepared_wait(ww_prepared* prepared);
+/* NULL is allowed. */
+WW_API void ww_prepared_free(ww_prepared* prepared);
+
+/* GPUs: numbers as CUDA's. Errors: unavailable (no CUDA, no such GPU), device. ---------------------------------------
+ */
+
+/* A view of a cudaStream_t of this program; NULL: CUDA's default stream. The stream must outlive the view. */
+WW_API int ww_stream_borrow(ww_group* group, int gpu, void* cuda_stream, ww_stream** stream);
+/* A new stream of a GPU. */
+WW_API int ww_stream_create(ww_group* group, int gpu, ww_stream** stream);
+/* Waits for the stream. Errors: also what an operation of this group has failed with on any stream. */
+WW_API int ww_stream_synchronize(ww_group* group, ww_stream* stream);
+/* NULL is allowed. */
+WW_API void ww_stream_free(ww_stream* stream);
+/* Memory of a GPU, 256-byte aligned; goes at the latest with the last of the groups that ww_split has made of this one.
+ */
+WW_API int ww_gpu_allocate(ww_group* group, int gpu, size_t bytes, void** memory);
+/* What ww_gpu_allocate has given; NULL is allowed. */
+WW_API int ww_gpu_free(ww_group* group, void* memory);
+/* Between any two memories; complete when it returns. */
+WW_API int ww_gpu_copy(ww_group* group, void* to, const void* from, size_t bytes);
+/* Collective: sets up what operations of up to `largest` bytes a block need on this GPU, so that the first of them
+ * waits for no rank on the host, and can be captured in a graph. */
+WW_API int ww_gpu_prepare(ww_group* group, int gpu, size_t largest);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

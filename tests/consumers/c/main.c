@@ -1,0 +1,297 @@
+/* Calls every function of waywiser/c/waywiser.h, with any number of ranks of one machine, and says what is not as it
+ * should be. */
+#include <stdio.h>
+#include <string.h>
+#include <waywiser/c/waywiser.h>
+
+enum { ranks_at_most = 8, count = 5, all = ranks_at_most * count };
+
+static ww_group* group;
+static int rank, size, problems;
+
+static void report(int right, const char* what, int line) {
+  if (right) return;
+  ++problems;
+  fprintf(stderr, "rank %d, line %d: %s (%s)\n", rank, line, what, ww_error_text());
+}
+#define CHECK(what) report((what) != 0, #what, __LINE__)
+#define DO(call) report((call) == WW_OK, #call, __LINE__)
+
+static void check_refused(int code, int expected, const char* words, int line) {
+  if (code == expected && strstr(ww_error_text(), words) != NULL) return;
+  ++problems;
+  fprintf(stderr, "rank %d, line %d: %s: '%s', not %s with '%s'\n", rank, line, ww_error_name(code), ww_error_text(),
+          ww_error_name(expected), words);
+}
+#define REFUSED(call, code, words) check_refused(call, code, words, __LINE__)
+
+/* What rank `from` has at `index`. */
+static double value(int from, int index) { return 100.0 * from + index; }
+
+static void fill(double* data, int from, int elements) {
+  for (int i = 0; i < elements; ++i) data[i] = value(from, i);
+}
+
+static double sum_of_ranks(int index) {
+  double sum = 0;
+  for (int from = 0; from < size; ++from) sum += value(from, index);
+  return sum;
+}
+
+static void names(void) {
+  CHECK(strcmp(ww_error_text(), "") == 0);
+  CHECK(strcmp(ww_error_name(WW_TIMEOUT), "timeout") == 0);
+  CHECK(strcmp(ww_error_name(-3), "no error of waywiser") == 0);
+  CHECK(strchr(ww_version(), '.') != NULL);
+  CHECK(ww_type_size(WW_FLOAT64) == 8 && ww_type_size(WW_BFLOAT16) == 2 && ww_type_size((ww_type)99) == 0);
+  CHECK(ww_rank(NULL) == -1 && ww_size(NULL) == 0 && ww_timeout(NULL) == 0);
+}
+
+static void messages(void) {
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  double mine[count], theirs[count] = {0};
+  fill(mine, rank, count);
+  DO(ww_sendrecv(group, mine, count, next, theirs, count, before, WW_FLOAT64, 3, WW_WAIT));
+  CHECK(theirs[count - 1] == value(before, count - 1));
+
+  int32_t number = -1;
+  if (rank == 0) {
+    number = 4711;
+    for (int to = 1; to < size; ++to) DO(ww_send(group, &number, 1, WW_INT32, to, 7, WW_WAIT));
+  } else {
+    DO(ww_recv(group, &number, 1, WW_INT32, 0, 7, WW_WAIT));
+  }
+  CHECK(number == 4711);
+
+  ww_future *sent = NULL, *received = NULL;
+  memset(theirs, 0, sizeof theirs);
+  DO(ww_recv(group, theirs, count, WW_FLOAT64, before, 9, ww_begin(&received)));
+  DO(ww_send(group, mine, count, WW_FLOAT64, next, 9, ww_begin(&sent)));
+  int done = 0;
+  while (!done) {
+    if (ww_future_test(received, &done) != WW_OK) break;
+  }
+  CHECK(done == 1);
+  DO(ww_future_wait(sent));
+  ww_future_free(sent);
+  ww_future_free(received);
+  ww_future_free(NULL);
+  CHECK(theirs[1] == value(before, 1));
+
+  double from_left = 0, from_right = 0;
+  const ww_exchange neighbors[] = {{before, &mine[0], 1, WW_FLOAT64, 0, &from_left, 1, WW_FLOAT64, 1},
+                                   {next, &mine[count - 1], 1, WW_FLOAT64, 1, &from_right, 1, WW_FLOAT64, 0}};
+  DO(ww_neighbor_exchange(group, neighbors, 2, WW_WAIT));
+  CHECK(from_left == value(before, count - 1) && from_right == value(next, 0));
+
+  ww_prepared* prepared = NULL;
+  DO(ww_prepare_exchange(group, neighbors, 2, &prepared));
+  for (int start = 0; start < 3; ++start) {
+    from_left = from_right = 0;
+    DO(ww_prepared_start(prepared, NULL));
+    DO(ww_prepared_wait(prepared));
+    CHECK(from_left == value(before, count - 1) && from_right == value(next, 0));
+  }
+  ww_prepared_free(prepared);
+  ww_prepared_free(NULL);
+}
+
+static void collectives(void) {
+  double mine[all], out[all];
+  const int root = size - 1;
+  fill(mine, rank, all);
+
+  DO(ww_barrier(group, WW_WAIT));
+  memcpy(out, mine, sizeof out);
+  DO(ww_broadcast(group, out, count, WW_FLOAT64, root, WW_WAIT));
+  CHECK(out[2] == value(root, 2));
+  DO(ww_reduce(group, mine, rank == root ? out : NULL, count, WW_FLOAT64, WW_SUM, root, WW_WAIT));
+  CHECK(rank != root || out[4] == sum_of_ranks(4));
+  DO(ww_all_reduce(group, mine, out, count, WW_FLOAT64, WW_MAX, WW_WAIT));
+  CHECK(out[3] == value(size - 1, 3));
+  ww_future* future = NULL;
+  DO(ww_all_reduce(group, mine, out, count, WW_FLOAT64, WW_SUM, ww_begin(&future)));
+  DO(ww_future_wait(future));
+  ww_future_free(future);
+  CHECK(out[1] == sum_of_ranks(1));
+  DO(ww_reduce_scatter(group, mine, out, count, WW_FLOAT64, WW_SUM, WW_WAIT));
+  CHECK(out[1] == sum_of_ranks(rank * count + 1));
+  DO(ww_all_gather(group, mine, out, count, WW_FLOAT64, WW_WAIT));
+  for (int from = 0; from < size; ++from) CHECK(out[from * count + 2] == value(from, 2));
+  DO(ww_all_to_all(group, mine, out, count, WW_FLOAT64, WW_WAIT));
+  for (int from = 0; from < size; ++from) CHECK(out[from * count + 1] == value(from, rank * count + 1));
+  DO(ww_gather(group, mine, rank == root ? out : NULL, count, WW_FLOAT64, root, WW_WAIT));
+  for (int from = 0; from < size; ++from) CHECK(rank != root || out[from * count + 4] == value(from, 4));
+  DO(ww_scatter(group, rank == root ? mine : NULL, out, count, WW_FLOAT64, root, WW_WAIT));
+  CHECK(out[2] == value(root, rank * count + 2));
+}
+
+static void collectives_with_counts(void) {
+  double mine[all], out[all];
+  const int root = 0;
+  size_t counts[ranks_at_most], first[ranks_at_most + 1] = {0}, given[ranks_at_most], taken[ranks_at_most];
+  fill(mine, rank, all);
+  for (int i = 0; i < size; ++i) {
+    counts[i] = (size_t)(i % 3 + 1);
+    first[i + 1] = first[i] + counts[i];
+    given[i] = counts[i]; /* as many to rank i as all others give it */
+  }
+  for (int i = 0; i < size; ++i) taken[i] = counts[rank];
+  DO(ww_all_gather_v(group, mine, out, counts, WW_FLOAT64, WW_WAIT));
+  for (int from = 0; from < size; ++from) CHECK(out[first[from]] == value(from, 0));
+  DO(ww_all_to_all_v(group, mine, given, out, taken, WW_FLOAT64, WW_WAIT));
+  for (int from = 0; from < size; ++from) CHECK(out[(size_t)from * counts[rank]] == value(from, (int)first[rank]));
+  DO(ww_gather_v(group, mine, rank == root ? out : NULL, counts, WW_FLOAT64, root, WW_WAIT));
+  for (int from = 0; from < size; ++from) CHECK(rank != root || out[first[from]] == value(from, 0));
+  DO(ww_scatter_v(group, rank == root ? mine : NULL, counts, out, WW_FLOAT64, root, WW_WAIT));
+  CHECK(out[0] == value(root, (int)first[rank]));
+}
+
+static void windows(void) {
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  uint64_t memory[4] = {0, 0, 0, 0}, sent = 1000 + (uint64_t)rank, seen = 0;
+  ww_window* window = NULL;
+  size_t bytes = 0;
+  DO(ww_expose(group, memory, sizeof memory, &window));
+  DO(ww_window_bytes(window, next, &bytes));
+  CHECK(bytes == sizeof memory);
+  DO(ww_put(window, &sent, sizeof sent, next, 8));
+  DO(ww_signal(window, next, 0, 1));
+  DO(ww_wait_signal(window, 0, 1));
+  CHECK(memory[1] == 1000 + (uint64_t)before);
+  DO(ww_flush(group));
+  DO(ww_barrier(group, WW_WAIT));
+  DO(ww_get(window, &seen, sizeof seen, next, 8));
+  CHECK(seen == 1000 + (uint64_t)rank);
+  REFUSED(ww_put(window, &sent, sizeof sent, next, 32), WW_INVALID_INPUT, "");
+  REFUSED(ww_signal(window, next, 3, 1), WW_INVALID_INPUT, "aligned");
+  DO(ww_barrier(group, WW_WAIT));
+  ww_window_free(window);
+  ww_window_free(NULL);
+}
+
+static void gpus(void) {
+  double mine[count], out[count] = {0};
+  void *input = NULL, *output = NULL;
+  ww_stream* stream = NULL;
+  const int next = (rank + 1) % size;
+  fill(mine, rank, count);
+  DO(ww_gpu_allocate(group, rank, sizeof mine, &input));
+  DO(ww_gpu_allocate(group, rank, sizeof mine, &output));
+  DO(ww_gpu_copy(group, input, mine, sizeof mine));
+  DO(ww_gpu_prepare(group, rank, 1024));
+  DO(ww_stream_create(group, rank, &stream));
+  DO(ww_all_reduce(group, input, output, count, WW_FLOAT64, WW_SUM, ww_on(stream)));
+  DO(ww_stream_synchronize(group, stream));
+  DO(ww_gpu_copy(group, out, output, sizeof out));
+  CHECK(out[3] == sum_of_ranks(3));
+  DO(ww_reduce(group, input, rank == 0 ? output : NULL, count, WW_FLOAT64, WW_PROD, 0, ww_on(stream)));
+  DO(ww_broadcast(group, output, count, WW_FLOAT64, 0, ww_on(stream)));
+  DO(ww_barrier(group, ww_on(stream)));
+  DO(ww_stream_synchronize(group, stream));
+  DO(ww_gpu_copy(group, out, output, sizeof out));
+  CHECK(size != 2 || out[2] == value(0, 2) * value(1, 2));
+  DO(ww_all_reduce(group, input, output, count, WW_FLOAT64, WW_MAX, WW_WAIT));
+  DO(ww_gpu_copy(group, out, output, sizeof out));
+  CHECK(out[2] == value(size - 1, 2));
+
+  ww_window* window = NULL;
+  DO(ww_barrier(group, WW_WAIT));
+  DO(ww_expose(group, output, sizeof mine, &window));
+  DO(ww_put(window, input, sizeof mine, next, 0));
+  DO(ww_flush(group));
+  DO(ww_barrier(group, WW_WAIT));
+  DO(ww_gpu_copy(group, out, output, sizeof out));
+  CHECK(out[1] == value((rank + size - 1) % size, 1));
+  ww_window_free(window);
+
+  ww_stream* borrowed = NULL;
+  REFUSED(ww_stream_borrow(group, rank, NULL, &borrowed), WW_UNAVAILABLE, ""); /* virtual GPUs have no CUDA streams */
+  REFUSED(ww_gpu_allocate(group, 99, 8, &input), WW_UNAVAILABLE, "no GPU 99");
+  ww_future* future = NULL;
+  ww_mode both = ww_on(stream);
+  both.future = &future;
+  REFUSED(ww_barrier(group, both), WW_INVALID_INPUT, "a future or a stream");
+  ww_stream_free(stream);
+  ww_stream_free(NULL);
+  DO(ww_gpu_free(group, output));
+  REFUSED(ww_gpu_free(group, output), WW_INVALID_INPUT, "freed");
+  DO(ww_gpu_free(group, NULL));
+}
+
+static void groups(void) {
+  ww_group* part = NULL;
+  double one = 1, sum = 0;
+  DO(ww_split(group, rank % 2, 0, &part));
+  CHECK(ww_size(part) == (size + 1 - rank % 2) / 2 && ww_rank(part) == rank / 2);
+  DO(ww_all_reduce(part, &one, &sum, 1, WW_FLOAT64, WW_SUM, WW_WAIT));
+  CHECK(sum == ww_size(part));
+  ww_group_free(part);
+  DO(ww_split(group, -1, 0, &part));
+  CHECK(part == NULL);
+  ww_group_free(part);
+  CHECK(ww_timeout(group) == 50);
+  DO(ww_set_timeout(group, 40));
+  CHECK(ww_timeout(group) == 40);
+}
+
+static void refusals(void) {
+  double x = 0;
+  ww_group* none = NULL;
+  ww_join_options options = {0};
+  REFUSED(ww_join(&options, &none), WW_INVALID_INPUT, "set `size`");
+  REFUSED(ww_join(NULL, NULL), WW_INVALID_INPUT, "is NULL");
+  REFUSED(ww_barrier(NULL, WW_WAIT), WW_INVALID_INPUT, "the group is NULL");
+  REFUSED(ww_send(group, NULL, 3, WW_FLOAT64, rank, 0, WW_WAIT), WW_INVALID_INPUT, "3 elements is NULL");
+  REFUSED(ww_send(group, &x, 1, (ww_type)99, rank, 0, WW_WAIT), WW_INVALID_INPUT, "no type 99");
+  REFUSED(ww_send(group, &x, (size_t)-1, WW_FLOAT64, rank, 0, WW_WAIT), WW_INVALID_INPUT, "more than there can be");
+  REFUSED(ww_send(group, &x, 1, WW_FLOAT64, size, 0, WW_WAIT), WW_INVALID_INPUT, "");
+  REFUSED(ww_send(group, &x, 1, WW_FLOAT64, rank, -1, WW_WAIT), WW_INVALID_INPUT, "tag -1");
+  REFUSED(ww_all_reduce(group, &x, &x, 1, WW_FLOAT64, (ww_op)7, WW_WAIT), WW_INVALID_INPUT, "no operation 7");
+  REFUSED(ww_all_gather_v(group, &x, &x, NULL, WW_FLOAT64, WW_WAIT), WW_INVALID_INPUT, "counts is NULL");
+  REFUSED(ww_neighbor_exchange(group, NULL, 1, WW_WAIT), WW_INVALID_INPUT, "neighbours is NULL");
+  REFUSED(ww_future_wait(NULL), WW_INVALID_INPUT, "the future is NULL");
+  REFUSED(ww_set_timeout(group, -1), WW_INVALID_INPUT, "");
+}
+
+/* Rank 1 gives up; the others hear why. */
+static int one_gives_up(void) {
+  if (ww_join(NULL, &group) != WW_OK) return 1;
+  rank = ww_rank(group);
+  if (rank == 1)
+    DO(ww_abort(group, "out of fuel"));
+  else
+    REFUSED(ww_barrier(group, WW_WAIT), WW_IO, "rank 1: out of fuel");
+  ww_group_free(group);
+  return problems != 0;
+}
+
+int main(int arguments, char** argument) {
+  if (arguments == 2 && strcmp(argument[1], "one gives up") == 0) return one_gives_up();
+  names();
+  ww_join_options options = {0};
+  options.size = sizeof options;
+  options.timeout = 50;
+  options.virtual_gpus = ranks_at_most;
+  if (ww_join(&options, &group) != WW_OK) {
+    fprintf(stderr, "%s\n", ww_error_text());
+    return 1;
+  }
+  rank = ww_rank(group);
+  size = ww_size(group);
+  messages();
+  collectives();
+  collectives_with_counts();
+  windows();
+  groups();
+  refusals();
+  gpus();
+  if (problems == 0) {
+    printf("rank %d of %d: all calls\n", rank, size);
+    DO(ww_close(group));
+  } else {
+    DO(ww_abort(group, "it has found problems"));
+  }
+  ww_group_free(group);
+  return problems != 0;
+}

@@ -1,0 +1,42 @@
+// Ranks with arrays and streams of their own on a GPU; without one they say so.
+#include <cstdio>
+#include <span>
+#include <vector>
+#include <waywiser/waywiser.hpp>
+
+__global__ void fill(float* x, int n, float value) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i < n) x[i] = value;
+}
+
+int main() try {
+  waywiser::Group group = waywiser::Group::join();
+  int gpus = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) {
+    std::printf("rank %d of %d: no GPU\n", group.rank(), group.size());
+    group.close();
+    return 0;
+  }
+  const int device = group.rank() % gpus;
+  cudaSetDevice(device);
+  constexpr int n = 100000;
+  float* x = nullptr;
+  cudaStream_t own = nullptr;
+  cudaMalloc(&x, n * sizeof(float));
+  cudaStreamCreate(&own);
+
+  fill<<<(n + 255) / 256, 256, 0, own>>>(x, n, static_cast<float>(group.rank() + 1));
+  const waywiser::Elements array(std::span(x, n), waywiser::gpu(device));
+  const auto stream = waywiser::borrow_stream(group, waywiser::gpu(device), own);
+  group.all_reduce(array, array, waywiser::ReduceOp::sum, waywiser::Mode::on(*stream));
+  std::vector<float> host(n);
+  cudaMemcpyAsync(host.data(), x, n * sizeof(float), cudaMemcpyDeviceToHost, own);
+  group.synchronize(*stream);
+  std::printf("rank %d of %d: %g\n", group.rank(), group.size(), host[n - 1]);
+  group.close();
+  cudaFree(x);
+  return 0;
+} catch (const waywiser::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

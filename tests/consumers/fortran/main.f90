@@ -1,0 +1,55 @@
+! Ranks in Fortran: collectives, messages, an operation that begins, a window, and what an error says.
+program consumer
+  use waywiser
+  implicit none
+  integer, parameter :: n = 1000
+  type(c_ptr) :: group, window
+  type(c_ptr), target :: future
+  type(ww_join_options) :: options
+  real(c_double), target :: x(n), total(n)
+  integer(c_int64_t), target :: flags(2) = 0
+  integer(c_int) :: me, ranks, next, before
+
+  if (ww_error_text() /= '') error stop 'there was no error'
+  options%size = c_sizeof(options)
+  options%timeout = 45
+  call check(ww_join(options, group))
+  me = ww_rank(group)
+  ranks = ww_size(group)
+  next = modulo(me + 1, ranks)
+  before = modulo(me - 1, ranks)
+  if (ww_timeout(group) /= 45) error stop 'the timeout is another'
+
+  x = me + 1
+  call check(ww_all_reduce(group, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, ww_sum, ww_wait))
+  if (any(total /= ranks * (ranks + 1) / 2)) error stop 'all_reduce'
+
+  call check(ww_recv(group, c_loc(total), int(n, c_size_t), ww_float64, before, 5, ww_begin(future)))
+  call check(ww_send(group, c_loc(x), int(n, c_size_t), ww_float64, next, 5, ww_wait))
+  call check(ww_future_wait(future))
+  call ww_future_free(future)
+  if (any(total /= before + 1)) error stop 'send and recv'
+
+  call check(ww_expose(group, c_loc(flags), c_sizeof(flags), window))
+  call check(ww_signal(window, next, 8_c_size_t, 7_c_int64_t))
+  call check(ww_wait_signal(window, 8_c_size_t, 7_c_int64_t))
+  call check(ww_barrier(group, ww_wait))
+  call ww_window_free(window)
+
+  if (ww_barrier(c_null_ptr, ww_wait) /= ww_invalid_input) error stop 'a barrier of no group'
+  if (ww_error_text() /= 'the group is NULL') error stop 'the text of the error'
+  if (ww_error_name(ww_timed_out) /= 'timeout') error stop 'the name of an error'
+
+  print '(a, i0, a, i0, 2a)', 'rank ', me, ' of ', ranks, ': ', ww_version()
+  call check(ww_close(group))
+  call ww_group_free(group)
+
+contains
+
+  subroutine check(code)
+    integer(c_int), intent(in) :: code
+    if (code == ww_ok) return
+    print *, ww_error_text()
+    error stop 1
+  end subroutine
+end program

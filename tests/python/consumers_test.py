@@ -1,0 +1,310 @@
+"""Programs outside of this repository, against what `cmake --install` installs of the build."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rank_jobs import ROOT, finish, runtime_folder, start
+
+import waywiser
+
+__all__ = ["runtime_folder"]
+HERE = ROOT / "tests/consumers"
+BUILD = ROOT / "build"
+MOST_HEADERS = 11
+NO_GFORTRAN = "there is no gfortran, and apt could not install it"
+major, minor, _ = waywiser.__version__.split(".")
+SONAME = f"libwaywiser.so.{major}" if major != "0" else f"libwaywiser.so.0.{minor}"
+
+
+def tool(name: str) -> str:
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    assert found is not None, f"no {name}"
+    return found
+
+
+def done(*command: str | Path) -> str:
+    answer = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=250)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    return answer.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is built here, installed; then moved, as it may be."""
+    if not (BUILD / "libwaywiser.so").exists():
+        pytest.skip("the library is not built here")
+    installed = tmp_path_factory.mktemp("installed") / "first"
+    done(tool("cmake"), "--install", BUILD, "--prefix", installed)
+    return installed.rename(installed.with_name("prefix"))
+
+
+def library_folder(prefix: Path) -> Path:
+    (found,) = prefix.rglob("libwaywiser.so")
+    return found.parent
+
+
+def build(language: str, prefix: Path, folder: Path, *options: str) -> Path:
+    """The program of a folder beside this file, built elsewhere."""
+    source = folder / language
+    shutil.copytree(HERE / language, source)
+    cmake = tool("cmake")
+    done(cmake, "-S", source, "-B", folder / "made", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+         f"-Dwaywiser_ROOT={prefix}", *options)  # fmt: skip
+    done(cmake, "--build", folder / "made")
+    return folder / "made/consumer"
+
+
+def run(program: Path, ranks: int = 2) -> list[str]:
+    code, lines, errors = finish(start("run", "-n", str(ranks), program))
+    assert code == 0, errors
+    return lines
+
+
+SUMS = ["rank 0 of 2: 3", "rank 1 of 2: 3"]
+
+
+def test_cpp(prefix: Path, tmp_path: Path) -> None:
+    assert run(build("cpp", prefix, tmp_path)) == SUMS
+
+
+def test_the_cpp_program_is_short() -> None:
+    text = (HERE / "cpp/main.cpp").read_text()
+    assert len([line for line in text.splitlines() if line]) <= 12
+    assert f"```cpp\n{text}```" in (ROOT / "docs/programs.md").read_text()
+
+
+def test_c(prefix: Path, tmp_path: Path) -> None:
+    program = build("c", prefix, tmp_path)
+    for ranks in (1, 2, 3):
+        assert run(program, ranks) == [f"rank {rank} of {ranks}: all calls" for rank in range(ranks)]
+    assert finish(start("run", "-n", "3", program, "one gives up")) == (0, [], "")
+
+
+def test_the_c_program_calls_every_function() -> None:
+    program = (HERE / "c/main.c").read_text()
+    functions = re.findall(r"WW_API [^;]*?(ww_\w+)\(", (ROOT / "src/waywiser/c/waywiser.h").read_text())
+    assert len(functions) > 50
+    assert [name for name in functions if f"{name}(" not in program] == []
+
+
+def test_fortran(prefix: Path, tmp_path: Path) -> None:
+    if shutil.which("gfortran") is None:
+        pytest.skip(NO_GFORTRAN)
+    version = waywiser.__version__
+    assert run(build("fortran", prefix, tmp_path)) == [f"rank {rank} of 2: {version}" for rank in range(2)]
+
+
+def nvcc() -> str:
+    """The compiler of this build, or one of PATH; else the test is skipped."""
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    found = re.search(r"^CMAKE_CUDA_COMPILER:\w+=(.*nvcc)$", cache, re.MULTILINE)
+    compiler = found.group(1) if found else shutil.which("nvcc")
+    if compiler is None:
+        pytest.skip("there is no nvcc")
+    return compiler
+
+
+def test_cuda(prefix: Path, tmp_path: Path) -> None:
+    compiler = Path(nvcc())
+    options = [f"-DCMAKE_CUDA_COMPILER={compiler}", "-DCMAKE_CUDA_ARCHITECTURES=90",
+               f"-DCMAKE_CUDA_FLAGS=-L{compiler.resolve().parents[1]}/lib"]  # fmt: skip
+    lines = run(build("cuda", prefix, tmp_path, *options))
+    assert lines in (SUMS, [f"rank {rank} of 2: no GPU" for rank in range(2)])
+
+
+def test_newer_gpus_have_ptx() -> None:
+    commands = json.loads((BUILD / "compile_commands.json").read_text())
+    kernels = [entry["command"] for entry in commands if entry["file"].startswith(f"{ROOT}/src/") and
+               entry["file"].endswith(".cu")]  # fmt: skip
+    if not kernels:
+        pytest.skip("the build is without CUDA")
+    assert [command for command in kernels if not re.search(r"code=\[?(sm_\d+,)?compute_", command)] == []
+
+
+def test_the_fortran_module_has_the_constants_of_the_header(prefix: Path) -> None:
+    header = (prefix / "include/waywiser/c/waywiser.h").read_text()
+    module = (prefix / "include/waywiser/c/waywiser.f90").read_text()
+    expected = dict(re.findall(r"  (WW_\w+) = (\d+)", header) + re.findall(r"[{,] (WW_\w+) = (\d+)", header))
+    found = dict(re.findall(r"parameter :: (ww_\w+) = (\d+)", module))
+    assert {name.lower().replace("ww_timeout", "ww_timed_out"): value for name, value in expected.items()} == found
+
+
+def test_static(prefix: Path, tmp_path: Path) -> None:
+    if "CUDA" in (library_folder(prefix) / "cmake/waywiser/waywiserTargets-release.cmake").read_text():
+        pytest.skip("the program would need CUDA's runtime library")
+    shutil.copytree(HERE / "cpp", tmp_path / "source")
+    lists = tmp_path / "source/CMakeLists.txt"
+    lists.write_text(lists.read_text().replace("waywiser::waywiser", "waywiser::waywiser_static"))
+    made = tmp_path / "made"
+    done(tool("cmake"), "-S", tmp_path / "source", "-B", made, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+         f"-Dwaywiser_ROOT={prefix}")  # fmt: skip
+    done(tool("cmake"), "--build", made)
+    assert "libwaywiser" not in done("ldd", made / "consumer")
+    assert run(made / "consumer") == SUMS
+
+
+def test_the_version_is_checked(prefix: Path, tmp_path: Path) -> None:
+    shutil.copytree(HERE / "cpp", tmp_path / "source")
+    lists = tmp_path / "source/CMakeLists.txt"
+    lists.write_text(lists.read_text().replace("waywiser REQUIRED", "waywiser 99.0 REQUIRED"))
+    command = [tool("cmake"), "-S", tmp_path / "source", "-B", tmp_path / "made", f"-Dwaywiser_ROOT={prefix}"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode != 0 and 'requested version "99.0"' in answer.stderr
+
+
+@pytest.fixture(scope="module")
+def site(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the wheel of what is built here is installed: by the real back end, which compiles nothing."""
+    pytest.importorskip("scikit_build_core")
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    settings = {
+        "cmake.source-dir": str(HERE / "wheel"),
+        "cmake.define.WAYWISER_BUILD": str(BUILD),
+        "build-dir": str(folder / "made"),
+    }
+    options = [f"-C{key}={value}" for key, value in settings.items()]
+    done(*pip, "wheel", ROOT, "--no-build-isolation", "--no-deps", "--no-index", "-w", folder, *options)
+    (wheel,) = folder.glob("*.whl")
+    done(*pip, "install", "--no-deps", "--no-index", "--target", folder / "site", wheel)
+    return folder / "site"
+
+
+def said_by(site: Path, option: str) -> str:
+    command = [sys.executable, site / "bin/waywiser", option]
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_wheel_has_the_library(site: Path, tmp_path: Path) -> None:
+    folder = said_by(site, "--cmake-dir")
+    assert folder == str(site / "waywiser/lib/cmake/waywiser")
+    program = build("cpp", Path(folder), tmp_path)
+    assert str(site) in done("ldd", program)
+    assert run(program) == SUMS
+
+
+def test_flags_of_the_wheel(site: Path, tmp_path: Path) -> None:
+    program = tmp_path / "consumer"
+    flags = [*said_by(site, "--cflags").split(), *said_by(site, "--libs").split()]
+    done("cc", "-std=c99", HERE / "c/main.c", "-o", program, *flags)
+    assert run(program) == [f"rank {rank} of 2: all calls" for rank in range(2)]
+
+
+def test_fortran_by_the_wheel(site: Path, tmp_path: Path) -> None:
+    if shutil.which("gfortran") is None:
+        pytest.skip(NO_GFORTRAN)
+    program = build("fortran", site / "waywiser", tmp_path)
+    assert str(site) in done("ldd", program)
+    assert len(run(program)) == 2
+
+
+def test_the_wheel_starts_its_own_ranks(site: Path, tmp_path: Path) -> None:
+    command = [sys.executable, site / "bin/waywiser", "run", "-n", "2", sys.executable, "-c",
+               "import waywiser; waywiser.join().close(); print(waywiser.__file__)"]  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert answer.stdout.splitlines() == [str(site / "waywiser/__init__.py")] * 2, answer.stderr
+
+
+def test_a_source_tree_says_that_it_is_one() -> None:
+    code, _, errors = finish(start("--cmake-dir"))
+    assert code == 2 and "this is a source tree" in errors
+
+
+def test_as_a_part_of_another_project(tmp_path: Path) -> None:
+    """By FetchContent; two of its objects are compiled: all of them are what `build` is made of already."""
+    command = [tool("cmake"), "-S", HERE / "subdirectory", "-B", tmp_path, "-G", "Ninja", "-DWAYWISER_CUDA=OFF",
+               f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-DWAYWISER_SOURCE={ROOT}",
+               f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]  # fmt: skip
+    done(*command)
+    compiled = [
+        entry
+        for entry in json.loads((tmp_path / "compile_commands.json").read_text())
+        if entry["file"].endswith(("base/version.cpp", "consumers/cpp/main.cpp"))
+    ]
+    assert len(compiled) == 2
+    for entry in compiled:
+        (tmp_path / entry["output"]).parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(entry["command"], shell=True, cwd=entry["directory"], check=True)
+    commands = done(tool("ninja"), "-C", tmp_path, "-t", "commands", "consumer")
+    assert "libwaywiser.so" in commands
+    assert "nanobind" not in commands and "waywiser_tests" not in commands
+
+
+def pc_flags(prefix: Path) -> list[str]:
+    """What pkg-config would say; read here, as it is not everywhere."""
+    file = library_folder(prefix) / "pkgconfig/waywiser.pc"
+    values = {"pcfiledir": str(file.parent)}
+    flags = []
+    for line in file.read_text().splitlines():
+        line = re.sub(r"\$\{(\w+)\}", lambda found: values[found.group(1)], line)
+        if found := re.match(r"(\w+)=(.*)", line):
+            values[found.group(1)] = found.group(2)
+        if found := re.match(r"(?:Libs|Cflags): (.*)", line):
+            flags += found.group(1).split()
+    return flags
+
+
+def test_pkg_config(prefix: Path, tmp_path: Path) -> None:
+    program = tmp_path / "consumer"
+    rpath = f"-Wl,-rpath,{library_folder(prefix)}"
+    done("cc", "-std=c99", "-Wall", "-Wextra", "-Werror", HERE / "c/main.c", "-o", program, *pc_flags(prefix), rpath)
+    assert run(program) == [f"rank {rank} of 2: all calls" for rank in range(2)]
+
+
+def dynamic_symbols(library: Path) -> set[str]:
+    return {line.split()[-1] for line in done("nm", "-D", "--defined-only", library).splitlines()}
+
+
+EXPORTED = re.compile(
+    r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
+    r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion)::(?!State\b)~?\w|"
+    r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream)(?:\[abi:cxx11\])?\("
+)
+
+
+def test_only_the_interface_is_exported(prefix: Path) -> None:
+    symbols = dynamic_symbols(library_folder(prefix) / SONAME)
+    declared = set(re.findall(r"WW_API [^;]*?(ww_\w+)\(", (ROOT / "src/waywiser/c/waywiser.h").read_text()))
+    assert {name for name in symbols if name.startswith("ww_")} == declared
+    others = "\n".join(sorted(symbols - declared))
+    names = subprocess.run(["c++filt"], input=others, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [name for name in names if not EXPORTED.match(name)] == []
+    assert any(name.startswith("waywiser::Group::all_reduce") for name in names)
+
+
+def test_the_soname_has_the_version_of_the_interface(prefix: Path) -> None:
+    assert f"[{SONAME}]" in done("readelf", "-d", library_folder(prefix) / SONAME)
+
+
+def public_headers(prefix: Path) -> Iterator[Path]:
+    folder = prefix / "include"
+    yield from sorted(path.relative_to(folder) for path in folder.rglob("*.h*"))
+
+
+def test_public_headers_stand_alone_and_have_few_others(prefix: Path, tmp_path: Path) -> None:
+    headers = list(public_headers(prefix))
+    assert {"waywiser/waywiser.hpp", "waywiser/c/waywiser.h"} <= {str(header) for header in headers}
+    closures = {}
+    for header in headers:
+        source = tmp_path / "one.cpp"
+        source.write_text(f"#include <{header}>\n")
+        list_of_files = tmp_path / "one.d"
+        options = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{prefix / 'include'}"]
+        done("c++", *options, "-MMD", "-MF", list_of_files, source)
+        used = list_of_files.read_text().split(":", 1)[1].replace("\\", "").split()
+        assert all(path.startswith(str(prefix)) for path in used[1:])
+        closures[str(header)] = len(used) - 1
+    assert {header: count for header, count in closures.items() if count > MOST_HEADERS} == {}
+    assert closures["waywiser/waywiser.hpp"] == MOST_HEADERS
