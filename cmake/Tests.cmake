@@ -2,7 +2,7 @@
 find_package(GTest REQUIRED)
 
 waywiser_sources(tests test_sources)
-list(FILTER test_sources EXCLUDE REGEX "/tests/explorer/")
+list(FILTER test_sources EXCLUDE REGEX "/tests/(explorer|consumers)/")  # programs of their own
 add_executable(waywiser_tests ${test_sources})
 target_include_directories(waywiser_tests PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(waywiser_tests PRIVATE waywiser_core waywiser_warnings GTest::gtest GTest::gtest_main)

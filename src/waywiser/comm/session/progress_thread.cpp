@@ -28,7 +28,9 @@ void bind_to(int core) {
 ProgressThread::ProgressThread(std::function<Found()> turn, std::optional<int> core)
     : turn_(std::move(turn)), core_(core), process_(::getpid()) {}
 
-void ProgressThread::start() { thread_ = started_thread([this] { run(); }); }
+void ProgressThread::start() {
+  thread_ = started_thread([this] { run(); });
+}
 
 ProgressThread::~ProgressThread() {
   if (::getpid() == process_)
