@@ -18,6 +18,7 @@ endif()
 
 # Stands for GDRCopy's library; .cc, so that it is no source of the test program.
 add_library(fake_gdrapi MODULE "${PROJECT_SOURCE_DIR}/tests/transport/bar_copy/fake_gdrapi.cc")
+set_target_properties(fake_gdrapi PROPERTIES CXX_VISIBILITY_PRESET default)
 add_dependencies(waywiser_tests fake_gdrapi)
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_GDRAPI="$<TARGET_FILE:fake_gdrapi>")
 
