@@ -59,6 +59,11 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
   return *on_gpus_;
 }
 
+GpuCollectives& GpuCalls::gpus_on(Stream& stream) {
+  if (on_gpus_) on_gpus_->check();
+  return gpus_of(stream.place(), stream.capturing());
+}
+
 bool GpuCalls::collective(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                           Stream* stream) {
   if (stream != nullptr && !is_on_gpu(stream)) stream->synchronize(Deadline::in(session_.timeout()));
@@ -66,7 +71,7 @@ bool GpuCalls::collective(const Call& call, const CollectiveCall& wanted, ConstE
   if (!is_on_gpu(stream)) return false;
   const InCall in_call(session_, call);
   const bool blocks = wanted.operation == Collective::all_to_all && input.region.place.is_gpu() &&
-                      !gpus_of(stream->place(), stream->capturing()).domain().is_whole();
+                      !gpus_on(*stream).domain().is_whole();
   if (blocks || go_as_messages(wanted))
     by_messages(call, wanted, input, output, *stream);
   else
@@ -79,10 +84,9 @@ void GpuCalls::by_hosts(const Call& call, const CollectiveCall& wanted, ConstEle
                         Stream& stream) {
   const bool same = input.region.data == output.region.data && input.region.bytes == output.region.bytes;
   const bool broadcasts = wanted.operation == Collective::broadcast, root = hosts_.rank() == wanted.root;
-  gpus_of(stream.place(), stream.capturing())
-      .enqueue_by_hosts(call, hosts_.schedule_for(wanted, call.type),
-                        {{writable(input.region)}, {output.region}, same, !broadcasts || root, !broadcasts || !root},
-                        stream);
+  gpus_on(stream).enqueue_by_hosts(
+      call, hosts_.schedule_for(wanted, call.type),
+      {{writable(input.region)}, {output.region}, same, !broadcasts || root, !broadcasts || !root}, stream);
 }
 
 void GpuCalls::prepare(Place gpu, Bytes largest) { gpus_of(gpu, false).prepare(hosts_, hosts_.members(), largest); }
@@ -93,6 +97,7 @@ bool GpuCalls::by_kernels(const Call& call, const CollectiveCall& wanted, ConstE
   const Place place = output.region.place;
   if (!place.is_gpu() || !input.region.place.is_gpu()) return false;
   if (wanted.count == 0 && wanted.operation != Collective::barrier) return false;
+  if (on_gpus_) on_gpus_->check();  // it knows why a stream has failed, which could not even tell that it is captured
   const bool capturing = stream != nullptr && stream->capturing();
   GpuCollectives& gpus = gpus_of(place, capturing);
   CollectiveCall complete = wanted;
@@ -131,6 +136,7 @@ void GpuCalls::finish(GpuCollectives& gpus, Stream& stream, const Call& call) {
 }
 
 void GpuCalls::before_hosts(const Call& call, Stream& stream) {
+  if (on_gpus_) on_gpus_->check();
   if (stream.capturing())
     throw Error(ErrorKind::unavailable, text(call) + " goes through the host, which no graph can capture" +
                                             (why_staged().empty() ? "" : ": " + why_staged()));

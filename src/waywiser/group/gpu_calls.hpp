@@ -57,6 +57,8 @@ class GpuCalls {
 
  private:
   GpuCollectives& gpus_of(Place gpu, bool capturing);
+  // Throws what an operation on this rank's GPU has failed with.
+  GpuCollectives& gpus_on(Stream& stream);
   bool by_kernels(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
   void by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
   void by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,

@@ -91,7 +91,7 @@ void GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>&
     if (taken_there.data != give[me].data &&
         std::ranges::any_of(give, [&](const ConstRegion& each) { return overlap(taken_there, each); }))
       throw Error(ErrorKind::invalid_input, text(call) + " on a stream: input and output overlap");
-  gpus_of(stream.place(), stream.capturing());
+  static_cast<void>(gpus_on(stream));
   if (give[me].bytes != 0 && give[me].data != take[me].data) stream.copy(take[me], give[me]);
   std::vector<PeerMessage> messages;
   for (std::size_t distance = 1; distance < ranks; ++distance) {

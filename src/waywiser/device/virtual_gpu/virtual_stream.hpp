@@ -44,7 +44,11 @@ class VirtualStream : public Stream {
   void wait(const Event& event) override;
   bool done() override;
   void synchronize(Deadline deadline) override;
-  bool capturing() const override { return captured_ != nullptr; }
+  // Throws device when a kernel has trapped, as CUDA does.
+  bool capturing() const override {
+    if (bus_->trapped(place().index)) throw_trapped(place());
+    return captured_ != nullptr;
+  }
   // Copies, kernels, flags and calls; no events.
   std::unique_ptr<StreamGraph> capture(const std::function<void()>& enqueue) override;
 
