@@ -8,7 +8,7 @@ set(public_headers
   waywiser.hpp c/waywiser.h
   base/error.hpp base/units.hpp base/version.hpp
   device/place.hpp device/region.hpp
-  comm/data_type.hpp comm/elements.hpp comm/schedule.hpp
+  comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
   group/future.hpp group/group.hpp group/prepared.hpp group/window.hpp
   comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/session/on_failure.hpp
   base/crypto.hpp kernels/block/half.hpp)

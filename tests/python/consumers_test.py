@@ -269,7 +269,7 @@ def dynamic_symbols(library: Path) -> set[str]:
 
 EXPORTED = re.compile(
     r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
-    r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion)::(?!State\b)~?\w|"
+    r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion|ArrayPart)::(?!State\b)~?\w|"
     r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream)(?:\[abi:cxx11\])?\("
 )
 

@@ -4,13 +4,13 @@
 #include <span>
 #include <string>
 
-#include "waywiser/collective/neighbor_exchange/array_part.hpp"
 #include "waywiser/comm/elements.hpp"
 
 namespace waywiser {
 
 class Group;
 class Stream;
+struct ArrayExchange;
 struct Schedule;
 
 // What one rank gives to another in a neighbor_exchange, and what it takes from it. Where two ranks are neighbours in

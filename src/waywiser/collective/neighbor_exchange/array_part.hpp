@@ -10,7 +10,7 @@
 namespace waywiser {
 
 // A part of one array, or nothing.
-struct ArrayPart {
+struct [[gnu::visibility("default")]] ArrayPart {
   DataType type = DataType::uint8;
   std::size_t array_count = 0;  // elements of the array
   std::size_t offset = 0, count = 0;
