@@ -65,6 +65,7 @@ typedef struct ww_mode {
   ww_future** future;
   ww_stream* stream;
 } ww_mode;
+/* NOLINTBEGIN(modernize-use-nullptr): C has none. */
 static const ww_mode WW_WAIT = {NULL, NULL};
 static inline ww_mode ww_begin(ww_future** future) {
   ww_mode mode = {future, NULL};
@@ -74,6 +75,7 @@ static inline ww_mode ww_on(ww_stream* stream) {
   ww_mode mode = {NULL, stream};
   return mode;
 }
+/* NOLINTEND(modernize-use-nullptr) */
 
 /* How to join; start with all bytes 0, which is what NULL means, and set `size`. */
 typedef struct ww_join_options {

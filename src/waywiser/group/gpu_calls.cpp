@@ -51,7 +51,8 @@ GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {
       throw Error(ErrorKind::unavailable,
                   "the first collective of a group on GPUs sets them up and cannot be captured: call it once before");
     on_gpus_ = std::make_shared<GpuCollectives>(hosts_, session_, hosts_.shared_members(), gpu, exposed_);
-    set_algorithm(std::string(algorithm_));
+    const std::string wanted = algorithm_;
+    set_algorithm(wanted);
   }
   if (on_gpus_->gpu() != gpu)
     throw Error(ErrorKind::invalid_input,

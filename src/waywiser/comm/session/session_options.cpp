@@ -7,7 +7,9 @@
 #include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/timeout.hpp"
+#include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/network/encryption.hpp"
+#include "waywiser/comm/session/progress_thread.hpp"
 #include "waywiser/comm/shared_memory/cores.hpp"
 #include "waywiser/policy/chooser.hpp"
 
