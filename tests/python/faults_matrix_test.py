@@ -13,7 +13,16 @@ import waywiser as ww
 
 # Not calls that wait for others; `synchronize` is of GPU arrays, `close` of its own section, a prepared exchange waits
 # when it is started, as the exchange does.
-NO_ROW = {"bytes_of", "synchronize", "close", "why_staged", "why_not_fused", "encrypted_by", "prepare", "prepare_exchange"}
+NO_ROW = {
+    "bytes_of",
+    "synchronize",
+    "close",
+    "why_staged",
+    "why_not_fused",
+    "encrypted_by",
+    "prepare",
+    "prepare_exchange",
+}
 
 
 def test_the_page_is_what_the_tests_say() -> None:
