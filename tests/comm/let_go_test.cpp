@@ -155,10 +155,10 @@ unsigned most_tries(ProtocolStep step) { return step == ProtocolStep::claim || s
 // Both ranks: the call, then other memory at the place of the arrays, until the end of the group.
 void call_and_replace(TwoFaultyRanks::Rank rank, const LetGoCase& what) {
   Arrays arrays(rank.group, what.bytes, what.gpus);
-  rank.group.barrier();
-  rank.arm();
   bool returned = false;
   try {
+    rank.group.barrier();  // the second rank may be through, and interrupted, while the first one is still there
+    rank.arm();
     what.operation(rank.group, arrays);
     returned = true;
   } catch (const Error&) {

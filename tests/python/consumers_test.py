@@ -173,8 +173,10 @@ def site(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "cmake.define.WAYWISER_BUILD": str(BUILD),
         "build-dir": str(folder / "made"),
     }
-    options = [f"-C{key}={value}" for key, value in settings.items()]
-    done(*pip, "wheel", ROOT, "--no-build-isolation", "--no-deps", "--no-index", "-w", folder, *options)
+    # As pip calls the back end; older ones cannot hand settings over.
+    hook = "import json, os, sys; os.chdir(sys.argv[1]); from scikit_build_core.build import build_wheel; "
+    hook += "build_wheel(sys.argv[2], json.loads(sys.argv[3]))"
+    done(sys.executable, "-c", hook, ROOT, folder, json.dumps(settings))
     (wheel,) = folder.glob("*.whl")
     done(*pip, "install", "--no-deps", "--no-index", "--target", folder / "site", wheel)
     return folder / "site"
