@@ -5,7 +5,7 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
 endif()
 set(fuzz_sources ${core_sources})
 list(FILTER fuzz_sources INCLUDE REGEX "waywiser/(base|device|topology|path)/[^/]+$|\
-policy/(plan|chooser)\\.cpp|measure/(profile|profile_fields|pair_class)\\.cpp|transport/(peer_channel|memory_message)\\.cpp|\
+policy/(plan|chooser)\\.cpp|measure/(old_names|profile|profile_fields|pair_class)\\.cpp|transport/(peer_channel|memory_message)\\.cpp|\
 comm/(data_type|session/(call|lifeline))\\.cpp|\
 comm/bootstrap/(frame|handshake|introduction|launch|meeting_socket|reception|meeting)\\.cpp|\
 comm/bootstrap/(root_network|runtime_folder|job_network|status_socket|tcp|unix_socket|wire)\\.cpp")
