@@ -6,21 +6,13 @@
 #include <functional>
 #include <vector>
 
+#include "tests/base/error_of.hpp"
 #include "waywiser/base/error.hpp"
 
 namespace waywiser {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
-
-std::string refusal(const std::function<void()>& make) {
-  try {
-    make();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
-}
 
 std::vector<std::size_t> places_of(const ArrayPart& part) {
   std::vector<std::size_t> all;
@@ -78,12 +70,12 @@ TEST(ArrayPart, BoxesOfUpToFourDimensionsAreWhatTheirStridesSay) {
 }
 
 TEST(ArrayPart, WhatNoBoxDescribesIsRefusedInWords) {
-  EXPECT_EQ(refusal([] { ArrayPart::box(DataType::int8, Numbers{4}, Numbers{-1}); }), "has a stride below zero");
-  EXPECT_EQ(refusal([] { ArrayPart::box(DataType::int8, Numbers{2, 2, 2, 2}, Numbers{90, 40, 11, 2}); }),
+  EXPECT_EQ(error_of([] { ArrayPart::box(DataType::int8, Numbers{4}, Numbers{-1}); }), "has a stride below zero");
+  EXPECT_EQ(error_of([] { ArrayPart::box(DataType::int8, Numbers{2, 2, 2, 2}, Numbers{90, 40, 11, 2}); }),
             "has 4 dimensions whose elements lie apart: there can be 3");
-  EXPECT_EQ(refusal([] { ArrayPart::indexed(DataType::int8, 10, Numbers{3, -1}, 1); }),
+  EXPECT_EQ(error_of([] { ArrayPart::indexed(DataType::int8, 10, Numbers{3, -1}, 1); }),
             "has 10 elements: there are not 1 from index -1 on");
-  EXPECT_EQ(refusal([] { ArrayPart::indexed(DataType::int8, 10, Numbers{3, 8}, 3); }),
+  EXPECT_EQ(error_of([] { ArrayPart::indexed(DataType::int8, 10, Numbers{3, 8}, 3); }),
             "has 10 elements: there are not 3 from index 8 on");
 }
 
@@ -104,16 +96,16 @@ TEST(ArrayPart, OnlyElementsThatAreSharedOverlap) {
   const auto check = [&](std::size_t give_0, std::size_t take_0, std::size_t give_1, std::size_t take_1) {
     const std::vector<ArrayExchange> neighbors{{3, column(0), column(0)}, {4, column(0), column(0)}};
     const std::vector<Elements> arrays{from(give_0), from(take_0), from(give_1), from(take_1)};
-    return refusal([&] { check_apart(neighbors, arrays); });
+    return error_of([&] { check_apart(neighbors, arrays); });
   };
-  EXPECT_EQ(check(0, 1, 2, 3), "none");
-  EXPECT_EQ(check(0, 1, 0, 3), "none");
+  EXPECT_EQ(check(0, 1, 2, 3), "no error");
+  EXPECT_EQ(check(0, 1, 0, 3), "no error");
   EXPECT_EQ(check(0, 1, 1, 3), "neighbor_exchange: what is taken from rank 3 overlaps what is given to rank 4");
   EXPECT_EQ(check(3, 1, 0, 3), "neighbor_exchange: what is taken from rank 4 overlaps what is given to rank 3");
   EXPECT_EQ(check(0, 1, 2, 1), "neighbor_exchange: what is taken from rank 3 overlaps what is taken from rank 4");
   const std::vector<ArrayExchange> twice{{3, {}, ArrayPart::indexed(DataType::float32, 40, Numbers{4, 6, 4}, 1)}};
   const std::vector<Elements> arrays{Elements(), from(0)};
-  EXPECT_EQ(refusal([&] { check_apart(twice, arrays); }),
+  EXPECT_EQ(error_of([&] { check_apart(twice, arrays); }),
             "neighbor_exchange: what is taken from rank 3 overlaps what is taken from rank 3");
 }
 

@@ -13,6 +13,7 @@
 #include <span>
 #include <sstream>
 
+#include "tests/base/error_of.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "tests/comm/with_variable.hpp"
 #include "waywiser/base/error.hpp"
@@ -106,15 +107,6 @@ class Story {
 };
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // Until the group fails: this rank is there, but does not come.
 void stay_away(Group& group) {

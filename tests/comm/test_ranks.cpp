@@ -48,6 +48,7 @@ JoinOptions TestRanks::options(int rank) const {
   } else if (virtual_gpus != 0) {
     options.platform = open_virtual_platform(machine);
   }
+  if (platform_of) options.platform = platform_of(rank);
   if (chooser_of) options.chooser = chooser_of(rank);
   if (node_of) options.node = node_of(rank);
   return options;
@@ -115,6 +116,14 @@ std::vector<std::string> TestRanks::in_threads(const Body& body) const {
   for (std::size_t rank = 0; rank < texts.size(); ++rank)
     if (!texts[rank].empty()) problems.push_back("rank " + std::to_string(rank) + ": " + texts[rank]);
   return problems;
+}
+
+std::vector<std::string> on_platforms(int size, const std::function<std::shared_ptr<Platform>(int rank)>& platform,
+                                      const TestRanks::Body& body, std::shared_ptr<const Chooser> plan) {
+  TestRanks ranks(size);
+  ranks.platform_of = platform;
+  ranks.chooser_of = [plan](int) { return plan; };
+  return ranks.in_processes(body);
 }
 
 Place gpu_of_rank(const Group& group) { return gpu(group.rank() % group.platform()->gpu_count()); }

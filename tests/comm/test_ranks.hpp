@@ -33,8 +33,9 @@ class TestRanks {
   bool kernels_on_shared_gpu = false;
   bool progress_thread = false;
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
-  std::function<std::string(int rank)> node_of;          // fingerprint of its machine
-  std::vector<std::vector<std::string>> no_peer_access;  // of the virtual GPUs, as VirtualMachine has it
+  std::function<std::shared_ptr<Platform>(int rank)> platform_of;  // instead: what each rank has
+  std::function<std::string(int rank)> node_of;                    // fingerprint of its machine
+  std::vector<std::vector<std::string>> no_peer_access;            // of the virtual GPUs, as VirtualMachine has it
 
   using Body = std::function<void(Group&)>;
   // Each rank is a process of its own. Empty: each body returned; else what the ranks' errors said, by rank.
@@ -56,6 +57,10 @@ class TestRanks {
   int size_;
   std::string folder_, job_;
 };
+
+// Each rank in a process of its own, with a platform of its own; as in_processes().
+std::vector<std::string> on_platforms(int size, const std::function<std::shared_ptr<Platform>(int rank)>& platform,
+                                      const TestRanks::Body& body, std::shared_ptr<const Chooser> plan = nullptr);
 
 // The GPU of this rank, which it shares where there are fewer than ranks.
 Place gpu_of_rank(const Group& group);

@@ -43,24 +43,6 @@ void shift_on_stream(Group& group, Bytes bytes) {
     throw Error(ErrorKind::corrupt, "a message of " + std::to_string(bytes) + " bytes");
 }
 
-std::vector<std::string> shifted(int ranks, const std::function<std::shared_ptr<Platform>(int)>& platform,
-                                 std::shared_ptr<const Chooser> plan, const TestRanks::Body& body) {
-  TestRanks processes(ranks);
-  std::vector<TestRanks::Process> started;
-  for (int rank = 0; rank < ranks; ++rank)
-    started.push_back(processes.start(rank, [&](int self) {
-      JoinOptions options = processes.options(self);
-      options.platform = platform(self);
-      options.chooser = plan;
-      Group group = Group::join(options);
-      body(group);
-    }));
-  std::vector<std::string> problems;
-  for (const auto& process : started)
-    if (const std::string problem = TestRanks::wait(process); !problem.empty()) problems.push_back(problem);
-  return problems;
-}
-
 std::function<std::shared_ptr<Platform>(int)> virtual_gpus(int gpus, int multiprocessors) {
   return [=](int) {
     VirtualMachine machine;
@@ -80,21 +62,21 @@ const std::vector<std::string> no_problem;
 
 TEST(MessageAlgorithmsOfGroups, AllCarryAllSizes) {
   for (const int ranks : {2, 3})
-    EXPECT_EQ(shifted(ranks, virtual_gpus(ranks, 132), nullptr,
-                      [](Group& group) {
-                        for (const char* name :
-                             {"LL", "LL128", "bulk", "LL(blocks=3)", "LL128(blocks=5)", "bulk(blocks=2)", ""}) {
-                          group.set_algorithm(name);
-                          for (const Bytes bytes : {1, 4097, 300001}) shift_on_stream(group, bytes);
-                        }
-                      }),
+    EXPECT_EQ(on_platforms(ranks, virtual_gpus(ranks, 132),
+                           [](Group& group) {
+                             for (const char* name :
+                                  {"LL", "LL128", "bulk", "LL(blocks=3)", "LL128(blocks=5)", "bulk(blocks=2)", ""}) {
+                               group.set_algorithm(name);
+                               for (const Bytes bytes : {1, 4097, 300001}) shift_on_stream(group, bytes);
+                             }
+                           }),
               no_problem);
 }
 
 TEST(MessageAlgorithmsOfGroups, ThePlansOneRuns) {
   const auto by = [](const std::string& algorithm) {
-    return shifted(2, virtual_gpus(2, 132), plan_of_messages(algorithm),
-                   [](Group& group) { shift_on_stream(group, 5000); });
+    return on_platforms(
+        2, virtual_gpus(2, 132), [](Group& group) { shift_on_stream(group, 5000); }, plan_of_messages(algorithm));
   };
   EXPECT_EQ(by("bulk(blocks=7)"), no_problem);
   EXPECT_EQ(by("by pigeon"), no_problem) << "the defaults";
@@ -106,18 +88,18 @@ TEST(MessageAlgorithmsOfGroups, ThePlansOneRuns) {
 // As many channels as ever, in as many blocks as each GPU has room for: 14 as the smallest slice of an A100.
 TEST(MessageAlgorithmsOfGroups, FewMultiprocessorsCarryThemAll) {
   const auto unlike = [](int rank) { return virtual_gpus(3, rank == 0 ? 14 : rank == 1 ? 108 : 132)(rank); };
-  EXPECT_EQ(shifted(3, unlike, nullptr,
-                    [](Group& group) {
-                      for (const char* name : {"", "LL", "LL128", "bulk"}) {
-                        group.set_algorithm(name);
-                        for (const Bytes bytes : {8, 70000, 3000001}) shift_on_stream(group, bytes);
-                      }
-                    }),
+  EXPECT_EQ(on_platforms(3, unlike,
+                         [](Group& group) {
+                           for (const char* name : {"", "LL", "LL128", "bulk"}) {
+                             group.set_algorithm(name);
+                             for (const Bytes bytes : {8, 70000, 3000001}) shift_on_stream(group, bytes);
+                           }
+                         }),
             no_problem);
 }
 
 TEST(MessageAlgorithmsOfGroups, MoreMessagesThanMultiprocessorsAreRefused) {
-  const auto problems = shifted(2, virtual_gpus(2, 1), nullptr, [](Group& group) { shift_on_stream(group, 5000); });
+  const auto problems = on_platforms(2, virtual_gpus(2, 1), [](Group& group) { shift_on_stream(group, 5000); });
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_NE(problems[0].find("2 messages in one kernel: the GPU has 1 multiprocessors"), std::string::npos)
       << problems[0];

@@ -8,6 +8,7 @@
 #include <functional>
 #include <type_traits>
 
+#include "tests/base/error_of.hpp"
 #include "tests/collective/made_up_exchange.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
@@ -264,15 +265,6 @@ TEST(Prepared, AnExchangeOnAStreamIsOneKernelForAllNeighbours) {
     group.barrier();
   }),
             no_problems);
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
 }
 
 void expect_error(const std::string& found, const std::string& wanted) {

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "tests/base/error_of.hpp"
+#include "tests/comm/different.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/gpu/kernel_domain.hpp"
@@ -325,6 +327,71 @@ TEST(ProxyOnStreams, GroupsThatGoAndCloseEndWhatIsUnderWay) {
     sum.enqueue_look(*stream);
     group.close();
     require_that(stream->done() && sum.are(of_rank(3)), "the sum, when the group has closed");
+  }),
+            no_problems);
+}
+
+// Little of its memory can be pinned.
+class LittlePinned : public Different {
+ public:
+  using Different::Different;
+  Memory allocate(Place place, Bytes bytes, Allocation allocation) override {
+    if (allocation == Allocation::pinned && bytes > (Bytes{1} << 20))
+      throw Error(ErrorKind::unavailable, "no more memory can be pinned");
+    return real().allocate(place, bytes, allocation);
+  }
+};
+
+// Lets a test see whether anything has been enqueued.
+class WatchedStream : public Stream {
+ public:
+  explicit WatchedStream(Stream& real) : real_(real) {}
+  Place place() const override { return real_.place(); }
+  void copy(Region destination, ConstRegion source) override {
+    ++copies;
+    real_.copy(destination, source);
+  }
+  const std::byte* reach(ConstRegion region) const override { return real_.reach(region); }
+  void launch(const Kernel& kernel) override { real_.launch(kernel); }
+  void write_value(Region flag, std::uint64_t value) override { real_.write_value(flag, value); }
+  void wait_value(ConstRegion flag, std::uint64_t at_least) override { real_.wait_value(flag, at_least); }
+  void call(std::function<void()> function) override { real_.call(std::move(function)); }
+  void record(Event& event) override { real_.record(event); }
+  void wait(const Event& event) override { real_.wait(event); }
+  bool done() override { return real_.done(); }
+  void synchronize(Deadline deadline) override { real_.synchronize(deadline); }
+
+  int copies = 0;
+
+ private:
+  Stream& real_;
+};
+
+// An exchange whose second array finds no host memory raises before the stream has been told to read the first one.
+// Faults: gpus M
+TEST(ProxyOnStreams, ACallWithoutHostMemoryRaisesAndNothingReadsItsArrays) {
+  TestRanks ranks(2);
+  ranks.machines_apart = true;
+  ranks.platform_of = [](int) {
+    VirtualMachine machine;
+    machine.gpus = 1;
+    return std::make_shared<LittlePinned>(machine);
+  };
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    const int other = 1 - group.rank();
+    const auto stream = group.platform()->open_stream(gpu_of_rank(group));
+    group.barrier(Mode::on(*stream));
+    GpuNumbers small(group, 100, of_rank(group.rank())), came(group, 100);
+    const Memory large = group.platform()->allocate(gpu_of_rank(group), 8 << 20, Allocation::gpu);
+    const Exchange exchanges[] = {{other, small.elements(), {}, 0, 0},
+                                  {other, {large.region(), DataType::uint8}, {}, 1, 1}};
+    WatchedStream watched(*stream);
+    const std::string error = error_of([&] { group.neighbor_exchange(exchanges, Mode::on(watched)); });
+    require_that(error.find("no more memory can be pinned") != std::string::npos, "no memory, not: " + error);
+    require_that(watched.copies == 0, "no copy out of an array of a call that has raised");
+    group.sendrecv(small.elements(), other, came.elements(), other, 0, Mode::on(*stream));
+    came.expect(*stream, of_rank(other), "a message after that");
+    group.synchronize(*stream);
   }),
             no_problems);
 }

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tests/base/error_of.hpp"
 #include "tests/transport/two_processes.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
@@ -53,15 +54,6 @@ struct Far {
   Memory memory = platform->allocate(gpu(0), capacity, Allocation::gpu);
   std::unique_ptr<Transport> transport;
 };
-
-std::string failure(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& problem) {
-    return problem.what();
-  }
-  return "nothing";
-}
 
 class CourierPair : public testing::TestWithParam<CourierShape> {};
 
@@ -124,7 +116,7 @@ TEST(CourierPairErrors, ADeadPeerIsNamed) {
   Far far(peer.channel());
   EXPECT_EQ(peer.wait(), 0);
   far.transport->accept(far.region(8), *far.stream);
-  const std::string text = failure([&] { far.transport->finish(*far.stream, soon()); });
+  const std::string text = error_of([&] { far.transport->finish(*far.stream, soon()); });
   EXPECT_EQ(text, "courier, gpu0>>host0: the peer process ended");
 }
 
@@ -136,7 +128,7 @@ TEST(CourierPairErrors, APeerThatDoesNotAnswerIsATimeout) {
   });
   Far far(peer.channel());
   far.transport->put({nullptr, 8, host(0)}, far.region(8), *far.stream);
-  const std::string text = failure([&] { far.transport->finish(*far.stream, Deadline::in(0.05)); });
+  const std::string text = error_of([&] { far.transport->finish(*far.stream, Deadline::in(0.05)); });
   EXPECT_EQ(text, "courier, gpu0>>host0: the peer process does not answer");
   peer.channel().send(true, soon());
   EXPECT_EQ(peer.wait(), 0);
@@ -145,11 +137,11 @@ TEST(CourierPairErrors, APeerThatDoesNotAnswerIsATimeout) {
 TEST(CourierPairErrors, OtherSizesThanAcceptedAreRefused) {
   ForkedPeer peer([](PeerChannel& channel) {
     Near near(channel);
-    const std::string down_text = failure([&] {
+    const std::string down_text = error_of([&] {
       near.transport->accept(near.region(16), *near.stream);
       near.transport->finish(*near.stream, soon());
     });
-    const std::string up_text = failure([&] {
+    const std::string up_text = error_of([&] {
       Near again(channel);
       again.transport->put({nullptr, 8, gpu(0)}, again.region(8), *again.stream);
       again.transport->finish(*again.stream, soon());
@@ -171,7 +163,7 @@ TEST(CourierPairErrors, OtherSizesThanAcceptedAreRefused) {
 
 TEST(CourierPairErrors, NeedsAPeer) {
   const auto platform = platform_with_one_gpu();
-  EXPECT_NE(failure([&] { open_courier(up, {*platform}); }).find("needs a peer process"), std::string::npos);
+  EXPECT_NE(error_of([&] { open_courier(up, {*platform}); }).find("needs a peer process"), std::string::npos);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ void GpuCollectives::enqueue_hierarchy(const Call& call, const CollectiveCall& w
 
 // Calls come one after another on the GPU.
 Region GpuCollectives::scratch(Bytes bytes) {
+  const Session::ThreadRuns thread_runs(session_);
   if (scratch_.empty() || scratch_.back().region().bytes < bytes)
     scratch_.push_back(platform_.allocate(gpu_, std::bit_ceil(std::max<Bytes>(bytes, 4096)), Allocation::gpu));
   return scratch_.back().region().slice(0, bytes);
@@ -54,7 +55,11 @@ Region GpuCollectives::scratch(Bytes bytes) {
 
 void GpuCollectives::set_up_gate() {
   if (gate_) return;
-  auto gate = std::make_shared<StreamGate>(platform_, gpu_, members_->rank);
+  std::shared_ptr<StreamGate> gate;
+  {
+    const Session::ThreadRuns thread_runs(session_);
+    gate = std::make_shared<StreamGate>(platform_, gpu_, members_->rank);
+  }
   staging_.emplace(platform_, gpu_);
   const std::lock_guard lock(mutex_);
   gate_ = std::move(gate);
@@ -82,7 +87,8 @@ void GpuCollectives::enqueue_by_hosts(const Call& call, const std::string& why, 
   std::uint64_t begins = 0, ends = 0;
   {
     const Session::ThreadRuns thread_runs(session_);
-    for (const auto& part : parts) part->fetch(stream, *staging_);
+    for (const auto& part : parts) part->take(*staging_);
+    for (const auto& part : parts) part->fetch(stream);
     if (meanwhile || !waits) begins = gate_->note(stream);
     if (meanwhile) meanwhile();
     if (waits) ends = gate_->close(stream, text(call), session_.timeout() + hosts_speak);

@@ -10,9 +10,12 @@ ProxiedCollective::ProxiedCollective(Session& session, std::shared_ptr<const Mem
       arrays_(std::move(arrays)),
       execution_(session) {}
 
-void ProxiedCollective::fetch(Stream& stream, StreamStaging& staging) {
+void ProxiedCollective::take(StreamStaging& staging) {
   input_.emplace(staging, arrays_.input);
   if (!arrays_.same) output_.emplace(staging, arrays_.output);
+}
+
+void ProxiedCollective::fetch(Stream& stream) {
   if (arrays_.reads_input) input_->fetch(stream);
 }
 

@@ -25,7 +25,8 @@ class ProxiedCollective : public ProxyPart {
   ProxiedCollective(Session& session, std::shared_ptr<const Members> members, const Call& call,
                     std::shared_ptr<const Schedule> schedule, ProxiedArrays arrays);
 
-  void fetch(Stream& stream, StreamStaging& staging) override;
+  void take(StreamStaging& staging) override;
+  void fetch(Stream& stream) override;
   void put_back(Stream& stream) override;
   bool advance() override;
   const Call& call() const override { return call_; }

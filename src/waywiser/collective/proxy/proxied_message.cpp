@@ -10,10 +10,9 @@ ProxiedSend::ProxiedSend(Session& session, std::shared_ptr<const Members> member
       data_(data),
       transfer_(session, call_, members_->rank, data.region.bytes) {}
 
-void ProxiedSend::fetch(Stream& stream, StreamStaging& staging) {
+void ProxiedSend::take(StreamStaging& staging) {
   const ConstRegion& there = data_.region;
   staged_.emplace(staging, std::vector{Region{const_cast<std::byte*>(there.data), there.bytes, there.place}});
-  staged_->fetch(stream);
 }
 
 bool ProxiedSend::advance() {
@@ -29,7 +28,7 @@ ProxiedReceive::ProxiedReceive(Session& session, std::shared_ptr<const Members> 
                                Elements into)
     : members_(std::move(members)), call_(call), into_(into), transfer_(session, call_, call.peer, into.region.bytes) {}
 
-void ProxiedReceive::fetch(Stream&, StreamStaging& staging) { staged_.emplace(staging, std::vector{into_.region}); }
+void ProxiedReceive::take(StreamStaging& staging) { staged_.emplace(staging, std::vector{into_.region}); }
 
 bool ProxiedReceive::advance() {
   if (!std::exchange(posted_, true)) {

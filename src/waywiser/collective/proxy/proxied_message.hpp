@@ -22,7 +22,8 @@ class ProxiedSend : public ProxyPart {
  public:
   ProxiedSend(Session& session, std::shared_ptr<const Members> members, const Call& call, ConstElements data);
 
-  void fetch(Stream& stream, StreamStaging& staging) override;
+  void take(StreamStaging& staging) override;
+  void fetch(Stream& stream) override { staged_->fetch(stream); }
   bool holds_stream() const override { return data_.region.bytes > longest_short; }
   void put_back(Stream&) override {}
   bool advance() override;
@@ -44,7 +45,8 @@ class ProxiedReceive : public ProxyPart {
  public:
   ProxiedReceive(Session& session, std::shared_ptr<const Members> members, const Call& call, Elements into);
 
-  void fetch(Stream& stream, StreamStaging& staging) override;
+  void take(StreamStaging& staging) override;
+  void fetch(Stream&) override {}
   void put_back(Stream& stream) override { staged_->put_back(stream); }
   bool advance() override;
   const Call& call() const override { return call_; }

@@ -12,9 +12,11 @@ class StreamStaging;
 // that waits may be what a call of CUDA waits for.
 class ProxyPart : public Activity {
  public:
-  // Takes host memory and enqueues the copies of the input into it. Behind them the stream tells that it has got there;
-  // the first turn comes then.
-  virtual void fetch(Stream& stream, StreamStaging& staging) = 0;
+  // Takes host memory, before any part enqueues a copy: a call that finds none raises, and nothing reads its arrays.
+  virtual void take(StreamStaging& staging) = 0;
+  // Enqueues the copies of the input into it. Behind them the stream tells that it has got there; the first turn comes
+  // then.
+  virtual void fetch(Stream& stream) = 0;
   // Whether the stream waits for the end of this part.
   virtual bool holds_stream() const { return true; }
   // Enqueues the copies of the result, behind that wait.
