@@ -166,7 +166,7 @@ GPUS = Section(
         Row("collectives", "in a graph", "u T L g h u h u"),
         Row("collectives", "back end of PyTorch", "D T u W h u h u"),
         Row("the last operation of a program", "on a stream", "E T u g h u h u"),
-        Row("messages to other machines", "on a stream", "o O o o h u h u"),
+        Row("messages to other machines", "on a stream", "o O o o h M h u"),
         Row("messages", "on a stream", "D N L P h u h u"),
         Row("messages", "blocking", "G G h P h u h h"),
         Row("windows", "blocking", "h h h w h u h h"),
@@ -185,6 +185,7 @@ GPUS = Section(
             "group beside it, by their hosts (tested without NCCL)"
         ),
         "P": "the two lengths; nothing of the message is taken",
+        "M": "the call raises before the stream has been told to read an array; the next call goes on",
         "G": "as for arrays of the host; nobody touches the arrays of a call that has ended",
         "N": "what nobody sends traps at the deadline",
     },
