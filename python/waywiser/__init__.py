@@ -9,6 +9,17 @@ __version__ = "0.1.0"
 libucp = select_libucp()
 select_libcrypto()
 
+from waywiser.errors import (  # noqa: E402
+    CorruptionError,
+    DeadlineError,
+    DeviceError,
+    Error,
+    InputError,
+    InputTypeError,
+    InterruptionError,
+    TransferError,
+    UnavailableError,
+)
 from waywiser.group import (  # noqa: E402
     Exchange,
     Future,
@@ -28,6 +39,10 @@ from waywiser.group import (  # noqa: E402
 )
 
 __all__ = [
+    "CorruptionError",
+    "DeadlineError",
+    "DeviceError",
+    "Error",
     "Exchange",
     "Future",
     "GpuArray",
@@ -35,7 +50,12 @@ __all__ = [
     "Gpus",
     "Group",
     "Indexed",
+    "InputError",
+    "InputTypeError",
+    "InterruptionError",
     "Prepared",
+    "TransferError",
+    "UnavailableError",
     "Window",
     "cuda_gpus",
     "find_gpus",

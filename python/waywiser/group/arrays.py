@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from waywiser.errors import InputTypeError
 from waywiser.group.gpus import GpuArray, GpuStream
 
 Stream = Any  # a CUDA stream as an integer, an object of PyTorch, CuPy or cuda.core, or a GpuStream
@@ -19,7 +20,7 @@ class Library:
 
     def empty(self, like: Any, shape: Sequence[int] | None, stream: Any) -> Any:
         """An array in the same place, of the same type; of the same shape unless `shape` is given."""
-        raise TypeError(f"give out= as well: for a {type(like).__name__} it is not made")
+        raise InputTypeError(f"give out= as well: for a {type(like).__name__} it is not made")
 
     def stream(self, array: Any) -> int | None:
         """The stream that `array` is used in now; None for host memory, and where nobody says."""
@@ -109,7 +110,7 @@ def stream_number(stream: Any) -> int:
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int((protocol() if callable(protocol) else protocol)[1])
-    raise TypeError(f"a stream is an integer or an object of PyTorch, CuPy or cuda.core, not a {type(stream).__name__}")
+    raise InputTypeError(f"a stream is an integer or an object of PyTorch, CuPy or cuda.core, not a {type(stream).__name__}")
 
 
 def stream_for(stream: Stream, *arrays: Any) -> Any:
@@ -137,5 +138,5 @@ def one_block(data: Any, size: int) -> tuple[int, ...]:
     """The shape of a rank's part of `data`."""
     first, *rest = getattr(data, "shape", (0,)) or (0,)
     if first % size:
-        raise TypeError(f"give out= as well: {first} rows cannot be shared out to {size} ranks")
+        raise InputTypeError(f"give out= as well: {first} rows cannot be shared out to {size} ranks")
     return (first // size, *rest)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from waywiser.errors import Error, InputError
+
 if TYPE_CHECKING:
     import numpy
 
@@ -60,7 +62,7 @@ class GpuStream:
     def copy(self, destination: GpuArray, source: GpuArray) -> None:
         """Enqueues a copy of the whole array."""
         if destination.nbytes != source.nbytes:
-            raise ValueError(f"{source.nbytes} bytes into {destination.nbytes}")
+            raise InputError(f"{source.nbytes} bytes into {destination.nbytes}")
         self._core.copy(destination._memory, source._memory, source.nbytes)
 
     def synchronize(self, timeout: float = 60) -> None:
@@ -142,9 +144,7 @@ def virtual_gpus(count: int, memory: int = 1 << 30, delay: float = 0) -> Gpus:
 
 def find_gpus(virtual: int = 1) -> Gpus:
     """cuda_gpus(), or as many virtual ones where there are none: `backend` says which."""
-    from waywiser import _core
-
     try:
         return cuda_gpus()
-    except _core.Error:
+    except Error:
         return virtual_gpus(virtual)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from waywiser.errors import InputError
 from waywiser.group.arrays import Stream, stream_for
 from waywiser.group.future import Future
 from waywiser.group.prepared import Prepared, part_for_core
@@ -78,5 +79,5 @@ def _tag(tag: int, stream: Stream) -> int | None:
     if stream is None:
         return tag
     if tag != 0:
-        raise ValueError(f"tag {tag} with stream=: a message on a stream has none")
+        raise InputError(f"tag {tag} with stream=: a message on a stream has none")
     return None

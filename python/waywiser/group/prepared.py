@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from waywiser.errors import InputTypeError
 from waywiser.group.arrays import Stream, stream_for
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def part_for_core(given: Any) -> Any:
         return given
     kind = getattr(getattr(given.indices, "dtype", None), "kind", None)
     if kind not in (None, "i", "u"):
-        raise TypeError(f"indices are integers, not {given.indices.dtype}")
+        raise InputTypeError(f"indices are integers, not {given.indices.dtype}")
     listed = given.indices if kind else array("q", map(index, given.indices))
     return (given.array, listed, given.length)
 
