@@ -47,7 +47,7 @@ def test_the_core_has_an_error_for_each_kind_of_cpp() -> None:
 
 
 def test_the_core_raises_the_error_of_the_kind() -> None:
-    with pytest.raises(waywiser.InputError, match="a.json: ") as caught:
+    with pytest.raises(waywiser.InputError, match=r"a\.json: ") as caught:
         _core.check_json_bounds(b"[" * 100_000, "a.json")
     assert caught.value.kind == "invalid input"
     with pytest.raises(waywiser.DeviceError):

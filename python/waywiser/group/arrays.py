@@ -110,7 +110,9 @@ def stream_number(stream: Any) -> int:
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int((protocol() if callable(protocol) else protocol)[1])
-    raise InputTypeError(f"a stream is an integer or an object of PyTorch, CuPy or cuda.core, not a {type(stream).__name__}")
+    raise InputTypeError(
+        f"a stream is an integer or an object of PyTorch, CuPy or cuda.core, not a {type(stream).__name__}"
+    )
 
 
 def stream_for(stream: Stream, *arrays: Any) -> Any:
