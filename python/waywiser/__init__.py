@@ -21,6 +21,7 @@ from waywiser.errors import (  # noqa: E402
     UnavailableError,
 )
 from waywiser.group import (  # noqa: E402
+    Array,
     Exchange,
     Future,
     GpuArray,
@@ -28,7 +29,10 @@ from waywiser.group import (  # noqa: E402
     GpuStream,
     Group,
     Indexed,
+    OnFailure,
     Prepared,
+    ReduceOp,
+    Stream,
     Window,
     cuda_gpus,
     find_gpus,
@@ -39,6 +43,7 @@ from waywiser.group import (  # noqa: E402
 )
 
 __all__ = [
+    "Array",
     "CorruptionError",
     "DeadlineError",
     "DeviceError",
@@ -53,7 +58,10 @@ __all__ = [
     "InputError",
     "InputTypeError",
     "InterruptionError",
+    "OnFailure",
     "Prepared",
+    "ReduceOp",
+    "Stream",
     "TransferError",
     "UnavailableError",
     "Window",

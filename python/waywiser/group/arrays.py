@@ -11,8 +11,7 @@ from typing import Any
 
 from waywiser.errors import InputTypeError
 from waywiser.group.gpus import GpuArray, GpuStream
-
-Stream = Any  # a CUDA stream as an integer, an object of PyTorch, CuPy or cuda.core, or a GpuStream
+from waywiser.group.types import Stream
 
 
 class Library:

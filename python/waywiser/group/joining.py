@@ -8,14 +8,13 @@ import secrets
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from waywiser.errors import InputError
 from waywiser.group.gpus import Gpus
 from waywiser.group.group import Group
+from waywiser.group.types import OnFailure
 from waywiser.ucx_library import select_libucp
-
-OnFailure = Literal["raise", "abort"]
 
 
 def join(
@@ -30,6 +29,10 @@ def join(
     ("abort"); WAYWISER_ON_FAILURE or "raise" when it is left out. `encrypt`: whether what goes to other machines is
     encrypted; the same in all ranks, WAYWISER_ENCRYPT=1 or not when it is left out. `progress_thread`: whether what has
     begun (start_...) goes on while the program computes; WAYWISER_PROGRESS_THREAD=on or not when it is left out.
+
+    Raises InputError for wrong options and variables, ranks of different versions and a wrong secret; DeadlineError
+    when not all ranks come in time; UnavailableError for what this machine cannot do; TransferError when a rank ends
+    meanwhile.
     """
     from waywiser import _core
 
@@ -60,7 +63,8 @@ def from_mpi4py(
     """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
 
     The secret and rank 0's address travel over MPI. `root`: the address of rank 0's machine that the others can reach,
-    where the one by which it reaches them will not do. The others as for join().
+    where the one by which it reaches them will not do. The others as for join(). Raises as join; InputError when there
+    is no address for rank 0.
     """
     rank, size = comm.Get_rank(), comm.Get_size()
     machines = comm.allgather((_network(), socket.gethostname()))
@@ -82,7 +86,7 @@ def from_torch(
 
     The secret and rank 0's address travel through the store: keep it within a network that you trust. `root`: the
     address of rank 0's machine that the others can reach, where the store's own host will not do. The others as for
-    join().
+    join(). Raises as join.
     """
     key = f"waywiser/{store.add(f'waywiser/{rank}/groups', 1)}"
     words = _Words(
