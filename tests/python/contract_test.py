@@ -9,7 +9,7 @@ import inspect
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
 import numpy as np
@@ -91,3 +91,67 @@ def test_the_typed_program_runs() -> None:
     code, lines, errors = finish(start("run", "-n", "2", sys.executable, PROGRAM))
     assert (code, errors) == (0, "")
     assert [line.partition(",")[0] for line in lines] == ["rank 0: every call", "rank 1: every call"]
+
+
+X = np.ones(3)
+GPUS = ww.virtual_gpus(1)
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "line"),
+    [
+        (lambda g, _: g.send(X, 0, 1 << 40), ww.InputError, "tag is out of range: 1099511627776"),
+        (lambda g, _: g.send(X, 0, 40_000), ww.InputError, "tag 40000 is not in 0 to 32767"),
+        (lambda g, _: g.send(X, "0"), ww.InputTypeError, "to is a whole number, not '0' of type str"),
+        (lambda g, _: g.start_recv(X, 0.0), ww.InputTypeError, "source is a whole number, not 0.0 of type float"),
+        (lambda g, _: g.sendrecv(X, 0, None, 0), ww.InputError, "an array was expected, 'NoneType' is none: give it"),
+        (lambda g, _: g.broadcast(None), ww.InputError, "an array was expected, 'NoneType' is none: give it"),
+        (lambda g, _: g.broadcast(X, 1.5), ww.InputTypeError, "root is a whole number, not 1.5 of type float"),
+        (lambda g, _: g.broadcast(X, None), ww.InputTypeError, "root is a whole number, not None of type NoneType"),
+        (lambda g, _: g.all_reduce(None), ww.InputTypeError, "give out= as well: for a NoneType it is not made"),
+        (lambda g, _: g.all_reduce(X, op=3), ww.InputTypeError, "op is a string, not 3 of type int"),
+        (lambda g, _: g.start_reduce(X, op=None), ww.InputTypeError, "op is a string, not None of type NoneType"),
+        (lambda g, _: g.start_gather(X, root=-(1 << 40)), ww.InputError, "root is out of range: -1099511627776"),
+        (lambda g, _: g.all_gather(X, counts=[1.5]), ww.InputTypeError, "counts= are whole numbers, one of each rank"),
+        (
+            lambda g, _: g.all_gather(X, counts=[-3]),
+            ww.InputError,
+            "counts= has -3: a number of elements is not below 0",
+        ),
+        (lambda g, _: g.gather(X, counts=3), ww.InputTypeError, "counts= are whole numbers, one of each rank"),
+        (lambda g, _: g.all_to_all_v(X, None, X, [3]), ww.InputTypeError, "give= are whole numbers, one of each rank"),
+        (lambda g, _: g.neighbor_exchange([3]), ww.InputTypeError, "neighbors is a list of Exchange"),
+        (lambda g, _: g.neighbor_exchange([(0, X, X, 1 << 40)]), ww.InputError, "give_tag is out of range: 10995116"),
+        (lambda g, _: g.prepare_exchange([(0.5, X, X)]), ww.InputTypeError, "rank is a whole number, not 0.5 of type"),
+        (lambda g, _: g.prepare(GPUS.array(X), 1 << 70), ww.InputError, "largest is out of range: 11805916207174113"),
+        (lambda g, _: g.split("a"), ww.InputTypeError, "color is a whole number, not 'a' of type str"),
+        (lambda g, _: g.encrypted_by(None), ww.InputTypeError, "rank is a whole number, not None of type NoneType"),
+        (lambda g, _: setattr(g, "timeout", "1"), ww.InputTypeError, "timeout is a number, not '1' of type str"),
+        (lambda g, w: g.put(X, w, 0, -8), ww.InputError, "offset is out of range: -8"),
+        (lambda g, w: g.put(X, None, 0), ww.InputTypeError, "window is what expose() returns, not NoneType"),
+        (lambda g, w: g.get(X, w, [0]), ww.InputTypeError, "source is a whole number, not [0] of type list"),
+        (lambda g, w: g.signal(w, 0, 0, -1), ww.InputError, "value is out of range: -1"),
+        (lambda g, w: g.wait(w, 0, 1 << 64), ww.InputError, "at_least is out of range: 18446744073709551616"),
+        (lambda g, w: w.bytes_of("0"), ww.InputTypeError, "rank is a whole number, not '0' of type str"),
+        (lambda *_: GPUS.empty(3, gpu=0.5), ww.InputTypeError, "gpu is a whole number, not 0.5 of type float"),
+        (lambda *_: ww.virtual_gpus(1.5), ww.InputTypeError, "count is a whole number, not 1.5 of type float"),
+        (lambda *_: ww.join("60"), ww.InputTypeError, "timeout is a number, not '60' of type str"),
+        (lambda *_: ww.join(encrypt="yes"), ww.InputTypeError, "encrypt is True or False, not 'yes' of type str"),
+        (lambda *_: ww.join(gpus=1), ww.InputTypeError, "gpus is cuda_gpus() or virtual_gpus(), not int"),
+        (lambda *_: ww.join(on_failure="x"), ww.InputError, "on_failure is 'raise' or 'abort', not 'x'"),
+    ],
+)
+def test_a_wrong_argument_is_one_line(call: Callable[[Any, Any], Any], kind: type[ww.Error], line: str) -> None:
+    with ww.join(gpus=GPUS) as group:
+        window = group.expose(np.zeros(4))
+        with pytest.raises(ww.Error) as caught:
+            call(group, window)
+        assert type(caught.value) is kind
+        assert str(caught.value).startswith(line) and "\n" not in str(caught.value)
+        assert group.all_reduce(X).tolist() == [1, 1, 1]  # it has done no harm
+
+
+def test_whole_numbers_of_other_libraries_are_taken() -> None:
+    with ww.join() as group:
+        assert group.broadcast(X, np.int64(0)) is X
+        assert group.all_gather(X, counts=np.array([3])).tolist() == [1, 1, 1]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
-from waywiser.errors import InputTypeError
+from waywiser.errors import InputError, InputTypeError
 from waywiser.group.gpus import GpuArray, GpuStream
 from waywiser.group.types import Stream
 
@@ -128,6 +129,17 @@ def stream_for(stream: Stream, *arrays: Any) -> Any:
 def made(data: Any, shape: tuple[int, ...] | None, stream: Any) -> Any:
     """An array like `data`, of another shape unless that is None, for what `stream` will fill it with."""
     return library_of(data).empty(data, shape, stream)
+
+
+def whole_numbers(name: str, values: Sequence[int]) -> list[int]:
+    """How many elements each rank has."""
+    try:
+        numbers = [index(value) for value in values]
+    except TypeError:
+        raise InputTypeError(f"{name}= are whole numbers, one of each rank") from None
+    if numbers and min(numbers) < 0:
+        raise InputError(f"{name}= has {min(numbers)}: a number of elements is not below 0")
+    return numbers
 
 
 def all_blocks(data: Any, size: int, counts: Sequence[int] | None) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from waywiser.group.arrays import all_blocks, made, one_block, stream_for
+from waywiser.group.arrays import all_blocks, made, one_block, stream_for, whole_numbers
 from waywiser.group.rank import Rank
 from waywiser.group.types import A, Array, B, ReduceOp, Stream
 
@@ -105,8 +105,9 @@ class Collectives(Rank):
         `out`. Raises as every call; InputError for `counts` that are not N or do not fit to the arrays.
         """
         used = stream_for(stream, data, out)
-        out = made(data, all_blocks(data, self.size, counts), used) if out is None else out
-        self._core.all_gather(data, out, None if counts is None else list(counts), used)
+        sizes = None if counts is None else whole_numbers("counts", counts)
+        out = made(data, all_blocks(data, self.size, sizes), used) if out is None else out
+        self._core.all_gather(data, out, sizes, used)
         return out
 
     @overload
@@ -129,12 +130,13 @@ class Collectives(Rank):
 
         With `stream`, all arrays are on GPUs, at all ranks. Raises as all_gather.
         """
+        sizes = None if counts is None else whole_numbers("counts", counts)
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None
         elif out is None:
-            out = made(data, all_blocks(data, self.size, counts), used)
-        self._core.gather(data, out, root, None if counts is None else list(counts), used, stream is not None)
+            out = made(data, all_blocks(data, self.size, sizes), used)
+        self._core.gather(data, out, root, sizes, used, stream is not None)
         return out
 
     def scatter(
@@ -146,7 +148,7 @@ class Collectives(Rank):
         all_gather.
         """
         given = data if self.rank == root else None
-        sizes = None if counts is None else list(counts)
+        sizes = None if counts is None else whole_numbers("counts", counts)
         self._core.scatter(given, out, root, sizes, stream_for(stream, given, out), stream is not None)
         return out
 
@@ -169,5 +171,6 @@ class Collectives(Rank):
 
         Returns `out`. Raises as every call; InputError for numbers that are not N or do not fit to the arrays.
         """
-        self._core.all_to_all_v(data, list(give), out, list(take), stream_for(stream, data, out))
+        gives, takes = whole_numbers("give", give), whole_numbers("take", take)
+        self._core.all_to_all_v(data, gives, out, takes, stream_for(stream, data, out))
         return out

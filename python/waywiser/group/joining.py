@@ -8,13 +8,16 @@ import secrets
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from waywiser.errors import InputError
+from waywiser.errors import InputError, InputTypeError
 from waywiser.group.gpus import Gpus
 from waywiser.group.group import Group
 from waywiser.group.types import OnFailure
 from waywiser.ucx_library import select_libucp
+
+if TYPE_CHECKING:
+    from waywiser import _core
 
 
 def join(
@@ -36,7 +39,7 @@ def join(
     """
     from waywiser import _core
 
-    return Group(_core.join(timeout, gpus and gpus._core, on_failure, encrypt, progress_thread))
+    return Group(_core.join(timeout, _core_of(gpus), on_failure, encrypt, progress_thread))
 
 
 class Communicator(Protocol):
@@ -160,8 +163,14 @@ def _join_at(
 
     job = f"{seat.launcher}-{meeting['job']}"
     where = (str(meeting["host"]), int(meeting["port"]), str(meeting["secret"]))
-    gpus = options.gpus and options.gpus._core
+    gpus = _core_of(options.gpus)
     return Group(_core.join_at(tuple(seat), job, where, announce, options.timeout, gpus, *options[2:]))
+
+
+def _core_of(gpus: Gpus | None) -> _core.Gpus | None:
+    if gpus is not None and not isinstance(gpus, Gpus):
+        raise InputTypeError(f"gpus is cuda_gpus() or virtual_gpus(), not {type(gpus).__name__}")
+    return None if gpus is None else gpus._core
 
 
 def _network() -> tuple[str, str]:

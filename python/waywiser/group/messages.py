@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from waywiser.errors import InputError
+from waywiser.errors import InputError, InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.future import Future
 from waywiser.group.prepared import Indexed, Prepared, part_for_core
@@ -68,7 +68,7 @@ class Messages(Rank):
 
         Raises as send; InputError when what is taken overlaps something else.
         """
-        listed = [(*each, stream_for(stream, each.give, each.take)) for each in neighbors]
+        listed = [(*each, stream_for(stream, each.give, each.take)) for each in _listed(neighbors)]
         self._core.neighbor_exchange(listed, stream is not None)
 
     def prepare_exchange(self, neighbors: Sequence[Exchange]) -> Prepared:
@@ -80,12 +80,19 @@ class Messages(Rank):
         InputError: what is taken overlaps something else, what is no such box, indices outside of the array, and what
         does not fit to what the other ranks take.
         """
-        fixed = [Exchange(*each) for each in neighbors]
+        fixed = _listed(neighbors)
         parts = [
             (each.rank, part_for_core(each.give), part_for_core(each.take), each.give_tag, each.take_tag)
             for each in fixed
         ]
         return Prepared(self._core.prepare_exchange(parts), fixed)
+
+
+def _listed(neighbors: Sequence[Exchange]) -> list[Exchange]:
+    try:
+        return [Exchange(*each) for each in neighbors]
+    except TypeError:
+        raise InputTypeError("neighbors is a list of Exchange") from None
 
 
 def _tag(tag: int, stream: Stream) -> int | None:

@@ -72,7 +72,10 @@ def part_for_core(given: Any) -> Any:
     kind = getattr(getattr(indices, "dtype", None), "kind", None)
     if kind not in (None, "i", "u"):
         raise InputTypeError(f"indices are integers, not {indices.dtype}")
-    listed = indices if kind else array("q", map(index, indices))
+    try:
+        listed = indices if kind else array("q", map(index, indices))
+    except (TypeError, OverflowError) as error:
+        raise InputTypeError(f"indices are integers: {error}") from None
     return (given.array, listed, given.length)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic
 
+from waywiser.errors import InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.gpus import GpuArray
 from waywiser.group.rank import Rank
@@ -47,14 +48,14 @@ class Windows(Rank):
         Raises as every call; InputError for what does not fit into the window, UnavailableError where the job encrypts
         and `to` is on another machine.
         """
-        self._core.put(data, window._core, to, offset, stream_for(stream, data))
+        self._core.put(data, _core_of(window), to, offset, stream_for(stream, data))
 
     def get(self, out: A, window: Window[Any], source: int, offset: int = 0, *, stream: Stream = None) -> A:
         """Fills `out` from the memory of rank `source`, `offset` bytes from its beginning. Returns `out`.
 
         Raises as put.
         """
-        self._core.get(out, window._core, source, offset, stream_for(stream, out))
+        self._core.get(out, _core_of(window), source, offset, stream_for(stream, out))
         return out
 
     def signal(self, window: Window[Any], to: int, offset: int, value: int) -> None:
@@ -63,15 +64,21 @@ class Windows(Rank):
 
         Raises as put; InputError for an `offset` that is no multiple of 8.
         """
-        self._core.signal(window._core, to, offset, value)
+        self._core.signal(_core_of(window), to, offset, value)
 
     def wait(self, window: Window[Any], offset: int, at_least: int) -> None:
         """Until the 8 bytes at `offset` (in bytes) of this rank's own memory are a number of at least `at_least`.
 
         Raises as signal.
         """
-        self._core.wait(window._core, offset, at_least)
+        self._core.wait(_core_of(window), offset, at_least)
 
     def flush(self) -> None:
         """Returns when all puts and signals of this rank have arrived. Raises as every call."""
         self._core.flush()
+
+
+def _core_of(window: Window[Any]) -> _core.Window:
+    if not isinstance(window, Window):
+        raise InputTypeError(f"window is what expose() returns, not {type(window).__name__}")
+    return window._core

@@ -130,11 +130,11 @@ def refuse(group: ww.Group) -> None:
     ]  # fmt: skip
     assert len({kind.kind for kind in kinds}) == 7
     try:
-        group.send(data, to=0, tag=40_000)
+        group.send(data, to=0, tag=1 << 40)
     except ww.InputError as error:
         assert isinstance(error, ValueError) and error.kind == "invalid input" and "\n" not in str(error)
     else:
-        raise AssertionError("a tag of 40,000 was taken")
+        raise AssertionError("a tag of 2^40 was taken")
 
 
 def other_ways(rank: int, size: int) -> None:
