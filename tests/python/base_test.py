@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,16 @@ def test_the_core_raises_the_error_of_the_kind() -> None:
 def test_version_is_a_release_number() -> None:
     assert all(part.isdigit() for part in waywiser.__version__.split("."))
     assert Path(waywiser.__file__).with_name("py.typed").exists()
+
+
+def test_the_stub_of_the_core_is_current(tmp_path: Path) -> None:
+    stub = Path(waywiser.__file__).with_name("_core.pyi")
+    command = [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "waywiser._core", "-D", "-O"]
+    package = stub.parents[1]
+    if importlib.util.find_spec("nanobind") is None:
+        pytest.skip("there is no nanobind")
+    subprocess.run([*command, tmp_path], cwd=package, check=True)
+    assert (tmp_path / "_core.pyi").read_text() == stub.read_text(), f"in python/: {' '.join(command)} waywiser"
 
 
 def test_what_is_linked_into_the_core_is_hidden() -> None:

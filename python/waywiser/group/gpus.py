@@ -128,7 +128,8 @@ class GpuArray:
 
     def __dlpack__(self, **options: Any) -> Any:
         code = _DLPACK_CODES[self.dtype.kind]
-        return self._memory.view(list(self.shape), code, 8 * self.dtype.itemsize).__dlpack__(**options)
+        view: Any = self._memory.view(list(self.shape), code, 8 * self.dtype.itemsize)
+        return view.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (2, self._memory.device)

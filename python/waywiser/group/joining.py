@@ -164,7 +164,9 @@ def _join_at(
     job = f"{seat.launcher}-{meeting['job']}"
     where = (str(meeting["host"]), int(meeting["port"]), str(meeting["secret"]))
     gpus = _core_of(options.gpus)
-    return Group(_core.join_at(tuple(seat), job, where, announce, options.timeout, gpus, *options[2:]))
+    return Group(
+        _core.join_at((seat.launcher, seat.rank, seat.size), job, where, announce, options.timeout, gpus, *options[2:])
+    )
 
 
 def _core_of(gpus: Gpus | None) -> _core.Gpus | None:
