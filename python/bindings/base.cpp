@@ -14,32 +14,29 @@ namespace nb = nanobind;
 
 namespace {
 
-// Raises waywiser._core.Error with the kind in words; `payload` is that Python type, which the module keeps alive.
+// Raises the class that waywiser.errors has for the kind; `payload` is its table, which the module keeps alive.
 void raise_error(const std::exception_ptr& thrown, void* payload) {
   try {
     std::rethrow_exception(thrown);
   } catch (const waywiser::Error& error) {
-    const nb::handle type(static_cast<PyObject*>(payload));
     // A message may quote a part of a file, and cut a character of it in two.
     const std::string_view text(error.what());
     const nb::object words =
         nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
-    const nb::object raised = type(words);
     const std::string kind(waywiser::name(error.kind()));
-    raised.attr("kind") = nb::str(kind.c_str());
-    PyErr_SetObject(type.ptr(), raised.ptr());
+    const nb::object type = nb::handle(static_cast<PyObject*>(payload))[kind.c_str()];
+    PyErr_SetObject(type.ptr(), words.ptr());
   }
 }
 
 }  // namespace
 
 void bind_base(nb::module_& m) {
-  const nb::object type = nb::steal(
-      PyErr_NewExceptionWithDoc("waywiser._core.Error", "A failure of the core; `kind` is the name of its ErrorKind.",
-                                PyExc_RuntimeError, nullptr));
-  type.attr("kind") = nb::str("");
-  m.attr("Error") = type;
-  nb::register_exception_translator(raise_error, type.ptr());
+  const nb::module_ errors = nb::module_::import_("waywiser.errors");
+  const nb::object by_kind = errors.attr("BY_KIND");
+  m.attr("Error") = errors.attr("Error");
+  m.attr("_error_by_kind") = by_kind;
+  nb::register_exception_translator(raise_error, by_kind.ptr());
   m.def(
       "check_json_bounds",
       [](const nb::bytes& text, std::string_view what) {

@@ -1,9 +1,6 @@
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <optional>
 
+#include "bindings/argument.hpp"
 #include "bindings/group_call.hpp"
 
 namespace nb = nanobind;
@@ -38,32 +35,40 @@ struct Pair {
   Mode mode() const { return use.stream() != nullptr ? Mode::on(*use.stream()) : Mode::wait; }
 };
 
-void all_reduce(Group& self, nb::handle data, nb::handle out, const std::string& op, nb::handle stream) {
+void all_reduce(Group& self, nb::handle data, nb::handle out, const Argument<std::string>& op, nb::handle stream) {
+  const std::string& name = op("op");
   Pair pair(self, data, out, stream);
-  const ReduceOp how = pair.reduction(op);
+  const ReduceOp how = pair.reduction(name);
   without_gil([&] { self.all_reduce(pair.give, pair.take, how, pair.mode()); });
 }
 
-void reduce(Group& self, nb::handle data, nb::handle out, const std::string& op, int root, nb::handle stream) {
+void reduce(Group& self, nb::handle data, nb::handle out, const Argument<std::string>& op, const Argument<int>& root,
+            nb::handle stream) {
+  const std::string& name = op("op");
+  const int at = root("root");
   Pair pair(self, data, out, stream);
-  const ReduceOp how = pair.reduction(op);
-  without_gil([&] { self.reduce(pair.give, pair.take, how, root, pair.mode()); });
+  const ReduceOp how = pair.reduction(name);
+  without_gil([&] { self.reduce(pair.give, pair.take, how, at, pair.mode()); });
 }
 
-void reduce_scatter(Group& self, nb::handle data, nb::handle out, const std::string& op, nb::handle stream) {
+void reduce_scatter(Group& self, nb::handle data, nb::handle out, const Argument<std::string>& op, nb::handle stream) {
+  const std::string& name = op("op");
   Pair pair(self, data, out, stream);
-  const ReduceOp how = pair.reduction(op);
+  const ReduceOp how = pair.reduction(name);
   without_gil([&] { self.reduce_scatter(pair.give, pair.take, how, pair.mode()); });
 }
 
-void broadcast(Group& self, nb::handle data, int root, nb::handle stream) {
+void broadcast(Group& self, nb::handle data, const Argument<int>& root, nb::handle stream) {
+  const int at = root("root");
   Pair pair(self, data, data, stream);
-  without_gil([&] { self.broadcast(pair.take, root, pair.mode()); });
+  without_gil([&] { self.broadcast(pair.take, at, pair.mode()); });
 }
 
-void all_gather(Group& self, nb::handle data, nb::handle out, const std::optional<Counts>& counts, nb::handle stream) {
+void all_gather(Group& self, nb::handle data, nb::handle out, const Argument<std::optional<Counts>>& counts,
+                nb::handle stream) {
+  const std::optional<Counts>& sizes = counts("counts");
   Pair pair(self, data, out, stream);
-  if (counts) return without_gil([&] { self.all_gather_v(pair.give, pair.take, *counts, pair.mode()); });
+  if (sizes) return without_gil([&] { self.all_gather_v(pair.give, pair.take, *sizes, pair.mode()); });
   without_gil([&] { self.all_gather(pair.give, pair.take, pair.mode()); });
 }
 
@@ -72,31 +77,36 @@ void all_to_all(Group& self, nb::handle data, nb::handle out, nb::handle stream)
   without_gil([&] { self.all_to_all(pair.give, pair.take, pair.mode()); });
 }
 
-void all_to_all_v(Group& self, nb::handle data, const Counts& gives, nb::handle out, const Counts& takes,
-                  nb::handle stream) {
+void all_to_all_v(Group& self, nb::handle data, const Argument<Counts>& gives, nb::handle out,
+                  const Argument<Counts>& takes, nb::handle stream) {
+  const Counts &give = gives("give"), &take = takes("take");
   Pair pair(self, data, out, stream);
-  without_gil([&] { self.all_to_all_v(pair.give, gives, pair.take, takes, pair.mode()); });
+  without_gil([&] { self.all_to_all_v(pair.give, give, pair.take, take, pair.mode()); });
 }
 
 // `asked`: the caller has named the stream, so that all arrays are on GPUs. Else the root's other array may be on the
 // host.
-void gather(Group& self, nb::handle data, nb::handle out, int root, const std::optional<Counts>& counts,
-            nb::handle stream, bool asked) {
+void gather(Group& self, nb::handle data, nb::handle out, const Argument<int>& root,
+            const Argument<std::optional<Counts>>& counts, nb::handle stream, bool asked) {
+  const int at = root("root");
+  const std::optional<Counts>& sizes = counts("counts");
   Pair pair(self, data, out, stream);
   without_gil([&] {
     const Mode mode = asked ? pair.mode() : Mode::wait;
     if (!asked) pair.use.settle(self);
-    counts ? self.gather_v(pair.give, pair.take, *counts, root, mode) : self.gather(pair.give, pair.take, root, mode);
+    sizes ? self.gather_v(pair.give, pair.take, *sizes, at, mode) : self.gather(pair.give, pair.take, at, mode);
   });
 }
 
-void scatter(Group& self, nb::handle data, nb::handle out, int root, const std::optional<Counts>& counts,
-             nb::handle stream, bool asked) {
+void scatter(Group& self, nb::handle data, nb::handle out, const Argument<int>& root,
+             const Argument<std::optional<Counts>>& counts, nb::handle stream, bool asked) {
+  const int at = root("root");
+  const std::optional<Counts>& sizes = counts("counts");
   Pair pair(self, data, out, stream);
   without_gil([&] {
     const Mode mode = asked ? pair.mode() : Mode::wait;
     if (!asked) pair.use.settle(self);
-    counts ? self.scatter_v(pair.give, *counts, pair.take, root, mode) : self.scatter(pair.give, pair.take, root, mode);
+    sizes ? self.scatter_v(pair.give, *sizes, pair.take, at, mode) : self.scatter(pair.give, pair.take, at, mode);
   });
 }
 
@@ -114,26 +124,32 @@ PyFuture begun(Group& self, const nb::object& data, const nb::object& out, nb::h
 
 PyFuture start_barrier(Group& self) { return {self.barrier(Mode::begin), nb::none()}; }
 
-PyFuture start_broadcast(Group& self, const nb::object& data, int root, nb::handle stream) {
-  return begun(self, data, data, stream, [&](Pair& pair) { return self.broadcast(pair.take, root, Mode::begin); });
+PyFuture start_broadcast(Group& self, const nb::object& data, const Argument<int>& root, nb::handle stream) {
+  const int at = root("root");
+  return begun(self, data, data, stream, [&](Pair& pair) { return self.broadcast(pair.take, at, Mode::begin); });
 }
 
-PyFuture start_all_reduce(Group& self, const nb::object& data, const nb::object& out, const std::string& op,
+PyFuture start_all_reduce(Group& self, const nb::object& data, const nb::object& out, const Argument<std::string>& op,
                           nb::handle stream) {
+  const std::string& name = op("op");
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.all_reduce(pair.give, pair.take, pair.reduction(op), Mode::begin); });
+               [&](Pair& pair) { return self.all_reduce(pair.give, pair.take, pair.reduction(name), Mode::begin); });
 }
 
-PyFuture start_reduce(Group& self, const nb::object& data, const nb::object& out, const std::string& op, int root,
-                      nb::handle stream) {
+PyFuture start_reduce(Group& self, const nb::object& data, const nb::object& out, const Argument<std::string>& op,
+                      const Argument<int>& root, nb::handle stream) {
+  const std::string& name = op("op");
+  const int at = root("root");
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.reduce(pair.give, pair.take, pair.reduction(op), root, Mode::begin); });
+               [&](Pair& pair) { return self.reduce(pair.give, pair.take, pair.reduction(name), at, Mode::begin); });
 }
 
-PyFuture start_reduce_scatter(Group& self, const nb::object& data, const nb::object& out, const std::string& op,
-                              nb::handle stream) {
-  return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.reduce_scatter(pair.give, pair.take, pair.reduction(op), Mode::begin); });
+PyFuture start_reduce_scatter(Group& self, const nb::object& data, const nb::object& out,
+                              const Argument<std::string>& op, nb::handle stream) {
+  const std::string& name = op("op");
+  return begun(self, data, out, stream, [&](Pair& pair) {
+    return self.reduce_scatter(pair.give, pair.take, pair.reduction(name), Mode::begin);
+  });
 }
 
 PyFuture start_all_gather(Group& self, const nb::object& data, const nb::object& out, nb::handle stream) {
@@ -144,41 +160,49 @@ PyFuture start_all_to_all(Group& self, const nb::object& data, const nb::object&
   return begun(self, data, out, stream, [&](Pair& pair) { return self.all_to_all(pair.give, pair.take, Mode::begin); });
 }
 
-PyFuture start_gather(Group& self, const nb::object& data, const nb::object& out, int root, nb::handle stream) {
-  return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.gather(pair.give, pair.take, root, Mode::begin); });
+PyFuture start_gather(Group& self, const nb::object& data, const nb::object& out, const Argument<int>& root,
+                      nb::handle stream) {
+  const int at = root("root");
+  return begun(self, data, out, stream, [&](Pair& pair) { return self.gather(pair.give, pair.take, at, Mode::begin); });
 }
 
-PyFuture start_scatter(Group& self, const nb::object& data, const nb::object& out, int root, nb::handle stream) {
+PyFuture start_scatter(Group& self, const nb::object& data, const nb::object& out, const Argument<int>& root,
+                       nb::handle stream) {
+  const int at = root("root");
   return begun(self, data, out, stream,
-               [&](Pair& pair) { return self.scatter(pair.give, pair.take, root, Mode::begin); });
+               [&](Pair& pair) { return self.scatter(pair.give, pair.take, at, Mode::begin); });
 }
 
 void bind_futures(nb::class_<Group>& type) {
   type.def("start_barrier", start_barrier);
-  type.def("start_broadcast", start_broadcast, "data"_a, "root"_a, "stream"_a.none());
-  type.def("start_all_reduce", start_all_reduce, "data"_a, "out"_a, "op"_a, "stream"_a.none());
-  type.def("start_reduce", start_reduce, "data"_a, "out"_a.none(), "op"_a, "root"_a, "stream"_a.none());
-  type.def("start_reduce_scatter", start_reduce_scatter, "data"_a, "out"_a, "op"_a, "stream"_a.none());
-  type.def("start_all_gather", start_all_gather, "data"_a, "out"_a, "stream"_a.none());
-  type.def("start_all_to_all", start_all_to_all, "data"_a, "out"_a, "stream"_a.none());
-  type.def("start_gather", start_gather, "data"_a, "out"_a.none(), "root"_a, "stream"_a.none());
-  type.def("start_scatter", start_scatter, "data"_a.none(), "out"_a, "root"_a, "stream"_a.none());
+  type.def("start_broadcast", start_broadcast, "data"_a.none(), "root"_a.none(), "stream"_a.none());
+  type.def("start_all_reduce", start_all_reduce, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
+  type.def("start_reduce", start_reduce, "data"_a.none(), "out"_a.none(), "op"_a.none(), "root"_a.none(),
+           "stream"_a.none());
+  type.def("start_reduce_scatter", start_reduce_scatter, "data"_a.none(), "out"_a.none(), "op"_a.none(),
+           "stream"_a.none());
+  type.def("start_all_gather", start_all_gather, "data"_a.none(), "out"_a.none(), "stream"_a.none());
+  type.def("start_all_to_all", start_all_to_all, "data"_a.none(), "out"_a.none(), "stream"_a.none());
+  type.def("start_gather", start_gather, "data"_a.none(), "out"_a.none(), "root"_a.none(), "stream"_a.none());
+  type.def("start_scatter", start_scatter, "data"_a.none(), "out"_a.none(), "root"_a.none(), "stream"_a.none());
 }
 
 }  // namespace
 
 void bind_collectives(nb::class_<Group>& type) {
   type.def("barrier", [](Group& self) { without_gil([&] { self.barrier(); }); });
-  type.def("broadcast", broadcast, "data"_a, "root"_a, "stream"_a.none());
-  type.def("all_reduce", all_reduce, "data"_a, "out"_a, "op"_a, "stream"_a.none());
-  type.def("reduce", reduce, "data"_a, "out"_a.none(), "op"_a, "root"_a, "stream"_a.none());
-  type.def("reduce_scatter", reduce_scatter, "data"_a, "out"_a, "op"_a, "stream"_a.none());
-  type.def("all_gather", all_gather, "data"_a, "out"_a, "counts"_a.none(), "stream"_a.none());
-  type.def("all_to_all", all_to_all, "data"_a, "out"_a, "stream"_a.none());
-  type.def("all_to_all_v", all_to_all_v, "data"_a, "give"_a, "out"_a, "take"_a, "stream"_a.none());
-  type.def("gather", gather, "data"_a, "out"_a.none(), "root"_a, "counts"_a.none(), "stream"_a.none(), "asked"_a);
-  type.def("scatter", scatter, "data"_a.none(), "out"_a, "root"_a, "counts"_a.none(), "stream"_a.none(), "asked"_a);
+  type.def("broadcast", broadcast, "data"_a.none(), "root"_a.none(), "stream"_a.none());
+  type.def("all_reduce", all_reduce, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
+  type.def("reduce", reduce, "data"_a.none(), "out"_a.none(), "op"_a.none(), "root"_a.none(), "stream"_a.none());
+  type.def("reduce_scatter", reduce_scatter, "data"_a.none(), "out"_a.none(), "op"_a.none(), "stream"_a.none());
+  type.def("all_gather", all_gather, "data"_a.none(), "out"_a.none(), "counts"_a.none(), "stream"_a.none());
+  type.def("all_to_all", all_to_all, "data"_a.none(), "out"_a.none(), "stream"_a.none());
+  type.def("all_to_all_v", all_to_all_v, "data"_a.none(), "give"_a.none(), "out"_a.none(), "take"_a.none(),
+           "stream"_a.none());
+  type.def("gather", gather, "data"_a.none(), "out"_a.none(), "root"_a.none(), "counts"_a.none(), "stream"_a.none(),
+           "asked"_a);
+  type.def("scatter", scatter, "data"_a.none(), "out"_a.none(), "root"_a.none(), "counts"_a.none(), "stream"_a.none(),
+           "asked"_a);
   bind_futures(type);
 }
 

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "bindings/argument.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
@@ -28,13 +29,13 @@ bool signal_came() {
   return PyErr_CheckSignals() != 0;
 }
 
-Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* gpus,
-                const std::optional<std::string>& on_failure, std::optional<bool> encrypt,
-                std::optional<bool> progress_thread) {
-  options.timeout = timeout;
-  options.encrypt = encrypt;
-  options.progress_thread = progress_thread;
-  if (on_failure) options.on_failure = parse_on_failure(*on_failure);
+Group join_with(JoinOptions options, const Argument<std::optional<double>>& timeout, const Gpus* gpus,
+                const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
+                const Argument<std::optional<bool>>& progress_thread) {
+  options.timeout = timeout("timeout");
+  options.encrypt = encrypt("encrypt");
+  options.progress_thread = progress_thread("progress_thread");
+  if (const auto& word = on_failure("on_failure")) options.on_failure = parse_on_failure(*word);
   if (gpus != nullptr) options.platform = gpus->platform;
   options.open_platform = usual_options().open_platform;
   options.interrupted = signal_came;
@@ -43,8 +44,9 @@ Group join_with(JoinOptions options, std::optional<double> timeout, const Gpus* 
   return std::move(*group);
 }
 
-Group join(std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure,
-           std::optional<bool> encrypt, std::optional<bool> progress_thread) {
+Group join(const Argument<std::optional<double>>& timeout, const Gpus* gpus,
+           const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
+           const Argument<std::optional<bool>>& progress_thread) {
   return join_with({}, timeout, gpus, on_failure, encrypt, progress_thread);
 }
 
@@ -52,8 +54,9 @@ using Seat = std::tuple<std::string, int, int>;                     // launcher,
 using Where = std::tuple<std::string, std::uint16_t, std::string>;  // host, port, secret
 
 Group join_at(const Seat& seat, const std::string& job, const Where& where, const nb::object& announce,
-              std::optional<double> timeout, const Gpus* gpus, const std::optional<std::string>& on_failure,
-              std::optional<bool> encrypt, std::optional<bool> progress_thread) {
+              const Argument<std::optional<double>>& timeout, const Gpus* gpus,
+              const Argument<std::optional<std::string>>& on_failure, const Argument<std::optional<bool>>& encrypt,
+              const Argument<std::optional<bool>>& progress_thread) {
   const auto& [launcher, rank, size] = seat;
   const auto& [host_name, port, secret] = where;
   JoinOptions options;
@@ -91,27 +94,31 @@ void bind_comm(nb::module_& m) {
   auto type = nb::class_<Group>(m, "Group", "A rank's view of its group. See waywiser.Group.");
   type.def_prop_ro("rank", &Group::rank)
       .def_prop_ro("size", &Group::size)
-      .def_prop_rw("timeout", &Group::timeout, &Group::set_timeout)
+      .def_prop_rw("timeout", &Group::timeout,
+                   [](Group& self, const Argument<double>& seconds) { self.set_timeout(seconds("timeout")); })
       .def("close", [](Group& self) { without_gil([&] { self.close(); }); })
       .def("end", end)
-      .def("encrypted_by", &Group::encrypted_by, "rank"_a)
+      .def(
+          "encrypted_by", [](const Group& self, const Argument<int>& rank) { return self.encrypted_by(rank("rank")); },
+          "rank"_a.none())
       .def(
           "abort", [](Group& self, const std::string& why) { self.abort(why); }, "why"_a)
       .def(
           "split",
-          [](Group& self, int color, int key) {
+          [](Group& self, const Argument<int>& color, const Argument<int>& key) {
+            const int of = color("color"), place = key("key");
             std::optional<Group> part;
-            without_gil([&] { part = self.split(color, key); });
+            without_gil([&] { part = self.split(of, place); });
             return part;
           },
-          "color"_a, "key"_a)
+          "color"_a.none(), "key"_a.none())
       .def(
           "synchronize",
           [](Group& self, nb::handle array, nb::handle stream) {
             const StreamUse use(self, stream, input(self, array).region.place);
             without_gil([&] { use.settle(self); });
           },
-          "array"_a, "stream"_a.none());
+          "array"_a.none(), "stream"_a.none());
   bind_messages(type);
   bind_collectives(type);
   bind_prepared(m, type);

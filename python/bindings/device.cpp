@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bindings/argument.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/gpus.hpp"
 #include "waywiser/base/error.hpp"
@@ -19,16 +20,17 @@ constexpr Seconds patience = 60;
 
 Gpus open_cuda_gpus() { return {open_cuda_platform()}; }
 
-Gpus open_virtual_gpus(int count, Bytes memory, double delay) {
+Gpus open_virtual_gpus(const Argument<int>& count, const Argument<Bytes>& memory, const Argument<double>& delay) {
   VirtualMachine machine;
-  machine.delay = delay;
-  machine.gpus = count;
-  machine.memory = memory;
+  machine.delay = delay("delay");
+  machine.gpus = count("count");
+  machine.memory = memory("memory");
   return {open_virtual_platform(machine)};
 }
 
-GpuMemory allocate(const Gpus& gpus, int gpu_index, Bytes bytes) {
-  return {gpus.platform, gpus.platform->allocate(gpu(gpu_index), std::max<Bytes>(bytes, 1), Allocation::gpu)};
+GpuMemory allocate(const Gpus& gpus, const Argument<int>& index, const Argument<Bytes>& bytes) {
+  return {gpus.platform,
+          gpus.platform->allocate(gpu(index("gpu")), std::max<Bytes>(bytes("bytes"), 1), Allocation::gpu)};
 }
 
 void copy(Platform& platform, Place where, Region destination, ConstRegion source) {
@@ -38,17 +40,18 @@ void copy(Platform& platform, Place where, Region destination, ConstRegion sourc
   stream->synchronize(Deadline::in(patience));
 }
 
-GpuStream open_stream(const Gpus& gpus, int gpu_index) {
-  return {gpus.platform, gpus.platform->open_stream(gpu(gpu_index))};
+GpuStream open_stream(const Gpus& gpus, const Argument<int>& index) {
+  return {gpus.platform, gpus.platform->open_stream(gpu(index("gpu")))};
 }
 
 void enqueue_copy(GpuStream& self, const GpuMemory& destination, const GpuMemory& source, Bytes bytes) {
   self.stream->copy(destination.memory.region().slice(0, bytes), source.memory.region().slice(0, bytes));
 }
 
-void synchronize(GpuStream& self, double timeout) {
+void synchronize(GpuStream& self, const Argument<double>& timeout) {
+  const Deadline deadline = Deadline::in(timeout("timeout"));
   const nb::gil_scoped_release released;
-  self.stream->synchronize(Deadline::in(timeout));
+  self.stream->synchronize(deadline);
 }
 
 using HostBytes = nb::ndarray<nb::device::cpu, nb::c_contig>;
@@ -81,13 +84,13 @@ void bind_device(nb::module_& m) {
   nb::class_<Gpus>(m, "Gpus", "GPUs as this process sees them. See waywiser.Gpus.")
       .def_prop_ro("backend", [](const Gpus& self) { return std::string(self.platform->backend()); })
       .def_prop_ro("count", [](const Gpus& self) { return self.platform->gpu_count(); })
-      .def("allocate", allocate, "gpu"_a, "bytes"_a)
-      .def("open_stream", open_stream, "gpu"_a);
+      .def("allocate", allocate, "gpu"_a.none(), "bytes"_a.none())
+      .def("open_stream", open_stream, "gpu"_a.none());
   nb::class_<GpuStream>(m, "GpuStream", "A stream of one GPU.")
       .def_prop_ro("number",
                    [](const GpuStream& self) { return reinterpret_cast<std::uintptr_t>(self.stream->native()); })
       .def("copy", enqueue_copy, "destination"_a, "source"_a, "bytes"_a)
-      .def("synchronize", synchronize, "timeout"_a);
+      .def("synchronize", synchronize, "timeout"_a.none());
   nb::class_<GpuMemory>(m, "GpuMemory", "Memory of one GPU.")
       .def_prop_ro("address",
                    [](const GpuMemory& self) { return reinterpret_cast<std::uintptr_t>(self.memory.region().data); })
@@ -97,6 +100,6 @@ void bind_device(nb::module_& m) {
       .def("read", copy_out, "array"_a, "Copies its beginning to host memory.")
       .def("view", view, "shape"_a, "code"_a, "bits"_a, "As an array for DLPack.");
   m.def("open_cuda_gpus", open_cuda_gpus, "Raises Error when there are none.");
-  m.def("open_virtual_gpus", open_virtual_gpus, "count"_a, "memory"_a, "delay"_a,
+  m.def("open_virtual_gpus", open_virtual_gpus, "count"_a.none(), "memory"_a.none(), "delay"_a.none(),
         "GPUs made of host threads, for tests.");
 }

@@ -1,8 +1,6 @@
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
-
 #include <optional>
 
+#include "bindings/argument.hpp"
 #include "bindings/group_call.hpp"
 
 namespace nb = nanobind;
@@ -12,65 +10,80 @@ namespace waywiser {
 namespace {
 
 // A message on a stream has no tag; one with a tag is complete on return, behind what is in `settle`'s stream.
-void send(Group& self, nb::handle data, int to, std::optional<int> tag, nb::handle stream) {
+void send(Group& self, nb::handle data, const Argument<int>& to, const Argument<std::optional<int>>& tag,
+          nb::handle stream) {
+  const int target = to("to");
+  const std::optional<int>& mark = tag("tag");
   const ConstElements give = input(self, data);
   const StreamUse use(self, stream, give.region.place);
   without_gil([&] {
-    if (use.stream() != nullptr && !tag) {
-      self.send(give, to, 0, Mode::on(*use.stream()));
+    if (use.stream() != nullptr && !mark) {
+      self.send(give, target, 0, Mode::on(*use.stream()));
       return;
     }
     use.settle(self);
-    self.send(give, to, tag.value_or(0));
+    self.send(give, target, mark.value_or(0));
   });
 }
 
-void recv(Group& self, nb::handle out, int from, std::optional<int> tag, nb::handle stream) {
+void recv(Group& self, nb::handle out, const Argument<int>& from, const Argument<std::optional<int>>& tag,
+          nb::handle stream) {
+  const int source = from("source");
+  const std::optional<int>& mark = tag("tag");
   const Elements take = output(self, out);
   const StreamUse use(self, stream, take.region.place);
   without_gil([&] {
-    if (use.stream() != nullptr && !tag) {
-      self.recv(take, from, 0, Mode::on(*use.stream()));
+    if (use.stream() != nullptr && !mark) {
+      self.recv(take, source, 0, Mode::on(*use.stream()));
       return;
     }
     use.settle(self);
-    self.recv(take, from, tag.value_or(0));
+    self.recv(take, source, mark.value_or(0));
   });
 }
 
-void sendrecv(Group& self, nb::handle data, int to, nb::handle out, int from, std::optional<int> tag,
-              nb::handle stream) {
+void sendrecv(Group& self, nb::handle data, const Argument<int>& to, nb::handle out, const Argument<int>& from,
+              const Argument<std::optional<int>>& tag, nb::handle stream) {
+  const int target = to("to");
+  const int source = from("source");
+  const std::optional<int>& mark = tag("tag");
   const ConstElements give = input(self, data);
   const Elements take = output(self, out);
   const StreamUse use(self, stream, give.region.place.is_gpu() ? give.region.place : take.region.place);
   without_gil([&] {
-    if (use.stream() != nullptr && !tag) {
-      self.sendrecv(give, to, take, from, 0, Mode::on(*use.stream()));
+    if (use.stream() != nullptr && !mark) {
+      self.sendrecv(give, target, take, source, 0, Mode::on(*use.stream()));
       return;
     }
     use.settle(self);
-    self.sendrecv(give, to, take, from, tag.value_or(0));
+    self.sendrecv(give, target, take, source, mark.value_or(0));
   });
 }
 
-PyFuture start_send(Group& self, const nb::object& data, int to, int tag, nb::handle stream) {
+PyFuture start_send(Group& self, const nb::object& data, const Argument<int>& to, const Argument<int>& tag,
+                    nb::handle stream) {
+  const int target = to("to");
+  const int mark = tag("tag");
   const ConstElements give = input(self, data);
   const StreamUse use(self, stream, give.region.place);
   std::optional<Future> future;
   without_gil([&] {
     use.settle(self);
-    future = self.send(give, to, tag, Mode::begin);
+    future = self.send(give, target, mark, Mode::begin);
   });
   return {std::move(*future), data};
 }
 
-PyFuture start_recv(Group& self, const nb::object& out, int from, int tag, nb::handle stream) {
+PyFuture start_recv(Group& self, const nb::object& out, const Argument<int>& from, const Argument<int>& tag,
+                    nb::handle stream) {
+  const int source = from("source");
+  const int mark = tag("tag");
   const Elements take = output(self, out);
   const StreamUse use(self, stream, take.region.place);
   std::optional<Future> future;
   without_gil([&] {
     use.settle(self);
-    future = self.recv(take, from, tag, Mode::begin);
+    future = self.recv(take, source, mark, Mode::begin);
   });
   return {std::move(*future), out};
 }
@@ -81,8 +94,8 @@ void neighbor_exchange(Group& self, const nb::list& list, bool asked) {
   std::vector<Exchange> exchanges;
   std::vector<StreamUse> uses;
   for (const nb::handle each : list) {
-    exchanges.push_back({nb::cast<int>(each[0]), input(self, each[1]), output(self, each[2]), nb::cast<int>(each[3]),
-                         nb::cast<int>(each[4])});
+    exchanges.push_back({item<int>(each[0], "rank"), input(self, each[1]), output(self, each[2]),
+                         item<int>(each[3], "give_tag"), item<int>(each[4], "take_tag")});
     const Place give = exchanges.back().give.region.place;
     uses.emplace_back(self, each[5], give.is_gpu() ? give : exchanges.back().take.region.place);
   }
@@ -97,11 +110,12 @@ void neighbor_exchange(Group& self, const nb::list& list, bool asked) {
 }  // namespace
 
 void bind_messages(nb::class_<Group>& type) {
-  type.def("send", send, "data"_a, "to"_a, "tag"_a.none(), "stream"_a.none());
-  type.def("recv", recv, "out"_a, "source"_a, "tag"_a.none(), "stream"_a.none());
-  type.def("sendrecv", sendrecv, "data"_a, "to"_a, "out"_a, "source"_a, "tag"_a.none(), "stream"_a.none());
-  type.def("start_send", start_send, "data"_a, "to"_a, "tag"_a, "stream"_a.none());
-  type.def("start_recv", start_recv, "out"_a, "source"_a, "tag"_a, "stream"_a.none());
+  type.def("send", send, "data"_a.none(), "to"_a.none(), "tag"_a.none(), "stream"_a.none());
+  type.def("recv", recv, "out"_a.none(), "source"_a.none(), "tag"_a.none(), "stream"_a.none());
+  type.def("sendrecv", sendrecv, "data"_a.none(), "to"_a.none(), "out"_a.none(), "source"_a.none(), "tag"_a.none(),
+           "stream"_a.none());
+  type.def("start_send", start_send, "data"_a.none(), "to"_a.none(), "tag"_a.none(), "stream"_a.none());
+  type.def("start_recv", start_recv, "out"_a.none(), "source"_a.none(), "tag"_a.none(), "stream"_a.none());
   type.def("neighbor_exchange", neighbor_exchange, "neighbors"_a, "asked"_a);
 }
 

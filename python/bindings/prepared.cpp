@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/argument.hpp"
 #include "bindings/array.hpp"
 #include "bindings/group_call.hpp"
 
@@ -39,8 +40,8 @@ std::pair<Elements, ArrayPart> part_of(const Group& group, nb::handle given, boo
   const auto platform = [&group] { return group.platform(); };
   if (!nb::isinstance<nb::tuple>(given)) return box_elements(given, platform, written);
   const auto indices = nb::cast<Indices>(given[1]);
-  return listed_elements(given[0], std::span(indices.data(), indices.size()), nb::cast<std::size_t>(given[2]), platform,
-                         written);
+  return listed_elements(given[0], std::span(indices.data(), indices.size()), item<std::size_t>(given[2], "length"),
+                         platform, written);
 }
 
 // Each neighbour: rank, give, take, give_tag, take_tag.
@@ -51,8 +52,8 @@ PyPrepared prepare_exchange(nb::handle self, const nb::list& list) {
   for (const nb::handle each : list) {
     auto [given, give] = part_of(group, each[1], false);
     auto [taken, take] = part_of(group, each[2], true);
-    exchanges.push_back(
-        {nb::cast<int>(each[0]), std::move(give), std::move(take), nb::cast<int>(each[3]), nb::cast<int>(each[4])});
+    exchanges.push_back({item<int>(each[0], "rank"), std::move(give), std::move(take), item<int>(each[3], "give_tag"),
+                         item<int>(each[4], "take_tag")});
     arrays.insert(arrays.end(), {given, taken});
   }
   Place gpu;
@@ -81,11 +82,12 @@ void wait_for_prepared(PyPrepared& self) {
   without_gil([&] { self.prepared.wait(); });
 }
 
-void prepare_gpu(Group& group, nb::handle array, Bytes largest) {
+void prepare_gpu(Group& group, nb::handle array, const Argument<Bytes>& largest) {
+  const Bytes most = largest("largest");
   const Place place = input(group, array).region.place;
   if (!place.is_gpu())
     throw Error(ErrorKind::invalid_input, "prepare: the array is in host memory, which needs nothing");
-  without_gil([&] { group.prepare(place, largest); });
+  without_gil([&] { group.prepare(place, most); });
 }
 
 }  // namespace
@@ -98,7 +100,7 @@ void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
   type.def(
       "prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
       "neighbors"_a);
-  type.def("prepare", prepare_gpu, "array"_a, "largest"_a);
+  type.def("prepare", prepare_gpu, "array"_a.none(), "largest"_a.none());
 }
 
 }  // namespace waywiser

@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "bindings/argument.hpp"
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
 
@@ -40,43 +41,58 @@ PyWindow expose_gpu(Group& self, nb::handle memory) {
   return expose(self, nb::cast<const GpuMemory&>(memory).memory, memory);
 }
 
-void put(Group& self, nb::handle data, const PyWindow& window, int to, Bytes offset, nb::handle stream) {
+void put(Group& self, nb::handle data, const PyWindow& window, const Argument<int>& to, const Argument<Bytes>& offset,
+         nb::handle stream) {
+  const int target = to("to");
+  const Bytes at = offset("offset");
   const ConstRegion give = input(self, data).region;
   const StreamUse use(self, stream, give.place);
   without_gil([&] {
     use.settle(self);
-    window.window.put(give, to, offset);
+    window.window.put(give, target, at);
   });
 }
 
-void get(Group& self, nb::handle out, const PyWindow& window, int from, Bytes offset, nb::handle stream) {
+void get(Group& self, nb::handle out, const PyWindow& window, const Argument<int>& from, const Argument<Bytes>& offset,
+         nb::handle stream) {
+  const int source = from("source");
+  const Bytes at = offset("offset");
   const Region take = output(self, out).region;
   const StreamUse use(self, stream, take.place);
   without_gil([&] {
     use.settle(self);
-    window.window.get(take, from, offset);
+    window.window.get(take, source, at);
   });
 }
 
-void signal(Group&, const PyWindow& window, int to, Bytes offset, std::uint64_t value) {
-  without_gil([&] { window.window.signal(to, offset, value); });
+void signal(Group&, const PyWindow& window, const Argument<int>& to, const Argument<Bytes>& offset,
+            const Argument<std::uint64_t>& value) {
+  const int target = to("to");
+  const Bytes at = offset("offset");
+  const std::uint64_t number = value("value");
+  without_gil([&] { window.window.signal(target, at, number); });
 }
 
-void wait(Group&, const PyWindow& window, Bytes offset, std::uint64_t at_least) {
-  without_gil([&] { window.window.wait(offset, at_least); });
+void wait(Group&, const PyWindow& window, const Argument<Bytes>& offset, const Argument<std::uint64_t>& at_least) {
+  const Bytes at = offset("offset");
+  const std::uint64_t number = at_least("at_least");
+  without_gil([&] { window.window.wait(at, number); });
 }
 
 }  // namespace
 
 void bind_windows(nb::module_& m, nb::class_<Group>& type) {
   nb::class_<PyWindow>(m, "Window", "Memory that all ranks have exposed.")
-      .def("bytes_of", [](const PyWindow& self, int rank) { return self.window.bytes_of(rank); }, "rank"_a);
-  type.def("expose", expose_array, "array"_a);
+      .def(
+          "bytes_of",
+          [](const PyWindow& self, const Argument<int>& rank) { return self.window.bytes_of(rank("rank")); },
+          "rank"_a.none());
+  type.def("expose", expose_array, "array"_a.none());
   type.def("expose_gpu", expose_gpu, "memory"_a);
-  type.def("put", put, "data"_a, "window"_a, "to"_a, "offset"_a, "stream"_a.none());
-  type.def("get", get, "out"_a, "window"_a, "source"_a, "offset"_a, "stream"_a.none());
-  type.def("signal", signal, "window"_a, "to"_a, "offset"_a, "value"_a);
-  type.def("wait", wait, "window"_a, "offset"_a, "at_least"_a);
+  type.def("put", put, "data"_a.none(), "window"_a, "to"_a.none(), "offset"_a.none(), "stream"_a.none());
+  type.def("get", get, "out"_a.none(), "window"_a, "source"_a.none(), "offset"_a.none(), "stream"_a.none());
+  type.def("signal", signal, "window"_a, "to"_a.none(), "offset"_a.none(), "value"_a.none());
+  type.def("wait", wait, "window"_a, "offset"_a.none(), "at_least"_a.none());
   type.def("flush", [](Group& self) { without_gil([&] { self.flush(); }); });
 }
 

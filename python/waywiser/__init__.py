@@ -9,7 +9,19 @@ __version__ = "0.1.0"
 libucp = select_libucp()
 select_libcrypto()
 
+from waywiser.errors import (  # noqa: E402
+    CorruptionError,
+    DeadlineError,
+    DeviceError,
+    Error,
+    InputError,
+    InputTypeError,
+    InterruptionError,
+    TransferError,
+    UnavailableError,
+)
 from waywiser.group import (  # noqa: E402
+    Array,
     Exchange,
     Future,
     GpuArray,
@@ -17,7 +29,10 @@ from waywiser.group import (  # noqa: E402
     GpuStream,
     Group,
     Indexed,
+    OnFailure,
     Prepared,
+    ReduceOp,
+    Stream,
     Window,
     cuda_gpus,
     find_gpus,
@@ -28,6 +43,11 @@ from waywiser.group import (  # noqa: E402
 )
 
 __all__ = [
+    "Array",
+    "CorruptionError",
+    "DeadlineError",
+    "DeviceError",
+    "Error",
     "Exchange",
     "Future",
     "GpuArray",
@@ -35,7 +55,15 @@ __all__ = [
     "Gpus",
     "Group",
     "Indexed",
+    "InputError",
+    "InputTypeError",
+    "InterruptionError",
+    "OnFailure",
     "Prepared",
+    "ReduceOp",
+    "Stream",
+    "TransferError",
+    "UnavailableError",
     "Window",
     "cuda_gpus",
     "find_gpus",

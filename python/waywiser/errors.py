@@ -1,4 +1,4 @@
-"""Errors of the Python side, and the exit code that each failure has on the command line."""
+"""What the package raises, and the exit code that each failure has on the command line."""
 
 from __future__ import annotations
 
@@ -6,11 +6,81 @@ BAD_INPUT = 2
 FAILURE = 1
 INTERRUPTED = 130
 
+
+class Error(RuntimeError):
+    """A failure of Waywiser; the message is one line that names the exact cause.
+
+    What is raised is one of the classes below, each of which has its own `kind`.
+    """
+
+    __module__ = "waywiser"
+    kind = ""
+
+
+class InputError(Error, ValueError):
+    """A file, option, argument, variable or message from outside is wrong; ranks' calls that do not fit together."""
+
+    __module__ = "waywiser"
+    kind = "invalid input"
+
+
+class InputTypeError(InputError, TypeError):
+    """An argument is of a type that the call does not take."""
+
+    __module__ = "waywiser"
+
+
+class UnavailableError(Error):
+    """This machine, or this build, cannot do what was asked for."""
+
+    __module__ = "waywiser"
+    kind = "unavailable"
+
+
+class DeadlineError(Error, TimeoutError):
+    """A call has waited for longer than it may."""
+
+    __module__ = "waywiser"
+    kind = "timeout"
+
+
+class DeviceError(Error):
+    """A GPU, its driver or another library failed."""
+
+    __module__ = "waywiser"
+    kind = "device"
+
+
+class TransferError(Error, OSError):
+    """A rank is gone or has failed, or a file or a socket could not be read or written."""
+
+    __module__ = "waywiser"
+    kind = "io"
+
+
+class CorruptionError(Error):
+    """What arrived is not what was sent."""
+
+    __module__ = "waywiser"
+    kind = "corrupt"
+
+
+class InterruptionError(Error):
+    """Somebody has asked the job to stop. Ctrl-C of this process is a KeyboardInterrupt."""
+
+    __module__ = "waywiser"
+    kind = "interrupted"
+
+
+# What the core raises for each kind of C++.
+BY_KIND: dict[str, type[Error]] = {
+    kind.kind: kind
+    for kind in (
+        InputError, UnavailableError, DeadlineError, DeviceError, TransferError, CorruptionError, InterruptionError
+    )
+}  # fmt: skip
+
 _EXIT_CODES = {"invalid input": BAD_INPUT, "io": BAD_INPUT, "interrupted": INTERRUPTED}
-
-
-class InputError(Exception):
-    """A file, option, argument or variable from outside is wrong. The message is one line that names it."""
 
 
 def exit_code(error: BaseException) -> int:
@@ -18,8 +88,8 @@ def exit_code(error: BaseException) -> int:
     told = getattr(error, "exit_code", None)
     if isinstance(told, int):
         return told
-    if isinstance(error, (InputError, OSError)):
+    if isinstance(error, Error):
+        return _EXIT_CODES.get(error.kind, FAILURE)
+    if isinstance(error, OSError):
         return BAD_INPUT
-    if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED
-    return _EXIT_CODES.get(str(getattr(error, "kind", "")), FAILURE)
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILURE

@@ -57,6 +57,8 @@ def read_bytes(path: Path | str, most: int = _LARGEST) -> bytes:
             data = bytearray()
             while len(data) <= most and (part := _part_of(file, str(path))):
                 data += part
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # a name with a NUL byte is a ValueError
         raise InputError(f"{path}: cannot read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > most:

@@ -47,7 +47,7 @@ class Options:
 class Work(dist._Work):  # type: ignore[misc]
     """An operation that has begun: futures of the host, or what is enqueued in the current stream of a GPU."""
 
-    def __init__(self, futures: Sequence[Future], result: list[Tensor], lock: threading.RLock) -> None:
+    def __init__(self, futures: Sequence[Future[Any]], result: list[Tensor], lock: threading.RLock) -> None:
         super().__init__()
         self._futures = list(futures)
         self._result = result

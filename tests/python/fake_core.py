@@ -10,6 +10,7 @@ from typing import Any
 
 import made_up
 import pytest
+
 import waywiser._core as core
 
 Progress = Callable[[str], bool]

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from waywiser._core import Error
 
 import waywiser as ww
+from waywiser._core import Error
 
 RANKS, VICTIM = 3, 1
 LONG, SHORT = 60_000, 100  # float64: by both ranks or by UCX; in one piece of the shared ring

@@ -60,7 +60,7 @@ group.recv(np.empty(10), 1 - group.rank)
     for rank, process in enumerate(ranks):
         _, err = process.communicate(timeout=50)  # the deadline of a call is 60 s
         assert process.returncode == 1
-        assert re.search(rf"waywiser._core.Error: rank {1 - rank} \(process \d+ on .*\) is gone", err), err
+        assert re.search(rf"waywiser.TransferError: rank {1 - rank} \(process \d+ on .*\) is gone", err), err
 
 
 def plan_of_two_rails(machines: TwoMachines, share: str) -> dict[str, Any]:

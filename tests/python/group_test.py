@@ -156,7 +156,7 @@ def test_as_torchrun_sets_the_variables() -> None:
 def test_a_rank_that_raises_ends_the_job_with_its_words() -> None:
     code, _, errors = run(3, "if group.rank == 1: raise ValueError('a bug')\ngroup.barrier()")
     assert code == 1
-    assert errors.count("waywiser._core.Error: rank 1: ValueError: a bug") == 2
+    assert errors.count("waywiser.TransferError: rank 1: ValueError: a bug") == 2
     assert "ended with exit code 1" in errors
 
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import waywiser._core as _core
 from doctor_machines import BRIDGE1, GPU1, NIC1, Files, gpu, nic
 from made_up_nodes import Node, Nodes
 
+import waywiser._core as _core
 from waywiser.apply.job_libraries import find_mpirun
 from waywiser.apply.setting import Setting, Settings
 from waywiser.apply.store import keep

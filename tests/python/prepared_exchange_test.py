@@ -166,15 +166,15 @@ def test_what_no_box_describes_is_refused() -> None:
     attempt(array[0, 0, 0, 0], ww.Indexed(array, [4, 5, 6, 4]))
     """
     lines = [
-        "Error an array was expected, 'ndarray' has 1024 elements: there are not 1 from index 1024 on",
-        "Error an array was expected, 'ndarray' has 4 dimensions whose elements lie apart: there can be 3",
-        "Error an array was expected, 'ndarray' has a stride below zero",
-        "Error an array was expected, 'ndarray' is none that can be written to",
-        "Error an array was expected, 'ndarray' is not contiguous (C order)",
-        "Error neighbor_exchange: what is taken from rank 1 overlaps what is given to rank 1",
-        "Error neighbor_exchange: what is taken from rank 1 overlaps what is taken from rank 1",
-        "TypeError 'float' object cannot be interpreted as an integer",
-        "TypeError indices are integers, not float64",
+        "InputError an array was expected, 'ndarray' has 1024 elements: there are not 1 from index 1024 on",
+        "InputError an array was expected, 'ndarray' has 4 dimensions whose elements lie apart: there can be 3",
+        "InputError an array was expected, 'ndarray' has a stride below zero",
+        "InputError an array was expected, 'ndarray' is none that can be written to",
+        "InputError an array was expected, 'ndarray' is not contiguous (C order)",
+        "InputError neighbor_exchange: what is taken from rank 1 overlaps what is given to rank 1",
+        "InputError neighbor_exchange: what is taken from rank 1 overlaps what is taken from rank 1",
+        "InputTypeError indices are integers, not float64",
+        "InputTypeError indices are integers: 'float' object cannot be interpreted as an integer",
     ]
     assert run(2, code) == (0, lines, "")
 

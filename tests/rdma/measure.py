@@ -7,7 +7,6 @@ import sys
 from typing import Any
 
 import waywiser._core as core
-
 from waywiser import stages
 from waywiser.other_nodes import device_of, is_elsewhere
 

@@ -65,6 +65,8 @@ def read_jobs(text: str, what: str) -> list[Job]:
     try:
         columns = _columns(next(rows, []), what)
         return [_job(cells) for row in rows if (cells := _cells(row, columns, rows.line_num))]
+    except InputError:
+        raise
     except (ValueError, csv.Error) as error:
         raise InputError(f"{what}: line {rows.line_num}: {str(error)[:200]}") from error
 

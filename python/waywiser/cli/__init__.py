@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from waywiser.checked import clean
-from waywiser.errors import BAD_INPUT, INTERRUPTED, exit_code
+from waywiser.errors import BAD_INPUT, INTERRUPTED, Error, exit_code
 
 # Verb -> its line in `waywiser --help`, in the order in which people need them.
 VERBS: dict[str, str] = {
@@ -99,7 +99,7 @@ def _one_line(error: BaseException) -> str:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     else:
         text = str(error) or type(error).__name__
-    if isinstance(error, _MISTAKES):
+    if isinstance(error, _MISTAKES) and not isinstance(error, Error):
         text = f"a mistake of waywiser's own, {type(error).__name__}: {text}"
     return " ".join(text.split())
 

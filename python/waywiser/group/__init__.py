@@ -17,9 +17,11 @@ from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, join
 from waywiser.group.messages import Exchange
 from waywiser.group.prepared import Indexed, Prepared
+from waywiser.group.types import Array, OnFailure, ReduceOp, Stream
 from waywiser.group.windows import Window
 
 __all__ = [
+    "Array",
     "Exchange",
     "Future",
     "GpuArray",
@@ -27,7 +29,10 @@ __all__ = [
     "Gpus",
     "Group",
     "Indexed",
+    "OnFailure",
     "Prepared",
+    "ReduceOp",
+    "Stream",
     "Window",
     "cuda_gpus",
     "find_gpus",

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
+from waywiser.errors import InputError, InputTypeError
 from waywiser.group.gpus import GpuArray, GpuStream
-
-Stream = Any  # a CUDA stream as an integer, an object of PyTorch, CuPy or cuda.core, or a GpuStream
+from waywiser.group.types import Stream
 
 
 class Library:
@@ -19,7 +20,7 @@ class Library:
 
     def empty(self, like: Any, shape: Sequence[int] | None, stream: Any) -> Any:
         """An array in the same place, of the same type; of the same shape unless `shape` is given."""
-        raise TypeError(f"give out= as well: for a {type(like).__name__} it is not made")
+        raise InputTypeError(f"give out= as well: for a {type(like).__name__} it is not made")
 
     def stream(self, array: Any) -> int | None:
         """The stream that `array` is used in now; None for host memory, and where nobody says."""
@@ -109,7 +110,9 @@ def stream_number(stream: Any) -> int:
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int((protocol() if callable(protocol) else protocol)[1])
-    raise TypeError(f"a stream is an integer or an object of PyTorch, CuPy or cuda.core, not a {type(stream).__name__}")
+    raise InputTypeError(
+        f"a stream is an integer or an object of PyTorch, CuPy or cuda.core, not a {type(stream).__name__}"
+    )
 
 
 def stream_for(stream: Stream, *arrays: Any) -> Any:
@@ -128,6 +131,17 @@ def made(data: Any, shape: tuple[int, ...] | None, stream: Any) -> Any:
     return library_of(data).empty(data, shape, stream)
 
 
+def whole_numbers(name: str, values: Sequence[int]) -> list[int]:
+    """How many elements each rank has."""
+    try:
+        numbers = [index(value) for value in values]
+    except TypeError:
+        raise InputTypeError(f"{name}= are whole numbers, one of each rank") from None
+    if numbers and min(numbers) < 0:
+        raise InputError(f"{name}= has {min(numbers)}: a number of elements is not below 0")
+    return numbers
+
+
 def all_blocks(data: Any, size: int, counts: Sequence[int] | None) -> tuple[int, ...]:
     """The shape of what all ranks' arrays are together."""
     return (sum(counts),) if counts is not None else (size, *getattr(data, "shape", ()))
@@ -137,5 +151,5 @@ def one_block(data: Any, size: int) -> tuple[int, ...]:
     """The shape of a rank's part of `data`."""
     first, *rest = getattr(data, "shape", (0,)) or (0,)
     if first % size:
-        raise TypeError(f"give out= as well: {first} rows cannot be shared out to {size} ranks")
+        raise InputTypeError(f"give out= as well: {first} rows cannot be shared out to {size} ranks")
     return (first // size, *rest)

@@ -2,37 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from waywiser.group.arrays import Stream, all_blocks, made, one_block, stream_for
+from waywiser.group.arrays import all_blocks, made, one_block, stream_for
 from waywiser.group.future import Future
 from waywiser.group.rank import Rank
+from waywiser.group.types import A, Array, B, ReduceOp, Stream
+
+if TYPE_CHECKING:
+    import numpy
+
+    D = TypeVar("D", bound=numpy.generic)
 
 
 class Background(Rank):
     """The collectives as futures, which give `out`; all ranks begin them in the same order.
 
-    GPU arrays go through host memory here: no call may wait for another rank, as a kernel would.
+    Arrays, shapes and what is raised here are those of the call without `start_`; what goes wrong later, the future's
+    `wait()` raises. The arrays must not be changed until the future is done. GPU arrays go through host memory here: no
+    call may wait for another rank, as a kernel would.
     """
 
-    def start_barrier(self) -> Future:
-        """Done when all ranks have called it."""
-        return Future(self._core.start_barrier())
+    def start_barrier(self) -> Future[None]:
+        """Done when all ranks have called it. Raises as every call."""
+        return Future(self._core.start_barrier(), None)
 
-    def start_broadcast(self, data: Any, root: int = 0, *, stream: Stream = None) -> Future:
-        """Begins a broadcast; the future gives `data`."""
+    def start_broadcast(self, data: A, root: int = 0, *, stream: Stream = None) -> Future[A]:
+        """Begins a broadcast; the future gives `data`. Raises as broadcast."""
         return Future(self._core.start_broadcast(data, root, stream_for(stream, data)), data)
 
-    def start_all_reduce(self, data: Any, out: Any = None, op: str = "sum", *, stream: Stream = None) -> Future:
-        """Begins an all_reduce."""
+    @overload
+    def start_all_reduce(
+        self, data: A, out: None = None, op: ReduceOp = "sum", *, stream: Stream = None
+    ) -> Future[A]: ...
+    @overload
+    def start_all_reduce(self, data: Array, out: B, op: ReduceOp = "sum", *, stream: Stream = None) -> Future[B]: ...
+    def start_all_reduce(
+        self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None
+    ) -> Future[Any]:
+        """Begins an all_reduce: of (2, 3) comes (2, 3). Raises as all_reduce."""
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
         return Future(self._core.start_all_reduce(data, out, op, used), out)
 
+    @overload
     def start_reduce(
-        self, data: Any, out: Any = None, op: str = "sum", root: int = 0, *, stream: Stream = None
-    ) -> Future:  # fmt: skip
-        """Begins a reduce; the futures of others than `root` give None."""
+        self, data: A, out: None = None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
+    ) -> Future[A | None]: ...
+    @overload
+    def start_reduce(
+        self, data: Array, out: B | None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
+    ) -> Future[B | None]: ...
+    def start_reduce(
+        self, data: Any, out: Any = None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
+    ) -> Future[Any]:
+        """Begins a reduce; the futures of others than `root` give None. Raises as reduce."""
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None
@@ -40,26 +64,59 @@ class Background(Rank):
             out = made(data, None, used)
         return Future(self._core.start_reduce(data, out, op, root, used), out)
 
-    def start_reduce_scatter(self, data: Any, out: Any = None, op: str = "sum", *, stream: Stream = None) -> Future:
-        """Begins a reduce_scatter."""
+    @overload
+    def start_reduce_scatter(
+        self, data: A, out: None = None, op: ReduceOp = "sum", *, stream: Stream = None
+    ) -> Future[A]: ...
+    @overload
+    def start_reduce_scatter(
+        self, data: Array, out: B, op: ReduceOp = "sum", *, stream: Stream = None
+    ) -> Future[B]: ...  # fmt: skip
+    def start_reduce_scatter(
+        self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None
+    ) -> Future[Any]:
+        """Begins a reduce_scatter: of (2 * N, 3) comes (2, 3). Raises as reduce_scatter."""
         used = stream_for(stream, data, out)
         out = made(data, one_block(data, self.size), used) if out is None else out
         return Future(self._core.start_reduce_scatter(data, out, op, used), out)
 
-    def start_all_gather(self, data: Any, out: Any = None, *, stream: Stream = None) -> Future:
-        """Begins an all_gather of equal blocks."""
+    @overload
+    def start_all_gather(
+        self, data: numpy.ndarray[Any, numpy.dtype[D]], out: None = None, *, stream: Stream = None
+    ) -> Future[numpy.ndarray[Any, numpy.dtype[D]]]: ...
+    @overload
+    def start_all_gather(self, data: A, out: None = None, *, stream: Stream = None) -> Future[A]: ...
+    @overload
+    def start_all_gather(self, data: Array, out: B, *, stream: Stream = None) -> Future[B]: ...
+    def start_all_gather(self, data: Any, out: Any = None, *, stream: Stream = None) -> Future[Any]:
+        """Begins an all_gather of equal blocks: of (2, 3) comes (N, 2, 3). Raises as all_gather."""
         used = stream_for(stream, data, out)
         out = made(data, all_blocks(data, self.size, None), used) if out is None else out
         return Future(self._core.start_all_gather(data, out, used), out)
 
-    def start_all_to_all(self, data: Any, out: Any = None, *, stream: Stream = None) -> Future:
-        """Begins an all_to_all; `out` is not `data`."""
+    @overload
+    def start_all_to_all(self, data: A, out: None = None, *, stream: Stream = None) -> Future[A]: ...
+    @overload
+    def start_all_to_all(self, data: Array, out: B, *, stream: Stream = None) -> Future[B]: ...
+    def start_all_to_all(self, data: Any, out: Any = None, *, stream: Stream = None) -> Future[Any]:
+        """Begins an all_to_all: of (N, 3) comes (N, 3); `out` is not `data`. Raises as all_to_all."""
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
         return Future(self._core.start_all_to_all(data, out, used), out)
 
-    def start_gather(self, data: Any, out: Any = None, root: int = 0, *, stream: Stream = None) -> Future:
-        """Begins a gather of equal blocks; the futures of others than `root` give None."""
+    @overload
+    def start_gather(
+        self, data: numpy.ndarray[Any, numpy.dtype[D]], out: None = None, root: int = 0, *, stream: Stream = None
+    ) -> Future[numpy.ndarray[Any, numpy.dtype[D]] | None]: ...
+    @overload
+    def start_gather(self, data: A, out: None = None, root: int = 0, *, stream: Stream = None) -> Future[A | None]: ...
+    @overload
+    def start_gather(self, data: Array, out: B | None, root: int = 0, *, stream: Stream = None) -> Future[B | None]: ...
+    def start_gather(self, data: Any, out: Any = None, root: int = 0, *, stream: Stream = None) -> Future[Any]:
+        """Begins a gather of equal blocks: of (2, 3) comes (N, 2, 3) at `root`; the other futures give None.
+
+        Raises as gather.
+        """
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None
@@ -67,7 +124,10 @@ class Background(Rank):
             out = made(data, all_blocks(data, self.size, None), used)
         return Future(self._core.start_gather(data, out, root, used), out)
 
-    def start_scatter(self, data: Any, out: Any, root: int = 0, *, stream: Stream = None) -> Future:
-        """Begins a scatter of equal blocks; others than `root` give None as `data`."""
+    def start_scatter(self, data: Array | None, out: B, root: int = 0, *, stream: Stream = None) -> Future[B]:
+        """Begins a scatter of equal blocks: of (N, 2, 3) comes (2, 3); others than `root` give None as `data`.
+
+        Raises as scatter.
+        """
         given = data if self.rank == root else None
         return Future(self._core.start_scatter(given, out, root, stream_for(stream, given, out)), out)

@@ -3,33 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from waywiser.group.arrays import Stream, all_blocks, made, one_block, stream_for
+from waywiser.group.arrays import all_blocks, made, one_block, stream_for, whole_numbers
 from waywiser.group.rank import Rank
+from waywiser.group.types import A, Array, B, ReduceOp, Stream
+
+if TYPE_CHECKING:
+    import numpy
+
+    D = TypeVar("D", bound=numpy.generic)
+
+Counts = Sequence[int]
 
 
 class Collectives(Rank):
-    """The calls that all ranks must make in the same order. An `out` that is left out is made in `data`'s library."""
+    """The calls that all ranks must make in the same order, with arrays of the same type and operation.
+
+    An `out` that is left out is made in `data`'s library, in the same memory. N is the `size` of the group.
+    """
 
     def barrier(self) -> None:
-        """Returns when all ranks have called it."""
+        """Returns when all ranks have called it. Raises as every call."""
         self._core.barrier()
 
-    def broadcast(self, data: Any, root: int = 0, *, stream: Stream = None) -> Any:
-        """Fills `data` of all ranks with that of `root`. Returns `data`."""
+    def broadcast(self, data: A, root: int = 0, *, stream: Stream = None) -> A:
+        """Fills `data` of all ranks with that of `root`; shapes may differ, numbers of elements not. Returns `data`.
+
+        Raises as every call; InputError for an array that cannot be written to.
+        """
         self._core.broadcast(data, root, stream_for(stream, data))
         return data
 
-    def all_reduce(self, data: Any, out: Any = None, op: str = "sum", *, stream: Stream = None) -> Any:
-        """Combines the arrays of all ranks, element by element, by sum, prod, min, max or avg; `out` may be `data`."""
+    @overload
+    def all_reduce(self, data: A, out: None = None, op: ReduceOp = "sum", *, stream: Stream = None) -> A: ...
+    @overload
+    def all_reduce(self, data: Array, out: B, op: ReduceOp = "sum", *, stream: Stream = None) -> B: ...
+    def all_reduce(self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Any:
+        """Combines the arrays of all ranks, element by element, by sum, prod, min, max or avg: of (2, 3) comes (2, 3).
+
+        `out` may be `data`. Of bools a sum says whether any is true, a product whether all are. Returns `out`. Raises
+        as every call; InputError for another `op`, and for an average of bools.
+        """
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
         self._core.all_reduce(data, out, op, used)
         return out
 
-    def reduce(self, data: Any, out: Any = None, op: str = "sum", root: int = 0, *, stream: Stream = None) -> Any:
-        """As all_reduce, for `root` only; the others get None."""
+    @overload
+    def reduce(
+        self, data: A, out: None = None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
+    ) -> A | None: ...
+    @overload
+    def reduce(
+        self, data: Array, out: B | None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
+    ) -> B | None: ...
+    def reduce(
+        self, data: Any, out: Any = None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
+    ) -> Any:  # fmt: skip
+        """As all_reduce, for `root` only: of (2, 3) comes (2, 3) there; the others get None. Raises as all_reduce."""
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None
@@ -38,60 +70,107 @@ class Collectives(Rank):
         self._core.reduce(data, out, op, root, used)
         return out
 
-    def reduce_scatter(self, data: Any, out: Any = None, op: str = "sum", *, stream: Stream = None) -> Any:
-        """Combines `size` blocks of all ranks; block r goes to rank r. `out` may be left out when `size` divides the
-        first dimension."""
+    @overload
+    def reduce_scatter(self, data: A, out: None = None, op: ReduceOp = "sum", *, stream: Stream = None) -> A: ...
+    @overload
+    def reduce_scatter(self, data: Array, out: B, op: ReduceOp = "sum", *, stream: Stream = None) -> B: ...
+    def reduce_scatter(self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Any:
+        """Combines the N equal blocks of all ranks; block r goes to rank r: of (2 * N, 3) comes (2, 3).
+
+        Returns `out`, which may be left out when N divides the first dimension. Raises as all_reduce; InputTypeError
+        when it does not.
+        """
         used = stream_for(stream, data, out)
         out = made(data, one_block(data, self.size), used) if out is None else out
         self._core.reduce_scatter(data, out, op, used)
         return out
 
+    @overload
     def all_gather(
-        self, data: Any, out: Any = None, counts: Sequence[int] | None = None, *, stream: Stream = None
-    ) -> Any:
-        """The blocks of all ranks one after the other; `counts` gives their sizes where they differ."""
+        self, data: numpy.ndarray[Any, numpy.dtype[D]], out: None = None, counts: Counts | None = None, *,
+        stream: Stream = None,
+    ) -> numpy.ndarray[Any, numpy.dtype[D]]: ...  # fmt: skip
+    @overload
+    def all_gather(
+        self, data: A, out: None = None, counts: Counts | None = None, *, stream: Stream = None
+    ) -> A: ...  # fmt: skip
+    @overload
+    def all_gather(self, data: Array, out: B, counts: Counts | None = None, *, stream: Stream = None) -> B: ...
+    def all_gather(
+        self, data: Any, out: Any = None, counts: Counts | None = None, *, stream: Stream = None
+    ) -> Any:  # fmt: skip
+        """The blocks of all ranks one after the other: of (2, 3) comes (N, 2, 3).
+
+        `counts`: how many elements each rank gives, where they differ; then what comes is (sum(counts),). Returns
+        `out`. Raises as every call; InputError for `counts` that are not N or do not fit to the arrays.
+        """
         used = stream_for(stream, data, out)
-        out = made(data, all_blocks(data, self.size, counts), used) if out is None else out
-        self._core.all_gather(data, out, None if counts is None else list(counts), used)
+        sizes = None if counts is None else whole_numbers("counts", counts)
+        out = made(data, all_blocks(data, self.size, sizes), used) if out is None else out
+        self._core.all_gather(data, out, sizes, used)
         return out
 
+    @overload
     def gather(
-        self,
-        data: Any,
-        out: Any = None,
-        root: int = 0,
-        counts: Sequence[int] | None = None,
-        *,
-        stream: Stream = None,
+        self, data: numpy.ndarray[Any, numpy.dtype[D]], out: None = None, root: int = 0,
+        counts: Counts | None = None, *, stream: Stream = None,
+    ) -> numpy.ndarray[Any, numpy.dtype[D]] | None: ...  # fmt: skip
+    @overload
+    def gather(
+        self, data: A, out: None = None, root: int = 0, counts: Counts | None = None, *, stream: Stream = None
+    ) -> A | None: ...
+    @overload
+    def gather(
+        self, data: Array, out: B | None, root: int = 0, counts: Counts | None = None, *, stream: Stream = None
+    ) -> B | None: ...
+    def gather(
+        self, data: Any, out: Any = None, root: int = 0, counts: Counts | None = None, *, stream: Stream = None
     ) -> Any:
-        """As all_gather, for `root` only; the others get None. With `stream`, all arrays are on GPUs, at all ranks."""
+        """As all_gather, for `root` only: of (2, 3) comes (N, 2, 3) there; the others get None.
+
+        With `stream`, all arrays are on GPUs, at all ranks. Raises as all_gather.
+        """
+        sizes = None if counts is None else whole_numbers("counts", counts)
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None
         elif out is None:
-            out = made(data, all_blocks(data, self.size, counts), used)
-        self._core.gather(data, out, root, None if counts is None else list(counts), used, stream is not None)
+            out = made(data, all_blocks(data, self.size, sizes), used)
+        self._core.gather(data, out, root, sizes, used, stream is not None)
         return out
 
     def scatter(
-        self, data: Any, out: Any, root: int = 0, counts: Sequence[int] | None = None, *, stream: Stream = None
-    ) -> Any:
-        """Block r of the root's `data` goes to rank r; the others give None. `stream` as in gather."""
+        self, data: Array | None, out: B, root: int = 0, counts: Counts | None = None, *, stream: Stream = None
+    ) -> B:
+        """Block r of the root's `data` goes to rank r: of (N, 2, 3) comes (2, 3); the others give None as `data`.
+
+        `counts`: how many elements each rank takes, where they differ. `stream` as in gather. Returns `out`. Raises as
+        all_gather.
+        """
         given = data if self.rank == root else None
-        sizes = None if counts is None else list(counts)
+        sizes = None if counts is None else whole_numbers("counts", counts)
         self._core.scatter(given, out, root, sizes, stream_for(stream, given, out), stream is not None)
         return out
 
+    @overload
+    def all_to_all(self, data: A, out: None = None, *, stream: Stream = None) -> A: ...
+    @overload
+    def all_to_all(self, data: Array, out: B, *, stream: Stream = None) -> B: ...
     def all_to_all(self, data: Any, out: Any = None, *, stream: Stream = None) -> Any:
-        """Block r goes to rank r; what rank r sends here becomes block r of `out`."""
+        """Block r of N goes to rank r, what rank r sends here becomes block r of `out`: of (N, 3) comes (N, 3).
+
+        `out` is not `data`. Returns it. Raises as every call; InputError when N does not divide the number of elements.
+        """
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
         self._core.all_to_all(data, out, used)
         return out
 
-    def all_to_all_v(
-        self, data: Any, give: Sequence[int], out: Any, take: Sequence[int], *, stream: Stream = None
-    ) -> Any:
-        """all_to_all of blocks with `give[r]` elements to and `take[r]` elements from rank r."""
-        self._core.all_to_all_v(data, list(give), out, list(take), stream_for(stream, data, out))
+    def all_to_all_v(self, data: Array, give: Counts, out: B, take: Counts, *, stream: Stream = None) -> B:
+        """all_to_all of blocks with `give[r]` elements to and `take[r]` elements from rank r, one after the other.
+
+        Returns `out`. Raises as every call; InputError for numbers that are not N or do not fit to the arrays.
+        """
+        gives, takes = whole_numbers("give", give), whole_numbers("take", take)
+        self._core.all_to_all_v(data, gives, out, takes, stream_for(stream, data, out))
         return out

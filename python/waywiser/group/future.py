@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from waywiser import _core
@@ -11,24 +11,26 @@ if TYPE_CHECKING:
 _EAGER_TURNS = 200  # of the event loop; then it may sleep between two looks
 _NAP = 2e-4  # seconds
 
+R = TypeVar("R")
 
-class Future:
+
+class Future(Generic[R]):
     """Something that a group has begun: `wait()` for it, ask `done()`, or `await` it. It keeps its arrays."""
 
-    def __init__(self, core: _core.Future, result: Any = None) -> None:
+    def __init__(self, core: _core.Future, result: R) -> None:
         self._core = core
         self._result = result
 
     def done(self) -> bool:
-        """Whether it is complete; gives everything that the group has under way a turn."""
+        """Whether it is complete; gives everything that the group has under way a turn. Raises as wait()."""
         return bool(self._core.done())
 
-    def wait(self) -> Any:
-        """Returns the array that it fills, if any. Raises Error as the call itself would."""
+    def wait(self) -> R:
+        """Returns the array that it fills, None where it fills none. Raises as every call of a group."""
         self._core.wait()
         return self._result
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[Any, None, R]:
         import asyncio  # as long as all the rest of this package to import
 
         turns = 0

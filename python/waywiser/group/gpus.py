@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from waywiser.errors import Error, InputError
 
 if TYPE_CHECKING:
     import numpy
+    import numpy.typing
 
     from waywiser import _core
 
@@ -21,28 +24,37 @@ class Gpus:
         self._core = core
 
     @property
-    def backend(self) -> str:
-        """`cuda`, or `virtual_gpu`: host threads that give right results and whose times mean nothing."""
-        return str(self._core.backend)
+    def backend(self) -> Literal["cuda", "virtual_gpu"]:
+        """`cuda`, or `virtual_gpu`: host threads that give right results and whose times mean nothing.
+
+        Raises nothing.
+        """
+        return cast(Literal["cuda", "virtual_gpu"], self._core.backend)
 
     def __len__(self) -> int:
         return int(self._core.count)
 
-    def empty(self, shape: int | Sequence[int], dtype: Any = float, gpu: int = 0) -> GpuArray:
-        """An array in the memory of a GPU, with anything in it."""
+    def empty(self, shape: int | Sequence[int], dtype: numpy.typing.DTypeLike = float, gpu: int = 0) -> GpuArray:
+        """An array in the memory of a GPU, with anything in it; `dtype` is what numpy.dtype takes.
+
+        Raises UnavailableError for a GPU that is not there, DeviceError when the memory does not suffice.
+        """
         return GpuArray(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype, gpu)
 
     def open_stream(self, gpu: int = 0) -> GpuStream:
-        """A stream of a GPU."""
+        """A stream of a GPU. Raises UnavailableError for a GPU that is not there, DeviceError."""
         return GpuStream(self, gpu)
 
-    def array(self, values: Any, gpu: int = 0) -> GpuArray:
-        """A copy of a NumPy array, or of what numpy.asarray takes, in the memory of a GPU."""
+    def array(self, values: numpy.typing.ArrayLike, gpu: int = 0) -> GpuArray:
+        """A copy of a NumPy array, or of what numpy.asarray takes, in the memory of a GPU: same shape and type.
+
+        Raises as empty.
+        """
         import numpy
 
-        values = numpy.ascontiguousarray(values)
-        array = self.empty(values.shape, values.dtype, gpu)
-        array.fill(values)
+        copied = numpy.ascontiguousarray(values)
+        array = self.empty(copied.shape, copied.dtype, gpu)
+        array.fill(copied)
         return array
 
 
@@ -54,17 +66,18 @@ class GpuStream:
 
     @property
     def cuda_stream(self) -> int:
-        """Its cudaStream_t as a number, for other libraries; 0 on a virtual GPU."""
+        """Its cudaStream_t as a number, for other libraries; 0 on a virtual GPU. Raises nothing."""
         return int(self._core.number)
 
     def copy(self, destination: GpuArray, source: GpuArray) -> None:
-        """Enqueues a copy of the whole array."""
+        """Enqueues a copy of the whole array. Raises InputError when the sizes in bytes differ, DeviceError."""
         if destination.nbytes != source.nbytes:
-            raise ValueError(f"{source.nbytes} bytes into {destination.nbytes}")
+            raise InputError(f"{source.nbytes} bytes into {destination.nbytes}")
         self._core.copy(destination._memory, source._memory, source.nbytes)
 
     def synchronize(self, timeout: float = 60) -> None:
-        """Waits until all that was enqueued is done. Raises Error when it fails or takes longer."""
+        """Waits until all that was enqueued is done. Raises DeviceError when it fails, DeadlineError when it takes more
+        than `timeout` seconds."""
         self._core.synchronize(timeout)
 
 
@@ -85,22 +98,23 @@ class GpuArray:
 
     @property
     def size(self) -> int:
-        """How many elements there are."""
+        """How many elements there are. Raises nothing."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they have."""
+        """How many bytes they have. Raises nothing."""
         return self.size * self.dtype.itemsize
 
-    def fill(self, values: Any) -> None:
-        """Copies values from the host, spread over the array as NumPy would."""
+    def fill(self, values: numpy.typing.ArrayLike) -> None:
+        """Copies values from the host, spread over the array as NumPy would. Raises ValueError when it would,
+        DeviceError."""
         import numpy
 
         self._memory.write(numpy.ascontiguousarray(numpy.broadcast_to(numpy.asarray(values, self.dtype), self.shape)))
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
-        """A copy on the host."""
+        """A copy on the host, of the same shape and type. Raises DeviceError."""
         import numpy
 
         values = numpy.empty(self.shape, self.dtype)
@@ -114,7 +128,8 @@ class GpuArray:
 
     def __dlpack__(self, **options: Any) -> Any:
         code = _DLPACK_CODES[self.dtype.kind]
-        return self._memory.view(list(self.shape), code, 8 * self.dtype.itemsize).__dlpack__(**options)
+        view: Any = self._memory.view(list(self.shape), code, 8 * self.dtype.itemsize)
+        return view.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (2, self._memory.device)
@@ -124,7 +139,8 @@ class GpuArray:
 
 
 def cuda_gpus() -> Gpus:
-    """The machine's GPUs, in the order of their PCI addresses. Raises Error with the reason when there are none."""
+    """The machine's GPUs, in the order of their PCI addresses. Raises UnavailableError with the reason when
+    there are none, DeviceError."""
     from waywiser import _core
 
     return Gpus(_core.open_cuda_gpus())
@@ -133,7 +149,8 @@ def cuda_gpus() -> Gpus:
 def virtual_gpus(count: int, memory: int = 1 << 30, delay: float = 0) -> Gpus:
     """GPUs made of host threads, for tests: as strict as real ones about who touches what.
 
-    Each has `memory` bytes; whatever is enqueued in a stream is done `delay` seconds later.
+    Each has `memory` bytes; whatever is enqueued in a stream is done `delay` seconds later. Raises
+    InputError for a number that is not possible.
     """
     from waywiser import _core
 
@@ -141,10 +158,9 @@ def virtual_gpus(count: int, memory: int = 1 << 30, delay: float = 0) -> Gpus:
 
 
 def find_gpus(virtual: int = 1) -> Gpus:
-    """cuda_gpus(), or as many virtual ones where there are none: `backend` says which."""
-    from waywiser import _core
-
+    """cuda_gpus(), or as many virtual ones where there are none: `backend` says which. Raises as
+    virtual_gpus."""
     try:
         return cuda_gpus()
-    except _core.Error:
+    except Error:
         return virtual_gpus(virtual)

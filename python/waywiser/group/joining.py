@@ -8,14 +8,16 @@ import secrets
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from waywiser.errors import InputError
+from waywiser.errors import InputError, InputTypeError
 from waywiser.group.gpus import Gpus
 from waywiser.group.group import Group
+from waywiser.group.types import OnFailure
 from waywiser.ucx_library import select_libucp
 
-OnFailure = Literal["raise", "abort"]
+if TYPE_CHECKING:
+    from waywiser import _core
 
 
 def join(
@@ -30,10 +32,14 @@ def join(
     ("abort"); WAYWISER_ON_FAILURE or "raise" when it is left out. `encrypt`: whether what goes to other machines is
     encrypted; the same in all ranks, WAYWISER_ENCRYPT=1 or not when it is left out. `progress_thread`: whether what has
     begun (start_...) goes on while the program computes; WAYWISER_PROGRESS_THREAD=on or not when it is left out.
+
+    Raises InputError for wrong options and variables, ranks of different versions and a wrong secret; DeadlineError
+    when not all ranks come in time; UnavailableError for what this machine cannot do; TransferError when a rank ends
+    meanwhile.
     """
     from waywiser import _core
 
-    return Group(_core.join(timeout, gpus and gpus._core, on_failure, encrypt, progress_thread))
+    return Group(_core.join(timeout, _core_of(gpus), on_failure, encrypt, progress_thread))
 
 
 class Communicator(Protocol):
@@ -60,7 +66,8 @@ def from_mpi4py(
     """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
 
     The secret and rank 0's address travel over MPI. `root`: the address of rank 0's machine that the others can reach,
-    where the one by which it reaches them will not do. The others as for join().
+    where the one by which it reaches them will not do. The others as for join(). Raises as join; InputError when there
+    is no address for rank 0.
     """
     rank, size = comm.Get_rank(), comm.Get_size()
     machines = comm.allgather((_network(), socket.gethostname()))
@@ -82,7 +89,7 @@ def from_torch(
 
     The secret and rank 0's address travel through the store: keep it within a network that you trust. `root`: the
     address of rank 0's machine that the others can reach, where the store's own host will not do. The others as for
-    join().
+    join(). Raises as join.
     """
     key = f"waywiser/{store.add(f'waywiser/{rank}/groups', 1)}"
     words = _Words(
@@ -156,8 +163,16 @@ def _join_at(
 
     job = f"{seat.launcher}-{meeting['job']}"
     where = (str(meeting["host"]), int(meeting["port"]), str(meeting["secret"]))
-    gpus = options.gpus and options.gpus._core
-    return Group(_core.join_at(tuple(seat), job, where, announce, options.timeout, gpus, *options[2:]))
+    gpus = _core_of(options.gpus)
+    return Group(
+        _core.join_at((seat.launcher, seat.rank, seat.size), job, where, announce, options.timeout, gpus, *options[2:])
+    )
+
+
+def _core_of(gpus: Gpus | None) -> _core.Gpus | None:
+    if gpus is not None and not isinstance(gpus, Gpus):
+        raise InputTypeError(f"gpus is cuda_gpus() or virtual_gpus(), not {type(gpus).__name__}")
+    return None if gpus is None else gpus._core
 
 
 def _network() -> tuple[str, str]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from waywiser.group.arrays import Stream, stream_for
+from waywiser.errors import InputError, InputTypeError
+from waywiser.group.arrays import stream_for
 from waywiser.group.future import Future
-from waywiser.group.prepared import Prepared, part_for_core
+from waywiser.group.prepared import Indexed, Prepared, part_for_core
 from waywiser.group.rank import Rank
+from waywiser.group.types import A, Array, Stream
 
 
 class Exchange(NamedTuple):
-    """What one rank gives to a neighbour and takes from it; see `Group.neighbor_exchange`, `Group.prepare_exchange`."""
+    """What one rank gives to a neighbour and takes from it; see `Group.neighbor_exchange`, `Group.prepare_exchange`.
+
+    `rank`: the neighbour. What this rank gives with `give_tag` is what the neighbour takes with the same `take_tag`.
+    """
 
     rank: int
-    give: Any
-    take: Any
+    give: Array | Indexed
+    take: Array | Indexed
     give_tag: int = 0
     take_tag: int = 0
 
@@ -29,31 +34,41 @@ class Messages(Rank):
     in the arrays' current stream comes first.
     """
 
-    def send(self, data: Any, to: int, tag: int = 0, *, stream: Stream = None) -> None:
-        """Sends an array; returns when it may be changed again."""
+    def send(self, data: Array, to: int, tag: int = 0, *, stream: Stream = None) -> None:
+        """Sends an array of any shape; returns when it may be changed again.
+
+        Raises as every call; InputError for a rank that is not there, and a tag that is not 0 to 32767.
+        """
         self._core.send(data, to, _tag(tag, stream), stream_for(stream, data))
 
-    def recv(self, out: Any, source: int, tag: int = 0, *, stream: Stream = None) -> Any:
-        """Fills `out` with what `source` sends; size and type must agree. Returns `out`."""
+    def recv(self, out: A, source: int, tag: int = 0, *, stream: Stream = None) -> A:
+        """Fills `out` with what `source` sends; number and type of the elements must agree. Returns `out`.
+
+        Raises as send.
+        """
         self._core.recv(out, source, _tag(tag, stream), stream_for(stream, out))
         return out
 
-    def sendrecv(self, data: Any, to: int, out: Any, source: int, tag: int = 0, *, stream: Stream = None) -> Any:
-        """Sends to one rank and receives from another at the same time. Returns `out`."""
+    def sendrecv(self, data: Array, to: int, out: A, source: int, tag: int = 0, *, stream: Stream = None) -> A:
+        """Sends to one rank and receives from another at the same time. Returns `out`. Raises as send."""
         self._core.sendrecv(data, to, out, source, _tag(tag, stream), stream_for(stream, data, out))
         return out
 
-    def start_send(self, data: Any, to: int, tag: int = 0) -> Future:
-        """Begins to send; `data` must not be changed until the future is done."""
-        return Future(self._core.start_send(data, to, tag, stream_for(None, data)))
+    def start_send(self, data: Array, to: int, tag: int = 0) -> Future[None]:
+        """Begins to send; `data` must not be changed until the future is done. Raises as send."""
+        return Future(self._core.start_send(data, to, tag, stream_for(None, data)), None)
 
-    def start_recv(self, out: Any, source: int, tag: int = 0) -> Future:
-        """Begins to receive; the future gives `out`."""
+    def start_recv(self, out: A, source: int, tag: int = 0) -> Future[A]:
+        """Begins to receive; the future gives `out`, which nobody may use before. Raises as send."""
         return Future(self._core.start_recv(out, source, tag, stream_for(None, out)), out)
 
     def neighbor_exchange(self, neighbors: Sequence[Exchange], *, stream: Stream = None) -> None:
-        """Gives to and takes from each neighbour at the same time. With `stream` all ranks have theirs on GPUs."""
-        listed = [(*each, stream_for(stream, each.give, each.take)) for each in neighbors]
+        """Gives to and takes from each neighbour at the same time; fills `take` of each. With `stream` all ranks have
+        theirs on GPUs.
+
+        Raises as send; InputError when what is taken overlaps something else.
+        """
+        listed = [(*each, stream_for(stream, each.give, each.take)) for each in _listed(neighbors)]
         self._core.neighbor_exchange(listed, stream is not None)
 
     def prepare_exchange(self, neighbors: Sequence[Exchange]) -> Prepared:
@@ -61,11 +76,11 @@ class Messages(Rank):
 
         What is given and taken may be a view that is a box in a larger array: of any strides that are not below zero,
         with at most three dimensions whose elements lie apart besides one whose elements lie together; or `Indexed`.
-        Of each neighbour as many elements of one type are given as it takes; their shapes may differ. Raises Error:
-        what is taken overlaps something else, what is no such box, indices outside of the array, and what does not fit
-        to what the other ranks take.
+        Of each neighbour as many elements of one type are given as it takes; their shapes may differ. Raises as send;
+        InputError: what is taken overlaps something else, what is no such box, indices outside of the array, and what
+        does not fit to what the other ranks take.
         """
-        fixed = [Exchange(*each) for each in neighbors]
+        fixed = _listed(neighbors)
         parts = [
             (each.rank, part_for_core(each.give), part_for_core(each.take), each.give_tag, each.take_tag)
             for each in fixed
@@ -73,10 +88,17 @@ class Messages(Rank):
         return Prepared(self._core.prepare_exchange(parts), fixed)
 
 
+def _listed(neighbors: Sequence[Exchange]) -> list[Exchange]:
+    try:
+        return [Exchange(*each) for each in neighbors]
+    except TypeError:
+        raise InputTypeError("neighbors is a list of Exchange") from None
+
+
 def _tag(tag: int, stream: Stream) -> int | None:
     """None for a message that is enqueued."""
     if stream is None:
         return tag
     if tag != 0:
-        raise ValueError(f"tag {tag} with stream=: a message on a stream has none")
+        raise InputError(f"tag {tag} with stream=: a message on a stream has none")
     return None

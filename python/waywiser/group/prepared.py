@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from waywiser.group.arrays import Stream, stream_for
+from waywiser.errors import InputTypeError
+from waywiser.group.arrays import stream_for
+from waywiser.group.types import Array, Stream
 
 if TYPE_CHECKING:
     from waywiser import _core
@@ -20,8 +22,8 @@ class Indexed(NamedTuple):
     `indices`: integers, in elements of the array counted in C order. Only in an `Exchange` of `prepare_exchange`.
     """
 
-    array: Any
-    indices: Any
+    array: Array
+    indices: Sequence[int] | Array
     length: int = 1
 
 
@@ -37,7 +39,10 @@ class Prepared:
         self._neighbors = neighbors
 
     def start(self, *, stream: Stream = None) -> None:
-        """Begins. With `stream` it is enqueued there, needs no `wait()`, and can be captured in a graph."""
+        """Begins. With `stream` it is enqueued there, needs no `wait()`, and can be captured in a graph.
+
+        Raises as every call of a group; InputError for `stream` with arrays of the host.
+        """
         if stream is not None:
             self._core.start(stream_for(stream), [])
             return
@@ -45,17 +50,17 @@ class Prepared:
         self._core.start(None, list(streams - {None}))
 
     def wait(self) -> None:
-        """Until what `start()` has begun is complete; raises Error as other calls do."""
+        """Until what `start()` has begun is complete. Raises as every call of a group."""
         self._core.wait()
 
     def __call__(self) -> None:
-        """Starts it and waits."""
+        """Starts it and waits. Raises as every call of a group."""
         self.start()
         self.wait()
 
     @property
     def why_staged(self) -> str:
-        """Why arrays of GPUs go through messages of the hosts; empty while they do not."""
+        """Why arrays of GPUs go through messages of the hosts; empty while they do not. Raises nothing."""
         return str(self._core.why_staged)
 
 
@@ -63,10 +68,14 @@ def part_for_core(given: Any) -> Any:
     """As the core takes it: indices as an array of 64-bit integers."""
     if not isinstance(given, Indexed):
         return given
-    kind = getattr(getattr(given.indices, "dtype", None), "kind", None)
+    indices: Any = given.indices
+    kind = getattr(getattr(indices, "dtype", None), "kind", None)
     if kind not in (None, "i", "u"):
-        raise TypeError(f"indices are integers, not {given.indices.dtype}")
-    listed = given.indices if kind else array("q", map(index, given.indices))
+        raise InputTypeError(f"indices are integers, not {indices.dtype}")
+    try:
+        listed = indices if kind else array("q", map(index, indices))
+    except (TypeError, OverflowError) as error:
+        raise InputTypeError(f"indices are integers: {error}") from None
     return (given.array, listed, given.length)
 
 

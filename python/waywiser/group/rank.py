@@ -15,17 +15,17 @@ class Rank:
 
     @property
     def rank(self) -> int:
-        """This rank, 0 to `size` - 1."""
+        """This rank, 0 to `size` - 1. Raises nothing."""
         return int(self._core.rank)
 
     @property
     def size(self) -> int:
-        """How many ranks there are."""
+        """How many ranks there are. Raises nothing."""
         return int(self._core.size)
 
     @property
     def timeout(self) -> float:
-        """Seconds that any call may wait."""
+        """Seconds that any call may wait. Setting it raises InputError for what is not above 0."""
         return float(self._core.timeout)
 
     @timeout.setter

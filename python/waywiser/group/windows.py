@@ -2,56 +2,83 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
-from waywiser.group.arrays import Stream, stream_for
+from waywiser.errors import InputTypeError
+from waywiser.group.arrays import stream_for
 from waywiser.group.gpus import GpuArray
 from waywiser.group.rank import Rank
+from waywiser.group.types import A, Array, Stream
 
 if TYPE_CHECKING:
     from waywiser import _core
 
 
-class Window:
+class Window(Generic[A]):
     """An array of each rank that the others may read and write: see `Group.expose`. It keeps this rank's array."""
 
-    def __init__(self, core: _core.Window, array: Any) -> None:
+    def __init__(self, core: _core.Window, array: A) -> None:
         self._core = core
         self.array = array
 
     def bytes_of(self, rank: int) -> int:
-        """How many bytes a rank has exposed."""
+        """How many bytes a rank has exposed. Raises InputError for a rank that is not there."""
         return int(self._core.bytes_of(rank))
 
 
 class Windows(Rank):
     """The one-sided calls of a group. Offsets are in bytes from the beginning of the other rank's array."""
 
-    def expose(self, array: Any) -> Window:
+    def expose(self, array: A) -> Window[A]:
         """All ranks call it. `array` of the host, or a GpuArray; then all ranks must be on one machine. It must live
         until all ranks have done what they do with it: a barrier says when. Some collectives with outputs in a
-        GpuArray that is exposed take a copy less."""
+        GpuArray that is exposed take a copy less.
+
+        Raises as every call; InputError for GPU memory that is no GpuArray; UnavailableError for a GpuArray where ranks
+        are on several machines.
+        """
         if isinstance(array, GpuArray):
             return Window(self._core.expose_gpu(array._memory), array)
         return Window(self._core.expose(array), array)
 
-    def put(self, data: Any, window: Window, to: int, offset: int = 0, *, stream: Stream = None) -> None:
-        """Writes an array into the memory of rank `to`; returns when `data` may be changed again."""
-        self._core.put(data, window._core, to, offset, stream_for(stream, data))
+    def put(self, data: Array, window: Window[Any], to: int, offset: int = 0, *, stream: Stream = None) -> None:
+        """Writes an array into the memory of rank `to`, `offset` bytes from its beginning, whatever the types of the
+        two are; returns when `data` may be changed again.
 
-    def get(self, out: Any, window: Window, source: int, offset: int = 0, *, stream: Stream = None) -> Any:
-        """Fills `out` from the memory of rank `source`. Returns `out`."""
-        self._core.get(out, window._core, source, offset, stream_for(stream, out))
+        Raises as every call; InputError for what does not fit into the window, UnavailableError where the job encrypts
+        and `to` is on another machine.
+        """
+        self._core.put(data, _core_of(window), to, offset, stream_for(stream, data))
+
+    def get(self, out: A, window: Window[Any], source: int, offset: int = 0, *, stream: Stream = None) -> A:
+        """Fills `out` from the memory of rank `source`, `offset` bytes from its beginning. Returns `out`.
+
+        Raises as put.
+        """
+        self._core.get(out, _core_of(window), source, offset, stream_for(stream, out))
         return out
 
-    def signal(self, window: Window, to: int, offset: int, value: int) -> None:
-        """Writes 8 bytes after all earlier puts of this rank to that rank have arrived; `offset` is a multiple of 8."""
-        self._core.signal(window._core, to, offset, value)
+    def signal(self, window: Window[Any], to: int, offset: int, value: int) -> None:
+        """Writes `value` (0 to 2^64 - 1) into 8 bytes, `offset` bytes from the beginning, after all earlier puts of
+        this rank to that rank have arrived.
 
-    def wait(self, window: Window, offset: int, at_least: int) -> None:
-        """Until the 8 bytes at `offset` of this rank's own memory are a number of at least `at_least`."""
-        self._core.wait(window._core, offset, at_least)
+        Raises as put; InputError for an `offset` that is no multiple of 8.
+        """
+        self._core.signal(_core_of(window), to, offset, value)
+
+    def wait(self, window: Window[Any], offset: int, at_least: int) -> None:
+        """Until the 8 bytes at `offset` (in bytes) of this rank's own memory are a number of at least `at_least`.
+
+        Raises as signal.
+        """
+        self._core.wait(_core_of(window), offset, at_least)
 
     def flush(self) -> None:
-        """Returns when all puts and signals of this rank have arrived."""
+        """Returns when all puts and signals of this rank have arrived. Raises as every call."""
         self._core.flush()
+
+
+def _core_of(window: Window[Any]) -> _core.Window:
+    if not isinstance(window, Window):
+        raise InputTypeError(f"window is what expose() returns, not {type(window).__name__}")
+    return window._core

@@ -115,8 +115,9 @@ class _Reader:
 
     def number(self, node: Any, key: str, least: float, most: float, whole: bool = False) -> float:
         allowed = f"a {'whole ' if whole else ''}number from {least:g} to {most:g}"
+        text = self.text(node, key, allowed)
         try:
-            value = float(self.text(node, key, allowed))
+            value = float(text)
         except ValueError:
             value = math.nan
         if not least <= value <= most or (whole and value != int(value)):

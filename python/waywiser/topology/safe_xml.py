@@ -46,6 +46,8 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
     try:
         parser.feed(text)
         root = parser.close()
+    except InputError:
+        raise
     except (ElementTree.ParseError, ValueError, UnicodeError) as error:
         raise InputError(f"{what}: not valid XML: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(root, ElementTree.Element):

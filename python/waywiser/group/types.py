@@ -1,0 +1,65 @@
+"""What the calls of a group take: arrays by the protocols that they have, streams, and words from closed sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Union
+
+if TYPE_CHECKING:
+    from waywiser.group.gpus import GpuStream
+
+
+class DLPackArray(Protocol):
+    """NumPy, PyTorch, CuPy, JAX and most others."""
+
+    @property
+    def __dlpack__(self) -> Callable[..., Any]: ...
+
+
+class CudaArray(Protocol):
+    """Numba, and whatever else has GPU memory."""
+
+    @property
+    def __cuda_array_interface__(self) -> Any: ...
+
+
+class BufferArray(Protocol):
+    """bytearray, memoryview, array.array."""
+
+    @property
+    def __buffer__(self) -> Callable[..., memoryview]: ...
+
+
+# Any array, in host memory or in that of a GPU.
+Array = Union[DLPackArray, CudaArray, BufferArray]  # noqa: UP007 - for Python 3.10
+
+A = TypeVar("A", bound=Array)
+B = TypeVar("B", bound=Array)
+
+
+class TorchStream(Protocol):
+    """torch.cuda.Stream."""
+
+    @property
+    def cuda_stream(self) -> int: ...
+
+
+class CupyStream(Protocol):
+    """cupy.cuda.Stream."""
+
+    @property
+    def ptr(self) -> int: ...
+
+
+class CudaCoreStream(Protocol):
+    """A stream of cuda.core, and of any library with its protocol."""
+
+    @property
+    def __cuda_stream__(self) -> Any: ...
+
+
+# A CUDA stream as an integer or as an object of its library; None: the one that the arrays are used in now.
+Stream = Union[int, "GpuStream", TorchStream, CupyStream, CudaCoreStream, None]
+
+ReduceOp = Literal["sum", "prod", "min", "max", "avg"]
+OnFailure = Literal["raise", "abort"]

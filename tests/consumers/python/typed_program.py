@@ -1,0 +1,171 @@
+"""Every public name and call of the package, as a program of two ranks on one machine; `mypy --strict` reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+import waywiser as ww
+
+Doubles = NDArray[np.float64]
+
+
+def collectives(group: ww.Group, op: ww.ReduceOp) -> None:
+    n, other = group.size, 1 - group.rank
+    x: Doubles = np.full((2, 3), group.rank + 1.0)
+    out: Doubles = np.empty((2, 3))
+    group.barrier()
+    same: Doubles = group.broadcast(np.full(3, float(group.rank)), root=1)
+    assert same.tolist() == [1, 1, 1]
+    total: Doubles = group.all_reduce(x, op=op)
+    assert total.shape == (2, 3) and total[0, 0] == 3
+    assert group.all_reduce(x, out, "max") is out and out[0, 0] == 2
+    at_root: Doubles | None = group.reduce(x, op="prod", root=0)
+    assert (at_root is None) == (group.rank != 0)
+    part: Doubles = group.reduce_scatter(np.ones((2 * n, 3)), op="avg")
+    assert part.shape == (2, 3)
+    gathered: Doubles = group.all_gather(x)
+    assert gathered.shape == (n, 2, 3)
+    uneven: Doubles = group.all_gather(np.ones(1 + group.rank), counts=[1, 2])
+    assert uneven.shape == (3,)
+    whole: Doubles | None = group.gather(x, root=1)
+    assert whole is None or whole.shape == (n, 2, 3)
+    mine: Doubles = group.scatter(gathered if group.rank == 0 else None, out)
+    assert mine is out
+    swapped: Doubles = group.all_to_all(np.full((n, 3), float(group.rank)))
+    assert swapped.shape == (n, 3) and swapped[other, 0] == other
+    room = bytearray(4)
+    taken: bytearray = group.all_to_all_v(b"abc", [1, 2], room[: 2 * (1 + group.rank)], [1 + group.rank] * 2)
+    assert bytes(taken) == (b"aa" if group.rank == 0 else b"bcbc")
+
+
+def background(group: ww.Group) -> None:
+    x: Doubles = np.full((2, 3), group.rank + 1.0)
+    none: ww.Future[None] = group.start_barrier()
+    none.wait()
+    begun: ww.Future[Doubles] = group.start_all_reduce(x)
+    while not begun.done():
+        pass
+    total: Doubles = begun.wait()
+    assert total[0, 0] == 3
+    assert group.start_broadcast(x.copy(), 1).wait()[0, 0] == 2
+    assert (group.start_reduce(x, root=1).wait() is None) == (group.rank == 0)
+    assert group.start_reduce_scatter(np.ones((4, 3)), op="min").wait().shape == (2, 3)
+    assert group.start_all_gather(x).wait().shape == (2, 2, 3)
+    assert group.start_all_to_all(x).wait().shape == (2, 3)
+    gathered = group.start_gather(x).wait()
+    assert group.start_scatter(gathered, np.empty((2, 3))).wait()[0, 0] == group.rank + 1
+
+    async def later() -> Doubles:
+        return await group.start_all_reduce(x)
+
+    assert asyncio.run(later())[0, 0] == 3
+
+
+def messages(group: ww.Group) -> None:
+    other = 1 - group.rank
+    x, y = np.full(4, float(group.rank)), np.empty(4)
+    if group.rank == 0:
+        group.send(x, other, tag=7)
+        got: Doubles = group.recv(y, other)
+    else:
+        got = group.recv(y, other, tag=7)
+        group.send(x, other)
+    assert got is y and y[0] == other
+    swapped: Doubles = group.sendrecv(x, other, y, other)
+    assert swapped is y
+    sent: ww.Future[None] = group.start_send(x, other)
+    taken: Doubles = group.start_recv(y, other).wait()
+    sent.wait()
+    assert taken is y
+    group.neighbor_exchange([ww.Exchange(other, x, y)])
+    table = np.arange(8.0)
+    prepared: ww.Prepared = group.prepare_exchange([ww.Exchange(other, ww.Indexed(table, [0, 4], 2), y)])
+    prepared.start()
+    prepared.wait()
+    prepared()
+    assert y.tolist() == [0, 1, 4, 5] and prepared.why_staged == ""
+
+
+def windows(group: ww.Group) -> None:
+    other = 1 - group.rank
+    window: ww.Window[Doubles] = group.expose(np.zeros(4))
+    assert window.bytes_of(other) == window.array.nbytes == 32
+    group.put(np.array([5.0]), window, other, offset=8)
+    group.signal(window, other, offset=0, value=9)
+    group.wait(window, offset=0, at_least=9)
+    group.flush()
+    copy: Doubles = group.get(np.empty(1), window, other, offset=8)
+    assert copy[0] == window.array[1] == 5
+    group.barrier()
+
+
+def gpu_arrays(group: ww.Group, gpus: ww.Gpus) -> None:
+    assert gpus.backend == "virtual_gpu" and len(gpus) == 1
+    x: ww.GpuArray = gpus.array([1.0, 2.0])
+    y: ww.GpuArray = gpus.empty(2, "float64")
+    y.fill(0)
+    stream: ww.GpuStream = gpus.open_stream()
+    used: ww.Stream = stream
+    assert stream.cuda_stream == 0
+    stream.copy(y, x)
+    stream.synchronize(timeout=60)
+    group.prepare(x, largest=x.nbytes)
+    total: ww.GpuArray = group.all_reduce(x, y, stream=used)
+    stream.synchronize()
+    group.synchronize(total)
+    values: Doubles = total.numpy()
+    assert values.tolist() == [2, 4] and total.size == 2
+
+
+def refuse(group: ww.Group) -> None:
+    data: ww.Array = np.ones(3)
+    kinds: list[type[ww.Error]] = [
+        ww.UnavailableError, ww.DeadlineError, ww.DeviceError, ww.TransferError, ww.CorruptionError,
+        ww.InterruptionError, ww.InputTypeError,
+    ]  # fmt: skip
+    assert len({kind.kind for kind in kinds}) == 7
+    try:
+        group.send(data, to=0, tag=1 << 40)
+    except ww.InputError as error:
+        assert isinstance(error, ValueError) and error.kind == "invalid input" and "\n" not in str(error)
+    else:
+        raise AssertionError("a tag of 2^40 was taken")
+
+
+def other_ways(rank: int, size: int) -> None:
+    """What other launchers have: written down for their types only."""
+    from torch import distributed
+
+    store = distributed.TCPStore("127.0.0.1", 0, size, rank == 0, timedelta(seconds=60))
+    ww.from_torch(store, rank, size).close()
+    from mpi4py import MPI
+
+    ww.from_mpi4py(MPI.COMM_WORLD).close()
+    assert len(ww.cuda_gpus()) > 0
+
+
+def main() -> None:
+    failing: ww.OnFailure = "raise"
+    gpus: ww.Gpus = ww.find_gpus() if "WITH_GPUS" in os.environ else ww.virtual_gpus(1)
+    with ww.join(60, gpus=gpus, on_failure=failing) as group:
+        assert 0 <= group.rank < group.size == 2 and group.timeout == 60
+        assert group.encrypted_by(1 - group.rank) == ""
+        collectives(group, "sum")
+        background(group)
+        messages(group)
+        windows(group)
+        gpu_arrays(group, gpus)
+        refuse(group)
+        part: ww.Group | None = group.split(color=group.rank, key=0)
+        assert part is not None and part.size == 1
+        part.close()
+        print(f"rank {group.rank}: every call, libucp {ww.libucp.path is not None}")
+
+
+if __name__ == "__main__":
+    main()
