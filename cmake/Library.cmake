@@ -11,7 +11,7 @@ set(public_headers
   comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
   group/future.hpp group/group.hpp group/prepared.hpp group/window.hpp
   comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/session/on_failure.hpp
-  base/crypto.hpp kernels/block/half.hpp)
+  base/crypto.hpp kernels/block/half.hpp kernels/block/float8.hpp kernels/device_code.hpp)
 
 set(soname_version "${PROJECT_VERSION_MAJOR}")
 if(PROJECT_VERSION_MAJOR EQUAL 0)

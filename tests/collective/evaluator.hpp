@@ -32,6 +32,13 @@ struct EvaluationTerms {
   int stopped_rank = -1;  // never begins
 };
 
+// The number-th pair of a type and an operation: all that there are, in turn.
+inline EvaluationTerms terms_of(std::uint64_t number, std::uint64_t seed) {
+  const auto type = static_cast<DataType>(number % data_types);
+  const auto op = static_cast<ReduceOp>(number / data_types % reduce_ops);
+  return {type, has_reduction(type, op) ? op : ReduceOp::sum, seed, -1};
+}
+
 // Runs the schedules of all ranks on plain arrays, one step at a time in an order that the seed draws among those that
 // the rules allow. A send ends only when its receive has begun; what is put is read when
 // it is put, and is there when its wait has ended.

@@ -79,7 +79,7 @@ bool all_reduce(const FusedArguments& terms, const on_stream::Description& descr
   call.ranks = static_cast<int>(terms.layout.ranks);
   const Buffers buffers{reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data()),
                         in.size() * 4, slot, description.word()};
-  const FusedWork work = works(call, ReduceOp::sum, buffers, method, 1024).at(0);
+  const FusedWork work = works(call, DataType::float32, ReduceOp::sum, buffers, method, 1024).at(0);
   std::atomic<bool> trapped = false;
   {
     std::vector<std::jthread> grid;
@@ -331,7 +331,7 @@ TEST(FusedOrder, DescriptionsAreReadAsTheyWereWrittenAndHaveSignaturesOfTheirOwn
             words.insert(it.word());
             signatures.insert(block::signature_of(it.word()));
           }
-  EXPECT_EQ(words.size(), std::size_t{10} * 9 * 5 * 9 * 4);
+  EXPECT_EQ(words.size(), std::size_t{10} * data_types * reduce_ops * 9 * 4);
   EXPECT_EQ(signatures.size(), words.size());
   EXPECT_EQ(static_cast<std::uint32_t>(block::tag_of(5, *signatures.begin())), 5u);
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <random>
 
+#include "tests/base/error_of.hpp"
 #include "tests/collective/made_up_call.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
@@ -140,9 +141,24 @@ TEST(FusedCollective, GivesTheRightResultForAllTypesSizesAndMethods) {
     FusedRanks group(ranks);
     for (const Case& wanted : cases)
       for (int round = 0; round < 12; ++round, ++number) {
-        const EvaluationTerms terms{static_cast<DataType>(number % data_types),
-                                    static_cast<ReduceOp>(number / data_types % reduce_ops), 3 + 7 * number, -1};
+        const EvaluationTerms terms = terms_of(number, 3 + 7 * number);
+        if (wanted.method == fused::Method::ll && !fused::fits_into_packets(terms.type, terms.op)) continue;
         ASSERT_NO_FATAL_FAILURE(expect_right(group, wanted, terms, round % 2 == 1));
+      }
+  }
+}
+
+// Counts that fill no word, and numbers that differ between all ranks.
+TEST(FusedCollective, ReducesEveryTypeByEveryMethodInEveryWay) {
+  std::uint64_t seed = 1;
+  for (const int ranks : {2, 5}) {
+    FusedRanks group(ranks);
+    for (std::uint64_t pair = 0; pair < std::uint64_t{data_types} * reduce_ops; ++pair)
+      for (const fused::Method method : {fused::Method::ll, fused::Method::one_shot, fused::Method::two_shot,
+                                         fused::Method::ll128, fused::Method::two_shot_ll128}) {
+        const EvaluationTerms terms = terms_of(pair, 4 + 5 * ++seed);
+        if (method == fused::Method::ll && !fused::fits_into_packets(terms.type, terms.op)) continue;
+        ASSERT_NO_FATAL_FAILURE(expect_right(group, {Collective::all_reduce, method}, terms, seed % 2 == 0));
       }
   }
 }
@@ -385,6 +401,12 @@ TEST(FusedCollective, WhatItCannotDoIsRefusedWithTheReason) {
                                        {fused::Method::two_shot, 1, 32}),
                Error);
   EXPECT_THROW(FusedRanks(9), Error);
+  call.operation = Collective::all_reduce;
+  const fused::KernelShape ll{fused::Method::ll, 1, 32};
+  EXPECT_EQ(error_of([&] {
+              group.member(0).enqueue(call, DataType::complex128, ReduceOp::prod, {}, {}, group.stream(0), ll);
+            }),
+            "there is no prod of complex128 by LL");
 }
 
 }  // namespace

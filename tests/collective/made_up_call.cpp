@@ -1,11 +1,13 @@
 #include "tests/collective/made_up_call.hpp"
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
 #include <random>
 
 #include "waywiser/collective/extents.hpp"
 #include "waywiser/comm/reduce.hpp"
+#include "waywiser/kernels/block/float8.hpp"
 #include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser {
@@ -27,12 +29,23 @@ void store(DataType type, std::byte* to, int value) {
     case DataType::int16: return store(to, static_cast<std::int16_t>(value));
     case DataType::int32: return store(to, value);
     case DataType::int64: return store(to, static_cast<std::int64_t>(value));
+    case DataType::uint16: return store(to, static_cast<std::uint16_t>(value));
+    case DataType::uint32: return store(to, static_cast<std::uint32_t>(value));
+    case DataType::uint64: return store(to, static_cast<std::uint64_t>(value));
+    // The product of two such numbers is another one, or its parts are 0.
+    case DataType::complex64: return store(to, std::complex<float>(0, static_cast<float>(value)));
+    case DataType::complex128: return store(to, std::complex<double>(0, value));
+    case DataType::float8_e4m3fn: return store(to, to_float8_e4m3fn(static_cast<float>(value)));
+    case DataType::float8_e5m2: return store(to, to_float8_e5m2(static_cast<float>(value)));
   }
 }
 
 // A product has at most seven factors of two.
-int made_up_value(ReduceOp op, int rank, std::uint64_t draw) {
-  if (op != ReduceOp::prod) return static_cast<int>(draw % 15) - 7;
+int made_up_value(const EvaluationTerms& terms, int rank, std::uint64_t draw) {
+  const bool float8 = terms.type == DataType::float8_e4m3fn || terms.type == DataType::float8_e5m2;
+  if (terms.op != ReduceOp::prod && float8)
+    return rank % 3 == 0 ? static_cast<int>(draw % 3) - 1 : 0;  // up to 8: exact
+  if (terms.op != ReduceOp::prod) return static_cast<int>(draw % 15) - 7;
   return rank % 3 == 0 && draw % 2 == 0 ? 2 : 1;
 }
 
@@ -72,7 +85,7 @@ MadeUpCall::MadeUpCall(Collective operation, int ranks, const EvaluationTerms& t
   for (int rank = 0; rank < ranks; ++rank) {
     Values values(block_count(rank) * bytes_of(terms_.type));
     for (std::size_t at = 0; at < values.size(); at += bytes_of(terms_.type))
-      store(terms_.type, values.data() + at, made_up_value(terms_.op, rank, generator()));
+      store(terms_.type, values.data() + at, made_up_value(terms_, rank, generator()));
     inputs_.push_back(std::move(values));
   }
 }

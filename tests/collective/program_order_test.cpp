@@ -196,8 +196,9 @@ TEST(ProgramOrder, EveryAlgorithmIsRightWhenStoresArriveLateAndInAnyOrder) {
   std::uint64_t seed = 1;
   for (const CollectiveAlgorithm& row : algorithms())
     for (const int size : {2, 3, 5}) {
-      const EvaluationTerms terms{static_cast<DataType>(++seed % data_types), static_cast<ReduceOp>(seed % 4), seed,
-                                  -1};
+      ++seed;
+      EvaluationTerms terms = terms_of(seed * 9, seed);
+      if (terms.op == ReduceOp::avg || !fused::fits_into_packets(terms.type, terms.op)) terms.op = ReduceOp::sum;
       const MadeUpCall made_up(row.operation, size, terms, seed % 2 == 0);
       if (row.make == nullptr || row.why_unavailable(made_up.of(0))) continue;
       std::vector<Schedule> schedules;

@@ -46,12 +46,10 @@ void expect_right(const CollectiveAlgorithm& row, int ranks, const EvaluationTer
 }
 
 TEST_P(EveryAlgorithm, GivesTheRightResultInAnyOrderOfStepsForAnyNumberOfRanks) {
-  int number = 0;
+  std::uint64_t number = 0;
   for (int ranks = 1; ranks <= most_ranks; ++ranks)
     for (int round = 0; round < 10; ++round, ++number) {
-      const EvaluationTerms terms{static_cast<DataType>(number % data_types),
-                                  static_cast<ReduceOp>(number / data_types % reduce_ops),
-                                  static_cast<std::uint64_t>(1 + 31 * number), -1};
+      const EvaluationTerms terms = terms_of(number, 1 + 31 * number);
       ASSERT_NO_FATAL_FAILURE(expect_right(GetParam(), ranks, terms, round % 2 == 1));
     }
 }

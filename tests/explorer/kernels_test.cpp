@@ -142,7 +142,7 @@ class Group {
     const fused::Buffers buffers{reinterpret_cast<const std::byte*>(in_[at(rank, operation)].data()),
                                  reinterpret_cast<std::byte*>(out_[at(rank, operation)].data()), what_.count * 4, 0,
                                  description.word()};
-    const fused::FusedWork work = fused::works(call, ReduceOp::sum, buffers, what_.method, 64).at(0);
+    const fused::FusedWork work = fused::works(call, DataType::float32, ReduceOp::sum, buffers, what_.method, 64).at(0);
     ExploredBlock block(course_, number, what_.blocks, is_ll128(what_.method) ? 32 : 4, &notices_[rank]);
     run(block, terms, work);
     block.end();

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <numeric>
@@ -15,6 +16,7 @@
 #include "waywiser/comm/shared_memory/lane.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/kernels/block/float8.hpp"
 #include "waywiser/kernels/block/half.hpp"
 #include "waywiser/policy/chooser.hpp"
 
@@ -85,6 +87,13 @@ class Twins {
       case DataType::int32: return put(static_cast<std::int32_t>(value));
       case DataType::int64: return put(static_cast<std::int64_t>(value));
       case DataType::uint8: return put(static_cast<std::uint8_t>(value));
+      case DataType::uint16: return put(static_cast<std::uint16_t>(value));
+      case DataType::uint32: return put(static_cast<std::uint32_t>(value));
+      case DataType::uint64: return put(static_cast<std::uint64_t>(value));
+      case DataType::complex64: return put(std::complex<float>(static_cast<float>(value), 1));
+      case DataType::complex128: return put(std::complex<double>(value, -1));
+      case DataType::float8_e4m3fn: return put(to_float8_e4m3fn(static_cast<float>(value == 3 ? -1 : value)));
+      case DataType::float8_e5m2: return put(to_float8_e5m2(static_cast<float>(value == 3 ? -1 : value)));
     }
   }
 
@@ -136,6 +145,7 @@ void compare_all(Group& group) {
       const bool reduces = operation == Collective::all_reduce || operation == Collective::reduce ||
                            operation == Collective::reduce_scatter;
       for (int op = 0; op < (reduces ? reduce_ops : 1); ++op, ++turn) {
+        if (!has_reduction(static_cast<DataType>(type), static_cast<ReduceOp>(op))) continue;
         constexpr std::size_t counts[] = {5, 300, 1};
         compare(group, operation, static_cast<DataType>(type), static_cast<ReduceOp>(op), counts[turn % 3],
                 turn % 2 == 0 ? stream.get() : nullptr);
@@ -808,6 +818,8 @@ TEST(GroupOnGpus, NanAndSignedZeroAreAlikeInEveryWay) {
     check([](float value) { return value; }, float());
     check(to_float16, Float16());
     check(to_bfloat16, Bfloat16());
+    check(to_float8_e4m3fn, Float8E4m3());
+    check(to_float8_e5m2, Float8E5m2());
   }),
             no_problems);
 }

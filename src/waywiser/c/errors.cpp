@@ -59,5 +59,5 @@ const char* ww_error_name(int error) {
 const char* ww_version(void) { return version().data(); }
 
 size_t ww_type_size(ww_type type) {
-  return type >= WW_FLOAT64 && type <= WW_UINT8 ? bytes_of(static_cast<DataType>(type)) : 0;
+  return type >= WW_FLOAT64 && type <= WW_FLOAT8_E5M2 ? bytes_of(static_cast<DataType>(type)) : 0;
 }

@@ -46,7 +46,14 @@ typedef enum ww_type {
   WW_INT16 = 5,
   WW_INT32 = 6,
   WW_INT64 = 7,
-  WW_UINT8 = 8
+  WW_UINT8 = 8,
+  WW_UINT16 = 9,
+  WW_UINT32 = 10,
+  WW_UINT64 = 11,
+  WW_COMPLEX64 = 12, /* two float32; there is no min and no max */
+  WW_COMPLEX128 = 13,
+  WW_FLOAT8_E4M3FN = 14, /* of PyTorch: what is too large becomes NaN */
+  WW_FLOAT8_E5M2 = 15    /* of PyTorch: what is too large becomes infinity */
 } ww_type;
 
 /* avg is the sum divided by the number of ranks; of integers it is rounded toward zero. */

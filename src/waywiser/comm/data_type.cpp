@@ -8,8 +8,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::array<std::string_view, data_types> type_names{"float64", "float32", "float16", "bfloat16", "int8",
-                                                              "int16",   "int32",   "int64",   "uint8"};
+constexpr std::array<std::string_view, data_types> type_names{
+    "float64", "float32", "float16", "bfloat16", "int8",      "int16",      "int32",         "int64",
+    "uint8",   "uint16",  "uint32",  "uint64",   "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"};
 constexpr std::array<std::string_view, reduce_ops> op_names{"sum", "prod", "min", "max", "avg"};
 
 template <typename Value, std::size_t count>
@@ -29,6 +30,13 @@ std::string_view name(DataType type) noexcept { return type_names[static_cast<st
 std::string_view name(ReduceOp op) noexcept { return op_names[static_cast<std::size_t>(op)]; }
 
 DataType parse_data_type(std::string_view text) { return parse<DataType>(text, type_names, "data type"); }
+std::string why_no_reduction(DataType type, ReduceOp op) {
+  return "there is no " + std::string(name(op)) + " of " + std::string(name(type)) + ", which has no order";
+}
+void check_reduction(DataType type, ReduceOp op) {
+  if (!has_reduction(type, op)) throw Error(ErrorKind::invalid_input, why_no_reduction(type, op));
+}
+
 ReduceOp parse_reduce_op(std::string_view text) { return parse<ReduceOp>(text, op_names, "reduction"); }
 
 }  // namespace waywiser

@@ -2,15 +2,37 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace waywiser {
 
 struct Float16;  // kernels/block/half.hpp
 struct Bfloat16;
+struct Float8E4m3;  // kernels/block/float8.hpp
+struct Float8E5m2;
 
-enum class DataType : std::uint8_t { float64, float32, float16, bfloat16, int8, int16, int32, int64, uint8 };
-inline constexpr int data_types = 9;
+// The numbers stand in messages and in the C interface: four bits.
+enum class DataType : std::uint8_t {
+  float64,
+  float32,
+  float16,
+  bfloat16,
+  int8,
+  int16,
+  int32,
+  int64,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  complex64,
+  complex128,
+  float8_e4m3fn,
+  float8_e5m2
+};
+inline constexpr int data_types = 16;
 
 // avg is the sum divided by the number of ranks; of integers it is rounded toward zero.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
@@ -18,18 +40,36 @@ inline constexpr int reduce_ops = 5;
 
 constexpr std::size_t bytes_of(DataType type) noexcept {
   switch (type) {
+    case DataType::complex128: return 16;
     case DataType::float64:
-    case DataType::int64: return 8;
+    case DataType::int64:
+    case DataType::uint64:
+    case DataType::complex64: return 8;
     case DataType::float32:
-    case DataType::int32: return 4;
+    case DataType::int32:
+    case DataType::uint32: return 4;
     case DataType::float16:
     case DataType::bfloat16:
-    case DataType::int16: return 2;
+    case DataType::int16:
+    case DataType::uint16: return 2;
     case DataType::int8:
-    case DataType::uint8: return 1;
+    case DataType::uint8:
+    case DataType::float8_e4m3fn:
+    case DataType::float8_e5m2: return 1;
   }
   return 1;
 }
+
+constexpr bool is_complex(DataType type) noexcept {
+  return type == DataType::complex64 || type == DataType::complex128;
+}
+// Complex numbers have no order.
+constexpr bool has_reduction(DataType type, ReduceOp op) noexcept {
+  return !is_complex(type) || (op != ReduceOp::min && op != ReduceOp::max);
+}
+// "there is no min of complex64, which has no order"; the second throws it as invalid_input where it is so.
+std::string why_no_reduction(DataType type, ReduceOp op);
+void check_reduction(DataType type, ReduceOp op);
 
 [[gnu::visibility("default")]] std::string_view name(DataType type) noexcept;
 [[gnu::visibility("default")]] std::string_view name(ReduceOp op) noexcept;
@@ -75,6 +115,33 @@ struct DataTypeOf<std::int64_t> {
 template <>
 struct DataTypeOf<std::uint8_t> {
   static constexpr DataType value = DataType::uint8;
+};
+template <>
+struct DataTypeOf<std::uint16_t> {
+  static constexpr DataType value = DataType::uint16;
+};
+template <>
+struct DataTypeOf<std::uint32_t> {
+  static constexpr DataType value = DataType::uint32;
+};
+template <>
+struct DataTypeOf<std::uint64_t> {
+  static constexpr DataType value = DataType::uint64;
+};
+template <>
+struct DataTypeOf<Float8E4m3> {
+  static constexpr DataType value = DataType::float8_e4m3fn;
+};
+template <>
+struct DataTypeOf<Float8E5m2> {
+  static constexpr DataType value = DataType::float8_e5m2;
+};
+// std::complex, and those of CUDA's libraries.
+template <template <typename> typename Complex, typename Real>
+  requires(std::is_floating_point_v<Real> && sizeof(Complex<Real>) == 2 * sizeof(Real) && sizeof(Real) <= 8) &&
+          requires(const Complex<Real>& number) { number.real() + number.imag(); }
+struct DataTypeOf<Complex<Real>> {
+  static constexpr DataType value = sizeof(Real) == 4 ? DataType::complex64 : DataType::complex128;
 };
 template <>
 struct DataTypeOf<std::byte> {

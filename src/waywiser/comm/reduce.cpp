@@ -1,10 +1,13 @@
 #include "waywiser/comm/reduce.hpp"
 
 #include <cmath>
+#include <concepts>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
+#include "waywiser/kernels/block/complex.hpp"
+#include "waywiser/kernels/block/float8.hpp"
 #include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser {
@@ -12,6 +15,8 @@ namespace {
 
 float wide(Float16 value) { return to_float(value); }
 float wide(Bfloat16 value) { return to_float(value); }
+float wide(Float8E4m3 value) { return to_float(value); }
+float wide(Float8E5m2 value) { return to_float(value); }
 template <typename T>
 T wide(T value) {
   return value;
@@ -23,6 +28,10 @@ T narrow(Wide value) {
     return to_float16(value);
   else if constexpr (std::is_same_v<T, Bfloat16>)
     return to_bfloat16(value);
+  else if constexpr (std::is_same_v<T, Float8E4m3>)
+    return to_float8_e4m3fn(value);
+  else if constexpr (std::is_same_v<T, Float8E5m2>)
+    return to_float8_e5m2(value);
   else
     return static_cast<T>(value);
 }
@@ -92,18 +101,40 @@ void reduce_as(ReduceOp op, std::byte* destination, const std::byte* source, std
     case ReduceOp::sum:
     case ReduceOp::avg: return combine<T>(destination, source, count, Sum());
     case ReduceOp::prod: return combine<T>(destination, source, count, Product());
-    case ReduceOp::min: return combine<T>(destination, source, count, Smaller());
-    case ReduceOp::max: return combine<T>(destination, source, count, Larger());
+    default: break;
+  }
+  if constexpr (!is_complex(DataTypeOf<T>::value)) {
+    if (op == ReduceOp::min) return combine<T>(destination, source, count, Smaller());
+    if (op == ReduceOp::max) return combine<T>(destination, source, count, Larger());
   }
 }
+
+// What the number of ranks is, for a division.
+template <typename T>
+struct DivisorOf {
+  using Type = T;
+};
+template <std::signed_integral T>
+struct DivisorOf<T> {
+  using Type = std::int64_t;
+};
+template <std::unsigned_integral T>
+struct DivisorOf<T> {
+  using Type = std::uint64_t;
+};
+template <typename Real>
+struct DivisorOf<Complex<Real>> {
+  using Type = Real;
+};
+template <typename T>
+using Divisor = typename DivisorOf<T>::Type;
 
 template <typename T>
 void average_as(std::byte* destination, std::size_t count, int ranks) {
   for (std::size_t i = 0; i < count; ++i) {
     std::byte* at = destination + i * sizeof(T);
     const auto value = wide(load<T>(at));
-    using Divisor = std::conditional_t<std::is_integral_v<T>, std::int64_t, std::remove_const_t<decltype(value)>>;
-    const T result = narrow<T>(value / static_cast<Divisor>(ranks));
+    const T result = narrow<T>(value / static_cast<Divisor<std::remove_const_t<decltype(value)>>>(ranks));
     std::memcpy(at, &result, sizeof result);
   }
 }
@@ -121,12 +152,20 @@ void with_type(DataType type, Function function) {
     case DataType::int32: return function(std::int32_t{});
     case DataType::int64: return function(std::int64_t{});
     case DataType::uint8: return function(std::uint8_t{});
+    case DataType::uint16: return function(std::uint16_t{});
+    case DataType::uint32: return function(std::uint32_t{});
+    case DataType::uint64: return function(std::uint64_t{});
+    case DataType::complex64: return function(Complex<float>{});
+    case DataType::complex128: return function(Complex<double>{});
+    case DataType::float8_e4m3fn: return function(Float8E4m3{});
+    case DataType::float8_e5m2: return function(Float8E5m2{});
   }
 }
 
 }  // namespace
 
 void reduce(DataType type, ReduceOp op, std::byte* destination, const std::byte* source, std::size_t count) {
+  check_reduction(type, op);
   with_type(type, [&]<typename T>(T) { reduce_as<T>(op, destination, source, count); });
 }
 

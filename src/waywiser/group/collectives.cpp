@@ -19,6 +19,12 @@ void check_types(CallKind kind, ConstElements input, ConstElements output) {
     refuse(kind, "input of " + std::string(name(input.type)) + ", output of " + std::string(name(output.type)));
 }
 
+// Before the call has a number.
+void check_reduces(CallKind kind, ConstElements input, ConstElements output, ReduceOp op) {
+  check_types(kind, input, output);
+  if (!has_reduction(input.type, op)) refuse(kind, why_no_reduction(input.type, op));
+}
+
 void check_count(CallKind kind, const char* which, std::size_t count, std::size_t expected) {
   if (count != expected)
     refuse(kind, std::string(which) + " has " + std::to_string(count) + " elements, " + std::to_string(expected) +
@@ -89,7 +95,7 @@ Future Group::broadcast(Elements data, int root, Mode mode) {
 
 Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root, Mode mode) {
   state_->hosts->check_rank(root, "reduce to");
-  check_types(CallKind::reduce, input, output);
+  check_reduces(CallKind::reduce, input, output, op);
   if (rank() == root)
     check_count(CallKind::reduce, "the output", output.count(), input.count());
   else
@@ -99,14 +105,14 @@ Future Group::reduce(ConstElements input, Elements output, ReduceOp op, int root
 }
 
 Future Group::all_reduce(ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  check_types(CallKind::all_reduce, input, output);
+  check_reduces(CallKind::all_reduce, input, output, op);
   check_count(CallKind::all_reduce, "the output", output.count(), input.count());
   const Call call = state_->hosts->next_call(CallKind::all_reduce, input, -1, op);
   return state_->run(call, asked(Collective::all_reduce, input.count()), input, output, mode);
 }
 
 Future Group::reduce_scatter(ConstElements input, Elements output, ReduceOp op, Mode mode) {
-  check_types(CallKind::reduce_scatter, input, output);
+  check_reduces(CallKind::reduce_scatter, input, output, op);
   check_count(CallKind::reduce_scatter, "the input", input.count(), output.count() * static_cast<std::size_t>(size()));
   const Call call = state_->hosts->next_call(CallKind::reduce_scatter, input, -1, op);
   return state_->run(call, asked(Collective::reduce_scatter, output.count()), input, output, mode);

@@ -42,6 +42,15 @@ std::string why_no_gpus(const std::vector<ArrayPlaces>& places) {
   return {};
 }
 
+void check_reductions(const Schedule& schedule, ReduceOp op) {
+  for (const Step& step : schedule.steps) {
+    const bool reduces = step.kind == StepKind::reduce || step.kind == StepKind::receive_reduce;
+    const Block& block = step.destination;
+    if (reduces && block.area == Area::array && block.array < schedule.arrays.size())
+      check_reduction(schedule.arrays[block.array].type, op);
+  }
+}
+
 }  // namespace
 
 Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<const Schedule>& schedule,
@@ -197,6 +206,7 @@ Prepared Prepared::of_schedule(Group& group, Schedule schedule, std::span<const 
     throw Error(ErrorKind::invalid_input, "a schedule for rank " + std::to_string(schedule.rank) + " of " +
                                               std::to_string(schedule.ranks) + ", not for this group");
   if (op == ReduceOp::avg) throw Error(ErrorKind::invalid_input, "a schedule: avg is for collectives");
+  check_reductions(schedule, op);
   const std::lock_guard lock(group.state_->session());
   auto kept = std::make_shared<const Schedule>(std::move(schedule));
   return Prepared(std::make_unique<State>(group.state_, kept, arrays, std::nullopt, op));

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "waywiser/collective/device_schedule/program_kernel.hpp"
+#include "waywiser/collective/fused/rare_numbers.hpp"
 #include "waywiser/collective/on_stream/failure.hpp"
 #include "waywiser/kernels/block/tag.hpp"
 #include "waywiser/kernels/clear.hpp"
@@ -56,6 +57,13 @@ void DeviceExecution::check(std::span<const Elements> arrays) const {
   if (schedule_->input_count + schedule_->output_count + schedule_->scratch_count != 0)
     refuse("one that is prepared has arrays only, no input, output or scratch");
   if (op_ == ReduceOp::avg) refuse("avg is for collectives");
+  for (const Step& step : schedule_->steps) {
+    const bool reduces = step.kind == StepKind::reduce || step.kind == StepKind::receive_reduce;
+    const DataType type = reduces ? schedule_->arrays[step.destination.array].type : DataType::uint8;
+    check_reduction(type, op_);
+    if (!fused::fits_into_packets(type, op_))
+      refuse(std::string(name(op_)) + " of " + std::string(name(type)) + " on a GPU is for collectives");
+  }
   std::size_t next = 0;
   for (const ScheduleArray& array : schedule_->arrays) {
     if (!is_callers(array)) continue;

@@ -95,8 +95,10 @@ WAYWISER_DEVICE WAYWISER_APART Unit reduced(const Instruction& each, const Unit&
     case DataType::int32: return reduced_as<Gpu, std::int32_t>(op, mine, theirs);
     case DataType::int64: return reduced_as<Gpu, std::int64_t>(op, mine, theirs);
     case DataType::uint8: return reduced_as<Gpu, std::uint8_t>(op, mine, theirs);
+    default: break;
   }
-  return mine;
+  const Unit both[] = {mine, theirs};
+  return fused::rare_reduced<Gpu>(each.type, op, 2, both, 1);
 }
 
 }  // namespace waywiser::program

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "waywiser/collective/fused/rare_numbers.hpp"
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::program {
@@ -97,7 +98,7 @@ class Translator {
     each.op = op_;
     each.reduces = step.kind == StepKind::receive_reduce || step.kind == StepKind::reduce;
     const Block& block = step.source.count != 0 ? step.source : step.destination;
-    each.type = block.area == Area::array ? schedule_.arrays[block.array].type : type_;
+    each.type = fused::computed_as(block.area == Area::array ? schedule_.arrays[block.array].type : type_, op_);
     each.bytes = bytes(block);
     Alignment alignment;
     each.from = view(step.source, alignment);

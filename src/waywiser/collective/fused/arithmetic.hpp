@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/collective/fused/rare_numbers.hpp"
 #include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser::fused {
@@ -117,18 +118,23 @@ class Accumulator {
 
 // Of the words of each rank, in the order of ranks.
 template <typename Gpu, typename T, typename Word, unsigned most, unsigned count>
-WAYWISER_DEVICE inline void reduce_words(ReduceOp op, unsigned ranks, const Word (&words)[most][count],
+WAYWISER_DEVICE inline void reduce_words(const FusedWork& work, unsigned ranks, const Word (&words)[most][count],
                                          Word (&sums)[count]) {
-  with_combination<Gpu>(op, [&](auto combination) {
-    WAYWISER_UNROLL
-    for (unsigned i = 0; i < count; ++i) {
-      Accumulator<Gpu, T, Word> sum(words[0][i]);
+  if constexpr (std::is_same_v<T, RareNumber>) {
+    WAYWISER_ROLLED
+    for (unsigned i = 0; i < count; ++i) sums[i] = rare_reduced<Gpu>(work.type, work.op, ranks, &words[0][i], count);
+  } else {
+    with_combination<Gpu>(work.op, [&](auto combination) {
       WAYWISER_UNROLL
-      for (unsigned rank = 1; rank < most; ++rank)
-        if (rank < ranks) sum.add(combination, words[rank][i]);
-      sums[i] = sum.result(op, ranks);
-    }
-  });
+      for (unsigned i = 0; i < count; ++i) {
+        Accumulator<Gpu, T, Word> sum(words[0][i]);
+        WAYWISER_UNROLL
+        for (unsigned rank = 1; rank < most; ++rank)
+          if (rank < ranks) sum.add(combination, words[rank][i]);
+        sums[i] = sum.result(work.op, ranks);
+      }
+    });
+  }
 }
 
 }  // namespace waywiser::fused

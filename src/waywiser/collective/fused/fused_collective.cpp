@@ -132,6 +132,9 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
   fused::check_shape(call, shape);
   if (fused::is_ll128(shape.method) && !ll128_)
     throw Error(ErrorKind::unavailable, std::string(name(shape.method)) + " is for GPUs that NVLink joins");
+  if (shape.method == fused::Method::ll && !fused::fits_into_packets(type, op))
+    throw Error(ErrorKind::unavailable,
+                "there is no " + std::string(name(op)) + " of " + std::string(name(type)) + " by LL");
   on_stream::Description description = as != nullptr ? *as : on_stream::describe(call, type, op);
   const Bytes most = most_at_once(layout_, shape.method);
   if (pieces(call, type, shape.method) > 1) description.cut = static_cast<std::uint32_t>(std::bit_width(most));
@@ -144,12 +147,12 @@ void FusedCollective::enqueue(const CollectiveCall& call, DataType type, ReduceO
     buffers.slot = exposed_->slot_of(output.slice(0, out));
   }
   const fused::FusedArguments terms = this->terms(stream, shape.blocks);
-  for (const fused::FusedWork& work : fused::works(call, op, buffers, shape.method, most)) {
+  for (const fused::FusedWork& work : fused::works(call, type, op, buffers, shape.method, most)) {
     Kernel kernel{1, 1, {}, {}};
     if (stream.native() != nullptr)
-      kernel.cuda = fused::cuda_launcher(launches_.get(), shape, type, terms, work);
+      kernel.cuda = fused::cuda_launcher(launches_.get(), shape, terms, work);
     else
-      kernel.body = [=](const ThreadContext&) { fused::run_on_host(shape, type, terms, work); };
+      kernel.body = [=](const ThreadContext&) { fused::run_on_host(shape, terms, work); };
     stream.launch(kernel);
   }
 }

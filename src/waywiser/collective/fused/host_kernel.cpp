@@ -32,8 +32,8 @@ std::string_view name(Method method) noexcept {
 }
 
 // What is exact has code of its own for one type only, as GPUs have it for all: speed is not what virtual GPUs are for.
-void run_on_host(const KernelShape& shape, DataType type, const FusedArguments& terms, const FusedWork& work) {
-  with_type(type, [&]<typename T>() {
+void run_on_host(const KernelShape& shape, const FusedArguments& terms, const FusedWork& work) {
+  with_kernel_type(work, [&]<typename T>() {
     constexpr bool knows_exact = std::is_same_v<T, float>;
     for (unsigned block = 0; block < shape.blocks; ++block)
       if (const block::HostBlock part(block, shape.blocks, shape.threads); knows_exact && work.exact)

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "waywiser/collective/fused/landing.hpp"
+#include "waywiser/collective/fused/rare_numbers.hpp"
 #include "waywiser/kernels/block/half.hpp"
 
 namespace waywiser {
@@ -25,16 +26,18 @@ struct KernelShape {
 };
 
 // The whole grid, block after block, on the calling thread. Throws Trap.
-void run_on_host(const KernelShape& shape, DataType type, const FusedArguments& terms, const FusedWork& work);
+void run_on_host(const KernelShape& shape, const FusedArguments& terms, const FusedWork& work);
 
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. In a graph that is captured, launches overlap
 // with the end of the kernel before where the GPU can do that; elsewhere they go through `cache`, which must stay.
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, DataType type,
-                                         const FusedArguments& terms, const FusedWork& work);
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, const FusedArguments& terms,
+                                         const FusedWork& work);
 
-// Calls f.template operator()<T>() with the C++ type that `type` stands for.
+// Calls f.template operator()<T>() with the type of numbers whose kernels carry out `work`.
 template <typename Function>
-void with_type(DataType type, Function f) {
+void with_kernel_type(const FusedWork& work, Function f) {
+  const DataType type = computed_as(work.type, work.op);
+  if (is_rare(type) && !work.reduced) return f.template operator()<std::uint8_t>();
   switch (type) {
     case DataType::float64: return f.template operator()<double>();
     case DataType::float32: return f.template operator()<float>();
@@ -45,6 +48,7 @@ void with_type(DataType type, Function f) {
     case DataType::int32: return f.template operator()<std::int32_t>();
     case DataType::int64: return f.template operator()<std::int64_t>();
     case DataType::uint8: return f.template operator()<std::uint8_t>();
+    default: return f.template operator()<RareNumber>();
   }
 }
 

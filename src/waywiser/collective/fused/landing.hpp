@@ -72,6 +72,7 @@ struct FusedWork {
   bool split;            // in two shots: rank i reduces block i, which goes to all
   bool reduced;          // what arrives is reduced; else the block of rank i becomes block i of the output
   ReduceOp op;
+  DataType type;
   std::int32_t root;                     // the only rank that has data; -1: all have
   std::int32_t taker;                    // the only rank that takes the result; -1: all take it
   std::uint32_t slot;                    // of the exposed memory that this rank's output lies in; 0: of none

@@ -211,7 +211,7 @@ class Ll128Body {
   // Of the block that belongs to this rank. In two shots all others get them.
   WAYWISER_DEVICE void keep_sums(const Tile& tile, const Words& words, std::byte* to) {
     Vector16 sums[at_once];
-    reduce_words<Gpu, T>(work_.op, ranks_, words, sums);
+    reduce_words<Gpu, T>(work_, ranks_, words, sums);
     if (work_.split) send_to_all(1, tile, sums);
     store(to, sums, own_block(), tile);
   }

@@ -86,7 +86,20 @@ class LlBody {
   WAYWISER_DEVICE void deliver(std::uint64_t unit, const block::Word8 (&words)[most]) {
     if (!work_.is_taken_by(terms_.rank)) return;
     const unsigned ranks = terms_.layout.ranks;
-    if (work_.reduced) {
+    if (work_.reduced) return deliver_sum(unit, words);
+    WAYWISER_UNROLL
+    for (unsigned rank = 0; rank < most; ++rank)
+      if (rank < ranks && work_.has_data(rank))
+        block::store_word<exact>(work_.output + (work_.root < 0 ? rank * work_.stride : 0), work_.bytes, unit,
+                                 words[rank]);
+  }
+
+  WAYWISER_DEVICE void deliver_sum(std::uint64_t unit, const block::Word8 (&words)[most]) {
+    const unsigned ranks = terms_.layout.ranks;
+    if constexpr (std::is_same_v<T, RareNumber>) {
+      block::store_word<exact>(work_.output, work_.bytes, unit,
+                               rare_reduced<Gpu>(work_.type, work_.op, ranks, words, 1));
+    } else {
       with_combination<Gpu>(work_.op, [&](auto combination) {
         Accumulator<Gpu, T, block::Word8> sum(words[0]);
         WAYWISER_UNROLL
@@ -94,13 +107,7 @@ class LlBody {
           if (rank < ranks) sum.add(combination, words[rank]);
         block::store_word<exact>(work_.output, work_.bytes, unit, sum.result(work_.op, ranks));
       });
-      return;
     }
-    WAYWISER_UNROLL
-    for (unsigned rank = 0; rank < most; ++rank)
-      if (rank < ranks && work_.has_data(rank))
-        block::store_word<exact>(work_.output + (work_.root < 0 ? rank * work_.stride : 0), work_.bytes, unit,
-                                 words[rank]);
   }
 
   Gpu& gpu_;

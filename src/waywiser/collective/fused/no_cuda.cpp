@@ -2,8 +2,7 @@
 
 namespace waywiser::fused {
 
-std::function<void(void*)> cuda_launcher(LaunchCache*, const KernelShape&, DataType, const FusedArguments&,
-                                         const FusedWork&) {
+std::function<void(void*)> cuda_launcher(LaunchCache*, const KernelShape&, const FusedArguments&, const FusedWork&) {
   return {};
 }
 

@@ -216,7 +216,7 @@ class PushBody {
       const auto* from = mine ? own : reinterpret_cast<const std::byte*>(landed(me_, 0, rank));
       load(words[rank], from, mine ? bytes : end * sizeof(Vector16), index, end);
     }
-    reduce_words<Gpu, T>(work_.op, ranks_, words, sums);
+    reduce_words<Gpu, T>(work_, ranks_, words, sums);
   }
 
   WAYWISER_DEVICE void take_blocks(unsigned shot) {

@@ -72,8 +72,8 @@ std::size_t output_blocks(const CollectiveCall& call) {
   return all ? static_cast<std::size_t>(call.ranks) : 1;
 }
 
-std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method,
-                             Bytes most) {
+std::vector<FusedWork> works(const CollectiveCall& call, DataType type, ReduceOp op, const Buffers& buffers,
+                             Method method, Bytes most) {
   std::vector<FusedWork> all;
   const bool split = is_two_shot(method);
   for (Bytes at = 0; at < buffers.block; at += most) {
@@ -88,6 +88,7 @@ std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buff
                    split,
                    reduced(call.operation),
                    op,
+                   type,
                    call.operation == Collective::broadcast ? call.root : -1,
                    call.operation == Collective::reduce ? call.root : -1,
                    buffers.slot,

@@ -28,8 +28,8 @@ std::size_t input_blocks(const CollectiveCall& call);
 std::size_t output_blocks(const CollectiveCall& call);
 
 // The kernels that make up the call, each with at most `most` bytes a block.
-std::vector<FusedWork> works(const CollectiveCall& call, ReduceOp op, const Buffers& buffers, Method method,
-                             Bytes most);
+std::vector<FusedWork> works(const CollectiveCall& call, DataType type, ReduceOp op, const Buffers& buffers,
+                             Method method, Bytes most);
 
 // What is taken where nothing was measured, for `block` bytes; with LL128 or without.
 Method default_method(const CollectiveCall& call, Bytes block, bool ll128);

@@ -240,8 +240,10 @@ void GpuCollectives::end_prepared() noexcept {
 void GpuCollectives::enqueue_kernels(const GpuAlgorithm& way, const CollectiveCall& call, DataType type, ReduceOp op,
                                      ConstRegion input, Region output, Stream& stream,
                                      const on_stream::Description* as) {
-  fused::KernelShape shape = fused::default_shape(call, call.count * bytes_of(type), way.method);
-  if (way.blocks != 0) shape = fused::KernelShape{way.method, way.blocks, way.threads};
+  const bool by_ll = way.method != fused::Method::ll || fused::fits_into_packets(type, op);
+  const fused::Method method = by_ll ? way.method : fused::Method::one_shot;
+  fused::KernelShape shape = fused::default_shape(call, call.count * bytes_of(type), method);
+  if (way.blocks != 0) shape = fused::KernelShape{method, way.blocks, way.threads};
   domain_.fused()->set_deadline(session_.timeout());
   domain_.fused()->enqueue(call, type, op, input, output, stream, shape, as);
 }

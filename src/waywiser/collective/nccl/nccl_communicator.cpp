@@ -11,18 +11,20 @@
 namespace waywiser {
 namespace {
 
-// ncclDataType_t and ncclRedOp_t. int16 there is none: two bytes are copied as such.
+// ncclDataType_t and ncclRedOp_t. What there is none of is copied as bytes.
 std::optional<int> nccl_type(DataType type) {
   switch (type) {
     case DataType::int8: return 0;
     case DataType::uint8: return 1;
     case DataType::int32: return 2;
+    case DataType::uint32: return 3;
     case DataType::int64: return 4;
+    case DataType::uint64: return 5;
     case DataType::float16: return 6;
     case DataType::float32: return 7;
     case DataType::float64: return 8;
     case DataType::bfloat16: return 9;
-    case DataType::int16: break;
+    default: break;
   }
   return {};
 }

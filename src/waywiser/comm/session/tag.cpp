@@ -5,6 +5,7 @@ namespace {
 
 std::string described(ucp_tag_t tag) {
   const auto kind = tag >> 15 & 0x1f;
+  static_assert(data_types <= 16);
   const auto type = tag >> 11 & 0xf;
   const auto op = tag >> 8 & 0x7;
   if (kind >= call_kinds || type >= data_types || op >= reduce_ops) return "an unknown call";

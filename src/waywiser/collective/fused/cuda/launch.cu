@@ -7,11 +7,12 @@ using KernelFunction = void (*)(FusedArguments, FusedWork);
 template <typename T>
 KernelFunction find_kernel(Method method, unsigned ranks, bool exact);
 
-std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, DataType type,
-                                         const FusedArguments& terms, const FusedWork& work) {
+std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, const FusedArguments& terms,
+                                         const FusedWork& work) {
   return [=](void* stream) {
     KernelFunction kernel = nullptr;
-    with_type(type, [&]<typename T>() { kernel = find_kernel<T>(shape.method, terms.layout.ranks, work.exact); });
+    with_kernel_type(work,
+                     [&]<typename T>() { kernel = find_kernel<T>(shape.method, terms.layout.ranks, work.exact); });
     launch_kernel(cache, kernel, shape.blocks, shape.threads, true, stream, "launch of a fused collective", terms,
                   work);
   };
