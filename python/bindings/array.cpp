@@ -32,6 +32,13 @@ std::optional<DataType> type_of(nb::dlpack::dtype type) {
   if (is(Code::Int, 32)) return DataType::int32;
   if (is(Code::Int, 64)) return DataType::int64;
   if (is(Code::UInt, 8) || is(Code::Bool, 8)) return DataType::uint8;
+  if (is(Code::UInt, 16)) return DataType::uint16;
+  if (is(Code::UInt, 32)) return DataType::uint32;
+  if (is(Code::UInt, 64)) return DataType::uint64;
+  if (is(Code::Complex, 64)) return DataType::complex64;
+  if (is(Code::Complex, 128)) return DataType::complex128;
+  if (is(Code::Float8_E4M3FN, 8)) return DataType::float8_e4m3fn;
+  if (is(Code::Float8_E5M2, 8)) return DataType::float8_e5m2;
   return {};
 }
 
@@ -56,19 +63,33 @@ std::string words_of(nb::handle object) {
   return "";
 }
 
+// NumPy gives out no array whose elements it does not know itself, but one of their bytes.
+nb::object bits_of(nb::handle object) {
+  if (PyObject_CheckBuffer(object.ptr()) == 0 || !nb::hasattr(object, "dtype")) return {};
+  try {
+    const auto size = nb::cast<std::size_t>(object.attr("dtype").attr("itemsize"));
+    return object.attr("view")("u" + std::to_string(std::has_single_bit(size) && size <= 8 ? size : 1));
+  } catch (const std::exception&) {  // nothing of NumPy's, or no numbers
+    return {};
+  }
+}
+
 template <typename Array>
 ArrayFacts facts_of(nb::handle object) {
   Array array;
-  if (!nb::try_cast(object, array, false)) {
+  nb::object bits;
+  if (!nb::try_cast(object, array, false) || !type_of(array.dtype())) bits = bits_of(object);
+  if (bits.is_valid() ? !nb::try_cast(bits, array, false) : !array.is_valid()) {
+    const nb::handle known = bits.is_valid() ? bits : object;
     const bool readable =
-        std::is_same_v<Array, nb::ndarray<>> && nb::try_cast(object, *std::make_unique<nb::ndarray<nb::ro>>(), false);
+        std::is_same_v<Array, nb::ndarray<>> && nb::try_cast(known, *std::make_unique<nb::ndarray<nb::ro>>(), false);
     refuse_array(object, readable ? "is none that can be written to"
                                   : "is none: give it a buffer, DLPack or __cuda_array_interface__" + words_of(object));
   }
   ArrayFacts facts;
   facts.address = reinterpret_cast<std::uintptr_t>(array.data());
   facts.bytes = array.nbytes();
-  facts.type = type_of(array.dtype());
+  facts.type = bits.is_valid() ? type_by_name(object) : type_of(array.dtype());
   facts.of_bools = array.dtype().code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bool);
   facts.contiguous = is_contiguous(array);
   for (std::size_t i = 0; !facts.contiguous && i < array.ndim(); ++i) {
@@ -94,7 +115,7 @@ DataType checked_type(nb::handle object, const ArrayFacts& facts) {
   if (!facts.type)
     refuse_array(object,
                  "has elements of a type that cannot be sent: float64, float32, float16, bfloat16, int8 to int64, "
-                 "uint8, bool");
+                 "uint8 to uint64, bool, complex64, complex128, float8_e4m3fn, float8_e5m2");
   return *facts.type;
 }
 
@@ -111,11 +132,15 @@ Region region_of(nb::handle object, const ArrayFacts& facts, Bytes bytes, const 
   return region;
 }
 
+Region bytes_of_array(nb::handle object, const ArrayFacts& facts, const PlatformSource& platform) {
+  if (!facts.contiguous) refuse_array(object, "is not contiguous (C order)");
+  return region_of(object, facts, facts.bytes, platform);
+}
+
 // Where and what the elements are, checked.
 std::pair<Region, DataType> elements_of(nb::handle object, const ArrayFacts& facts, const PlatformSource& platform) {
   const DataType type = checked_type(object, facts);
-  if (!facts.contiguous) refuse_array(object, "is not contiguous (C order)");
-  return {region_of(object, facts, facts.bytes, platform), type};
+  return {bytes_of_array(object, facts, platform), type};
 }
 
 ArrayFacts output_facts(nb::handle array) {
@@ -145,6 +170,14 @@ ConstElements input_elements(nb::handle array, const PlatformSource& platform, b
 Elements output_elements(nb::handle array, const PlatformSource& platform) {
   const auto [region, type] = elements_of(array, output_facts(array), platform);
   return {region, type};
+}
+
+ConstRegion input_region(nb::handle array, const PlatformSource& platform) {
+  return bytes_of_array(array, input_facts(array), platform);
+}
+
+Region output_region(nb::handle array, const PlatformSource& platform) {
+  return bytes_of_array(array, output_facts(array), platform);
 }
 
 std::pair<Elements, ArrayPart> box_elements(nb::handle array, const PlatformSource& platform, bool written) {

@@ -25,6 +25,10 @@ ConstElements input_elements(nanobind::handle array, const PlatformSource& platf
 // Also: it can be written to.
 Elements output_elements(nanobind::handle array, const PlatformSource& platform);
 
+// The bytes of an array whose elements may be of any type.
+ConstRegion input_region(nanobind::handle array, const PlatformSource& platform);
+Region output_region(nanobind::handle array, const PlatformSource& platform);
+
 // The same of a box in a larger array, from its first element to its last one.
 std::pair<Elements, ArrayPart> box_elements(nanobind::handle array, const PlatformSource& platform, bool written);
 // Of a contiguous array: `length` elements from each index on.

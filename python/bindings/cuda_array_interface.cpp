@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace nb = nanobind;
@@ -36,7 +37,17 @@ std::optional<DataType> type_of(const std::string& text) {
   if (text == "<i4") return DataType::int32;
   if (text == "<i8") return DataType::int64;
   if (text == "|u1" || text == "<u1" || text == "|b1") return DataType::uint8;
+  if (text == "<u2") return DataType::uint16;
+  if (text == "<u4") return DataType::uint32;
+  if (text == "<u8") return DataType::uint64;
+  if (text == "<c8") return DataType::complex64;
+  if (text == "<c16") return DataType::complex128;
   return {};
+}
+
+// "<f8" and "<M8[s]" are of 8 bytes, "<U2" of two characters of 4 bytes.
+Bytes item_bytes(const std::string& typestr) {
+  return std::stoull(typestr.substr(std::min<std::size_t>(typestr.size(), 2))) * (typestr[1] == 'U' ? 4 : 1);
 }
 
 // Of an array with elements. Strides are given in bytes.
@@ -59,7 +70,7 @@ void read_strides(ArrayFacts& facts, const nb::dict& interface, const std::vecto
   facts.strides = std::move(strides);
 }
 
-ArrayFacts read(const nb::dict& interface) {
+ArrayFacts read(nb::handle object, const nb::dict& interface) {
   const auto shape = nb::cast<std::vector<std::size_t>>(interface["shape"]);
   const auto [address, read_only] = nb::cast<std::pair<std::uintptr_t, bool>>(interface["data"]);
   ArrayFacts facts;
@@ -68,15 +79,26 @@ ArrayFacts read(const nb::dict& interface) {
   facts.on_gpu = true;
   const auto typestr = nb::cast<std::string>(interface["typestr"]);
   facts.type = type_of(typestr);
+  if (!facts.type) facts.type = type_by_name(object);
   facts.of_bools = typestr == "|b1";
-  if (!facts.type) return facts;
-  facts.bytes = bytes_of(*facts.type);
+  const Bytes item = facts.type ? bytes_of(*facts.type) : item_bytes(typestr);
+  facts.bytes = item;
   for (const std::size_t extent : shape) facts.bytes *= extent;
-  if (facts.bytes != 0) read_strides(facts, interface, shape, bytes_of(*facts.type));
+  if (facts.bytes != 0) read_strides(facts, interface, shape, item);
   return facts;
 }
 
 }  // namespace
+
+std::optional<DataType> type_by_name(nb::handle array) {
+  const nb::object type = nb::getattr(array, "dtype", nb::none());
+  const nb::object given = nb::getattr(type, "name", nb::none());
+  std::string text;
+  if (!nb::try_cast(given, text, false)) return {};
+  for (const DataType known : {DataType::bfloat16, DataType::float8_e4m3fn, DataType::float8_e5m2})
+    if (text == name(known)) return known;
+  return {};
+}
 
 std::optional<ArrayFacts> read_cuda_array_interface(nb::handle object) {
   const nb::object interface = interface_of(object);
@@ -86,7 +108,7 @@ std::optional<ArrayFacts> read_cuda_array_interface(nb::handle object) {
     const auto fields = nb::cast<nb::dict>(interface);
     version = nb::cast<int>(fields["version"]);
     const bool masked = fields.contains("mask") && !fields["mask"].is_none();
-    if (version >= 2 && !masked) return read(fields);
+    if (version >= 2 && !masked) return read(object, fields);
   } catch (const std::exception&) {  // a field is missing or of another type
     refuse_array(object, "has a __cuda_array_interface__ that cannot be understood");
   }

@@ -24,6 +24,9 @@ struct ArrayFacts {
   bool read_only = false;
 };
 
+// Of elements that NumPy does not know, as those of ml_dtypes: what `array.dtype.name` says. Nothing for another name.
+std::optional<DataType> type_by_name(nanobind::handle array);
+
 // "an array was expected, 'Tensor' is not contiguous".
 [[noreturn]] void refuse_array(nanobind::handle object, const std::string& why);
 

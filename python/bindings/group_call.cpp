@@ -61,6 +61,14 @@ Elements output(const Group& group, nb::handle array) {
   return output_elements(array, [&group] { return group.platform(); });
 }
 
+ConstRegion input_bytes(const Group& group, nb::handle array) {
+  return input_region(array, [&group] { return group.platform(); });
+}
+
+Region output_bytes(const Group& group, nb::handle array) {
+  return output_region(array, [&group] { return group.platform(); });
+}
+
 StreamUse::StreamUse(const Group& group, nb::handle stream, Place place) {
   if (stream.is_none() || !place.is_gpu()) return;
   GpuStream* ours = nullptr;

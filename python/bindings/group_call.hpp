@@ -13,6 +13,9 @@ namespace waywiser {
 // The elements of an array that is given to a call.
 ConstElements input(const Group& group, nanobind::handle array, bool* of_bools = nullptr);
 Elements output(const Group& group, nanobind::handle array);
+// Of elements of any type.
+ConstRegion input_bytes(const Group& group, nanobind::handle array);
+Region output_bytes(const Group& group, nanobind::handle array);
 
 // The stream in which a call's arrays are used: None, a GpuStream, or the number of another library's stream on the GPU
 // that has the array. None for arrays of the host.

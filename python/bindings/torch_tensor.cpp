@@ -25,12 +25,23 @@ bool is_tensor(nb::handle object) {
 }
 
 std::optional<DataType> type_of(std::string_view name) {
-  constexpr std::pair<std::string_view, DataType> types[] = {
-      {"torch.float32", DataType::float32}, {"torch.float64", DataType::float64},
-      {"torch.float16", DataType::float16}, {"torch.bfloat16", DataType::bfloat16},
-      {"torch.int64", DataType::int64},     {"torch.int32", DataType::int32},
-      {"torch.int16", DataType::int16},     {"torch.int8", DataType::int8},
-      {"torch.uint8", DataType::uint8},     {"torch.bool", DataType::uint8}};
+  constexpr std::pair<std::string_view, DataType> types[] = {{"torch.float32", DataType::float32},
+                                                             {"torch.float64", DataType::float64},
+                                                             {"torch.float16", DataType::float16},
+                                                             {"torch.bfloat16", DataType::bfloat16},
+                                                             {"torch.int64", DataType::int64},
+                                                             {"torch.int32", DataType::int32},
+                                                             {"torch.int16", DataType::int16},
+                                                             {"torch.int8", DataType::int8},
+                                                             {"torch.uint8", DataType::uint8},
+                                                             {"torch.bool", DataType::uint8},
+                                                             {"torch.uint16", DataType::uint16},
+                                                             {"torch.uint32", DataType::uint32},
+                                                             {"torch.uint64", DataType::uint64},
+                                                             {"torch.complex64", DataType::complex64},
+                                                             {"torch.complex128", DataType::complex128},
+                                                             {"torch.float8_e4m3fn", DataType::float8_e4m3fn},
+                                                             {"torch.float8_e5m2", DataType::float8_e5m2}};
   for (const auto& [known, type] : types)
     if (known == name) return type;
   return {};
@@ -59,7 +70,10 @@ std::optional<ArrayFacts> read_torch_tensor(nb::handle object) {
   try {
     const bool plain = nb::cast<bool>(object.attr("is_cuda")) || nb::cast<bool>(object.attr("is_cpu"));
     if (!plain || nb::cast<bool>(object.attr("is_neg")())) return {};
-    return read(object);
+    ArrayFacts facts = read(object);
+    const bool complex = facts.type && is_complex(*facts.type);
+    if (complex && nb::cast<bool>(object.attr("is_conj")())) return {};  // its elements are not what its bytes say
+    return facts;
   } catch (const nb::python_error&) {  // sparse, and whatever else has no address
     return {};
   }

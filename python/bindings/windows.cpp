@@ -30,7 +30,7 @@ PyWindow expose(Group& group, const Exposed& memory, nb::handle array) {
 }
 
 PyWindow expose_array(Group& self, nb::handle array) {
-  const Region region = output(self, array).region;
+  const Region region = output_bytes(self, array);
   if (region.place.is_gpu())
     throw Error(ErrorKind::invalid_input,
                 "a window of GPU memory is a waywiser.GpuArray, which torch.from_dlpack and cupy.from_dlpack can view");
@@ -45,7 +45,7 @@ void put(Group& self, nb::handle data, const PyWindow& window, const Argument<in
          nb::handle stream) {
   const int target = to("to");
   const Bytes at = offset("offset");
-  const ConstRegion give = input(self, data).region;
+  const ConstRegion give = input_bytes(self, data);
   const StreamUse use(self, stream, give.place);
   without_gil([&] {
     use.settle(self);
@@ -57,7 +57,7 @@ void get(Group& self, nb::handle out, const PyWindow& window, const Argument<int
          nb::handle stream) {
   const int source = from("source");
   const Bytes at = offset("offset");
-  const Region take = output(self, out).region;
+  const Region take = output_bytes(self, out);
   const StreamUse use(self, stream, take.place);
   without_gil([&] {
     use.settle(self);

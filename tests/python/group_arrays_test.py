@@ -180,7 +180,7 @@ def test_gpu_arrays_that_cannot_be_sent_are_refused_in_words(alone: ww.Group, gp
     address = array.__cuda_array_interface__["data"][0]
     for bad, words in (
         (OnlyInterface(array, strides=(8, 32)), "is not contiguous"),
-        (OnlyInterface(array, typestr="<c16"), "of a type that cannot be sent"),
+        (OnlyInterface(array, typestr="<c32"), "of a type that cannot be sent"),
         (OnlyInterface(array, typestr=">f8"), "of a type that cannot be sent"),
         (OnlyInterface(array, version=1), "of version 1: 2 and 3 are understood"),
         (OnlyInterface(array, mask=array), "is masked"),
@@ -239,7 +239,8 @@ def test_streams_of_any_library() -> None:
 def test_tensors_of_pytorch(alone: ww.Group) -> None:
     import torch
 
-    for name in ("float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool"):
+    signed = ("float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool")
+    for name in (*signed, "uint16", "uint32", "uint64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"):
         tensor = torch.ones(3, 2).to(getattr(torch, name))
         for result in (alone.all_reduce(tensor), alone.start_all_reduce(tensor).wait()):
             assert isinstance(result, torch.Tensor) and torch.equal(result, tensor), name
@@ -255,16 +256,26 @@ def test_tensors_of_pytorch(alone: ww.Group) -> None:
 
 
 class _MadeUpType:
+    def __init__(self, name: str) -> None:
+        self.name = name
+
     def __str__(self) -> str:
-        return "torch.int32"
+        return f"torch.{self.name}"
 
 
-def test_a_tensor_is_read_by_its_attributes(alone: ww.Group) -> None:
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [("int32", np.int32), ("uint16", np.uint16), ("uint64", np.uint64), ("complex64", np.complex64)],
+)
+def test_a_tensor_is_read_by_its_attributes(alone: ww.Group, name: str, same: Any) -> None:
     """Of a made-up PyTorch, so that it is tried where there is none."""
-    values = np.arange(5, dtype=np.int32)
+    values = np.arange(5).astype(same)
 
     class Tensor:
-        is_cuda, is_cpu, dtype, nbytes = False, True, _MadeUpType(), values.nbytes
+        is_cuda, is_cpu, dtype, nbytes = False, True, _MadeUpType(name), values.nbytes
+
+        def is_conj(self) -> bool:
+            return False
 
         def is_neg(self) -> bool:
             return False
@@ -276,6 +287,6 @@ def test_a_tensor_is_read_by_its_attributes(alone: ww.Group) -> None:
             return int(values.ctypes.data)
 
     Tensor.__module__ = "torch"
-    out = np.zeros(5, np.int32)
+    out = np.zeros(5, same)
     alone.all_reduce(Tensor(), out)
     assert out.tolist() == [0, 1, 2, 3, 4]

@@ -4,7 +4,8 @@ starts.
 Arrays are NumPy arrays, PyTorch tensors, CuPy arrays, `waywiser.GpuArray`, and anything else with the buffer protocol,
 DLPack or `__cuda_array_interface__`: in host memory or in that of a GPU. They must be contiguous, but for those of
 `prepare_exchange`; types are float64,
-float32, float16, bfloat16, int8 to int64, uint8 and bool.
+float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8 to int64, uint8 to uint64, bool, complex64 and complex128;
+NumPy has bfloat16 and float8 by ml_dtypes.
 
 `stream`: the CUDA stream that GPU arrays are used in, as an integer or as an object of PyTorch, CuPy or cuda.core. Left
 out, it is the current one of PyTorch or CuPy for their arrays; of other libraries' arrays it is what their interface

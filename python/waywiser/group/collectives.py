@@ -43,7 +43,7 @@ class Collectives(Rank):
         """Combines the arrays of all ranks, element by element, by sum, prod, min, max or avg: of (2, 3) comes (2, 3).
 
         `out` may be `data`. Of bools a sum says whether any is true, a product whether all are. Returns `out`. Raises
-        as every call; InputError for another `op`, and for an average of bools.
+        as every call; InputError for another `op`, for an average of bools, and for min and max of complex numbers.
         """
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from waywiser import _core
 
-_DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6, "bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12}
 
 
 class Gpus:
@@ -35,9 +35,10 @@ class Gpus:
         return int(self._core.count)
 
     def empty(self, shape: int | Sequence[int], dtype: numpy.typing.DTypeLike = float, gpu: int = 0) -> GpuArray:
-        """An array in the memory of a GPU, with anything in it; `dtype` is what numpy.dtype takes.
+        """An array in the memory of a GPU, with anything in it; `dtype` is what numpy.dtype takes, without objects.
 
-        Raises UnavailableError for a GPU that is not there, DeviceError when the memory does not suffice.
+        Raises InputError for another `dtype`, UnavailableError for a GPU that is not there, DeviceError when the memory
+        does not suffice.
         """
         return GpuArray(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype, gpu)
 
@@ -50,9 +51,7 @@ class Gpus:
 
         Raises as empty.
         """
-        import numpy
-
-        copied = numpy.ascontiguousarray(values)
+        copied = _as_numpy(values, None)
         array = self.empty(copied.shape, copied.dtype, gpu)
         array.fill(copied)
         return array
@@ -88,12 +87,10 @@ class GpuArray:
     """
 
     def __init__(self, gpus: Gpus, shape: tuple[int, ...], dtype: Any, gpu: int) -> None:
-        import numpy
-
         self.gpus = gpus
         self.gpu = gpu
         self.shape = shape
-        self.dtype: numpy.dtype[Any] = numpy.dtype(dtype)
+        self.dtype = _checked_type(dtype)
         self._memory = gpus._core.allocate(gpu, self.nbytes)
 
     @property
@@ -107,18 +104,23 @@ class GpuArray:
         return self.size * self.dtype.itemsize
 
     def fill(self, values: numpy.typing.ArrayLike) -> None:
-        """Copies values from the host, spread over the array as NumPy would. Raises ValueError when it would,
+        """Copies values from the host, spread over the array as NumPy would. Raises InputError when it would not,
         DeviceError."""
         import numpy
 
-        self._memory.write(numpy.ascontiguousarray(numpy.broadcast_to(numpy.asarray(values, self.dtype), self.shape)))
+        given = _as_numpy(values, self.dtype)
+        try:
+            spread = numpy.broadcast_to(given, self.shape)
+        except ValueError:
+            raise InputError(f"values of shape {given.shape} cannot fill an array of shape {self.shape}") from None
+        self._memory.write(_as_bytes(numpy.ascontiguousarray(spread)))
 
     def numpy(self) -> numpy.ndarray[Any, Any]:
         """A copy on the host, of the same shape and type. Raises DeviceError."""
         import numpy
 
         values = numpy.empty(self.shape, self.dtype)
-        self._memory.read(values)
+        self._memory.read(_as_bytes(values))
         return values
 
     @property
@@ -127,7 +129,9 @@ class GpuArray:
         return {"shape": self.shape, "typestr": self.dtype.str, "data": data, "strides": None, "version": 3}
 
     def __dlpack__(self, **options: Any) -> Any:
-        code = _DLPACK_CODES[self.dtype.kind]
+        code = _DLPACK_CODES.get(self.dtype.name, _DLPACK_CODES.get(self.dtype.kind))
+        if code is None:
+            raise InputError(f"DLPack has no type for {self.dtype}")
         view: Any = self._memory.view(list(self.shape), code, 8 * self.dtype.itemsize)
         return view.__dlpack__(**options)
 
@@ -136,6 +140,35 @@ class GpuArray:
 
     def __repr__(self) -> str:
         return f"<waywiser.GpuArray: {self.shape} of {self.dtype} on gpu{self.gpu} ({self.gpus.backend})>"
+
+
+def _checked_type(dtype: Any) -> numpy.dtype[Any]:
+    import numpy
+
+    try:
+        checked: numpy.dtype[Any] = numpy.dtype(dtype)
+    except (TypeError, ValueError):
+        raise InputError(f"dtype is what numpy.dtype takes, not {dtype!r:.60}") from None
+    if checked.hasobject:
+        raise InputError("dtype is a type of numbers: a GPU has no Python objects")
+    return checked
+
+
+def _as_numpy(values: Any, dtype: numpy.dtype[Any] | None) -> numpy.ndarray[Any, Any]:
+    import numpy
+
+    try:
+        return numpy.asarray(values, dtype)
+    except (TypeError, ValueError, OverflowError) as error:
+        wanted = "numbers" if dtype is None else str(dtype)
+        raise InputError(f"values that are no array of {wanted}: {' '.join(str(error).split())}") from None
+
+
+def _as_bytes(values: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    """Of a contiguous array of any type."""
+    import numpy
+
+    return values.reshape(-1).view(numpy.uint8)
 
 
 def cuda_gpus() -> Gpus:

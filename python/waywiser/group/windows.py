@@ -30,9 +30,9 @@ class Windows(Rank):
     """The one-sided calls of a group. Offsets are in bytes from the beginning of the other rank's array."""
 
     def expose(self, array: A) -> Window[A]:
-        """All ranks call it. `array` of the host, or a GpuArray; then all ranks must be on one machine. It must live
-        until all ranks have done what they do with it: a barrier says when. Some collectives with outputs in a
-        GpuArray that is exposed take a copy less.
+        """All ranks call it. `array` of the host, of elements of any type, or a GpuArray; then all ranks must be on one
+        machine. It must live until all ranks have done what they do with it: a barrier says when. Some collectives with
+        outputs in a GpuArray that is exposed take a copy less.
 
         Raises as every call; InputError for GPU memory that is no GpuArray; UnavailableError for a GpuArray where ranks
         are on several machines.
