@@ -271,6 +271,27 @@ void expect_error(const std::string& found, const std::string& wanted) {
   require_that(found.find(wanted) != std::string::npos, "'" + found + "' instead of '" + wanted + "'");
 }
 
+TEST(Prepared, ReductionsThatThereAreNotAreRefused) {
+  TestRanks ranks(1);
+  ranks.virtual_gpus = 1;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    for (const bool on_gpu : {false, true}) {
+      const auto refusal = [&](DataType type, ReduceOp op) {
+        Schedule sum{"sum", 0, 1, 0, 0, 0, {}, {}, {}};
+        sum.arrays = {{type, 4, ArrayUse::given}, {type, 4, ArrayUse::taken}};
+        sum.steps = {{StepKind::reduce, 0, -1, {Area::array, 0, 4, 1, 0}, {Area::array, 0, 4, 0, 0}}};
+        CallersArrays arrays(group, sum, on_gpu);
+        return error_of([&] { static_cast<void>(Prepared::of_schedule(group, sum, arrays.elements(), op)); });
+      };
+      expect_error(refusal(DataType::complex64, ReduceOp::min), "there is no min of complex64, which has no order");
+      expect_error(refusal(DataType::complex64, ReduceOp::prod), "no error");
+      expect_error(refusal(DataType::complex128, ReduceOp::prod),
+                   on_gpu ? "prod of complex128 on a GPU is for collectives" : "no error");
+    }
+  }),
+            no_problems);
+}
+
 TEST(Prepared, RanksThatDoNotFitAreToldWhenTheyPrepare) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;

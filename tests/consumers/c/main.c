@@ -44,6 +44,7 @@ static void names(void) {
   CHECK(strcmp(ww_error_name(-3), "no error of waywiser") == 0);
   CHECK(strchr(ww_version(), '.') != NULL);
   CHECK(ww_type_size(WW_FLOAT64) == 8 && ww_type_size(WW_BFLOAT16) == 2 && ww_type_size((ww_type)99) == 0);
+  CHECK(ww_type_size(WW_COMPLEX128) == 16 && ww_type_size(WW_FLOAT8_E5M2) == 1 && ww_type_size((ww_type)16) == 0);
   CHECK(ww_rank(NULL) == -1 && ww_size(NULL) == 0 && ww_timeout(NULL) == 0);
 }
 
@@ -94,6 +95,26 @@ static void messages(void) {
   }
   ww_prepared_free(prepared);
   ww_prepared_free(NULL);
+}
+
+// (0 + i) of each rank but the first, which has 1.
+static void other_types(void) {
+  const float turn[] = {rank == 0, rank != 0};
+  float product[2] = {0};
+  CHECK(ww_all_reduce(group, turn, product, 1, WW_COMPLEX64, WW_MIN, WW_WAIT) == WW_INVALID_INPUT);
+  CHECK(strcmp(ww_error_text(), "all_reduce: there is no min of complex64, which has no order") == 0);
+  DO(ww_all_reduce(group, turn, product, 1, WW_COMPLEX64, WW_PROD, WW_WAIT));
+  const int turns = (size - 1) % 4;
+  CHECK(product[0] == (turns == 0) - (turns == 2) && product[1] == (turns == 1) - (turns == 3));
+
+  const uint64_t large = UINT64_MAX - (uint64_t)rank;
+  uint64_t largest = 0;
+  DO(ww_all_reduce(group, &large, &largest, 1, WW_UINT64, WW_MAX, WW_WAIT));
+  CHECK(largest == UINT64_MAX);
+  const uint8_t one = 0x38; /* 1 of float8_e4m3fn; 2 is 0x40 and 3 is 0x44 */
+  uint8_t sum = 0;
+  DO(ww_all_reduce(group, &one, &sum, 1, WW_FLOAT8_E4M3FN, WW_SUM, WW_WAIT));
+  CHECK(size > 3 || sum == (size == 1 ? 0x38 : size == 2 ? 0x40 : 0x44));
 }
 
 static void collectives(void) {
@@ -280,6 +301,7 @@ int main(int arguments, char** argument) {
   rank = ww_rank(group);
   size = ww_size(group);
   messages();
+  other_types();
   collectives();
   collectives_with_counts();
   windows();

@@ -7,6 +7,7 @@ program consumer
   type(c_ptr), target :: future
   type(ww_join_options) :: options
   real(c_double), target :: x(n), total(n)
+  complex(c_float_complex), target :: turn, turned
   integer(c_int64_t), target :: flags(2) = 0
   integer(c_int) :: me, ranks, next, before
 
@@ -23,6 +24,9 @@ program consumer
   x = me + 1
   call check(ww_all_reduce(group, c_loc(x), c_loc(total), int(n, c_size_t), ww_float64, ww_sum, ww_wait))
   if (any(total /= ranks * (ranks + 1) / 2)) error stop 'all_reduce'
+  turn = merge((1., 0.), (0., 1.), me == 0)
+  call check(ww_all_reduce(group, c_loc(turn), c_loc(turned), 1_c_size_t, ww_complex64, ww_prod, ww_wait))
+  if (abs(turned - (0., 1.)**(ranks - 1)) > 1e-6) error stop 'the product of complex numbers'
 
   call check(ww_recv(group, c_loc(total), int(n, c_size_t), ww_float64, before, 5, ww_begin(future)))
   call check(ww_send(group, c_loc(x), int(n, c_size_t), ww_float64, next, 5, ww_wait))
