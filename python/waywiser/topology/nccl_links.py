@@ -84,9 +84,9 @@ class GpuLinks:
         """Memories of the GPUs, and the links between them, as the driver of this machine tells them."""
         ids = {device.id: self._gpus[device.bus_id] for device in here.topology.devices if device.bus_id in self._gpus}
         for id_, own in ids.items():
-            device = self._build.device(own)
-            device["memory_bytes"] = here.topology.device(id_).memory_bytes
-            device["attributes"] = {_renamed(key, ids): value for key, value in device["attributes"].items()}
+            known = self._build.device(own)
+            known["memory_bytes"] = here.topology.device(id_).memory_bytes
+            known["attributes"] = {_renamed(key, ids): value for key, value in known["attributes"].items()}
         present = {frozenset((link["a"], link["b"])) for link in self._build.links}
         for device in here.topology.devices:
             if device.kind == "nvswitch":

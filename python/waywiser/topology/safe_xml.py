@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
@@ -55,7 +56,7 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
     return root
 
 
-def open_tag(name: str, attributes: dict[str, object], *, close: bool = False) -> str:
+def open_tag(name: str, attributes: Mapping[str, object], *, close: bool = False) -> str:
     """`<name key="value" ...>`, without attributes that are None or empty.
 
     Always in double quotes: the parsers of hwloc and NCCL know no others.
