@@ -25,31 +25,32 @@ class Event;
 class GpuConnections;
 class PeerMemory;
 
-// What all groups of one rank share: the engine, the life-line, and everything under way. Used by one thread at a time:
-// the program's, or between its calls the progress thread, if there is one.
-// A process that was forked off a rank is no rank: everything that it has of the group is its parent's, and left alone.
+// What all groups of one rank share: the engine, the life-line and all operations under way. One thread uses it at a
+// time: the program's thread or, between its calls, the progress thread if there is one.
+// A process forked off a rank is not a rank: everything that it has of the group belongs to its parent and stays
+// untouched.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   explicit Session(const JoinOptions& options);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // Closes; but when an exception is on its way, the others hear that this rank has failed.
+  // Closes. If an exception is propagating, the other ranks hear that this rank has failed.
   ~Session();
-  // Waits until what was enqueued on GPUs has ended and all ranks have closed, unless the group has failed. No call is
-  // possible afterwards. Throws what an operation on a GPU has failed with, if no call has thrown it yet, and
-  // interrupted: the others then hear that this rank has failed.
+  // Waits until all enqueued GPU operations have ended and all ranks have closed, unless the group has failed. No call
+  // is possible afterwards. Throws the error of a failed GPU operation if no call has thrown it yet, and interrupted;
+  // then the others hear that this rank has failed.
   void close();
   void close_quietly() noexcept;
   bool is_forked() const noexcept { return forked_; }
-  // This rank needs the others no more, but how its process ends is not known yet. True: it is closed.
+  // This rank no longer needs the others, but how its process ends is not known yet. True: it is closed.
   bool part(Deadline patience) noexcept;
-  // The process ends with this exit code: closes, or the others hear of it.
+  // The process ends with this exit code: 0 closes; any other code is told to the other ranks.
   void end(int code) noexcept;
-  // This rank cannot go on: all others hear why.
+  // This rank cannot continue: all others hear why.
   void abort(const std::string& why) noexcept;
 
-  // Around all that the program's thread does here (std::lock_guard). Calls nest. Nothing but a count without a
-  // progress thread.
+  // Held around everything that the program's thread does here (std::lock_guard). Calls nest. Without a progress thread
+  // it only counts.
   void lock() noexcept {
     if (locks_) [[unlikely]]
       progress_thread_->lock();
@@ -60,10 +61,10 @@ class Session : public std::enable_shared_from_this<Session> {
     if (locks_) [[unlikely]]
       progress_thread_->unlock();
   }
-  // From now on what is under way goes on between the calls of the program, too. With the lock.
+  // From now on operations also progress between the calls of the program. Requires the lock.
   void need_progress_thread();
-  // In a call of the program: until this goes the progress thread, if there is one, has turns. Around calls of a GPU's
-  // driver, which can wait for a stream that waits for that thread.
+  // While this object lives, a call of the program lets the progress thread, if there is one, run. Used around GPU
+  // driver calls that can wait for a stream which itself waits for that thread.
   class ThreadRuns {
    public:
     explicit ThreadRuns(Session& session)
@@ -89,22 +90,23 @@ class Session : public std::enable_shared_from_this<Session> {
   const Introduction& introduction(int rank) const { return lifeline_->ranks()[static_cast<std::size_t>(rank)]; }
   const JoinOptions& options() const noexcept { return options_; }
   bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
-  // As the launch tells, before any rank has come: then nothing listens on a network.
+  // As the launcher says, before any rank has come: true means that nothing listens on a network.
   bool within_a_machine() const noexcept { return network_.within_a_machine; }
   bool encrypts() const noexcept { return !network_.within_a_machine && options_.encrypt.value_or(false); }
-  // Whether any rank may send out of a GPU: what comes can then need work of the receiver's before it is there.
+  // Whether any rank may send out of a GPU: if so, an incoming message may need the receiver to act before it
+  // completes.
   bool gpus_send() const noexcept { return gpus_send_; }
-  // Throws unavailable when this rank has joined without one.
+  // Throws unavailable if this rank has joined without a platform.
   const std::shared_ptr<Platform>& shared_platform();
   Platform& platform() { return *shared_platform(); }
-  // Of this rank's GPUs; throws unavailable like platform().
+  // The connections of this rank's GPUs; throws unavailable like platform().
   GpuConnections& gpu_connections();
   PeerMemory& peer_memory();
   Watchdog& watchdog();
   Seconds timeout() const noexcept { return timeout_; }
   void set_timeout(Seconds timeout);
 
-  // Of a call, by InCall: throws when the group has failed; others can see what this rank is in.
+  // Begins a call (used by InCall): throws if the group has failed; other processes can see which call this rank is in.
   void begin(const Call& call) {
     current_.set(call);
     std::atomic_signal_fence(std::memory_order_seq_cst);  // in this order: see may_halt()
@@ -115,12 +117,12 @@ class Session : public std::enable_shared_from_this<Session> {
     current_.clear();
     waiting_since_.store(0, std::memory_order_relaxed);
   }
-  // Why the group has failed; empty while it has not.
+  // Why the group has failed; empty if it has not.
   std::string failure() const { return lifeline_->failure() == nullptr ? "" : *lifeline_->failure(); }
   Call current() const noexcept { return current_.get(); }
 
-  // Until `done()` is true. Throws timeout with what `progress_text()` says, or io when the group has failed. `longer`:
-  // than the timeout, for what ends by itself then and says more.
+  // Waits until `done()` is true. Throws timeout with the text of `progress_text()`, or io if the group has failed.
+  // `longer` extends the timeout for operations that end by themselves at the timeout, with a better reason.
   template <typename Done, typename Text>
   void wait(const Call& call, Done done, Text progress_text, Seconds longer = 0) {
     if (done()) return;
@@ -132,7 +134,7 @@ class Session : public std::enable_shared_from_this<Session> {
       if (done()) return;
     }
   }
-  // An operation of the caller's own, which is over when this returns or throws.
+  // Runs an operation that the caller owns until it is over: when this returns or throws.
   void wait(Activity& operation) {
     const Waiting waiting(waits_for_, operation);
     try {
@@ -142,35 +144,36 @@ class Session : public std::enable_shared_from_this<Session> {
     }
   }
 
-  // Until one that was started is over.
+  // Waits until a started operation is over.
   void wait_for(Activity& operation);
 
   void progress() {
     engine_.progress();
     if (!under_way_.empty()) advance_all();
   }
-  // Until a GPU has got there, or has failed; what is under way goes on meanwhile. Throws what synchronize() throws.
+  // Waits until a GPU has reached the event or has failed; operations progress meanwhile. Throws what synchronize()
+  // throws.
   void settle(const Event& event, Deadline deadline);
-  // Gets turns whenever this rank waits for anything.
+  // The operation gets a turn whenever this rank waits.
   void start(std::shared_ptr<Activity> operation);
-  // Nobody asks for it any more; it goes on, with what it keeps.
+  // Nobody asks for this operation any more; it continues, with what it keeps.
   void leave_alone(const std::shared_ptr<Activity>& operation);
-  // Ends one that is not complete: the group has failed then. Nobody holds its memory when it returns.
+  // Ends an incomplete operation, and so the group fails. When it returns, nobody holds the operation's memory.
   void give_up(Activity& operation) noexcept;
-  // Asks one that goes on by itself.
+  // Polls an operation that progresses by itself.
   bool is_under_way(Activity& operation) {
     if (operation.under_way && !operation.needs_turns() && advance(operation)) operation.under_way = false;
     return operation.under_way;
   }
-  // For an operation that waits while no call does: the root compares it with what others wait in.
+  // For an operation that waits outside any call: the root compares it with what the other ranks wait in.
   void tell_waiting(const Call& call) { lifeline_->tell_waiting(call); }
-  // All ranks hear of it.
+  // Fails the group: all ranks hear of it.
   [[noreturn]] void fail(ErrorKind kind, const std::string& why);
 
-  // Why the last message between GPUs of this rank and another one went through the host; empty: none did.
+  // Why the last message between GPUs of this rank and `rank` was staged through the host; empty: none was.
   std::string why_staged(int rank) const;
   void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
-  // Of an RTS of this rank, until it is given back; nothing when all are taken.
+  // A number for an RTS of this rank, until it is given back; nothing if all are in use.
   std::optional<unsigned> take_rts_number();
   void give_back_rts_number(unsigned number) { rts_numbers_taken_.reset(number); }
   GroupNumbers group_numbers;
@@ -182,7 +185,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Seconds ask_at = 0;
     Seconds longer = 0;
   };
-  // A wait is a part of the call that this rank is in, or a call of its own.
+  // A wait belongs to the call that this rank is in, or is a call of its own.
   class PartOfCall {
    public:
     PartOfCall(Session& session, const Call& call) : session_(session.current_.is_any() ? nullptr : &session) {
@@ -197,7 +200,7 @@ class Session : public std::enable_shared_from_this<Session> {
    private:
     Session* session_;
   };
-  // While a call waits for an operation that only it knows.
+  // Held while a call waits for an operation that only it knows.
   class Waiting {
    public:
     Waiting(Activity*& place, Activity& operation) : place_(place), before_(std::exchange(place, &operation)) {}
@@ -209,8 +212,8 @@ class Session : public std::enable_shared_from_this<Session> {
     Activity*& place_;
     Activity* before_;
   };
-  // What this rank does with memory, its own and that of others: all that it is asked to; while it fails, nothing new;
-  // nothing.
+  // What this rank may do with memory, its own and that of others. usual: everything; ending: it fails and starts
+  // nothing new; none: nothing.
   enum class MemoryUse { usual, ending, none };
 
   template <typename Text>
@@ -259,31 +262,31 @@ class Session : public std::enable_shared_from_this<Session> {
   Engine engine_;
   int rank_;
   CurrentCall current_;
-  std::atomic<Seconds> waiting_since_{0};  // 0: not unusually long
+  std::atomic<Seconds> waiting_since_{0};  // 0: no unusually long wait
   std::atomic<MemoryUse> memory_use_{MemoryUse::usual};
-  std::unique_ptr<ProgressThread> progress_thread_;    // null: none
+  std::unique_ptr<ProgressThread> progress_thread_;  // nullptr: there is none
   std::atomic<ProgressThread*> seen_thread_{nullptr};  // the same, for other threads
   bool locks_ = false, thread_runs_ = false;
-  int depth_ = 0;  // of calls
+  int depth_ = 0;  // nesting depth of calls
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
   bool closed_ = false, gpus_send_ = false, forked_ = false;
-  std::shared_ptr<Session> kept_by_fork_;  // this one
+  std::shared_ptr<Session> kept_by_fork_;  // this session
   std::bitset<rts_numbers> rts_numbers_taken_;
   unsigned next_rts_number_ = 0;
   std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<PeerMemory> peer_memory_;
-  std::unique_ptr<GpuConnections> gpu_connections_;  // the operations below give memory back to it
-  Activity* waits_for_ = nullptr;                    // an operation of a caller's own
-  // Those that need turns; the others, with some that are complete; all that were given up.
+  std::unique_ptr<GpuConnections> gpu_connections_;  // the operations below return memory to it
+  Activity* waits_for_ = nullptr;  // an operation that a caller owns
+  // Operations that need turns; those that progress by themselves, some already complete; those that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;
   static constexpr std::size_t first_forget = 256;
   std::map<int, std::string> why_staged_;
 };
 
-// This rank is in a call until this goes, whether the call returns or throws.
+// While this object lives, this rank is in a call; it ends when the call returns or throws.
 class InCall {
  public:
   InCall(Session& session, const Call& call) : lock_(session), session_(session) { session_.begin(call); }

@@ -15,59 +15,60 @@
 
 namespace waywiser {
 
-// To here UCX copies twice what it is asked to: UCX_RNDV_SEND_NBR_THRESH or its successors.
+// Up to this size UCX copies twice, as it is asked to by UCX_RNDV_SEND_NBR_THRESH or its successors.
 inline constexpr std::size_t longest_by_ucx_alone = defaults::ucx_alone;
 
-// Messages between ranks of one machine, through their mailboxes: those of at most longest_short bytes themselves, of
-// others an offer. Then both ranks copy; or UCX sends it, through memory that both have mapped, which is sooner done
-// where the message is not long and the two cores are near to each other. Those of collectives up to
-// longest_by_ucx_alone, whose ranks all send at once, are UCX's without an offer.
+// Messages between ranks of one machine, through their mailboxes. Messages up to longest_short bytes travel inline;
+// longer ones start with an offer (rendezvous). Then both ranks copy, or UCX sends the bytes through shared memory,
+// which is faster if the message is not long and the two cores are close. For messages of collectives up to
+// longest_by_ucx_alone, which all ranks send at once, UCX needs no offer.
 class MailboxMessages {
  public:
-  // `mask`: the bits of a tag that are matched. `longest_twice`: of a message that UCX copies well.
+  // `mask`: the bits of a tag that are matched. `longest_twice`: the longest message that UCX's double copy serves
+  // well.
   MailboxMessages(std::size_t ranks, ucp_tag_t mask, std::size_t longest_twice)
       : mailbox_(ranks), routes_(ranks), mask_(mask), longest_twice_(longest_twice) {}
 
   std::string offer() const { return mailbox_.offer(); }
-  // Opens the mailboxes of those who have agreed. False: nobody has. Throws unavailable.
+  // Opens the mailboxes of the ranks that have agreed. False: none has. Throws unavailable.
   bool introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
 
   bool reaches(std::uint32_t peer) const noexcept { return static_cast<bool>(routes_[peer].writer); }
-  // Sender and receiver both know the tag and the length, and so both know which way a message goes.
+  // Sender and receiver both know tag and length, so both know which way a message goes.
   bool takes(std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) const noexcept {
     return reaches(peer) && (bytes <= longest_short || bytes > longest_by_ucx_alone || !is_of_collective(tag));
   }
-  // This rank touches nobody's memory any more; said by any of its threads.
+  // Says that this rank no longer touches anybody's memory. Any of its threads may call it.
   void tell_halted() noexcept;
   bool has_halted(std::uint32_t peer) const noexcept {
     return reaches(peer) && routes_[peer].from->halted.load(std::memory_order_acquire) != 0;
   }
   void send(Message& message);
   void receive(Message& message);
-  // Short ones without anything to wait for: false where it is not possible at once. Nothing has happened then.
+  // Sends a short message without a request to wait for. False: it cannot be done at once, and nothing has happened.
   bool send_at_once(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes) {
     Route& route = routes_[peer];
     return route.sends.first == nullptr && route.writer.write(tag, static_cast<const std::byte*>(data), bytes);
   }
   std::optional<ucp_tag_recv_info_t> receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
                                                      std::size_t bytes);
-  // What the other rank may still be copying of it is then held.
+  // `held` then holds the memory that the other rank may still be copying.
   void cancel(Message& message, HeldMemory& held) noexcept;
-  // What has come finds its place, what could not be sent is tried again. False: nothing moved.
+  // Matches arrived messages with receives and retries sends that did not fit. False: nothing moved.
   bool progress();
   bool awaits_any() const noexcept { return awaited_ != 0; }
-  // Some go by UCX, with their number. Each is told once; nullptr: no more.
+  // Messages that UCX must carry, with their numbers. Each is returned once; nullptr: no more.
   bool leaves_any_to_ucx() const noexcept { return left_to_ucx_.first != nullptr; }
   Message* next_left_to_ucx() noexcept {
     Message* first = left_to_ucx_.first;
     if (first != nullptr) left_to_ucx_.remove(*first);
     return first;
   }
-  // Those that come by UCX alone are known here so that wrong lengths are found out.
+  // Lists a message that UCX alone carries, so that a wrong length is detected.
   void list(Message& message) noexcept;
   void unlist(Message& message) noexcept;
   std::vector<const Message*> awaited() const;
-  // One of them, while a message with its tag has come through the mailbox.
+  // A listed message whose tag has arrived through the mailbox.
   std::optional<std::pair<const Message*, ucp_tag_recv_info_t>> unlike_listed() const;
 
  private:
@@ -84,7 +85,7 @@ class MailboxMessages {
     bool is_offer;
     LaneMessage message() const noexcept { return {tag, data.data(), data.size(), is_offer}; }
   };
-  // In a call of the system, which some memory or a sandbox does not allow: not tried for ever.
+  // Whether a system call works that some memory or a sandbox forbids; after a refusal it is not tried forever.
   class Trust {
    public:
     explicit operator bool() const noexcept { return failures_ < most_failures; }
@@ -100,8 +101,8 @@ class MailboxMessages {
     LaneReader reader;
     Queue sends, receives;
     std::deque<Early> early;
-    Queue offered, incoming;  // that are copied
-    Trust reads, writes;      // whether the other rank can read here, this one write there
+    Queue offered, incoming;  // messages that are copied
+    Trust reads, writes;  // whether the other rank can read here, this one write there
     bool is_here = false;     // in this process
     std::uint64_t process = 0, copies_in_use = 0;
     LaneMemory *to = nullptr, *from = nullptr;
