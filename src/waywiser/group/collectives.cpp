@@ -1,4 +1,4 @@
-// The collectives of a Group: what is given is checked here, and then carried out by its GPUs or its hosts.
+// The collectives of a Group: checks the arguments, then runs them on its GPUs or its hosts.
 #include <cstring>
 #include <mutex>
 #include <numeric>
@@ -19,7 +19,7 @@ void check_types(CallKind kind, ConstElements input, ConstElements output) {
     refuse(kind, "input of " + std::string(name(input.type)) + ", output of " + std::string(name(output.type)));
 }
 
-// Before the call has a number.
+// Called before the call has a number.
 void check_reduces(CallKind kind, ConstElements input, ConstElements output, ReduceOp op) {
   check_types(kind, input, output);
   if (!has_reduction(input.type, op)) refuse(kind, why_no_reduction(input.type, op));
@@ -31,7 +31,7 @@ void check_count(CallKind kind, const char* which, std::size_t count, std::size_
                      " are needed");
 }
 
-// Neither is copied on the GPU, nor in a call that only begins.
+// Overlap is an error for GPU arrays and for calls that only begin, since neither are copied.
 void check_apart(CallKind kind, ConstElements input, ConstElements output, Mode mode) {
   if (!overlap(input.region, output.region)) return;
   if (input.region.place.is_gpu()) refuse(kind, "input and output on a GPU must not overlap");
@@ -71,7 +71,7 @@ Future Group::State::run(const Call& call, const CollectiveCall& wanted, ConstEl
   return {};
 }
 
-// By way of a copy: whether it is one array may differ between ranks, the algorithm must not.
+// Uses a copy: whether input and output are one array may differ between ranks, the algorithm must not.
 Future Group::State::run_apart(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                                Mode mode) {
   if (!overlap(input.region, output.region)) return run(call, wanted, input, output, mode);

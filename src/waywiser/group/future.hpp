@@ -14,13 +14,14 @@ class Mode {
  public:
   // When it returns.
   static const Mode wait;
-  // When the future that it returns is. The arrays must live until then, and not overlap unless they are the same;
-  // those of GPUs go through host memory, since no rank may wait for another in here.
+  // When the returned future is complete. Until then the arrays must live, and must not overlap unless they are the
+  // same. GPU arrays go through host memory, since no rank may wait for another one inside the call.
   static const Mode begin;
-  // When the stream is through: it is enqueued behind what is in it. The stream is of the GPU that has the arrays.
+  // When the stream has run it: the call is enqueued behind earlier work of the stream, which must belong to the
+  // arrays' GPU.
   static constexpr Mode on(Stream& stream) noexcept { return Mode(&stream, false); }
 
-  constexpr Stream* stream() const noexcept { return stream_; }  // null: none
+  constexpr Stream* stream() const noexcept { return stream_; }  // nullptr: none
   constexpr bool begins() const noexcept { return begins_; }
 
  private:
@@ -33,13 +34,13 @@ class Mode {
 inline constexpr Mode Mode::wait{nullptr, false};
 inline constexpr Mode Mode::begin{nullptr, true};
 
-// What a call returns: done, unless the call has only begun (Mode::begin). The memory that such a call was given must
-// live until it is done. A future that goes before ends the operation, and with it the group, unless it keeps the
-// memory: then the operation goes on.
+// What a call returns: complete, unless the call has only begun (Mode::begin). The memory given to such a call must
+// live until the future is done. If the future is destroyed earlier, the operation ends and the group fails, unless the
+// future keeps the memory (keep()): then the operation continues.
 class [[gnu::visibility("default")]] Future {
  public:
   Future() = default;  // done
-  // Null: done.
+  // nullptr: done.
   Future(std::shared_ptr<Session> session, std::shared_ptr<Activity> operation);
   Future(Future&& other) noexcept = default;
   Future& operator=(Future&& other) noexcept {
@@ -52,14 +53,14 @@ class [[gnu::visibility("default")]] Future {
     if (operation_) drop();
   }
 
-  // As far as is known without a look.
+  // The last known state, without polling.
   bool is_under_way() const noexcept { return operation_ != nullptr; }
-  // What the operation keeps until it is over, whatever becomes of this future: the owner of its memory.
+  // The operation keeps `owner`, the owner of its memory, until it is over, even if this future is destroyed.
   void keep(std::shared_ptr<void> owner);
 
-  // Gives everything of the group that is under way a turn. Throws what wait() would.
+  // Gives all operations of the group a turn. Throws what wait() would.
   bool done();
-  // Throws timeout, io when the group has failed, invalid_input when the ranks' calls do not fit together.
+  // Throws timeout; io if the group has failed; invalid_input if the ranks' calls do not match.
   void wait();
 
  private:

@@ -10,10 +10,10 @@
 namespace waywiser {
 namespace {
 
-// After the timeout, in which kernels say themselves whom they have waited for.
+// Extra time beyond the timeout, in which a kernel itself reports the rank that it waited for.
 constexpr Seconds kernels_speak = 2;
 
-// Those that no kernel carries out whole.
+// Collectives that no kernel carries out whole.
 bool go_as_messages(const CollectiveCall& wanted) {
   return wanted.operation == Collective::gather || wanted.operation == Collective::scatter || !wanted.counts.empty();
 }
@@ -27,7 +27,7 @@ Region writable(const ConstRegion& region) { return {const_cast<std::byte*>(regi
 GpuCalls::GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_ptr<ExposedMemory> exposed)
     : hosts_(hosts), messages_(messages), session_(hosts.session()), exposed_(std::move(exposed)) {}
 
-// The child of a fork leaves the parent's GPU alone.
+// The child of a fork does not touch the parent's GPU.
 GpuCalls::~GpuCalls() {
   const std::lock_guard lock(session_);
   if (session_.is_forked() && on_gpus_) static_cast<void>(new std::shared_ptr<GpuCollectives>(std::move(on_gpus_)));
@@ -80,7 +80,7 @@ bool GpuCalls::collective(const Call& call, const CollectiveCall& wanted, ConstE
   return true;
 }
 
-// The whole call, by the schedule that they would take without a stream.
+// The hosts carry out the whole call, with the schedule that they would use without a stream.
 void GpuCalls::by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                         Stream& stream) {
   const bool same = input.region.data == output.region.data && input.region.bytes == output.region.bytes;
@@ -92,13 +92,13 @@ void GpuCalls::by_hosts(const Call& call, const CollectiveCall& wanted, ConstEle
 
 void GpuCalls::prepare(Place gpu, Bytes largest) { gpus_of(gpu, false).prepare(hosts_, hosts_.members(), largest); }
 
-// Arrays of GPUs at all ranks: a call that has them on the host at some is found out by those that wait.
+// Requires GPU arrays at all ranks; if a rank has host arrays, the ranks that wait detect it.
 bool GpuCalls::by_kernels(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                           Stream* stream) {
   const Place place = output.region.place;
   if (!place.is_gpu() || !input.region.place.is_gpu()) return false;
   if (wanted.count == 0 && wanted.operation != Collective::barrier) return false;
-  if (on_gpus_) on_gpus_->check();  // it knows why a stream has failed, which could not even tell that it is captured
+  if (on_gpus_) on_gpus_->check();  // knows why a stream failed; a failed stream cannot even say whether it is captured
   const bool capturing = stream != nullptr && stream->capturing();
   GpuCollectives& gpus = gpus_of(place, capturing);
   CollectiveCall complete = wanted;
@@ -113,8 +113,8 @@ bool GpuCalls::by_kernels(const Call& call, const CollectiveCall& wanted, ConstE
   return true;
 }
 
-// Until the stream is through. Whoever has not come is named by the kernel that has waited for it, which has trapped;
-// the host gives up a little later. When it fails, this rank touches the caller's memory no more.
+// Waits until the stream has run the call. If a rank has not come, the kernel that waited for it has trapped and names
+// it; the host gives up a little later. After a failure this rank no longer touches the caller's memory.
 void GpuCalls::finish(GpuCollectives& gpus, Stream& stream, const Call& call) {
   const auto fail_with_reason = [&] {
     try {

@@ -21,8 +21,8 @@ class DeviceExecution;
 class GpuCollectives;
 class Stream;
 
-// The calls of one group that its GPUs carry out, and all those on their streams: by kernels or NCCL, and where these
-// do not serve by the hosts, while the stream waits and the caller does not.
+// The calls of one group that its GPUs carry out, and all calls on streams: by kernels or NCCL or, if neither serves,
+// by the hosts, while the stream waits and the caller does not.
 class GpuCalls {
  public:
   GpuCalls(HostCollectives& hosts, GroupMessages& messages, std::shared_ptr<ExposedMemory> exposed);
@@ -30,8 +30,8 @@ class GpuCalls {
   GpuCalls& operator=(const GpuCalls&) = delete;
   ~GpuCalls();
 
-  // `wanted` without rank and ranks. True: complete, or with a stream of a GPU enqueued. False: nothing has happened,
-  // the hosts have to.
+  // `wanted` lacks rank and ranks. True: complete or, with a GPU stream, enqueued. False: nothing has happened; the
+  // hosts must do it.
   bool collective(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
 
   void send(ConstElements data, int to, Stream& stream);
@@ -39,25 +39,25 @@ class GpuCalls {
   void sendrecv(ConstElements data, int to, Elements into, int from, Stream& stream);
   void exchange(std::span<const Exchange> neighbors, Stream& stream);
   void prepare(Place gpu, Bytes largest);
-  // For what is prepared: sets the GPU up, by all ranks together. Throws as prepare().
+  // For prepared operations: sets the GPU up, collectively. Throws like prepare().
   GpuCollectives& of(Place gpu) { return gpus_of(gpu, false); }
-  // Null: in the stream of calls without one, for which synchronize() waits.
+  // nullptr: in the stream of calls without a stream, for which synchronize() waits.
   void start(DeviceExecution& prepared, Stream* stream);
   void synchronize();
   void end_prepared() noexcept;
-  // For what neither kernels nor parts of an operation on a stream carry out: waits for the stream. Throws unavailable
-  // where it is being captured.
+  // For calls that neither kernels nor parts on a stream carry out: waits for the stream. Throws unavailable if it is
+  // being captured.
   void before_hosts(const Call& call, Stream& stream);
-  // Waits for the stream, and throws what an operation of this group has failed with on any stream.
+  // Waits for the stream, and throws the error of any failed operation of this group, on any stream.
   void synchronize(Stream& stream);
 
-  // Why collectives go through host memory; empty while they do not.
+  // Why collectives go through host memory; empty if they do not.
   std::string why_staged() const;
   void set_algorithm(std::string_view name);
 
  private:
   GpuCollectives& gpus_of(Place gpu, bool capturing);
-  // Throws what an operation on this rank's GPU has failed with.
+  // Throws the error of a failed operation on this rank's GPU.
   GpuCollectives& gpus_on(Stream& stream);
   bool by_kernels(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream* stream);
   void by_hosts(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Stream& stream);
@@ -76,8 +76,8 @@ class GpuCalls {
   GroupMessages& messages_;
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;
-  std::string algorithm_;                    // empty: the choice
-  std::shared_ptr<GpuCollectives> on_gpus_;  // since the first collective on them
+  std::string algorithm_;  // empty: the group chooses
+  std::shared_ptr<GpuCollectives> on_gpus_;  // set by the first collective on GPUs
 };
 
 }  // namespace waywiser

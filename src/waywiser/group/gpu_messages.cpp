@@ -12,7 +12,7 @@ namespace {
 
 using Counts = std::vector<std::size_t>;
 
-// The blocks that lie one after the other in an array.
+// The consecutive blocks of an array.
 template <typename Region>
 std::vector<Region> blocks_of(const Region& array, const Counts& counts, DataType type) {
   std::vector<Region> blocks;
@@ -24,7 +24,7 @@ std::vector<Region> blocks_of(const Region& array, const Counts& counts, DataTyp
   return blocks;
 }
 
-// A block for one rank, none for the others.
+// One block for one rank, none for the others.
 template <typename Region>
 std::vector<Region> only_for(int rank, const Region& block, int ranks) {
   std::vector<Region> blocks(static_cast<std::size_t>(ranks));
@@ -38,7 +38,7 @@ void check_place(const Call& call, const ConstRegion& region) {
   if (on_host(region)) throw Error(ErrorKind::invalid_input, text(call) + ": an array of the host on a GPU's stream");
 }
 
-// What is exchanged with one rank, in the order of tags, in which the other side has it as well.
+// What is exchanged with one rank, ordered by tag, as the other side orders it too.
 template <typename Elements>
 std::vector<Elements> exchanged_with(int rank, std::span<const Exchange> neighbors, int Exchange::* tag,
                                      Elements Exchange::* elements) {
@@ -58,7 +58,7 @@ void copy_on(Stream& stream, ConstElements data, Elements into) {
 
 }  // namespace
 
-// Each rank's block straight to where it belongs.
+// Sends each rank's block directly to its destination.
 void GpuCalls::by_messages(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output,
                            Stream& stream) {
   const auto ranks = static_cast<std::size_t>(hosts_.size());
@@ -101,7 +101,7 @@ void GpuCalls::exchange_blocks(const Call& call, const std::vector<ConstRegion>&
   exchange_messages(call, std::move(messages), stream);
 }
 
-// A message, as it is found in an exchange. Both ends of it have the same number of bytes, or none.
+// The call of one message within an exchange. Both ends of the message have the same number of bytes, or none.
 Call GpuCalls::message_call(const Call& call, CallKind kind, const ConstElements& data, int peer) const {
   Call message{kind, data.type};
   message.group = call.group;
@@ -111,7 +111,7 @@ Call GpuCalls::message_call(const Call& call, CallKind kind, const ConstElements
   return message;
 }
 
-// Those with ranks that no kernel reaches; receives go first, so that what comes finds its place.
+// Takes out the messages that no kernel serves; receives come first, so that arriving messages find their buffers.
 ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessage>& messages, std::string& why) {
   const KernelDomain& domain = gpus_for(call).domain();
   const auto by_hosts = [&](const PeerMessage& each) { return !domain.reaches(each.rank); };
@@ -130,7 +130,7 @@ ProxyOperation::Parts GpuCalls::take_out(const Call& call, std::vector<PeerMessa
   return parts;
 }
 
-// By kernels what the two ranks can; all else by the hosts, at the same time.
+// Messages that a kernel serves go by kernels; at the same time the hosts carry the others.
 void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> messages, Stream& stream) {
   GpuCollectives& gpus = gpus_for(call);
   const InCall in_call(session_, call);
@@ -142,7 +142,7 @@ void GpuCalls::exchange_messages(const Call& call, std::vector<PeerMessage> mess
                         messages.empty() ? std::function<void()>() : std::function<void()>(by_kernels));
 }
 
-// The same of one in each direction, which have a kernel of their own.
+// The same for one message in each direction, which has a kernel of its own.
 void GpuCalls::message(const Call& call, ConstElements data, int to, Elements into, int from, Stream& stream) {
   GpuCollectives& gpus = gpus_for(call);
   const InCall in_call(session_, call);

@@ -17,12 +17,12 @@ class Memory;
 class Platform;
 struct JoinOptions;
 
-// The first array on a GPU opens CUDA; everything else as the environment says.
+// The first array on a GPU opens CUDA; all other options come from the environment.
 [[gnu::visibility("default")]] const JoinOptions& usual_options();
 
-// Ranks that talk to each other. All calls wait at most timeout() and name what they wait for; once one rank has
-// failed, all calls of all ranks throw. Arrays may be empty and at any address; input and output may be the same array.
-// The collectives must be called by all ranks in the same order. A rank is used by one thread at a time.
+// Ranks that exchange arrays. Every call waits at most timeout() and an error names what it waited for; once one rank
+// has failed, all calls of all ranks throw. Arrays may be empty and at any address; input and output may be the same
+// array. All ranks must call the collectives in the same order. One thread at a time may use a rank.
 class [[gnu::visibility("default")]] Group {
  public:
   // The group of all ranks that the launcher has started. Throws invalid_input, timeout, io, unavailable (no UCX).
@@ -36,37 +36,38 @@ class [[gnu::visibility("default")]] Group {
   int size() const noexcept;
   Seconds timeout() const noexcept;
   void set_timeout(Seconds timeout);
-  // Throws unavailable when this rank has joined without one.
+  // Throws unavailable if this rank has joined without a platform.
   const std::shared_ptr<Platform>& platform() const;
 
-  // Waits until what was enqueued on GPUs has ended and all ranks have closed. No call is possible afterwards. Throws
-  // what an operation on a GPU has failed with, if no call has yet. The end of the last Group of a rank that has not
-  // closed waits for 0.25 s; the rest is left to the end of the process, whose exit code may be an error, or to the
-  // next join().
+  // Waits until all enqueued GPU operations have ended and all ranks have closed. No call is possible afterwards.
+  // Throws the error of a failed GPU operation, if no call has thrown it yet. If a rank has not closed, the destructor
+  // of its last Group waits 0.25 s; the rest of the wait is left to the end of the process, whose exit code may be an
+  // error, or to the next join().
   void close();
-  // Nobody uses this group any more: closes as the end of the last Group does.
+  // Nobody uses this group any more: closes as the destructor of the last Group does.
   void end() noexcept;
-  // This rank cannot go on: the calls of all others throw with `why`.
+  // This rank cannot continue: the calls of all others throw with `why`.
   void abort(const std::string& why) noexcept;
-  // The ranks with the same color form a group, in the order of key and rank. Nothing for a color below 0.
+  // Ranks with the same color form a group, ordered by key, then rank. A color below 0 gives no group.
   std::optional<Group> split(int color, int key = 0);
 
-  // Messages between two ranks arrive in order; `tag` (0 to 32767) tells them apart. Sizes and types must agree.
-  // On streams they have no tag, are apart from all others and arrive in the order of their calls; a collective on
-  // GPUs comes first. With 2,048 messages out of this rank's GPUs begun another one above 8 KiB waits for one of them.
+  // Messages between two ranks arrive in order; `tag` (0 to 32767) tells them apart. Sizes and types must agree. On a
+  // stream, messages have no tag, never match messages without a stream, and arrive in the order of their calls; a
+  // collective on GPUs must have come before. While 2,048 messages out of this rank's GPUs are under way, the next one
+  // above 8 KiB waits for one of them.
   Future send(ConstElements data, int to, int tag = 0, Mode mode = Mode::wait);
   Future recv(Elements data, int from, int tag = 0, Mode mode = Mode::wait);
-  // `data` and `into` may be the same array, but must not overlap otherwise; on a stream they must not at all.
+  // `data` and `into` may be the same array but must not overlap otherwise; on a stream they must not overlap at all.
   Future sendrecv(ConstElements data, int to, Elements into, int from, int tag = 0, Mode mode = Mode::wait);
-  // What is taken must not overlap anything else.
+  // Arrays that are received into must not overlap any other array.
   Future neighbor_exchange(std::span<const Exchange> neighbors, Mode mode = Mode::wait);
 
   // Collectives. On a stream, the first one sets up what the others and messages use. The operations of one group run
-  // one after another: two graphs of them must not run at once. Where no kernel serves a call, it waits for the stream
-  // and is complete on return; in a stream that is being captured it throws unavailable, as the first one does.
+  // one after another: two graphs of them must not run at once. If no kernel serves a call, the call waits for the
+  // stream and is complete on return; in a stream that is being captured it throws unavailable, as does the first call.
   Future barrier(Mode mode = Mode::wait);
   Future broadcast(Elements data, int root, Mode mode = Mode::wait);
-  // Only the root's output is filled; those of the others may be empty.
+  // Only the root's output is filled; the other ranks' outputs may be empty.
   Future reduce(ConstElements input, Elements output, ReduceOp op, int root, Mode mode = Mode::wait);
   Future all_reduce(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum, Mode mode = Mode::wait);
   Future reduce_scatter(ConstElements input, Elements output, ReduceOp op = ReduceOp::sum, Mode mode = Mode::wait);
@@ -74,7 +75,7 @@ class [[gnu::visibility("default")]] Group {
   Future all_to_all(ConstElements input, Elements output, Mode mode = Mode::wait);
   Future gather(ConstElements input, Elements output, int root, Mode mode = Mode::wait);
   Future scatter(ConstElements input, Elements output, int root, Mode mode = Mode::wait);
-  // With as many elements of each rank as it says.
+  // `counts` gives the number of elements of each rank.
   Future all_gather_v(ConstElements input, Elements output, std::span<const std::size_t> counts,
                       Mode mode = Mode::wait);
   Future all_to_all_v(ConstElements input, std::span<const std::size_t> give, Elements output,
@@ -83,35 +84,35 @@ class [[gnu::visibility("default")]] Group {
                   Mode mode = Mode::wait);
   Future scatter_v(ConstElements input, std::span<const std::size_t> counts, Elements output, int root,
                    Mode mode = Mode::wait);
-  // Sets up what operations of up to `largest` bytes a block need on this rank's GPU, by all ranks together: then the
-  // first of them waits for no rank on the host, and can be captured. Without it that is done at the first ones.
+  // Collective: sets up what operations of up to `largest` bytes a block need on this rank's GPU. Then the first of
+  // them waits for no rank on the host and can be captured. Without prepare() the first operations do this.
   void prepare(Place gpu, Bytes largest);
-  // Waits for the stream, and throws what an operation of this group has failed with on any stream.
+  // Waits for the stream, and throws the error of any failed operation of this group, on any stream.
   void synchronize(Stream& stream);
 
-  // The same exchange again and again, at less cost: by all ranks together, also those without neighbours.
-  // Prepared::of_parts does that with boxes and lists of elements, Prepared::of_schedule with any schedule.
+  // For an exchange that repeats, at less cost. Collective: ranks without neighbours call it too. Prepared::of_parts
+  // serves boxes and lists of elements, Prepared::of_schedule any schedule.
   Prepared prepare_exchange(std::span<const Exchange> neighbors);
 
   // One-sided access to memory that all ranks have exposed.
   Window expose(Region memory);
-  // Of a GPU: the ranks must be on one machine, bytes take the plan's path, and every call is complete when it returns.
-  // An all_reduce or reduce stores its sums straight into outputs that lie there, if it takes two_shot.
+  // For GPU memory: all ranks must be on one machine, bytes take the plan's path, and every call is complete when it
+  // returns. An all_reduce or reduce that uses two_shot stores its sums directly into outputs that lie in the window.
   Window expose(const Memory& memory);
-  // All puts and signals of this rank, in all windows, have arrived.
+  // Returns when all puts and signals of this rank, in all windows, have arrived.
   void flush();
 
-  // Why the collectives of GPU arrays go through host memory; empty while they do not, and before the first one.
+  // Why collectives of GPU arrays go through host memory; empty if they do not, and before the first one.
   std::string why_staged() const;
-  // The same for the last message of GPU memory from or to a rank.
+  // The same for the last message of GPU memory from or to `rank`.
   std::string why_staged(int rank) const;
-  // What encrypts the messages to a rank of another machine: "openssl" or "kernel"; empty: nothing does, or none has
+  // What encrypts messages to a rank of another machine: "openssl" or "kernel"; empty: nothing does, or no message has
   // been sent yet.
   std::string encrypted_by(int rank) const;
-  // For measuring: what carries collectives and messages out from now on, at all ranks: an algorithm of
-  // docs/algorithms.md for host arrays; "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl" or "host" for
-  // those on GPUs, "LL", "LL128" or "bulk(blocks=16)" for messages on their streams; empty: the choice. Calls that it
-  // does not serve throw.
+  // For measuring: sets, at all ranks, the algorithm of all later collectives and messages. For host arrays: an
+  // algorithm of docs/algorithms.md; for GPU collectives: "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot",
+  // "nccl" or "host"; for messages on streams: "LL", "LL128" or "bulk(blocks=16)"; empty: the group chooses. A call
+  // that the algorithm does not serve throws.
   void set_algorithm(std::string_view name);
 
  private:
@@ -119,10 +120,10 @@ class [[gnu::visibility("default")]] Group {
   explicit Group(std::shared_ptr<State> state);
   friend class Prepared;
 
-  std::shared_ptr<State> state_;  // what is prepared has it, too
+  std::shared_ptr<State> state_;  // shared with prepared operations
 };
 
-// A view of a stream of this program, for Mode::on; null: CUDA's default stream. The stream must outlive the view.
+// A view of a stream of this program, for Mode::on; nullptr: CUDA's default stream. The stream must outlive the view.
 // Throws unavailable without CUDA.
 [[gnu::visibility("default")]] std::shared_ptr<Stream> borrow_stream(const Group& group, Place gpu, void* cuda_stream);
 

@@ -10,16 +10,16 @@
 namespace waywiser {
 namespace {
 
-// Labels of exchanges: from there.
+// Labels of exchanges start here.
 constexpr int exchange_labels = 0x8000;
 constexpr int exchange_tags = 0x7fff;
 
-// Short messages to other machines go through the host at once: an announcement takes longer than the bytes.
+// Short messages to other machines go through the host at once: an RTS takes longer than the bytes.
 bool is_announced(ConstElements data, bool one_machine) {
   return is_staged(data) && (one_machine || data.region.bytes > longest_short);
 }
 
-// What comes would overtake what goes, or what else comes.
+// Without this check an arriving message could overwrite data not yet sent, or another arriving message.
 void check_apart(std::span<const Exchange> neighbors) {
   const auto check = [](const Exchange& taker, ConstElements other, const std::string& what) {
     if (overlap(taker.take.region, other.region))
@@ -33,8 +33,8 @@ void check_apart(std::span<const Exchange> neighbors) {
     }
 }
 
-// What arrives in the array that is sent must not overtake it: then a copy is sent. The memory of the copy, which is
-// empty where there is none.
+// If a message arrives in the array that is being sent, a copy is sent instead. Returns the memory of the copy; empty:
+// no copy.
 std::vector<std::byte> copy_if_same(ConstElements& data, Elements into) {
   std::vector<std::byte> copy;
   if (!overlap(data.region, into.region)) return copy;
@@ -117,9 +117,9 @@ std::optional<ucp_tag_recv_info_t> GroupMessages::receive_at_once(const Call& ca
   return came;
 }
 
-// None: too many are under way, and this one is short enough for the host. Long ones wait.
+// None: too many messages are under way, and this one is short enough to go through the host. Long ones wait.
 std::optional<unsigned> GroupMessages::announcement_number_for(const Call& call, ConstElements data) {
-  session_.shared_platform();  // nobody hears of what cannot be sent
+  session_.shared_platform();  // throws before any rank hears of it
   auto number = session_.take_rts_number();
   if (!number && data.region.bytes > longest_short)
     session_.wait(

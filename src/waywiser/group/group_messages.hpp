@@ -13,7 +13,7 @@ namespace waywiser {
 
 class JointActivity;
 
-// The messages of one group that are not on streams. A label is a tag of the user's, or one that no user has.
+// The messages of one group that are not on streams. A label is a user's tag, or a number that no user's tag has.
 class GroupMessages {
  public:
   explicit GroupMessages(HostCollectives& hosts) : hosts_(hosts), session_(hosts.session()) {}
@@ -31,7 +31,7 @@ class GroupMessages {
   void check_neighbor(int rank, int give_tag, int take_tag) const;
 
  private:
-  // Null: it is over.
+  // nullptr: it is complete.
   std::shared_ptr<Activity> start_send(ConstElements data, int to, int label);
   std::shared_ptr<Activity> start_recv(Elements data, int from, int label);
   std::shared_ptr<Activity> started(std::shared_ptr<Activity> operation);

@@ -9,17 +9,17 @@
 
 namespace waywiser {
 
-// What a group is made of.
+// The parts of a group.
 struct [[gnu::visibility("hidden")]] Group::State {
   State(std::shared_ptr<Session> session, Members members);
 
   Session& session() const noexcept { return hosts->session(); }
-  // A collective: by the GPUs where they can, else by the hosts. `wanted` without rank and ranks.
+  // Runs a collective: on the GPUs if they can, else on the hosts. `wanted` lacks rank and ranks.
   Future run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Mode mode);
-  // The same for those that cannot have one array for both.
+  // The same for collectives that cannot use one array as both input and output.
   Future run_apart(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output, Mode mode);
 
-  const std::shared_ptr<HostCollectives> hosts;  // windows have it, too
+  const std::shared_ptr<HostCollectives> hosts;  // shared with windows
   GroupMessages messages;
   const std::shared_ptr<ExposedMemory> exposed;
   GpuCalls gpus;

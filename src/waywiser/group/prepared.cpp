@@ -13,7 +13,7 @@
 namespace waywiser {
 namespace {
 
-// Where the arrays of one rank lie, as it tells the others.
+// Where the arrays of one rank lie, as it tells the other ranks.
 struct ArrayPlaces {
   bool host = false, gpu = false;
 };
@@ -33,7 +33,7 @@ std::vector<ArrayPlaces> places_of_all(HostCollectives& hosts, std::span<const E
   return all;
 }
 
-// The same at all ranks; empty: kernels can.
+// The same text at all ranks; empty: kernels serve it.
 std::string why_no_gpus(const std::vector<ArrayPlaces>& places) {
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
     if (places[rank].host) return "rank " + std::to_string(rank) + " has arrays of the host";
@@ -76,7 +76,7 @@ Prepared::State::State(std::shared_ptr<Group::State> of, const std::shared_ptr<c
   set_up_messages(*exchange, arrays);
 }
 
-// All ranks have the same reason.
+// All ranks get the same reason.
 void Prepared::State::prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,
                                  std::span<const Elements> arrays) {
   try {
@@ -95,7 +95,7 @@ void Prepared::State::set_up_messages(std::span<const ArrayExchange> exchange, s
                         exchange[i].take_tag});
 }
 
-// Kernels that have been started end first.
+// Waits for started kernels first.
 Prepared::State::~State() {
   const std::lock_guard lock(group->session());
   if (all_on_gpus && !group->session().is_forked()) group->gpus.end_prepared();

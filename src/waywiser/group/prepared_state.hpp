@@ -14,9 +14,9 @@
 
 namespace waywiser {
 
-// What a prepared operation is made of, for the group that makes it. One of three carries it out.
+// The parts of a prepared operation, for the group that makes it. One of three executors runs it.
 struct [[gnu::visibility("hidden")]] Prepared::State {
-  // By all ranks together. `exchange`: what messages can do as well, where no executor can, if that is so.
+  // Collective. `exchange`: the same operation as messages, if it has that form, for arrays that no executor serves.
   State(std::shared_ptr<Group::State> of, const std::shared_ptr<const Schedule>& schedule,
         std::span<const Elements> arrays, const std::optional<std::span<const ArrayExchange>>& exchange, ReduceOp op);
   State(const State&) = delete;
@@ -28,17 +28,17 @@ struct [[gnu::visibility("hidden")]] Prepared::State {
   void wait();
 
   const std::shared_ptr<Group::State> group;
-  std::shared_ptr<PackedArrays> packed;  // that messages carry
+  std::shared_ptr<PackedArrays> packed;  // carried by messages
   std::vector<Exchange> messages;
   const ReduceOp reduce_op;
   std::shared_ptr<Execution> on_hosts;
   std::shared_ptr<DeviceExecution> on_gpus;
   std::string why_staged;
-  bool all_on_gpus = false;     // then messages may be on a stream
-  std::shared_ptr<void> owner;  // of the arrays
+  bool all_on_gpus = false;  // if so, messages may be on a stream
+  std::shared_ptr<void> owner;  // owns the arrays
   Future begun;
-  bool waits_for_stream = false;  // the group's own, in which a start has begun
-  bool unpacks = false;           // when what has begun is complete
+  bool waits_for_stream = false;  // a start has begun in the group's own stream
+  bool unpacks = false;  // at the end of the start under way
 
  private:
   void prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,

@@ -7,12 +7,12 @@
 namespace waywiser {
 namespace {
 
-// What each rank says of itself: color, key, the count of the next group that it knows, and the numbers that it uses.
+// What each rank tells: color, key, the next group count that it knows, and the group numbers that it uses.
 constexpr std::size_t numbers = 3 + GroupNumbers::words;
 
 }  // namespace
 
-// An all_gather, whatever way is set, under its own name: who calls something else is told so.
+// An all_gather under a name of its own, whatever algorithm is set: a rank that calls something else gets an error.
 std::optional<Group> Group::split(int color, int key) {
   const std::lock_guard lock(state_->session());
   GroupNumbers& group_numbers = state_->session().group_numbers;

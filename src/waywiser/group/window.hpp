@@ -7,9 +7,9 @@
 
 namespace waywiser {
 
-// Memory of each rank of a group that the others may read and write: see Group::expose. It must live, and must not be
-// freed, until all ranks have done what they do with it: a barrier says when. Replays of graphs of collectives with
-// outputs in it are among that.
+// Memory of each rank of a group that the other ranks may read and write: see Group::expose. It must stay allocated
+// until all ranks have finished their accesses: a barrier tells when. Replays of graphs whose collectives have outputs
+// in the window are accesses too.
 class [[gnu::visibility("default")]] Window {
  public:
   struct State;
@@ -19,15 +19,15 @@ class [[gnu::visibility("default")]] Window {
   ~Window();
 
   Region local() const noexcept;
-  // What a rank has exposed.
+  // The bytes that a rank has exposed.
   Bytes bytes_of(int rank) const;
 
-  // Returns when `data` may be used again: Group::flush says when it has arrived.
+  // Returns when `data` may be reused; Group::flush returns when the bytes have arrived.
   void put(ConstRegion data, int to, Bytes offset) const;
   void get(Region data, int from, Bytes offset) const;
-  // Writes the value after all earlier puts of this rank to that rank have arrived.
+  // Writes the value after all earlier puts of this rank to rank `to` have arrived.
   void signal(int to, Bytes offset, std::uint64_t value) const;
-  // Until this rank's own memory holds so much there.
+  // Waits until the word at `offset` of this rank's own memory is at least `at_least`.
   void wait(Bytes offset, std::uint64_t at_least) const;
 
  private:

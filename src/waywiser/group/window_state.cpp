@@ -8,7 +8,7 @@
 namespace waywiser {
 namespace {
 
-// One that no rank has in use; 0: there is none.
+// A slot that no rank uses; 0: there is none.
 unsigned free_slot(HostCollectives& hosts, const ExposedMemory& exposed) {
   const std::uint32_t mine = exposed.in_use();
   std::vector<std::uint32_t> all(static_cast<std::size_t>(hosts.size()));

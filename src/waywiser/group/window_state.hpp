@@ -10,9 +10,9 @@
 
 namespace waywiser {
 
-// What a window is made of, for the group that makes it.
+// The parts of a window, for the group that makes it.
 struct [[gnu::visibility("hidden")]] Window::State {
-  // By all ranks together.
+  // Collective.
   static std::unique_ptr<State> of_host(std::shared_ptr<HostCollectives> hosts, Region memory);
   static std::unique_ptr<State> of_gpu(std::shared_ptr<HostCollectives> hosts, const Memory& memory,
                                        const std::shared_ptr<ExposedMemory>& shown_in);
@@ -24,13 +24,13 @@ struct [[gnu::visibility("hidden")]] Window::State {
 
   Session& session() const noexcept { return hosts->session(); }
   void check(int rank, Bytes offset, Bytes length) const;
-  // Of what is to be put there, or taken from there.
+  // Checks the range of a put or a get.
   void check_access(int rank, Bytes offset, Bytes length) const;
 
   const std::shared_ptr<HostCollectives> hosts;
   const Region local;
-  std::vector<Bytes> bytes;  // of each rank
-  // One of the two.
+  std::vector<Bytes> bytes;  // by rank
+  // Exactly one of the two is set.
   std::unique_ptr<HostWindow> on_hosts;
   std::shared_ptr<GpuWindow> on_gpus;
 
@@ -38,7 +38,7 @@ struct [[gnu::visibility("hidden")]] Window::State {
   void show_in(const std::shared_ptr<ExposedMemory>& all, unsigned in_slot);
 
   std::shared_ptr<ExposedMemory> shown_in_;
-  unsigned slot_ = 0;  // of it; 0: none
+  unsigned slot_ = 0;  // its slot; 0: none
 };
 
 }  // namespace waywiser
