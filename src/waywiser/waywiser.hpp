@@ -1,6 +1,6 @@
 #pragma once
 
-// All that a program needs for ranks that talk to each other.
+// Includes everything that a program with ranks needs.
 #include "waywiser/base/error.hpp"
 #include "waywiser/group/group.hpp"
 #include "waywiser/group/prepared.hpp"

@@ -13,7 +13,7 @@ struct Bfloat16;
 struct Float8E4m3;  // kernels/block/float8.hpp
 struct Float8E5m2;
 
-// The numbers stand in messages and in the C interface: four bits.
+// The values appear in messages and in the C interface; they fit in four bits.
 enum class DataType : std::uint8_t {
   float64,
   float32,
@@ -34,7 +34,7 @@ enum class DataType : std::uint8_t {
 };
 inline constexpr int data_types = 16;
 
-// avg is the sum divided by the number of ranks; of integers it is rounded toward zero.
+// avg is the sum divided by the number of ranks; for integers it is rounded toward zero.
 enum class ReduceOp : std::uint8_t { sum, prod, min, max, avg };
 inline constexpr int reduce_ops = 5;
 
@@ -63,17 +63,18 @@ constexpr std::size_t bytes_of(DataType type) noexcept {
 constexpr bool is_complex(DataType type) noexcept {
   return type == DataType::complex64 || type == DataType::complex128;
 }
-// Complex numbers have no order.
+// False for min and max of complex numbers, which have no order.
 constexpr bool has_reduction(DataType type, ReduceOp op) noexcept {
   return !is_complex(type) || (op != ReduceOp::min && op != ReduceOp::max);
 }
-// "there is no min of complex64, which has no order"; the second throws it as invalid_input where it is so.
+// "there is no min of complex64, which has no order"; check_reduction() throws it as invalid_input if has_reduction()
+// is false.
 std::string why_no_reduction(DataType type, ReduceOp op);
 void check_reduction(DataType type, ReduceOp op);
 
 [[gnu::visibility("default")]] std::string_view name(DataType type) noexcept;
 [[gnu::visibility("default")]] std::string_view name(ReduceOp op) noexcept;
-// Both throw invalid_input with the names that there are.
+// Both throw invalid_input that lists the valid names.
 DataType parse_data_type(std::string_view text);
 ReduceOp parse_reduce_op(std::string_view text);
 
@@ -136,7 +137,7 @@ template <>
 struct DataTypeOf<Float8E5m2> {
   static constexpr DataType value = DataType::float8_e5m2;
 };
-// std::complex, and those of CUDA's libraries.
+// std::complex, and the complex types of CUDA's libraries.
 template <template <typename> typename Complex, typename Real>
   requires(std::is_floating_point_v<Real> && sizeof(Complex<Real>) == 2 * sizeof(Real) && sizeof(Real) <= 8) &&
           requires(const Complex<Real>& number) { number.real() + number.imag(); }

@@ -9,7 +9,7 @@
 
 namespace waywiser {
 
-// A view of numbers of one type, anywhere. Arrays of host memory convert by themselves: all_reduce(std::span(x), ...).
+// A view of numbers of one type, anywhere. Arrays in host memory convert implicitly: all_reduce(std::span(x), ...).
 struct ConstElements {
   ConstRegion region;
   DataType type = DataType::uint8;
@@ -24,7 +24,7 @@ struct ConstElements {
   template <typename T, std::size_t extent>
   ConstElements(std::span<T, extent> values)  // NOLINT(google-explicit-constructor)
       : ConstElements(values, host(0)) {}
-  // Of a GPU: the host must not touch the values.
+  // GPU memory: the host must not touch the values.
   template <typename T, std::size_t extent>
   ConstElements(std::span<T, extent> values, Place place)
       : region{reinterpret_cast<const std::byte*>(values.data()), values.size_bytes(), place},

@@ -6,9 +6,9 @@
 
 namespace waywiser {
 
-// In host memory: destination[i] = destination[i] op source[i]. avg adds; average() divides in the end. Integers wrap.
-// Neither address need be aligned; the two must not overlap unless they are the same. Throws invalid_input for what
-// has_reduction() says no to.
+// In host memory: destination[i] = destination[i] op source[i]. avg adds; average() divides at the end. Integers wrap.
+// The addresses need not be aligned; the arrays must not overlap unless they are equal. Throws invalid_input if
+// has_reduction() is false.
 void reduce(DataType type, ReduceOp op, std::byte* destination, const std::byte* source, std::size_t count);
 // destination[i] /= ranks.
 void average(DataType type, std::byte* destination, std::size_t count, int ranks);

@@ -8,7 +8,7 @@
 
 namespace waywiser {
 
-// What makes the schedule of one rank of one group, besides the group itself.
+// The key of the schedule of one rank within one group.
 struct ScheduleKey {
   std::uint8_t operation = 0, element_bytes = 0;
   int root = -1;
@@ -17,7 +17,7 @@ struct ScheduleKey {
   bool operator==(const ScheduleKey&) const = default;
 };
 
-// The schedules of the last few calls: most programs make the same ones again and again.
+// Caches the schedules of the last few calls: most programs repeat the same ones.
 class ScheduleCache {
  public:
   std::shared_ptr<const Schedule> find(const ScheduleKey& key) const {

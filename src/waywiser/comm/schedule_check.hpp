@@ -8,15 +8,15 @@
 
 namespace waywiser {
 
-// What one rank's schedule must not do, for people: rounds that do not ascend, blocks outside of their buffer, steps of
-// one round that touch what another one writes, a put without a signal. Nothing: it can be run.
+// An error in one rank's schedule, for people: rounds that do not ascend, blocks outside their buffer, steps of one
+// round that touch data which another one writes, a put without a signal. Empty: it can run.
 std::optional<std::string> why_invalid(const Schedule& schedule);
 
-// The same of all ranks' schedules together, each valid by itself: what is sent and what is received do not fit.
+// An error between all ranks' schedules, each valid by itself: sends and receives do not match.
 std::optional<std::string> why_unlike(std::span<const Schedule> schedules);
 
-// What a rank sends to another, or takes from it, for ranks that compare it without each other's schedules: the number
-// of messages, and a number that tells their sizes, types and order apart.
+// Summarises the messages between a rank and a peer, so that ranks can compare them without each other's schedules:
+// their number, and a hash of their sizes, types and order.
 struct MessageSummary {
   std::uint64_t messages = 0, bytes = 0, digest = 0;
 
@@ -25,8 +25,8 @@ struct MessageSummary {
 MessageSummary sent_to(const Schedule& schedule, int peer, DataType type_of_call);
 MessageSummary received_from(const Schedule& schedule, int peer, DataType type_of_call);
 
-// For each step that is a signal, the put that it tells of; of all other steps, and where there is none, nullptr. Of a
-// valid schedule.
+// For each step that is a signal, its put; nullptr for signals without a put and for all other steps. Requires a valid
+// schedule.
 std::vector<const Step*> puts_of_signals(const Schedule& schedule);
 
 }  // namespace waywiser

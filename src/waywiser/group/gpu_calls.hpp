@@ -76,7 +76,7 @@ class GpuCalls {
   GroupMessages& messages_;
   Session& session_;
   const std::shared_ptr<ExposedMemory> exposed_;
-  std::string algorithm_;  // empty: the group chooses
+  std::string algorithm_;                    // empty: the group chooses
   std::shared_ptr<GpuCollectives> on_gpus_;  // set by the first collective on GPUs
 };
 

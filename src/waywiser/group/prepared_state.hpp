@@ -34,11 +34,11 @@ struct [[gnu::visibility("hidden")]] Prepared::State {
   std::shared_ptr<Execution> on_hosts;
   std::shared_ptr<DeviceExecution> on_gpus;
   std::string why_staged;
-  bool all_on_gpus = false;  // if so, messages may be on a stream
+  bool all_on_gpus = false;     // if so, messages may be on a stream
   std::shared_ptr<void> owner;  // owns the arrays
   Future begun;
   bool waits_for_stream = false;  // a start has begun in the group's own stream
-  bool unpacks = false;  // at the end of the start under way
+  bool unpacks = false;           // at the end of the start under way
 
  private:
   void prepare_on(GpuCollectives& gpus, const std::shared_ptr<const Schedule>& schedule,

@@ -9,7 +9,7 @@ namespace waywiser {
 // Where the root listens: "node7:4711", "[::1]:4711".
 struct Endpoint {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0: any free one
+  std::uint16_t port = 0;  // 0: any free port
 };
 std::string text(const Endpoint& endpoint);
 Endpoint parse_endpoint(std::string_view text);  // throws invalid_input

@@ -7,24 +7,24 @@
 
 namespace waywiser {
 
-// Messages between a rank and the root: at the start-up, and later to tell of failures. Over TCP all that follow the
-// welcome are sealed. On a Unix socket a join follows the hello at once.
+// Messages between a rank and the root: at start-up, and later to report failures. Over TCP all frames after the
+// welcome are sealed. On a Unix socket the join follows the hello directly.
 enum class FrameKind : std::uint8_t {
   hello = 1,  // the first: protocol version, rank, a random number
   challenge,  // the root's random number
   proof,      // both hashed with the secret, by the member
-  welcome,    // and by the root; on a Unix socket empty: the join has come
+  welcome,    // and by the root; on a Unix socket empty: the join has arrived
   join,       // an Introduction
   table,      // the introductions of all ranks
-  refused,    // why; nothing follows
+  refused,    // the reason; nothing follows
   waiting,    // a rank waits unusually long: its CallRecord
   failed,     // the group has failed: why
   leave,      // a rank has finished
   finished,   // all ranks have
-  ending,     // a rank's process ends: how; empty: it needs the others no more, if it ends well
-  later,      // too many are here: come again
-  halted,     // a rank touches nobody's memory any more; of the root: which one
-  ask_halted  // tell this rank when that one has
+  ending,     // how a rank's process ends; empty: it no longer needs the others, if it ends well
+  later,      // too many connections: try again later
+  halted,     // a rank no longer touches other ranks' memory; from the root: which rank
+  ask_halted  // ask to be told when that rank has halted
 };
 inline constexpr std::uint8_t last_frame_kind = 15;
 
@@ -33,17 +33,17 @@ struct Frame {
   std::vector<std::byte> body;
 };
 
-// Puts frames together from bytes as they come. Bad ones throw invalid_input before anything is allocated for them.
+// Assembles frames from arriving bytes. Malformed frames throw invalid_input before anything is allocated for them.
 class FrameReader {
  public:
-  // Bodies over `most` bytes are refused.
+  // Rejects bodies over `most` bytes.
   explicit FrameReader(std::size_t most) : most_(most) {}
   void set_limit(std::size_t most) noexcept { most_ = most; }
-  // From the next frame on each is sealed.
+  // All later frames are sealed.
   void expect_seal(Seal* seal) noexcept { seal_ = seal; }
 
   void feed(std::span<const std::byte> bytes) { pending_.insert(pending_.end(), bytes.begin(), bytes.end()); }
-  // The next frame, or nothing while it is not all there.
+  // The next frame; nothing if it is not complete yet.
   std::optional<Frame> next();
 
  private:
@@ -53,10 +53,10 @@ class FrameReader {
 };
 
 std::vector<std::byte> frame_bytes(FrameKind kind, std::span<const std::byte> body);
-// Encrypts the body, and adds the mark.
+// Encrypts the body and appends the authentication tag.
 void seal_frame(std::vector<std::byte>& frame, Seal& seal);
 Frame refused_frame(const std::string& why);
-// What a refused or failed frame says: at most 1000 characters without control characters.
+// The text of a refused or failed frame: at most 1000 characters, without control characters.
 std::string reason_in(const Frame& frame);
 
 }  // namespace waywiser

@@ -10,21 +10,21 @@
 namespace waywiser {
 
 inline constexpr std::uint32_t protocol_version = 3;
-// Of a frame from somebody who has proved nothing yet.
+// For a frame from a peer that has not proved anything yet.
 inline constexpr std::size_t largest_stranger_frame = 128;
 
 using Nonce = std::array<std::byte, 32>;
 Nonce random_nonce();  // throws io
 
-// The words that two sides have said, hashed with the secret: proves that whoever made it knows the secret now. All
-// throw unavailable without libcrypto.
+// Hashes of both sides' nonces with the secret: prove that their maker knows the secret now. All functions throw
+// unavailable without libcrypto.
 struct Handshake {
   std::uint32_t rank = 0;
   Nonce member{}, root{};
 
   Digest member_proof(const Secret& secret) const { return hashed("waywiser member", secret); }
   Digest root_proof(const Secret& secret) const { return hashed("waywiser root", secret); }
-  // Of what is said afterwards.
+  // Seals all later frames.
   Seal member_seal(const Secret& secret) const { return {member_key(secret), root_key(secret)}; }
   Seal root_seal(const Secret& secret) const { return {root_key(secret), member_key(secret)}; }
 
@@ -34,7 +34,7 @@ struct Handshake {
   Digest hashed(std::string_view role, const Secret& secret) const;
 };
 
-// Known to the ranks of one meeting only, where `word` is fresh.
+// Known only to the ranks of one meeting, since `word` is fresh.
 std::uint64_t tag_key(const Secret& secret, const Nonce& word);
 
 struct Hello {

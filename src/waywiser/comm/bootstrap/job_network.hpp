@@ -8,23 +8,22 @@
 
 namespace waywiser {
 
-// All ranks are on one machine, as far as the launch tells: no network is needed.
+// According to the launch, all ranks are on one machine: no network is needed.
 bool is_within_a_machine(const Launch& launch);
 
-// Which networks UCX listens on in a job: none within a machine; between machines that of the root, or what the plan
-// names (nullptr: no plan); none where something else encrypts what goes there. What the user has set for UCX goes
-// before.
+// The networks on which UCX listens in a job: none within a machine; between machines the root's network or the plan's
+// (nullptr: no plan); none if the job encrypts. UCX settings of the user take precedence.
 struct JobNetwork {
   bool within_a_machine = true;
   UcxContext::Settings settings = {};
-  std::string note = {};  // to be told once; empty: there is nothing to tell
-  bool open = false;      // UCX carries what goes between machines
+  std::string note = {};  // printed once; empty: nothing to print
+  bool open = false;      // UCX carries the traffic between machines
 };
-// Throws unavailable or io when there is no way to the root.
+// Throws unavailable or io if the root cannot be reached.
 JobNetwork job_network(const Launch& launch, const Plan* plan, bool encrypted = false);
 
-// What UCX uses within a machine, without what `excluded` ("^cma,posix", or empty) leaves out. No memory of System V:
-// others of the user's primary group may open it.
+// The transports of UCX within a machine, without those that `excluded` ("^cma,posix", or empty) names. System V memory
+// is left out: other users of the user's primary group may open it.
 std::string local_transports(std::string_view excluded);
 
 }  // namespace waywiser

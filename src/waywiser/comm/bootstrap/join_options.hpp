@@ -13,38 +13,38 @@ namespace waywiser {
 class Chooser;
 class Platform;
 
-// How to become a rank of a group.
+// How to become a rank of a group. An empty option takes its value from the environment, or the default.
 struct JoinOptions {
-  // What the launcher said (read_launch()), or made by hand: several ranks can be threads of one process.
+  // What the launcher says (read_launch()), or set by the program: several ranks can be threads of one process.
   std::optional<Launch> launch;
-  // Called by rank 0 when it listens, for others who are told where by this program: a root with port 0 is any port.
+  // Rank 0 calls it when it listens, so that the program can tell the others the address: port 0 becomes a free port.
   std::function<void(const Endpoint& root)> announce;
-  // Of every wait, in seconds. WAYWISER_TIMEOUT, or 60.
+  // The limit of every wait, in seconds. Default: WAYWISER_TIMEOUT, or 60.
   std::optional<Seconds> timeout;
-  // Devices of this process; host memory only when there is none.
+  // The devices of this process; nullptr: host memory only.
   std::shared_ptr<Platform> platform;
-  // Where there is no platform: asked for one when the first GPU array comes.
+  // Used without a platform: opens one when the first GPU array comes.
   std::function<std::shared_ptr<Platform>()> open_platform;
-  // Asked now and then in long waits: true ends them with `interrupted`.
+  // Polled now and then in long waits; true ends the wait with `interrupted`.
   std::function<bool()> interrupted;
-  // When an operation on this rank's GPU has failed: every later call on the GPU does as well, or the process ends.
-  // WAYWISER_ON_FAILURE, or raise.
+  // After a failed operation on this rank's GPU, either every later call on the GPU fails too, or the process ends.
+  // Default: WAYWISER_ON_FAILURE, or raise.
   std::optional<OnFailure> on_failure;
-  // Whether what goes to other machines is encrypted; the same in all ranks. WAYWISER_ENCRYPT, or not.
+  // Whether to encrypt traffic to other machines; must be equal in all ranks. Default: WAYWISER_ENCRYPT, or no.
   std::optional<bool> encrypt;
-  // Whether kernels serve ranks that share a GPU, too, which run by turns of some milliseconds: to test with one GPU.
-  // WAYWISER_SHARED_GPU, or not: their arrays go through host memory.
+  // Whether kernels also serve ranks that share a GPU, for tests with one GPU: the GPU runs the processes in turns of
+  // some milliseconds. Default: WAYWISER_SHARED_GPU, or no: their arrays go through host memory.
   std::optional<bool> kernels_on_shared_gpu;
-  // Whether a thread gives what has begun (Mode::begin) its turns while the program computes; it begins by itself with
-  // the first operation on a stream that the host has a part in. WAYWISER_PROGRESS_THREAD=on, or not.
+  // Whether a thread advances started operations (Mode::begin) while the program computes. It also starts with the
+  // first operation on a stream in which the host takes part. Default: on if WAYWISER_PROGRESS_THREAD=on, else off.
   std::optional<bool> progress_thread;
-  // The only core that this thread may run on. WAYWISER_PROGRESS_CORE, or all those of the process.
+  // The only core of the progress thread. Default: WAYWISER_PROGRESS_CORE, or all cores of the process.
   std::optional<int> progress_core;
-  // How long others may take to let go of the memory of a call that has failed. Then this process ends.
+  // How long other ranks may take to release the memory of a failed call, in seconds. Then this process ends.
   Seconds letting_go = 5;
-  // Which path messages between GPUs of one machine take; the same plan in all ranks. That of WAYWISER_PLAN, or none.
+  // The plan, equal in all ranks: it chooses the paths of messages. Default: the plan of WAYWISER_PLAN, or none.
   std::shared_ptr<const Chooser> chooser;
-  // Fingerprint of this machine's topology. Found out where the plan leads to several types of nodes.
+  // Fingerprint of this machine's topology. Computed if the plan leads to several types of nodes.
   std::optional<std::string> node = {};
 };
 

@@ -5,15 +5,15 @@
 
 namespace waywiser {
 
-// A connection between the two ranks of a job, each on its own machine, that both have proved to know the secret on.
+// A connection between the two ranks of a job, one on each machine; both have proved that they know the secret.
 struct MachineConnection {
   Introduction other;
   bool same_machine = false;
-  PeerSocket line;  // sealed, where they met at an address
+  PeerSocket line;  // sealed if they met at an address
 };
 
-// Both ranks call it, as often as they need a fresh line. Throws invalid_input for a job of more than two ranks, and
-// what meet() throws.
+// Both ranks call it once for each new line. Throws invalid_input for a job of more than two ranks, and the errors of
+// meet().
 MachineConnection meet_other_machine(const Launch& launch, Deadline deadline);
 
 }  // namespace waywiser

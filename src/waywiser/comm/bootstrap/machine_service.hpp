@@ -7,19 +7,19 @@
 
 namespace waywiser {
 
-// Rank 1's side of a RemoteMachine: starts a peer whenever rank 0 asks for one, until rank 0 says that it needs no
-// more.
+// Rank 1's side of a RemoteMachine: starts a peer whenever rank 0 asks for one, until rank 0 needs no more.
 class MachineService {
  public:
-  // What rank 0 needs another peer for, and what a waiting user may interrupt by an exception.
+  // The actions for rank 0's requests; an exception from a waiting user may interrupt them.
   struct Deeds {
     std::function<void()> connect;
-    std::function<void()> idle;  // at least five times a second
+    std::function<void()> idle;  // called at least five times a second
   };
-  // `host`: of rank 0, for messages. `patience`: how long rank 0 may be silent.
+  // `host`: rank 0's machine, for messages. `patience`: how long rank 0 may be silent.
   MachineService(PeerSocket line, std::string host, Seconds patience = 60);
 
-  // Throws io when rank 0 ends without a word, timeout when it gives no sign of life, and what the deeds throw.
+  // Throws io if rank 0 ends without dismissing this rank, timeout if it gives no sign of life, and the errors of the
+  // deeds.
   void serve(const Deeds& deeds);
 
  private:

@@ -9,10 +9,10 @@
 
 namespace waywiser {
 
-// Where ranks of one machine find each other: a socket in the runtime folder, named after the job.
+// The socket in the runtime folder, named after the job, at which ranks of one machine meet.
 std::filesystem::path meeting_path(const std::string& job);
 
-// By rank 0. A socket of an earlier job of the same name is replaced; this one's name goes with this object.
+// Rank 0's side. It replaces the socket of an earlier job with the same name; the destructor removes the name.
 class MeetingSocket {
  public:
   explicit MeetingSocket(const std::string& job);  // throws io
@@ -28,14 +28,14 @@ class MeetingSocket {
   Descriptor listener_;
 };
 
-// By the others: nothing while nobody listens. Throws io when it is another user who does.
+// The other ranks' side. Empty while nobody listens. Throws io if another user listens.
 class MeetingVisit {
  public:
   explicit MeetingVisit(const std::string& job);
 
   bool open() const noexcept { return line_.open(); }
   Descriptor take_line() noexcept { return std::move(line_); }
-  // Another rank 0 has come since.
+  // Another rank 0 has come meanwhile.
   bool is_outdated() const;
 
  private:

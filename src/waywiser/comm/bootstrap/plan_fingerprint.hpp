@@ -6,7 +6,7 @@ namespace waywiser {
 
 class Chooser;
 
-// Equal for equal plans: ranks that follow different ones do not form a group.
+// Equal for equal plans: ranks with different plans cannot form a group.
 std::string plan_fingerprint(const Chooser& chooser);
 
 }  // namespace waywiser

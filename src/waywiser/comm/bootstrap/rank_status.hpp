@@ -8,8 +8,8 @@
 
 namespace waywiser {
 
-// What `waywiser status` shows of one rank, as one line of JSON. `waited` is 0 unless it waits unusually long.
-// `progress_thread`: where it runs, or empty while there is none.
+// The line of JSON that `waywiser status` shows for one rank. `waited` is 0 unless it waits unusually long.
+// `progress_thread`: where it runs; empty: there is none.
 std::string rank_status(const Introduction& rank, const std::string& job, const Call& call, Seconds waited,
                         const std::string& progress_thread);
 

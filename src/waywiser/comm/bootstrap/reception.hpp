@@ -8,15 +8,15 @@
 
 namespace waywiser {
 
-// The root's side of the meeting: takes connections of anybody, one step at a time, and keeps those that prove to be
-// ranks of the job, or are of this user where the listener is a Unix socket. Whoever is silent, slow, malformed or too
-// many is dropped; the others do not notice.
+// The root's side of the meeting: accepts connections from anybody, one step at a time, and keeps those that prove to
+// be ranks of the job, or that belong to this user if the listener is a Unix socket. It drops connections that are
+// silent, slow, malformed or too many; the ranks do not notice.
 class Reception {
  public:
   // `where`: the listener's address, for messages.
   Reception(const Launch& launch, const Introduction& mine, Descriptor listener, std::string where);
 
-  // Until every rank is here. Throws as meet() does; all who are here then hear why.
+  // Waits for every rank. Throws like meet(); then all ranks that have arrived hear the reason.
   Muster wait_for_all(Deadline deadline);
 
  private:
@@ -34,7 +34,7 @@ class Reception {
   void rest_if_exhausted();
   void dismiss_one_too_many();
   void serve(Guests::iterator guest);
-  // True: the guest has become a member, and its connection has been taken over.
+  // True: the guest has become a member, and its connection has moved.
   bool hear(Guest& guest, const Frame& frame);
   void greet(Guest& guest, const Frame& frame);
   void check_proof(Guest& guest, const Frame& frame);
@@ -52,7 +52,7 @@ class Reception {
   const std::string where_;
   Guests guests_;
   Muster muster_;
-  std::vector<std::string> dismissed_;  // why, the first few
+  std::vector<std::string> dismissed_;  // the first few reasons
 };
 
 }  // namespace waywiser

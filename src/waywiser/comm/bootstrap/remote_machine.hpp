@@ -10,22 +10,22 @@
 
 namespace waywiser {
 
-// Rank 0's hold on the machine of rank 1 while roads between the two are measured: signs of life, and a fresh line to a
-// fresh peer process there whenever one is needed. Rank 1 serves it with a MachineService.
+// Rank 0's control of rank 1's machine while roads between the two are measured: signs of life, and a new line to a new
+// peer process there on request. Rank 1 serves it with a MachineService.
 class RemoteMachine {
  public:
-  // Gives rank 0's end of a fresh line; rank 1 is told to take the other.
+  // Returns rank 0's end of a new line; rank 1 is told to take the other end.
   using Meet = std::function<PeerSocket()>;
-  // `host`: of rank 1, for messages. `interval`: between signs of life.
+  // `host`: rank 1's machine, for messages. `interval`: between signs of life, in seconds.
   RemoteMachine(PeerSocket line, std::string host, Meet meet, Seconds interval = 1);
   RemoteMachine(const RemoteMachine&) = delete;
   RemoteMachine& operator=(const RemoteMachine&) = delete;
-  // Without dismiss() before, rank 1 takes rank 0 for dead.
+  // Without an earlier dismiss(), rank 1 treats rank 0 as dead.
   ~RemoteMachine();
 
-  // Throws io when rank 1 has ended, and what `meet` throws.
+  // Throws io if rank 1 has ended, and the errors of `meet`.
   PeerSocket connect();
-  // Rank 1 is needed no more. Says nothing when it has ended.
+  // Rank 1 is no longer needed. Reports nothing if it has ended.
   void dismiss() noexcept;
 
  private:
@@ -36,7 +36,7 @@ class RemoteMachine {
   const std::string host_;
   const Meet meet_;
   const Seconds interval_;
-  std::mutex mutex_;  // of the following, and of sending
+  std::mutex mutex_;  // guards the following, and sending
   std::condition_variable ending_changed_;
   bool ending_ = false;
   std::thread thread_;

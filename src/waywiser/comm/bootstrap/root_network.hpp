@@ -7,14 +7,14 @@
 
 namespace waywiser {
 
-// Whether the address is of the machine itself: no other one reaches it.
+// Whether the address is a loopback address, which no other machine reaches.
 bool is_loopback(const Endpoint& root);
-// The network interface of this machine by which `root` is reached: "eth0". Throws io for an unknown name, unavailable
-// when there is none.
+// The network interface of this machine towards `root`: "eth0". Throws io for an unknown name, unavailable if there is
+// none.
 std::string interface_towards(const Endpoint& root);
-// The address of that interface, for others to connect to. Throws io or unavailable like it.
+// The address of that interface, to which others can connect. Throws io or unavailable like interface_towards().
 std::string address_towards(const Endpoint& root);
-// RDMA devices, as UCX calls them ("mlx5_0:1"), on that interface or those below it; all with "".
+// RDMA devices, in UCX's notation ("mlx5_0:1"), on that interface or those below it; "" gives all.
 std::vector<std::string> rdma_devices_on(const std::string& interface);
 
 }  // namespace waywiser

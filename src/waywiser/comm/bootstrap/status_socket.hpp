@@ -8,8 +8,8 @@
 
 namespace waywiser {
 
-// Tells whoever of this user asks what a rank is doing: a socket in the runtime folder. Every connection gets one line
-// of JSON. Without a runtime folder there is none, and nobody can ask.
+// A socket in the runtime folder that tells this user's programs what a rank is doing. Every connection gets one line
+// of JSON. Without a runtime folder there is no socket.
 class StatusSocket {
  public:
   StatusSocket(int rank, std::function<std::string()> describe);
@@ -18,7 +18,7 @@ class StatusSocket {
   ~StatusSocket();
 
   int number() const noexcept { return listener_.number(); }  // below 0: none
-  // All who have asked. Waits for nobody.
+  // Answers all waiting connections without blocking.
   void answer();
 
  private:

@@ -8,17 +8,16 @@
 
 namespace waywiser {
 
-// Sockets with names in a folder; the name may be as long as that of any file. Non-blocking, closed in programs that
-// are started. Listens; whatever had this name is replaced at once, never missing in between. `facts`: of the new file.
-// Throws io.
+// Listens at a named socket in a folder; the name may be as long as any file name. Non-blocking, close-on-exec. It
+// replaces a file of that name atomically. `facts`: of the new file. Throws io.
 Descriptor listen_at(const std::filesystem::path& path, struct stat* facts = nullptr);
-// Not open, with errno, when nobody listens there.
+// Not open, with errno set, if nobody listens there.
 Descriptor connect_at(const std::filesystem::path& path);
-// The kernel's word: whoever made the other end is of this user.
+// Whether the kernel says that this user made the other end.
 bool is_of_this_user(const Descriptor& socket);
 
-// While it exists nobody who asks for it too changes what is in the folder; waited for a moment only, as a process that
-// is stopped may have it.
+// While this object lives, no other holder of the lock changes the folder. The wait for the lock is short, since a
+// stopped process may hold it.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);
@@ -29,7 +28,7 @@ class FolderLock {
   bool held_ = false;
 };
 
-// Removes sockets from the runtime folder whose processes have ended. Never throws.
+// Removes sockets of ended processes from the runtime folder. Never throws.
 void sweep_runtime_folder() noexcept;
 
 }  // namespace waywiser

@@ -10,7 +10,7 @@
 
 namespace waywiser {
 
-// Numbers and texts as bytes, little end first, for messages between machines.
+// Numbers and texts as little-endian bytes, for messages between machines.
 class WireWriter {
  public:
   template <std::unsigned_integral Number>
@@ -19,16 +19,16 @@ class WireWriter {
       bytes_.push_back(static_cast<std::byte>(std::uint64_t{value} >> (8 * i)));
   }
   void raw(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
-  void block(std::span<const std::byte> bytes);  // with its length
-  void text(std::string_view text);              // with its length
+  void block(std::span<const std::byte> bytes);  // preceded by its length
+  void text(std::string_view text);              // preceded by its length
   const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
 
  private:
   std::vector<std::byte> bytes_;
 };
 
-// Reads them back from bytes that nobody has checked: throws invalid_input when there are too few, or a length is over
-// its limit. `what` names the message.
+// Parses such bytes without trusting them: throws invalid_input if there are too few, or a length exceeds its limit.
+// `what` names the message.
 class WireReader {
  public:
   WireReader(std::span<const std::byte> bytes, std::string_view what) : bytes_(bytes), what_(what) {}
@@ -43,7 +43,7 @@ class WireReader {
   std::span<const std::byte> raw(std::size_t count);
   std::span<const std::byte> block(std::size_t most);
   std::string text(std::size_t most);
-  // Throws when something is left.
+  // Throws if bytes are left.
   void end() const;
   [[noreturn]] void refuse(const std::string& why) const;
 

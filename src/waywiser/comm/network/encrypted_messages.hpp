@@ -19,16 +19,16 @@
 
 namespace waywiser {
 
-// Messages between ranks of different machines over TLS, in place of UCX: encrypted, and each end has proved that it
-// knows the job's secret. A rank sends over connections that it has made and receives over those that others have made.
-// Short messages are sent at once; a long one is announced (RTS) and sent when the receiver has a place for it (CTS).
-// Used by one thread; nothing moves unless it calls progress().
+// Messages between ranks of different machines over TLS instead of UCX: encrypted, and both ends have proved that they
+// know the job's secret. A rank sends over connections that it has made and receives over connections that others have
+// made. Short messages are sent at once; a long message is announced (RTS) and sent when the receiver is ready (CTS).
+// Used by one thread; bytes move only inside progress().
 class EncryptedMessages {
  public:
   struct Options {
     bool by_kernel = false;  // the kernel encrypts, if it can
-    // After so many bytes a connection gives way to a new one, with new keys: AES-GCM keeps its margin for 2^24.5
-    // records of at most 16 KiB (RFC 8446, 5.5).
+    // After this many bytes a new connection with new keys replaces the old one: AES-GCM keeps its safety margin for
+    // 2^24.5 records of at most 16 KiB (RFC 8446, 5.5).
     std::uint64_t bytes_of_key = std::uint64_t{1} << 38;
   };
   // Listens on `host`, at any free port. `mask`: the bits of a tag that are matched. Throws unavailable or io.
@@ -37,67 +37,67 @@ class EncryptedMessages {
   EncryptedMessages& operator=(const EncryptedMessages&) = delete;
   ~EncryptedMessages();
 
-  // Where this rank listens, for the others.
+  // The address at which this rank listens.
   std::string offer() const;
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
   bool reaches(std::uint32_t peer) const noexcept { return peer < peers_.size() && peers_[peer].endpoint.port != 0; }
 
-  // What they begin is over when `message` no longer waits.
+  // The operation is complete when `message` no longer waits.
   void send(Message& message);
   void receive(Message& message);
   void cancel(Message& message) noexcept;
   void progress();
-  // A connection that broke by itself: its peer's rank and why.
+  // The peer's rank and the reason, if a connection broke by itself.
   const std::optional<std::pair<std::uint32_t, std::string>>& broken() const noexcept { return broken_; }
-  // It broke since something came that the peer has not sent, not as the peer has ended.
+  // The connection broke because of bytes that the peer has not sent, not because the peer has ended.
   bool came_wrong() const noexcept { return came_wrong_; }
-  // Until all that was sent has been handed to the kernel.
+  // Waits until all sent messages have been handed to the kernel.
   void close(Deadline deadline) noexcept;
-  // What encrypts what is sent to the peer: "openssl" or "kernel"; empty: there is no connection.
+  // What encrypts messages to the peer: "openssl" or "kernel"; empty: there is no connection.
   std::string encrypted_by(std::uint32_t peer) const;
 
  private:
-  // To here a message is sent before its receiver has asked for it, and kept where it has not.
+  // Up to this size a message is sent before the receiver asks for it, and buffered if it has not asked.
   static constexpr std::uint64_t longest_unasked = 64 << 10;
   enum class Kind : std::uint32_t { hello, data, rts, cts, rest, renew };
   struct Header {
     Kind kind = Kind::hello;
-    std::uint32_t rank = 0;  // of a hello
+    std::uint32_t rank = 0;  // from its hello
     std::uint64_t tag = 0, bytes = 0, number = 0;
   };
-  // What goes out: a header, and what it is of a message, if anything.
+  // An outgoing header, and the message that it belongs to, if any.
   struct Outgoing {
     Header header;
-    Message* message = nullptr;  // whose bytes follow; complete when they have gone
+    Message* message = nullptr;  // its bytes follow; it is complete when they are sent
   };
-  // What came before it was asked for.
+  // A message that arrived before its receive.
   struct Early {
     Header header;
     std::vector<std::byte> data{};
     bool whole = false;
-    Message* wanted_by = nullptr;  // asked for while it comes
+    Message* wanted_by = nullptr;  // its receive was posted while it arrives
   };
-  // A connection that somebody has made to this rank, and what comes over it: a header, then bytes.
+  // An incoming connection and the message that arrives on it: a header, then bytes.
   struct Incoming {
     std::unique_ptr<TlsConnection> line;
     Deadline introduced_by = Deadline::in(0);
     std::optional<std::uint32_t> peer;
-    std::optional<std::uint32_t> succeeds;  // the one of this peer, which has not ended
+    std::optional<std::uint32_t> succeeds;  // the peer's older connection, which has not ended
     Header header;
     std::size_t header_read = 0;
     std::uint64_t body_left = 0;
     bool has_more = false, ended = false;
-    std::byte* into = nullptr;  // nullptr: nobody wants it any more
+    std::byte* into = nullptr;  // nullptr: the bytes are discarded
     Message* message = nullptr;
     Early* early = nullptr;
   };
   struct Peer {
     Endpoint endpoint;
-    std::unique_ptr<TlsConnection> line;  // out
+    std::unique_ptr<TlsConnection> line;  // outgoing
     bool ready = false, gone = false;
-    Deadline given_up_at = Deadline::in(0), next_try = Deadline::in(0);  // of making it
+    Deadline given_up_at = Deadline::in(0), next_try = Deadline::in(0);  // of connecting
     std::deque<Outgoing> outgoing;
-    TlsWriter writer;  // of the first of them
+    TlsWriter writer;  // of the first outgoing
     std::vector<Message*> receives;
     std::list<Early> early;
     std::map<std::uint64_t, Message*> rts_sent, expected;  // by number: RTS sent, CTS sent

@@ -10,37 +10,38 @@
 
 namespace waywiser {
 
-// How messages of some sizes go between two machines: a path of the plan, each rail with its share of the bytes.
+// The path of the plan for messages of some sizes between two machines; each rail has its share of the bytes.
 struct NetworkPath {
-  Path path;  // of ucx or ucx_staged, as the machine sees it that the plan was made on
+  Path path;  // ucx or ucx_staged, as seen from the machine on which the plan was made
   std::vector<int> percents;
 
-  // What UCX is to use at one end, for each rail. `turned`: the sender is on the other machine of the plan.
+  // The UCX settings of one end, for each rail. `turned`: the sender is on the plan's other machine.
   std::vector<UcxSelection> selections(bool sends, bool turned) const;
-  // UCX takes the bytes from the memory of a GPU itself, or brings them there.
+  // UCX itself reads or writes the memory of a GPU.
   bool reads_gpus() const;
 };
 
 // How the plan sees two ranks on two machines.
 struct PlanEnds {
-  NodeType there = some_other_node;  // of the rows that are for them
-  bool here = true;                  // this rank's machine stands where those rows begin; else where they lead
+  NodeType there = some_other_node;  // the type of the rows that apply
+  bool here = true;                  // true: this rank's machine is where those rows begin; false: where they end
 };
 
-// What a plan says about messages between machines. Numbers are the same wherever the plan is.
+// The plan's paths for messages between machines. Their numbers are equal at all ranks that have the plan.
 class NetworkPaths {
  public:
   explicit NetworkPaths(std::shared_ptr<const Chooser> chooser);  // nullptr: no plan, no ways
 
   const std::vector<NetworkPath>& all() const noexcept { return ways_; }
-  // Whether ranks need to know of which type their nodes are.
+  // Whether ranks need the types of their nodes.
   bool tells_nodes_apart() const noexcept;
-  // `mine`, `theirs`: types of the two nodes, some_other_node where that is not known. A type that the plan does not
-  // lead to takes the roads of its first one. `lower`: this rank's number is: where nothing else tells whose machine
-  // the plan was made on, it is that of the lower rank.
+  // `mine`, `theirs`: types of the two nodes, some_other_node if unknown. For a type without rows the rows of the
+  // plan's first type are used. `lower`: whether this rank has the lower number: if nothing else tells on whose machine
+  // the plan was made, it is the lower rank's.
   PlanEnds ends(NodeType mine, NodeType theirs, bool lower) const;
-  // For a message that this rank sends or receives. Places as their own machines name them; the first host and GPU
-  // stand for those that the plan does not have. Nothing: the plan has no path, or the one that UCX is kept to anyway.
+  // For a message that this rank sends or receives. Places are named as on their own machines; the first host and GPU
+  // represent those that the plan does not have. Empty: the plan has no path, or only the one that UCX is restricted to
+  // anyway.
   std::optional<std::size_t> find(Place source, Place destination, Bytes bytes, const PlanEnds& ends, bool sends) const;
 
  private:
@@ -48,7 +49,7 @@ class NetworkPaths {
 
   std::shared_ptr<const Chooser> chooser_;
   std::vector<NetworkPath> ways_;
-  std::vector<NodeType> nodes_;  // that the plan leads to, its first one in front
+  std::vector<NodeType> nodes_;  // types in the plan, its first one in front
   std::map<const PlanRow*, std::size_t> way_of_;
 };
 

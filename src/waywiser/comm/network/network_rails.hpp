@@ -13,19 +13,19 @@
 
 namespace waywiser {
 
-// UCX beside the engine's own for what the plan wants otherwise between machines: a worker for each network device and
-// set of transports. Used by the engine's thread.
+// UCX workers beside the engine's, for paths of the plan between machines that need them: one for each network device
+// and set of transports. Used by the engine's thread.
 class NetworkRails {
  public:
-  // Throws what `status` means, if it is no success.
+  // Throws the error of `status`, if it is one.
   using Check = std::function<void(ucs_status_t status, const std::string& what)>;
-  // Opens what this machine has of the plan's rails, for a group of so many ranks.
+  // Opens the plan's rails that this machine has, for a group of `ranks` ranks.
   NetworkRails(const std::vector<NetworkPath>& ways, std::size_t ranks, Check check);
   NetworkRails(const NetworkRails&) = delete;
   NetworkRails& operator=(const NetworkRails&) = delete;
 
   std::vector<RailOffer> offers() const;
-  // `ends`: of this rank and each of them.
+  // `ends`: of this rank and each other rank.
   void introduce(const std::vector<Introduction>& ranks, std::vector<PlanEnds> ends);
   void set_tag_key(ucp_tag_t key) noexcept { tag_key_ = key; }
   // Whether both ends have the rails.
@@ -33,18 +33,18 @@ class NetworkRails {
   // Why a message to or from the peer cannot go that way; empty: it can.
   std::string why_not(std::size_t way, std::uint32_t peer, bool sends) const;
 
-  // Begin what message.railed waits for. The region stays as it is until then. Both ends know its length.
+  // Start what message.railed then waits for. The region must stay unchanged until then. Both ends know its length.
   void send(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message);
   void receive(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message);
-  // True: all parts are there. Throws, too, when a part has another length than its share.
+  // True: all parts have arrived. Also throws if a part's length differs from its share.
   bool test(Message& message);
-  // Its parts are held until they are complete.
+  // The parts are held until they are complete.
   void cancel(Message& message, HeldMemory& held) noexcept;
 
   void progress() {
     if (open_ != 0 || ++idle_turns_ % turns_when_idle == 0) progress_all();
   }
-  // A connection that broke by itself; nullptr while all is well.
+  // A connection that broke by itself; nullptr: none.
   const UcxEndpoint* broken() const noexcept;
   void close(Deadline deadline) noexcept;
 
@@ -52,13 +52,13 @@ class NetworkRails {
   struct Member {
     Member(std::string uses, UcxContext context)
         : name(std::move(uses)), worker(std::move(context), UCS_THREAD_MODE_SERIALIZED) {}
-    std::string name;  // what it uses
+    std::string name;  // the transports and devices
     UcxWorker worker;
   };
-  // Of one way to or from one peer: a rail for each share; empty when there is none.
+  // One way to or from one peer: a rail for each share; empty: not available.
   struct Route {
     std::vector<UcxRail> rails;
-    std::vector<std::string> theirs;  // names of the rails at the peer's end
+    std::vector<std::string> theirs;  // names of the rails at the peer
   };
 
   void open(const UcxSelection& selection, std::size_t ranks);

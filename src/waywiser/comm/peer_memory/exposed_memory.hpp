@@ -10,15 +10,15 @@
 
 namespace waywiser {
 
-// The windows of GPU memory of one group, in slots that all ranks number alike: for kernels that store directly into
-// the memory of other ranks.
+// The windows of GPU memory of one group, in slots with equal numbers at all ranks: for kernels that store directly
+// into peers' memory.
 class ExposedMemory {
  public:
   static constexpr unsigned slots = block::exposed_slots;  // from 1
 
   struct Window {
-    std::vector<Region> ranks;           // as this process has them mapped
-    std::shared_ptr<const void> mapped;  // holds them; who keeps it keeps the slot
+    std::vector<Region> ranks;           // as mapped in this process
+    std::shared_ptr<const void> mapped;  // holds them and the slot
   };
   class Watcher {
    public:
@@ -29,11 +29,11 @@ class ExposedMemory {
     ~Watcher() = default;
   };
 
-  // Bit i: slot i cannot be given away at this rank.
+  // Bit i: slot i is in use at this rank.
   std::uint32_t in_use() const noexcept;
   void add(unsigned slot, Window window);
   void remove(unsigned slot) noexcept;
-  // It is told of the windows that there are, too. Null: nobody.
+  // The watcher also hears of the windows that exist already. nullptr: nobody watches.
   void watch(Watcher* watcher);
 
  private:

@@ -14,24 +14,24 @@ namespace waywiser {
 class Chooser;
 struct PlanRow;
 
-// How the bytes of one rank's GPUs get to other ranks of this machine: the plan's paths, opened once; what others have
-// shared, opened once.
+// How bytes of this rank's GPUs reach other ranks of this machine: the plan's paths and the memory that others share,
+// each opened once.
 class GpuConnections {
  public:
-  // Without a plan a kernel moves few bytes and a copy engine many, or a pipeline through the host where no GPU reaches
-  // the other.
+  // Without a plan a kernel moves few bytes and a copy engine many; a pipeline through the host if no GPU reaches the
+  // other.
   GpuConnections(Platform& platform, PeerMemory& peers, const Chooser* chooser, bool says_so);
 
   struct Connection {
     std::unique_ptr<Transport> transport;
     std::unique_ptr<Stream> stream;
   };
-  // A one-sided path for the pair and size whose kernels, if it has any, run on `worker`: what other ranks have shared
-  // is opened for one GPU of this rank. The plan's where that is such a path. Throws unavailable.
+  // A one-sided path for the pair and size, the plan's if it is one-sided. Its kernels, if any, run on `worker`, for
+  // which shared memory of other ranks is opened. Throws unavailable.
   Connection& connection(Place source, Place destination, Bytes bytes, Place worker);
-  // Where that path is a kernel's: the same by the destination's GPU, which reads. Else nullptr. Throws unavailable.
+  // The same path run by the destination's GPU, which reads, if it is a kernel; else nullptr. Throws unavailable.
   Connection* reading_connection(Place source, Place destination, Bytes bytes);
-  // What another process has shared, for copies of `user`. Throws unavailable or device.
+  // Memory that another process has shared, for copies of `user`. Throws unavailable or device.
   Region open(const SharedRegion& shared, Place user) { return peers_.open_for_long(shared, user); }
   // For copies between a GPU and its host.
   Stream& stream(Place gpu);

@@ -10,14 +10,14 @@
 
 namespace waywiser {
 
-// GPU memory of the ranks of one machine, opened here by their handles. Bytes take the roads of this rank.
+// GPU memory of the ranks of one machine, opened by their handles. Bytes take this rank's paths.
 class GpuWindow {
  public:
-  // `theirs` by rank; that of this rank is not opened.
+  // `theirs` by rank; this rank's own memory is not opened.
   GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs);
 
   Bytes bytes_of(int rank) const { return at(rank).bytes; }
-  // A rank's memory, as this process has it mapped.
+  // A rank's memory, as mapped in this process.
   Region at(int rank) const;
   // Complete when they return.
   void put(int rank, Bytes offset, ConstRegion data);
@@ -30,7 +30,7 @@ class GpuWindow {
   void move(Region destination, ConstRegion source);
   void open_flag();
   void finish(GpuConnections::Connection& way);
-  // `wait`: for what is in the stream.
+  // `wait`: waits for the work in the stream.
   void finish(Stream& stream, const std::function<void()>& wait);
   Deadline deadline() const { return Deadline::in(session_.timeout()); }
 

@@ -9,8 +9,8 @@
 
 namespace waywiser {
 
-// Every rank of a group gets the handles of all ranks' memories; all must be on one machine, as handles travel with
-// file descriptors over sockets in the runtime folder. Throws unavailable naming a rank that is elsewhere.
+// Every rank of a group gets the handles of all ranks' memories. All ranks must be on one machine, since handles travel
+// with file descriptors over sockets in the runtime folder. Throws unavailable, naming a rank that is elsewhere.
 std::vector<MemoryHandle> exchange_handles(RankExchange& exchange, Session& session, const Members& members,
                                            const Call& call, const MemoryHandle& mine);
 

@@ -12,10 +12,10 @@ namespace waywiser {
 
 class Session;
 
-// Whether a call of hosts has to take the array through host memory.
+// Whether a call of the hosts must stage the array through host memory.
 inline bool is_staged(ConstElements data) { return data.region.place.is_gpu() && data.region.bytes != 0; }
 
-// Host memory in place of GPU memory for one call. Host arrays stay what they are.
+// Host memory that replaces GPU memory for one call. Host arrays are used directly.
 class Staging {
  public:
   explicit Staging(Session& session) : session_(session) {}
@@ -23,9 +23,9 @@ class Staging {
   Staging& operator=(const Staging&) = delete;
   ~Staging();
 
-  // Copies what is there to the host. Arrays that overlap on the GPU do so on the host only when they are the same.
+  // Copies the array to the host. Arrays that overlap on the GPU overlap on the host only if they are equal.
   ConstElements input(ConstElements elements);
-  // Also: not all of it may be written by the call.
+  // The old contents are copied too, since the call may not write all of it.
   Elements output(Elements elements);
   // Copies the outputs back.
   void finish();
@@ -44,7 +44,7 @@ class Staging {
   Stream* stream_ = nullptr;
 };
 
-// An operation on host memory whose outputs go back to a GPU when it is complete.
+// An operation on host memory that copies its outputs back to a GPU when it is complete.
 class StagedActivity : public Activity {
  public:
   StagedActivity(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging)
@@ -65,7 +65,7 @@ class StagedActivity : public Activity {
   std::unique_ptr<Staging> staging_;
 };
 
-// `operation`, with what it stages; null: nothing.
+// `operation` with its staged arrays; nullptr: nothing is staged.
 std::shared_ptr<Activity> staged(std::shared_ptr<Activity> operation, std::unique_ptr<Staging> staging);
 
 }  // namespace waywiser

@@ -9,24 +9,24 @@
 
 namespace waywiser {
 
-// Host memory of the ranks of a group, which each of them may read and write by UCX.
+// Host memory of the ranks of a group, which each rank may read and write by UCX.
 class HostWindow {
  public:
-  // By all ranks together.
+  // Collective.
   HostWindow(Session& session, const Members& members, Region local, RankExchange& exchange);
   HostWindow(const HostWindow&) = delete;
   HostWindow& operator=(const HostWindow&) = delete;
   ~HostWindow();
 
   Bytes bytes_of(int rank) const { return ranks_[static_cast<std::size_t>(rank)].bytes; }
-  // To or from a rank, at an offset of its memory. `data` may be used again when they return.
+  // To or from a rank, at an offset of its memory. `data` may be reused when they return.
   void put(const Call& call, Bytes offset, ConstRegion data);
   void get(const Call& call, Bytes offset, Region data);
-  // After all earlier puts of this rank.
+  // Arrives after all earlier puts of this rank.
   void signal(const Call& call, Bytes offset, std::uint64_t value);
 
  private:
-  // What is known of one rank's memory.
+  // The exposed memory of one rank.
   struct Exposed {
     std::uint64_t address = 0;
     Bytes bytes = 0;
@@ -36,7 +36,7 @@ class HostWindow {
   struct Record;
   Record map();
   std::uint32_t peer_of(const Call& call) const { return members_.peer(call.peer); }
-  // The remote address, and the key that opens it to this rank.
+  // The remote address, and the key that opens it for this rank.
   std::pair<std::uint64_t, ucp_rkey_h> at(const Call& call, Bytes offset);
   template <typename Begin>
   void transfer(const Call& call, Bytes offset, Bytes bytes, Begin begin);
@@ -48,7 +48,7 @@ class HostWindow {
   std::vector<Exposed> ranks_;
 };
 
-// Until all that this rank has put into the memory of others has arrived. `peer`: a rank of the session, to be named.
+// Waits until all puts of this rank have arrived. `peer`: a rank of the session, for error messages.
 void flush_puts(Session& session, const Call& call, std::uint32_t peer);
 
 }  // namespace waywiser

@@ -12,39 +12,39 @@
 
 namespace waywiser {
 
-// What a rank knows of the GPU memory of others on its machine, and what it sets aside of its own for them: one of a
-// session, for windows, messages and collectives alike. Used by one thread at a time.
+// The GPU memory of other ranks on this machine, and the memory that this rank sets aside for them: one per session,
+// for windows, messages and collectives. Used by one thread at a time.
 class PeerMemory {
  public:
-  // `timeout`: of its waits for GPUs, as it is then.
+  // `timeout`: the limit of its waits for GPUs, read at each wait.
   PeerMemory(Platform& platform, const Seconds& timeout) : platform_(platform), timeout_(timeout) {}
   PeerMemory(const PeerMemory&) = delete;
   PeerMemory& operator=(const PeerMemory&) = delete;
   ~PeerMemory() { close(); }
 
-  // This rank's own memory, as others can open it. Throws unavailable or device.
+  // A handle of this rank's own memory, for other ranks. Throws unavailable or device.
   SharedRegion share(ConstRegion own) { return platform_.share(own); }
   // The whole allocation that another process has shared, for kernels and copies of the GPU `user`. It is mapped once,
-  // as long as anybody holds it. Throws unavailable or device.
+  // while anybody holds it. Throws unavailable or device.
   std::shared_ptr<const Memory> open(const SharedRegion& shared, Place user);
-  // The part itself; kept open until much else has been opened, or other memory lies at its address.
+  // The shared part itself. It stays open until much else has been opened, or other memory has its address.
   Region open_for_long(const SharedRegion& shared, Place user);
-  // Of a memory that only its owner's descriptor names.
+  // Opens memory that only its owner's descriptor names.
   std::shared_ptr<const Memory> open(const MemoryHandle& handle, Place user);
 
-  // What the groups of this rank receive into.
+  // The memory into which this rank's groups receive.
   ReceiveArena& arena(Place gpu);
 
-  // Forgets what open_for_long() keeps.
+  // Closes what open_for_long() keeps.
   void forget() noexcept;
-  // Every memory of this rank's own goes back to its GPU: no rank writes there any more.
+  // Returns all of this rank's own memory to its GPU: no rank writes there any more.
   void close() noexcept;
 
  private:
   struct Known {
     std::weak_ptr<const Memory> memory;
-    std::shared_ptr<const Memory> kept;  // the same, for long
-    std::array<std::byte, 64> opaque{};  // names an allocation while it lives: its address may be another one's later
+    std::shared_ptr<const Memory> kept;  // of open_for_long()
+    std::array<std::byte, 64> opaque{};  // identifies an allocation: another one may later have its address
     std::uint64_t used = 0;
   };
   using Key = std::tuple<std::uint64_t, std::uint64_t, int>;  // process, address, user

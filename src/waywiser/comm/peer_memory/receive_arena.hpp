@@ -8,36 +8,34 @@
 
 namespace waywiser {
 
-// The memory of one GPU into which other ranks send, for all groups of a rank. Groups take slices that do not overlap,
-// so that their operations can be under way at once, on any streams and in graphs; what one group does never waits for
-// another one.
+// The memory of one GPU into which other ranks send, for all groups of a rank. Groups get disjoint slices, so their
+// operations can run at once, on any streams and in graphs; no group ever waits for another.
 class ReceiveArena {
  public:
-  // Of all slices together. What larger operations take besides is not counted: see take_apart().
+  // Limits all slices together. Extra memory of larger operations does not count: see take_apart().
   static constexpr Bytes limit = Bytes{64} << 20;
-  // Slices begin with it: a word for each rank of the group, which writes 1 there when it has left.
+  // At the beginning of each slice: a word for each rank of the group, set to 1 by that rank when it has left.
   static constexpr Bytes header_bytes = 4096;
 
-  // `timeout`: of its waits for the GPU.
+  // `timeout`: the limit of its waits for the GPU.
   ReceiveArena(Platform& platform, Place gpu, const Seconds& timeout);
 
-  // What a group of `ranks` should take at most now, so that enough is left for others; and what it can.
+  // The most that a group of `ranks` should take now, so that enough is left for others, and that it can take.
   Bytes share_for(int ranks);
   Bytes most() const;
-  // `bytes` with the header, which is cleared; they begin at a multiple of 4096. Nothing: there is no room. Throws as
-  // the platform does.
+  // Includes the cleared header; begins at a multiple of 4096. Empty: there is no room. Throws the platform's errors.
   std::optional<Region> take(Bytes bytes);
   // The same without a header, not cleared, for one operation of a group.
   std::optional<Region> take_plain(Bytes bytes);
-  // Memory of its own, beyond the limit. Throws as the platform does.
+  // Memory of its own, beyond the limit. Throws the platform's errors.
   Region take_apart(Bytes bytes);
 
-  // Nobody has written there, and nobody will.
+  // Nobody writes there any more.
   void give_back(Region memory) noexcept;
-  // This rank has left the group; others may still write there until `others` of them have left it as well. `more`:
-  // what the group has besides the slice, of the limit and beyond it.
+  // This rank has left the group; others may still write to the slice until `others` of them have left too. `more`: the
+  // group's other memory, within the limit and beyond it.
   void leave(Region slice, int others, std::vector<Region> more) noexcept;
-  // All is given back to the GPU: no rank writes there any more.
+  // Returns all memory to the GPU: no rank writes there any more.
   void close() noexcept;
 
  private:

@@ -14,7 +14,7 @@ namespace waywiser {
 class ChunkMessages final : public ChunkConnection {
  public:
   ChunkMessages(Session& session, std::uint32_t peer, ucp_tag_t tag) : session_(session), peer_(peer), tag_(tag) {}
-  // By one of the plan's ways between machines; otherwise as UCX chooses.
+  // Uses one of the plan's ways between machines instead of UCX's default.
   void go_by(std::size_t way) { way_ = way; }
 
   void send(ConstRegion piece) override;
@@ -35,20 +35,21 @@ class ChunkMessages final : public ChunkConnection {
   std::uint32_t peer_;
   ucp_tag_t tag_;
   std::optional<std::size_t> way_;
-  std::deque<Piece> pieces_;  // that are under way
+  std::deque<Piece> pieces_;  // under way
   std::uint64_t ended_ = 0;
 };
 
-// One message in pieces through host memory: while one is copied, the next one is on its way. Used by the sender, whose
-// bytes are on a GPU, and by the receiver, whose place may be either.
+// One message in pieces through host memory: while one piece is copied, the next is in flight. Used by the sender,
+// whose bytes are on a GPU, and by the receiver, whose array may be on a GPU or a host.
 class ChunkedMessage {
  public:
   ChunkedMessage(Session& session, std::uint32_t peer, ucp_tag_t tag)
       : session_(session), peer_(peer), line_(session, peer, tag) {}
-  // Before the first piece: by one of the plan's ways between machines, as it stages, or not staged at all.
+  // Call it before the first piece: uses one of the plan's ways between machines, staged as that way says, or not at
+  // all.
   void go_by(std::size_t way);
 
-  // What was begun goes on with each call, without waiting. True: all done.
+  // Each call continues without waiting. True: complete.
   bool send(ConstRegion source);
   bool receive(Region destination);
   std::string progress_text(const char* what) const;
@@ -63,7 +64,7 @@ class ChunkedMessage {
   std::uint32_t peer_;
   ChunkMessages line_;
   StagingShape shape_{Allocation::pinned, Bytes{1} << 20, 4};
-  bool at_once_ = false;  // UCX reads and writes the GPUs
+  bool at_once_ = false;  // UCX reads and writes the GPUs itself
   std::unique_ptr<StagingRing> ring_;
   std::unique_ptr<StagedMessages> messages_;  // one
 };

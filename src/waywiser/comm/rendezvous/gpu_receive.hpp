@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// A message into GPU memory. What comes out of a GPU finds its own way there; the rest by way of the host.
+// Receives a message into GPU memory. A message out of a GPU uses the rendezvous; others go through the host.
 class GpuReceive : public Activity {
  public:
   GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into);

@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// What follows at the receiver when an RTS has come.
+// The receiver's part of a rendezvous after the RTS.
 class RendezvousReceive : public Activity {
  public:
   // `peer`: the sender, as a rank of the whole session.

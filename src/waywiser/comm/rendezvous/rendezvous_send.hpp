@@ -8,10 +8,10 @@
 
 namespace waywiser {
 
-// A message out of GPU memory: an RTS, then put where the receiver says by the plan's path, or sent in pieces.
+// Sends a message out of GPU memory: an RTS, then the plan's path to the destination in the CTS, or pieces.
 class RendezvousSend : public Activity {
  public:
-  // `number`: taken of the session, given back at the end.
+  // `number`: from the session, to which it returns at the end.
   RendezvousSend(Session& session, const Members& members, const Call& call, int label, ConstElements data,
                  unsigned number);
   RendezvousSend(const RendezvousSend&) = delete;

@@ -7,22 +7,23 @@
 
 namespace waywiser {
 
-// Something under way that needs turns of its owner's thread.
+// An operation under way that its owner's thread must advance.
 class Activity {
  public:
   virtual ~Activity() = default;
-  // Goes on as far as it can without waiting. True: complete.
+  // Advances as far as possible without waiting. True: complete.
   virtual bool advance() = 0;
   virtual const Call& call() const = 0;
-  // What has arrived so far, for whoever waits too long: "800 of 1600 bytes from rank 2".
+  // The progress so far, for timeout errors: "800 of 1600 bytes from rank 2".
   virtual std::string progress_text() const = 0;
-  // It will not be completed: takes no more of the caller's memory. What others hold of it is in Engine::held() then.
+  // The operation will not complete: it no longer touches the caller's memory. Memory that others still hold is then in
+  // Engine::held().
   virtual void abandon() noexcept = 0;
-  // False: it goes on by itself; advance() is only to be asked.
+  // False: it progresses by itself; advance() only polls.
   virtual bool needs_turns() const noexcept { return true; }
 
-  bool under_way = false;  // the session's
-  // The caller's memory, where the operation keeps it until it is over.
+  bool under_way = false;  // set by the session
+  // The caller's memory, if the operation keeps it until it is over.
   std::shared_ptr<void> keeps;
 };
 

@@ -41,13 +41,13 @@ inline constexpr int call_kinds = 22;
 std::string_view name(CallKind kind) noexcept;
 constexpr bool is_collective(CallKind kind) noexcept { return kind >= CallKind::barrier; }
 
-// One call of one rank, as it stands in messages and is compared between ranks.
+// One call of one rank, as it travels in messages and is compared between ranks.
 struct Call {
   CallKind kind = CallKind::none;
   DataType type = DataType::uint8;
   ReduceOp op = ReduceOp::sum;
   std::uint32_t group = 0;
-  std::int32_t root = -1;      // of a collective that has one
+  std::int32_t root = -1;      // of a collective with a root
   std::int32_t peer = -1;      // of send, recv, put, get, signal
   std::uint64_t sequence = 0;  // counts the calls of the group
   std::uint64_t count = 0;     // elements
@@ -60,14 +60,14 @@ std::string text(const Call& call);
 void write(WireWriter& writer, const Call& call);
 Call read_call(WireReader& reader);  // throws invalid_input
 
-// What makes two ranks' calls of the same collective unlike, for people; empty when they fit.
+// How two ranks' calls of the same collective differ, for people; empty: they match.
 std::string difference(int rank, const Call& call, int other_rank, const Call& other);
 
-// The call that this rank is in, for other threads to read.
+// The call that this rank is in; other threads may read it.
 class CurrentCall {
  public:
   void set(const Call& call) noexcept;
-  // To none: what the other words say means nothing then.
+  // Sets `none`: the other words are then meaningless.
   void clear() noexcept { words_[0].store(0, std::memory_order_relaxed); }
   bool is_any() const noexcept { return (words_[0].load(std::memory_order_relaxed) & 0xff) != 0; }
   // A consistent copy.

@@ -12,8 +12,8 @@
 
 namespace waywiser {
 
-// Grows without keeping what is in it, and begins with a page: what begins with a line of the cache is copied and
-// added sooner.
+// Grows without keeping its contents, and is page-aligned: copies and additions are faster if they begin at a cache
+// line.
 class ScratchMemory {
  public:
   void grow_to(std::size_t bytes) {
@@ -33,8 +33,8 @@ class ScratchMemory {
   std::size_t bytes_ = 0;
 };
 
-// Runs one rank's schedule on host memory. Can be used again after it has completed: its buffers are kept.
-// Of two-sided messages: what is put goes with the signal that tells of it.
+// Runs one rank's schedule on host memory. Reusable after completion: its buffers are kept.
+// Uses two-sided messages: the data of a put travel with the signal that follows it.
 class Execution : public Activity {
  public:
   explicit Execution(Session& session) : session_(session) {}
@@ -44,14 +44,14 @@ class Execution : public Activity {
     if (running_) session_.give_up(*this);
   }
 
-  // The schedule and the memory must live until it is complete. Throws invalid_input when they do not fit.
+  // Schedule and memory must live until completion. Throws invalid_input if they do not match.
   void begin(const std::shared_ptr<const Members>& members, const Call& call, std::shared_ptr<const Schedule> schedule,
              ConstElements input, Elements output);
-  // A schedule that is begun again and again, with its arrays: those that are the caller's, in their order, of host
-  // memory that must stay. Throws invalid_input when they do not fit.
+  // Binds a schedule that is begun repeatedly to its caller-owned arrays, in their order, in host memory that must
+  // stay. Throws invalid_input if they do not match.
   void bind(const std::shared_ptr<const Members>& members, std::shared_ptr<const Schedule> schedule,
             std::span<const Elements> arrays);
-  // What bind() has bound, once more.
+  // Begins what bind() has bound.
   void begin(const Call& call);
 
   bool advance() override;
@@ -64,7 +64,7 @@ class Execution : public Activity {
     Message message;
     const Step* step = nullptr;
     ucp_tag_t tag = 0;
-    std::byte* arrival = nullptr;  // where it lands first; or what is sent, if its elements lie apart
+    std::byte* arrival = nullptr;  // where it first lands; or the packed data that are sent
   };
 
   void check_fit() const;
@@ -90,7 +90,7 @@ class Execution : public Activity {
     return block.area == Area::array ? schedule_->arrays[block.array].type : call_.type;
   }
   std::byte* buffer(const Block& block) const;
-  // Where the elements of a block that lie together begin.
+  // The address of a contiguous block.
   std::byte* at(const Block& block) const;
   void gather(std::byte* to, const Block& from) const;
   void spread(const Block& to, const std::byte* from) const;
@@ -107,18 +107,18 @@ class Execution : public Activity {
   std::shared_ptr<const Schedule> schedule_;
   ConstRegion input_;
   Region output_;
-  std::vector<std::byte*> arrays_;  // as the schedule counts them
-  std::vector<ConstRegion> put_;    // of each step that is a put or a signal: what it puts; empty without any
+  std::vector<std::byte*> arrays_;  // in the schedule's order
+  std::vector<ConstRegion> put_;    // per step: the data of a put or signal; empty if there is none
   ScratchMemory scratch_, arrivals_, runs_;
-  ScratchMemory own_;  // arrays of the schedule that are not the caller's, and what is put
+  ScratchMemory own_;  // arrays of the executor, and received put data
   std::byte* next_arrival_ = nullptr;
   std::vector<Pending> pending_;  // of this round
   std::size_t open_ = 0;          // how many of them are not complete
-  // Later rounds do not wait for these: the peer may come to its wait behind its own signal.
+  // Later rounds do not wait for these signals: the peer may reach its wait only after its own signal.
   std::vector<Pending> signals_;
   std::size_t signals_ended_ = 0;
   std::size_t next_ = 0;      // first step of the next round
-  std::size_t received_ = 0;  // bytes, so far
+  std::size_t received_ = 0;  // bytes so far
   bool running_ = false;
 };
 

@@ -5,23 +5,23 @@
 
 namespace waywiser {
 
-// Steps of the protocols between ranks, as the field calls them, whatever classes carry them out. For tests, which make
-// a rank stop, die, hang or be interrupted at one of them.
+// Steps of the protocols between ranks, whatever classes carry them out. Tests make a rank stop, die, hang or be
+// interrupted at one of them.
 enum class ProtocolStep : std::uint8_t {
   none,
-  lane_write,    // a short message, or an offer, is about to be written into the lane
-  rts,           // a long message is about to be offered
-  cts,           // the receiver knows where it goes, and is about to say so
-  claim,         // a chunk of a shared copy has been claimed, and is about to be copied
-  fin,           // all is copied, and the other end has not been told
-  rendezvous,    // a message is about to be left to UCX
-  put,           // bytes are about to go into a window, or to come out of it
-  flag,          // a signal is about to be written
-  announcement,  // a message out of a GPU is about to be announced
-  piece,         // a piece of a staged message is about to go
-  gpu_copy,      // the one end copies between two GPUs, where the other one has said
-  round,         // a round of a collective is about to begin
-  close,         // the rank is about to leave
+  lane_write,    // before a short message or an offer is written into the lane
+  rts,           // before a long message is offered
+  cts,           // the receiver knows the destination, before it sends it
+  claim,         // after a chunk of a shared copy is claimed, before it is copied
+  fin,           // all is copied, before the other end is told
+  rendezvous,    // before a message is left to UCX
+  put,           // before bytes go into a window or come out of it
+  flag,          // before a signal is written
+  announcement,  // before a message out of a GPU is announced
+  piece,         // before a piece of a staged message is sent
+  gpu_copy,      // one end copies between two GPUs, after the other end's reply
+  round,         // before a round of a collective
+  close,         // before the rank leaves
 };
 inline constexpr int protocol_steps = 14;
 std::string_view name(ProtocolStep step) noexcept;
@@ -35,10 +35,10 @@ inline void fault_point(ProtocolStep step) noexcept {
     meet_fault(step);
 }
 
-// From WAYWISER_FAULT: "STEP:WHAT" or "STEP:WHAT:TIMES", where WHAT happens when the step is come to for the TIMES-th
-// time, once: stop (SIGSTOP), die (SIGKILL), hang, or interrupt. Throws invalid_input.
+// From WAYWISER_FAULT: "STEP:WHAT" or "STEP:WHAT:TIMES". When the step is reached for the TIMES-th time, WHAT happens
+// once: stop (SIGSTOP), die (SIGKILL), hang, or interrupt. Throws invalid_input.
 void arm_faults();
-// An interrupt has been met: the next wait ends as Ctrl-C would end it.
+// An interrupt has fired: the next wait ends as on Ctrl-C.
 bool fault_interrupts() noexcept;
 
 }  // namespace waywiser

@@ -7,7 +7,7 @@ namespace waywiser {
 
 class Session;
 
-// Tells the sessions of this process that it has been forked: in the child.
+// In a forked child, tells the sessions that they belong to the parent.
 class ForkWatch {
  public:
   static void add(Session& session);

@@ -10,10 +10,11 @@
 
 namespace waywiser {
 
-// The process has ended, with all its threads: it holds nothing any more. For processes that this one can see.
+// Whether the process has ended with all its threads, and so holds nothing any more. For processes that this one can
+// see.
 bool process_has_ended(std::uint64_t process) noexcept;
 
-// Of a stream or an event: its work is done, or will never be.
+// For a stream or an event: its work is done, or will never be done.
 template <typename Work>
 bool ended(Work& work) noexcept {
   try {
@@ -23,20 +24,20 @@ bool ended(Work& work) noexcept {
   }
 }
 
-// What others, or a GPU of this rank, may still read or write of the memory of operations that were given up. Nobody
-// may have that memory back before none is left.
+// Memory of abandoned operations that other ranks, or a GPU of this rank, may still read or write. Nobody may reuse it
+// before all holds are gone.
 class HeldMemory {
  public:
   struct Hold {
     std::uint32_t peer = 0;
-    bool by_peer = true;  // which holds nothing once it has ended; else by this rank's own devices
+    bool by_peer = true;  // the peer holds it until it ends; false: this rank's own devices do
     std::function<bool()> is_over;
     Call call;
   };
 
-  // Of the holds that are added from now on.
+  // The call of all later holds.
   void begin(const Call& call) noexcept { call_ = call; }
-  // `is_over`: asked again and again until it is true.
+  // `is_over` is polled until it is true.
   void add(std::uint32_t peer, std::function<bool()> is_over) {
     holds_.push_back({peer, true, std::move(is_over), call_});
   }
@@ -44,7 +45,7 @@ class HeldMemory {
     holds_.push_back({peer, false, std::move(is_over), call_});
   }
 
-  // Forgets what is over, and what those peers have held of whom `holds_nothing(peer)`. One that is left, or nullptr.
+  // Drops holds that are over, and those of peers for which `holds_nothing(peer)`. Returns a remaining one, or nullptr.
   template <typename HoldsNothing>
   const Hold* holder(HoldsNothing holds_nothing) {
     std::erase_if(holds_,

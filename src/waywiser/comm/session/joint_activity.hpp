@@ -7,8 +7,7 @@
 
 namespace waywiser {
 
-// Operations of one call that has several, in the order in which they were added. Ends those that are not over when it
-// goes.
+// The operations of one call, in the order of add(). The destructor ends those that are not over.
 class JointActivity : public Activity {
  public:
   explicit JointActivity(Session& session, const Call& call) : session_(session), call_(call) {}
@@ -16,17 +15,17 @@ class JointActivity : public Activity {
   JointActivity& operator=(const JointActivity&) = delete;
   ~JointActivity() override;
 
-  // Null: it is over. Others were started.
+  // nullptr: it is already over. The others have been started.
   void add(std::shared_ptr<Activity> part);
-  // What the parts read or write.
+  // Memory that the parts read or write.
   void keep(std::vector<std::byte> memory) { memory_ = std::move(memory); }
-  // Until all are over.
+  // Waits until all are over.
   void finish();
 
   bool advance() override;
   const Call& call() const override { return call_; }
   std::string progress_text() const override;
-  void abandon() noexcept override {}  // the session does that to the parts
+  void abandon() noexcept override {}  // the session abandons the parts
   bool needs_turns() const noexcept override { return false; }
 
  private:
@@ -34,7 +33,7 @@ class JointActivity : public Activity {
   const Call call_;
   std::vector<std::byte> memory_;
   std::vector<std::shared_ptr<Activity>> parts_;
-  std::size_t over_ = 0;  // so many of the first
+  std::size_t over_ = 0;  // the number of leading parts that are over
 };
 
 }  // namespace waywiser

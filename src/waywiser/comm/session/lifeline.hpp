@@ -13,41 +13,41 @@
 
 namespace waywiser {
 
-// The connections of the meeting, kept open: a rank that dies, fails or waits too long is known to all others through
-// the root, whatever they are doing. A thread of its own listens; it sleeps unless something happens.
+// Keeps the connections of the meeting open: through the root, all ranks hear of a rank that dies, fails or waits too
+// long, whatever they are doing. A thread listens; it sleeps unless something happens.
 class Lifeline {
  public:
   // Called by the life-line's thread.
   struct Callbacks {
     std::function<std::string()> describe;  // what this rank is doing
-    // The group has failed: whether this rank is in no call, and so touches no memory any more.
+    // The group has failed. Returns whether this rank is in no call, and so touches no memory any more.
     std::function<bool()> halts = [] { return false; };
   };
   Lifeline(int rank, Muster muster, Callbacks callbacks);
   Lifeline(const Lifeline&) = delete;
   Lifeline& operator=(const Lifeline&) = delete;
-  // Ends the connections: without leave() before, the others take this rank for dead.
+  // Ends the connections: without an earlier leave(), the others treat this rank as dead.
   ~Lifeline();
 
-  // Why the group cannot go on, or nullptr. Cheap: for every turn of a wait.
+  // Why the group has failed, or nullptr. Cheap enough for every turn of a wait.
   const std::string* failure() const noexcept { return failure_.load(std::memory_order_acquire); }
-  // The group cannot go on: all ranks hear why. Only the first reason counts.
+  // Fails the group: all ranks hear why. Only the first reason counts.
   void fail(const std::string& why);
-  // This rank waits in `call` for longer than usual; the root compares it with what others wait in.
+  // This rank waits in `call` unusually long; the root compares it with the calls in which others wait.
   void tell_waiting(const Call& call);
-  // This rank needs the others no more; finished() says when nobody does. In between it must still answer them.
+  // This rank no longer needs the others; finished() says when no rank does. Until then it must still answer them.
   void leave();
-  // The same for a rank of which it is not known yet whether it ends well.
+  // The same for a rank that may not end well.
   void part();
   bool finished();
-  // This rank's process is about to end: `how` ("ended with exit code 7"). The others hear it now, and act when the
-  // process is gone. Afterwards nothing is heard or told any more.
+  // This rank's process is about to end: `how` ("ended with exit code 7"). The others hear it now and act when the
+  // process is gone. Afterwards nothing is received or sent.
   void end(const std::string& how);
-  // In a forked process, whose parent goes on with the group: `why` is the failure here, and nothing else happens.
+  // In a forked process, whose parent keeps the group: `why` becomes the failure here, and nothing else happens.
   void leave_to_parent(const std::string* why) noexcept;
-  // This rank, which has failed or left, touches nobody's memory any more.
+  // This rank, which has failed or left, no longer touches other ranks' memory.
   void halt();
-  // Whether another one has told so, or has ended. The first question asks it.
+  // Whether another rank has halted or ended. The first call asks it.
   bool has_halted(int rank);
 
   const std::vector<Introduction>& ranks() const noexcept { return ranks_; }
@@ -78,11 +78,11 @@ class Lifeline {
   const int rank_;
   const Callbacks callbacks_;
   std::vector<Introduction> ranks_;
-  std::map<int, std::unique_ptr<Connection>> lines_;  // the thread's
+  std::map<int, std::unique_ptr<Connection>> lines_;  // used by the thread only
   StatusSocket status_;
   Descriptor wake_;
   std::atomic<const std::string*> failure_{nullptr};
-  std::mutex mutex_;  // of the following
+  std::mutex mutex_;  // guards the following
   std::string reason_;
   std::vector<Frame> posted_;
   bool finished_ = false, ending_ = false;
@@ -90,16 +90,16 @@ class Lifeline {
     std::string how;
     Deadline gone_by;
   };
-  std::map<int, LastWords> last_words_;         // the thread's
-  std::set<int> asked_, known_to_have_halted_;  // this rank
-  // The root's; the thread's.
+  std::map<int, LastWords> last_words_;         // used by the thread only
+  std::set<int> asked_, known_to_have_halted_;  // at this rank
+  // At the root; used by the thread only.
   std::map<int, Call> waiting_;
   std::set<int> left_;
-  std::set<int> parted_;     // with those that leave if they end well
-  std::set<int> abandoned_;  // they were waiting for one that had left
+  std::set<int> parted_;     // including those that leave if they end well
+  std::set<int> abandoned_;  // were waiting for a rank that had left
   std::set<int> halted_;
-  std::map<int, std::set<int>> ask_halted_;  // who asks, by rank
-  std::atomic<bool> listens_ = false;        // the thread is there
+  std::map<int, std::set<int>> ask_halted_;  // the asking ranks, by the rank asked for
+  std::atomic<bool> listens_ = false;        // the thread runs
   std::thread thread_;
 };
 

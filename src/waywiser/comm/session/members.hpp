@@ -7,13 +7,13 @@
 
 namespace waywiser {
 
-// Who is in one group: its ranks, as ranks of the whole session.
+// The ranks of one group, as ranks of the whole session.
 struct Members {
-  std::uint32_t group = 0;  // its number in tags
-  int rank = 0;             // this one, in the group
+  std::uint32_t group = 0;  // the group's number in tags
+  int rank = 0;             // this rank's number in the group
   std::vector<int> world;
-  std::uint32_t generation = 0;                   // of the number
-  std::shared_ptr<const void> number_taken = {};  // until the last copy has gone
+  std::uint32_t generation = 0;                   // generation of the number
+  std::shared_ptr<const void> number_taken = {};  // until the last copy is destroyed
 
   int size() const noexcept { return static_cast<int>(world.size()); }
   std::uint32_t peer(int other) const { return static_cast<std::uint32_t>(world[static_cast<std::size_t>(other)]); }

@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// What a rank does when an operation on its GPU has failed.
+// What a rank does after a failed operation on its GPU.
 enum class OnFailure { raise, abort };
 // "raise" or "abort"; throws invalid_input.
 OnFailure parse_on_failure(const std::string& text);

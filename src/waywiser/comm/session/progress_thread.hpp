@@ -12,23 +12,23 @@
 
 namespace waywiser {
 
-// Gives what a rank has under way its turns while the program is in no call of the group (the field's words: progress
-// thread, CPU proxy). Sleeps while nothing is under way. Whoever holds the lock is the only one that uses the session.
+// Advances a rank's operations while the program is in no call of the group (also called CPU proxy). Sleeps while
+// nothing is under way. Only the holder of the lock uses the session.
 class ProgressThread {
  public:
-  enum class Found { nothing, waits, moved, end };  // what is under way; end: there will be no more turns
+  enum class Found { nothing, waits, moved, end };  // the operations found; end: no more turns
 
-  // Gives no turn before start(). `turn` is called with the lock held; it throws nothing. `core`: the only one that it
-  // may run on.
+  // Gives no turn before start(). `turn` is called with the lock held and must not throw. `core`: the only core of the
+  // thread.
   ProgressThread(std::function<Found()> turn, std::optional<int> core);
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
-  // In a forked process nothing is there to be ended.
+  // In a forked process there is no thread to end.
   ~ProgressThread();
 
-  // Once.
+  // Call it once.
   void start();
-  // A call of the program begins, and ends. Calls nest. A call that waits gives all turns itself.
+  // A call of the program begins, and ends. Calls nest. A waiting call gives all turns itself.
   void lock() noexcept {
     callers_.fetch_add(1);
     mutex_.lock();
@@ -37,9 +37,9 @@ class ProgressThread {
     mutex_.unlock();
     callers_.fetch_sub(1);
   }
-  // Something is under way, or has failed. From any thread.
+  // An operation is under way, or has failed. Callable from any thread.
   void wake() noexcept;
-  // Gives no more turns when it returns. The caller may hold the lock.
+  // After it returns the thread gives no more turns. The caller may hold the lock.
   void stop() noexcept;
   bool runs() const noexcept { return runs_; }
 
@@ -61,7 +61,7 @@ class ProgressThread {
 
 // "not bound to a core", "bound to core 3".
 std::string core_text(std::optional<int> core);
-// Of this process. Throws invalid_input: it must not run there.
+// Throws invalid_input if this process must not run on the core.
 void check_core(int core);
 
 }  // namespace waywiser

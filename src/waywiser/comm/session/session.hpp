@@ -264,7 +264,7 @@ class Session : public std::enable_shared_from_this<Session> {
   CurrentCall current_;
   std::atomic<Seconds> waiting_since_{0};  // 0: no unusually long wait
   std::atomic<MemoryUse> memory_use_{MemoryUse::usual};
-  std::unique_ptr<ProgressThread> progress_thread_;  // nullptr: there is none
+  std::unique_ptr<ProgressThread> progress_thread_;    // nullptr: there is none
   std::atomic<ProgressThread*> seen_thread_{nullptr};  // the same, for other threads
   bool locks_ = false, thread_runs_ = false;
   int depth_ = 0;  // nesting depth of calls
@@ -278,7 +278,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<PeerMemory> peer_memory_;
   std::unique_ptr<GpuConnections> gpu_connections_;  // the operations below return memory to it
-  Activity* waits_for_ = nullptr;  // an operation that a caller owns
+  Activity* waits_for_ = nullptr;                    // an operation that a caller owns
   // Operations that need turns; those that progress by themselves, some already complete; those that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;

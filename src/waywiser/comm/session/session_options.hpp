@@ -5,10 +5,10 @@
 
 namespace waywiser {
 
-// What is left open, as the environment says. Throws invalid_input naming the variable.
+// Fills unset options from the environment. Throws invalid_input, naming the variable.
 JoinOptions with_environment(JoinOptions options);
 
-// Of every wait.
+// The limit of every wait.
 Seconds timeout_of(const JoinOptions& options);
 
 }  // namespace waywiser

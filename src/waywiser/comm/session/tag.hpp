@@ -8,14 +8,14 @@
 
 namespace waywiser {
 
-// A message's tag says what it belongs to, which is matched, and what its sender was doing, which is compared when it
-// has arrived: so unlike calls are found out without one byte more on the way.
+// A message's tag has two parts: the matched part says what the message belongs to; the description says what its
+// sender was doing, and is compared after arrival: so differing calls are detected without extra bytes.
 //   group:12 collective:1 source:15 label:16 | kind:5 type:4 op:3 root:8
-// The label is the user's tag, or the number of the collective. Where a call has no root its bits hold the generation
-// of the group's number, so that what was never received in a group that has gone is not taken in its successor.
-// Between machines UCX gets it with 64 secret bits of the job exclusively or-ed to it (Engine::set_tag_key): whoever
-// does not know them hits, with any number of tries, one of the n tags that a rank waits for, whole, with a chance of n
-// / 2^64 a try; hit without the description a call raises.
+// The label is the user's tag, or the number of the collective. If a call has no root, the root bits hold the
+// generation of the group's number, so that an unreceived message of a destroyed group is not taken by its successor.
+// Between machines 64 secret bits of the job are XORed to UCX's tag (Engine::set_tag_key): without them, each try hits
+// one of the n tags for which a rank waits with a probability of n / 2^64; if a try hits only the matched part, the
+// call throws.
 inline constexpr int description_bits = 20;
 inline constexpr ucp_tag_t matched_bits = ~ucp_tag_t{0} << description_bits;
 inline constexpr int group_shift = 52;
@@ -35,20 +35,20 @@ constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, s
          (has_root(call.kind) ? static_cast<ucp_tag_t>(call.root) & 0xff : (generation & 0xff) ^ 0xff);
 }
 
-// Of a collective whose ranks all send at once what they reduce or pass on. An exchange's messages go as messages do.
+// Of a collective in which all ranks send at once data to reduce or pass on. Messages of an exchange count as messages.
 constexpr bool is_of_collective(ucp_tag_t tag) {
   return (tag >> 51 & 1) != 0 && (tag >> 15 & 0x1f) != static_cast<ucp_tag_t>(CallKind::neighbor_exchange);
 }
 
-// In place of the call's kind: the message comes by rails, and this one, with its tag and length, before it.
+// Replaces the call's kind in the header that precedes a message sent by rails; the header has its tag and length.
 constexpr ucp_tag_t head_mark = ucp_tag_t{0x1e} << 15;
 constexpr ucp_tag_t head_tag(ucp_tag_t tag) { return (tag & matched_bits) | head_mark; }
 constexpr bool is_head(ucp_tag_t tag) { return (tag & ucp_tag_t{0x1f} << 15) == head_mark; }
 
-// The rank of the sender in its group.
+// The sender's rank in its group.
 constexpr int source_of(ucp_tag_t tag) { return static_cast<int>(tag >> 36 & 0x7fff); }
 
-// What is wrong with a message that came for a receive of `bytes` with the tag `expected`; `source` is its rank.
+// What is wrong with a message that arrived for a receive of `bytes` with the tag `expected`; `source` is its rank.
 std::string why_unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source);
 inline std::optional<std::string> unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes,
                                          int source) {

@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// One message between host memories, sent or received. What comes may be the RTS of one out of a GPU.
+// One message between host memories, sent or received. An arriving RTS of a message out of a GPU starts a rendezvous.
 class Transfer : public Activity {
  public:
   Transfer(Session& session, const Call& call, int source, std::size_t bytes)
@@ -23,7 +23,7 @@ class Transfer : public Activity {
     session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,
                                  bytes_, message_, awaited);
   }
-  // What comes by rendezvous goes `into` that place, anything else to `data`.
+  // A rendezvous writes to `into`, any other message to `data`.
   void receive(const Members& members, int tag, std::byte* data, Elements into) {
     into_ = into;
     peer_ = members.peer(source_);
@@ -50,7 +50,7 @@ class Transfer : public Activity {
     return message_.receiving ? "0 of " + std::to_string(bytes_) + " bytes arrived"
                               : std::to_string(bytes_) + " bytes have not been taken";
   }
-  // UCX and the mailboxes move it by themselves.
+  // UCX and the mailboxes move it without advance().
   bool needs_turns() const noexcept override { return message_.receiving && session_.gpus_send(); }
   void abandon() noexcept override {
     session_.engine().cancel(message_);
@@ -58,7 +58,7 @@ class Transfer : public Activity {
   }
 
  private:
-  // What the sender's call looks like.
+  // The matching call of the sender.
   Call as_send() const {
     Call call = call_;
     call.kind = CallKind::send;

@@ -15,23 +15,23 @@ namespace waywiser {
 
 class Lifeline;
 
-// A host thread beside what waits on a GPU, where nobody on the host may be looking: it prints what has failed there
-// and tells the other ranks, and ends the waits there when the group has failed. Asleep but for a glance now and then.
+// A host thread that watches operations waiting on a GPU, while the host may be elsewhere: it prints failures, reports
+// them to the other ranks, and ends GPU waits when the group has failed. It sleeps except for an occasional poll.
 class Watchdog {
  public:
   // Something that waits on a GPU.
   class Ward {
    public:
     virtual ~Ward() = default;
-    // What has failed on the GPU. `group`: why the group has failed, or empty. Calls nothing of the device.
+    // The failure on the GPU, if any. `group`: why the group has failed, or empty. Makes no device call.
     virtual std::optional<Error> failure(const std::string& group) const = 0;
-    // Whether calls of the device say that something has failed there.
+    // Whether device calls report a failure there.
     virtual bool is_gone() const = 0;
-    // The group has failed: what waits on the GPU must not go on.
+    // The group has failed: operations that wait on the GPU must not continue.
     virtual void stop() noexcept = 0;
-    // Waits until what was enqueued has ended. Throws what it has failed with, if no call has thrown that yet.
+    // Waits until all enqueued work has ended. Throws its error, if no call has thrown it yet.
     virtual void settle() = 0;
-    // Nothing is enqueued any more: closes the memory of other ranks, whose own goes soon.
+    // Nothing is enqueued any more: closes the memory of other ranks, whose owners will free it soon.
     virtual void let_go() noexcept = 0;
   };
 
@@ -41,9 +41,9 @@ class Watchdog {
   ~Watchdog();
 
   void add(Ward& ward);
-  // When it returns, nobody uses the ward any more.
+  // After it returns, nobody uses the ward.
   void remove(Ward& ward);
-  // Of the thread that adds and removes.
+  // Called by the thread that adds and removes wards.
   void settle();
   void let_go() noexcept;
 
@@ -61,7 +61,7 @@ class Watchdog {
 
   Lifeline& lifeline_;
   OnFailure on_failure_;
-  std::mutex mutex_;  // of the following
+  std::mutex mutex_;  // guards the following
   std::condition_variable changed_;
   std::vector<Watched> wards_;
   bool ending_ = false;

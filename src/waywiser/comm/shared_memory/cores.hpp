@@ -8,7 +8,7 @@ namespace waywiser {
 
 // The cores that this process may run on: "0-3,8".
 std::string cores_of_this_process();
-// Whether ranks of one machine want the cores of rank `me` that are more than these cores.
+// Whether more ranks of the machine want the cores of rank `me` than there are such cores.
 bool is_crowded(const std::vector<Introduction>& ranks, std::size_t me);
 
 }  // namespace waywiser

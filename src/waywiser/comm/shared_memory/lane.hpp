@@ -15,18 +15,17 @@
 
 namespace waywiser {
 
-// One direction between two ranks of a machine: a ring of units in memory that both have mapped, with one writer and
-// one reader. A message stands in one piece of whole units; the first word of a unit is 0 unless one begins there. Each
-// line of the cache that goes to the other core costs more than all that is done with it: so several short messages
-// share one, one with the tag of that before it does not say it again, and the reader writes zeros into a line when it
-// has done with all of it.
+// One direction between two ranks of a machine: a ring of units in shared memory, with one writer and one reader. A
+// message occupies consecutive whole units; the first word of a unit is 0 unless a message begins there. A cache line
+// that moves to the other core costs more than all other work, so several short messages share a line, a message with
+// the previous tag omits it, and the reader clears a line when it has finished with all of it.
 inline constexpr std::size_t unit_bytes = 8, lane_units = 4096;
-// As many are used while the reader keeps up: those of both directions stay in the first cache.
+// While the reader keeps up, only this many are used: both directions then stay in the L1 cache.
 inline constexpr std::size_t near_units = 768;
 inline constexpr std::size_t units_of_line = cache_line / unit_bytes;
 inline constexpr std::size_t longest_short = defaults::lane_short;
 
-// memcpy, which for a few bytes is not worth a call.
+// memcpy without the cost of a call for a few bytes.
 inline void copy_short(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   const auto two = [&]<typename Word>(Word first) {
     Word last;
@@ -52,21 +51,21 @@ struct alignas(unit_bytes) LaneUnit {
 
 struct LaneMemory {
   std::array<SharedCopy, most_shared_copies> copies;
-  alignas(cache_line) std::atomic<std::uint64_t> taken;   // units that the reader is done with
-  alignas(cache_line) std::atomic<std::uint32_t> halted;  // 1: the writer touches nobody's memory any more
+  alignas(cache_line) std::atomic<std::uint64_t> taken;   // units that the reader has finished with
+  alignas(cache_line) std::atomic<std::uint32_t> halted;  // 1: the writer no longer touches other ranks' memory
   alignas(cache_line) std::array<LaneUnit, lane_units> units;
 };
 
-// What is in the lane next.
+// The next message in the lane.
 struct LaneMessage {
   std::uint64_t tag = 0;
-  const std::byte* data = nullptr;  // nullptr: nothing is
+  const std::byte* data = nullptr;  // nullptr: there is none
   std::size_t bytes = 0;
   bool is_offer = false;
   explicit operator bool() const noexcept { return data != nullptr; }
 };
 
-// The first word of a message, which is written last.
+// The first word of a message, written last.
 struct LaneWord {
   enum State : std::uint32_t { nothing, tagged, same_tag, rest_unused, offer };
   static constexpr std::uint32_t of(State state, std::size_t bytes) {
@@ -75,11 +74,11 @@ struct LaneWord {
   static constexpr State state(std::uint32_t word) { return static_cast<State>(word & 7u); }
   static constexpr std::size_t bytes(std::uint32_t word) { return word >> 3; }
 
-  // Where the tag and the data begin, from the word on.
+  // Offsets of tag and data from the word.
   static constexpr std::size_t tag_at = 8, data_after_tag = 16, data_after_word = 4;
   static constexpr std::size_t longest_same_tag = 128;
-  // What a message takes is a multiple of its step, so that those that follow one another lie alike: with a tag as well
-  // aligned as the first one, and longer ones in lines of their own.
+  // A message's size is a multiple of its step, so that consecutive messages are aligned alike: one with a tag like the
+  // first one, longer ones in cache lines of their own.
   static constexpr std::size_t wide_step = 32, least_of_whole_lines = 48;
   static constexpr std::size_t units(State state, std::size_t bytes) {
     const bool tagged_too = state != same_tag;
@@ -95,13 +94,13 @@ class LaneWriter {
   explicit LaneWriter(LaneMemory* memory = nullptr) : memory_(memory) {}
   explicit operator bool() const noexcept { return memory_ != nullptr; }
 
-  // False: there is no room until the reader has taken more.
+  // False: no room until the reader has read more.
   bool write(std::uint64_t tag, const std::byte* data, std::size_t bytes) noexcept {
     return write(tag == tag_ && bytes <= LaneWord::longest_same_tag ? LaneWord::same_tag : LaneWord::tagged, tag, data,
                  bytes);
   }
-  // Whether the two cores are so near to each other that what one has written is soon at the other, as far as is known:
-  // by some looks at how far the reader is, often while they do not agree.
+  // Estimates whether a write of one core soon reaches the other, from samples of how long it takes to see the reader's
+  // progress; samples are taken often while they disagree.
   bool reader_is_near() noexcept {
     const bool agree = last_looks_ == 0 || last_looks_ == all_long;
     if (!agree || ++questions_ % questions_a_look == 0) look();
@@ -113,8 +112,8 @@ class LaneWriter {
 
  private:
   static constexpr std::size_t units_ahead = 32;
-  // Between cores that share a cache a look takes 20 to 50 ns, between others from 120 on; but it may find a line that
-  // has come by itself.
+  // Between cores that share a cache a poll takes 20 to 50 ns, between others 120 ns or more; but a poll may find a
+  // line that has already arrived.
   static constexpr Seconds near_look = 90e-9;
   static constexpr unsigned questions_a_look = 4, all_long = 7, most_long_looks = 1;
 
@@ -139,11 +138,11 @@ class LaneWriter {
     publish(LaneWord::of(state, bytes));
     tag_ = tag;
     written_ += units;
-    __builtin_prefetch(&memory_->units[(written_ + units_ahead) % lane_units], 1);  // to be this core's by then
+    __builtin_prefetch(&memory_->units[(written_ + units_ahead) % lane_units], 1);  // this core owns it by then
     return true;
   }
 
-  // Asked once a round: while the reader keeps up, the first units are enough. What is left out counts as written.
+  // Asked once a round: while the reader keeps up, the first units suffice. Skipped units count as written.
   bool may_turn_back(std::size_t units) noexcept {
     const bool is_far = written_ % lane_units >= std::max(near_units, units + units_of_line);
     if (std::exchange(was_far_, is_far) || !is_far) return false;
@@ -151,7 +150,7 @@ class LaneWriter {
     was_far_ = taken_ != written_;
     return !was_far_;
   }
-  // Not the line whose first part the reader may still have to clear.
+  // Excludes the line whose first part the reader may still have to clear.
   bool has_room(std::size_t units) noexcept {
     if (written_ + units - taken_ <= lane_units - units_of_line) return true;
     taken_ = memory_->taken.load(std::memory_order_acquire);
@@ -164,7 +163,7 @@ class LaneWriter {
   std::uint64_t written_ = 0, taken_ = 0;
   std::uint64_t tag_ = 0;  // of the last message
   bool was_far_ = false;
-  unsigned last_looks_ = all_long;  // a bit for each, the last one lowest: 1: it took long
+  unsigned last_looks_ = all_long;  // one bit per poll, the last one lowest; 1: it was slow
   unsigned questions_ = 0;
 };
 
@@ -173,7 +172,7 @@ class LaneReader {
   explicit LaneReader(LaneMemory* memory = nullptr) : memory_(memory) {}
   explicit operator bool() const noexcept { return memory_ != nullptr; }
 
-  // The next message, until pop().
+  // The next message; it stays until pop().
   LaneMessage peek() noexcept {
     LaneUnit& unit = next();
     const std::uint32_t word = std::atomic_ref(unit.words[0]).load(std::memory_order_acquire);
@@ -182,7 +181,7 @@ class LaneReader {
     switch (LaneWord::state(word)) {
       case LaneWord::same_tag: return {tag_, begin + LaneWord::data_after_word, LaneWord::bytes(word), false};
       case LaneWord::rest_unused:
-        unit.words[0] = 0;  // in the units up to the end nothing stands
+        unit.words[0] = 0;  // the units up to the end are empty
         clear(read_);
         read_ += lane_units - read_ % lane_units;
         cleared_ = read_;
@@ -202,7 +201,7 @@ class LaneReader {
   }
 
  private:
-  // In one piece: up to the end of the ring at most.
+  // Clears one contiguous piece, at most up to the end of the ring.
   void clear(std::uint64_t end) noexcept {
     if (end <= cleared_) return;
     LaneUnit* begin = &memory_->units[cleared_ % lane_units];

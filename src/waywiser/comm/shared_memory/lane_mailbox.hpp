@@ -10,23 +10,23 @@
 
 namespace waywiser {
 
-// What WAYWISER_MAILBOX allows. Throws invalid_input.
+// What WAYWISER_MAILBOX allows. mailbox_use() throws invalid_input.
 enum class MailboxUse { all, only_short, none };
 MailboxUse mailbox_use();
 
-// Memory of one rank into which the others of its machine write messages: a lane for each.
+// Memory of one rank into which the other ranks of its machine write messages: a lane for each.
 class LaneMailbox {
  public:
-  // Nothing is there when there are too many ranks, or others could not open it: see offer().
+  // Empty if there are too many ranks, or if others could not open it: see offer().
   explicit LaneMailbox(std::size_t ranks);
 
-  // For the introduction: what others need to open it. Empty: nothing is there.
+  // What others need to open it, for the introduction. Empty: there is no mailbox.
   std::string offer() const;
-  // Both have one, and each can open the other's.
+  // Both have a mailbox, and each can open the other's.
   static bool agreed(const Introduction& one, const Introduction& other);
   // The lane from `rank` to this one.
   LaneMemory* from(std::size_t rank) const;
-  // The lane from this rank, `me`, to another, which has agreed; nullptr when that one has ended. Throws unavailable.
+  // The lane from this rank, `me`, to another rank that has agreed; nullptr if that rank has ended. Throws unavailable.
   LaneMemory* open(const Introduction& other, std::size_t me);
 
  private:

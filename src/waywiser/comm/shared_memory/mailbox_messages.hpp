@@ -102,7 +102,7 @@ class MailboxMessages {
     Queue sends, receives;
     std::deque<Early> early;
     Queue offered, incoming;  // messages that are copied
-    Trust reads, writes;  // whether the other rank can read here, this one write there
+    Trust reads, writes;      // whether the other rank can read here, this one write there
     bool is_here = false;     // in this process
     std::uint64_t process = 0, copies_in_use = 0;
     LaneMemory *to = nullptr, *from = nullptr;

@@ -11,14 +11,14 @@ namespace waywiser {
 
 inline constexpr std::size_t cache_line = 64;
 
-// A long message between two ranks of a machine is copied once, by both: the sender offers it, the receiver opens the
-// copy when it knows where the bytes go, and from then on each takes the next chunk whenever it has a turn, the
-// receiver reading the sender's memory, the sender writing the receiver's. Whoever comes late finds less to do.
+// Both ranks copy a long message between two ranks of a machine, once: the sender offers it, the receiver opens the
+// copy when it knows the destination, and then each rank claims the next chunk whenever it has a turn. The receiver
+// reads the sender's memory; the sender writes the receiver's. A rank that comes late finds less to do.
 struct alignas(cache_line) SharedCopy {
   enum State : std::uint32_t {
     unused,
     offered,    // by the sender
-    open,       // by the receiver: chunks can be taken
+    open,       // by the receiver: chunks can be claimed
     refused,    // by the receiver, which cannot read the sender's memory
     withdrawn,  // by the sender
   };
@@ -26,20 +26,20 @@ struct alignas(cache_line) SharedCopy {
 
   std::atomic<State> state;
   std::atomic<std::uint32_t> taken, copied;  // chunks
-  std::atomic<std::uint64_t> returned;       // chunks that the sender has taken and could not write; 0: none
+  std::atomic<std::uint64_t> returned;       // chunks that the sender has claimed and could not write; 0: none
   std::atomic<std::uint64_t> destination;    // in the receiver's memory
-  // Not 0 while an end may be in the other one's memory: set before a chunk is claimed.
+  // Nonzero while an end may be accessing the other's memory: set before a chunk is claimed.
   std::atomic<std::uint32_t> sender_copies, receiver_copies;
 };
 static_assert(sizeof(SharedCopy) == cache_line);
 inline constexpr std::uint32_t most_shared_copies = 64;  // at a time, from one rank to another
 
-// What the receiver is told. Without a SharedCopy (`copy` is most_shared_copies) the message comes by UCX.
+// The offer to the receiver. Without a SharedCopy (`copy` is most_shared_copies) UCX carries the message.
 struct CopyOffer {
   std::uint64_t source = 0;  // in the sender's memory
   std::uint64_t bytes = 0;
   std::uint32_t copy = most_shared_copies;
-  std::uint32_t number = 0;  // of the message by UCX, if it comes to that
+  std::uint32_t number = 0;  // of the message if UCX must carry it
 };
 
 // Equal in both processes.
@@ -51,14 +51,15 @@ constexpr std::uint32_t chunks_of(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes + chunk_bytes(bytes) - 1) / chunk_bytes(bytes));
 }
 
-// How the two functions below, and CopyEnd, name a process. Under the thread sanitizer also this one is as any other:
-// ranks that are threads map the mailboxes at two addresses, so it does not know what orders their copies.
+// How the two functions below, and CopyEnd, name a process. Under the thread sanitizer this process is treated like any
+// other: ranks that are threads map the mailboxes at two addresses, so the sanitizer cannot see what orders their
+// copies.
 std::uint64_t process_to_copy(std::uint64_t process) noexcept;
-// Between this process's memory and that of another one, or its own. False: the system does not do it.
+// Copies between this process's memory and that of another one, or its own. False: the system call fails.
 bool read_memory(std::uint64_t process, std::byte* into, std::uint64_t source, std::size_t bytes) noexcept;
 bool write_memory(std::uint64_t process, std::uint64_t destination, const std::byte* from, std::size_t bytes) noexcept;
 
-// Some chunks that follow each other.
+// Consecutive chunks.
 struct Chunks {
   std::uint32_t first = 0, count = 0;
   explicit operator bool() const noexcept { return count != 0; }
@@ -72,13 +73,13 @@ struct CopyEnd {
   std::uint64_t there = 0;    // the other end's memory
   std::size_t bytes = 0;
 
-  // Takes so many chunks at most. refused: nothing can be read from there, and both ends know it.
+  // Claims at most `most` chunks. refused: the sender's memory cannot be read, and both ends know it.
   Turn receive(std::byte* into, std::uint32_t most) const noexcept;
-  // failed: nothing can be written there, and the receiver does it all.
+  // failed: the receiver's memory cannot be written, and the receiver copies everything.
   Turn send(const std::byte* from, std::uint32_t most) const noexcept;
-  // Neither end claims a chunk from now on; both may say so.
+  // After it neither end claims a chunk; both ends may call it.
   void stop() const noexcept;
-  // After stop(): whether the sender, or the receiver, still copies what it has claimed before.
+  // After stop(): whether the sender, or the receiver, still copies a chunk that it claimed before.
   bool is_held(bool by_sender) const noexcept;
 
  private:
