@@ -36,7 +36,7 @@ T narrow(Wide value) {
     return static_cast<T>(value);
 }
 
-// Arithmetic on integers is done without sign: it wraps.
+// Integer arithmetic is done unsigned, so that it wraps.
 template <typename T>
 auto wrapping(T value) {
   if constexpr (std::is_integral_v<T>)
@@ -57,7 +57,7 @@ struct Product {
     return static_cast<T>(wrapping(a) * wrapping(b));
   }
 };
-// The same bits in either order, as ranks that exchange values rely on: a NaN wins, and -0 is less than 0.
+// Both orders give the same bits, on which ranks that exchange values rely: a NaN wins, and -0 is less than 0.
 template <typename T>
 T one_of(T a, T b, bool second, bool negative_zero) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -109,7 +109,7 @@ void reduce_as(ReduceOp op, std::byte* destination, const std::byte* source, std
   }
 }
 
-// What the number of ranks is, for a division.
+// The divisor for the number of ranks.
 template <typename T>
 struct DivisorOf {
   using Type = T;
@@ -139,7 +139,7 @@ void average_as(std::byte* destination, std::size_t count, int ranks) {
   }
 }
 
-// Calls `function` with a value of the C++ type that `type` stands for.
+// Calls `function` with a value of the C++ type of `type`.
 template <typename Function>
 void with_type(DataType type, Function function) {
   switch (type) {

@@ -15,7 +15,7 @@ struct RunAccess {
 
 std::string number_text(std::size_t number) { return std::to_string(number); }
 
-// Checks one rank's schedule, and throws away what comes after the first fault.
+// Checks one rank's schedule; keeps only the first error.
 class ScheduleCheck {
  public:
   explicit ScheduleCheck(const Schedule& schedule) : schedule_(schedule) {}
@@ -61,7 +61,7 @@ class ScheduleCheck {
     return 0;
   }
 
-  // Whether it can be read at all.
+  // Whether the block can be read at all.
   bool check(const Block& block) {
     if (block.count == 0) return true;
     if (block.area == Area::array && block.array >= schedule_.arrays.size())
@@ -121,7 +121,7 @@ class ScheduleCheck {
   }
 
   void check_puts() {
-    std::map<int, std::uint32_t> open;  // the round of a put that no signal has told of, by peer
+    std::map<int, std::uint32_t> open;  // by peer: the round of a put without a signal so far
     for (const Step& step : schedule_.steps) {
       if (why_) return;
       const auto put = open.find(step.peer);
@@ -143,7 +143,7 @@ class ScheduleCheck {
     });
   }
 
-  // What one step of a round writes, no other one touches. Returns the first step of the next round.
+  // Data written by one step of a round must not be touched by another. Returns the first step of the next round.
   std::size_t check_round(std::size_t first) {
     const std::vector<Step>& steps = schedule_.steps;
     std::vector<RunAccess> accesses;

@@ -51,7 +51,7 @@ std::vector<std::byte> hello_bytes(const Hello& hello) {
   return writer.bytes();
 }
 
-// The version comes first in all versions, so that another one is told so.
+// The version comes first in every protocol version, so that a rank with another version gets a clear error.
 Hello read_hello(const Frame& frame) {
   WireReader reader(frame.body, handshake_name);
   if (frame.kind != FrameKind::hello) reader.refuse("it does not begin with a greeting");

@@ -26,7 +26,7 @@ std::string link_target(const char* link) {
 
 std::string or_none(const std::string& text) { return text.empty() ? "none" : text; }
 
-// "1.13.1" -> "1.13": what follows makes no difference to others.
+// "1.13.1" -> "1.13": the rest does not affect compatibility.
 std::string release_of(const std::string& version) {
   return version.substr(0, version.find('.', version.find('.') + 1));
 }

@@ -10,8 +10,8 @@
 namespace waywiser {
 namespace {
 
-// What of UCX serves within a machine. Memory of GPUs goes by networks of its own (comm/network): this one makes no
-// call of CUDA, as a thread that makes progress while a stream waits for it must not.
+// UCX's transports within a machine. GPU memory does not use them (comm/network): this UCX makes no CUDA call, since a
+// thread for which a stream waits must not make one.
 constexpr std::string_view local_names[] = {"self", "posix", "cma", "xpmem"};
 
 std::optional<std::string> set_by_user(const std::string& name) {
@@ -32,7 +32,7 @@ std::string joined(const std::vector<std::string>& parts) {
   return text;
 }
 
-// Of a group of names of UCX's, or a name.
+// Whether a UCX group name, or a transport name, covers the transport.
 bool covers(std::string_view group, std::string_view name) {
   if (group == "sm" || group == "shm") return name == "posix" || name == "cma" || name == "xpmem";
   if (group == "mm") return name == "posix" || name == "xpmem";
@@ -53,7 +53,7 @@ JobNetwork within(const std::optional<std::string>& transports) {
   return {true, {}, "UCX_TLS=" + *transports + " lets UCX listen on networks, which this job does not need"};
 }
 
-// Of RDMA devices of other networks it is the user, or the plan, who knows what they join.
+// Only the user or the plan knows which machines RDMA devices on other networks connect.
 JobNetwork at_root(const Launch& launch, bool transports_by_user) {
   const std::string interface = interface_towards(launch.root.value_or(Endpoint{}));
   std::vector<std::string> devices{interface}, left_out;

@@ -12,12 +12,13 @@ namespace {
 
 constexpr int most_ranks = 32767;
 
-// The variables of one launcher. `local` counts the ranks of this machine; `job` is made of the values of two.
+// The variables of one launcher. `local` counts the ranks of this machine; `job` combines the values of two variables.
 struct Dialect {
   std::string_view launcher, rank, size, local, job, job_part;
 };
 
-// mpirun under Slurm sets its own besides Slurm's, and so does `waywiser run` under anything.
+// The order matters: under Slurm mpirun sets its own variables besides Slurm's; so does `waywiser run` under any
+// launcher.
 constexpr Dialect dialects[] = {
     {"waywiser run", "WAYWISER_RANK", "WAYWISER_SIZE", "WAYWISER_LOCAL_SIZE", "WAYWISER_JOB", ""},
     {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE",
@@ -46,7 +47,7 @@ const Dialect* spoken(const Lookup& lookup) {
   return nullptr;
 }
 
-// Ranks of one launcher on one machine have one parent.
+// Ranks of one launcher on one machine have the same parent process.
 std::string job_of(const Dialect& dialect, const Lookup& lookup) {
   std::string job;
   for (const std::string_view part : {dialect.job, dialect.job_part})
@@ -68,7 +69,7 @@ std::optional<Endpoint> root_of(const Dialect& dialect, const Lookup& lookup, bo
     refuse(std::string(dialect.launcher) +
            " started ranks on several machines: set WAYWISER_ROOT to HOST:PORT of rank 0's machine and WAYWISER_SECRET "
            "to one secret, the same for all ranks");
-  // The port itself belongs to torch.distributed.
+  // torch.distributed itself uses the port.
   const int port = read_integer(lookup, "MASTER_PORT", 1, 65534) + 1;
   return Endpoint{*lookup("MASTER_ADDR"), static_cast<std::uint16_t>(port)};
 }

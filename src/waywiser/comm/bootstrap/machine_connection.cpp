@@ -15,7 +15,7 @@ MachineConnection meet_other_machine(const Launch& launch, Deadline deadline) {
   const int other = 1 - launch.rank;
   Muster muster = meet(launch, mine, deadline);
   Connection& line = *muster.lines.at(other);
-  // The member has read the table and nothing else: only now may the root go on.
+  // Ensures that the member has read the table and nothing else: only now may the root continue.
   if (launch.rank == 0)
     line.receive(deadline);
   else

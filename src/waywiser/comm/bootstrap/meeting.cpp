@@ -23,14 +23,14 @@ constexpr Seconds look_again_after = 0.25, again_patience = 2;
 constexpr std::size_t largest_answer = 4096;
 constexpr std::size_t largest_introduction = 80 << 10;
 
-// Rank 0's word: there is no sense in coming again.
+// Rank 0 has refused this rank for good: retrying is useless.
 class Refusal : public Error {
  public:
   using Error::Error;
 };
 
-// Rank 0 has not taken this rank in, which may come again: too many are there (unavailable), or the connection has
-// ended (io).
+// Rank 0 has not admitted this rank, which may retry: there are too many connections (unavailable), or the connection
+// has ended (io).
 class NotNow : public Error {
  public:
   using Error::Error;
@@ -100,7 +100,7 @@ std::unique_ptr<Connection> prove_at(const Endpoint& root, const Launch& launch,
   return line;
 }
 
-// One that has ended is known to be dead when it does not come back soon.
+// If a rank has ended, rank 0 treats it as dead unless it returns soon.
 Muster join_at(const Endpoint& root, const Launch& launch, const Introduction& mine, Deadline deadline) {
   Deadline connect_by = deadline;
   for (bool ended = false;; std::this_thread::sleep_for(before_next_try)) {
@@ -118,7 +118,8 @@ Muster join_at(const Endpoint& root, const Launch& launch, const Introduction& m
   }
 }
 
-// False: another rank 0 has come to the same place. Throws NotNow, timeout, and invalid_input for what is no rank 0.
+// False: another rank 0 has come to the same place. Throws NotNow, timeout, and invalid_input if the other side is not
+// a rank 0.
 bool is_welcome(Connection& line, const MeetingVisit& visit, Deadline deadline) {
   while (!wait_for_socket(line.number(), POLLIN, Deadline::in(std::min(look_again_after, deadline.left())))) {
     if (visit.is_outdated()) return false;
@@ -139,7 +140,7 @@ std::unique_ptr<Connection> come_in(const Launch& launch, const Introduction& mi
   return line;
 }
 
-// What listens may be of an earlier job of the same name whose rank 0 was killed or stopped: then it is replaced.
+// The listener may belong to an earlier job of the same name whose rank 0 was killed or stopped: then it is replaced.
 Muster join_here(const Launch& launch, const Introduction& mine, Deadline deadline) {
   std::string problem;
   for (; !deadline.passed(); std::this_thread::sleep_for(before_next_try)) {

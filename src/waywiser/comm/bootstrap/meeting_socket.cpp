@@ -16,7 +16,7 @@ struct stat facts_of(const std::filesystem::path& path) {
   return facts;
 }
 
-// The number of a file that is gone may be given again, but not with the same time of making.
+// The inode of a deleted file may be reused, but not with the same creation time.
 bool same(const struct stat& one, const struct stat& other) {
   return one.st_dev == other.st_dev && one.st_ino == other.st_ino && one.st_mtim.tv_sec == other.st_mtim.tv_sec &&
          one.st_mtim.tv_nsec == other.st_mtim.tv_nsec;
@@ -24,7 +24,7 @@ bool same(const struct stat& one, const struct stat& other) {
 
 }  // namespace
 
-// Names of jobs come from launchers, with any characters and length.
+// Launchers choose the names of jobs: any characters, any length.
 std::filesystem::path meeting_path(const std::string& job) {
   FingerprintHash hash;
   hash.add(job);
@@ -32,7 +32,7 @@ std::filesystem::path meeting_path(const std::string& job) {
 }
 
 MeetingSocket::MeetingSocket(const std::string& job) : path_(meeting_path(job)) {
-  const FolderLock lock(path_.parent_path());  // who sweeps may have seen that nobody listens at the earlier one
+  const FolderLock lock(path_.parent_path());  // a sweeper may have seen that nobody listens at the old one
   listener_ = listen_at(path_, &facts_);
 }
 

@@ -85,7 +85,7 @@ void Reception::rest_if_exhausted() {
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
-// The oldest of those that have said nothing: a rank speaks at once.
+// Drops the oldest connection that has sent nothing: a rank sends at once.
 void Reception::dismiss_one_too_many() {
   const auto silent = std::ranges::find(guests_, Stage::greeting, &Guest::stage);
   dismiss(silent == guests_.end() ? guests_.begin() : silent, {FrameKind::later, {}});
@@ -119,7 +119,7 @@ void Reception::greet(Guest& guest, const Frame& frame) {
   if (hello.rank == 0 || hello.rank >= size)
     throw Error(ErrorKind::invalid_input, "rank " + std::to_string(hello.rank) + " of a group of " +
                                               std::to_string(size) + " cannot join rank 0");
-  if (!launch_.root) return let_join(guest);  // the kernel vouches for it
+  if (!launch_.root) return let_join(guest);  // the kernel has authenticated it
   guest.line->send(FrameKind::challenge, guest.words.root, Deadline::in(short_send));
   guest.stage = Stage::proving;
 }
@@ -140,7 +140,7 @@ void Reception::let_join(Guest& guest) {
   guest.stage = Stage::joining;
 }
 
-// It is a rank of this job: whatever is wrong now is wrong with the job. It hears of it as a member.
+// It is a rank of this job: any error from now on is an error of the job, and the rank hears of it as a member.
 void Reception::admit(Guest& guest, const Frame& frame) {
   WireReader reader(frame.body, "introduction of rank " + std::to_string(guest.words.rank));
   Introduction introduction = read_introduction(reader);
@@ -176,7 +176,7 @@ void Reception::drop_late_guests() {
   }
 }
 
-// A member says nothing until it has the table: what comes is its end.
+// A member sends nothing until it has the table: any event is the end of its connection.
 void Reception::check_members() {
   for (const auto& [rank, line] : muster_.lines) {
     const std::string unlike = difference(muster_.ranks.front(), muster_.ranks[static_cast<std::size_t>(rank)]);
@@ -194,7 +194,7 @@ void Reception::tell_all(const Frame& frame, Deadline deadline) {
     try {
       line->send(frame, deadline);
     } catch (const Error& error) {
-      if (frame.kind == FrameKind::refused) continue;  // the reason that counts is on its way already
+      if (frame.kind == FrameKind::refused) continue;  // the reason that counts has already been sent
       throw Error(ErrorKind::io, "rank " + std::to_string(rank) + " while the group formed: " + error.what());
     }
   }

@@ -51,7 +51,7 @@ void RemoteMachine::show_life() {
     try {
       tell("alive");
     } catch (const std::exception&) {
-      return;  // whoever needs rank 1 next hears that it has ended
+      return;  // the next user of rank 1 hears that it has ended
     }
     ending_changed_.wait_for(lock, std::chrono::duration<double>(interval_), [this] { return ending_; });
   }

@@ -27,7 +27,7 @@ bool is_loopback(const sockaddr& address) {
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-// Only the addresses, without ports.
+// Compares the addresses without ports.
 bool same_address(const sockaddr& one, const sockaddr& other) {
   if (one.sa_family != other.sa_family) return false;
   if (one.sa_family == AF_INET)
@@ -38,7 +38,7 @@ bool same_address(const sockaddr& one, const sockaddr& other) {
                      &reinterpret_cast<const sockaddr_in6&>(other).sin6_addr, sizeof(in6_addr)) == 0;
 }
 
-// By which the kernel would send to the root: nothing is sent.
+// The source address from which the kernel would send to the root; nothing is sent.
 sockaddr_storage source_towards(const addrinfo& root, const std::string& name) {
   const Descriptor probe(::socket(root.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage mine{};
@@ -58,7 +58,7 @@ std::string interface_where(const std::function<bool(const ifaddrs&)>& fits) {
   return {};
 }
 
-// Below a bond, a bridge or a VLAN lie others.
+// The interface and those below it, if it is a bond, a bridge or a VLAN.
 std::vector<std::string> with_lower_ones(const SystemFiles& files, const std::string& interface) {
   std::vector<std::string> all{interface};
   for (const std::string& name : files.list("/sys/class/net/" + interface))

@@ -9,7 +9,7 @@
 namespace waywiser {
 namespace {
 
-// Nobody else can put something else in the place of what is in it.
+// Whether nobody else can replace the folder's contents.
 bool is_this_users_own(const std::string& folder) {
   struct stat facts{};
   return ::stat(folder.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid() &&
@@ -18,7 +18,7 @@ bool is_this_users_own(const std::string& folder) {
 
 std::filesystem::path chosen_folder() {
   if (const auto named = environment("WAYWISER_RUNTIME_DIR")) return *named;
-  // After `su` it may be of another user, and closed.
+  // After `su` the folder may belong to another user.
   if (const auto session = environment("XDG_RUNTIME_DIR"); session && is_this_users_own(*session))
     return std::filesystem::path(*session) / "waywiser";
   return "/tmp/waywiser-" + std::to_string(::geteuid());

@@ -35,7 +35,7 @@ Descriptor open_socket(const addrinfo& address) {
 }
 
 void set(const Descriptor& socket, int level, int option, int value) {
-  // A system that does not know an option works without it.
+  // Options that a system does not know are not needed.
   static_cast<void>(::setsockopt(socket.number(), level, option, &value, sizeof value));
 }
 
@@ -45,7 +45,7 @@ bool is_tcp(const Descriptor& socket) {
   return ::getsockopt(socket.number(), SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain != AF_UNIX;
 }
 
-// 0, or the errno of the attempt.
+// Returns 0, or the errno of the attempt.
 int attempt(const Descriptor& socket, const addrinfo& address, Deadline deadline) {
   if (::connect(socket.number(), address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;
@@ -171,7 +171,7 @@ void keep_alive(const Descriptor& socket) {
 Connection::Connection(Descriptor socket, std::size_t largest_frame)
     : socket_(std::move(socket)), reader_(largest_frame) {
   keep_alive(socket_);
-  // What is said here is read at once. For data this would end a connection whose reader is busy for as long.
+  // Frames are read at once. For data this timeout would end a connection whose reader is busy for that long.
   if (is_tcp(socket_)) set(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
 }
 

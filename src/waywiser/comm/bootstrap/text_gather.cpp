@@ -36,7 +36,7 @@ std::vector<std::string> hear_all(Muster& muster, std::string_view mine, Deadlin
 std::vector<std::string> gather_texts(const Launch& launch, std::string_view mine, Deadline deadline) {
   if (mine.size() > longest_text) throw Error(ErrorKind::invalid_input, "a text of a rank has over 1 MiB");
   Launch own = launch;
-  own.job += "-texts";  // its group, if there is one, meets elsewhere
+  own.job += "-texts";  // a group of the same job meets elsewhere
   Muster muster = meet(own, introduce(own), deadline);
   if (own.rank == 0) return hear_all(muster, mine, deadline);
   Connection& line = *muster.lines.at(0);

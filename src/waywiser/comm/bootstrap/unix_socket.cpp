@@ -22,7 +22,7 @@ namespace {
 constexpr int waiting_visitors = 512;
 constexpr Seconds lock_patience = 1;
 
-// A name over the limit is told by way of its folder, which stays open meanwhile.
+// A path over the length limit is addressed through its folder, which stays open meanwhile.
 struct Address {
   explicit Address(const std::filesystem::path& path) {
     std::string text = path.string();
@@ -52,8 +52,8 @@ std::filesystem::path new_name(const std::filesystem::path& folder) {
 
 bool nobody_listens_at(const std::filesystem::path& path) { return !connect_at(path).open() && errno == ECONNREFUSED; }
 
-// "rank-PID-...", "handle-PID-...", "new-PID-...": of a process that is there, here. One of another space of numbers is
-// asked.
+// "rank-PID-...", "handle-PID-...", "new-PID-...": whether the process exists here. If it belongs to another PID
+// namespace, the socket is tried.
 bool owner_is_here(const std::string& name) {
   if (name.starts_with("job-")) return false;
   const std::size_t begin = name.find('-') + 1;
@@ -71,7 +71,7 @@ void sweep(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (!is_ours(name) || owner_is_here(name)) continue;
-    // Files of jobs are of an earlier version.
+    // An earlier version left files instead of sockets.
     if (entry.symlink_status().type() != std::filesystem::file_type::socket || nobody_listens_at(entry.path()))
       ::unlink(entry.path().c_str());
   }
@@ -120,7 +120,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder)
 void sweep_runtime_folder() noexcept {
   try {
     sweep(runtime_folder());
-  } catch (const std::exception&) {  // whoever needs the folder says so
+  } catch (const std::exception&) {  // a caller that needs the folder reports it
   }
 }
 

@@ -58,7 +58,7 @@ void EncryptedMessages::drop_late() {
                 [](const Incoming& from) { return !from.peer && !from.succeeds && from.introduced_by.passed(); });
 }
 
-// What TLS has of a record that is not read to its end the socket does not show.
+// The socket does not show the rest of a TLS record that was read in part.
 void EncryptedMessages::read_in(Incoming& from) {
   from.has_more = false;
   if (!from.line->handshake()) return;
@@ -75,7 +75,7 @@ bool EncryptedMessages::is_known(std::uint32_t rank) const {
   return std::ranges::any_of(lines_, [rank](const Incoming& from) { return from.peer == rank; });
 }
 
-// False: nothing has come.
+// False: no header has arrived.
 bool EncryptedMessages::read_header(Incoming& from) {
   const auto bytes = std::as_writable_bytes(std::span(&from.header, 1)).subspan(from.header_read);
   const std::size_t got = from.line->read(bytes);
@@ -116,7 +116,7 @@ void EncryptedMessages::hear_hello(Incoming& from) {
   const bool succeeded = std::ranges::any_of(lines_, [rank](const Incoming& one) { return one.succeeds == rank; });
   if (from.header.kind != Kind::hello || !reaches(rank) || succeeded)
     throw Error(ErrorKind::io, "it is no rank of another machine");
-  (is_known(rank) ? from.succeeds : from.peer) = rank;  // what the one before has brought comes first
+  (is_known(rank) ? from.succeeds : from.peer) = rank;  // messages of the older connection come first
 }
 
 void EncryptedMessages::hear_data(Incoming& from, Peer& peer) {
@@ -143,7 +143,7 @@ void EncryptedMessages::hear_rts(Peer& peer, const Header& header) {
     peer.early.push_back({header});
 }
 
-// One that has been given up is not sent.
+// A message that was given up is not sent.
 void EncryptedMessages::hear_cts(Peer& peer, const Header& header) {
   const auto found = peer.rts_sent.find(header.number);
   if (found == peer.rts_sent.end()) return;

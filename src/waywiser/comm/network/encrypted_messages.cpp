@@ -47,7 +47,7 @@ void EncryptedMessages::send(Message& message) {
 
 void EncryptedMessages::post(std::uint32_t rank, const Header& header, Message* message) {
   Peer& peer = peers_[rank];
-  if (peer.gone) return;  // broken() says so
+  if (peer.gone) return;  // broken() reports it
   if (!peer.line) begin_connection(rank);
   peer.outgoing.push_back({header, message});
   write_out(rank);
@@ -70,7 +70,7 @@ void EncryptedMessages::connect(std::uint32_t rank) {
   }
 }
 
-// Where strangers take all places, the peer may have dismissed this rank before it could prove who it is.
+// If strangers take all places, the peer may have dropped this rank before it could prove its identity.
 void EncryptedMessages::try_again(std::uint32_t rank, const Error& problem) {
   Peer& peer = peers_[rank];
   const bool dismissed = !peer.ready && problem.kind() == ErrorKind::io;
@@ -81,7 +81,7 @@ void EncryptedMessages::try_again(std::uint32_t rank, const Error& problem) {
   connect(rank);
 }
 
-// As far as it goes without waiting.
+// Writes as much as possible without waiting.
 void EncryptedMessages::write_out(std::uint32_t rank) {
   Peer& peer = peers_[rank];
   if (!peer.line || peer.outgoing.empty()) return;
@@ -100,14 +100,14 @@ void EncryptedMessages::write_out(std::uint32_t rank) {
   }
 }
 
-// A new connection, with new keys, in place of one that has said its last word.
+// Replaces a connection whose last message is sent by one with new keys.
 void EncryptedMessages::succeed(std::uint32_t rank) {
   peers_[rank].line.reset();
   peers_[rank].ready = false;
   begin_connection(rank);
 }
 
-// True: all of it has gone.
+// True: all bytes are sent.
 bool EncryptedMessages::write_first(Peer& peer) {
   const Outgoing& first = peer.outgoing.front();
   std::span<const std::byte> body;
@@ -150,7 +150,7 @@ void EncryptedMessages::take_early(Peer& peer, std::list<Early>::iterator early,
   header.kind == Kind::data ? complete(message, header) : take(message, header);
 }
 
-// Of unlike lengths nothing is asked for: whoever waits compares.
+// If the lengths differ, no CTS is sent: the caller that waits compares them.
 void EncryptedMessages::take(Message& message, const Header& rts) {
   message.info = {rts.tag, rts.bytes};
   if (rts.bytes != message.bytes) {
@@ -166,7 +166,7 @@ void EncryptedMessages::complete(Message& message, const Header& header) noexcep
   message.waiting = false;
 }
 
-// A message of which a part has gone cannot be taken back: the connection ends, so that nobody takes the part for all.
+// A partly sent message cannot be withdrawn: the connection ends, so that the peer cannot take the part for the whole.
 void EncryptedMessages::cancel(Message& message) noexcept {
   if (!std::exchange(message.waiting, false)) return;
   Peer& peer = peers_[message.peer];
@@ -189,7 +189,7 @@ void EncryptedMessages::cancel(Message& message) noexcept {
     peer.outgoing.erase(sending);
 }
 
-// What waits for the peer is told by the group, which fails.
+// The group fails, and so reports the error to everything that waits for the peer.
 void EncryptedMessages::break_off(std::uint32_t rank, const std::string& why, bool came_wrong) noexcept {
   Peer& peer = peers_[rank];
   peer.line.reset();

@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kernel_variable = "WAYWISER_KERNEL_TLS";
 constexpr std::string_view purpose = "waywiser encrypted messages";
 
-// Of a message of this size the plan is asked.
+// The size for which the plan is asked.
 constexpr Bytes usual_bytes = 1 << 20;
 
 bool switched_on(const char* name) {

@@ -24,7 +24,7 @@ std::vector<std::pair<std::string, std::string>> network_choice(const Plan& plan
     if (!path.has("transports") || !path.has("device")) continue;
     const std::string transport(path.parameter("transports")), device(path.parameter("device"));
     transports.insert(transport == "network-tcp" ? "tcp" : transport);
-    // The plan may be used at either end; UCX passes over a name that it does not find.
+    // The plan may be used at either end; UCX ignores a name that it does not find.
     for (const std::string& end : {device, turned_device(device)})
       for (const std::string& name : devices_here(end)) devices.insert(name);
   }

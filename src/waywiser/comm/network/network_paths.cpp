@@ -11,7 +11,7 @@
 namespace waywiser {
 namespace {
 
-// Whatever rail a rank may be bound to: a group takes them all.
+// Whichever rail the row is for: a group uses all of them.
 bool leads_to_other(const PlanRow& row) {
   const Path& path = row.path;
   return !path.source.other_machine() && path.destination.other_machine() && row.processes == 2 && row.rail.empty();
@@ -21,7 +21,7 @@ bool between_hosts(const Path& path) { return !path.source.is_gpu() && !path.des
 
 std::string_view device_of(const Path& path) { return path.has("device") ? path.parameter("device") : ""; }
 
-// UCX of a group is kept to what the plan has between hosts: where that is one road, it takes it by itself.
+// UCX of a group is restricted to the plan's choice between hosts: if that is one path, UCX uses it by itself.
 bool one_path_between_hosts(const Plan& plan) {
   std::set<std::pair<std::string_view, std::string_view>> selections;
   for (const PlanRow& row : plan.rows) {
@@ -42,7 +42,7 @@ std::vector<UcxSelection> NetworkPath::selections(bool sends, bool turned) const
     mine.source = seen_from_other(path.destination);
     mine.destination = seen_from_other(path.source);
   }
-  // The first of two names is the device at this end.
+  // Of two names, the first is the device at this end.
   if (path.has("device") && sends == turned) mine.parameters["device"] = turned_device(path.parameter("device"));
   if (mine.mechanism == "ucx_staged") {
     mine.source = host(0);
@@ -93,8 +93,8 @@ const PlanRow* NetworkPaths::row_for(Place here, Place there, NodeType node, Byt
   return nullptr;
 }
 
-// The plan has one direction only. Between two GPUs it is each machine's own GPU that counts, as network cards are near
-// to GPUs; between a GPU and a host, whether the sender's memory is the GPU's.
+// The plan has only one direction. Between two GPUs each machine's own GPU selects the row, since network cards are
+// close to GPUs; between a GPU and a host it matters whether the sender's memory is the GPU's.
 std::optional<std::size_t> NetworkPaths::find(Place source, Place destination, Bytes bytes, const PlanEnds& ends,
                                               bool sends) const {
   if (ways_.empty()) return {};

@@ -33,7 +33,7 @@ NetworkRails::NetworkRails(const std::vector<NetworkPath>& ways, std::size_t ran
         for (const UcxSelection& selection : way.selections(sends, turned)) open(selection, ranks);
 }
 
-// What cannot be opened is not offered.
+// A rail that cannot be opened is not offered.
 void NetworkRails::open(const UcxSelection& selection, std::size_t ranks) {
   const std::string name = name_of(selection);
   if (member_named(name) != nullptr || why_no_rail_.contains(name)) return;
@@ -82,7 +82,7 @@ NetworkRails::Route NetworkRails::find_route(std::size_t way, std::uint32_t peer
   return route;
 }
 
-// The devices of the two ends may also be known by each other's names.
+// Each end may also know the other end's devices by its own names.
 NetworkRails::Route NetworkRails::route(std::size_t way, std::uint32_t peer, bool sends) const {
   const bool turned = ends_[peer].here != sends;
   Route route = find_route(way, peer, sends, turned);
@@ -129,7 +129,7 @@ RailedMessage& NetworkRails::begin(std::size_t way, const Route& route, ConstReg
   return railed;
 }
 
-// UCX works on a GPU's memory with the thread's current GPU.
+// UCX accesses GPU memory through the thread's current GPU.
 std::shared_ptr<void> NetworkRails::gpu_of(const RailedMessage& railed) const {
   return railed.on_gpu ? make_gpu_current(ordinal_) : nullptr;
 }

@@ -12,7 +12,7 @@
 namespace waywiser {
 namespace {
 
-// Once in a program: a default is nothing that was measured.
+// Printed once per program, since the defaults are not measured.
 void say_that_there_is_no_plan() {
   static std::once_flag said;
   std::call_once(said, [] {
@@ -33,7 +33,7 @@ bool works_on_only(const Path& path, Place worker) {
 GpuConnections::GpuConnections(Platform& platform, PeerMemory& peers, const Chooser* chooser, bool says_so)
     : platform_(platform), peers_(peers), chooser_(chooser), says_so_(says_so), pool_(platform) {}
 
-// A kernel where both ends are GPUs, the worker's copy engine, or a pipeline through the host.
+// A kernel if both ends are GPUs, else the worker's copy engine, or a pipeline through the host.
 Path GpuConnections::choose_without_plan(const Copy& copy) const {
   const auto& [source, destination, worker, small] = copy;
   const Place other = worker == source || !source.is_gpu() ? destination : source;
@@ -60,8 +60,8 @@ Path GpuConnections::choose_without_plan(const Copy& copy) const {
   throw Error(ErrorKind::unavailable, text(source) + " to " + text(destination) + ": " + reasons);
 }
 
-// This rank works on it alone: a two-sided path is not for that, its best one-sided rival is, where its kernels run on
-// the worker or can.
+// This rank works alone, so the plan's path must be one-sided and its kernels must run on the worker; otherwise its
+// best such rival is used.
 Path GpuConnections::choose(const PlanRow* row, const Copy& copy) const {
   if (row == nullptr) return choose_without_plan(copy);
   auto path = Chooser::one_sided_path_for(*row, copy.source, copy.destination);

@@ -34,7 +34,7 @@ void GpuWindow::finish(GpuConnections::Connection& way) {
   way.transport->rest();
 }
 
-// Who gives up waits for what is under way.
+// After an error, waits for the copies under way.
 void GpuWindow::finish(Stream& stream, const std::function<void()>& wait) {
   try {
     wait();

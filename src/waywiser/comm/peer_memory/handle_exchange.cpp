@@ -33,7 +33,7 @@ Descriptor unix_socket() {
   return socket;
 }
 
-// Where one rank gives its handle away; gone when this object is.
+// The place where one rank gives its handle away; removed with this object.
 class Counter {
  public:
   Counter(int rank, const Call& call) {
@@ -54,7 +54,7 @@ class Counter {
   ~Counter() { ::unlink(path_.data()); }
 
   const SocketPath& path() const { return path_; }
-  // True: one more has been served.
+  // True: one more rank has been served.
   bool serve(const MemoryHandle& handle) {
     Descriptor customer(::accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!customer.open()) return false;

@@ -43,7 +43,7 @@ class OneSidedTransfer : public Activity {
   const std::uint32_t peer_;
 };
 
-// Until UCX says that this request is complete. `peer`: a rank of the session.
+// Waits until UCX has completed this request. `peer`: a rank of the session.
 void finish(Session& session, void* request, const Call& call, std::uint32_t peer) {
   if (UCS_PTR_IS_ERR(request)) session.engine().check(UCS_PTR_STATUS(request), text(call));
   if (request == nullptr) return;
@@ -53,7 +53,7 @@ void finish(Session& session, void* request, const Call& call, std::uint32_t pee
 
 }  // namespace
 
-// As it travels between the ranks. Ranks of one group have one kind of processor: native byte order.
+// The form in which it travels between ranks, in native byte order: all ranks of a group have one kind of processor.
 struct HostWindow::Record {
   std::uint64_t address = 0, bytes = 0, key_bytes = 0;
   std::array<std::byte, longest_key> key{};
@@ -112,7 +112,7 @@ std::pair<std::uint64_t, ucp_rkey_h> HostWindow::at(const Call& call, Bytes offs
   return {exposed.address + offset, exposed.opened};
 }
 
-// `begin(endpoint, address, key, parameters)` asks UCX.
+// `begin(endpoint, address, key, parameters)` starts the UCX request.
 template <typename Begin>
 void HostWindow::transfer(const Call& call, Bytes offset, Bytes bytes, Begin begin) {
   const auto [address, key] = at(call, offset);
@@ -135,7 +135,7 @@ void HostWindow::get(const Call& call, Bytes offset, Region data) {
   });
 }
 
-// Puts come first. UCX's own fence may wait for ever, for a rank that is gone.
+// Waits for earlier puts first. UCX's own fence may wait forever for a dead rank.
 void HostWindow::signal(const Call& call, Bytes offset, std::uint64_t value) {
   const auto [address, key] = at(call, offset);
   const ucp_request_param_t parameters{};

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t most_known = 256;
 
-// What `open` answers, or why this process cannot use the memory.
+// The result of `open`, or why this process cannot use the memory.
 template <typename Open>
 std::shared_ptr<const Memory> opened(std::string_view gpu, Open open) {
   try {
@@ -33,7 +33,7 @@ std::shared_ptr<const Memory> PeerMemory::open(Known& known, const SharedRegion&
   if (auto memory = known.memory.lock();
       memory && known.opaque == shared.opaque && memory->region().bytes >= shared.allocation_bytes)
     return memory;
-  known.kept.reset();  // its owner has freed it, or more of it is wanted
+  known.kept.reset();  // its owner has freed it, or a larger part is wanted
   auto memory = opened(shared.identity(), [&] { return platform_.open_shared(shared, user); });
   known.memory = memory;
   known.opaque = shared.opaque;

@@ -19,7 +19,8 @@ Bytes in_pages(Bytes bytes) { return (bytes + page - 1) / page * page; }
 ReceiveArena::ReceiveArena(Platform& platform, Place gpu, const Seconds& timeout)
     : platform_(platform), gpu_(gpu), timeout_(timeout) {}
 
-// Most jobs have one group that does most: the first one gets more than half, every other one a quarter of the rest.
+// In most jobs one group does most of the work: the first group gets more than half, every later one a quarter of the
+// rest.
 Bytes ReceiveArena::share_for(int ranks) {
   collect();
   if (taken_ == 0) return std::min(most(), limit - (Bytes{2} << 20) * static_cast<Bytes>(ranks + 4));
@@ -44,7 +45,7 @@ std::optional<Region> ReceiveArena::take_plain(Bytes bytes) {
   return cut_off(in_pages(bytes));
 }
 
-// The first hole that is large enough, or a new block: as large as others may want, as far as the limit allows.
+// Uses the first hole that is large enough, or allocates a block: as large as other groups may want, within the limit.
 std::optional<Region> ReceiveArena::cut_off(Bytes bytes) {
   auto hole = std::ranges::find_if(holes_, [&](const Hole& each) { return each.bytes >= bytes; });
   if (hole == holes_.end()) {

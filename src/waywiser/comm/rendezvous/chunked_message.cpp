@@ -23,7 +23,7 @@ void ChunkMessages::receive(Region piece) {
   session_.engine().receive(peer_, tag_, matched_bits, piece.data, piece.bytes, message);
 }
 
-// False: it is still under way, or there is none.
+// False: the first piece is still under way, or there is none.
 bool ChunkMessages::end_first() {
   if (pieces_.empty() || !session_.engine().test(pieces_.front().message)) return false;
   const Message& message = pieces_.front().message;

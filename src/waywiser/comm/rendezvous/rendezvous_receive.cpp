@@ -34,7 +34,7 @@ void RendezvousReceive::reply(Way way) {
   session_.engine().send_sized(peer_, rest_tag(false, session_.rank(), number_), &reply_, sizeof reply_, replied_);
 }
 
-// Whether a kernel of this rank reads the bytes where they are.
+// Whether a kernel of this rank reads the bytes from the sender's memory.
 bool RendezvousReceive::read() {
   if (told_.info.length != sizeof source_) return false;
   source_.region.gpu.back() = '\0';
@@ -51,7 +51,7 @@ bool RendezvousReceive::read() {
     there.place = *theirs;
     fault_point(ProtocolStep::gpu_copy);
     connection_->transport->put(into_, there, *connection_->stream);
-  } catch (const Error& error) {  // then the sender puts it; if it cannot either, both reasons are said
+  } catch (const Error& error) {  // then the sender puts; if it cannot either, the error has both reasons
     why_not_read_ = error.what();
     return false;
   }
@@ -65,7 +65,7 @@ void RendezvousReceive::ask_for_it() {
   stage_ = Stage::waits;
 }
 
-// The place where the sender can put the bytes, or why it cannot.
+// The destination for the sender's put, or why the sender cannot put.
 void RendezvousReceive::offer() {
   const auto refuse = [this](const std::string& why) {
     why.copy(reply_.why_not_direct.data(), reply_.why_not_direct.size() - 1);
@@ -129,8 +129,8 @@ RendezvousReceive::~RendezvousReceive() {
   if (replied_.is_open() || told_.is_open() || stage_ == Stage::reads || pieces_.is_open()) session_.give_up(*this);
 }
 
-// Who may have heard where the bytes go may be putting them there: UCX may have brought the reply before this end
-// knows, but what waits for room in a lane has not been written.
+// Once the sender may know the destination, it may be writing there: UCX may have delivered the reply before this end
+// knows. A reply that still waits for room in a lane has not been sent.
 void RendezvousReceive::abandon() noexcept {
   HeldMemory& held = session_.engine().held();
   if (stage_ == Stage::waits && reply_.way == Way::direct && !replied_.waiting) held.add(peer_, [] { return false; });

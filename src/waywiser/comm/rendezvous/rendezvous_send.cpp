@@ -25,11 +25,11 @@ RendezvousSend::RendezvousSend(Session& session, const Members& members, const C
 void RendezvousSend::offer() {
   source_.element_type = static_cast<std::uint32_t>(data_.type);
   source_.bytes = data_.region.bytes;
-  // Above, the receiver's kernel is slower than a copy engine by more than a reply takes.
+  // For larger messages the receiver's kernel is slower than a copy engine by more than the time of a reply.
   if (source_.bytes <= defaults::read_by_receiver) try {
       source_.region = session_.peer_memory().share(data_.region);
       source_.readable = 1;
-    } catch (const Error& error) {  // then the receiver says where the bytes go
+    } catch (const Error& error) {  // then the receiver replies with the destination
       why_not_shared_ = error.what();
     }
   session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &source_, sizeof source_, offered_);
@@ -76,7 +76,7 @@ void RendezvousSend::tell_pieces() {
   tell(Way::pieces, one_machine ? reply_.why_not_direct.data() : choose_network_way());
 }
 
-// What is said about it.
+// Returns the note about the choice.
 std::string RendezvousSend::choose_network_way() {
   Engine& engine = session_.engine();
   const Place there = reply_.on_gpu != 0 ? gpu(static_cast<int>(reply_.gpu_index)) : host(0);

@@ -20,7 +20,7 @@ std::string peer_text(const Call& call) {
   return (from ? " from rank " : " to rank ") + std::to_string(call.peer);
 }
 
-// Counts of these may differ between ranks.
+// Calls whose counts may differ between ranks.
 bool counts_agree(const Call& a, const Call& b) {
   const bool own_count =
       a.kind == CallKind::neighbor_exchange || a.kind == CallKind::expose || a.kind == CallKind::all_to_all_v;
@@ -79,7 +79,7 @@ std::string difference(int rank, const Call& call, int other_rank, const Call& o
          " is in " + text(other);
 }
 
-// One writer. Readers look again when it was writing.
+// One writer. Readers retry if it was writing.
 void CurrentCall::set(const Call& call) noexcept {
   const std::uint32_t version = version_.load(std::memory_order_relaxed);
   version_.store(version + 1, std::memory_order_relaxed);
