@@ -13,8 +13,8 @@
 namespace waywiser {
 namespace {
 
-// What loses least wherever the system puts the two processes (docs/performance.md). Before 1.22 UCX takes twice as
-// long to copy.
+// The size that loses least, whichever cores the system gives to the two processes (docs/performance.md). Before 1.22,
+// UCX takes twice as long to copy.
 Bytes longest_copied() {
   unsigned major = 0, minor = 0, release = 0;
   ucx_library().functions().get_version(&major, &minor, &release);
@@ -78,8 +78,8 @@ void Engine::introduce(const std::vector<Introduction>& ranks, std::uint32_t me)
   if (encrypted_) encrypted_->introduce(ranks, me);
 }
 
-// A peer of this machine that dies is known by its life-line; only between machines does UCX watch the connection too,
-// as that rules its fastest ways through shared memory out.
+// Within a machine the life-line detects a dead peer. Only between machines does UCX watch the connection too, since
+// that disables its fastest shared-memory protocols.
 ucs_status_t Engine::connect(Peer& peer) { return worker_.connect(*peer.endpoint, peer.address, !peer.same_machine); }
 
 UcxEndpoint& Engine::connected(std::uint32_t peer) {
@@ -111,8 +111,8 @@ std::optional<std::string> Engine::broken() const {
          " broke: " + ucx_library().functions().status_string(endpoint->problem());
 }
 
-// Within a machine UCX copies twice, through memory that both processes map, or the receiver reads the sender's memory.
-// Ranks that all send at once copy at once, too, up to UCX's own limit.
+// Within a machine UCX either copies twice, through shared memory, or the receiver reads the sender's memory. Ranks
+// that all send at once use copies up to UCX's own limit.
 bool Engine::goes_by_copies(std::uint32_t peer, std::size_t bytes, Awaited awaited) const {
   if (awaited == Awaited::by_all) return true;
   if (bytes <= longest_short || !peers_[peer].same_machine || user_sets_rendezvous())
@@ -143,7 +143,7 @@ void Engine::send_rts(std::uint32_t peer, ucp_tag_t tag, Message& message) {
   mailboxes_.send(message);
 }
 
-// What the two ranks cannot copy, or had better not.
+// Hands messages that the two ranks cannot copy, or should not copy, to UCX.
 void Engine::take_over() {
   while (Message* message = mailboxes_.next_left_to_ucx()) {
     message->waiting = false;
@@ -192,7 +192,7 @@ void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::s
 }
 
 std::optional<std::size_t> Engine::way_of_long(std::uint32_t peer, std::size_t bytes, bool sends) {
-  // Shorter messages go by whatever UCX chooses: they cannot fill a rail.
+  // Shorter messages use UCX's default path: they cannot fill a rail.
   if (!rails_ || bytes < defaults::rails_from || peers_[peer].same_machine) return {};
   const auto way = ways_.find(host(0), host(0), bytes, peers_[peer].ends, sends);
   return way && rails_->reach(*way, peer, sends) ? way : std::nullopt;
@@ -213,7 +213,7 @@ void Engine::receive_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Regi
   rails_->receive(way, peer, tag, into, message);
 }
 
-// What came in place of the head is told as it is.
+// A message that arrives in place of the header is reported as it is.
 bool Engine::test_railed(Message& message) {
   RailedMessage& railed = *message.railed;
   if (message.receiving && railed.headed && !railed.head_read) {
@@ -248,7 +248,7 @@ void Engine::receive(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask, void* da
     return encrypted_->receive(message);
   }
   require_ucx();
-  if (tag >> group_shift == rendezvous_group) mask = ~ucp_tag_t{0};  // what follows one is of no call: all is known
+  if (tag >> group_shift == rendezvous_group) mask = ~ucp_tag_t{0};  // after an RTS the whole tag is known
   message.receiving = true;
   message.peer = peer;
   message.reached = peer_reaches_memory(peer, tag, bytes);
@@ -269,14 +269,14 @@ bool Engine::test_request(Message& message) {
   if (message.listed) mailboxes_.unlist(message);
   if (message.receiving) message.info.sender_tag ^= tag_key_;
   if (message.came_with != 0) message.info.sender_tag = message.came_with;
-  // What came says how long it is: whoever asked compares.
+  // The arrived message has its length: the caller compares.
   if (status != UCS_OK && status != UCS_ERR_MESSAGE_TRUNCATED)
     check(status, message.receiving ? "receive" : "send to " + rank_text(message.peer));
   return true;
 }
 
 void Engine::cancel(Message& message) noexcept {
-  // Only this process touches the memory of an encrypted message: nothing of it is held.
+  // Only this process touches the memory of an encrypted message: nothing is held.
   if (is_encrypted(message.peer)) return encrypted_->cancel(message);
   mailboxes_.cancel(message, held_);
   if (message.railed) rails_->cancel(message, held_);
@@ -304,8 +304,8 @@ void Engine::give_up_one_sided(UcxRequest request, std::uint32_t peer) noexcept 
   give_up(request, peer, !peers_[peer].same_machine && has_rdma_device(), nullptr);
 }
 
-// Whether UCX may have told the peer where the bytes are. What goes by copies, and all that goes by TCP, is only ever
-// moved by the process that has it.
+// Whether UCX may have told the peer where the bytes are. For copies through shared memory and for TCP, only the
+// owner's process moves them.
 bool Engine::peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) const {
   if (!peers_[peer].same_machine) return has_rdma_device();
   if (user_sets_rendezvous()) return true;

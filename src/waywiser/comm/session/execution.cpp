@@ -12,7 +12,7 @@
 namespace waywiser {
 namespace {
 
-// Its bytes land somewhere else first.
+// Whether the step's bytes first land in another buffer.
 bool arrives_apart(const Step& step) {
   return step.kind == StepKind::receive_reduce || (receives(step.kind) && step.destination.layout != 0);
 }
@@ -80,8 +80,8 @@ std::size_t Execution::arrival_bytes() const {
   return total;
 }
 
-// Receives first: what comes then finds its place. But what is short is copied where it is sent, and who waits for it
-// should not wait for the receives as well.
+// Receives first, so that arriving messages find their buffers. But a short message is copied inline where it is sent,
+// and its receiver should not wait for this rank's receives.
 void Execution::start_round() {
   const auto& steps = schedule_->steps;
   const std::size_t first = next_;
@@ -155,7 +155,7 @@ void Execution::work_locally(const Step& step) {
     std::memmove(at(step.destination), at(step.source), bytes(step.source));
 }
 
-// Straight from one to the other if one of the two lies together.
+// Copies directly if source or destination is contiguous.
 void Execution::work_on_runs(const Step& step) {
   if (step.kind != StepKind::reduce && step.destination.layout == 0) return gather(at(step.destination), step.source);
   if (step.kind != StepKind::reduce && step.source.layout == 0) return spread(step.destination, at(step.source));
@@ -191,7 +191,7 @@ void Execution::reduce_into(const Block& to, const std::byte* from) {
   });
 }
 
-// In the order of the steps: reductions of one round are then done in the same order on every run.
+// In the order of the steps, so that reductions of one round have the same order in every run.
 bool Execution::finish_messages() {
   while (open_ != 0) {
     Pending& pending = pending_[pending_.size() - open_];
@@ -226,7 +226,7 @@ void Execution::finish_schedule() {
     average(call_.type, output_.data, schedule_->output_count, members_->size());
 }
 
-// Of the input, nobody writes there.
+// The input is never written.
 std::byte* Execution::buffer(const Block& block) const {
   switch (block.area) {
     case Area::input: return const_cast<std::byte*>(input_.data);

@@ -9,7 +9,7 @@ namespace waywiser {
 ForkWatch::ForkWatch() { ::pthread_atfork(before, after_in_parent, after_in_child); }
 
 ForkWatch& ForkWatch::of_this_process() {
-  static auto* const watch = new ForkWatch;  // the end of the process may fork, too
+  static auto* const watch = new ForkWatch;  // never destroyed: exit handlers may fork
   return *watch;
 }
 

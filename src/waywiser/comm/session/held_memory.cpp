@@ -19,7 +19,7 @@ bool process_has_ended(std::uint64_t process) noexcept {
     return ::poll(&entry, 1, 0) == 1;
   }
   if (errno == ESRCH) return true;
-  // Old systems and some sandboxes have no such handles.
+  // Old systems and some sandboxes lack such handles.
   char one = 0;
   const iovec here{&one, sizeof one}, there{nullptr, sizeof one};
   return ::syscall(SYS_process_vm_readv, id, &here, 1L, &there, 1L, 0L) < 0 && errno == ESRCH;

@@ -64,7 +64,7 @@ void Lifeline::part() {
   if (listens_) post(FrameKind::ending, {});
 }
 
-// The connections stay open until the process is gone.
+// The connections stay open until the process has ended.
 void Lifeline::end(const std::string& how) {
   if (!listens_) return;
   post(FrameKind::ending, text_bytes(how));
@@ -76,7 +76,7 @@ bool Lifeline::finished() {
   return finished_ || !listens_;
 }
 
-// Sockets that stay open here would hide the parent's death from the others.
+// If these sockets stayed open here, the others would not see the parent's death.
 void Lifeline::leave_to_parent(const std::string* why) noexcept {
   failure_.store(why, std::memory_order_release);
   for (const auto& [rank, line] : lines_) ::close(line->number());
@@ -148,7 +148,7 @@ void Lifeline::listen() {
 
 int Lifeline::patience() const noexcept { return last_words_.empty() ? -1 : tick_ms; }
 
-// Those that said that they end, but do not.
+// Processes that have said that they end, but still run.
 void Lifeline::bury_the_slow() {
   for (auto entry = last_words_.begin(); entry != last_words_.end();) {
     const auto [rank, words] = *entry++;
@@ -235,7 +235,7 @@ void Lifeline::send_posted() {
   for (const Frame& frame : frames) send_or_hear(frame);
 }
 
-// The root is among those whom it hears.
+// The root handles its own frames directly.
 void Lifeline::send_or_hear(const Frame& frame) {
   if (!is_root())
     send_to(0, frame);
@@ -250,7 +250,7 @@ void Lifeline::send_to(int rank, const Frame& frame) {
   if (line == lines_.end()) return;
   try {
     line->second->send(frame, Deadline::in(send_patience));
-  } catch (const Error&) {  // its end is seen when it is read
+  } catch (const Error&) {  // the next read shows its end
   }
 }
 
@@ -259,8 +259,9 @@ void Lifeline::pass_on(int from, const Frame& frame) {
     if (rank != from) send_to(rank, frame);
 }
 
-// The same call of all ranks has the same number: unlike ones can never end. A rank tells again while it waits; when
-// its peer had left at the first time already, what that one sent would have come by the second.
+// The same call has the same number at all ranks: differing calls with one number can never complete. A rank reports
+// again while it waits; if its peer had already left at the first report, the peer's message would have arrived by the
+// second.
 void Lifeline::compare(int rank, const Call& call) {
   const bool again = waiting_.contains(rank) && waiting_[rank] == call;
   waiting_[rank] = call;
@@ -285,7 +286,7 @@ void Lifeline::note_halted(int rank) {
   known_to_have_halted_.insert(rank);
 }
 
-// The root tells those who have asked.
+// The root tells the ranks that have asked.
 void Lifeline::halted(int rank) {
   halted_.insert(rank);
   for (const int asker : ask_halted_[rank]) tell_halted(rank, asker);

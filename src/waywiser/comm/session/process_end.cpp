@@ -22,17 +22,17 @@ using KeptBy = std::vector<std::pair<Kept, ::pid_t>>;
 
 struct Shared {
   std::shared_ptr<Session> session;
-  std::shared_ptr<void> keeps;  // goes first
+  std::shared_ptr<void> keeps;  // destroyed first
 };
 
 struct Ending {
-  std::mutex mutex;  // of all
+  std::mutex mutex;  // guards everything
   std::map<Session*, ::pid_t> alive;
   KeptBy<Shared> shared;
   KeptBy<std::unique_ptr<Session>> sessions;
 };
 
-// Never destroyed: exit() comes after the destructors of static objects.
+// Never destroyed: exit handlers run after the destructors of static objects.
 Ending& ending() {
   static auto* const it = new Ending;
   return *it;
@@ -40,7 +40,7 @@ Ending& ending() {
 
 void end_process(int status, void*);
 
-// In a forked child the groups are its parent's.
+// In a forked child the groups belong to the parent.
 std::vector<Session*> alive_here() {
   const std::lock_guard lock(ending().mutex);
   std::vector<Session*> sessions;
@@ -51,12 +51,12 @@ std::vector<Session*> alive_here() {
 
 template <typename Kept>
 void keep(KeptBy<Kept>& all, Kept one) {
-  static_cast<void>(::on_exit(end_process, nullptr));  // before what others have registered: CUDA must be alive
+  static_cast<void>(::on_exit(end_process, nullptr));  // runs before handlers registered earlier: CUDA must be alive
   const std::lock_guard lock(ending().mutex);
   all.emplace_back(std::move(one), ::getpid());
 }
 
-// Those of this process.
+// Those that belong to this process.
 template <typename Kept>
 KeptBy<Kept> taken(KeptBy<Kept>& all) {
   const std::lock_guard lock(ending().mutex);
@@ -68,7 +68,7 @@ KeptBy<Kept> taken(KeptBy<Kept>& all) {
 }
 
 void end_process(int status, void*) {
-  const int code = status & 0xff;  // what the parent process sees
+  const int code = status & 0xff;  // as the parent process sees it
   for (Session* session : alive_here()) session->end(code);
   if (code == 0) end_kept_groups();
 }

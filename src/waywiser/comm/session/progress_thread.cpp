@@ -13,7 +13,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Seconds busy_for = 100e-6;  // after something has moved; then it sleeps for an eighth of the time since
+constexpr Seconds busy_for = 100e-6;  // after progress; then it sleeps for an eighth of the time since
 constexpr Seconds longest_nap = 1e-3;
 
 void bind_to(int core) {
@@ -61,7 +61,7 @@ void ProgressThread::sleep() {
   asleep_ = false;
 }
 
-// Never waits for the lock: the program comes first.
+// Never waits for the lock: the program has priority.
 ProgressThread::Found ProgressThread::turn() {
   if (callers_ != 0 || !mutex_.try_lock()) return Found::waits;
   const Found found = turn_();

@@ -34,11 +34,11 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds unusual_wait = 0.5;
-constexpr Seconds long_wait = 0.01;  // from here on others get the core
+constexpr Seconds long_wait = 0.01;  // from then on it yields the core
 constexpr Seconds closing_patience = 5;
 constexpr Seconds between_questions = 0.05;
 constexpr Seconds news_patience = 2;
-constexpr Seconds ending_patience = 0.2;  // for what UCX has under way when the group fails
+constexpr Seconds ending_patience = 0.2;  // for UCX's requests under way when the group fails
 constexpr unsigned turns_between_processes = 64;
 constexpr int memory_is_held_exit_code = 70;
 constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
@@ -56,7 +56,7 @@ JobNetwork chosen_network(const JoinOptions& options) {
   return network;
 }
 
-// Without it the roads to the plan's first type of node are taken.
+// If it is unknown, the paths to the plan's first type of node are used.
 std::string node_of_this_machine() {
   try {
     return fingerprint(discover());
@@ -97,7 +97,7 @@ Session::Session(const JoinOptions& options)
 
 Session::~Session() {
   ForkWatch::remove(*this);
-  // Unwinding: the others must not take this rank for one that has finished.
+  // During unwinding the others must not believe that this rank has finished.
   if (is_unwinding()) abort("it has ended by an error");
   close_quietly();
   forget_process_end(*this);
@@ -113,7 +113,7 @@ void Session::close_quietly() noexcept {
   }
 }
 
-// What the parent still uses must not be destroyed here: so nothing of it ever is.
+// The parent still uses these objects: they are never destroyed here.
 void Session::leave_to_parent() noexcept {
   static const std::string why =
       "this process was forked off a rank and has no part in its group: only the parent can use it; a child may exec, "
@@ -142,8 +142,8 @@ Introduction Session::introduce(const Launch& launch) const {
   return mine;
 }
 
-// The others may still need answers of this rank's engine. There is no deadline: a rank may compute for hours while the
-// others have finished, and one that dies is noticed.
+// The others may still need answers from this rank's engine. There is no deadline: a rank may compute for hours while
+// the others have finished, and a dead rank is detected.
 void Session::close() {
   if (closed_ || forked_) return;
   const std::lock_guard lock(*this);
@@ -156,7 +156,7 @@ void Session::close() {
   closed_ = true;
   if (watchdog_ && !problem && lifeline_->failure() == nullptr) watchdog_->let_go();
   leave();
-  // Where something has failed, GPUs of other ranks may still write to this one: until this object goes.
+  // After an error GPUs of other ranks may still write to this one, until this object is destroyed.
   if (peer_memory_ && !problem && lifeline_->failure() == nullptr) peer_memory_->close();
   if (problem) std::rethrow_exception(problem);
 }
@@ -170,13 +170,13 @@ void Session::leave() {
     was_interrupted = !await_others(Deadline::in(longest_timeout));
     if (was_interrupted) lifeline_->fail("rank " + std::to_string(rank_) + ": interrupted in leave");
     if (lifeline_->failure() == nullptr) engine_.close(Deadline::in(closing_patience));
-  } catch (const Error&) {  // what it would say, the others say
+  } catch (const Error&) {  // the others report the reason
   }
   abandon_all();
   if (was_interrupted) throw Error(ErrorKind::interrupted, *lifeline_->failure());
 }
 
-// False: they take longer than that, or the user wants to stop.
+// False: the others take longer, or the user wants to stop.
 bool Session::await_others(Deadline patience) {
   Seconds ask_at = now_seconds() + between_questions;
   for (unsigned turn = 0; !lifeline_->finished() && lifeline_->failure() == nullptr; ++turn) {
@@ -194,7 +194,7 @@ bool Session::await_others(Deadline patience) {
   return true;
 }
 
-// Another thread may be inside a call, as long as the process lives.
+// Another thread may be inside a call while the process lives.
 bool Session::part(Deadline patience) noexcept {
   if (forked_ || is_unwinding()) return true;
   if (!closed_ && lifeline_->failure() == nullptr && current_.is_any()) return false;
@@ -207,7 +207,7 @@ bool Session::part(Deadline patience) noexcept {
       if (watchdog_) watchdog_->settle();
       lifeline_->part();
       are_gone = await_others(patience);
-    } catch (const Error&) {  // what it would say, the others say
+    } catch (const Error&) {  // the others report the reason
     }
     current_.clear();
     if (!are_gone) return false;
@@ -309,7 +309,7 @@ void Session::fail(ErrorKind kind, const std::string& why) {
   throw Error(kind, text);
 }
 
-// A connection may break before the life-line tells which rank has died, and how.
+// A connection may break before the life-line reports which rank has died, and how.
 void Session::explain(const std::string& problem) {
   for (const Deadline deadline = Deadline::in(news_patience); !deadline.passed(); ::sched_yield())
     if (const std::string* why = lifeline_->failure()) throw_failure(*why);
@@ -345,13 +345,13 @@ void Session::start(std::shared_ptr<Activity> operation) {
   wake_thread();
 }
 
-// The list is kept for those that fail: what it holds of complete ones is not more than of others.
+// Complete operations are dropped lazily: the list is needed for those that fail.
 void Session::forget_complete() {
   std::erase_if(by_themselves_, [this](const auto& operation) { return !is_under_way(*operation); });
   forget_at_ = std::max(first_forget, 2 * by_themselves_.size());
 }
 
-// An operation that fails throws; the list is empty then, and what was in it lives on.
+// If an operation fails, this throws; then the list is empty and its operations live on.
 void Session::advance_all() {
   for (std::size_t i = 0; i < under_way_.size();) {
     Activity& operation = *under_way_[i];
@@ -380,7 +380,7 @@ void Session::give_up(Activity& operation) noexcept {
   abandon_all();
 }
 
-// Called where something has been thrown. What does not come from the group is its end, too: others wait for this rank.
+// Called after an exception. An error from outside the group also ends the group, since others wait for this rank.
 void Session::end_after(const Call& call) {
   if (lifeline_->failure() == nullptr) {
     std::string why = "an error";
@@ -416,8 +416,8 @@ void Session::abandon_all() noexcept {
   current_.clear();
 }
 
-// First what is nearly done may end. Then this rank touches nothing any more, says so, and waits for the same of
-// others.
+// First lets nearly complete operations finish. Then this rank touches no memory any more, says so, and waits for the
+// same from the others.
 void Session::wait_until_let_go() noexcept {
   MemoryUse usual = MemoryUse::usual;
   const bool may_progress = memory_use_.compare_exchange_strong(usual, MemoryUse::ending);
@@ -437,7 +437,7 @@ void Session::wait_until_let_go() noexcept {
   halt();
 }
 
-// Within a machine it is said through the mailboxes too: rank 0, which passes it on, may be who has died.
+// Within a machine the mailboxes say it too: rank 0, which forwards it, may be the dead rank.
 bool Session::holds_nothing(std::uint32_t peer, bool look_at_process) {
   const bool halted = memory_use_ == MemoryUse::none && (static_cast<int>(peer) == rank_ || engine_.has_halted(peer) ||
                                                          lifeline_->has_halted(static_cast<int>(peer)));
@@ -463,12 +463,12 @@ void Session::halt() noexcept {
   lifeline_->halt();
 }
 
-// Called by the life-line's thread once the group has failed. A call that has not seen the failure by the time of the
-// barrier is seen here; one that begins afterwards sees it, and touches nothing.
+// Called by the life-line's thread once the group has failed. A call that has not seen the failure before the barrier
+// is seen here; a call that begins later sees the failure and touches nothing.
 bool Session::may_halt() noexcept {
   if (memory_use_ != MemoryUse::usual) return false;
   if (ProgressThread* thread = seen_thread_; thread != nullptr && thread->runs()) {
-    thread->wake();  // it does that
+    thread->wake();  // the progress thread says it
     return false;
   }
   if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) return false;

@@ -16,7 +16,7 @@
 namespace waywiser {
 namespace {
 
-// What WAYWISER_PLAN names, if anything. Throws invalid_input.
+// The plan of WAYWISER_PLAN, if set. Throws invalid_input.
 std::shared_ptr<const Chooser> plan_of_environment() {
   const auto file = environment("WAYWISER_PLAN");
   if (!file || file->empty()) return {};
@@ -51,7 +51,7 @@ bool wants_progress_thread() {
 JoinOptions with_environment(JoinOptions options) {
   if (!options.launch) options.launch = read_launch();
   if (!options.chooser) options.chooser = plan_of_environment();
-  // Without proofs ranks of one machine are still known to the kernel.
+  // Without libcrypto the kernel still authenticates ranks of one machine.
   if (is_within_a_machine(*options.launch) && options.launch->root && !why_no_crypto().empty())
     options.launch->root.reset();
   if (!options.on_failure) options.on_failure = parse_on_failure(environment("WAYWISER_ON_FAILURE").value_or("raise"));

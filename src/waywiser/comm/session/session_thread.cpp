@@ -1,4 +1,4 @@
-// What Session does beside the calls of the program.
+// The parts of Session that run outside the program's calls.
 #include <sched.h>
 
 #include "waywiser/base/error.hpp"
@@ -12,13 +12,13 @@ namespace waywiser {
 void Session::need_progress_thread() {
   if (progress_thread_ || closed_ || forked_) return;
   progress_thread_ = std::make_unique<ProgressThread>([this] { return turn_of_thread(); }, options_.progress_core);
-  for (int call = 0; call < depth_; ++call) progress_thread_->lock();  // those that this is called in
+  for (int call = 0; call < depth_; ++call) progress_thread_->lock();  // once for each call around this one
   locks_ = true;
   seen_thread_ = progress_thread_.get();
-  progress_thread_->start();  // it finds all this, and has no turn before those calls have ended
+  progress_thread_->start();  // it sees all this, and gets no turn before those calls end
 }
 
-// When the group has failed between two calls the thread does what the next call would.
+// If the group fails between two calls, the thread does what the next call would do.
 ProgressThread::Found Session::turn_of_thread() noexcept {
   using Found = ProgressThread::Found;
   const std::size_t before = under_way_.size() + by_themselves_.size();
@@ -43,7 +43,7 @@ ProgressThread::Found Session::turn_of_thread() noexcept {
 void Session::settle(const Event& event, Deadline deadline) {
   try {
     for (; !ended(event) && !deadline.passed() && lifeline_->failure() == nullptr; ::sched_yield()) progress();
-  } catch (const Error&) {  // the group has failed: the GPU says more
+  } catch (const Error&) {  // the group has failed: the GPU's error says more
   }
   event.synchronize(deadline);
 }

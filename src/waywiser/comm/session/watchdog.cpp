@@ -34,7 +34,7 @@ void Watchdog::add(Ward& ward) {
   wards_.push_back({&ward});
 }
 
-// What has failed is still told.
+// A failure is still reported.
 void Watchdog::remove(Ward& ward) {
   const std::lock_guard lock(mutex_);
   for (Watched& each : wards_)
@@ -77,7 +77,7 @@ void Watchdog::look_at(Watched& watched) {
   }
 }
 
-// A driver that does not get rid of a kernel that has trapped would keep the program waiting for ever.
+// If the driver did not end a trapped kernel, the program would wait forever.
 void Watchdog::see_it_gone(Watched& watched) {
   if (!watched.gone) watched.gone = watched.ward->is_gone();
   if (watched.gone) return;

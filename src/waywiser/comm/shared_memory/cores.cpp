@@ -15,7 +15,7 @@ struct Range {
   int first = 0, last = 0;  // both included
 };
 
-// Nothing that is no list of cores counts.
+// Invalid lists of cores count as empty.
 std::vector<Range> ranges_in(std::string_view text) {
   std::vector<Range> ranges;
   while (!text.empty()) {

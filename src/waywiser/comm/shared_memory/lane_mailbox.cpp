@@ -19,7 +19,7 @@ constexpr const char* mailbox_name = "the mailbox of this rank";
 
 Bytes size_for(std::size_t ranks) { return round_up_to_pages(ranks * sizeof(LaneMemory)); }
 
-// Processes with the same answer can open each other's files under /proc, unless one is protected.
+// Processes with equal results can open each other's files under /proc, unless one is protected.
 std::string realm() {
   struct stat space{};
   if (::prctl(PR_GET_DUMPABLE) != 1 || ::stat("/proc/self/ns/pid", &space) != 0) return {};

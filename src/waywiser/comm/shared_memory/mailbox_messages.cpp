@@ -10,7 +10,7 @@
 namespace waywiser {
 namespace {
 
-// Turns after which also what nobody awaits is taken, so that its sender has room.
+// After so many turns unawaited messages are read too, so that their sender gets room.
 constexpr unsigned turns_of_unawaited = 64;
 
 void check_length(const LaneMessage& message) {
@@ -24,7 +24,7 @@ CopyOffer offer_in(const LaneMessage& message) {
   return offer;
 }
 
-// As its sender sees it.
+// The length that the sender gave.
 std::size_t length_of(const LaneMessage& message) {
   return message.is_offer ? static_cast<std::size_t>(offer_in(message).bytes) : message.bytes;
 }
@@ -136,7 +136,7 @@ void MailboxMessages::leave_to_ucx(Message& message) {
   left_to_ucx_.append(message);
 }
 
-// A longer message than was asked for says how long it is: whoever asked compares.
+// A message that is longer than its receive says its length: the caller compares.
 std::optional<ucp_tag_recv_info_t> MailboxMessages::receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
                                                                     std::size_t bytes) {
   Route& route = routes_[peer];
@@ -184,7 +184,7 @@ void MailboxMessages::receive(Message& message) {
   poll(route);
 }
 
-// One that is awaited. Of unlike lengths nothing is copied.
+// Completes an awaited message. If the lengths differ, nothing is copied.
 void MailboxMessages::complete(Route& route, Message& message, const LaneMessage& came) {
   message.info = {came.tag, length_of(came)};
   if (came.is_offer && message.info.length == message.bytes) return open(route, message, came.tag, offer_in(came));
@@ -222,10 +222,10 @@ void MailboxMessages::deliver(Route& route, const LaneMessage& next) {
   complete(route, *one, next);
 }
 
-// The two halves of one message by two ranks; of several each takes whole ones.
+// Two ranks share one message in halves; of several messages each rank takes whole ones.
 std::uint32_t MailboxMessages::chunks_at_once(const Queue& queue) noexcept { return queue.first == queue.last ? 1 : 2; }
 
-// One message gets a turn. True: something moved.
+// Advances one message. True: something moved.
 bool MailboxMessages::copy_incoming(Route& route) {
   const std::uint32_t most = chunks_at_once(route.incoming);
   for (Message* one = route.incoming.first; one != nullptr;) {
@@ -304,7 +304,7 @@ bool MailboxMessages::progress() {
   return moved;
 }
 
-// One that was left to UCX may be among what the sender had begun to copy before.
+// A message left to UCX may have chunks that the sender had already begun to copy.
 void MailboxMessages::cancel(Message& message, HeldMemory& held) noexcept {
   const bool was_waiting = std::exchange(message.waiting, false);
   Route& route = routes_[message.peer];

@@ -11,9 +11,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::uint64_t here = 0;  // in place of a process's number
+constexpr std::uint64_t here = 0;  // replaces this process's number
 
-// Not by the functions of the C library: the sanitizers take the other process's addresses for this one's.
+// Raw system calls instead of libc's functions: the sanitizers would check the other process's addresses as this one's.
 bool copy(long call, std::uint64_t process, std::byte* mine, std::uint64_t theirs, std::size_t bytes) noexcept {
   for (std::size_t done = 0; done < bytes;) {
     const iovec local{mine + done, bytes - done};
@@ -25,11 +25,11 @@ bool copy(long call, std::uint64_t process, std::byte* mine, std::uint64_t their
   return true;
 }
 
-// Around the claim of a chunk and its copy.
+// Marks the claim of a chunk and its copy.
 class Copying {
  public:
   explicit Copying(std::atomic<std::uint32_t>& mark) noexcept : mark_(mark) {
-    mark_.store(1, std::memory_order_relaxed);  // the claim that follows publishes it
+    mark_.store(1, std::memory_order_relaxed);  // published by the following claim
   }
   Copying(const Copying&) = delete;
   Copying& operator=(const Copying&) = delete;
