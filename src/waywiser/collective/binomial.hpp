@@ -5,7 +5,7 @@
 
 namespace waywiser {
 
-// A tree over the places 0 ... n - 1, counted from the root around the ring of ranks. A place hangs below the place
+// A tree over the places 0 ... n - 1, counted from the root around the ring of ranks. A place's parent is the place
 // without its lowest set bit; its children are at distance 1, 2, 4, ... below that bit.
 struct Binomial {
   int ranks, root, place;

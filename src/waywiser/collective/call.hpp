@@ -22,34 +22,35 @@ enum class Collective : std::uint8_t {
 inline constexpr int collectives = 10;
 
 std::string_view name(Collective operation) noexcept;
-// Throws invalid_input with the names that there are.
+// Throws invalid_input that lists the valid names.
 Collective parse_collective(std::string_view text);
 
-// One side of a neighbour exchange. Between two ranks, and from a rank to itself, messages are matched in ascending
-// order of the sender's send_tag and of the receiver's receive_tag.
+// One side of a neighbour exchange. Between two ranks, and from a rank to itself, messages match in ascending order of
+// the sender's send_tag and the receiver's receive_tag.
 struct Neighbor {
   int peer = 0;
   std::size_t send = 0, receive = 0;  // elements
   int send_tag = 0, receive_tag = 0;
 };
 
-// What is asked of one rank, in elements. Every rank gives the same values, but for `rank` and what says otherwise.
+// A collective operation at one rank, in elements. All ranks give equal values, except `rank` and the fields marked as
+// own values.
 struct CollectiveCall {
   Collective operation = Collective::barrier;
   int rank = 0, ranks = 1, root = 0;
-  // all_reduce, reduce, broadcast: of the whole. The others: of the block of each rank, unless `counts` is given.
+  // all_reduce, reduce, broadcast: of the whole array. Others: of each rank's block, unless `counts` is given.
   std::size_t count = 0;
-  // Of the block of each rank. all_to_all: what this rank sends to each, its own values, with receive_counts.
+  // The size of each rank's block. all_to_all: what this rank sends to each rank; own values, with receive_counts.
   std::vector<std::size_t> counts, receive_counts;
   std::vector<int> machine_of;      // of each rank; empty: all in one machine
-  std::vector<Neighbor> neighbors;  // input and output hold their messages one after the other; own values
-  // all_to_all, neighbor_exchange: input and output are the same buffer. The other operations need not be told; there
-  // the shorter of the two buffers is the place in the longer one that the rank's block has.
+  std::vector<Neighbor> neighbors;  // input and output hold their messages in order; own values
+  // all_to_all, neighbor_exchange: input and output are the same buffer. Other operations do not use it; there the
+  // shorter buffer may lie within the longer one, at the place of the rank's block.
   bool in_place = false;
-  std::size_t chunk = 0;  // elements of a piece of pipelined algorithms; 0: the default
+  std::size_t chunk = 0;  // elements of a piece in pipelined algorithms; 0: the default
 };
 
-// Throws invalid_input: a rank, root or peer that does not exist, or lists of a wrong length.
+// Throws invalid_input for a rank, root or peer that does not exist, or lists of a wrong length.
 void check_call(const CollectiveCall& call);
 
 }  // namespace waywiser

@@ -17,18 +17,18 @@ struct CollectiveAlgorithm {
   std::string_view name;
   Schedule (*make)(const CollectiveCall&);
   CollectiveCost (*cost)(const CollectiveCall&);
-  std::optional<std::string> (*why_not)(const CollectiveCall&);  // nullptr: serves every call of its operation
+  std::optional<std::string> (*why_not)(const CollectiveCall&);  // nullptr: serves all calls of its operation
 
-  // Of a fused kernel, which the GPUs of one machine run: its method; make() says what it sends. Nothing: an algorithm
-  // that hosts run, and prepared schedules on GPUs.
+  // The method of a fused kernel, which the GPUs of one machine run; make() then lists what it sends. Empty: an
+  // algorithm for hosts and for prepared schedules on GPUs.
   std::optional<fused::Method> kernel = {};
 
-  // Nothing: make() serves this call, at every rank alike. Otherwise the reason, for people.
+  // Empty: make() serves this call, at every rank alike. Otherwise the reason, for people.
   std::optional<std::string> why_unavailable(const CollectiveCall& call) const;
 };
 
 std::span<const CollectiveAlgorithm> algorithms();
-// Throws invalid_input with the names that the operation has.
+// Throws invalid_input that lists the operation's algorithms.
 const CollectiveAlgorithm& find_algorithm(Collective operation, std::string_view name);
 
 }  // namespace waywiser

@@ -5,9 +5,9 @@
 
 namespace waywiser {
 
-// What a collective takes at most: message times on the longest chain; messages and elements that the rank sends which
-// sends most; of all_reduce also the elements that the rank copies or reduces which does so most. Exact for counts that
-// the ranks divide, unless an algorithm says "at most".
+// Upper bounds of a collective: message times on the longest chain; messages and elements of the rank that sends most;
+// for all_reduce also elements of the rank that copies or reduces most. Exact if the ranks divide the counts, unless an
+// algorithm says "at most".
 struct CollectiveCost {
   std::uint64_t steps = 0, messages = 0, elements = 0, worked = 0;
 

@@ -8,13 +8,13 @@
 
 namespace waywiser {
 
-// Blocks that lie one after the other in a buffer.
+// Consecutive blocks of a buffer.
 class Extents {
  public:
-  // The block of each rank, as the call says.
+  // One block for each rank, as the call says.
   explicit Extents(const CollectiveCall& call);
   explicit Extents(const std::vector<std::size_t>& counts);
-  // `count` elements in `parts` parts that differ by at most one.
+  // `count` elements in `parts` parts whose sizes differ by at most one.
   Extents(std::size_t count, int parts);
 
   int parts() const noexcept { return static_cast<int>(offsets_.size()) - 1; }
@@ -22,7 +22,7 @@ class Extents {
   std::size_t largest() const noexcept;
   std::size_t count(int part) const { return block(Area::input, part).count; }
   Block block(Area area, int part) const { return range(area, part, part + 1); }
-  // Parts first, ..., last - 1, with the start of the buffer at `from`.
+  // Parts first, ..., last - 1, relative to a buffer that begins at `from`.
   Block range(Area area, int first, int last, std::size_t from = 0) const;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// A number of ranks folded to a power of two: of the first `pairs` pairs of ranks (0 and 1, 2 and 3, ...) the odd one
+// Folds a number of ranks to a power of two: in the first `pairs` pairs of ranks (0 and 1, 2 and 3, ...) the odd rank
 // takes part for both, at place rank / 2; the ranks after them take part for themselves.
 struct Folding {
   int power, pairs;

@@ -7,24 +7,24 @@
 #include "waywiser/collective/cost.hpp"
 #include "waywiser/comm/schedule.hpp"
 
-// Every rank gets the blocks of all, which may differ in size. n ranks, the largest block of b elements; all send
-// (n - 1) b elements.
+// Every rank gets the blocks of all ranks, which may differ in size. n ranks, largest block of b elements; all
+// algorithms send (n - 1) b elements.
 namespace waywiser::collective::all_gather {
 
 // Each block goes around the ring. Steps n - 1.
 Schedule ring(const CollectiveCall& call);
 CollectiveCost ring_cost(const CollectiveCall& call);
 
-// Pairs at distance 1, 2, 4, ... exchange what they have. Steps log2 n; for powers of two.
+// Pairs at distance 1, 2, 4, ... exchange all blocks that they have. Steps log2 n; for powers of two.
 Schedule recursive_doubling(const CollectiveCall& call);
 CollectiveCost recursive_doubling_cost(const CollectiveCall& call);
 std::optional<std::string> why_not_recursive_doubling(const CollectiveCall& call);
 
-// As recursive doubling, around a ring, for any n. Steps ceil(log2 n), at most 2 messages each.
+// Like recursive doubling, around a ring, for any n. Steps ceil(log2 n), at most 2 messages each.
 Schedule bruck(const CollectiveCall& call);
 CollectiveCost bruck_cost(const CollectiveCall& call);
 
-// To all others at once. Steps 1.
+// Sends to all other ranks at once. Steps 1.
 Schedule direct(const CollectiveCall& call);
 CollectiveCost direct_cost(const CollectiveCall& call);
 

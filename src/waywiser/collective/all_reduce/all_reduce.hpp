@@ -7,8 +7,8 @@
 #include "waywiser/collective/cost.hpp"
 #include "waywiser/comm/schedule.hpp"
 
-// Every rank gets the reduction of all inputs, with the same bits as long as a op b and b op a are the same bits.
-// n ranks, S elements, p the largest power of two not above n, f = 1 when n is not p else 0.
+// Every rank gets the reduction of all inputs, with the same bits if a op b and b op a have the same bits. n ranks, S
+// elements, p the largest power of two not above n, f = 0 if n = p, else 1.
 namespace waywiser::collective::all_reduce {
 
 // Reduce-scatter, then all-gather, around a ring. Steps 2 (n - 1), elements 2 (n - 1) / n S.
@@ -24,11 +24,11 @@ CollectiveCost recursive_doubling_cost(const CollectiveCall& call);
 Schedule halving_doubling(const CollectiveCall& call);
 CollectiveCost halving_doubling_cost(const CollectiveCall& call);
 
-// Every rank sends all it has to all others and reduces in the order of ranks. Steps 1, elements (n - 1) S.
+// Every rank sends all its elements to all others and reduces in rank order. Steps 1, elements (n - 1) S.
 Schedule one_shot(const CollectiveCall& call);
 CollectiveCost one_shot_cost(const CollectiveCall& call);
 
-// Every rank reduces a part of all, then sends it to all others. Steps 2, elements 2 (n - 1) / n S.
+// Every rank reduces a part, then sends the result to all others. Steps 2, elements 2 (n - 1) / n S.
 Schedule two_shot(const CollectiveCall& call);
 CollectiveCost two_shot_cost(const CollectiveCall& call);
 
@@ -37,9 +37,9 @@ CollectiveCost two_shot_cost(const CollectiveCall& call);
 Schedule double_tree(const CollectiveCall& call);
 CollectiveCost double_tree_cost(const CollectiveCall& call);
 
-// m machines, the smallest with g ranks, the largest with h: two-shot in each machine, and between its two shots a ring
-// over the machines for each of g parts. Steps 2 (m - 1), and 2 when h > 1; elements (g + h - 2) / g S in the machine
-// and 2 (m - 1) / m S / g between machines.
+// m machines, the smallest with g ranks, the largest with h: two-shot within each machine; between its two shots, for
+// each of g parts, a ring over the machines. Steps 2 (m - 1), plus 2 if h > 1; elements (g + h - 2) / g S within the
+// machine and 2 (m - 1) / m S / g between machines.
 Schedule hierarchical(const CollectiveCall& call);
 CollectiveCost hierarchical_cost(const CollectiveCall& call);
 std::optional<std::string> why_not_hierarchical(const CollectiveCall& call);

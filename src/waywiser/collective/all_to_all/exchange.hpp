@@ -5,11 +5,11 @@
 
 namespace waywiser::collective::all_to_all {
 
-// Where the blocks of one rank come from and go to.
+// The source and destination of each block of one rank.
 class PairwiseExchange {
  public:
-  // Copies the input away in round 0 where it is the output too, and this rank's own block; sends begin in round 1
-  // then.
+  // If the output is also the input, round 0 copies the input away, and sends begin in round 1. Also copies this rank's
+  // own block.
   PairwiseExchange(ScheduleMaker& maker, const CollectiveCall& call);
 
   Block to(int rank) const;

@@ -4,7 +4,7 @@
 #include "waywiser/collective/cost.hpp"
 #include "waywiser/comm/schedule.hpp"
 
-// No rank ends before every rank has begun. Messages of one element of scratch, whose value does not matter.
+// No rank ends before every rank has begun. Messages are one element of scratch, whose value does not matter.
 namespace waywiser::collective::barrier {
 
 // To the rank 1, 2, 4, ... above. Steps ceil(log2 n), a message each.

@@ -4,7 +4,7 @@
 #include "waywiser/collective/cost.hpp"
 #include "waywiser/comm/schedule.hpp"
 
-// Every rank gets what the root has. n ranks, S elements, pipelined algorithms cut them into k pieces.
+// Every rank gets the root's data. n ranks, S elements; pipelined algorithms cut them into k pieces.
 namespace waywiser::collective::broadcast {
 
 // Steps ceil(log2 n), elements ceil(log2 n) S.

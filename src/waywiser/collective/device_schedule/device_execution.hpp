@@ -15,30 +15,30 @@
 
 namespace waywiser {
 
-// One rank's schedule, prepared on its GPU: one kernel a start, which sends, waits and reduces by itself. What changes
-// from start to start is kept on the GPU, so that a captured graph can be replayed. All ranks start it as often, and
-// the starts of one run one after another. Each of up to 8 ranks has a GPU that reaches the memory of all others.
+// One rank's schedule, prepared on its GPU: each start is one kernel that sends, waits and reduces. State that changes
+// from start to start is kept on the GPU, so that a captured graph can be replayed. All ranks start it equally often,
+// and its starts run one after another. For up to 8 ranks, whose GPUs reach each other's memory.
 class DeviceExecution {
  public:
-  // `arrays`: those of the schedule that are the caller's, in their order, on this GPU; they must stay. Throws
-  // invalid_input (a schedule that is not valid, arrays that do not fit, avg), or as the platform does.
+  // `arrays`: the caller-owned arrays of the schedule, in their order, on this GPU; they must stay. Throws
+  // invalid_input (an invalid schedule, arrays that do not match, avg), or the platform's errors.
   DeviceExecution(Platform& platform, Place gpu, std::shared_ptr<const Schedule> schedule,
                   std::span<const Elements> arrays, ReduceOp op);
 
-  // What the ranks tell each other before connect().
+  // Exchanged between the ranks before connect().
   const program::LandingPlan& plan() const { return plan_; }
   Bytes landing_bytes() const { return plan_.bytes(); }
-  // Clears `landing`, which others write into from then on; it must stay.
+  // Clears `landing`, into which other ranks then write; it must stay.
   void set_landing(Region landing, Stream& stream);
-  // Of all ranks in their order, landings as this process has them mapped for this GPU. Throws invalid_input where
-  // the ranks' schedules do not fit together, the same at all ranks.
+  // In rank order; landings as mapped in this process for this GPU. Throws invalid_input, the same at all ranks, if the
+  // ranks' schedules do not match.
   void connect(std::span<const Region> landings, std::span<const program::LandingPlan> plans, Stream& stream);
 
-  // Throws as Stream::launch. A kernel that waits for a rank in vain traps.
+  // Throws like Stream::launch. A kernel that waits in vain for a rank traps.
   void enqueue(Stream& stream, Seconds deadline);
-  // How a start has failed; nothing while none has. `stopped`: why stop() was called. From any thread.
+  // The error of a failed start, if any. `stopped`: why stop() was called. Callable from any thread.
   std::optional<Error> failure(const std::string& stopped) const;
-  // Ends all waits inside kernels, for good: they trap.
+  // Ends all waits inside kernels for good: they trap.
   void stop() noexcept;
 
  private:
@@ -55,7 +55,7 @@ class DeviceExecution {
   const ReduceOp op_;
   const program::LandingPlan plan_;
   Region landing_;
-  Memory own_, program_, notice_;  // arrays that are not the caller's; what the kernel reads; what it tells the host
+  Memory own_, program_, notice_;  // arrays of its own; read by the kernel; written for the host
   std::unique_ptr<LaunchCache> launches_;
   program::ProgramArguments terms_;
   std::atomic<Seconds> deadline_ = 0;

@@ -11,20 +11,20 @@
 
 namespace waywiser::program {
 
-// How a message travels: the same at both ends.
+// How a message travels; equal at both ends.
 struct MessagePlan {
   bool ll = false;
   std::uint32_t pieces = 1;
   std::uint64_t piece = 16;
-  std::uint64_t slot_at = 0, bytes = 0;  // of its place: flags, then the slot
+  std::uint64_t slot_at = 0, bytes = 0;  // offset and size of its place: flags, then the slot
 
   static MessagePlan of(std::uint64_t bytes, bool put);
 };
-// Of a copy within a GPU.
+// For a copy within a GPU.
 MessagePlan plan_of_copy(std::uint64_t bytes);
 
-// What a rank needs for others to write into, and tells them: by peer, where in a turn their messages begin, one after
-// the other.
+// The memory of a rank into which others write, as it tells them: for each peer, where that peer's messages begin
+// within a turn, one after another.
 struct LandingPlan {
   std::array<std::uint64_t, block::max_ranks> base{};
   std::uint64_t turn = 0;     // bytes of one
@@ -35,7 +35,7 @@ struct LandingPlan {
   std::uint64_t bytes() const { return begun_bytes + 2 * turn; }
 };
 
-// What does not fit between the ranks, in words; the same at all ranks.
+// How the ranks' plans mismatch, in words; the same at all ranks.
 std::optional<std::string> why_unlike(std::span<const LandingPlan> plans);
 
 }  // namespace waywiser::program

@@ -6,7 +6,7 @@
 #include "waywiser/kernels/block/ll_packet.hpp"
 #include "waywiser/kernels/copy_body.hpp"
 
-// Units of 8 or 16 bytes out of blocks whose bytes may lie apart.
+// Moves units of 8 or 16 bytes from blocks whose bytes may be strided.
 namespace waywiser::program {
 
 template <typename Word, typename Unit>
@@ -31,7 +31,7 @@ WAYWISER_DEVICE void store_words(const View& view, std::uint64_t at, std::uint64
       *reinterpret_cast<Word*>(view.at(offset)) = words[i];
 }
 
-// f.template operator()<Word>() with what can be moved at once, of `word` bytes and no more than eight.
+// Calls f.template operator()<Word>() with the widest type that can be moved, of `word` bytes and at most eight.
 template <typename Unit, typename Function>
 WAYWISER_DEVICE auto with_word(std::uint32_t word, Function f) {
   switch (word) {
@@ -43,7 +43,7 @@ WAYWISER_DEVICE auto with_word(std::uint32_t word, Function f) {
   }
 }
 
-// Of words that lie apart, and of the last unit, which goes byte by byte. Not inlined: kernels are compiled sooner.
+// For strided words, and for the last unit, which is moved byte by byte. Not inlined: kernels compile faster.
 template <typename Unit>
 WAYWISER_DEVICE WAYWISER_APART Unit load_apart(const View& view, std::uint64_t at, std::uint64_t bytes,
                                                std::uint32_t word) {
@@ -57,7 +57,7 @@ WAYWISER_DEVICE WAYWISER_APART void store_apart(const View& view, std::uint64_t 
                   [&]<typename Word>() { store_words<Word>(view, at, bytes, unit); });
 }
 
-// What lies from byte `at` of a block of `bytes` on; zeros behind its end.
+// The unit at byte `at` of a block of `bytes`; zeros beyond its end.
 template <typename Unit>
 WAYWISER_DEVICE Unit load_unit(const View& view, std::uint64_t at, std::uint64_t bytes, std::uint32_t word) {
   if (word < sizeof(Unit) || at + sizeof(Unit) > bytes) return load_apart<Unit>(view, at, bytes, word);
@@ -81,7 +81,7 @@ WAYWISER_DEVICE Unit reduced_as(ReduceOp op, const Unit& mine, const Unit& their
   return result;
 }
 
-// As on the host: of one type, an element at a time; avg adds.
+// As on the host: of one type, element by element; avg adds.
 template <typename Gpu, typename Unit>
 WAYWISER_DEVICE WAYWISER_APART Unit reduced(const Instruction& each, const Unit& mine, const Unit& theirs) {
   const ReduceOp op = each.op;

@@ -10,12 +10,12 @@
 
 namespace waywiser {
 
-// What messages carry of an exchange whose parts may lie apart: copies whose elements lie one after the other, and the
-// arrays themselves where they do. On a GPU one kernel packs and one unpacks, whatever the number of parts.
+// The contiguous arrays that messages carry for an exchange whose parts may be strided: packed copies, or the arrays
+// themselves if they are contiguous. On a GPU one kernel packs and one unpacks, whatever the number of parts.
 class PackedArrays {
  public:
-  // `arrays`: what each of the neighbours gives and takes, of the host or of one GPU of `platform`; they must stay.
-  // Throws as the platform does.
+  // `arrays`: what each neighbour gives and takes, on the host or on one GPU of `platform`; they must stay. Throws the
+  // platform's errors.
   PackedArrays(Platform* platform, std::span<const ArrayExchange> neighbors, std::span<const Elements> arrays);
   PackedArrays(const PackedArrays&) = delete;
   PackedArrays& operator=(const PackedArrays&) = delete;
@@ -23,10 +23,10 @@ class PackedArrays {
   // In the order of `arrays`.
   const std::vector<Elements>& packed() const noexcept { return packed_; }
 
-  // Complete on return. Throws as streams do.
+  // Complete on return. Throws the stream's errors.
   void pack() { copy(gives_); }
   void unpack() { copy(takes_); }
-  // The same of a GPU's arrays, to be enqueued; null where there is nothing to do.
+  // The same for GPU arrays, to be enqueued; nullptr if there is nothing to do.
   DeviceExecution* packing() const noexcept { return gives_.on_gpu.get(); }
   DeviceExecution* unpacking() const noexcept { return takes_.on_gpu.get(); }
 
@@ -37,7 +37,7 @@ class PackedArrays {
   };
   struct Direction {
     std::vector<Copy> on_host;
-    std::unique_ptr<DeviceExecution> on_gpu;  // null: nothing there
+    std::unique_ptr<DeviceExecution> on_gpu;  // nullptr: no GPU arrays
     Memory landing;
   };
   std::unique_ptr<DeviceExecution> program(std::span<const Copy> copies, bool packs, Memory& landing);

@@ -16,20 +16,19 @@ namespace waywiser {
 
 class RankExchange;
 
-// The schedules that the ranks of one group have prepared on their GPUs, and the memory into which the others send, of
-// the receive arena as the group's slice is. When all ranks have dropped one, the next that is prepared gives its
-// memory back.
+// The schedules that the ranks of one group have prepared on their GPUs, with their landing memory, which comes from
+// the receive arena like the group's slice. When all ranks have dropped a schedule, the next prepare() returns its
+// memory.
 class PreparedSchedules {
  public:
   PreparedSchedules(Platform& platform, PeerMemory& peers, ReceiveBuffers& buffers, Place gpu, int rank)
       : platform_(platform), peers_(peers), buffers_(buffers), gpu_(gpu), rank_(rank) {}
 
-  // By all ranks together; throws what any of them would have thrown, at all of them: unavailable where the arena has
-  // no room.
+  // Collective; an error of any rank is thrown at all ranks: unavailable if the arena has no room.
   std::shared_ptr<DeviceExecution> prepare(RankExchange& exchange, std::shared_ptr<const Schedule> schedule,
                                            std::span<const Elements> arrays, ReduceOp op);
 
-  // These two from any thread.
+  // Both are callable from any thread.
   std::optional<Error> failure(const std::string& stopped) const;
   void stop() noexcept;
   // Nothing is enqueued any more: closes the memory of other ranks.
@@ -38,13 +37,13 @@ class PreparedSchedules {
  private:
   struct Entry {
     std::uint64_t id = 0;
-    std::shared_ptr<DeviceExecution> execution;  // dropped: nobody else has it
+    std::shared_ptr<DeviceExecution> execution;  // dropped once this is the only owner
     Region own;
     std::vector<std::shared_ptr<const Memory>> opened;
   };
   struct Offer;
   std::vector<Offer> offers_of_all(RankExchange& exchange, const Offer& mine, int ranks) const;
-  using DroppedList = std::array<std::uint64_t, 16>;  // the oldest
+  using DroppedList = std::array<std::uint64_t, 16>;  // the oldest ones
   void give_back_dropped(RankExchange& exchange, int ranks);
   DroppedList dropped() const;
   std::vector<Region> close_dropped(const std::vector<DroppedList>& lists);
@@ -57,7 +56,7 @@ class PreparedSchedules {
   const Place gpu_;
   const int rank_;
   std::uint64_t prepared_ = 0;
-  mutable std::mutex mutex_;  // of entries_
+  mutable std::mutex mutex_;  // guards entries_
   std::vector<Entry> entries_;
 };
 

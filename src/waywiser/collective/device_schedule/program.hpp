@@ -8,15 +8,14 @@
 #include "waywiser/kernels/block/ranks.hpp"
 #include "waywiser/kernels/device_code.hpp"
 
-// A schedule as a kernel interprets it: made once, in the memory of the rank's GPU.
+// A schedule in the form that a kernel interprets: made once, in the memory of the rank's GPU.
 namespace waywiser::program {
 
-// Where the bytes of a block lie: runs of bytes, at offsets in a list, or in a box, of which the last stride is the
-// innermost.
+// The layout of a block's bytes: runs of bytes at listed offsets, or in a box whose last stride is the innermost.
 struct View {
   std::byte* data = nullptr;
-  const std::uint64_t* offsets = nullptr;  // of each run; null: the box
-  std::uint64_t run = 0;                   // bytes; of a block that lies together: all
+  const std::uint64_t* offsets = nullptr;  // of each run; nullptr: the box
+  std::uint64_t run = 0;                   // bytes; for a contiguous block: all
   std::uint64_t strides[3] = {};
   std::uint64_t counts[2] = {1, 1};  // of the two inner dimensions
 
@@ -31,10 +30,10 @@ struct View {
 };
 
 enum class Act : std::uint32_t {
-  send,    // `from` to the slot at the peer, with what says that it is there
-  put,     // the same without; a signal follows
-  signal,  // says so
-  take,    // waits for the peer, then its slot here to `to`
+  send,    // `from` to the slot at the peer, with a flag that marks arrival
+  put,     // the same without the flag; a signal follows
+  signal,  // sets the flag
+  take,    // waits for the peer, then copies its slot to `to`
   copy,    // `from` to `to`, or reduced with it
 };
 WAYWISER_DEVICE constexpr bool waits(Act act) { return act == Act::take; }
@@ -42,42 +41,42 @@ WAYWISER_DEVICE constexpr bool waits(Act act) { return act == Act::take; }
 struct Instruction {
   Act act = Act::copy;
   std::uint32_t peer = 0;
-  std::uint32_t first_block = 0, pieces = 0;  // piece i is block (first_block + i)'s, round and round
-  std::uint64_t bytes = 0, piece = 0;         // in all, and of a piece
-  std::uint32_t word = 1;                     // bytes that can be moved at once, whatever lies apart: 1 to 16
-  bool ll = false;                            // of a message: the data say by themselves that they are there
+  std::uint32_t first_block = 0, pieces = 0;  // piece i belongs to block (first_block + i), cyclically
+  std::uint64_t bytes = 0, piece = 0;         // in total, and of a piece
+  std::uint32_t word = 1;                     // bytes that can be moved at once, for any layout: 1 to 16
+  bool ll = false;                            // a message by LL: the data carry their own flags
   bool reduces = false;
   DataType type = DataType::uint8;
   ReduceOp op = ReduceOp::sum;
   View from, to;
-  // In the receiver's landing memory, of odd starts; those of even ones lie `turn` bytes behind.
+  // In the receiver's landing memory, for odd starts; slots for even starts lie `turn` bytes later.
   std::byte* slot = nullptr;
-  std::uint64_t* flags = nullptr;  // one a piece
+  std::uint64_t* flags = nullptr;  // one per piece
   std::uint64_t turn = 0;
 };
 
-// Of this rank alone; only its kernels touch it.
+// Private to this rank; only its kernels touch it.
 struct alignas(16) ProgramState {
-  std::uint64_t ended = 0;         // blocks, of all starts
+  std::uint64_t ended = 0;         // ended blocks, over all starts
   std::uint64_t gate = 0;          // the last round that all blocks have ended
-  std::uint64_t arrived[64] = {};  // the same of each block
+  std::uint64_t arrived[64] = {};  // the same for each block
 };
 inline constexpr std::uint32_t most_blocks = 64;
 
 struct ProgramArguments {
   const Instruction* instructions = nullptr;
-  const std::uint32_t* rounds = nullptr;  // the first instruction of each, and the end
+  const std::uint32_t* rounds = nullptr;  // the first instruction of each round, and the end
   std::uint32_t round_count = 0;
   std::uint32_t rank = 0, blocks = 1;
   std::uint32_t gives_to = 0;  // ranks, as bits
   ProgramState* state = nullptr;
   block::Notice* notice = nullptr;
   const std::uint64_t* begun = nullptr;        // here: the last start that each rank has begun
-  std::uint64_t* tell[block::max_ranks] = {};  // there: this rank's; null: it gives nothing to this rank
+  std::uint64_t* tell[block::max_ranks] = {};  // at the peer: this rank's entry; nullptr: nothing is sent there
   std::uint64_t signature = 0, deadline_ns = 0;
 };
 
-// In the landing memory: where others say which start they have begun; then, each twice, flags and slots.
+// In the landing memory: first the last start begun by each other rank; then flags and slots, double-buffered.
 inline constexpr std::uint64_t begun_bytes = block::max_ranks * sizeof(std::uint64_t);
 
 }  // namespace waywiser::program

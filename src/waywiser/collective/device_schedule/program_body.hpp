@@ -8,7 +8,7 @@ namespace waywiser::program {
 
 // One block's part of a start. A slot at another rank is written again two starts later, when that rank has begun the
 // start between and so has ended the one that read it. `Gpu` is a block of threads (kernels/block/README.md); every
-// thread makes the same number of calls of sync().
+// thread calls sync() equally often.
 template <typename Gpu>
 class ProgramBody {
  public:
@@ -25,7 +25,7 @@ class ProgramBody {
     end();
   }
 
-  // The parts of run(), for who carries out all blocks in one thread: each for all blocks before the next one.
+  // The parts of run(), for a caller that runs all blocks in one thread: each part for all blocks before the next part.
   WAYWISER_DEVICE void begin() {
     gpu_.each_thread([&](unsigned thread) {
       if (thread != 0) return;
@@ -49,7 +49,7 @@ class ProgramBody {
     });
   }
 
-  // All blocks have ended the round.
+  // Waits until all blocks have ended the round.
   WAYWISER_DEVICE void join(std::uint32_t round) {
     if (terms_.blocks == 1) return gpu_.sync();
     const std::uint64_t mark = number_ * terms_.round_count + round;
@@ -86,7 +86,7 @@ class ProgramBody {
     for (std::uint32_t i = terms_.rounds[round]; i < terms_.rounds[round + 1]; ++i) f(terms_.instructions[i]);
   }
 
-  // Waits of blocks for each other last longer: whoever waits for another rank says so first.
+  // Waits between blocks last longer, so that a block that waits for another rank reports first.
   static constexpr std::uint64_t join_extra_ns = 10'000'000'000;
   template <typename Missing>
   WAYWISER_DEVICE void wait(std::uint64_t extra_ns, Missing missing) {
@@ -130,7 +130,7 @@ class ProgramBody {
     return of_turn(each.flags, each.turn) + piece;
   }
 
-  // f(offset in the block) for each unit of a piece, by all threads.
+  // Calls f(offset in the block) for each unit of a piece, by all threads.
   template <typename Unit, typename Function>
   WAYWISER_DEVICE void each_unit(const Piece& piece, Function f) {
     gpu_.each_thread([&](unsigned thread) {
@@ -181,7 +181,7 @@ class ProgramBody {
     });
   }
 
-  // A block's first thread; what other blocks have put came before it: they have joined.
+  // By a block's first thread; puts of other blocks came before it: they have joined.
   WAYWISER_DEVICE void signal(const Instruction& each, std::uint32_t mine) {
     gpu_.each_thread([&](unsigned thread) {
       if (thread != 0 || mine != 0) return;

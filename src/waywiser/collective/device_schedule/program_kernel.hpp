@@ -10,11 +10,11 @@ class LaunchCache;
 
 namespace waywiser::program {
 
-// One start, all blocks on the calling thread. Throws Trap.
+// Runs one start, all blocks on the calling thread. Throws Trap.
 void run_on_host(const ProgramArguments& terms);
 
-// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; elsewhere it goes
-// through `cache`, which must stay.
+// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; otherwise it uses
+// `cache`, which must stay.
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const ProgramArguments& terms);
 
 }  // namespace waywiser::program

@@ -9,12 +9,12 @@
 
 namespace waywiser::program {
 
-// Where the buffers of a schedule lie, as the GPU that runs it reaches them.
+// The addresses of a schedule's buffers, as the GPU that runs it reaches them.
 struct Addresses {
   std::byte *input = nullptr, *output = nullptr, *scratch = nullptr;
-  std::vector<std::byte*> arrays;          // all of the schedule's
+  std::vector<std::byte*> arrays;          // all arrays of the schedule
   std::vector<std::byte*> landing;         // of all ranks
-  const std::uint64_t* offsets = nullptr;  // where Translation::offsets will lie
+  const std::uint64_t* offsets = nullptr;  // the future address of Translation::offsets
 };
 
 struct Translation {
@@ -25,11 +25,11 @@ struct Translation {
   std::uint32_t blocks = 1;
 };
 
-// What the program of a schedule takes at most: its offsets.
+// The most offsets that the program of a schedule needs.
 std::size_t offsets_of(const Schedule& schedule);
 
-// A schedule that is valid and fits to those of the other ranks (`plans`), as a program. Its blocks wait for one
-// another: no more than the GPU has multiprocessors.
+// Translates a valid schedule that matches those of the other ranks (`plans`) into a program. Its blocks wait for each
+// other, so there must not be more of them than multiprocessors.
 Translation translate(const Schedule& schedule, DataType type_of_call, ReduceOp op, const Addresses& addresses,
                       std::span<const LandingPlan> plans, int multiprocessors);
 

@@ -28,7 +28,7 @@ struct Multiply {
     return static_cast<Wide>(Wrapping<Wide>(a) * Wrapping<Wide>(b));
   }
 };
-// The same bits in either order: a NaN wins, always as the same one, and -0 is less than 0. As on the host
+// Both orders give the same bits: a NaN wins, always the same one, and -0 is less than 0. As on the host
 // (comm/reduce.cpp).
 template <typename Gpu>
 struct Least {
@@ -45,7 +45,8 @@ struct Greatest {
   }
 };
 
-// f(what two numbers become). Asked once for many numbers, so that the code between them is short.
+// Calls f(function that combines two numbers). It branches once for many numbers, so that the code between them is
+// short.
 template <typename Gpu, typename Function>
 WAYWISER_DEVICE inline void with_combination(ReduceOp op, Function f) {
   switch (op) {
@@ -56,8 +57,8 @@ WAYWISER_DEVICE inline void with_combination(ReduceOp op, Function f) {
   }
 }
 
-// The numbers of one word, two-byte floats as floats until the end. Gpu gives widen(), narrow<T>(), least() and
-// greatest().
+// Combines the numbers of one word; two-byte floats stay floats until the end. Gpu provides widen(), narrow<T>(),
+// least() and greatest().
 template <typename Gpu, typename T, typename Word>
 class Accumulator {
  public:
@@ -116,7 +117,7 @@ class Accumulator {
   WideNumbers values_;
 };
 
-// Of the words of each rank, in the order of ranks.
+// Combines the words of each rank, in rank order.
 template <typename Gpu, typename T, typename Word, unsigned most, unsigned count>
 WAYWISER_DEVICE inline void reduce_words(const FusedWork& work, unsigned ranks, const Word (&words)[most][count],
                                          Word (&sums)[count]) {

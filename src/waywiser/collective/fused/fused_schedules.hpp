@@ -8,8 +8,8 @@
 #include "waywiser/collective/fused/kernel.hpp"
 #include "waywiser/comm/schedule.hpp"
 
-// What a fused kernel sends, takes and reduces, as a schedule: for the table of algorithms and whoever reads it. That
-// every rank hears from every other one, also where it gets no data, is not in it.
+// What a fused kernel sends, receives and reduces, as a schedule, for the table of algorithms and its readers. Flags
+// between ranks that exchange no data are not included.
 namespace waywiser::fused {
 
 Schedule one_shot_of(std::string_view name, const CollectiveCall& call);
@@ -17,7 +17,7 @@ CollectiveCost one_shot_cost_of(const CollectiveCall& call);
 Schedule two_shot_of(std::string_view name, const CollectiveCall& call);
 CollectiveCost two_shot_cost_of(const CollectiveCall& call);
 
-// The same at every rank; what GPUs there are is not asked.
+// The same at every rank; independent of the GPUs.
 std::optional<std::string> why_not_fused(const CollectiveCall& call);
 
 // For rows of the table.

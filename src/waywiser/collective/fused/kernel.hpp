@@ -19,21 +19,21 @@ constexpr bool is_two_shot(Method method) { return method == Method::two_shot ||
 constexpr bool is_ll128(Method method) { return method == Method::ll128 || method == Method::two_shot_ll128; }
 std::string_view name(Method method) noexcept;
 
-// How an operation is run: all ranks alike.
+// The shape of an operation's kernel; equal at all ranks.
 struct KernelShape {
   Method method = Method::ll;
   unsigned blocks = 1, threads = 1;
 };
 
-// The whole grid, block after block, on the calling thread. Throws Trap.
+// Runs the whole grid, block after block, on the calling thread. Throws Trap.
 void run_on_host(const KernelShape& shape, const FusedArguments& terms, const FusedWork& work);
 
-// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. In a graph that is captured, launches overlap
-// with the end of the kernel before where the GPU can do that; elsewhere they go through `cache`, which must stay.
+// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. In a captured graph, launches overlap with the
+// end of the preceding kernel if the GPU supports it; otherwise they use `cache`, which must stay.
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const KernelShape& shape, const FusedArguments& terms,
                                          const FusedWork& work);
 
-// Calls f.template operator()<T>() with the type of numbers whose kernels carry out `work`.
+// Calls f.template operator()<T>() with the number type whose kernels carry out `work`.
 template <typename Function>
 void with_kernel_type(const FusedWork& work, Function f) {
   const DataType type = computed_as(work.type, work.op);

@@ -7,11 +7,11 @@
 
 namespace waywiser::fused {
 
-// As PushBody, by LL128: nobody waits for flags after the data, and each warp goes on when its own lines are there. All
-// threads of a warp stay together. Blocks of data are cut into pairs of lines at the same places at all ranks; there is
-// one at least, so that everyone hears from everyone. A thread has `at_once` pairs of each rank under way. The time
-// goes to instructions, one after the other: what can be worked out once is, in 32 bits, and looks are not spared where
-// a branch would cost more.
+// Like PushBody, by LL128: no flags follow the data, and each warp continues when its own lines have arrived. All
+// threads of a warp stay together. All ranks cut blocks of data into pairs of lines at the same places; there is at
+// least one pair, so that every rank hears from every rank. A thread has `at_once` pairs of each rank in flight. The
+// time goes to dependent instructions: everything that can be computed once is, in 32 bits, and polls are not avoided
+// if a branch would cost more.
 template <typename T, unsigned most, unsigned at_once, bool exact, typename Gpu>
 class Ll128Body {
  public:
@@ -58,15 +58,15 @@ class Ll128Body {
   static constexpr std::uint32_t no_word = ~0u;
   using Words = Vector16[most][at_once];
 
-  // What a thread does at once: its lane of some pairs.
+  // One thread's share at a time: its lane of some pairs.
   struct Tile {
     unsigned lane;
-    std::uint64_t slots[at_once];  // where they are among the pairs of one rank, in bytes; a valid place in any case
+    std::uint64_t slots[at_once];  // byte offsets among one rank's pairs; always valid
     std::uint32_t words[at_once];  // which words of a block they carry
     bool active[at_once];
   };
 
-  // f(tile) for this block's part of the pairs.
+  // Calls f(tile) for this block's part of the pairs.
   template <typename Function>
   WAYWISER_DEVICE void each_tile(Function f) {
     const std::uint32_t part = (pairs_ + gpu_.blocks() - 1) / gpu_.blocks(), begin = gpu_.block() * part;
@@ -99,13 +99,13 @@ class Ll128Body {
   WAYWISER_DEVICE const std::byte* input_for(unsigned rank) const {
     return work_.input + (work_.scattered ? rank * work_.stride : 0);
   }
-  // Of which block this rank's sums are.
+  // The block whose sums this rank computes.
   WAYWISER_DEVICE unsigned own_block() const { return work_.scattered ? me_ : 0; }
   WAYWISER_DEVICE unsigned rank_at(unsigned distance) const {
     const unsigned rank = me_ + distance;
     return rank < ranks_ ? rank : rank - ranks_;
   }
-  // In the memory of `rank`, what `from` has sent.
+  // In the memory of `rank`: the data from `from`.
   WAYWISER_DEVICE block::Ll128Slot* slot(unsigned rank, unsigned shot, unsigned from, const Tile& tile,
                                          unsigned i) const {
     const std::uint64_t pairs = lines_of(from) + tile.slots[i];
@@ -140,7 +140,7 @@ class Ll128Body {
         send_to_all(0, tile, words);
       });
   }
-  // Loads for all ranks are in flight before the first store.
+  // The loads for all ranks are in flight before the first store.
   WAYWISER_DEVICE void scatter(const Tile& tile) {
     Words words = {};
     WAYWISER_UNROLL
@@ -171,7 +171,7 @@ class Ll128Body {
     }
   }
 
-  // What the others have sent to this rank, in their order, and its own if wanted.
+  // Receives the other ranks' data in rank order, and this rank's own if wanted.
   WAYWISER_DEVICE void receive(unsigned shot, const Tile& tile, bool with_own, Words& words) {
     Vector16 own[at_once] = {};
     if (with_own) load(own, input_for(me_), own_block(), tile);
@@ -184,7 +184,7 @@ class Ll128Body {
         for (unsigned i = 0; i < at_once; ++i)
           looks[rank][i] = gpu_.look_at_line(slot(me_, shot, rank, tile, i), tile.lane, operation_.tag());
       }
-      // Only now: all looks are on their way.
+      // Compared only now, when all polls are in flight.
       unsigned missing = 0;
       WAYWISER_UNROLL
       for (unsigned rank = 0; rank < most; ++rank) {
@@ -208,14 +208,14 @@ class Ll128Body {
     }
   }
 
-  // Of the block that belongs to this rank. In two shots all others get them.
+  // Stores the sums of this rank's block. In two shots all others get them too.
   WAYWISER_DEVICE void keep_sums(const Tile& tile, const Words& words, std::byte* to) {
     Vector16 sums[at_once];
     reduce_words<Gpu, T>(work_, ranks_, words, sums);
     if (work_.split) send_to_all(1, tile, sums);
     store(to, sums, own_block(), tile);
   }
-  // The others' blocks, and this rank's own where it is not in its place.
+  // Stores the others' blocks, and this rank's own unless it is already in place.
   WAYWISER_DEVICE void keep(const Tile& tile, const Words& words, bool own) {
     WAYWISER_UNROLL
     for (unsigned rank = 0; rank < most; ++rank)

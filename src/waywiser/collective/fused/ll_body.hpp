@@ -6,15 +6,15 @@
 
 namespace waywiser::fused {
 
-// Every rank sends packets to all others and takes theirs: no barrier, no fence, as each packet says by itself that it
-// is there. `most` ranks at most. One lane of a warp polls first: then the others need one look.
+// Every rank sends packets to all others and receives theirs: no barrier and no fence, since each packet carries its
+// own flag. At most `most` ranks. One lane of a warp polls first: then the others need one poll.
 template <typename T, unsigned most, bool exact, typename Gpu>
 class LlBody {
  public:
   WAYWISER_DEVICE LlBody(Gpu& gpu, const FusedArguments& terms, const FusedWork& work)
       : gpu_(gpu), terms_(terms), work_(work), operation_(gpu, terms, work) {}
 
-  // Sends in any case: then the input is read while the number of the operation is still on its way.
+  // Always sends first: then the input is read while the number of the operation is still being loaded.
   WAYWISER_DEVICE void run() {
     each_unit([&](unsigned, std::uint64_t unit, bool active) {
       if (active) send(unit);
@@ -24,7 +24,7 @@ class LlBody {
   }
 
  private:
-  // f(thread, unit, whether there is such a unit): all threads of a warp together.
+  // Calls f(thread, unit, whether the unit exists): all threads of a warp together.
   template <typename Function>
   WAYWISER_DEVICE void each_unit(Function f) {
     const std::uint64_t units = (work_.bytes + sizeof(block::Word8) - 1) / sizeof(block::Word8);
@@ -66,7 +66,7 @@ class LlBody {
       if (rank == terms_.rank) words[rank] = word;
   }
 
-  // Returns 1 + a rank whose packet has not come.
+  // Returns 1 + a rank whose packet has not arrived; 0: all have.
   WAYWISER_DEVICE unsigned look(std::uint64_t unit, block::Word8 (&words)[most]) {
     block::LlPacket packets[most];
     WAYWISER_UNROLL

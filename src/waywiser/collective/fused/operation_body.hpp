@@ -4,7 +4,7 @@
 
 namespace waywiser::fused {
 
-// What every fused kernel does beside its work: which operation it is, and how it waits. `Gpu`: a block of threads
+// What every fused kernel does besides its data: it finds the operation's number, and waits. `Gpu`: a block of threads
 // (kernels/block/README.md).
 template <typename Gpu>
 class OperationBody {
@@ -14,7 +14,7 @@ class OperationBody {
     number_ = gpu.peek(&terms.state->progress) / most_blocks + 1;
   }
 
-  // Stands beside everything that is sent; packets and flags have room for parts of it.
+  // Accompanies all data sent; packets and flags have room for parts of it.
   WAYWISER_DEVICE std::uint64_t tag() const { return block::tag_of(number_, signature_); }
   WAYWISER_DEVICE std::uint32_t number() const { return static_cast<std::uint32_t>(number_); }
   WAYWISER_DEVICE unsigned turn() const { return number_ % 2; }
@@ -32,8 +32,8 @@ class OperationBody {
     });
   }
 
-  // For all threads, once they have sent: this block knows the number. Counted by all blocks, the operation has ended
-  // as far as the next one is concerned, which begins when this kernel has completed.
+  // All threads call it after sending, when this block knows the number. Once all blocks have counted, the operation
+  // has ended for the next one, which begins when this kernel has completed.
   WAYWISER_DEVICE void count() {
     gpu_.sync();
     gpu_.each_thread([&](unsigned thread) {
@@ -42,8 +42,8 @@ class OperationBody {
   }
 
  private:
-  // Ranks in unlike operations wait for each other: the first block of each announces what it is in when it has waited
-  // for a while, and all read what the others have announced.
+  // Ranks in differing operations would wait for each other: after a while the first block of each rank announces its
+  // operation, and all read the others' announcements.
   WAYWISER_DEVICE WAYWISER_APART static block::Seen look_around(Gpu& gpu, const FusedArguments& terms,
                                                                 block::Announcement mine, unsigned peer, unsigned times,
                                                                 block::Seen seen) {

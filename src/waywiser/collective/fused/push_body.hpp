@@ -6,9 +6,10 @@
 
 namespace waywiser::fused {
 
-// Every block of threads stores its part of the data to all others, then one flag, and waits for those of the blocks
-// with its number. Batched plain loads, so that the compiler keeps a batch in registers. In two shots a rank tells with
-// its first flag where its output lies: others may store into it from then on, as it has read what was there.
+// Every block of threads stores its part of the data to all others, then one flag, and waits for the flags of the
+// blocks with its number. Plain loads in batches let the compiler keep a batch in registers. In two shots a rank's
+// first flag announces the address of its output: from then on others may store there, since the rank has read its old
+// contents.
 template <typename T, unsigned most, bool exact, typename Gpu>
 class PushBody {
  public:
@@ -20,7 +21,7 @@ class PushBody {
         me_(terms.rank),
         ranks_(terms.layout.ranks) {}
 
-  // What arrives is the result, or is reduced to it.
+  // Arriving data are the result, or are reduced to it.
   WAYWISER_DEVICE void run_one_shot() {
     send_blocks();
     operation_.count();
@@ -31,8 +32,8 @@ class PushBody {
       take_blocks(0);
   }
 
-  // Block i goes to rank i, which reduces it and sends the result to all: into their outputs where it can, and it tells
-  // them.
+  // Block i goes to rank i, which reduces it and sends the result to all: directly into their outputs if possible, and
+  // it tells them.
   WAYWISER_DEVICE void run_two_shot() {
     const std::uint32_t output = output_place();
     send_blocks();
@@ -54,7 +55,7 @@ class PushBody {
   static constexpr unsigned batch = 4;
   static constexpr unsigned at_once = most > 4 ? 1 : 2;  // of each rank
 
-  // f(index of the first vector of a thread, end) for each tile of this block's part; the thread's other vectors are
+  // Calls f(index of a thread's first vector, end) for each tile of this block's part; the thread's other vectors are
   // `threads` apart. All blocks of data are cut at the same places.
   template <unsigned many, typename Function>
   WAYWISER_DEVICE void each_tile(std::uint64_t bytes, Function f) {
@@ -109,7 +110,7 @@ class PushBody {
     }
   }
 
-  // Loads for all ranks are in flight before the first store. Blocks at the end may be shorter.
+  // The loads for all ranks are in flight before the first store. Blocks at the end may be shorter.
   WAYWISER_DEVICE void scatter(std::uint64_t index, std::uint64_t end) {
     Vector16 words[most][at_once] = {};
     std::uint64_t ends[most];
@@ -132,7 +133,7 @@ class PushBody {
   WAYWISER_DEVICE std::uint64_t* told(unsigned rank, unsigned shot, unsigned from) const {
     return told_at(terms_, rank, operation_.turn(), shot, from, gpu_.block());
   }
-  // f(rank) for each other rank, by a thread of its own.
+  // Calls f(rank) for each other rank, each in a thread of its own.
   template <typename Function>
   WAYWISER_DEVICE void each_peer(Function f) {
     gpu_.each_thread([&](unsigned thread) {
@@ -148,7 +149,7 @@ class PushBody {
     gpu_.sync();
   }
 
-  // tell(rank) goes with the flag, and comes to hear(rank, what). Both words are looked at together.
+  // tell(rank) is sent with the flag and passed to the other's hear(rank, what). Both words are polled together.
   template <typename Tell, typename Hear>
   WAYWISER_DEVICE void exchange_words(unsigned shot, Tell tell, Hear hear) {
     each_peer([&](unsigned peer) {
@@ -171,11 +172,11 @@ class PushBody {
     return terms_.exposed[slot * block::max_ranks + rank];
   }
 
-  // What this rank tells the others. Asked on the GPU: a graph may be older than what is exposed now.
+  // The place that this rank announces. Looked up on the GPU, since a graph may be older than the windows.
   WAYWISER_DEVICE std::uint32_t output_place() const {
     return block::OutputPlace::in(exposed(work_.slot, me_), work_.slot, work_.output, work_.total).word();
   }
-  // Where the sums of this rank's block go.
+  // The destination of the sums of this rank's block.
   WAYWISER_DEVICE std::byte* result_for(unsigned rank, const block::OutputPlace& place) const {
     const block::Exposed memory = exposed(place.slot, rank);
     if (!memory.holds(place.offset, work_.total)) return sums_for(rank);
@@ -185,7 +186,7 @@ class PushBody {
     return reinterpret_cast<std::byte*>(landed(rank, 1, me_));
   }
 
-  // The block that belongs to this rank, in the order of ranks.
+  // Reduces this rank's block, in rank order.
   WAYWISER_DEVICE void reduce_block(bool send) {
     const bool keep = work_.is_taken_by(me_);
     if (!keep && !send) return;
@@ -223,7 +224,7 @@ class PushBody {
     each_tile<at_once>(work_.bytes, [&](std::uint64_t index, std::uint64_t end) { take(shot, index, end); });
   }
 
-  // Of the second shot, this rank's own block is in its place, and those of ranks that have stored them there.
+  // In the second shot this rank's own block, and those of ranks that stored them directly, are already in place.
   WAYWISER_DEVICE void take(unsigned shot, std::uint64_t index, std::uint64_t end) {
     Vector16 words[most][at_once] = {};
     std::uint64_t ends[most];

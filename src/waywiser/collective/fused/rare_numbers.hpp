@@ -10,12 +10,12 @@
 
 namespace waywiser::fused {
 
-// Stands for all types of numbers that few programs reduce. Which one it is, a kernel learns when it runs: one kernel
-// is compiled for all of them.
+// Represents all number types that few programs reduce. The kernel gets the type at run time: one kernel is compiled
+// for all of them.
 struct RareNumber {};
 
-// Another type that gives the same bits, which kernels know; else itself. Integers wrap, whether they have a sign or
-// not, and complex numbers are added part by part.
+// Another type with the same result bits that kernels support; else the type itself. Integers wrap, signed or not, and
+// complex numbers are added part by part.
 constexpr DataType computed_as(DataType type, ReduceOp op) noexcept {
   const bool any_sign = op == ReduceOp::sum || op == ReduceOp::prod;
   switch (type) {
@@ -28,13 +28,13 @@ constexpr DataType computed_as(DataType type, ReduceOp op) noexcept {
   }
 }
 constexpr bool is_rare(DataType type) noexcept { return type > DataType::uint8; }
-// A packet of LL is eight bytes, which one thread reduces.
+// An LL packet has eight bytes, which one thread reduces.
 constexpr bool fits_into_packets(DataType type, ReduceOp op) noexcept { return bytes_of(computed_as(type, op)) <= 8; }
 
 template <typename T>
 inline constexpr bool is_float8 = std::is_same_v<T, Float8E4m3> || std::is_same_v<T, Float8E5m2>;
 
-// What is computed with, between numbers of a type.
+// The type used to compute with numbers of a type.
 template <typename T>
 WAYWISER_DEVICE auto rare_wide(T value) {
   if constexpr (is_float8<T>)
@@ -58,7 +58,7 @@ WAYWISER_DEVICE Wide rare_combined(ReduceOp op, Wide a, Wide b) {
     if (op == ReduceOp::min) return Gpu::least(a, b);
     if (op == ReduceOp::max) return Gpu::greatest(a, b);
   }
-  // As unsigned int at least: the product of two uint16 would be an int, which must not overflow.
+  // At least unsigned int: the product of two uint16 would be an int, which must not overflow.
   if constexpr (std::unsigned_integral<Wide>)
     return static_cast<Wide>(op == ReduceOp::prod ? std::uint64_t{a} * b : std::uint64_t{a} + b);
   else
@@ -75,7 +75,7 @@ WAYWISER_DEVICE Wide rare_divided(Wide value, unsigned ranks) {
     return value / static_cast<decltype(value.re)>(ranks);
 }
 
-// Of the words of each rank, `stride` words apart, in the order of ranks.
+// Combines the words of each rank, `stride` words apart, in rank order.
 template <typename Gpu, typename T, typename Word>
 WAYWISER_DEVICE Word rare_reduced_as(ReduceOp op, unsigned ranks, const Word* words, unsigned stride) {
   Word result = words[0];
