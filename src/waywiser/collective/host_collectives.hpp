@@ -16,8 +16,8 @@ namespace waywiser {
 
 struct CollectiveAlgorithm;
 
-// The collectives that the hosts of one group carry out, and what all other calls of the group share with them: who is
-// in it, and the numbers of its calls, which count alike at all ranks.
+// The collectives that the hosts of one group carry out, and the state that they share with all other calls of the
+// group: its members, and its call numbers, which are equal at all ranks.
 class HostCollectives final : public RankExchange {
  public:
   HostCollectives(std::shared_ptr<Session> session, Members members);
@@ -30,38 +30,39 @@ class HostCollectives final : public RankExchange {
   const std::shared_ptr<const Members>& shared_members() const noexcept { return members_; }
   int rank() const noexcept { return members_->rank; }
   int size() const noexcept { return members_->size(); }
-  // Throws invalid_input; `what`: "send to".
+  // Throws invalid_input; `what`: for example "send to".
   void check_rank(int rank, const char* what) const {
     if (rank < 0 || rank >= size()) [[unlikely]]
       refuse_rank(rank, what);
   }
 
-  // One more call, with the next number. Each rank makes the same collectives, but has messages of its own.
+  // A call with the next number. All ranks make the same collectives, but each has messages of its own.
   Call next_call(CallKind kind, ConstElements data, int peer = -1, ReduceOp op = ReduceOp::sum, int root = -1) {
     const std::uint64_t number = is_collective(kind) ? ++collectives_ : ++messages_;
     return {kind, data.type, op, members_->key(), root, peer, number, data.count()};
   }
 
-  // A collective that is refused by its arguments has no number: this rank's next one is that of the others.
+  // A collective rejected because of its arguments uses no number, so that this rank's numbers stay equal to those of
+  // the others.
   void take_back(const Call& call) noexcept {
     if (is_collective(call.kind) && collectives_ == call.sequence) --collectives_;
   }
 
-  // What run() and start() take. `wanted` without rank, ranks and machines, here and there.
+  // The schedule for run() and start(). `wanted` lacks rank, ranks and machines, here and below.
   std::shared_ptr<const Schedule> schedule_for(const CollectiveCall& wanted, DataType type);
-  // Arrays of GPUs go through host memory. Complete when it returns.
+  // GPU arrays are staged through host memory. Complete when it returns.
   void run(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
-  // Begins it; the session gives it turns.
+  // Starts it; the session advances it.
   std::shared_ptr<Activity> start(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output);
 
-  // Whatever way is set.
+  // Ignores set_algorithm().
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override;
   void broadcast(std::span<std::byte> data, int root) override;
-  // The same all_gather under another name: a rank that calls something else is told so.
+  // The same all_gather under another name: a rank that calls something else gets an error.
   void all_gather_for(CallKind kind, ConstElements mine, Elements all);
 
-  // What carries out all later calls: an algorithm of docs/algorithms.md, or empty for the choice. The name of a way of
-  // GPUs changes nothing here.
+  // The algorithm for all later calls: one of docs/algorithms.md, or empty for the default choice. The name of a GPU
+  // algorithm changes nothing here.
   void set_algorithm(std::string_view way);
 
  private:
@@ -78,8 +79,8 @@ class HostCollectives final : public RankExchange {
   const std::shared_ptr<const Members> members_;
   std::uint64_t messages_ = 0, collectives_ = 0;
   ScheduleCache schedules_;
-  Execution execution_;  // of the calls that wait
-  std::string way_;      // empty: the choice
+  Execution execution_;  // of blocking calls
+  std::string way_;      // empty: the default choice
 };
 
 }  // namespace waywiser

@@ -8,11 +8,11 @@
 
 namespace waywiser {
 
-// The ranks of each machine, in ascending order, machines in the order of their first rank.
+// The ranks of each machine in ascending order; machines in the order of their first rank.
 struct Machines {
   std::vector<std::vector<int>> ranks;
   int mine = 0;   // the machine of the call's rank
-  int local = 0;  // and its place in it
+  int local = 0;  // and its index in it
 
   explicit Machines(const CollectiveCall& call);
   int count() const { return static_cast<int>(ranks.size()); }
@@ -21,7 +21,7 @@ struct Machines {
   const std::vector<int>& neighbors() const { return ranks[static_cast<std::size_t>(mine)]; }
 };
 
-// Why no algorithm that treats machines apart can serve the call.
+// Why no algorithm that distinguishes machines can serve the call.
 std::optional<std::string> why_one_machine(const CollectiveCall& call);
 
 }  // namespace waywiser

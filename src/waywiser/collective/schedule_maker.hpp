@@ -7,25 +7,25 @@
 
 namespace waywiser {
 
-// Collects the steps of a schedule. A transfer has the same round at both of its ranks: then rounds in order cannot
+// Collects the steps of a schedule. A transfer has the same round at both of its ranks: then ascending rounds cannot
 // deadlock, even if a send ends only when its receive has begun.
 class ScheduleMaker {
  public:
-  // Sizes of input and output as the call's operation has them. Throws as check_call does.
+  // The call's operation gives the sizes of input and output. Throws like check_call.
   ScheduleMaker(std::string_view algorithm, const CollectiveCall& call);
 
-  // Steps without elements are left out. Rounds may come in any order; between two ranks the transfers of one round
-  // must be added in the same order at both.
+  // Steps without elements are omitted. Rounds may be added in any order; between two ranks, both must add the
+  // transfers of one round in the same order.
   void send(std::uint32_t round, int peer, Block source);
   void receive(std::uint32_t round, int peer, Block destination);
   void receive_reduce(std::uint32_t round, int peer, Block destination);
   void copy(std::uint32_t round, Block destination, Block source);
   void reduce(std::uint32_t round, Block destination, Block source);
-  // destination = destination op each of `parts` blocks that lie one after the other from `first`, in this order, a
-  // round each. Returns the round after.
+  // destination = destination op each of `parts` consecutive blocks from `first` on, in order, one per round. Returns
+  // the next round.
   std::uint32_t reduce_in_order(std::uint32_t round, Block destination, Block first, int parts);
 
-  // Of scratch, where nothing else is.
+  // A free part of scratch.
   Block allocate(std::size_t count);
   Schedule finish();
 

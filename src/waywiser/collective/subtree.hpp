@@ -6,8 +6,8 @@
 
 namespace waywiser {
 
-// The blocks of a range of places: at the root in the order of ranks, in two pieces where the range passes the last
-// rank; elsewhere in the order of places from the first one on. Both sides of a transfer see the same two pieces.
+// The blocks of a range of places. At the root they are in rank order, in two pieces if the range wraps past the last
+// rank; elsewhere in the order of places. Both ends of a transfer see the same two pieces.
 class Subtree {
  public:
   explicit Subtree(const CollectiveCall& call);
@@ -17,7 +17,7 @@ class Subtree {
   std::array<Block, 2> at_root(Area area, int first, int end) const;
   // The same in a buffer that begins with this rank's place.
   std::array<Block, 2> below(Block buffer, int first, int end) const;
-  // Of the blocks of this rank and all below it.
+  // The elements of this rank and all places below it.
   std::size_t total() const;
   int end() const { return tree_.end_of(tree_.place, tree_.span()); }
 

@@ -4,7 +4,7 @@
 #include "waywiser/collective/cost.hpp"
 #include "waywiser/comm/schedule.hpp"
 
-// The root gets the blocks of all, which may differ in size. n ranks, the largest block of b elements.
+// The root gets the blocks of all ranks, which may differ in size. n ranks, largest block of b elements.
 namespace waywiser::collective::gather {
 
 // Steps ceil(log2 n), at most 2 messages, elements about n / 2 b at the rank that sends most.

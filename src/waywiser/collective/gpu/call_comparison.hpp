@@ -9,9 +9,9 @@
 
 namespace waywiser {
 
-// The ranks of a group compare their calls, which something else carries out that does not: an all_gather of
-// counts and reductions by the host, whose messages say the rest. The group fails where two are unlike. A rank has
-// told all others as soon as it begins.
+// Lets the ranks of a group compare their calls if the executor of the call does not: an all_gather on the hosts of
+// counts and reductions, whose messages carry the rest. If two calls differ, the group fails. A rank has told all
+// others as soon as this begins.
 class CallComparison : public Activity {
  public:
   CallComparison(Session& session, const std::shared_ptr<const Members>& members, const Call& call);

@@ -14,8 +14,8 @@ namespace waywiser {
 
 class Chooser;
 
-// How a collective of GPU arrays is carried out, as plans and measurements name it: "host", "nccl", "hierarchy"
-// (kernels within machines, hosts between them), "one_shot", or with its grid "one_shot(blocks=64,threads=512)".
+// How a collective of GPU arrays runs, as plans and measurements name it: "host", "nccl", "hierarchy" (kernels within
+// machines, hosts between them), "one_shot", or with its grid "one_shot(blocks=64,threads=512)".
 struct GpuAlgorithm {
   enum class Engine { host, kernels, nccl, hierarchy };
 
@@ -25,15 +25,15 @@ struct GpuAlgorithm {
 };
 
 std::string text(const GpuAlgorithm& way);
-// Nothing when it is none.
+// Empty if the text names none.
 std::optional<GpuAlgorithm> parse_gpu_algorithm(std::string_view text);
 
-// What a plan says of the collectives of so many ranks on GPUs, read once.
+// The plan's algorithms for GPU collectives of a number of ranks, read once.
 class PlannedGpuAlgorithms {
  public:
-  PlannedGpuAlgorithms(const Chooser* chooser, int ranks);  // null: nothing
+  PlannedGpuAlgorithms(const Chooser* chooser, int ranks);  // nullptr: no plan
 
-  // nullptr: nothing for this size.
+  // nullptr: the plan has none for this size.
   const GpuAlgorithm* find(Collective operation, Bytes bytes) const noexcept;
 
  private:

@@ -28,11 +28,11 @@ class RankExchange;
 class Session;
 struct Members;
 
-// The operations of one group on arrays of GPUs, one GPU for each rank: by kernels, by NCCL, or by the hosts while the
-// stream waits. What serves a call is the same at all ranks; of a message, at both.
+// The operations of one group on GPU arrays, one GPU for each rank: by kernels, by NCCL, or by the hosts while the
+// stream waits. The choice for a call is the same at all ranks; for a message, at both ends.
 class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
  public:
-  // By all ranks together: afterwards they agree on what can be used.
+  // Collective: afterwards the ranks agree on what can be used.
   GpuCollectives(RankExchange& exchange, Session& session, std::shared_ptr<const Members> members, Place gpu,
                  std::shared_ptr<ExposedMemory> exposed);
   GpuCollectives(const GpuCollectives&) = delete;
@@ -40,62 +40,62 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   ~GpuCollectives() override;
 
   Place gpu() const noexcept { return gpu_; }
-  // Why fused kernels cannot be used, in the words of the first rank that cannot; empty when they can.
+  // Why fused kernels cannot be used: the reason of the first rank that cannot; empty: they can.
   const std::string& why_no_kernels() const noexcept { return domain_.why_not_whole(); }
-  // Which messages go by kernels.
+  // The ranks whose messages go by kernels.
   const KernelDomain& domain() const noexcept { return domain_; }
 
-  // What carries the call out, the same at all ranks; nothing: the hosts. The first call that would take NCCL sets it
-  // up, by all ranks together; it throws unavailable in a stream that is being captured.
+  // The algorithm for a call, the same at all ranks; empty: the hosts. The first call that would use NCCL sets it up,
+  // collectively; in a stream that is being captured it throws unavailable.
   std::optional<GpuAlgorithm> algorithm_for(RankExchange& exchange, const Members& members, const Call& call,
                                             const CollectiveCall& wanted, bool capturing);
   void enqueue(const Call& call, const GpuAlgorithm& way, const CollectiveCall& wanted, ConstRegion input,
                Region output, Stream& stream);
-  // A collective of the hosts, or other parts, for whose results the stream waits. `meanwhile`, if any, enqueues what
-  // kernels carry out at the same time. Throws unavailable in a stream that is being captured; `why`: no kernel carries
-  // them out.
+  // Enqueues a collective of the hosts, or other parts, for whose results the stream waits. `meanwhile`, if set,
+  // enqueues work for kernels at the same time. In a stream that is being captured it throws unavailable with `why`,
+  // the reason why no kernel serves the call.
   void enqueue_by_hosts(const Call& call, std::shared_ptr<const Schedule> schedule, ProxiedArrays arrays,
                         Stream& stream);
   void enqueue_by_hosts(const Call& call, const std::string& why, ProxyOperation::Parts parts, Stream& stream,
                         const std::function<void()>& meanwhile = {});
-  // Sets memory aside, by all ranks together, so that no operation of up to `largest` bytes a block waits for that.
+  // Collective: sets memory aside, so that no operation of up to `largest` bytes a block waits for that.
   void prepare(RankExchange& exchange, const Members& members, Bytes largest);
-  // For measuring: the only way until another one is set; nothing: the choice.
+  // For measuring: the only algorithm until another one is set; empty: the group chooses.
   void set_algorithm(std::optional<GpuAlgorithm> way, std::optional<MessageAlgorithm> of_messages) {
     way_ = way;
     domain_.set_message_algorithm(of_messages);
   }
-  // Whether the ranks compare their calls by the host: NCCL carries them out, and no kernel is there beside it.
+  // Whether the hosts compare the ranks' calls: if NCCL runs them and there are no kernels beside it.
   bool is_compared_by_host(const GpuAlgorithm& way, int ranks) const {
     return !domain_.is_whole() && ranks > 1 && way.engine == GpuAlgorithm::Engine::nccl;
   }
-  // Begun here; goes on while this rank waits for anything. No result counts before it is complete.
+  // Starts the comparison; it progresses while this rank waits for anything. No result is valid before it is complete.
   void compare_by_host(const std::shared_ptr<const Members>& members, const Call& call);
   bool is_comparing();
   // Messages by kernels; only with ranks that domain() reaches.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream);
   void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream);
-  // Schedules by kernels; only while there is no reason against kernels. What is prepared is started by
-  // enqueue_prepared() and waited for by end_prepared() before it goes.
+  // Schedules by kernels; only if why_no_kernels() is empty. enqueue_prepared() starts a prepared schedule;
+  // end_prepared() waits for it before it is destroyed.
   PreparedSchedules& prepared() { return prepared_; }
   void enqueue_prepared(DeviceExecution& execution, Stream& stream);
   void end_prepared() noexcept;
-  // For calls that come without one.
+  // For calls without a stream.
   Stream& stream() { return *stream_; }
-  // Throws what an operation has failed with: timeout, invalid_input or io; it names the rank that did not come or that
+  // Throws the error of a failed operation: timeout, invalid_input or io; it names the rank that did not come or that
   // is in another operation.
   void check();
-  // What waits on this GPU gives up; when this returns, what was enqueued on the stream has ended, or has had time to.
+  // Ends all waits on this GPU; when it returns, the work enqueued on the stream has ended, or has had time to end.
   void stop(Stream& stream) noexcept;
 
  private:
-  // More memory for operations of more than 1 MiB a block, by all ranks together, where it saves kernels.
+  // Collective: takes more memory for operations of more than 1 MiB a block if that saves kernels.
   void enlarge(RankExchange& exchange, const Members& members, const GpuAlgorithm& way, const CollectiveCall& call,
                DataType type, const on_stream::Description& as);
   void enlarge_until(RankExchange& exchange, const Members& members, const on_stream::Description& as,
                      const std::function<bool(const FusedOptions&)>& is_enough);
   using Engine = GpuAlgorithm::Engine;
-  // Of what serves the call: what was set, or what the plan says, or the default.
+  // The choice among the algorithms that serve the call: the one set, the plan's, or the default.
   GpuAlgorithm choose(const CollectiveCall& call, DataType type) const;
   bool can(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const;
   std::string why_cannot(const GpuAlgorithm& way) const;
@@ -107,7 +107,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   void stop() noexcept override;
   void settle() override;
   void let_go() noexcept override;
-  // Around what is enqueued on a stream.
+  // Surrounds everything that is enqueued on a stream.
   void begin(Stream& stream);
   void end(Stream& stream);
   void note_end(Stream& stream);
@@ -132,25 +132,25 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   const std::shared_ptr<const Members> members_;
   KernelDomain domain_;
   PreparedSchedules prepared_;
-  std::shared_ptr<StreamGate> gate_;      // since the first operation that the hosts have a part in
-  std::optional<StreamStaging> staging_;  // of such operations
-  std::vector<Memory> scratch_;           // of hierarchies: the last one, and those that earlier calls may use
-  std::size_t enlarged_ = 0;              // how many of larger_memories() have been tried
+  std::shared_ptr<StreamGate> gate_;      // since the first operation with a part of the hosts
+  std::optional<StreamStaging> staging_;  // for such operations
+  std::vector<Memory> scratch_;           // of hierarchies: the last one, and those in use by earlier calls
+  std::size_t enlarged_ = 0;              // the number of larger_memories() tried
   std::unique_ptr<NcclCommunicator> nccl_;
   bool nccl_tried_ = false;
   std::vector<std::shared_ptr<CallComparison>> comparing_;
   std::optional<GpuAlgorithm> way_;
   std::string why_no_nccl_;
-  std::unique_ptr<Event> last_;  // the end of the last call that was enqueued
-  // The nod beside NCCL: a stream of its own, and where it begins and ends.
+  std::unique_ptr<Event> last_;  // the end of the last enqueued call
+  // The nod beside NCCL: its own stream, and the events of its beginning and end.
   std::unique_ptr<Stream> nod_stream_;
   std::unique_ptr<Event> nod_begins_, nod_ends_;
-  bool watched_ = false, thrown_ = false;  // by the watchdog; what has failed
+  bool watched_ = false, thrown_ = false;  // by the watchdog; the error
   bool let_go_ = false;
-  mutable std::mutex mutex_;  // of when nccl_, gate_ and last_ come, for the watchdog's thread
+  mutable std::mutex mutex_;  // for the watchdog's thread: guards the setting of nccl_, gate_ and last_
   void* last_native_ = nullptr;
   std::shared_ptr<ExposedMemory> exposed_;
-  // What calls that had been enqueued may store into, or tell the others of, until they have ended.
+  // Arrays into which enqueued calls may store, or which they announce to others, until they have ended.
   struct Leaving {
     std::unique_ptr<Event> end;
     std::shared_ptr<const void> mapped;

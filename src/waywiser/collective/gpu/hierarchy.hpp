@@ -11,17 +11,17 @@ namespace waywiser {
 
 class KernelDomain;
 
-// A collective on a stream of ranks in several kernel domains (machines, or parts of one): kernels within each, the
-// hosts between them, and kernels again. Blocks of all domains must lie in the order of the ranks.
+// A collective on a stream for ranks in several kernel domains (machines, or parts of one): kernels within each domain,
+// the hosts between them, and kernels again. Each domain's blocks must be consecutive in rank order.
 class Hierarchy {
  public:
-  // What carries the steps out, in stream order.
+  // The functions that carry out the steps, in stream order.
   struct Workers {
-    // Among the ranks of this rank's domain, of which there are several.
+    // Among the ranks of this rank's domain, if it has several.
     std::function<void(const CollectiveCall&, ConstRegion input, Region output)> by_kernels;
     // Among some ranks of the group.
     std::function<void(const std::vector<int>& ranks, const CollectiveCall&, ProxiedArrays)> by_hosts;
-    // Memory of the GPU, until the next call.
+    // GPU memory, valid until the next call.
     std::function<Region(Bytes)> scratch;
   };
   Hierarchy(const KernelDomain& domain, DataType type, Workers workers);

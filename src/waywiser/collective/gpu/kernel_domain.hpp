@@ -14,52 +14,53 @@ namespace waywiser {
 
 class Session;
 
-// A group's ranks in parts of at most 8 that kernels could serve: those of one machine, in their order, in as few parts
-// as can be, of sizes that differ by one at most. `machine_of`: a number for each rank.
+// Divides a group's ranks into parts of at most 8 that kernels could serve: ranks of one machine, in their order, in
+// the fewest parts, whose sizes differ by at most one. `machine_of`: a number for each rank.
 std::vector<std::vector<int>> kernel_domains(const std::vector<int>& machine_of);
 
-// The part of a group whose GPUs kernels of this rank's GPU can serve: messages between each two of them that reach
-// each other's memory, and collectives of the part where all do.
+// The part of a group that kernels of this rank's GPU can serve: messages between any two GPUs that reach each other's
+// memory, and collectives of the part if all of them do.
 class KernelDomain {
  public:
-  // By all ranks of the group together, with three exchanges: what memory each rank has left, what each offers of it,
-  // and what each can open of what the others offer.
+  // Collective over the whole group, with three exchanges: the memory that each rank has left, what each offers, and
+  // what each can open of the others' offers.
   KernelDomain(RankExchange& exchange, Session& session, const Members& members, Place gpu, Stream& stream);
   KernelDomain(const KernelDomain&) = delete;
   KernelDomain& operator=(const KernelDomain&) = delete;
 
-  // All parts of the group, and which of them, and of its ranks, is this rank's.
+  // All parts of the group; the index of this rank's part, and this rank's index in it.
   const std::vector<std::vector<int>>& all() const noexcept { return all_; }
   int index() const noexcept { return index_; }
   const std::vector<int>& ranks() const noexcept { return all_[static_cast<std::size_t>(index_)]; }
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return static_cast<int>(ranks().size()); }
 
-  // Whether messages to and from a rank of the group go by kernels; the same at both. Why not; empty if they do.
+  // Whether messages to and from a rank of the group go by kernels; the same at both ends. The reason why not; empty if
+  // they do.
   bool reaches(int rank) const;
   std::string why_not(int rank) const;
   // Why kernels do not serve the collectives of the whole group; empty if they do.
   const std::string& why_not_whole() const noexcept { return why_not_whole_; }
   bool is_whole() const noexcept { return why_not_whole_.empty() && fused() != nullptr; }
   bool on_one_machine() const;
-  // Whether kernels serve the collectives of each part that has more than one rank.
+  // Whether kernels serve the collectives of each part with more than one rank.
   bool serves_all_parts() const noexcept { return serves_all_parts_; }
   const std::string& why_no_ll128() const noexcept { return why_no_ll128_; }
 
-  // Of this part; null where kernels do not serve its collectives, or messages to anybody.
+  // Of this part; nullptr if kernels do not serve its collectives, or messages to no rank.
   FusedCollective* fused() const noexcept { return has_collectives_ ? fused_.get() : nullptr; }
   StreamMessages* messages() const noexcept { return messages_.get(); }
-  // Messages between ranks of the group, as StreamMessages::enqueue has them.
+  // Messages between ranks of the group, like StreamMessages::enqueue.
   void enqueue_message(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
   void enqueue_messages(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
   void set_message_algorithm(std::optional<MessageAlgorithm> only) {
     if (messages_) messages_->set_algorithm(only);
   }
   ReceiveBuffers& buffers() noexcept { return buffers_; }
-  // Memory for larger operations, by all ranks of a whole group together. The reason of a rank that has none left: then
-  // all go on with what they have.
+  // Collective over a whole group: memory for larger operations. Returns the reason of a rank that has none left: then
+  // all ranks continue with their present memory.
   std::string enlarge(RankExchange& exchange, const FusedOptions& options);
-  // Windows of the group in the memory of GPUs.
+  // A window of the group in GPU memory opens or closes.
   void expose(unsigned slot, const ExposedMemory::Window& window, bool gone);
 
   std::optional<Error> failure(const std::string& stopped) const;
@@ -87,13 +88,13 @@ class KernelDomain {
   std::vector<int> machine_of_;
   std::vector<std::vector<int>> all_;
   int index_ = 0, rank_ = 0;
-  ReceiveBuffers buffers_;  // of the two below
+  ReceiveBuffers buffers_;  // for the two below
   std::unique_ptr<FusedCollective> fused_;
   std::unique_ptr<StreamMessages> messages_;
-  std::vector<bool> peers_;  // of this part, by kernels
+  std::vector<bool> peers_;  // in this part, served by kernels
   bool has_collectives_ = false, serves_all_parts_ = false;
   std::string why_not_whole_, why_no_ll128_, why_no_pairs_;
-  std::string why_for_all_;  // a reason that all ranks of the part know, whoever they are
+  std::string why_for_all_;  // a reason that is equal at all ranks of the part
 };
 
 }  // namespace waywiser

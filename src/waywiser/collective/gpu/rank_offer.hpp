@@ -13,13 +13,13 @@
 
 namespace waywiser {
 
-// What one rank of a group tells the others while kernels, or NCCL, are set up.
+// What one rank of a group tells the others during the set-up of kernels or NCCL.
 struct RankOffer {
   SharedRegion landing;
   Bytes share = 0, most = 0;  // of the receive arena
   std::array<char, 256> why_not{}, why_no_ll128{};
   bool kernels_on_shared_gpu = false;
-  std::uint32_t reached = 0;  // a bit for each rank of its domain whose memory it has opened
+  std::uint32_t reached = 0;  // one bit for each rank of its domain whose memory it has opened
 
   void refuse(const std::string& why) { why.copy(why_not.data(), why_not.size() - 1); }
   bool refuses() const { return why_not[0] != '\0'; }
@@ -35,7 +35,7 @@ inline std::vector<RankOffer> offers_of_all(RankExchange& exchange, int ranks, c
   return all;
 }
 
-// Of the first of these ranks that has one.
+// The reason of the first of these ranks that has one.
 inline std::string first_reason(const std::vector<RankOffer>& offers, const std::vector<int>& ranks,
                                 std::array<char, 256> RankOffer::* why = &RankOffer::why_not) {
   for (const int rank : ranks) {
@@ -45,7 +45,7 @@ inline std::string first_reason(const std::vector<RankOffer>& offers, const std:
   return {};
 }
 
-// Of two of these ranks; empty: no two do.
+// Two of these ranks that share a GPU; empty: none do.
 inline std::string shared_gpu(const std::vector<RankOffer>& offers, const std::vector<int>& ranks) {
   for (const int a : ranks)
     for (const int b : ranks) {
@@ -56,7 +56,7 @@ inline std::string shared_gpu(const std::vector<RankOffer>& offers, const std::v
   return {};
 }
 
-// What throws is a reason.
+// Turns an exception into a reason.
 template <typename Function>
 std::string reason_of(Function function) {
   try {

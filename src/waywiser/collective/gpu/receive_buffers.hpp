@@ -10,8 +10,8 @@
 
 namespace waywiser {
 
-// The memory of one rank's GPU that the other ranks of a group write into, and theirs as this rank's GPU reaches it.
-// What it was given goes back to the arena when the others have left the group, too.
+// The memory of one rank's GPU into which the other ranks of a group write, and their memory as this rank's GPU reaches
+// it. When the others have left the group too, the memory returns to the arena.
 class ReceiveBuffers {
  public:
   ReceiveBuffers(PeerMemory& peers, Place gpu, int rank) : peers_(peers), gpu_(gpu), rank_(rank) {}
@@ -19,33 +19,34 @@ class ReceiveBuffers {
   ReceiveBuffers& operator=(const ReceiveBuffers&) = delete;
   ~ReceiveBuffers() { give_back(); }
 
-  // Of this rank: a slice as all ranks have agreed on, and what the others need to open it. Throws as the platform
-  // does.
+  // This rank's slice, of the size agreed by all ranks; returns what the others need to open it. Throws the platform's
+  // errors.
   SharedRegion take(const GroupMemory& memory);
   Region fused() const { return slice_.slice(memory_.fused_at(), memory_.messages_at() - memory_.fused_at()); }
   Region messages() const { return slice_.slice(memory_.messages_at(), memory_.bytes() - memory_.messages_at()); }
-  // Eight bytes that are this rank's alone.
+  // Eight bytes that only this rank uses.
   Region own_word() const { return slice_.slice(GroupMemory::own_word_at, sizeof(std::uint64_t)); }
-  // Another rank's. Throws unavailable or device. What is not open stays empty below, and is not written to.
+  // Opens another rank's slice. Throws unavailable or device. A slice that is not open stays empty below and is never
+  // written.
   void open(std::size_t rank, const SharedRegion& slice);
   void close(std::size_t rank) noexcept;
   std::vector<Region> fused_of_all() const;
   std::vector<Region> messages_of_all() const;
 
-  // The same of memory for larger operations, beyond the arena's limit.
+  // The same for memory of larger operations, beyond the arena's limit.
   Region take_apart(Bytes bytes);
   std::vector<Region> open_apart(std::span<const SharedRegion> memories, Region own);
-  // For one operation, within the limit. Throws unavailable where there is no room.
+  // For one operation, within the limit. Throws unavailable if there is no room.
   Region take_within(Bytes bytes);
   void give_back(Region memory) noexcept;
 
   // Nobody has used it: no rank has written here, and none will.
   void give_back() noexcept;
-  // From now on others may have written here: the slice waits for them to leave.
+  // From now on others may have written here: the slice waits until they leave.
   void set_in_use() { in_use_ = true; }
-  // This rank's kernels have ended: the others are told, by `stream`, that it writes nothing any more.
+  // This rank's kernels have ended: tells the others, by `stream`, that it writes nothing any more.
   void leave(Stream& stream) noexcept;
-  // The session closes, all at once: nobody needs to be told.
+  // The session closes for all groups at once: nobody needs to be told.
   void let_go() noexcept;
 
  private:
@@ -54,14 +55,14 @@ class ReceiveBuffers {
   int rank_;
   GroupMemory memory_;
   Region slice_;
-  std::vector<Region> more_;  // besides the slice
+  std::vector<Region> more_;  // in addition to the slice
   struct Opened {
     std::shared_ptr<const Memory> memory;
     Region slice;
   };
   std::vector<Region> slices() const;
   std::map<std::size_t, Opened> opened_;                     // by rank
-  std::vector<std::shared_ptr<const Memory>> opened_apart_;  // of the others
+  std::vector<std::shared_ptr<const Memory>> opened_apart_;  // of the other ranks
   bool in_use_ = false, gone_ = false;
 };
 

@@ -10,13 +10,13 @@
 
 namespace waywiser::messages {
 
-// Messages from and to several ranks in one kernel: those that are given first, in the order of parts. No two are with
-// one rank in one direction.
+// Messages from and to several ranks in one kernel: first the sends, in the order of parts. At most one message per
+// rank and direction.
 inline constexpr unsigned most_joint = 2 * (block::max_ranks - 1);
-// All blocks of a kernel are on the GPU at once: one that waits for room does not keep out one that makes room. So a
-// block carries several channels of a long message where there are many messages or few multiprocessors, from the first
-// to the last at both ends, which may have different numbers of blocks: the first channel that is not through has a
-// block at each end that is through with those before it.
+// All blocks of a kernel must be on the GPU at once, so that a block that waits for room does not keep out one that
+// makes room. If there are many messages or few multiprocessors, a block therefore carries several channels of a long
+// message, in order at both ends, which may have different numbers of blocks: the first unfinished channel always has a
+// block at each end that has finished the channels before it.
 inline std::uint32_t most_blocks_at_once(std::uint32_t parts, std::uint32_t multiprocessors) {
   if (parts > multiprocessors)
     throw Error(ErrorKind::unavailable, std::to_string(parts) + " messages in one kernel: the GPU has " +
@@ -27,7 +27,7 @@ inline std::uint32_t most_blocks_at_once(std::uint32_t parts, std::uint32_t mult
 struct JointWork {
   MessagePart parts[most_joint];
   std::uint32_t gives = 0, count = 0;
-  bool places = false;  // as MessageWork has it
+  bool places = false;  // as in MessageWork
   std::uint32_t most_blocks = static_cast<std::uint32_t>(defaults::joint_blocks);
 
   WAYWISER_DEVICE std::uint32_t blocks_of(std::uint32_t part) const {
@@ -41,7 +41,7 @@ struct JointWork {
   }
 };
 
-// Whether a kernel with a block for each channel has all of them on the GPU at once.
+// Whether a kernel with a block for each channel fits on the GPU at once.
 inline bool fits(const MessageWork& work, std::uint32_t multiprocessors) {
   return work.give.blocks + work.take.blocks <= multiprocessors;
 }
@@ -68,7 +68,7 @@ WAYWISER_DEVICE void run_joint_channel(Gpu& gpu, const MessageArguments& terms, 
   part < work.gives ? body.send() : body.receive();
 }
 
-// Block `index` of those that carry a part.
+// Runs block `index` of those that carry a part.
 template <Fit fit, typename Gpu>
 WAYWISER_DEVICE void run_joint_part(Gpu& gpu, const MessageArguments& terms, const JointWork& work, std::uint32_t part,
                                     std::uint32_t index) {
@@ -76,7 +76,7 @@ WAYWISER_DEVICE void run_joint_part(Gpu& gpu, const MessageArguments& terms, con
     run_joint_channel<fit>(gpu, terms, work, part, channel);
 }
 
-// Block `index` of the whole kernel.
+// Runs block `index` of the whole kernel.
 template <Fit fit, typename Gpu>
 WAYWISER_DEVICE void run_joint(Gpu& gpu, const MessageArguments& terms, const JointWork& work, std::uint32_t index) {
   std::uint32_t part = 0;

@@ -12,7 +12,7 @@ namespace waywiser {
 
 class Chooser;
 
-// How a message between GPUs goes, as plans and measurements name it: "LL", "LL128" or "bulk", or with its number of
+// How a message between GPUs travels, as plans and measurements name it: "LL", "LL128" or "bulk", or with its number of
 // blocks "LL128(blocks=16)".
 struct MessageAlgorithm {
   messages::Kind kind = messages::Kind::ll;
@@ -20,20 +20,21 @@ struct MessageAlgorithm {
 };
 
 std::string text(const MessageAlgorithm& algorithm);
-// Nothing when it is none.
+// Empty if the text names none.
 std::optional<MessageAlgorithm> parse_message_algorithm(std::string_view text);
-// Where nothing was measured.
+// The choice without a measurement.
 MessageAlgorithm default_message_algorithm(Bytes bytes, bool ll128);
 
-// What a plan says of messages on streams, read once. All ranks follow one plan, so both ends choose alike.
+// The plan's algorithms for messages on streams, read once. All ranks follow one plan, so both ends make the same
+// choice.
 class MessageAlgorithms {
  public:
-  explicit MessageAlgorithms(const Chooser* chooser);  // null: nothing
+  explicit MessageAlgorithms(const Chooser* chooser);  // nullptr: no plan
 
-  // For measuring, at all ranks: the only one until another is set; nothing: the choice.
+  // For measuring, at all ranks: the only algorithm until another one is set; empty: the choice.
   void set(std::optional<MessageAlgorithm> only) { only_ = only; }
-  // Throws unavailable where the only one is LL128 and the ranks have none, invalid_input for more blocks than a
-  // message has channels. A plan's LL128 is passed over there.
+  // Throws unavailable if only LL128 is allowed and the ranks do not have it, invalid_input for more blocks than a
+  // message has channels. Without LL128 the plan's LL128 is ignored.
   MessageAlgorithm of(Bytes bytes, bool ll128) const;
 
  private:
@@ -47,7 +48,7 @@ class MessageAlgorithms {
 
 namespace messages {
 
-// The first `blocks` channels carry `bytes` in pieces; the same at both ends.
+// Divides `bytes` into pieces on the first `blocks` channels; equal at both ends.
 void cut(MessagePart& part, const Layout& layout, const MessageAlgorithm& algorithm);
 
 }  // namespace messages

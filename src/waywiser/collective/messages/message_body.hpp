@@ -8,10 +8,10 @@
 
 namespace waywiser::messages {
 
-// One block's part of a message. A slot is written when what it held before has been taken. Once the sender sees where
-// the receiver wants a bulk message, it stores the rest of its part there, as one last piece: the receiver has begun,
-// so that what was in its array is no longer needed. `Gpu` is a block of threads (kernels/block/README.md); every
-// thread makes the same number of calls of sync(). `only`: as Fit says.
+// One block's part of a message. A slot is written when its previous contents have been taken. Once the sender sees the
+// destination of a bulk message, it stores the rest of its part there, as one last piece: the receiver has begun, so
+// the old contents of its array are no longer needed. `Gpu` is a block of threads (kernels/block/README.md); every
+// thread calls sync() equally often. `only`: see Fit.
 template <typename Gpu, Fit only>
 class MessageBody {
  public:
@@ -49,7 +49,7 @@ class MessageBody {
         continue;
       }
       if (at != first()) gpu_.sync();
-      say_taken(number);  // those before: saying so is under way while this one comes, and no kernel ends with it
+      say_taken(number);  // overlaps with this piece, and no kernel ends with it
       ++number;
       if (kind() == Kind::ll)
         take_ll(at, number);
@@ -72,10 +72,10 @@ class MessageBody {
   WAYWISER_DEVICE std::uint64_t length(std::uint64_t at) const {
     return part_.bytes - at < part_.piece ? part_.bytes - at : part_.piece;
   }
-  // Which the peer is in this rank's memory, and this rank in the peer's.
+  // The peer's index in this rank's memory, and this rank's index in the peer's.
   WAYWISER_DEVICE unsigned peer_here() const { return peer_index(terms_.rank, part_.peer); }
   WAYWISER_DEVICE unsigned self_there() const { return peer_index(part_.peer, terms_.rank); }
-  // Where piece `number` goes.
+  // The slot of piece `number`.
   template <typename Slot>
   WAYWISER_DEVICE Slot* slot(unsigned slots, std::uint64_t number) const {
     const std::uint32_t index = channel_ * slots + static_cast<std::uint32_t>(number) % slots;
@@ -85,12 +85,12 @@ class MessageBody {
 
   WAYWISER_DEVICE std::uint64_t tag(std::uint64_t number) const { return block::tag_of(number, part_.signature); }
 
-  // Until `there()`: what piece `number` has. Or, of a sender, room: no piece is number 0.
+  // Waits until `there()`: until piece `number` has arrived; or, at a sender, for room: no piece has number 0.
   template <typename There>
   WAYWISER_DEVICE void wait(std::uint64_t number, There there) {
     Waiter::wait(gpu_, [&] { return there() ? 0 : part_.peer + 1; }, around(number));
   }
-  // The same for all threads of a warp together, until it is there for all.
+  // The same for all threads of a warp together, until the condition holds for all.
   template <typename There>
   WAYWISER_DEVICE void wait_together(std::uint64_t number, There there) {
     Waiter::wait_together(gpu_, [&] { return there() ? 0 : part_.peer + 1; }, around(number));
@@ -112,8 +112,8 @@ class MessageBody {
         .check(part.peer + 1, times, seen, {part.description, 0}, theirs);
   }
 
-  // The signature of another message than this one that is in the place of piece `number`, or of one of another kind
-  // that has come before it. This one is looked at last: what comes behind it is not there without it.
+  // The signature of another message in the place of piece `number`, or of one of another kind that arrived before it.
+  // This place is polled last: later pieces do not arrive without it.
   WAYWISER_DEVICE std::uint64_t unlike(std::uint64_t number, bool& packet) const {
     std::uint64_t found = block::no_description;
     for (unsigned other = 0; other < kinds; ++other) {
@@ -136,7 +136,7 @@ class MessageBody {
   WAYWISER_DEVICE static bool is_number(std::uint64_t tag, std::uint64_t number) {
     return static_cast<std::uint32_t>(tag) == static_cast<std::uint32_t>(number);
   }
-  // What the first piece of a kind that lies there says of itself: its number, and the signature above it.
+  // The number, and above it the signature, of the first piece of a kind that lies there.
   WAYWISER_DEVICE std::uint64_t tag_there(Kind which, std::uint64_t number) const {
     const unsigned me = terms_.rank, slots = which == Kind::ll128 ? ll128_slots : ll_slots;
     const std::byte* piece =
@@ -148,7 +148,7 @@ class MessageBody {
     const block::LlPacket packet = gpu_.load_packet(reinterpret_cast<const block::LlPacket*>(piece));
     return packet.number | std::uint64_t{packet.number ^ packet.mark} << 32;
   }
-  // Half a packet says nothing: only what stays so for a while counts.
+  // A half-written packet means nothing: only a value that stays for a while counts.
   WAYWISER_DEVICE static std::uint64_t lasting(Gpu& gpu, std::uint64_t theirs, block::Seen& seen) {
     constexpr std::uint64_t while_ns = 2'000'000'000;
     const std::uint64_t now = gpu.nanoseconds();
@@ -157,7 +157,7 @@ class MessageBody {
     return seen.wrong_at != 0 && now - seen.wrong_at >= while_ns ? theirs : block::no_description;
   }
 
-  // All threads have begun with what it was.
+  // All threads have read the old value before.
   WAYWISER_DEVICE void keep(std::uint64_t* counter, std::uint64_t number) {
     gpu_.sync();
     gpu_.each_thread([&](unsigned thread) {
@@ -174,7 +174,8 @@ class MessageBody {
     return static_cast<std::int32_t>(counter - number) >= 0;
   }
 
-  // What the slot held before has been taken. The first look and what `load` loads are on their way together.
+  // Waits until the slot's previous contents have been taken. The first poll and the loads of `load` are in flight
+  // together.
   template <typename Load>
   WAYWISER_DEVICE auto load_and_wait_for_room(std::uint32_t number, unsigned slots, Load load) {
     const std::uint32_t* taken = this->taken();
@@ -196,7 +197,7 @@ class MessageBody {
     });
   }
 
-  // One lane of a warp polls first: then the others need one look.
+  // One lane of a warp polls first: then the others need one poll.
   WAYWISER_DEVICE void take_ll(std::uint64_t at, std::uint64_t piece) {
     const std::uint64_t bytes = length(at), units = (bytes + 7) / 8;
     const auto* from = slot<block::LlPacket>(ll_slots, piece);
@@ -217,7 +218,8 @@ class MessageBody {
       });
   }
 
-  // A thread's lane of some pairs of lines: f(lane, pairs, number of pairs in the piece) for each tile of a piece.
+  // A thread's lane of some pairs of lines: calls f(lane, pairs, number of pairs in the piece) for each tile of a
+  // piece.
   template <typename Function>
   WAYWISER_DEVICE void each_tile(std::uint64_t bytes, Function f) {
     const auto pairs = static_cast<std::uint32_t>(block::pairs_for(bytes));
@@ -269,7 +271,7 @@ class MessageBody {
         for (unsigned i = 0; i < ll128_at_once; ++i)
           if (pairs[i] < end)
             looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag(number));
-        bool there = true;  // asked when all looks are on their way
+        bool there = true;  // compared when all polls are in flight
         WAYWISER_UNROLL
         for (unsigned i = 0; i < ll128_at_once; ++i)
           there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag(number)));
@@ -291,7 +293,7 @@ class MessageBody {
     return terms_.exposed[slot * block::max_ranks + rank];
   }
 
-  // Asked on the GPU: a graph may be older than what is exposed now.
+  // Looked up on the GPU, since a graph may be older than the windows.
   WAYWISER_DEVICE std::uint32_t own_place() const {
     return block::OutputPlace::in(exposed(part_.slot, terms_.rank), part_.slot, part_.data, part_.bytes).word();
   }
@@ -305,7 +307,7 @@ class MessageBody {
     });
   }
 
-  // The receiver's array, if it is exposed and the receiver has come by now, for this very message; else nullptr.
+  // The receiver's array, if it is exposed and the receiver has already come for this very message; else nullptr.
   WAYWISER_DEVICE std::byte* place_of(std::uint64_t number) const {
     if (!places_) return nullptr;
     const std::uint64_t told = gpu_.acquire(long_word(terms_.rank, terms_.layout.place(peer_here(), channel_)));
@@ -317,7 +319,7 @@ class MessageBody {
     return known ? memory.data + place.offset : nullptr;
   }
 
-  // True: with this piece the block has sent all of its part.
+  // True: with this piece the block has sent its whole part.
   WAYWISER_DEVICE bool send_bulk(std::uint64_t at, std::uint64_t piece, std::uint64_t first_number) {
     const auto number = static_cast<std::uint32_t>(piece);
     gpu_.each_thread([&](unsigned thread) {
@@ -338,12 +340,12 @@ class MessageBody {
     return there != nullptr;
   }
 
-  // The number, whether it and all that follow are in their place, and what fits of the signature.
+  // The number, whether this and all later pieces are in the destination, and a part of the signature.
   WAYWISER_DEVICE std::uint64_t come_word(std::uint32_t number, bool in_place) const {
     return number | std::uint64_t{in_place} << 32 | part_.signature >> 33 << 33;
   }
 
-  // True: this block's part of the message is there.
+  // True: this block's part of the message has arrived.
   WAYWISER_DEVICE bool take_bulk(std::uint64_t at, std::uint64_t piece) {
     const auto number = static_cast<std::uint32_t>(piece);
     const std::uint64_t* come = long_word(terms_.rank, terms_.layout.come(peer_here(), channel_, number % bulk_slots));
@@ -362,7 +364,7 @@ class MessageBody {
     return false;
   }
 
-  // Loads of a batch are in flight together. Out of the user's memory, into a slot.
+  // Copies user memory into a slot. The loads of a batch are in flight together.
   WAYWISER_DEVICE void fill(Vector16* to, const std::byte* from, std::uint64_t bytes) {
     each_batch(bytes, [&](std::uint64_t index, std::uint64_t end) {
       Vector16 words[batch] = {};
@@ -375,7 +377,7 @@ class MessageBody {
         if (index + i * gpu_.threads() < end) gpu_.store_far(to + index + i * gpu_.threads(), words[i]);
     });
   }
-  // Out of a slot, into the user's memory.
+  // Copies a slot into user memory.
   WAYWISER_DEVICE void empty(std::byte* to, const std::byte* from, std::uint64_t bytes) {
     each_batch(bytes, [&](std::uint64_t index, std::uint64_t end) {
       Vector16 words[batch] = {};

@@ -13,14 +13,14 @@ namespace waywiser::messages {
 
 inline constexpr unsigned threads = 512;
 
-// Both directions at once, on the calling thread and another one. Throws Trap.
+// Runs both directions at once, on the calling thread and another one. Throws Trap.
 void run_on_host(const MessageArguments& terms, const MessageWork& work);
 
-// The same of several messages, each on a thread of its own.
+// The same for several messages, each on a thread of its own.
 void run_on_host(const MessageArguments& terms, const JointWork& work);
 
-// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; elsewhere it goes
-// through `cache`, which must stay.
+// For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; otherwise it uses
+// `cache`, which must stay.
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const MessageArguments& terms, const MessageWork& work);
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const MessageArguments& terms, const JointWork& work);
 

@@ -14,41 +14,41 @@
 
 namespace waywiser {
 
-// What goes to another rank, or comes from it; one of the two may be empty.
+// The messages to and from one rank; one of the two may be empty.
 struct PeerMessage {
   int rank = 0;
   ConstElements give;
   Elements take;
 };
 
-// Messages between up to 8 ranks, each with a GPU that reaches the memory of the others, by kernels: enqueued, complete
-// when their stream is through, and replayable in graphs, as the counts of pieces are kept on the GPUs. Between two
-// ranks they arrive in the order of their calls. A sender waits on the GPU when more than a few pieces are on the way.
+// Messages by kernels between up to 8 ranks whose GPUs reach each other's memory: enqueued, complete when their stream
+// has run them, and replayable in graphs, since the GPUs count the pieces. Between two ranks they arrive in the order
+// of their calls. A sender waits on the GPU if more than a few pieces are in flight.
 class StreamMessages {
  public:
-  // What a rank needs on its GPU; first what the others write into.
+  // The memory that a rank needs on its GPU; it begins with the part into which others write.
   static Bytes bytes_for(const messages::Layout& layout);
-  // Clears `memory`, of at least bytes_for(layout) on the stream's GPU, which must stay. Long messages go straight into
-  // arrays that are exposed when they are enqueued. Throws as the platform does.
+  // Clears `memory`, which has at least bytes_for(layout) bytes on the stream's GPU and must stay. Long messages go
+  // directly into arrays that are exposed when they are enqueued. Throws the platform's errors.
   StreamMessages(Platform& platform, Stream& stream, int rank, const messages::Layout& layout, Region memory,
                  std::shared_ptr<const ExposedTable> exposed, MessageAlgorithms algorithms);
 
-  // What others write into, of all ranks in their order, as this process has them mapped for this GPU; one's own
-  // included. Empty: no messages to or from that rank.
+  // The landing memories in rank order, as mapped in this process for this GPU; includes this rank's own. Empty: no
+  // messages to or from that rank.
   void connect(std::span<const Region> landings);
 
-  // Whether stores to all others become visible in whole lines; the same at all ranks.
+  // Whether stores to all others become visible as whole lines; equal at all ranks.
   void set_ll128(bool ll128) { ll128_ = ll128; }
-  // For measuring, as MessageAlgorithms::set.
+  // For measuring, see MessageAlgorithms::set.
   void set_algorithm(std::optional<MessageAlgorithm> only) { algorithms_.set(only); }
-  // Both at once; an empty array: only the other. Ranks other than this one. Throws as Stream::launch. A kernel that
-  // waits for a rank in vain, or gets another message than it is for, traps.
+  // Enqueues a send and a receive at once; an empty array: only the other one. The peers must be other ranks. Throws
+  // like Stream::launch. A kernel that waits in vain for a rank, or that gets a differing message, traps.
   void enqueue(ConstElements give, int to, Elements take, int from, Stream& stream, Seconds deadline);
-  // With several ranks at once, in one kernel, unless there are more than one with a rank in one direction.
+  // Messages with several ranks at once, in one kernel if there is at most one per rank and direction.
   void enqueue(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
-  // How a message has failed; nothing while none has. `stopped`: why stop() was called. From any thread.
+  // The error of a failed message, if any. `stopped`: why stop() was called. Callable from any thread.
   std::optional<Error> failure(const std::string& stopped) const;
-  // Ends all waits inside kernels, for good: they trap.
+  // Ends all waits inside kernels for good: they trap.
   void stop() noexcept;
 
  private:

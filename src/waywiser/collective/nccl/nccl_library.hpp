@@ -8,7 +8,8 @@
 
 namespace waywiser {
 
-// What is used of NCCL's C interface (nccl.h, the same since 2.10), opened at run time. A stream is a cudaStream_t.
+// The part of NCCL's C interface that is used (nccl.h, unchanged since 2.10), opened at run time. A stream is a
+// cudaStream_t.
 struct NcclUniqueId {
   std::array<char, 128> bytes{};
 };
@@ -36,11 +37,11 @@ struct NcclFunctions {
 class NcclLibrary {
  public:
   NcclLibrary();
-  // Empty: loaded. Otherwise what the loader said, or what is missing.
+  // Empty: loaded. Otherwise the loader's message, or the missing functions.
   const std::string& why_not() const noexcept { return why_not_; }
   const NcclFunctions& functions() const noexcept { return functions_; }
   int version() const noexcept { return version_; }  // 22809 is 2.28.9
-  // Throws device with NCCL's own words.
+  // Throws device with NCCL's message.
   void check(int result, const char* what) const;
 
  private:
@@ -50,7 +51,7 @@ class NcclLibrary {
   int version_ = 0;
 };
 
-// WAYWISER_LIBNCCL, or libnccl.so.2 as the loader finds it, one that the program has already loaded included.
+// WAYWISER_LIBNCCL, or libnccl.so.2 as the loader finds it, including one that the program has already loaded.
 const NcclLibrary& nccl_library();
 
 }  // namespace waywiser

@@ -7,8 +7,9 @@
 
 namespace waywiser::collective::neighbor_exchange {
 
-// All at once, in one round. The schedule's arrays are what the first one gives and takes, then those of the second,
-// and so on. Throws invalid_input: a rank that does not exist, or not as much given to this rank itself as taken.
+// All messages at once, in one round. The schedule's arrays are what the first neighbour entry gives and takes, then
+// those of the second, and so on. Throws invalid_input for a rank that does not exist, or if this rank gives itself
+// another amount than it takes.
 Schedule of_arrays(int rank, int ranks, std::span<const ArrayExchange> neighbors);
 
 }  // namespace waywiser::collective::neighbor_exchange

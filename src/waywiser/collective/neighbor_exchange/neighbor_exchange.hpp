@@ -4,11 +4,11 @@
 #include "waywiser/collective/cost.hpp"
 #include "waywiser/comm/schedule.hpp"
 
-// Every rank sends a message to each of its neighbours and receives one from each; the same rank may be several
-// neighbours, this rank itself too.
+// Every rank sends a message to each of its neighbours and receives one from each; one rank may be several neighbours,
+// and a rank may be its own neighbour.
 namespace waywiser::collective::neighbor_exchange {
 
-// All at once. Steps 1, messages and elements those of the call.
+// All messages at once. Steps 1, messages and elements as in the call.
 Schedule direct(const CollectiveCall& call);
 CollectiveCost direct_cost(const CollectiveCall& call);
 

@@ -8,20 +8,20 @@
 
 namespace waywiser {
 
-// What the ranks of a group have exposed, in the memory of this rank's GPU, where kernels look it up.
+// The windows of a group's ranks, in the memory of this rank's GPU, where kernels look them up.
 class ExposedTable {
  public:
-  // What it needs on the GPU.
+  // The GPU memory that it needs.
   static Bytes bytes();
-  // Clears `table`, of the stream's GPU, which must stay. Throws as the platform does.
+  // Clears `table` on the stream's GPU, which must stay. Throws the platform's errors.
   ExposedTable(Platform& platform, Stream& stream, int rank, int ranks, Region table);
 
-  // Memories of all ranks, as this process has them mapped for this GPU, in a slot (1 to block::exposed_slots) that no
-  // others have at any rank. An empty region marks memory that is not, or no longer, exposed or reachable; kernels that
-  // have begun may still store there. Uploads on the stream, of this GPU.
+  // Sets a slot (1 to block::exposed_slots), free at all ranks, to the memories of all ranks, as mapped in this process
+  // for this GPU. An empty region marks memory that is not, or no longer, exposed or reachable; kernels that have begun
+  // may still store there. Uploads on the stream, of this GPU.
   void expose(unsigned slot, std::span<const Region> memories, Stream& stream);
 
-  // Of this rank's memory that holds all of `array`; 0: none does.
+  // The slot of this rank's memory that contains all of `array`; 0: none.
   std::uint32_t slot_of(ConstRegion array) const;
   bool empty() const;
   // [slot][max_ranks], as kernels on the stream reach it.

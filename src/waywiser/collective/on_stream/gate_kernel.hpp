@@ -11,9 +11,9 @@ class LaunchCache;
 
 namespace waywiser::on_stream {
 
-// As the GPU reaches them.
+// Addresses as the GPU reaches them.
 struct GateArguments {
-  // In host memory: the last number that the stream has come to, and the last gate that is open.
+  // In host memory: the last number that the stream has reached, and the last open gate.
   std::uint64_t* reached = nullptr;
   const std::uint64_t* open = nullptr;
   block::Notice* notice = nullptr;
@@ -22,7 +22,7 @@ struct GateArguments {
   bool waits = true;
 };
 
-// Tells the host that the stream has got there, and waits until it has opened the gate. One thread.
+// Tells the host that the stream has reached the gate, and waits until the host opens it. One thread.
 template <typename Gpu>
 WAYWISER_DEVICE inline void wait_at_gate(Gpu& gpu, const GateArguments& gate) {
   gpu.release(gate.reached, gate.number);

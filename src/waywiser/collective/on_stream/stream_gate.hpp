@@ -13,9 +13,9 @@
 
 namespace waywiser {
 
-// Where a stream tells the host, by a kernel of one thread, that it has got there, and waits until the host has carried
-// out an operation. It goes no further without that: when the group has failed, or the host is late, the kernel traps.
-// What the host asks and tells is in its own memory, so that it never waits for the GPU.
+// A stream's kernel of one thread tells the host that the stream has reached the gate, and waits until the host has
+// carried out an operation. The stream never continues without it: if the group has failed, or the host is late, the
+// kernel traps. All words are in host memory, so that the host never waits for the GPU.
 class StreamGate {
  public:
   // `rank`: for messages.
@@ -24,13 +24,13 @@ class StreamGate {
   // Numbers of places in streams ascend. At close() the stream also waits for open() with its number. `what`: the call.
   std::uint64_t note(Stream& stream);
   std::uint64_t close(Stream& stream, const std::string& what, Seconds deadline);
-  // Of two gates the second one lets its stream go when the first one has been opened, too.
+  // The second of two gates releases its stream only when the first one is open too.
   void open(std::uint64_t number);
-  // The last number that a stream has come to; what had been enqueued before it has ended.
+  // The last number that a stream has reached; all work enqueued before it has ended.
   std::uint64_t reached() const noexcept;
-  // How a wait has failed; nothing while none has. `stopped`: why stop() was called. From any thread.
+  // The error of a failed wait, if any. `stopped`: why stop() was called. Callable from any thread.
   std::optional<Error> failure(const std::string& stopped) const;
-  // Ends all waits, for good: they trap.
+  // Ends all waits for good: they trap.
   void stop() noexcept;
 
  private:
@@ -49,8 +49,8 @@ class StreamGate {
     Seconds deadline = 0;
     bool opened = false;
   };
-  mutable std::mutex mutex_;                  // of the following
-  std::map<std::uint64_t, Waiting> waiting_;  // at gates that are not open
+  mutable std::mutex mutex_;                  // guards the following
+  std::map<std::uint64_t, Waiting> waiting_;  // at closed gates
 };
 
 }  // namespace waywiser

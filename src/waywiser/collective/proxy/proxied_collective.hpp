@@ -11,15 +11,14 @@
 
 namespace waywiser {
 
-// What a collective of the hosts works on; pieces of GPU memory, which lie one behind the other in what the schedule
-// sees.
+// The arrays of a collective of the hosts: pieces of GPU memory, which the schedule sees as consecutive.
 struct ProxiedArrays {
   std::vector<Region> input, output;
-  bool same = false;  // the output is the input
+  bool same = false;  // output and input are the same
   bool reads_input = true, writes_output = true;
 };
 
-// A schedule on arrays of a GPU: a copy to the host, the messages, a copy back.
+// A schedule on GPU arrays: a copy to the host, the messages, a copy back.
 class ProxiedCollective : public ProxyPart {
  public:
   ProxiedCollective(Session& session, std::shared_ptr<const Members> members, const Call& call,
@@ -45,7 +44,7 @@ class ProxiedCollective : public ProxyPart {
   bool runs_ = false;
 };
 
-// The same schedule among some ranks of a group, in their order, as ranks of the group.
+// A schedule made for some ranks, renumbered to their numbers in the group.
 Schedule among(const Schedule& schedule, const std::vector<int>& some, int rank, int ranks);
 
 }  // namespace waywiser

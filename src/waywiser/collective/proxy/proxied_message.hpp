@@ -12,12 +12,12 @@
 
 namespace waywiser {
 
-// Messages on streams have no tag, and no message of a user has this label. Between two ranks they arrive in the order
-// of their calls.
+// Messages on streams have no tag; no user message has this label. Between two ranks they arrive in the order of their
+// calls.
 inline constexpr int stream_label = largest_label;
 
-// A message out of an array to call.peer. The stream goes on when a short one has been copied to the host; long ones
-// have been taken by then.
+// A message from an array to call.peer. The stream continues when a short message has been copied to the host; for a
+// long one, when the receiver has it.
 class ProxiedSend : public ProxyPart {
  public:
   ProxiedSend(Session& session, std::shared_ptr<const Members> members, const Call& call, ConstElements data);

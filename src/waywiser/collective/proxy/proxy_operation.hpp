@@ -10,12 +10,12 @@
 
 namespace waywiser {
 
-// An operation on a stream that the host carries out: when the stream has got there its parts begin; when all that it
-// waits for are over, the stream may go through the gate.
+// An operation on a stream that the host carries out: its parts begin when the stream has reached it; when all parts
+// that hold the stream are over, the stream passes the gate.
 class ProxyOperation : public Activity {
  public:
   using Parts = std::vector<std::unique_ptr<ProxyPart>>;
-  // The numbers of both in the gate; no gate: the stream goes on by itself.
+  // Both numbers belong to the gate; without a gate the stream does not wait.
   ProxyOperation(Session& session, const Call& call, std::shared_ptr<StreamGate> gate, std::uint64_t begins,
                  std::uint64_t ends, Parts parts);
 
@@ -33,7 +33,7 @@ class ProxyOperation : public Activity {
   const std::shared_ptr<StreamGate> gate_;
   const std::uint64_t begins_, ends_;
   Parts parts_;
-  Seconds since_ = 0, tell_at_ = 0;  // when it has begun
+  Seconds since_ = 0, tell_at_ = 0;  // when it began
   bool opened_ = false;
 };
 

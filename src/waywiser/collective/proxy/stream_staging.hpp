@@ -9,19 +9,19 @@
 
 namespace waywiser {
 
-// Host memory for copies in the order of a stream, of one GPU. For the program's thread alone: whoever else has a share
-// of such memory only reads, writes and drops it.
+// Host memory for copies in stream order, for one GPU. Used by the program's thread alone: other owners of a share only
+// read, write and drop it.
 class StreamStaging {
  public:
   StreamStaging(Platform& platform, Place gpu) : pool_(platform), gpu_(gpu) {}
 
-  // At least `bytes`, until note_end(), and from then on until the stream has got there and nobody has a share.
+  // At least `bytes`, valid until note_end(), and from then on until the stream has reached it and nobody has a share.
   std::shared_ptr<const Memory> take(Bytes bytes);
-  // Copies with all that has been taken are enqueued.
+  // All copies of the memory taken so far are enqueued.
   void note_end(Stream& stream);
-  // Keeps for the next call what is used no more. Nobody may drop a share meanwhile.
+  // Keeps unused memory for the next call. Nobody may drop a share meanwhile.
   void reclaim();
-  // As much is taken as may be, unless one call alone needs more.
+  // The limit is reached, unless one call alone needs more.
   bool is_full() const;
 
  private:
@@ -35,8 +35,7 @@ class StreamStaging {
   std::vector<Taken> taken_;
 };
 
-// Pieces of GPU memory and the host memory in their place, where they lie one behind the other. One piece of host
-// memory stays where it is.
+// Pieces of GPU memory, and consecutive host memory in their place. A single piece of host memory is used directly.
 class StagedPieces {
  public:
   StagedPieces(StreamStaging& staging, std::vector<Region> pieces);

@@ -11,7 +11,7 @@ namespace waywiser::collective::reduce {
 Schedule binomial_tree(const CollectiveCall& call);
 CollectiveCost binomial_tree_cost(const CollectiveCall& call);
 
-// All send to the root, which reduces in the order of the ring from it on. Steps 1, elements S; scratch (n - 1) S.
+// All ranks send to the root, which reduces in ring order starting with itself. Steps 1, elements S; scratch (n - 1) S.
 Schedule direct(const CollectiveCall& call);
 CollectiveCost direct_cost(const CollectiveCall& call);
 

@@ -4,7 +4,7 @@
 #include "waywiser/collective/cost.hpp"
 #include "waywiser/comm/schedule.hpp"
 
-// Rank i gets the i-th block of the root, blocks may differ in size. n ranks, the largest block of b elements.
+// Rank i gets the i-th block of the root; blocks may differ in size. n ranks, largest block of b elements.
 namespace waywiser::collective::scatter {
 
 // Steps ceil(log2 n), at most one message more, elements (n - 1) b.
