@@ -63,7 +63,7 @@ constexpr auto table = std::to_array<CollectiveAlgorithm>({
     {all_to_all, "bruck", all_to_all::bruck, all_to_all::bruck_cost, all_to_all::why_not_bruck},
     {barrier, "dissemination", barrier::dissemination, barrier::dissemination_cost, nullptr},
     {neighbor_exchange, "direct", neighbor_exchange::direct, neighbor_exchange::direct_cost, nullptr},
-    // What the GPUs of one machine run by themselves.
+    // Algorithms that the GPUs of one machine run by themselves.
     kernel_row<Method::ll>(all_reduce),
     kernel_row<Method::one_shot>(all_reduce),
     kernel_row<Method::two_shot>(all_reduce),

@@ -11,7 +11,7 @@
 namespace waywiser {
 namespace {
 
-// Ranks of one machine have one number, so that algorithms can work inside machines first.
+// Ranks of one machine get the same number, so that algorithms can first work within machines.
 std::vector<int> machines_of(const Session& session, const Members& members) {
   std::vector<int> machines;
   for (const int rank : members.world) {
@@ -49,21 +49,21 @@ CollectiveCall HostCollectives::complete(const CollectiveCall& wanted) const {
   return complete;
 }
 
-// Some ways of GPUs have the name of an algorithm.
+// Some GPU algorithms have the name of a host algorithm.
 const CollectiveAlgorithm* HostCollectives::set_algorithm(const CollectiveCall& complete) const {
   if (way_.empty() || complete.operation == Collective::barrier) return nullptr;
   const auto set = std::ranges::find_if(algorithms(), [&](const CollectiveAlgorithm& row) {
     return row.operation == complete.operation && row.name == way_ && !row.kernel;
   });
   if (set == algorithms().end()) {
-    if (!parse_gpu_algorithm(way_)) find_algorithm(complete.operation, way_);  // says what is
+    if (!parse_gpu_algorithm(way_)) find_algorithm(complete.operation, way_);  // throws for an unknown name
     return nullptr;
   }
   if (const auto why = set->why_unavailable(complete)) throw Error(ErrorKind::unavailable, way_ + ": " + *why);
   return &*set;
 }
 
-// What was set, or what the plan says, or the default.
+// The algorithm that was set, or the plan's, or the default.
 const CollectiveAlgorithm& HostCollectives::algorithm_for(const CollectiveCall& complete, DataType type) const {
   if (const CollectiveAlgorithm* set = set_algorithm(complete)) return *set;
   const Chooser* chooser = session_->options().chooser.get();

@@ -8,7 +8,7 @@
 namespace waywiser::collective::all_gather {
 namespace {
 
-// Blocks first, ..., first + many - 1 modulo n, as they lie in the output: in two pieces where they wrap around.
+// Blocks first, ..., first + many - 1 modulo n in the output: two pieces if they wrap around.
 std::array<Block, 2> pieces(const Extents& blocks, int first, int many) {
   const int n = blocks.parts();
   const int end = std::min(first + many, n);

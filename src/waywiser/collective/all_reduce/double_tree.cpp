@@ -7,8 +7,8 @@
 namespace waywiser::collective::all_reduce {
 namespace {
 
-// Piece k goes up from depth d in round 1 + 2 (D - d) + side + k, and down to depth d in round 2 D + d + k: in a round
-// each rank deals with different pieces.
+// Piece k goes up from depth d in round 1 + 2 (D - d) + side + k, and down to depth d in round 2 D + d + k: within a
+// round each rank handles different pieces.
 void add_tree(ScheduleMaker& maker, const CollectiveCall& call, int tree, const Share& share) {
   const TreeNode node = node_of_tree(tree, call.ranks, call.rank);
   const int deepest = log2_floor(call.ranks);

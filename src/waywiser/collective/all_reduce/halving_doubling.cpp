@@ -20,7 +20,7 @@ Schedule halving_doubling(const CollectiveCall& call) {
   if (folding.in_pair(rank)) maker.receive_reduce(1, rank - 1, all);
   const Extents parts(call.count, folding.power);
   const int place = folding.place(rank);
-  // Of the parts that have the same place at this distance: mine, and those of the peer.
+  // The parts with the same place at this distance: this rank's, and the peer's.
   const auto half = [&](int distance, int at) {
     const int first = at / distance * distance;
     return parts.range(Area::output, first, first + distance);

@@ -27,7 +27,7 @@ void reduce_in_machine(ScheduleMaker& maker, const Machines& machines, const Ext
   maker.reduce_in_order(1, parts.block(Area::output, machines.local), scratch(first, mine), others);
 }
 
-// A ring of the ranks that have the same place in their machines.
+// A ring of the ranks with the same index in their machines.
 void ring_of_machines(ScheduleMaker& maker, const Machines& machines, Block block, std::uint32_t round) {
   const int m = machines.count(), mine = machines.mine;
   const Extents parts(block.count, m);

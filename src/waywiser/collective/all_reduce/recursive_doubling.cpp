@@ -16,7 +16,7 @@ Schedule recursive_doubling(const CollectiveCall& call) {
     maker.receive(last, rank + 1, all);
     return maker.finish();
   }
-  // The first exchange of a rank that had nothing to add is of its input, while that is copied.
+  // A rank without a folded partner sends its input in the first exchange, while the input is copied.
   const bool at_once = !folding.in_pair(rank);
   maker.copy(at_once ? 2 : 0, all, input(call.count));
   if (!at_once) maker.receive_reduce(1, rank - 1, all);

@@ -18,8 +18,8 @@ int pieces(const CollectiveCall& call) {
 
 }  // namespace
 
-// Piece i is exchanged in round i, reduced with that of one rank after the other in the next n - 1, and sent to all in
-// round i + n: n pieces are under way.
+// Piece i is exchanged in round i, reduced with one rank's part after another in the next n - 1 rounds, and sent to all
+// in round i + n: n pieces are in flight.
 Schedule two_shot(const CollectiveCall& call) {
   ScheduleMaker maker("two_shot", call);
   const int n = call.ranks, rank = call.rank, last = pieces(call);

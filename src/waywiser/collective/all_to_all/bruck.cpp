@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t rounds_a_step = 3;  // pack, exchange, unpack
 
-// How many of the distances 0 ... n - 1 have this bit set.
+// The number of distances 0 ... n - 1 with this bit set.
 std::size_t with_bit(int n, int bit) {
   std::size_t many = 0;
   for (int distance = 0; distance < n; ++distance) many += (distance & bit) != 0 ? 1 : 0;
@@ -16,7 +16,7 @@ std::size_t with_bit(int n, int bit) {
 
 }  // namespace
 
-// Slot d holds the block that has d ranks to go; what has come by a step's bit takes the place of what went.
+// Slot d holds the block that has d ranks left to go; blocks received in a step replace the blocks sent.
 Schedule bruck(const CollectiveCall& call) {
   ScheduleMaker maker("bruck", call);
   const int n = call.ranks, rank = call.rank;

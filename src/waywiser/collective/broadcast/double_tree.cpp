@@ -10,7 +10,7 @@ namespace {
 // Piece k reaches depth d in round d + k.
 void add_tree(ScheduleMaker& maker, const CollectiveCall& call, int tree, const Share& share) {
   const int n = call.ranks, place = wrap(call.rank - call.root, n);
-  const auto rank_of = [&](int node) { return wrap(node + 1 + call.root, n); };  // the nodes are the places after 0
+  const auto rank_of = [&](int node) { return wrap(node + 1 + call.root, n); };  // nodes are the places after 0
   const TreeNode node = place == 0 ? TreeNode{} : node_of_tree(tree, n - 1, place - 1);
   for (int piece = 0; piece < share.pieces.parts(); ++piece) {
     if (place == 0) {

@@ -4,7 +4,7 @@
 
 namespace waywiser::collective::broadcast {
 
-// Parts belong to places. The root has all of them: nothing goes around the ring to it.
+// Parts belong to places. The root has all parts: the ring sends it nothing.
 Schedule scatter_all_gather(const CollectiveCall& call) {
   ScheduleMaker maker("scatter_all_gather", call);
   const Binomial tree(call);

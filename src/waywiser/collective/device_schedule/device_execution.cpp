@@ -24,7 +24,7 @@ constexpr Bytes in_slots(Bytes bytes) { return (bytes + 255) / 256 * 256; }
 bool is_callers(const ScheduleArray& array) { return array.use <= ArrayUse::taken; }
 Bytes bytes_of_array(const ScheduleArray& array) { return array.count * bytes_of(array.type); }
 
-// What the kernel reads lies in this order.
+// The order of the data that the kernel reads.
 struct ProgramPlaces {
   Bytes instructions = 0, rounds = 0, offsets = 0, end = 0;
 

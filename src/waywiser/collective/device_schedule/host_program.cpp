@@ -6,7 +6,7 @@
 
 namespace waywiser::program {
 
-// Round by round, and what is given before what is taken: no block can wait for one that comes after it.
+// Round by round, sends before receives: no block can wait for a later one.
 void run_on_host(const ProgramArguments& terms) {
   constexpr unsigned threads = 4;
   std::deque<block::HostBlock> blocks;

@@ -8,14 +8,14 @@
 
 namespace waywiser {
 
-// What one rank tells the others.
+// The data that one rank tells the others.
 struct PreparedSchedules::Offer {
   SharedRegion landing;
   program::LandingPlan plan;
   std::array<char, 256> why_not{};
   ErrorKind kind = ErrorKind::unavailable;
 
-  // What throws is a reason.
+  // Turns an exception into a reason.
   template <typename Function>
   void attempt(Function function) {
     if (why_not[0] != '\0') return;
@@ -40,7 +40,7 @@ std::vector<PreparedSchedules::Offer> PreparedSchedules::offers_of_all(RankExcha
   return all;
 }
 
-// What no rank uses any more is closed by all, and then given back: there may be room for the next one then.
+// All ranks close memory that no rank uses any more, then return it: the next schedule may then fit.
 void PreparedSchedules::give_back_dropped(RankExchange& exchange, int ranks) {
   const DroppedList mine = dropped();
   std::vector<DroppedList> all(static_cast<std::size_t>(ranks));
@@ -53,7 +53,7 @@ void PreparedSchedules::give_back_dropped(RankExchange& exchange, int ranks) {
   for (const Region& each : closed) buffers_.give_back(each);
 }
 
-// Two exchanges: what each rank sends and takes, and its memory; whether each has opened that of the others.
+// Two exchanges: first what each rank sends and takes, and its memory; then whether each has opened the others' memory.
 std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchange,
                                                             std::shared_ptr<const Schedule> schedule,
                                                             std::span<const Elements> arrays, ReduceOp op) {
@@ -89,7 +89,7 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchan
   return execution;
 }
 
-// As for every operation of a group: only larger messages take memory beyond the arena's limit.
+// As for every operation of a group, only larger messages take memory beyond the arena's limit.
 Region PreparedSchedules::take(const DeviceExecution& execution) {
   const Bytes bytes = execution.landing_bytes();
   return execution.plan().longest > most_in_slice ? buffers_.take_apart(bytes) : buffers_.take_within(bytes);

@@ -10,7 +10,7 @@
 namespace waywiser::program {
 namespace {
 
-// The bytes that divide all that has been added, up to 16.
+// The largest power of two, up to 16, that divides all added values.
 class Alignment {
  public:
   void add(std::uint64_t value) { bits_ |= value; }
@@ -69,7 +69,7 @@ class Translator {
     return block.count == 0 ? 0 : block.count * bytes_of_element(schedule_, block, type_);
   }
 
-  // Each message's place in the receiver's landing memory, after those before it of the same two ranks.
+  // Finds each message's place in the receiver's landing memory, after the earlier messages between the same two ranks.
   void find_places() {
     places_.resize(schedule_.steps.size());
     const std::vector<const Step*> puts = puts_of_signals(schedule_);

@@ -21,7 +21,7 @@ fused::LandingLayout layout_of(int ranks, const FusedOptions& options) {
           (block::pairs_for(options.ll128_bytes) + static_cast<Bytes>(ranks) + 15) / 16 * 16};
 }
 
-// The places of both shots of a turn lie one behind the other: what has one shot has both.
+// The areas of both shots of a turn are consecutive: an operation with one shot uses both.
 Bytes most_at_once(const fused::LandingLayout& layout, fused::Method method) {
   constexpr Bytes data = block::words_of_pair * sizeof(Vector16);
   switch (method) {
@@ -44,7 +44,7 @@ Bytes FusedCollective::landing_bytes(int ranks, const FusedOptions& options) {
   return layout_of(ranks, options).bytes();
 }
 
-// What is not for others lies behind what is.
+// Private memory follows the memory for others.
 Bytes FusedCollective::bytes_for(int ranks, const FusedOptions& options) {
   return landing_bytes(ranks, options) + sizeof(fused::FusedState) + ExposedTable::bytes();
 }

@@ -15,7 +15,7 @@
 namespace waywiser::fused {
 namespace {
 
-// Kernels take the whole at once.
+// Kernels process the whole array at once.
 CollectiveCall in_one_piece(CollectiveCall call) {
   call.chunk = std::max<std::size_t>(call.count, 1);
   return call;
@@ -33,7 +33,7 @@ Schedule broadcast_to_all(const CollectiveCall& call) {
   return maker.finish();
 }
 
-// Each rank reduces a part, in the order of ranks, and sends it to the root.
+// Each rank reduces a part in rank order and sends it to the root.
 Schedule reduce_in_two_shots(const CollectiveCall& call) {
   ScheduleMaker maker("", call);
   const Extents parts(call.count, call.ranks);

@@ -31,7 +31,7 @@ std::string_view name(Method method) noexcept {
   return names[static_cast<std::size_t>(method)];
 }
 
-// What is exact has code of its own for one type only, as GPUs have it for all: speed is not what virtual GPUs are for.
+// Only one type has the specialised code for exact addresses, unlike on GPUs: virtual GPUs need no speed.
 void run_on_host(const KernelShape& shape, const FusedArguments& terms, const FusedWork& work) {
   with_kernel_type(work, [&]<typename T>() {
     constexpr bool knows_exact = std::is_same_v<T, float>;

@@ -118,8 +118,8 @@ Method default_method(const CollectiveCall& call, Bytes block, bool ll128) {
   return split && sent > most_in_one_shot ? Method::two_shot : Method::one_shot;
 }
 
-// LL and LL128 in many small blocks, pushes in blocks of 256 threads with two vectors each. Lines are
-// fastest where each thread has one pair and is through with it, until the GPU is full.
+// LL and LL128 use many small blocks; pushes use blocks of 256 threads with two vectors each. Lines are fastest if each
+// thread has just one pair, until the GPU is full.
 KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method) {
   const auto shape = [&](Bytes units, Bytes each, Bytes threads, Bytes most) {
     return KernelShape{method, static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most)),

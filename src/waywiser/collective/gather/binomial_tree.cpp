@@ -6,7 +6,7 @@
 
 namespace waywiser::collective::gather {
 
-// In round i + 1 the places that have bit i as their lowest send all that they have gathered.
+// In round i + 1 the places whose lowest set bit is i send all that they have gathered.
 Schedule binomial_tree(const CollectiveCall& call) {
   ScheduleMaker maker("binomial_tree", call);
   const Subtree subtree(call);
@@ -34,7 +34,7 @@ Schedule binomial_tree(const CollectiveCall& call) {
 CollectiveCost binomial_tree_cost(const CollectiveCall& call) {
   const int levels = log2_ceil(call.ranks);
   if (levels == 0) return {};
-  const int last = 1 << (levels - 1);  // the place whose blocks go last; before it come those of half as many places
+  const int last = 1 << (levels - 1);  // its blocks go last, after half as many places'
   const int most = std::max(call.ranks - last, last / 2);
   return {static_cast<std::uint64_t>(levels), 2, static_cast<std::uint64_t>(most) * Extents(call).largest()};
 }

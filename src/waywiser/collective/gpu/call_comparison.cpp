@@ -27,7 +27,7 @@ CallComparison::CallComparison(Session& session, const std::shared_ptr<const Mem
   const ConstRegion mine{bytes(mine_).data(), bytes(mine_).size(), host(0)};
   const Region all{std::as_writable_bytes(std::span(all_)).data(), bytes(all_).size(), host(0)};
   Call compared = call;
-  compared.op = ReduceOp::sum;  // nothing is to be divided
+  compared.op = ReduceOp::sum;  // so that nothing is divided
   execution_.begin(members, compared,
                    std::make_shared<const Schedule>(find_algorithm(Collective::all_gather, "direct").make(wanted)),
                    {mine, call.type}, {all, call.type});

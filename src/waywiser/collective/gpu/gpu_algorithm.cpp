@@ -52,7 +52,7 @@ std::optional<GpuAlgorithm> parse_gpu_algorithm(std::string_view text) {
 PlannedGpuAlgorithms::PlannedGpuAlgorithms(const Chooser* chooser, int ranks) {
   if (chooser == nullptr) return;
   for (std::size_t operation = 0; operation < rows_.size(); ++operation) {
-    // A reduce is the half of an all_reduce by the same kernels: it is not measured apart.
+    // A reduce is one half of an all_reduce by the same kernels: it has no measurements of its own.
     const auto each = static_cast<Collective>(operation);
     const std::string_view measured = name(each == Collective::reduce ? Collective::all_reduce : each);
     for (const CollectiveRow& row : chooser->plan().collectives)

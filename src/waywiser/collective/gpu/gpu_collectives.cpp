@@ -56,7 +56,7 @@ void GpuCollectives::prepare(RankExchange& exchange, const Members& members, Byt
   });
 }
 
-// By all ranks together.
+// Collective.
 void GpuCollectives::enlarge_until(RankExchange& exchange, const Members& members, const on_stream::Description& as,
                                    const std::function<bool(const FusedOptions&)>& is_enough) {
   const auto larger = larger_memories();
@@ -64,7 +64,7 @@ void GpuCollectives::enlarge_until(RankExchange& exchange, const Members& member
   const std::size_t index = std::min(wanted, larger.size() - 1);
   if (index < enlarged_) return;
   enlarged_ = index + 1;
-  // Ranks that are in another call are found out by their kernels, while this one waits for them.
+  // The kernels detect ranks that are in another call while this one waits for them.
   begin(*stream_);
   enqueue_nod(as, members.size(), *stream_);
   note_end(*stream_);
@@ -97,7 +97,8 @@ bool GpuCollectives::can(const GpuAlgorithm& way, const CollectiveCall& call, Da
   return (domain_.is_whole() || call.ranks == 1) && (barrier || !fused::why_no_kernel(call));
 }
 
-// Where nothing was measured: kernels win up to there. Between machines NCCL, if it is there; then kernels within them.
+// Without a measurement kernels are used up to this size. Between machines NCCL, if available; else kernels within
+// machines.
 GpuAlgorithm GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
   const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? defaults::kernels_before_nccl
                                                                                 : defaults::blocks_before_nccl;
@@ -147,7 +148,7 @@ std::optional<GpuAlgorithm> GpuCollectives::algorithm_for(RankExchange& exchange
   return way.engine == Engine::host ? std::nullopt : std::optional(way);
 }
 
-// Calls on different streams come one after another; those in graphs are the caller's to keep apart.
+// Keeps calls on different streams in order; the caller must keep graphs apart.
 void GpuCollectives::begin(Stream& stream) {
   if (stream.place() != gpu_)
     throw Error(ErrorKind::invalid_input,
@@ -248,7 +249,7 @@ void GpuCollectives::enqueue_kernels(const GpuAlgorithm& way, const CollectiveCa
   domain_.fused()->enqueue(call, type, op, input, output, stream, shape, as);
 }
 
-// Everyone of the domain hears from everyone, and that they are about to do the same. Without kernels nobody does.
+// Every rank of the domain hears from every other rank that it makes the same call. Without kernels there is no nod.
 void GpuCollectives::enqueue_nod(const on_stream::Description& description, int ranks, Stream& stream) {
   if (domain_.fused() == nullptr) return;
   CollectiveCall nod;
@@ -281,7 +282,7 @@ void GpuCollectives::check() {
   if (nccl_) nccl_->check();
 }
 
-// What waits on the GPU ends by itself at the timeout.
+// Waits on the GPU end by themselves at the timeout.
 void GpuCollectives::settle() {
   std::string problem;
   if (last_) problem = reason_of([&] { session_.settle(*last_, Deadline::in(session_.timeout() + last_patience)); });
@@ -295,7 +296,7 @@ void GpuCollectives::stop(Stream& stream) noexcept {
   static_cast<void>(reason_of([&] { stream.synchronize(Deadline::in(last_patience)); }));
 }
 
-// NCCL's kernels would end as if they had done their work: those of a group that has failed must take all with them.
+// After an abort NCCL's kernels would end as if they had succeeded: in a failed group they must trap.
 void GpuCollectives::stop() noexcept {
   domain_.stop();
   prepared_.stop();

@@ -1,4 +1,4 @@
-// What GpuCollectives has the hosts do while a stream waits.
+// The parts of GpuCollectives that the hosts carry out while a stream waits.
 #include <algorithm>
 #include <bit>
 
@@ -12,7 +12,7 @@
 namespace waywiser {
 namespace {
 
-// After the timeout of what the host does, which says more.
+// Extra time beyond the host's timeout, since the host's error says more.
 constexpr Seconds hosts_speak = 5;
 
 }  // namespace
@@ -23,7 +23,7 @@ void GpuCollectives::refuse_capture(const Call& call, const std::string& why, co
               text(call) + " goes through the host, which no graph can capture" + (why.empty() ? "" : ": " + why));
 }
 
-// An average is divided where the hosts add up: by the number of all ranks.
+// The hosts, who add up, also divide an average: by the number of all ranks.
 void GpuCollectives::enqueue_hierarchy(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
                                        Stream& stream) {
   refuse_capture(call, why_no_kernels(), stream);
@@ -45,7 +45,7 @@ void GpuCollectives::enqueue_hierarchy(const Call& call, const CollectiveCall& w
       .enqueue(wanted, input, output);
 }
 
-// Calls come one after another on the GPU.
+// Calls run one after another on the GPU.
 Region GpuCollectives::scratch(Bytes bytes) {
   const Session::ThreadRuns thread_runs(session_);
   if (scratch_.empty() || scratch_.back().region().bytes < bytes)
@@ -65,7 +65,7 @@ void GpuCollectives::set_up_gate() {
   gate_ = std::move(gate);
 }
 
-// A program that is far ahead of its stream waits here: what has not ended keeps host memory.
+// A program far ahead of its stream waits here, since unfinished calls keep host memory.
 void GpuCollectives::make_room(const Call& call) {
   const auto has_room = [this] {
     staging_->reclaim();
@@ -74,8 +74,8 @@ void GpuCollectives::make_room(const Call& call) {
   session_.wait(call, has_room, [] { return "the calls before it on streams keep all host memory for copies"; });
 }
 
-// The host memory and what is enqueued first, with the progress thread at work: they may wait for what a stream waits
-// for at a gate.
+// Taking host memory and the first enqueued work may wait for the same event as a stream at a gate, so the progress
+// thread runs meanwhile.
 void GpuCollectives::enqueue_by_hosts(const Call& call, const std::string& why, ProxyOperation::Parts parts,
                                       Stream& stream, const std::function<void()>& meanwhile) {
   refuse_capture(call, why, stream);

@@ -1,4 +1,4 @@
-// What GpuCollectives does by NCCL.
+// The NCCL part of GpuCollectives.
 #include <numeric>
 
 #include "waywiser/base/error.hpp"
@@ -45,7 +45,7 @@ std::string GpuCollectives::set_up_nccl(RankExchange& exchange, const Members& m
   }));
   std::string why = first_reason(offers_of_all(exchange, members.size(), mine), ranks);
   if (!why.empty() || domain_.is_whole()) return why;
-  // By this one all ranks are connected: later ones need no turn of a rank that has gone on.
+  // This comparison connects all ranks: later ones need no turn of a rank that has continued.
   CallComparison comparison(session_, std::make_shared<const Members>(members), call);
   session_.wait(comparison);
   return {};
@@ -57,7 +57,7 @@ NcclCommunicator::Waiter GpuCollectives::waiter(const Call& call) {
   };
 }
 
-// The ranks compare their calls while NCCL is under way, and are through with both before anything comes behind it.
+// The ranks compare their calls while NCCL runs; both end before any later work begins.
 void GpuCollectives::enqueue_nccl(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
                                   Stream& stream) {
   const bool compare = domain_.is_whole() && wanted.ranks > 1;
@@ -71,7 +71,7 @@ void GpuCollectives::enqueue_nccl(const Call& call, const CollectiveCall& wanted
   if (compare) stream.wait(*nod_ends_);
 }
 
-// A rank does not run away from the others by more than so many calls.
+// Limits how many calls a rank may be ahead of the others.
 void GpuCollectives::compare_by_host(const std::shared_ptr<const Members>& members, const Call& call) {
   session_.wait(
       call, [this] { return !is_comparing() || comparing_.size() < most_compared; },

@@ -16,7 +16,7 @@ constexpr double share_of_fused = 0.55;
 
 Bytes in_pages(Bytes bytes) { return (bytes + 4095) / 4096 * 4096; }
 
-// Halved from step to step. At step 0 an all_reduce up to 1 MiB is one kernel.
+// Halved in each step. At step 0 an all_reduce up to 1 MiB is one kernel.
 FusedOptions fused_at_step(int ranks, unsigned step) {
   const auto all = static_cast<Bytes>(ranks);
   FusedOptions options;
@@ -26,7 +26,7 @@ FusedOptions fused_at_step(int ranks, unsigned step) {
   return options;
 }
 
-// At step 0 messages have as much room as one pair of GPUs can use.
+// At step 0 messages have as much room as a pair of GPUs can use.
 messages::Layout messages_at_step(int ranks, unsigned step) {
   messages::Layout layout{static_cast<std::uint32_t>(ranks)};
   layout.ll_piece = std::max(layout.ll_piece >> step, static_cast<std::uint32_t>(messages::least_ll_piece));
@@ -36,7 +36,7 @@ messages::Layout messages_at_step(int ranks, unsigned step) {
   return layout;
 }
 
-// The first step from which a group takes no more than that.
+// The first step at which a group takes at most `bytes`.
 std::optional<GroupMemory> no_more_than(int ranks, Bytes bytes) {
   GroupMemory memory{ranks, {}, {}};
   const auto is_enough = [&](unsigned step) {

@@ -13,7 +13,7 @@ bool are_alike(const std::vector<std::vector<int>>& parts) {
   return std::ranges::all_of(parts, [&](const auto& part) { return part.size() == parts.front().size(); });
 }
 
-// Blocks of one domain are neighbours.
+// Whether the blocks of each domain are consecutive.
 bool lie_in_order(const std::vector<std::vector<int>>& parts) {
   int next = 0;
   for (const auto& part : parts)
@@ -74,7 +74,7 @@ void Hierarchy::by_hosts(const std::vector<int>& ranks, Collective operation, st
   workers_.by_hosts(ranks, call, std::move(arrays));
 }
 
-// The ranks at this rank's place in their domains.
+// The ranks with this rank's index in their domains.
 std::vector<int> Hierarchy::column() const {
   std::vector<int> ranks;
   for (const auto& part : domain_.all()) ranks.push_back(part[static_cast<std::size_t>(domain_.rank())]);
@@ -131,7 +131,7 @@ void Hierarchy::reduce_scatter(std::size_t count, ConstRegion input, Region outp
   by_hosts(column(), Collective::reduce_scatter, count, {{sums}, {output}});
 }
 
-// First in the root's domain, whose first rank then has it for the others.
+// First within the root's domain, whose first rank then sends it to the other domains.
 void Hierarchy::broadcast(std::size_t count, int root, Region data) {
   const auto& parts = domain_.all();
   const auto from = std::ranges::find_if(parts, [&](const auto& part) { return std::ranges::count(part, root) != 0; });

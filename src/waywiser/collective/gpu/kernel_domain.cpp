@@ -8,7 +8,7 @@
 namespace waywiser {
 namespace {
 
-// Ranks of one machine have one number.
+// Ranks of one machine get the same number.
 std::vector<int> machine_numbers(const Session& session, const Members& members) {
   const auto machine = [&](int rank) -> const std::string& {
     return session.introduction(static_cast<int>(members.peer(rank))).machine_id;
@@ -74,7 +74,7 @@ int KernelDomain::part_of(int rank) const {
   return static_cast<int>(part - all_.begin());
 }
 
-// Within this rank's part; -1: it is in another one.
+// The index within this rank's part; -1: it is in another part.
 int KernelDomain::place_of(int rank) const {
   const auto place = std::ranges::find(ranks(), rank);
   return place == ranks().end() ? -1 : static_cast<int>(place - ranks().begin());
@@ -96,7 +96,7 @@ RankOffer KernelDomain::first_offer() const {
   return mine;
 }
 
-// All ranks take part in all exchanges, whatever has been found.
+// All ranks take part in all exchanges, even after an error.
 void KernelDomain::set_up(RankExchange& exchange) {
   RankOffer mine = first_offer();
   take_memory(offers_of_all(exchange, group_size_, mine), mine);
@@ -104,7 +104,7 @@ void KernelDomain::set_up(RankExchange& exchange) {
   conclude(offers_of_all(exchange, group_size_, mine));
 }
 
-// Ranks of this machine that have not refused, of any part, on one GPU.
+// Whether ranks of this machine that have not refused, in any part, share a GPU.
 bool KernelDomain::shares_its_gpu(const std::vector<RankOffer>& offers) {
   std::vector<int> here;
   bool allowed = true;
@@ -122,7 +122,7 @@ bool KernelDomain::shares_its_gpu(const std::vector<RankOffer>& offers) {
   });
 }
 
-// As much as all of the part can that have not refused.
+// Takes as much as all ranks of the part that have not refused can take.
 void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& mine) {
   if (mine.refuses() || size() == 1) return;
   if (shares_its_gpu(offers)) return mine.refuse(why_for_all_);
@@ -251,7 +251,7 @@ std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& op
   return why;
 }
 
-// On a stream of their own: the others may wait for ranks that wait for this one.
+// On a stream of its own: other streams may wait for ranks that wait for this one.
 void KernelDomain::expose(unsigned slot, const ExposedMemory::Window& window, bool gone) {
   std::vector<Region> mine(ranks().size());
   for (std::size_t place = 0; place < mine.size() && !gone; ++place)

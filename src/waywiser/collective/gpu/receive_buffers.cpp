@@ -10,7 +10,7 @@ constexpr Seconds last_words = 5;
 }  // namespace
 
 void ReceiveBuffers::give_back() noexcept {
-  if (gone_ || in_use_) return;  // others may still write there: the arena has it until the session closes
+  if (gone_ || in_use_) return;  // others may still write there: the arena keeps it until the session closes
   gone_ = true;
   opened_.clear();
   if (slice_.bytes != 0) peers_.arena(gpu_).give_back(slice_);
@@ -85,7 +85,7 @@ void ReceiveBuffers::give_back(Region memory) noexcept {
   peers_.arena(gpu_).give_back(memory);
 }
 
-// What others take apart is closed before they hear of it: then they give it back to the GPU.
+// Closes the others' separate memories before they hear of it: then they return them to the GPU.
 void ReceiveBuffers::leave(Stream& stream) noexcept {
   if (gone_ || !in_use_) return;
   gone_ = true;

@@ -21,7 +21,7 @@ void each_block(const MessageArguments& terms, const MessagePart& part, bool pla
   }
 }
 
-// One thread carries all channels of a part, in their order, as at the other end.
+// One thread carries all channels of a part, in order, as at the other end.
 template <Fit fit>
 void run_joint_part_on_host(const MessageArguments& terms, const JointWork& work, std::uint32_t part) {
   const unsigned threads = work.parts[part].kind == Kind::ll128 ? threads_for_ll128 : threads_of_host;
@@ -43,7 +43,7 @@ bool ran(const MessageArguments& terms, Function function) {
   }
 }
 
-// Each may wait for what the peer does in the other direction.
+// Both directions run at once, since each may wait for the peer's progress in the other one.
 template <Fit fit>
 void run(const MessageArguments& terms, const MessageWork& work) {
   bool sent = true;

@@ -10,7 +10,7 @@
 namespace waywiser {
 namespace {
 
-// The same at both ends.
+// Equal at both ends.
 messages::MessagePart part_for(const messages::Layout& layout, std::byte* data, Bytes bytes, DataType type, int peer,
                                const MessageAlgorithm& algorithm) {
   messages::MessagePart part{data, bytes, 0, static_cast<std::uint32_t>(peer), 0, 0, messages::Kind::ll};
@@ -101,7 +101,7 @@ void StreamMessages::enqueue(ConstElements give, int to, Elements take, int from
   stream.launch(kernel);
 }
 
-// What is the second one with a rank in one direction goes in the next kernel, and so on.
+// A second message with a rank in one direction goes into the next kernel, and so on.
 void StreamMessages::enqueue(std::span<const PeerMessage> all, Stream& stream, Seconds deadline) {
   const messages::MessageArguments terms = arguments(stream, deadline);
   std::vector<const PeerMessage*> giving_left, taking_left;

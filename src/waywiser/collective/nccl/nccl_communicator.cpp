@@ -11,7 +11,7 @@
 namespace waywiser {
 namespace {
 
-// ncclDataType_t and ncclRedOp_t. What there is none of is copied as bytes.
+// ncclDataType_t and ncclRedOp_t. Types that NCCL lacks are copied as bytes.
 std::optional<int> nccl_type(DataType type) {
   switch (type) {
     case DataType::int8: return 0;
@@ -46,7 +46,7 @@ bool reduces(const CollectiveCall& call) {
          call.operation == Collective::reduce_scatter;
 }
 
-// `call` in the words of NCCL, with bytes where nothing is reduced.
+// Translates `call` for NCCL, with bytes if nothing is reduced.
 void call_nccl(const CollectiveCall& call, DataType type, ReduceOp op, const std::byte* input, std::byte* output,
                NcclComm comm, void* stream) {
   const NcclLibrary& nccl = nccl_library();
@@ -86,7 +86,7 @@ struct NcclCommunicator::Shared {
   std::atomic<bool> ended{false};
   std::exception_ptr error;
 
-  // Runs `function` with the GPU current, on a thread of its own that may outlive whoever waits.
+  // Runs `function` with the GPU current, on a thread that may outlive its waiter.
   static void run(const std::shared_ptr<Shared>& self, std::function<void()> function, const Waiter& wait);
 };
 
@@ -121,7 +121,7 @@ NcclCommunicator::NcclCommunicator(const NcclUniqueId& id, int rank, int ranks, 
       wait);
 }
 
-// Without waiting for others, who may be gone.
+// Does not wait for other ranks, which may be dead.
 NcclCommunicator::~NcclCommunicator() { abort(); }
 
 std::optional<std::string> NcclCommunicator::why_not(const CollectiveCall& call, DataType type) {

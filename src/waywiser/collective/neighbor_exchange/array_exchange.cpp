@@ -23,7 +23,7 @@ Block block_of(Schedule& schedule, const ArrayPart& part, ArrayUse use) {
   return block;
 }
 
-// Those with one rank, in the order in which the other side has them as well.
+// The blocks exchanged with one rank, in the order in which the other side has them too.
 std::vector<Block> with(int peer, const std::vector<TaggedBlock>& all) {
   std::vector<Block> blocks;
   for (const TaggedBlock& each : all)
@@ -33,7 +33,7 @@ std::vector<Block> with(int peer, const std::vector<TaggedBlock>& all) {
 
 }  // namespace
 
-// From distance to distance, so that no rank is sent to by all others at once.
+// Ordered by distance, so that not all ranks send to the same rank at once.
 Schedule of_arrays(int rank, int ranks, std::span<const ArrayExchange> neighbors) {
   Schedule schedule{"exchange", rank, ranks, 0, 0, 0, {}, {}, {}};
   std::vector<TaggedBlock> given, taken;

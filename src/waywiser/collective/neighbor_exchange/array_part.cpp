@@ -12,7 +12,7 @@ using Dimension = BlockLayout::Dimension;
 
 [[noreturn]] void refuse_part(const std::string& why) { throw Error(ErrorKind::invalid_input, why); }
 
-// Without dimensions of one element, and with those joined that go on where the inner one ends.
+// Drops dimensions of one element and joins dimensions that are contiguous with the next inner one.
 std::vector<Dimension> joined(std::span<const std::int64_t> shape, std::span<const std::int64_t> strides) {
   std::vector<Dimension> all;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -93,7 +93,7 @@ void check_apart(std::span<const ArrayExchange> neighbors, std::span<const Eleme
     add_accesses(all, neighbors[i].take, arrays[2 * i + 1], i, true);
   }
   std::ranges::stable_sort(all, {}, &PartAccess::begin);
-  const PartAccess *given = nullptr, *taken = nullptr;  // of those before, what reaches farthest
+  const PartAccess *given = nullptr, *taken = nullptr;  // the earlier parts that reach farthest
   for (const PartAccess& each : all) {
     for (const PartAccess* before : {taken, each.taken ? given : nullptr})
       if (before != nullptr && before->end > each.begin) {

@@ -34,7 +34,7 @@ bool ProxyOperation::advance() {
   return false;
 }
 
-// Also before all is over: what is sent has been copied.
+// Possible before all parts are over: sent data have been copied.
 void ProxyOperation::let_stream_go() {
   if (opened_ || std::ranges::any_of(parts_, [](const auto& part) { return part->holds_stream(); })) return;
   opened_ = true;

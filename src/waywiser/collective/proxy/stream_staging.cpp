@@ -3,7 +3,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes most_taken = Bytes{256} << 20;  // by a program that is far ahead of its stream
+constexpr Bytes most_taken = Bytes{256} << 20;  // by a program far ahead of its stream
 
 }  // namespace
 

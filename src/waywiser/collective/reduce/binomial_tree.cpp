@@ -4,7 +4,7 @@
 
 namespace waywiser::collective::reduce {
 
-// In round i + 1 the places that have bit i as their lowest send.
+// In round i + 1 the places whose lowest set bit is i send.
 Schedule binomial_tree(const CollectiveCall& call) {
   ScheduleMaker maker("binomial_tree", call);
   const Binomial tree(call);

@@ -6,7 +6,7 @@
 namespace waywiser::collective::reduce_scatter {
 namespace {
 
-// The blocks of the ranks that each place stands for.
+// The blocks of all ranks that each place represents.
 Extents merged(const Extents& blocks, const Folding& folding) {
   std::vector<std::size_t> counts;
   for (int place = 0; place < folding.power; ++place) {

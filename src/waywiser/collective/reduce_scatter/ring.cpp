@@ -4,8 +4,8 @@
 
 namespace waywiser::collective::reduce_scatter {
 
-// In each round one block is sent, the next one comes in and is added to what a copy has put there, and a third slot
-// is filled for the round after.
+// In each round one block is sent; the next one arrives and is added to a copy made before; and a third slot is filled
+// for the following round.
 Schedule ring(const CollectiveCall& call) {
   ScheduleMaker maker("ring", call);
   const int n = call.ranks, rank = call.rank;
@@ -13,7 +13,7 @@ Schedule ring(const CollectiveCall& call) {
   const std::size_t size = blocks.largest();
   const Block slots = maker.allocate(n > 2 ? 3 * size : 0);
   const auto mine = [&](int index) { return blocks.block(Area::input, wrap(index, n)); };
-  // Where the block that arrives in `step` is reduced; the last one is this rank's own.
+  // The slot in which the block of `step` is reduced; the last one is this rank's own.
   const auto place = [&](int step) {
     const std::size_t count = mine(rank - 2 - step).count;
     if (step + 2 >= n) return output(count);

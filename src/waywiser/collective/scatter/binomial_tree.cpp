@@ -4,7 +4,7 @@
 
 namespace waywiser::collective::scatter {
 
-// In round i the places that have bit levels - 1 - i as their lowest receive their blocks and those of all below them.
+// In round i the places whose lowest set bit is levels - 1 - i receive their blocks and those of all places below them.
 Schedule binomial_tree(const CollectiveCall& call) {
   ScheduleMaker maker("binomial_tree", call);
   const Subtree subtree(call);

@@ -2,7 +2,7 @@
 
 namespace waywiser::fused {
 
-// The kernels for any number of ranks and any address: for others, compilers would take longer.
+// Kernels for any number of ranks and any address: specialised kernels would take too long to compile.
 template <>
 KernelFunction find_kernel<RareNumber>(Method method, unsigned, bool) {
   return kernel_of<RareNumber, block::max_ranks, false>(method);

@@ -34,7 +34,7 @@ KernelFunction kernel_for(Fit fit) {
   return message_kernel<Fit::any>;
 }
 
-// A packet or a word of a line for each, as far as a block has so many.
+// One thread for each packet or word of a line, up to the size of a block.
 unsigned threads_for(const MessagePart& part) {
   if (part.kind == Kind::bulk && part.blocks != 0) return threads;
   const std::uint64_t units =

@@ -12,7 +12,7 @@ __global__ void __launch_bounds__(1) gate_kernel(const __grid_constant__ GateArg
 
 }  // namespace
 
-// Without overlap of launches: what is enqueued behind it begins when it has ended.
+// Without overlapping launches: later work begins only when the gate kernel has ended.
 std::function<void(void*)> cuda_gate_launcher(const GateArguments& gate) {
   return [gate](void* stream) {
     gate_kernel<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(gate);
