@@ -66,12 +66,18 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     cmake_dir: Annotated[
-        bool, typer.Option("--cmake-dir", callback=_print_place, is_eager=True, help="Where find_package() looks.")
+        bool,
+        typer.Option("--cmake-dir", callback=_print_place, is_eager=True, help="Print the folder for find_package()."),
     ] = False,
     cflags: Annotated[
-        bool, typer.Option("--cflags", callback=_print_place, is_eager=True, help="For the C or C++ compiler.")
+        bool,
+        typer.Option(
+            "--cflags", callback=_print_place, is_eager=True, help="Print the flags for the C or C++ compiler."
+        ),
     ] = False,
-    libs: Annotated[bool, typer.Option("--libs", callback=_print_place, is_eager=True, help="For the linker.")] = False,
+    libs: Annotated[
+        bool, typer.Option("--libs", callback=_print_place, is_eager=True, help="Print the flags for the linker.")
+    ] = False,
     verbose: Annotated[bool, typer.Option(_VERBOSE, help="Show the traceback of a failure.")] = False,
 ) -> None:
     """Measures every road between two memories of a machine and chooses the fastest for each message size."""

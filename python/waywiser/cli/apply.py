@@ -29,15 +29,15 @@ def apply(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the settings as JSON.")] = False,
     collectives: Annotated[
-        bool, typer.Option("--collectives", help="Also time the algorithms of all-reduce, for a file of rules.")
+        bool, typer.Option("--collectives", help="Also time all-reduce algorithms, and write a file of rules.")
     ] = False,
     ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, max=4096, help="For --collectives.")] = 2,
     write: Annotated[
         bool | None,
-        typer.Option("--write/--no-write", help="Keep the settings in the results; of another machine only if told."),
+        typer.Option("--write/--no-write", help="Keep the settings in the results folder."),
     ] = None,
     mpirun: Mpirun = None,
-    markdown: Annotated[bool, typer.Option(help="Of machines that are not here: tables for a document.")] = False,
+    markdown: Annotated[bool, typer.Option(help="For machines that are not here: tables for a document.")] = False,
 ) -> None:
     """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first.
 

@@ -31,23 +31,23 @@ def bench(
         list[str] | None,
         typer.Argument(metavar="[WHAT]...", help="latency, bandwidth, all_reduce, ...; messages, collectives, all."),
     ] = None,
-    ranks: Annotated[int | None, typer.Option("--ranks", "-n", min=2, max=4096, help="Start so many here.")] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-n", min=2, max=4096, help="Number of ranks to start here.")
+    ] = None,
     memory: Annotated[
-        str, typer.Option(metavar="LIST", help="Some of host,gpu,host-to-gpu,gpu-to-host,gpu-to-exposed.")
+        str, typer.Option(metavar="LIST", help="One or more of host,gpu,host-to-gpu,gpu-to-host,gpu-to-exposed.")
     ] = "",
     mode: Annotated[
-        str, typer.Option(metavar="LIST", help="Calls on GPU memory: some of blocking,stream,graph.")
+        str, typer.Option(metavar="LIST", help="Calls on GPU memory: one or more of blocking,stream,graph.")
     ] = "blocking",
     sizes: Annotated[str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between.")] = "",
     against: Annotated[str, typer.Option(metavar="LIST", help=f"Some of {','.join(_PEERS)}.")] = "",
-    budget: Annotated[
-        float | None, typer.Option(min=0.1, max=86400.0, metavar="SECONDS", help="Time for all of it.")
-    ] = None,
-    backend: Annotated[str, typer.Option(metavar="auto|cuda|host|virtual_gpu", help="Where GPU memory is.")] = "auto",
+    budget: Annotated[float | None, typer.Option(min=0.1, max=86400.0, metavar="SECONDS", help="Total time.")] = None,
+    backend: Annotated[str, typer.Option(metavar="auto|cuda|host|virtual_gpu", help="The GPUs to use.")] = "auto",
     machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Simulate this machine instead.")] = None,
-    full: Annotated[bool, typer.Option("--full", "-f", help="Least, mean and most over the ranks.")] = False,
+    full: Annotated[bool, typer.Option("--full", "-f", help="Minimum, mean and maximum over the ranks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    bind: Annotated[str, typer.Option(metavar="default|none", help="Of the ranks that it starts.")] = "default",
+    bind: Annotated[str, typer.Option(metavar="default|none", help="Binding of the started ranks.")] = "default",
     output: Output = DEFAULT,
 ) -> None:
     """Time the group's operations; every sample's data is checked. Starts its own ranks, or runs as one of a job's.

@@ -15,7 +15,7 @@ from waywiser.results import measured_at
 
 def calibrate(
     profile: Annotated[
-        str, typer.Argument(metavar="PROFILE", help="A profile, a folder of results, a recorded machine.")
+        str, typer.Argument(metavar="PROFILE", help="A profile, a folder of results, or a recorded machine.")
     ],
     machine: Annotated[
         str | None, typer.Option(metavar="NAME|FILE", help="Its topology; default: the one beside the profile.")

@@ -16,7 +16,7 @@ from waywiser.results import measured_at, recorded_machines
 
 def compare(
     old: Annotated[str, typer.Argument(metavar="OLD", help="A profile, a folder of results, or a recorded machine.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The same, measured later.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A later measurement of the same machine.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
     """Differences beyond the confidence intervals: times, roads, choices, state of the machine."""

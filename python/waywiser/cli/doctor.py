@@ -23,11 +23,11 @@ def doctor(
     only: Annotated[str, typer.Option(metavar="LIST", help="Ids and groups: D09,D10,NIC.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     all_: Annotated[
-        bool, typer.Option("--all", help="Also show what is not applicable, and what was looked at.")
+        bool, typer.Option("--all", help="Also show checks that do not apply, and what was checked.")
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="What could not be looked at counts: exit code 3.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Checks that could not run count: exit code 3.")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Name the odd node among reports made by --json.")] = False,
-    alone: Annotated[bool, typer.Option("--alone", help="In a job: each rank for itself.")] = False,
+    alone: Annotated[bool, typer.Option("--alone", help="In a job: each rank checks only its own node.")] = False,
     gather: Annotated[
         Path | None,
         typer.Option(

@@ -17,11 +17,11 @@ def env(
     form: Annotated[
         str, typer.Option("--format", metavar="FORM", help="shell, lmod, slurm, ucx.conf, mca-params.conf, nccl.conf.")
     ] = "shell",
-    fingerprint: Annotated[str, typer.Option(metavar="ID", help="Of another node type, instead of this machine.")] = "",
+    fingerprint: Annotated[str, typer.Option(metavar="ID", help="For another node type instead of this machine.")] = "",
     proved: Annotated[bool, typer.Option("--proved", help="Only settings that won against the default.")] = False,
     accept_simulated: AcceptSimulated = False,
     machine: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Instead: what a machine that is not here would get.")
+        str | None, typer.Option(metavar="NAME|FILE", help="Show the settings for a machine that is not here.")
     ] = None,
     cluster: ClusterFile = None,
 ) -> None:

@@ -23,16 +23,18 @@ def explain(
         str, typer.Argument(metavar="DST|MEMORY", help="host0, gpu3, other:host0, ...; host, gpu")
     ] = "",
     size: Annotated[str, typer.Argument(metavar="SIZE", help="17, 64K, 2M, 1G")] = "",
-    operation: Annotated[str, typer.Option(metavar="|".join(OPERATIONS), help="What is timed.")] = "latency",
-    processes: Annotated[int, typer.Option(min=1, max=2, help="2: each end has a process of its own.")] = 1,
+    operation: Annotated[
+        str, typer.Option(metavar="|".join(OPERATIONS), help="The operation that is timed.")
+    ] = "latency",
+    processes: Annotated[int, typer.Option(min=1, max=2, help="2: each end is in its own process.")] = 1,
     output: Output = DEFAULT,
     machine: Recorded = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
-    binding: Annotated[bool, typer.Option("--binding", help="Instead: what waywiser run binds each rank to.")] = False,
-    rail: Annotated[str, typer.Option(metavar="DEVICE", help="To another node: over this network device alone.")] = "",
+    binding: Annotated[bool, typer.Option("--binding", help="Show instead how waywiser run binds each rank.")] = False,
+    rail: Annotated[str, typer.Option(metavar="DEVICE", help="To another node: only over this network device.")] = "",
     ranks: Annotated[
         int | None,
-        typer.Option("-n", min=1, max=4096, help="Of a collective (2); with --binding (one a GPU)."),
+        typer.Option("-n", min=1, max=4096, help="Number of ranks, for a collective (2) or --binding (one per GPU)."),
     ] = None,
 ) -> None:
     """Every road from SRC to DST for SIZE bytes: measured and predicted time, and why it was not taken.

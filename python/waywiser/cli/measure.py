@@ -20,7 +20,7 @@ def measure(
     budget: Budget = None,
     pairs: Annotated[str, typer.Option(metavar="class|all", help="One pair of each class, or all.")] = "class",
     operations: Annotated[
-        str, typer.Option(metavar="LIST", help="Some of latency,streaming,bidirectional,loaded.")
+        str, typer.Option(metavar="LIST", help="One or more of latency,streaming,bidirectional,loaded.")
     ] = "",
     backend: Backend = "auto",
     machine: Annotated[
@@ -28,9 +28,9 @@ def measure(
         typer.Option(metavar="NAME|FILE", help="Simulate this machine; with virtual GPUs: its peers."),
     ] = None,
     costs: Costs = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat all measurements.")] = False,
     form: Annotated[str | None, typer.Option("--format", metavar="table|json|csv", help="Print every figure.")] = None,
-    peers: Annotated[bool, typer.Option("--peers", help="The classic report on peer access between GPUs.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Report peer access between GPUs.")] = False,
 ) -> None:
     """Measure every road between the memories of this machine, into profile.json."""
     if pairs not in ("class", "all"):

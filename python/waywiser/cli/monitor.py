@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 def monitor(
     output: Output = DEFAULT,
-    seconds: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Time between two looks.")] = 1.0,
-    once: Annotated[bool, typer.Option("--once", help="Look twice, print once.")] = False,
-    text: Annotated[bool, typer.Option("--text", help="With --once: the text that Prometheus reads.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Serve metrics at this port; 0: none.")] = 0,
+    seconds: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Time between two polls.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Poll twice, print once.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="With --once: print in Prometheus's format.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Serve metrics on this port; 0: do not serve.")] = 0,
     address: Annotated[str, typer.Option(help="Serve at this address.")] = "127.0.0.1",
     job: Annotated[str, typer.Option(help="Name of the job. Default: Slurm's number.")] = "",
 ) -> None:

@@ -27,26 +27,32 @@ Budget = Annotated[
     float | None, typer.Option("--budget", min=1.0, max=86400.0, metavar="SECONDS", help="Time to spend on measuring.")
 ]
 Mpirun = Annotated[
-    Path | None, typer.Option("--mpirun", metavar="PATH", help="Of the Open MPI that jobs use; default: that in PATH.")
+    Path | None,
+    typer.Option("--mpirun", metavar="PATH", help="mpirun of the Open MPI that jobs use; default: in PATH."),
 ]
 Costs = Annotated[
-    Path | None, typer.Option("--costs", metavar="FILE", help="Of waywiser calibrate, for a simulated machine.")
+    Path | None, typer.Option("--costs", metavar="FILE", help="Costs from waywiser calibrate, for a simulated machine.")
 ]
 For = Annotated[
     str,
     typer.Option(
-        "--for", metavar="LIST", help="Some of ucx,openmpi,mpich,nccl; latency, bandwidth or mixed between nodes."
+        "--for",
+        metavar="LIST",
+        help="One or more of ucx,openmpi,mpich,nccl; between nodes latency, bandwidth or mixed.",
     ),
 ]
-Nodes = Annotated[int, typer.Option(metavar="N", help="Simulate the roads between so many nodes of it, too.")]
+Nodes = Annotated[int, typer.Option(metavar="N", help="Also simulate the roads between this many nodes.")]
 ClusterFile = Annotated[
     Path | None, typer.Option("--cluster", metavar="FILE", help="Simulate the nodes of a cluster file, of any types.")
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and samples: under a minute.")]
 AcceptSimulated = Annotated[
-    bool, typer.Option("--accept-simulated", help="Also settings that are predicted, not measured on such a machine.")
+    bool,
+    typer.Option("--accept-simulated", help="Also use settings that are predicted, not measured on such a machine."),
 ]
-Backend = Annotated[str, typer.Option("--backend", metavar="auto|cuda|host|virtual_gpu", help="What to measure.")]
+Backend = Annotated[
+    str, typer.Option("--backend", metavar="auto|cuda|host|virtual_gpu", help="The devices to measure.")
+]
 
 
 def results_of(folder: Path = DEFAULT, machine: str | None = None) -> Results:

@@ -15,7 +15,7 @@ from waywiser.topology.gpu_models import is_amd
 
 
 def place(
-    gpus: Annotated[int, typer.Option("--gpus", "-k", metavar="K", min=1, help="How many GPUs.")],
+    gpus: Annotated[int, typer.Option("--gpus", "-k", metavar="K", min=1, help="Number of GPUs.")],
     nics: Annotated[
         bool, typer.Option("--nics", help="Also take GPUs close to NICs, and name the NIC of each.")
     ] = False,

@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 def report(
     results: Annotated[
-        Path, typer.Option("--results", metavar="DIR", help="Folder with profile.json and the rest.")
+        Path, typer.Option("--results", metavar="DIR", help="Folder of results, with profile.json.")
     ] = DEFAULT,
     machine: Recorded = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where to write; default: the folder itself.")
     ] = None,
-    pictures: Annotated[bool, typer.Option(help="Write the plots as PNG, too.")] = True,
+    pictures: Annotated[bool, typer.Option(help="Also write the plots as PNG.")] = True,
     savings: Annotated[
-        Path | None, typer.Option(metavar="JOBS.csv", help="Also: what the gains are worth (sacct export).")
+        Path | None, typer.Option(metavar="JOBS.csv", help="Also estimate the saved GPU-hours (sacct export).")
     ] = None,
-    share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of communication where none is told.")] = 0.2,
+    share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of communication time, if unknown.")] = 0.2,
     gain: Annotated[
-        list[str] | None, typer.Option(metavar="TYPE=1.2", help="Gain of a node type that was not verified.")
+        list[str] | None, typer.Option(metavar="TYPE=1.2", help="Gain of a node type without verification.")
     ] = None,
     node_type: Annotated[
-        str, typer.Option(metavar="TYPE", help="What the table of jobs calls this machine's type; default: its name.")
+        str, typer.Option(metavar="TYPE", help="This machine's type in the table of jobs; default: its name.")
     ] = "",
 ) -> None:
     """Write report.html and plots/*.png from results that are there already.

@@ -20,8 +20,10 @@ CONTEXT = {"allow_interspersed_args": False}
 
 
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGUMENT]...", help="What each rank runs.")],
-    count: Annotated[int, typer.Option("-n", metavar="N", min=1, max=32767, help="How many ranks.")] = 1,
+    command: Annotated[
+        list[str], typer.Argument(metavar="PROGRAM [ARGUMENT]...", help="The program that each rank runs.")
+    ],
+    count: Annotated[int, typer.Option("-n", metavar="N", min=1, max=32767, help="Number of ranks.")] = 1,
     hosts: Annotated[
         Path | None, typer.Option("--hosts", metavar="FILE", help="Machines, by ssh: a line NAME [slots=N] for each.")
     ] = None,
@@ -29,23 +31,25 @@ def run(
     port: Annotated[
         int | None, typer.Option("--port", min=1, max=65535, help="Where rank 0 listens, with --hosts.")
     ] = None,
-    ssh: Annotated[str, typer.Option("--ssh", metavar="COMMAND", help="In place of ssh.")] = "ssh -o BatchMode=yes",
+    ssh: Annotated[
+        str, typer.Option("--ssh", metavar="COMMAND", help="The command to use instead of ssh.")
+    ] = "ssh -o BatchMode=yes",
     output: Output = DEFAULT,
     require: Annotated[
         str, typer.Option(metavar="LIST", help="Do not start without these roads: gdr,nvlink,rdma,cma,...")
     ] = "",
-    watch: Annotated[bool, typer.Option("--watch", help="Count bytes: which roads did they take?")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what each rank would get; start nothing.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Count bytes, to show which roads they took.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the settings of each rank; start nothing.")] = False,
     bind: Annotated[
-        str, typer.Option(metavar="default|none", help="Bind each rank to CPUs, memory and NIC next to its GPU.")
+        str, typer.Option(metavar="default|none", help="Bind each rank to CPUs, memory and NIC near its GPU.")
     ] = "default",
     plain: Annotated[bool, typer.Option("--plain", help="No settings and no binding.")] = False,
     accept_simulated: AcceptSimulated = False,
     trust_network: Annotated[
-        bool, typer.Option("--trust-network", help="Nobody else reaches the machines' network: NCCL may use it.")
+        bool, typer.Option("--trust-network", help="The machines' network is private: NCCL may use it.")
     ] = False,
     encrypt: Annotated[
-        bool, typer.Option("--encrypt", help="Encrypt and authenticate all that goes between machines (TLS 1.3).")
+        bool, typer.Option("--encrypt", help="Encrypt and authenticate traffic between machines (TLS 1.3).")
     ] = False,
 ) -> int:
     """Runs PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.

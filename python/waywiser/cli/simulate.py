@@ -23,32 +23,34 @@ MOST_SIZES = 256
 
 def simulate(
     what: Annotated[str, typer.Argument(metavar="WHAT", help="latency, bandwidth, bidirectional, all_reduce, ...")],
-    machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Nodes of this machine.")] = None,
-    nodes: Annotated[int, typer.Option(metavar="N", help="How many of that machine.")] = 2,
+    machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="The type of the nodes.")] = None,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Number of nodes.")] = 2,
     cluster: Annotated[Path | None, typer.Option(metavar="FILE", help="A cluster file (YAML).")] = None,
     sizes: Annotated[
         str, typer.Option(metavar="LIST", help="8,1K,64M; 8..64M: powers of two between; 4K..8K/64: steps of 64.")
     ] = "",
-    vary: Annotated[str, typer.Option(metavar="LIST", help="Some of gdr,gdrcopy,nics,nodes: all their settings.")] = "",
-    algorithms: Annotated[str, typer.Option(metavar="LIST", help="Of a collective: ring,double_tree,...")] = "",
+    vary: Annotated[
+        str, typer.Option(metavar="LIST", help="One or more of gdr,gdrcopy,nics,nodes: try all settings.")
+    ] = "",
+    algorithms: Annotated[str, typer.Option(metavar="LIST", help="For a collective: ring,double_tree,...")] = "",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="What if: nic=ndr400, gdr=off.")
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting: nic=ndr400, gdr=off.")
     ] = None,
     pair: Annotated[
         str, typer.Option(metavar="SRC-to-DST", help="Places on the first and last node.")
     ] = "gpu0-to-gpu0",
     path: Annotated[
-        str, typer.Option(metavar="PATH", help="Another path than UCX over RDMA: 'copy_engine', within one node.")
+        str, typer.Option(metavar="PATH", help="A path other than UCX over RDMA: 'copy_engine', within one node.")
     ] = WAY,
     order: Annotated[
-        str, typer.Option(metavar="LIST", help="Of a collective: the GPUs of its ranks in a node, 0,3,2,1.")
+        str, typer.Option(metavar="LIST", help="For a collective: the GPUs of a node's ranks, 0,3,2,1.")
     ] = "",
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curves into a .png or .svg.")] = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Timeline of the last run, .json for Perfetto, .png or .svg.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    markdown: Annotated[bool, typer.Option(help="Of published: the tables of docs/simulator.md.")] = False,
+    markdown: Annotated[bool, typer.Option(help="For published: the tables of docs/simulator.md.")] = False,
 ) -> None:
     """Predict a transfer or a collective on a machine or a cluster that is not here."""
     if what == "published":

@@ -14,7 +14,7 @@ from waywiser.running import RankStatus, job_of
 
 
 def status(
-    process: Annotated[int, typer.Argument(metavar="PID", min=1, help="Of a rank, or of `waywiser run`.")],
+    process: Annotated[int, typer.Argument(metavar="PID", min=1, help="Process id of a rank, or of `waywiser run`.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Shows the call that each rank of a job is in, on this machine."""

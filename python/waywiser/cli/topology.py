@@ -40,7 +40,7 @@ def topology(
     from_: FromOption = None,
     machine: MachineOption = None,
     format: Annotated[
-        Format | None, typer.Option("--format", help="Default: by the ending of --output, else tree and matrix.")
+        Format | None, typer.Option("--format", help="Default: from the ending of --output, else tree and matrix.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to stdout.")] = None,
     source: Annotated[

@@ -30,14 +30,14 @@ def tune(
     output: Output = DEFAULT,
     quick: Quick = False,
     budget: Budget = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only one JSON object.")] = False,
     backend: Backend = "auto",
     machine: Annotated[
         str | None,
         typer.Option(metavar="NAME|FILE", help="Simulate this machine; with virtual GPUs: its peers."),
     ] = None,
     costs: Costs = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Measure again what is known already.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Repeat all measurements.")] = False,
     nodes: Nodes = 1,
     cluster: ClusterFile = None,
 ) -> None:

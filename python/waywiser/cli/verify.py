@@ -28,9 +28,13 @@ _LIBRARIES = ("openmpi", "nccl", "ucx")
 
 
 def verify(
-    library: Annotated[str, typer.Option("--with", metavar="openmpi|nccl|ucx", help="Whose benchmark decides.")],
+    library: Annotated[
+        str, typer.Option("--with", metavar="openmpi|nccl|ucx", help="The library whose benchmark decides.")
+    ],
     output: Output = DEFAULT,
-    ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, max=4096, help="Ranks, or GPUs with nccl.")] = 2,
+    ranks: Annotated[
+        int, typer.Option("--ranks", "-n", min=2, max=4096, help="Number of ranks; with nccl, of GPUs.")
+    ] = 2,
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -38,11 +42,14 @@ def verify(
         ),
     ] = None,
     baseline: Annotated[
-        str, typer.Option(metavar="default|environment", help="Compare with the defaults, or with what is set now.")
+        str,
+        typer.Option(metavar="default|environment", help="Compare with the defaults, or with the current environment."),
     ] = "default",
     try_: Annotated[
         list[str] | None,
-        typer.Option("--try", metavar="'NAME=VALUE ...'", help="Also settings of yours; those of one option together."),
+        typer.Option(
+            "--try", metavar="'NAME=VALUE ...'", help="Also try these settings; those of one option together."
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Half the sizes, fewer rounds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the medians and verdicts as JSON.")] = False,
