@@ -1,13 +1,13 @@
 /* The C interface: ranks that talk to each other, GPU to GPU. C99, and C++.
  *
- * Functions return WW_OK or what has gone wrong; ww_error_text() has the words. What a function gives is given only
- * with WW_OK. No exception leaves a function, and none ends the process.
+ * Functions return WW_OK or an error code; ww_error_text() returns the message. Output parameters are set only with
+ * WW_OK. No function throws an exception or ends the process.
  *
- * Arrays are given as address, number of elements and type, and may be empty (NULL and 0). They may lie anywhere: in
- * host memory, or on a GPU, which is found out by the address. Input and output may be the same array; otherwise they
- * must not overlap. Collectives must be called by all ranks of a group in the same order, with the same counts, types
- * and roots. Once one rank has failed, all calls of all ranks of the job return an error with the first reason. A group
- * is used by one thread at a time. */
+ * An array is an address, a number of elements and a type, and may be empty (NULL and 0). It may lie in host memory or
+ * on a GPU; the library finds out from the address. Input and output may be the same array; otherwise they must not
+ * overlap. All ranks of a group must call collectives in the same order, with the same counts, types and roots. Once
+ * one rank has failed, all calls of all ranks of the job return an error with the first reason. One thread at a time
+ * may use a group. */
 #ifndef WAYWISER_C_WAYWISER_H
 #define WAYWISER_C_WAYWISER_H
 
@@ -31,9 +31,9 @@ typedef enum ww_error {
   WW_TIMEOUT = 3,       /* ww_timeout() has passed */
   WW_DEVICE = 4,        /* a driver or library call has failed */
   WW_IO = 5,            /* a socket or a file; also: another rank has failed or gone */
-  WW_CORRUPT = 6,       /* data has come, but not the data that was sent */
+  WW_CORRUPT = 6,       /* data arrived, but not the data that were sent */
   WW_INTERRUPTED = 7,   /* the user asked to stop */
-  WW_NO_MEMORY = 8,     /* of the host */
+  WW_NO_MEMORY = 8,     /* out of host memory */
   WW_INTERNAL = 9       /* a defect of the library */
 } ww_error;
 
@@ -52,11 +52,11 @@ typedef enum ww_type {
   WW_UINT64 = 11,
   WW_COMPLEX64 = 12, /* two float32; there is no min and no max */
   WW_COMPLEX128 = 13,
-  WW_FLOAT8_E4M3FN = 14, /* of PyTorch: what is too large becomes NaN */
-  WW_FLOAT8_E5M2 = 15    /* of PyTorch: what is too large becomes infinity */
+  WW_FLOAT8_E4M3FN = 14, /* as in PyTorch: overflow gives NaN */
+  WW_FLOAT8_E5M2 = 15    /* as in PyTorch: overflow gives infinity */
 } ww_type;
 
-/* avg is the sum divided by the number of ranks; of integers it is rounded toward zero. */
+/* avg is the sum divided by the number of ranks; for integers it is rounded toward zero. */
 typedef enum ww_op { WW_SUM = 0, WW_PROD = 1, WW_MIN = 2, WW_MAX = 3, WW_AVG = 4 } ww_op;
 
 typedef struct ww_group ww_group;
@@ -65,9 +65,9 @@ typedef struct ww_window ww_window;
 typedef struct ww_prepared ww_prepared;
 typedef struct ww_stream ww_stream;
 
-/* When a call is complete: WW_WAIT: when it returns. ww_begin(&future): when the future is, which must be waited for or
- * freed; the arrays must live until then. ww_on(stream): when the stream is through; the call is enqueued behind what
- * is in it. Both at once is an error. */
+/* When a call is complete. WW_WAIT: when it returns. ww_begin(&future): when the future is done; the future must be
+ * waited for or freed, and the arrays must live until then. ww_on(stream): when the stream has run it; the call is
+ * enqueued behind earlier work of the stream. Both at once is an error. */
 typedef struct ww_mode {
   ww_future** future;
   ww_stream* stream;
@@ -84,16 +84,16 @@ static inline ww_mode ww_on(ww_stream* stream) {
 }
 /* NOLINTEND(modernize-use-nullptr) */
 
-/* How to join; start with all bytes 0, which is what NULL means, and set `size`. */
+/* How to join. Set all bytes to 0, which equals passing NULL, then set `size`. */
 typedef struct ww_join_options {
   size_t size;         /* sizeof(ww_join_options) */
   double timeout;      /* of every wait, seconds; 0: WAYWISER_TIMEOUT, or 60 */
-  int progress_thread; /* 1: what has begun goes on while the program computes; 0: WAYWISER_PROGRESS_THREAD, or not */
-  int virtual_gpus;    /* for tests without a GPU: as many virtual ones of 1 GiB instead of CUDA's */
+  int progress_thread; /* 1: operations progress while the program computes; 0: WAYWISER_PROGRESS_THREAD, or no */
+  int virtual_gpus;    /* for tests without a GPU: number of virtual GPUs of 1 GiB that replace CUDA's */
 } ww_join_options;
 
-/* What one rank gives to a neighbour, and what it takes from it. Where two ranks are neighbours in several ways, what
- * is given with a tag (0 to 32766) is taken with the same. */
+/* What one rank gives to a neighbour, and what it takes from it. If two ranks are neighbours in several ways, tags
+ * (0 to 32766) match what is given with what is taken. */
 typedef struct ww_exchange {
   int rank;
   const void* give;
@@ -108,153 +108,154 @@ typedef struct ww_exchange {
 
 /* Errors and names ------------------------------------------------------------------------------------------------ */
 
-/* Why the last call of this thread that failed has; "" before. Lives until its next one that fails. */
+/* The message of this thread's last failed call; "" before. Valid until its next failed call. */
 WW_API const char* ww_error_text(void);
 /* "invalid input", "timeout", ... Never NULL. */
 WW_API const char* ww_error_name(int error);
-/* Of the library: "0.1.0". */
+/* The version of the library: "0.1.0". */
 WW_API const char* ww_version(void);
-/* Bytes of an element; 0 for no type. */
+/* Bytes of an element; 0 for an invalid type. */
 WW_API size_t ww_type_size(ww_type type);
 
 /* Groups ---------------------------------------------------------------------------------------------------------- */
 
-/* The group of all ranks that the launcher (waywiser run, mpirun, srun, torchrun) has started; alone without one. All
- * ranks wait for each other. `options` may be NULL. Errors: invalid input (environment), timeout, io, unavailable. */
+/* The group of all ranks that the launcher (waywiser run, mpirun, srun, torchrun) has started; without a launcher a
+ * group of one rank. All ranks wait for each other. `options` may be NULL. Errors: invalid input (environment),
+ * timeout, io, unavailable. */
 WW_API int ww_join(const ww_join_options* options, ww_group** group);
-/* Waits until all ranks have closed, and what was enqueued on GPUs has ended. No call is possible afterwards but
- * ww_group_free. Returns the error of an operation on a GPU that no call has returned yet. */
+/* Waits until all ranks have closed and all enqueued GPU operations have ended. Afterwards only ww_group_free may be
+ * called. Returns the error of a failed GPU operation if no call has returned it yet. */
 WW_API int ww_close(ww_group* group);
-/* NULL is allowed. After what was made of it: windows, prepared exchanges, streams. The last group of a rank that has
- * not closed waits for 0.25 s; the rest is left to the end of the process. */
+/* NULL is allowed. Free the group's windows, prepared exchanges and streams before. If a rank has not closed, freeing
+ * its last group waits 0.25 s; the rest of the wait is left to the end of the process. */
 WW_API void ww_group_free(ww_group* group);
-/* This rank cannot go on: the calls of all others fail with `why`. */
+/* This rank cannot continue: the calls of all others fail with `why`. */
 WW_API int ww_abort(ww_group* group, const char* why);
-/* The ranks with the same color form a group, in the order of key and rank. NULL for a color below 0. Collective. */
+/* Ranks with the same color form a group, ordered by key, then rank. NULL for a color below 0. Collective. */
 WW_API int ww_split(ww_group* group, int color, int key, ww_group** part);
 /* 0 to size - 1; -1 without a group. */
 WW_API int ww_rank(const ww_group* group);
 /* Number of ranks; 0 without a group. */
 WW_API int ww_size(const ww_group* group);
-/* Of every wait, in seconds; 0 without a group. */
+/* The limit of every wait, in seconds; 0 without a group. */
 WW_API double ww_timeout(const ww_group* group);
-/* Errors: invalid input (not above 0). */
+/* Errors: invalid input (the timeout is not above 0). */
 WW_API int ww_set_timeout(ww_group* group, double seconds);
 
-/* Messages. Those between two ranks arrive in order; `tag` (0 to 32767) tells them apart. Number and type of elements
- * must agree. On streams the tag is 0, and the arrays of a ww_sendrecv must not overlap. Errors: invalid input,
- * timeout, io; with a stream also unavailable and device. */
+/* Messages. Messages between two ranks arrive in order; `tag` (0 to 32767) distinguishes them. Number and type of
+ * elements must agree. On streams the tag is 0, and the arrays of a ww_sendrecv must not overlap. Errors: invalid
+ * input, timeout, io; with a stream also unavailable and device. */
 
 WW_API int ww_send(ww_group* group, const void* data, size_t count, ww_type type, int to, int tag, ww_mode mode);
 WW_API int ww_recv(ww_group* group, void* data, size_t count, ww_type type, int from, int tag, ww_mode mode);
 /* `data` and `into` may be the same array, if the mode is WW_WAIT. */
 WW_API int ww_sendrecv(ww_group* group, const void* data, size_t count, int to, void* into, size_t into_count, int from,
                        ww_type type, int tag, ww_mode mode);
-/* What is taken must not overlap anything else. */
+/* Arrays that are received into must not overlap any other array. */
 WW_API int ww_neighbor_exchange(ww_group* group, const ww_exchange* neighbors, size_t count, ww_mode mode);
 
-/* Collectives. `count` is of elements; n is the number of ranks. Errors as for messages. ----------------------------
+/* Collectives. `count` counts elements; n is the number of ranks. Errors as for messages. ---------------------------
  */
 
 WW_API int ww_barrier(ww_group* group, ww_mode mode);
-/* data: count, of the root to all. */
+/* data: count, from the root to all ranks. */
 WW_API int ww_broadcast(ww_group* group, void* data, size_t count, ww_type type, int root, ww_mode mode);
-/* input: count; output: count at the root, elsewhere it is not used and may be NULL. */
+/* input: count; output: count at the root, at other ranks it is not used and may be NULL. */
 WW_API int ww_reduce(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op, int root,
                      ww_mode mode);
 /* input, output: count. */
 WW_API int ww_all_reduce(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
                          ww_mode mode);
-/* input: n * count; output: count, the part of this rank. */
+/* input: n * count; output: count, this rank's part. */
 WW_API int ww_reduce_scatter(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_op op,
                              ww_mode mode);
-/* input: count; output: n * count, in the order of ranks. */
+/* input: count; output: n * count, in rank order. */
 WW_API int ww_all_gather(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_mode mode);
 /* input, output: n * count; block i goes to, and comes from, rank i. */
 WW_API int ww_all_to_all(ww_group* group, const void* input, void* output, size_t count, ww_type type, ww_mode mode);
-/* input: count; output: n * count at the root, elsewhere it is not used and may be NULL. */
+/* input: count; output: n * count at the root, at other ranks it is not used and may be NULL. */
 WW_API int ww_gather(ww_group* group, const void* input, void* output, size_t count, ww_type type, int root,
                      ww_mode mode);
-/* input: n * count at the root, elsewhere it is not used and may be NULL; output: count. */
+/* input: n * count at the root, at other ranks it is not used and may be NULL; output: count. */
 WW_API int ww_scatter(ww_group* group, const void* input, void* output, size_t count, ww_type type, int root,
                       ww_mode mode);
-/* With counts[i] elements of rank i; n counts, the same at all ranks. input: counts[rank]; output: their sum. */
+/* counts[i] elements come from rank i; n counts, the same at all ranks. input: counts[rank]; output: their sum. */
 WW_API int ww_all_gather_v(ww_group* group, const void* input, void* output, const size_t* counts, ww_type type,
                            ww_mode mode);
-/* give[i] elements go to rank i, take[i] come from it; n of each. input, output: their sums. */
+/* give[i] elements go to rank i, take[i] elements come from it; n of each. input, output: their sums. */
 WW_API int ww_all_to_all_v(ww_group* group, const void* input, const size_t* give, void* output, const size_t* take,
                            ww_type type, ww_mode mode);
-/* As ww_gather, with counts[i] elements of rank i. */
+/* Like ww_gather, with counts[i] elements from rank i. */
 WW_API int ww_gather_v(ww_group* group, const void* input, void* output, const size_t* counts, ww_type type, int root,
                        ww_mode mode);
-/* As ww_scatter, with counts[i] elements for rank i. */
+/* Like ww_scatter, with counts[i] elements for rank i. */
 WW_API int ww_scatter_v(ww_group* group, const void* input, const size_t* counts, void* output, ww_type type, int root,
                         ww_mode mode);
 
 /* Futures --------------------------------------------------------------------------------------------------------- */
 
-/* done: 1 when the operation is over, else 0. Gives all that is under way a turn. Errors: those of the operation. */
+/* done: 1 if the operation is over, else 0. Advances all operations under way. Errors: those of the operation. */
 WW_API int ww_future_test(ww_future* future, int* done);
-/* Until it is over. The future must be freed all the same. Errors: those of the operation. */
+/* Waits until it is over. The future must still be freed. Errors: those of the operation. */
 WW_API int ww_future_wait(ww_future* future);
-/* NULL is allowed. One that is not over ends its operation, and with it the group. */
+/* NULL is allowed. If the operation is not over, this ends it, and the group fails. */
 WW_API void ww_future_free(ww_future* future);
 
-/* Windows: memory of each rank that the others read and write. It must live until all have done so: a barrier says
+/* Windows: memory of each rank that the others read and write. It must live until all have finished: a barrier tells
  * when. Offsets and lengths are bytes. Errors: invalid input, timeout, io. -------------------------------------------
  */
 
-/* Collective. Host memory, or all of what ww_gpu_allocate has given: then the ranks must be on one machine. Each rank
- * may expose another number of bytes. */
+/* Collective. Exposes host memory, or a whole array of ww_gpu_allocate; then the ranks must be on one machine. Ranks
+ * may expose different numbers of bytes. */
 WW_API int ww_expose(ww_group* group, void* memory, size_t bytes, ww_window** window);
 /* NULL is allowed. Not collective. */
 WW_API void ww_window_free(ww_window* window);
-/* What rank `rank` has exposed. */
+/* The bytes that `rank` has exposed. */
 WW_API int ww_window_bytes(const ww_window* window, int rank, size_t* bytes);
-/* Returns when `data` may be used again: ww_flush says when it has arrived. */
+/* Returns when `data` may be reused; ww_flush returns when the bytes have arrived. */
 WW_API int ww_put(ww_window* window, const void* data, size_t bytes, int to, size_t offset);
-/* Returns when the bytes are there. */
+/* Returns when the bytes have arrived. */
 WW_API int ww_get(ww_window* window, void* data, size_t bytes, int from, size_t offset);
 /* Writes 8 bytes, at an offset that is a multiple of 8, after all earlier puts of this rank to that rank have arrived.
  */
 WW_API int ww_signal(ww_window* window, int to, size_t offset, uint64_t value);
-/* Until this rank's own memory holds so much there. */
+/* Waits until the word at this offset of this rank's own memory is at least the value. */
 WW_API int ww_wait_signal(ww_window* window, size_t offset, uint64_t at_least);
-/* All puts and signals of this rank, in all windows, have arrived. */
+/* Returns when all puts and signals of this rank, in all windows, have arrived. */
 WW_API int ww_flush(ww_group* group);
 
-/* Prepared exchanges: made once by all ranks together, also by those without neighbours, and started often. The arrays
+/* Prepared exchanges: all ranks, also those without neighbours, prepare one together and start it often. The arrays
  * must live as long. ------------------------------------------------------------------------------------------------
  */
 
 WW_API int ww_prepare_exchange(ww_group* group, const ww_exchange* neighbors, size_t count, ww_prepared** prepared);
-/* Collective. With a stream it is enqueued, and ww_prepared_wait is not called; with NULL it begins. */
+/* Collective. With a stream it is enqueued, without a call of ww_prepared_wait; with NULL it only begins. */
 WW_API int ww_prepared_start(ww_prepared* prepared, ww_stream* stream);
-/* Until what ww_prepared_start(prepared, NULL) has begun is over; comes before the next start. */
+/* Waits for the start begun by ww_prepared_start(prepared, NULL); required before the next start. */
 WW_API int ww_prepared_wait(ww_prepared* prepared);
 /* NULL is allowed. */
 WW_API void ww_prepared_free(ww_prepared* prepared);
 
-/* GPUs: numbers as CUDA's. Errors: unavailable (no CUDA, no such GPU), device. ---------------------------------------
+/* GPUs, numbered like CUDA's. Errors: unavailable (no CUDA, no such GPU), device.
+ * ---------------------------------------
  */
 
 /* A view of a cudaStream_t of this program; NULL: CUDA's default stream. The stream must outlive the view. */
 WW_API int ww_stream_borrow(ww_group* group, int gpu, void* cuda_stream, ww_stream** stream);
 /* A new stream of a GPU. */
 WW_API int ww_stream_create(ww_group* group, int gpu, ww_stream** stream);
-/* Waits for the stream. Errors: also what an operation of this group has failed with on any stream. */
+/* Waits for the stream. Errors: also that of any failed operation of this group, on any stream. */
 WW_API int ww_stream_synchronize(ww_group* group, ww_stream* stream);
 /* NULL is allowed. */
 WW_API void ww_stream_free(ww_stream* stream);
-/* Memory of a GPU, 256-byte aligned; goes at the latest with the last of the groups that ww_split has made of this one.
- */
+/* GPU memory, 256-byte aligned; freed at the latest with the last group that ww_split has made from this one. */
 WW_API int ww_gpu_allocate(ww_group* group, int gpu, size_t bytes, void** memory);
-/* What ww_gpu_allocate has given; NULL is allowed. */
+/* Frees memory of ww_gpu_allocate; NULL is allowed. */
 WW_API int ww_gpu_free(ww_group* group, void* memory);
-/* Between any two memories; complete when it returns. */
+/* Copies between any two memories; complete when it returns. */
 WW_API int ww_gpu_copy(ww_group* group, void* to, const void* from, size_t bytes);
-/* Collective: sets up what operations of up to `largest` bytes a block need on this GPU, so that the first of them
- * waits for no rank on the host, and can be captured in a graph. */
+/* Collective: sets up what operations of up to `largest` bytes a block need on this GPU. Then the first of them waits
+ * for no rank on the host and can be captured in a graph. */
 WW_API int ww_gpu_prepare(ww_group* group, int gpu, size_t largest);
 
 #ifdef __cplusplus
