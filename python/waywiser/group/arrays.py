@@ -1,6 +1,6 @@
-"""Arrays of NumPy, PyTorch, CuPy and of this package: making one like another, and the stream that its work is in.
+"""Arrays of NumPy, PyTorch, CuPy and this package: makes an array like another one, and finds the stream in use.
 
-None of the libraries is imported here: an array of one is only there when its program has imported it.
+No library is imported here: an array exists only if its program has imported its library.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from waywiser.group.types import Stream
 
 
 class Library:
-    """What a group has to know of a library of arrays. This one: of any that has only the protocols."""
+    """What a group needs to know about a library of arrays. This class serves arrays that only have the protocols."""
 
     def empty(self, like: Any, shape: Sequence[int] | None, stream: Any) -> Any:
-        """An array in the same place, of the same type; of the same shape unless `shape` is given."""
+        """A new array in the same memory, of the same type, and of the same shape unless `shape` is given."""
         raise InputTypeError(f"give out= as well: for a {type(like).__name__} it is not made")
 
     def stream(self, array: Any) -> int | None:
-        """The stream that `array` is used in now; None for host memory, and where nobody says."""
+        """The stream in which `array` is in use; None for host memory, and if unknown."""
         interface = getattr(array, "__cuda_array_interface__", None)
         stream = interface.get("stream") if isinstance(interface, dict) else None
         return None if stream is None else int(stream)
@@ -116,7 +116,7 @@ def stream_number(stream: Any) -> int:
 
 
 def stream_for(stream: Stream, *arrays: Any) -> Any:
-    """The stream of a call, as the core takes it: the given one, else the one that the arrays are used in now."""
+    """The stream of a call, as the core expects it: the given one, else the stream in which the arrays are in use."""
     if stream is not None:
         return stream._core if isinstance(stream, GpuStream) else stream_number(stream)
     for array in arrays:
@@ -127,12 +127,12 @@ def stream_for(stream: Stream, *arrays: Any) -> Any:
 
 
 def made(data: Any, shape: tuple[int, ...] | None, stream: Any) -> Any:
-    """An array like `data`, of another shape unless that is None, for what `stream` will fill it with."""
+    """A new array like `data`, with another shape unless that is None, which `stream` will fill."""
     return library_of(data).empty(data, shape, stream)
 
 
 def whole_numbers(name: str, values: Sequence[int]) -> list[int]:
-    """How many elements each rank has."""
+    """The number of elements of each rank."""
     try:
         numbers = [index(value) for value in values]
     except TypeError:
@@ -143,12 +143,12 @@ def whole_numbers(name: str, values: Sequence[int]) -> list[int]:
 
 
 def all_blocks(data: Any, size: int, counts: Sequence[int] | None) -> tuple[int, ...]:
-    """The shape of what all ranks' arrays are together."""
+    """The shape of all ranks' arrays together."""
     return (sum(counts),) if counts is not None else (size, *getattr(data, "shape", ()))
 
 
 def one_block(data: Any, size: int) -> tuple[int, ...]:
-    """The shape of a rank's part of `data`."""
+    """The shape of one rank's part of `data`."""
     first, *rest = getattr(data, "shape", (0,)) or (0,)
     if first % size:
         raise InputTypeError(f"give out= as well: {first} rows cannot be shared out to {size} ranks")

@@ -1,4 +1,4 @@
-"""Collectives in the background: begun here, done when their future is."""
+"""Collectives in the background: they return a future at once, and are complete when it is done."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class Background(Rank):
-    """The collectives as futures, which give `out`; all ranks begin them in the same order.
+    """The collectives as futures, which return `out`; all ranks begin them in the same order.
 
-    Arrays, shapes and what is raised here are those of the call without `start_`; what goes wrong later, the future's
-    `wait()` raises. The arrays must not be changed until the future is done. GPU arrays go through host memory here: no
-    call may wait for another rank, as a kernel would.
+    Arrays, shapes and errors here are those of the call without `start_`; the future's `wait()` raises later errors.
+    The arrays must not be changed until the future is done. GPU arrays go through host memory here: no call may wait
+    for another rank, as a kernel would.
     """
 
     def start_barrier(self) -> Future[None]:
@@ -28,7 +28,7 @@ class Background(Rank):
         return Future(self._core.start_barrier(), None)
 
     def start_broadcast(self, data: A, root: int = 0, *, stream: Stream = None) -> Future[A]:
-        """Begins a broadcast; the future gives `data`. Raises as broadcast."""
+        """Begins a broadcast; the future returns `data`. Raises as broadcast."""
         return Future(self._core.start_broadcast(data, root, stream_for(stream, data)), data)
 
     @overload
@@ -40,7 +40,7 @@ class Background(Rank):
     def start_all_reduce(
         self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None
     ) -> Future[Any]:
-        """Begins an all_reduce: of (2, 3) comes (2, 3). Raises as all_reduce."""
+        """Begins an all_reduce: (2, 3) gives (2, 3). Raises as all_reduce."""
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
         return Future(self._core.start_all_reduce(data, out, op, used), out)
@@ -56,7 +56,7 @@ class Background(Rank):
     def start_reduce(
         self, data: Any, out: Any = None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
     ) -> Future[Any]:
-        """Begins a reduce; the futures of others than `root` give None. Raises as reduce."""
+        """Begins a reduce; the futures of ranks other than `root` return None. Raises as reduce."""
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None
@@ -75,7 +75,7 @@ class Background(Rank):
     def start_reduce_scatter(
         self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None
     ) -> Future[Any]:
-        """Begins a reduce_scatter: of (2 * N, 3) comes (2, 3). Raises as reduce_scatter."""
+        """Begins a reduce_scatter: (2 * N, 3) gives (2, 3). Raises as reduce_scatter."""
         used = stream_for(stream, data, out)
         out = made(data, one_block(data, self.size), used) if out is None else out
         return Future(self._core.start_reduce_scatter(data, out, op, used), out)
@@ -89,7 +89,7 @@ class Background(Rank):
     @overload
     def start_all_gather(self, data: Array, out: B, *, stream: Stream = None) -> Future[B]: ...
     def start_all_gather(self, data: Any, out: Any = None, *, stream: Stream = None) -> Future[Any]:
-        """Begins an all_gather of equal blocks: of (2, 3) comes (N, 2, 3). Raises as all_gather."""
+        """Begins an all_gather of equal blocks: (2, 3) gives (N, 2, 3). Raises as all_gather."""
         used = stream_for(stream, data, out)
         out = made(data, all_blocks(data, self.size, None), used) if out is None else out
         return Future(self._core.start_all_gather(data, out, used), out)
@@ -99,7 +99,7 @@ class Background(Rank):
     @overload
     def start_all_to_all(self, data: Array, out: B, *, stream: Stream = None) -> Future[B]: ...
     def start_all_to_all(self, data: Any, out: Any = None, *, stream: Stream = None) -> Future[Any]:
-        """Begins an all_to_all: of (N, 3) comes (N, 3); `out` is not `data`. Raises as all_to_all."""
+        """Begins an all_to_all: (N, 3) gives (N, 3); `out` must not be `data`. Raises as all_to_all."""
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
         return Future(self._core.start_all_to_all(data, out, used), out)
@@ -113,7 +113,7 @@ class Background(Rank):
     @overload
     def start_gather(self, data: Array, out: B | None, root: int = 0, *, stream: Stream = None) -> Future[B | None]: ...
     def start_gather(self, data: Any, out: Any = None, root: int = 0, *, stream: Stream = None) -> Future[Any]:
-        """Begins a gather of equal blocks: of (2, 3) comes (N, 2, 3) at `root`; the other futures give None.
+        """Begins a gather of equal blocks: (2, 3) gives (N, 2, 3) at `root`; the other futures return None.
 
         Raises as gather.
         """
@@ -125,7 +125,7 @@ class Background(Rank):
         return Future(self._core.start_gather(data, out, root, used), out)
 
     def start_scatter(self, data: Array | None, out: B, root: int = 0, *, stream: Stream = None) -> Future[B]:
-        """Begins a scatter of equal blocks: of (N, 2, 3) comes (2, 3); others than `root` give None as `data`.
+        """Begins a scatter of equal blocks: (N, 2, 3) gives (2, 3); ranks other than `root` pass None as `data`.
 
         Raises as scatter.
         """

@@ -1,4 +1,4 @@
-"""What all ranks of a group do together."""
+"""The collective calls of a group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Counts = Sequence[int]
 class Collectives(Rank):
     """The calls that all ranks must make in the same order, with arrays of the same type and operation.
 
-    An `out` that is left out is made in `data`'s library, in the same memory. N is the `size` of the group.
+    If `out` is omitted, a new array is made in `data`'s library, in the same memory. N is the `size` of the group.
     """
 
     def barrier(self) -> None:
@@ -28,7 +28,8 @@ class Collectives(Rank):
         self._core.barrier()
 
     def broadcast(self, data: A, root: int = 0, *, stream: Stream = None) -> A:
-        """Fills `data` of all ranks with that of `root`; shapes may differ, numbers of elements not. Returns `data`.
+        """Fills `data` of all ranks with the root's `data`; shapes may differ, but not the numbers of elements. Returns
+        `data`.
 
         Raises as every call; InputError for an array that cannot be written to.
         """
@@ -40,10 +41,11 @@ class Collectives(Rank):
     @overload
     def all_reduce(self, data: Array, out: B, op: ReduceOp = "sum", *, stream: Stream = None) -> B: ...
     def all_reduce(self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Any:
-        """Combines the arrays of all ranks, element by element, by sum, prod, min, max or avg: of (2, 3) comes (2, 3).
+        """Combines the arrays of all ranks, element by element, by sum, prod, min, max or avg: (2, 3) gives (2, 3).
 
-        `out` may be `data`. Of bools a sum says whether any is true, a product whether all are. Returns `out`. Raises
-        as every call; InputError for another `op`, for an average of bools, and for min and max of complex numbers.
+        `out` may be `data`. The sum of bools says whether any is true, the product whether all are. Returns `out`.
+        Raises as every call; InputError for another `op`, for an average of bools, and for min and max of complex
+        numbers.
         """
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
@@ -61,7 +63,9 @@ class Collectives(Rank):
     def reduce(
         self, data: Any, out: Any = None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
     ) -> Any:  # fmt: skip
-        """As all_reduce, for `root` only: of (2, 3) comes (2, 3) there; the others get None. Raises as all_reduce."""
+        """Like all_reduce, but only for `root`: (2, 3) gives (2, 3) there; the other ranks get None. Raises as
+        all_reduce.
+        """
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None
@@ -75,10 +79,10 @@ class Collectives(Rank):
     @overload
     def reduce_scatter(self, data: Array, out: B, op: ReduceOp = "sum", *, stream: Stream = None) -> B: ...
     def reduce_scatter(self, data: Any, out: Any = None, op: ReduceOp = "sum", *, stream: Stream = None) -> Any:
-        """Combines the N equal blocks of all ranks; block r goes to rank r: of (2 * N, 3) comes (2, 3).
+        """Combines the N equal blocks of all ranks; block r goes to rank r: (2 * N, 3) gives (2, 3).
 
-        Returns `out`, which may be left out when N divides the first dimension. Raises as all_reduce; InputTypeError
-        when it does not.
+        Returns `out`, which may be omitted if N divides the first dimension; if N does not, raises InputTypeError.
+        Otherwise raises as all_reduce.
         """
         used = stream_for(stream, data, out)
         out = made(data, one_block(data, self.size), used) if out is None else out
@@ -99,10 +103,10 @@ class Collectives(Rank):
     def all_gather(
         self, data: Any, out: Any = None, counts: Counts | None = None, *, stream: Stream = None
     ) -> Any:  # fmt: skip
-        """The blocks of all ranks one after the other: of (2, 3) comes (N, 2, 3).
+        """The blocks of all ranks in rank order: (2, 3) gives (N, 2, 3).
 
-        `counts`: how many elements each rank gives, where they differ; then what comes is (sum(counts),). Returns
-        `out`. Raises as every call; InputError for `counts` that are not N or do not fit to the arrays.
+        `counts`: the number of elements of each rank, if they differ; then the result is (sum(counts),). Returns `out`.
+        Raises as every call; InputError if `counts` does not have N entries or does not match the arrays.
         """
         used = stream_for(stream, data, out)
         sizes = None if counts is None else whole_numbers("counts", counts)
@@ -126,9 +130,9 @@ class Collectives(Rank):
     def gather(
         self, data: Any, out: Any = None, root: int = 0, counts: Counts | None = None, *, stream: Stream = None
     ) -> Any:
-        """As all_gather, for `root` only: of (2, 3) comes (N, 2, 3) there; the others get None.
+        """Like all_gather, but only for `root`: (2, 3) gives (N, 2, 3) there; the other ranks get None.
 
-        With `stream`, all arrays are on GPUs, at all ranks. Raises as all_gather.
+        With `stream`, the arrays of all ranks must be on GPUs. Raises as all_gather.
         """
         sizes = None if counts is None else whole_numbers("counts", counts)
         used = stream_for(stream, data, out)
@@ -142,9 +146,9 @@ class Collectives(Rank):
     def scatter(
         self, data: Array | None, out: B, root: int = 0, counts: Counts | None = None, *, stream: Stream = None
     ) -> B:
-        """Block r of the root's `data` goes to rank r: of (N, 2, 3) comes (2, 3); the others give None as `data`.
+        """Block r of the root's `data` goes to rank r: (N, 2, 3) gives (2, 3); the other ranks pass None as `data`.
 
-        `counts`: how many elements each rank takes, where they differ. `stream` as in gather. Returns `out`. Raises as
+        `counts`: the number of elements for each rank, if they differ. `stream` as in gather. Returns `out`. Raises as
         all_gather.
         """
         given = data if self.rank == root else None
@@ -157,9 +161,10 @@ class Collectives(Rank):
     @overload
     def all_to_all(self, data: Array, out: B, *, stream: Stream = None) -> B: ...
     def all_to_all(self, data: Any, out: Any = None, *, stream: Stream = None) -> Any:
-        """Block r of N goes to rank r, what rank r sends here becomes block r of `out`: of (N, 3) comes (N, 3).
+        """Block r of N goes to rank r; the block from rank r becomes block r of `out`: (N, 3) gives (N, 3).
 
-        `out` is not `data`. Returns it. Raises as every call; InputError when N does not divide the number of elements.
+        `out` must not be `data`. Returns `out`. Raises as every call; InputError if N does not divide the number of
+        elements.
         """
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
@@ -167,9 +172,9 @@ class Collectives(Rank):
         return out
 
     def all_to_all_v(self, data: Array, give: Counts, out: B, take: Counts, *, stream: Stream = None) -> B:
-        """all_to_all of blocks with `give[r]` elements to and `take[r]` elements from rank r, one after the other.
+        """all_to_all with consecutive blocks of `give[r]` elements to rank r and `take[r]` elements from rank r.
 
-        Returns `out`. Raises as every call; InputError for numbers that are not N or do not fit to the arrays.
+        Returns `out`. Raises as every call; InputError if the lists do not have N entries or do not match the arrays.
         """
         gives, takes = whole_numbers("give", give), whole_numbers("take", take)
         self._core.all_to_all_v(data, gives, out, takes, stream_for(stream, data, out))

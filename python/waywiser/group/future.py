@@ -1,4 +1,4 @@
-"""What a group has begun."""
+"""Started operations of a group."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ R = TypeVar("R")
 
 
 class Future(Generic[R]):
-    """Something that a group has begun: `wait()` for it, ask `done()`, or `await` it. It keeps its arrays."""
+    """A started operation of a group: `wait()` for it, ask `done()`, or `await` it. It keeps its arrays."""
 
     def __init__(self, core: _core.Future, result: R) -> None:
         self._core = core
         self._result = result
 
     def done(self) -> bool:
-        """Whether it is complete; gives everything that the group has under way a turn. Raises as wait()."""
+        """Whether it is complete; advances all operations of the group. Raises as wait()."""
         return bool(self._core.done())
 
     def wait(self) -> R:
-        """Returns the array that it fills, None where it fills none. Raises as every call of a group."""
+        """Returns the array that it fills, or None if it fills none. Raises as every call of a group."""
         self._core.wait()
         return self._result
 

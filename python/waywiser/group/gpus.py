@@ -1,4 +1,4 @@
-"""GPUs and arrays in their memory, for programs without PyTorch or CuPy, for windows, and for tests without a GPU."""
+"""GPUs and arrays in their memory: for programs without PyTorch or CuPy, for windows, and for tests without a GPU."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Gpus:
 
     @property
     def backend(self) -> Literal["cuda", "virtual_gpu"]:
-        """`cuda`, or `virtual_gpu`: host threads that give right results and whose times mean nothing.
+        """`cuda`, or `virtual_gpu`: host threads whose results are right and whose times mean nothing.
 
         Raises nothing.
         """
@@ -35,19 +35,19 @@ class Gpus:
         return int(self._core.count)
 
     def empty(self, shape: int | Sequence[int], dtype: numpy.typing.DTypeLike = float, gpu: int = 0) -> GpuArray:
-        """An array in the memory of a GPU, with anything in it; `dtype` is what numpy.dtype takes, without objects.
+        """An uninitialised array in GPU memory; `dtype` is anything that numpy.dtype accepts, except objects.
 
-        Raises InputError for another `dtype`, UnavailableError for a GPU that is not there, DeviceError when the memory
-        does not suffice.
+        Raises InputError for another `dtype`, UnavailableError for a GPU that does not exist, DeviceError if there is
+        too little memory.
         """
         return GpuArray(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype, gpu)
 
     def open_stream(self, gpu: int = 0) -> GpuStream:
-        """A stream of a GPU. Raises UnavailableError for a GPU that is not there, DeviceError."""
+        """A stream of a GPU. Raises UnavailableError for a GPU that does not exist, DeviceError."""
         return GpuStream(self, gpu)
 
     def array(self, values: numpy.typing.ArrayLike, gpu: int = 0) -> GpuArray:
-        """A copy of a NumPy array, or of what numpy.asarray takes, in the memory of a GPU: same shape and type.
+        """A copy in GPU memory of a NumPy array, or of anything that numpy.asarray accepts: same shape and type.
 
         Raises as empty.
         """
@@ -58,7 +58,7 @@ class Gpus:
 
 
 class GpuStream:
-    """Work of one GPU in order, for `stream=` of a group's calls."""
+    """Ordered work of one GPU, for `stream=` of a group's calls."""
 
     def __init__(self, gpus: Gpus, gpu: int) -> None:
         self._core = gpus._core.open_stream(gpu)
@@ -69,21 +69,22 @@ class GpuStream:
         return int(self._core.number)
 
     def copy(self, destination: GpuArray, source: GpuArray) -> None:
-        """Enqueues a copy of the whole array. Raises InputError when the sizes in bytes differ, DeviceError."""
+        """Enqueues a copy of the whole array. Raises InputError if the sizes in bytes differ, DeviceError."""
         if destination.nbytes != source.nbytes:
             raise InputError(f"{source.nbytes} bytes into {destination.nbytes}")
         self._core.copy(destination._memory, source._memory, source.nbytes)
 
     def synchronize(self, timeout: float = 60) -> None:
-        """Waits until all that was enqueued is done. Raises DeviceError when it fails, DeadlineError when it takes more
-        than `timeout` seconds."""
+        """Waits until all enqueued work is done. Raises DeviceError if it fails, DeadlineError if it takes more than
+        `timeout` seconds.
+        """
         self._core.synchronize(timeout)
 
 
 class GpuArray:
     """An array in the memory of one GPU, which the host cannot touch: `fill()` and `numpy()` copy.
 
-    `torch.from_dlpack(array)` and `cupy.from_dlpack(array)` are the same memory.
+    `torch.from_dlpack(array)` and `cupy.from_dlpack(array)` share its memory.
     """
 
     def __init__(self, gpus: Gpus, shape: tuple[int, ...], dtype: Any, gpu: int) -> None:
@@ -95,17 +96,18 @@ class GpuArray:
 
     @property
     def size(self) -> int:
-        """How many elements there are. Raises nothing."""
+        """The number of elements. Raises nothing."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they have. Raises nothing."""
+        """The number of bytes. Raises nothing."""
         return self.size * self.dtype.itemsize
 
     def fill(self, values: numpy.typing.ArrayLike) -> None:
-        """Copies values from the host, spread over the array as NumPy would. Raises InputError when it would not,
-        DeviceError."""
+        """Copies values from the host, broadcast to the array's shape by NumPy's rules. Raises InputError if they
+        cannot be broadcast, DeviceError.
+        """
         import numpy
 
         given = _as_numpy(values, self.dtype)
@@ -165,25 +167,26 @@ def _as_numpy(values: Any, dtype: numpy.dtype[Any] | None) -> numpy.ndarray[Any,
 
 
 def _as_bytes(values: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-    """Of a contiguous array of any type."""
+    """The bytes of a contiguous array of any type."""
     import numpy
 
     return values.reshape(-1).view(numpy.uint8)
 
 
 def cuda_gpus() -> Gpus:
-    """The machine's GPUs, in the order of their PCI addresses. Raises UnavailableError with the reason when
-    there are none, DeviceError."""
+    """The machine's GPUs, in the order of their PCI addresses. Raises UnavailableError with the reason if there are
+    none, DeviceError.
+    """
     from waywiser import _core
 
     return Gpus(_core.open_cuda_gpus())
 
 
 def virtual_gpus(count: int, memory: int = 1 << 30, delay: float = 0) -> Gpus:
-    """GPUs made of host threads, for tests: as strict as real ones about who touches what.
+    """GPUs made of host threads, for tests: as strict as real ones about memory access.
 
-    Each has `memory` bytes; whatever is enqueued in a stream is done `delay` seconds later. Raises
-    InputError for a number that is not possible.
+    Each has `memory` bytes; work in a stream completes `delay` seconds after it is enqueued. Raises InputError for an
+    impossible number.
     """
     from waywiser import _core
 
@@ -191,8 +194,7 @@ def virtual_gpus(count: int, memory: int = 1 << 30, delay: float = 0) -> Gpus:
 
 
 def find_gpus(virtual: int = 1) -> Gpus:
-    """cuda_gpus(), or as many virtual ones where there are none: `backend` says which. Raises as
-    virtual_gpus."""
+    """cuda_gpus(), or this many virtual ones if there are none: `backend` says which. Raises as virtual_gpus."""
     try:
         return cuda_gpus()
     except Error:

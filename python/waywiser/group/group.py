@@ -1,4 +1,4 @@
-"""A group as one of its ranks sees it."""
+"""A group, as seen by one of its ranks."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Group(Messages, Collectives, Background, Windows):
-    """The ranks of a job, or a part of them, as one of them sees it.
+    """The ranks of a job, or a part of them, as seen by one of them.
 
-    The collectives must be called by all ranks in the same order. Where `out` is left out, the array that is returned
-    is made in the library of `data`, and in the same memory. Counts and indices are in elements, offsets of windows in
-    bytes, timeouts in seconds.
+    All ranks must call the collectives in the same order. If `out` is omitted, the returned array is made in the
+    library of `data`, in the same memory. Counts and indices are in elements, offsets of windows in bytes, timeouts in
+    seconds.
 
-    What every call raises is an Error, which names rank, call and peer: DeadlineError when it waits longer than
-    `timeout` seconds; TransferError when a rank has died or failed, and after that for all calls of all ranks;
-    InputError for what is no array, for arrays that are not contiguous or of other types, when the group is closed, and
-    when the ranks' calls do not fit together; InputTypeError for an argument of another type; DeviceError when work on
-    a GPU fails; UnavailableError for what this machine cannot do; CorruptionError for data that did not arrive as sent.
-    And KeyboardInterrupt at Ctrl-C.
+    Every call raises an Error that names rank, call and peer: DeadlineError if it waits longer than `timeout` seconds;
+    TransferError if a rank has died or failed, and from then on for all calls of all ranks; InputError for an argument
+    that is not an array, for arrays that are not contiguous or have other types, if the group is closed, and if the
+    ranks' calls do not match; InputTypeError for an argument of another type; DeviceError if work on a GPU fails;
+    UnavailableError if this machine cannot do it; CorruptionError for data that did not arrive as sent. Ctrl-C raises
+    KeyboardInterrupt.
     """
 
     def __init__(self, core: _core.Group) -> None:
@@ -38,9 +38,9 @@ class Group(Messages, Collectives, Background, Windows):
         self._end = weakref.finalize(self, _end, core)
 
     def close(self) -> None:
-        """Waits until all ranks have closed, without a deadline; happens by itself at the end of the program.
+        """Waits until all ranks have closed, without a deadline; called automatically at the end of the program.
 
-        Raises DeviceError for an operation on a GPU that has failed, if no call has yet; KeyboardInterrupt.
+        Raises DeviceError for a failed operation on a GPU, if no call has raised it yet; KeyboardInterrupt.
         """
         self._end.detach()
         self._core.close()
@@ -61,28 +61,29 @@ class Group(Messages, Collectives, Background, Windows):
         return f"<waywiser.Group: rank {self.rank} of {self.size}>"
 
     def synchronize(self, array: Array, *, stream: Stream = None) -> None:
-        """Waits for the stream that `array` is used in.
+        """Waits for the stream in which `array` is in use.
 
-        Raises as every call, also what an operation of this group has failed with on a stream before.
+        Raises as every call, also the error of an earlier operation of this group on a stream.
         """
         self._core.synchronize(array, stream_for(stream, array))
 
     def prepare(self, array: Array, largest: int) -> None:
-        """Sets up what collectives of up to `largest` bytes a block need on the GPU that has `array`.
+        """Sets up what collectives of up to `largest` bytes a block need on the GPU of `array`.
 
-        By all ranks together. Then no operation on a stream up to there waits for another rank on the host, and the
-        first one can be captured in a graph. Without it that is done at the first ones. Raises as every call;
-        InputError for an array of the host.
+        All ranks call it together. Then no operation on a stream up to that size waits for another rank on the host,
+        and the first one can be captured in a graph. Without prepare() the first operations do this. Raises as every
+        call; InputError for a host array.
         """
         self._core.prepare(array, largest)
 
     def encrypted_by(self, rank: int) -> Literal["openssl", "kernel", ""]:
-        """What encrypts the messages to a rank of another machine: "openssl" or "kernel"; "" before the first one, and
-        where nothing does. Raises InputError for a rank that is not there."""
+        """What encrypts messages to a rank of another machine: "openssl" or "kernel"; "" before the first message, and
+        if nothing encrypts. Raises InputError for a rank that does not exist.
+        """
         return cast(Literal["openssl", "kernel", ""], self._core.encrypted_by(rank))
 
     def split(self, color: int, key: int = 0) -> Group | None:
-        """The group of the ranks with the same color, in the order of key and rank; None for a color below 0.
+        """The group of the ranks with the same color, ordered by key, then rank; None for a color below 0.
 
         All ranks call it. Raises as every call.
         """
@@ -98,11 +99,11 @@ class Part(Group):
         self._whole = whole
 
     def close(self) -> None:
-        """Nothing: the whole group is what closes."""
+        """Does nothing: only the whole group closes."""
 
 
 def _end(core: _core.Group) -> None:
-    """At the end of the program, whose exit code is not known yet, or of the last reference."""
+    """Called at the end of the program, whose exit code is not known yet, or with the last reference."""
     error = getattr(sys, "last_value", None)
     if error is not None:
         core.abort(_words(error))

@@ -1,4 +1,4 @@
-"""Becoming a rank of a group: started by a launcher, or beside MPI or torch.distributed."""
+"""How a process becomes a rank of a group: started by a launcher, or beside MPI or torch.distributed."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ def join(
     timeout: float | None = None, *, gpus: Gpus | None = None, on_failure: OnFailure | None = None,
     encrypt: bool | None = None, progress_thread: bool | None = None,
 ) -> Group:  # fmt: skip
-    """The group of all ranks that the launcher has started; alone without one.
+    """The group of all ranks that the launcher has started; without a launcher, a group of one rank.
 
-    `timeout`: seconds that any call may wait; WAYWISER_TIMEOUT or 60 when it is left out. `gpus`: cuda_gpus() when it
-    is left out, and only once there is an array on a GPU; virtual_gpus() for tests. `on_failure`: when an operation on
-    this rank's GPU has failed, a line is printed and every later call on the GPU raises ("raise"), or the process ends
-    ("abort"); WAYWISER_ON_FAILURE or "raise" when it is left out. `encrypt`: whether what goes to other machines is
-    encrypted; the same in all ranks, WAYWISER_ENCRYPT=1 or not when it is left out. `progress_thread`: whether what has
-    begun (start_...) goes on while the program computes; WAYWISER_PROGRESS_THREAD=on or not when it is left out.
+    `timeout`: the longest wait of any call, in seconds; default WAYWISER_TIMEOUT, or 60. `gpus`: default cuda_gpus(),
+    opened with the first array on a GPU; virtual_gpus() for tests. `on_failure`: after a failed operation on this
+    rank's GPU a line is printed, and either every later call on the GPU raises ("raise") or the process ends ("abort");
+    default WAYWISER_ON_FAILURE, or "raise". `encrypt`: whether to encrypt traffic to other machines; must be equal in
+    all ranks; default WAYWISER_ENCRYPT=1, or no. `progress_thread`: whether started operations (start_...) progress
+    while the program computes; default WAYWISER_PROGRESS_THREAD=on, or no.
 
-    Raises InputError for wrong options and variables, ranks of different versions and a wrong secret; DeadlineError
-    when not all ranks come in time; UnavailableError for what this machine cannot do; TransferError when a rank ends
-    meanwhile.
+    Raises InputError for wrong options and variables, ranks of different versions and a wrong secret; DeadlineError if
+    not all ranks come in time; UnavailableError if this machine cannot do it; TransferError if a rank ends meanwhile.
     """
     from waywiser import _core
 
@@ -43,7 +42,7 @@ def join(
 
 
 class Communicator(Protocol):
-    """What is used of an mpi4py communicator."""
+    """The part of an mpi4py communicator that is used."""
 
     def Get_rank(self) -> int: ...
     def Get_size(self) -> int: ...
@@ -52,7 +51,7 @@ class Communicator(Protocol):
 
 
 class Store(Protocol):
-    """What is used of a store of torch.distributed."""
+    """The part of a torch.distributed store that is used."""
 
     def set(self, key: str, value: str) -> None: ...
     def get(self, key: str) -> bytes: ...
@@ -65,9 +64,9 @@ def from_mpi4py(
 ) -> Group:  # fmt: skip
     """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
 
-    The secret and rank 0's address travel over MPI. `root`: the address of rank 0's machine that the others can reach,
-    where the one by which it reaches them will not do. The others as for join(). Raises as join; InputError when there
-    is no address for rank 0.
+    The secret and rank 0's address travel over MPI. `root`: an address of rank 0's machine that the others can reach,
+    if the automatically chosen one does not work. The other options are as for join(). Raises as join; InputError if
+    there is no address for rank 0.
     """
     rank, size = comm.Get_rank(), comm.Get_size()
     machines = comm.allgather((_network(), socket.gethostname()))
@@ -87,9 +86,9 @@ def from_torch(
 ) -> Group:  # fmt: skip
     """A group of `size` ranks that share a store of torch.distributed; all of them call it.
 
-    The secret and rank 0's address travel through the store: keep it within a network that you trust. `root`: the
-    address of rank 0's machine that the others can reach, where the store's own host will not do. The others as for
-    join(). Raises as join.
+    The secret and rank 0's address travel through the store: keep it within a network that you trust. `root`: an
+    address of rank 0's machine that the others can reach, if the store's own host does not work. The other options are
+    as for join(). Raises as join.
     """
     key = f"waywiser/{store.add(f'waywiser/{rank}/groups', 1)}"
     words = _Words(
@@ -111,7 +110,7 @@ class _Options(NamedTuple):
 
 
 class _Seat(NamedTuple):
-    """Who asks to be which rank."""
+    """A process that asks to be a certain rank."""
 
     launcher: str
     rank: int
@@ -119,7 +118,7 @@ class _Seat(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """How rank 0 tells the others where it listens, and on which address that is."""
+    """How rank 0 tells the others where it listens, and on which address."""
 
     tell: Callable[[str], object]
     hear: Callable[[], str]
@@ -138,7 +137,7 @@ def _form(seat: _Seat, words: _Words, options: _Options) -> Group:
 
 
 def _form_as_root(seat: _Seat, words: _Words, options: _Options) -> Group:
-    """The others wait for its words, also when it cannot begin."""
+    """Always tells the others something, even if it cannot begin: they wait for it."""
     told = seat.size == 1
     meeting: dict[str, Any] = {"job": secrets.token_hex(8), "secret": secrets.token_hex(32), "port": 0}
 
@@ -176,7 +175,7 @@ def _core_of(gpus: Gpus | None) -> _core.Gpus | None:
 
 
 def _network() -> tuple[str, str]:
-    """The same in two processes that reach each other by the loopback address."""
+    """Equal in two processes that reach each other by the loopback address."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     return boot, os.readlink("/proc/self/ns/net")
 
@@ -199,7 +198,7 @@ def _address_for(machines: list[tuple[tuple[str, str], str]]) -> str:
 
 
 def _host_of(store: Any) -> str:
-    """Where a TCP store is; other stores are for one machine unless `root` says where rank 0 is."""
+    """The host of a TCP store; other stores serve one machine unless `root` says where rank 0 is."""
     while (inner := getattr(store, "underlying_store", None)) is not None:
         store = inner
     return str(getattr(store, "host", "127.0.0.1"))

@@ -16,7 +16,8 @@ from waywiser.group.types import A, Array, Stream
 class Exchange(NamedTuple):
     """What one rank gives to a neighbour and takes from it; see `Group.neighbor_exchange`, `Group.prepare_exchange`.
 
-    `rank`: the neighbour. What this rank gives with `give_tag` is what the neighbour takes with the same `take_tag`.
+    `rank`: the neighbour. Data that this rank gives with `give_tag` match what the neighbour takes with an equal
+    `take_tag`.
     """
 
     rank: int
@@ -27,22 +28,22 @@ class Exchange(NamedTuple):
 
 
 class Messages(Rank):
-    """The calls of a group for messages; they arrive in order, `tag` (0 to 32767) tells them apart.
+    """The calls of a group for messages; they arrive in order, `tag` (0 to 32767) distinguishes them.
 
-    With `stream=` both sides of a message only enqueue it, without a tag and apart from all other messages; a
-    collective of GPU arrays must have come before. Without, a call is complete when it returns, and what was enqueued
-    in the arrays' current stream comes first.
+    With `stream=`, both ends of a message only enqueue it; it has no tag and never matches other messages; a collective
+    of GPU arrays must have come before. Without `stream=`, a call is complete when it returns, and it waits for earlier
+    work in the arrays' current stream.
     """
 
     def send(self, data: Array, to: int, tag: int = 0, *, stream: Stream = None) -> None:
-        """Sends an array of any shape; returns when it may be changed again.
+        """Sends an array of any shape; returns when the array may be changed again.
 
-        Raises as every call; InputError for a rank that is not there, and a tag that is not 0 to 32767.
+        Raises as every call; InputError for a rank that does not exist, and for a tag outside 0 to 32767.
         """
         self._core.send(data, to, _tag(tag, stream), stream_for(stream, data))
 
     def recv(self, out: A, source: int, tag: int = 0, *, stream: Stream = None) -> A:
-        """Fills `out` with what `source` sends; number and type of the elements must agree. Returns `out`.
+        """Fills `out` with the message from `source`; number and type of the elements must agree. Returns `out`.
 
         Raises as send.
         """
@@ -59,26 +60,26 @@ class Messages(Rank):
         return Future(self._core.start_send(data, to, tag, stream_for(None, data)), None)
 
     def start_recv(self, out: A, source: int, tag: int = 0) -> Future[A]:
-        """Begins to receive; the future gives `out`, which nobody may use before. Raises as send."""
+        """Begins to receive; the future returns `out`, which must not be used before. Raises as send."""
         return Future(self._core.start_recv(out, source, tag, stream_for(None, out)), out)
 
     def neighbor_exchange(self, neighbors: Sequence[Exchange], *, stream: Stream = None) -> None:
-        """Gives to and takes from each neighbour at the same time; fills `take` of each. With `stream` all ranks have
-        theirs on GPUs.
+        """Gives to and takes from each neighbour at the same time; fills `take` of each. With `stream`, the arrays of
+        all ranks must be on GPUs.
 
-        Raises as send; InputError when what is taken overlaps something else.
+        Raises as send; InputError if an array that is taken overlaps another one.
         """
         listed = [(*each, stream_for(stream, each.give, each.take)) for each in _listed(neighbors)]
         self._core.neighbor_exchange(listed, stream is not None)
 
     def prepare_exchange(self, neighbors: Sequence[Exchange]) -> Prepared:
-        """The same exchange with the same arrays, to be started often; all ranks of the group prepare it together.
+        """The same exchange with the same arrays, for repeated starts; all ranks of the group prepare it together.
 
-        What is given and taken may be a view that is a box in a larger array: of any strides that are not below zero,
-        with at most three dimensions whose elements lie apart besides one whose elements lie together; or `Indexed`.
-        Of each neighbour as many elements of one type are given as it takes; their shapes may differ. Raises as send;
-        InputError: what is taken overlaps something else, what is no such box, indices outside of the array, and what
-        does not fit to what the other ranks take.
+        Arrays given and taken may be views: a box in a larger array, with non-negative strides, at most three strided
+        dimensions and one contiguous dimension; or `Indexed`. Each neighbour pair must give as many elements of one
+        type as the other side takes; shapes may differ. Raises as send; InputError if an array that is taken overlaps
+        another one, for a view that is not such a box, for indices outside of the array, and if an entry does not match
+        what the other ranks take.
         """
         fixed = _listed(neighbors)
         parts = [
@@ -96,7 +97,7 @@ def _listed(neighbors: Sequence[Exchange]) -> list[Exchange]:
 
 
 def _tag(tag: int, stream: Stream) -> int | None:
-    """None for a message that is enqueued."""
+    """None for an enqueued message."""
     if stream is None:
         return tag
     if tag != 0:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Indexed(NamedTuple):
-    """Elements of a contiguous array, in the order of a list: `length` of them from each index on.
+    """Elements of a contiguous array, in the order of a list: `length` elements from each index on.
 
     `indices`: integers, in elements of the array counted in C order. Only in an `Exchange` of `prepare_exchange`.
     """
@@ -28,7 +28,8 @@ class Indexed(NamedTuple):
 
 
 class Prepared:
-    """An exchange with fixed neighbours and arrays: `start()` and `wait()` as often as wanted; it keeps its arrays.
+    """An exchange with fixed neighbours and arrays: call `start()` and `wait()` any number of times; it keeps its
+    arrays.
 
     All ranks of the group start it equally often; a start counts as a collective. On GPUs that reach each other it is
     one kernel, whatever the number of neighbours.
@@ -39,9 +40,9 @@ class Prepared:
         self._neighbors = neighbors
 
     def start(self, *, stream: Stream = None) -> None:
-        """Begins. With `stream` it is enqueued there, needs no `wait()`, and can be captured in a graph.
+        """Begins a start. With `stream` it is enqueued there, needs no `wait()`, and can be captured in a graph.
 
-        Raises as every call of a group; InputError for `stream` with arrays of the host.
+        Raises as every call of a group; InputError for `stream` with host arrays.
         """
         if stream is not None:
             self._core.start(stream_for(stream), [])
@@ -50,7 +51,7 @@ class Prepared:
         self._core.start(None, list(streams - {None}))
 
     def wait(self) -> None:
-        """Until what `start()` has begun is complete. Raises as every call of a group."""
+        """Waits until the operation begun by `start()` is complete. Raises as every call of a group."""
         self._core.wait()
 
     def __call__(self) -> None:
@@ -60,12 +61,12 @@ class Prepared:
 
     @property
     def why_staged(self) -> str:
-        """Why arrays of GPUs go through messages of the hosts; empty while they do not. Raises nothing."""
+        """Why GPU arrays go through messages of the hosts; empty if they do not. Raises nothing."""
         return str(self._core.why_staged)
 
 
 def part_for_core(given: Any) -> Any:
-    """As the core takes it: indices as an array of 64-bit integers."""
+    """The part as the core expects it: indices as an array of 64-bit integers."""
     if not isinstance(given, Indexed):
         return given
     indices: Any = given.indices
@@ -80,5 +81,5 @@ def part_for_core(given: Any) -> Any:
 
 
 def array_of(given: Any) -> Any:
-    """An array, or the one that elements are listed of."""
+    """The array, or the array whose elements are listed."""
     return given.array if isinstance(given, Indexed) else given

@@ -1,4 +1,4 @@
-"""What every part of a group needs: who this rank is, and the core's group."""
+"""The common base of a group's parts: this rank's number, and the core's group."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Rank:
 
     @property
     def size(self) -> int:
-        """How many ranks there are. Raises nothing."""
+        """The number of ranks. Raises nothing."""
         return int(self._core.size)
 
     @property
     def timeout(self) -> float:
-        """Seconds that any call may wait. Setting it raises InputError for what is not above 0."""
+        """The longest wait of any call, in seconds. Setting it raises InputError for a value that is not above 0."""
         return float(self._core.timeout)
 
     @timeout.setter

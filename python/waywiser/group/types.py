@@ -1,4 +1,4 @@
-"""What the calls of a group take: arrays by the protocols that they have, streams, and words from closed sets."""
+"""The argument types of a group's calls: arrays by their protocols, streams, and words from closed sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DLPackArray(Protocol):
 
 
 class CudaArray(Protocol):
-    """Numba, and whatever else has GPU memory."""
+    """Numba, and other libraries with GPU memory."""
 
     @property
     def __cuda_array_interface__(self) -> Any: ...

@@ -22,7 +22,7 @@ class Window(Generic[A]):
         self.array = array
 
     def bytes_of(self, rank: int) -> int:
-        """How many bytes a rank has exposed. Raises InputError for a rank that is not there."""
+        """The number of bytes that a rank has exposed. Raises InputError for a rank that does not exist."""
         return int(self._core.bytes_of(rank))
 
 
@@ -30,11 +30,11 @@ class Windows(Rank):
     """The one-sided calls of a group. Offsets are in bytes from the beginning of the other rank's array."""
 
     def expose(self, array: A) -> Window[A]:
-        """All ranks call it. `array` of the host, of elements of any type, or a GpuArray; then all ranks must be on one
-        machine. It must live until all ranks have done what they do with it: a barrier says when. Some collectives with
-        outputs in a GpuArray that is exposed take a copy less.
+        """All ranks call it. `array`: a host array with elements of any type, or a GpuArray; then all ranks must be on
+        one machine. It must live until all ranks have finished their accesses: a barrier tells when. Some collectives
+        save a copy if their outputs are in an exposed GpuArray.
 
-        Raises as every call; InputError for GPU memory that is no GpuArray; UnavailableError for a GpuArray where ranks
+        Raises as every call; InputError for GPU memory that is not a GpuArray; UnavailableError for a GpuArray if ranks
         are on several machines.
         """
         if isinstance(array, GpuArray):
@@ -43,9 +43,9 @@ class Windows(Rank):
 
     def put(self, data: Array, window: Window[Any], to: int, offset: int = 0, *, stream: Stream = None) -> None:
         """Writes an array into the memory of rank `to`, `offset` bytes from its beginning, whatever the types of the
-        two are; returns when `data` may be changed again.
+        two; returns when `data` may be changed again.
 
-        Raises as every call; InputError for what does not fit into the window, UnavailableError where the job encrypts
+        Raises as every call; InputError if the data do not fit into the window, UnavailableError if the job encrypts
         and `to` is on another machine.
         """
         self._core.put(data, _core_of(window), to, offset, stream_for(stream, data))
@@ -62,12 +62,13 @@ class Windows(Rank):
         """Writes `value` (0 to 2^64 - 1) into 8 bytes, `offset` bytes from the beginning, after all earlier puts of
         this rank to that rank have arrived.
 
-        Raises as put; InputError for an `offset` that is no multiple of 8.
+        Raises as put; InputError for an `offset` that is not a multiple of 8.
         """
         self._core.signal(_core_of(window), to, offset, value)
 
     def wait(self, window: Window[Any], offset: int, at_least: int) -> None:
-        """Until the 8 bytes at `offset` (in bytes) of this rank's own memory are a number of at least `at_least`.
+        """Waits until the 8 bytes at `offset` (in bytes) of this rank's own memory hold a number of at least
+        `at_least`.
 
         Raises as signal.
         """
