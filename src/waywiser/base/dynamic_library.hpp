@@ -6,17 +6,17 @@
 
 namespace waywiser {
 
-// A shared library opened at run time; closed never, because drivers do not survive it. Copies share it.
+// A shared library opened at run time; never closed, because drivers do not survive that. Copies share it.
 class DynamicLibrary {
  public:
-  // Tries the names in order. Afterwards loaded() says whether one opened; why_not() says what the loader said.
+  // Tries the names in order. Then loaded() says whether one opened, and why_not() gives the loader's message.
   explicit DynamicLibrary(const std::vector<std::string>& names);
 
   bool loaded() const noexcept { return handle_ != nullptr; }
   const std::string& name() const noexcept { return name_; }
   const std::string& why_not() const noexcept { return why_not_; }
 
-  // nullptr when the symbol is not there.
+  // nullptr if the symbol does not exist.
   template <typename Function>
   Function* find(const char* symbol) const {
     return reinterpret_cast<Function*>(address(symbol));

@@ -12,8 +12,8 @@ std::optional<std::string> environment(std::string_view name);
 // WAYWISER_LIBUCP: full path of the libucp.so.0 to open. WAYWISER_LIBGDRAPI, WAYWISER_LIBNVML likewise.
 std::optional<std::string> library_override(std::string_view library);
 
-// Whether a launcher (mpirun, srun, torchrun, `waywiser run`) tells a rank with this variable which one it is of which
-// job: nothing for the processes that a rank starts itself.
+// Whether a launcher (mpirun, srun, torchrun, `waywiser run`) uses this variable to tell a rank its number or job;
+// processes that a rank starts must not get it.
 bool tells_of_a_job(std::string_view name) noexcept;
 
 }  // namespace waywiser

@@ -13,11 +13,11 @@ enum class ErrorKind {
   timeout,        // a deadline passed
   device,         // a driver or library call failed
   io,             // reading or writing a file or socket failed
-  corrupt,        // data arrived, but not the data that was sent
+  corrupt,        // data arrived, but not the data that were sent
   interrupted,    // the user asked to stop
 };
 
-// The one exception type. The message names the exact cause in one line.
+// The only exception type. The message names the exact cause in one line.
 class [[gnu::visibility("default")]] Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, const std::string& message, std::source_location where = std::source_location::current())
@@ -33,10 +33,10 @@ class [[gnu::visibility("default")]] Error : public std::runtime_error {
 
 [[gnu::visibility("default")]] std::string_view name(ErrorKind kind) noexcept;
 
-// Throws invalid_input: "what: why", in one line: control characters become spaces.
+// Throws invalid_input with "what: why" in one line: control characters become spaces.
 [[noreturn]] void refuse_input(std::string_view what, const std::string& why);
 
-// errno as words, for messages.
+// The message of errno.
 std::string last_system_error();
 
 }  // namespace waywiser

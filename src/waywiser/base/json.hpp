@@ -11,21 +11,21 @@ extern template class nlohmann::basic_json<nlohmann::ordered_map>;  // compiled 
 
 namespace waywiser {
 
-// Keeps the order of keys as written, so that files read well and compare line by line.
+// Keeps the written order of keys, so that files read well and can be compared line by line.
 using Json = nlohmann::ordered_json;
 
-// `what` names the text in messages ("profile.json"). Throws invalid_input with line and column; refuses texts over
-// 256 MiB and nesting deeper than 64.
+// `what` names the text in messages ("profile.json"). Throws invalid_input with line and column; rejects texts over 256
+// MiB and nesting deeper than 64.
 Json parse_json(std::string_view text, std::string_view what);
 Json read_json(const std::filesystem::path& file);
 std::string read_text(const std::filesystem::path& file, Bytes largest);
-// All or nothing: writes beside `file`, syncs, then renames. A failure (full disk, no permission) leaves the old file.
+// Atomic: writes beside `file`, syncs, then renames. After a failure (full disk, no permission) the old file remains.
 void write_text(const std::filesystem::path& file, std::string_view text);
 void write_json(const std::filesystem::path& file, const Json& value);
 
 // Throws invalid_input unless value is an object whose "schema" is `schema` and whose "version" is `version`.
 void check_schema(const Json& value, std::string_view schema, int version, std::string_view what);
-// The same for a range of versions; returns the one that it is.
+// The same for a range of versions; returns the version found.
 int check_schema(const Json& value, std::string_view schema, int oldest, int newest, std::string_view what);
 
 // Checked access to a value from outside: a missing key or another type is one clear line that names `what` and key.

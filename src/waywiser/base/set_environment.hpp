@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// For a library that is told in no other way; before other threads read the environment.
+// For a library that has no other configuration; call it before other threads read the environment.
 void set_environment(const std::string& name, const std::string& value);
 
 }  // namespace waywiser

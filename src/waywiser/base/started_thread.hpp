@@ -5,12 +5,12 @@
 
 namespace waywiser {
 
-// Makes what the C++ library and this one keep for each thread (of exceptions, for example), for the calling thread. It
-// is made when it is first used otherwise: where there is no memory then, the C library ends the process ("cannot
-// allocate memory for thread-local data: ABORT").
+// Creates the thread-local data of the C++ library and this one (for exceptions, for example) for the calling thread.
+// Otherwise the first use creates it: if there is no memory then, the C library aborts the process ("cannot allocate
+// memory for thread-local data: ABORT").
 void make_thread_data();
 
-// A thread that runs `body`. It has its data when this returns, or has not been started by the system within 10 s.
+// A thread that runs `body`. When this returns, the thread has its data, or the system has not started it within 10 s.
 std::thread started_thread(std::function<void()> body);
 
 }  // namespace waywiser

@@ -8,10 +8,10 @@ namespace waywiser {
 
 inline constexpr Seconds longest_timeout = 1e7;
 
-// The seconds that any wait may take: WAYWISER_TIMEOUT, or 60. Throws invalid_input.
+// The longest time of any wait: WAYWISER_TIMEOUT, or 60 s. Throws invalid_input.
 Seconds usual_timeout();
 
-// `timeout`, if it is a number of seconds above 0. Throws invalid_input that begins with `what`.
+// Returns `timeout` if it is above 0. Throws invalid_input with a text that begins with `what`.
 Seconds checked_timeout(Seconds timeout, const std::string& what);
 
 }  // namespace waywiser

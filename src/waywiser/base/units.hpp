@@ -13,14 +13,14 @@ using BytesPerSecond = double;
 
 // "64K", "2M", "1G" are binary; "17" is bytes. Throws invalid_input for anything else.
 Bytes parse_bytes(std::string_view text);
-// The shortest exact form that parse_bytes reads back: 65536 -> "64K", 1000 -> "1000".
+// The shortest exact form that parse_bytes accepts: 65536 -> "64K", 1000 -> "1000".
 std::string format_bytes(Bytes bytes);
 // Three significant digits for people: "1.21 us", "44.0 ms".
 std::string format_seconds(Seconds seconds);
 // GB = 1e9 bytes: "396 GB/s".
 std::string format_rate(BytesPerSecond rate);
 
-// A point in time by which something must have happened. Every wait takes one.
+// The time at which a wait ends. Every wait takes one.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;

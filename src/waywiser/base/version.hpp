@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// Of this build: "0.1.0".
+// The version of this build: "0.1.0".
 [[gnu::visibility("default")]] std::string_view version() noexcept;
 
 }  // namespace waywiser

@@ -18,16 +18,16 @@
 
 namespace waywiser {
 
-// The arrays of a group's rank: where an address lies, and what ww_gpu_allocate has given. Groups that are split from
-// each other have it together.
+// The arrays of a group's rank: finds the place of an address, and owns the memory of ww_gpu_allocate. Groups split
+// from each other share it.
 class CMemory {
  public:
-  // `opened`: CUDA is not asked for, the devices are there.
+  // `opened`: the devices exist already, CUDA is not opened.
   explicit CMemory(bool opened) : opened_(opened) {}
 
   Place place_of(const Group& group, const void* address) const;
   void* add(Memory memory);
-  // Null: that is no address that add() has returned.
+  // nullptr: add() has not returned this address.
   const Memory* find(void* address) const;
   // Throws invalid_input.
   void free(void* address);
@@ -59,7 +59,7 @@ struct ww_stream {
 
 namespace waywiser {
 
-// Keeps the text of the exception that is being handled, for ww_error_text(), and returns its code.
+// Keeps the message of the exception being handled for ww_error_text(), and returns its code.
 int note_error() noexcept;
 
 template <typename Function>
@@ -79,14 +79,14 @@ Handle& given(Handle* handle, const char* what) {
   return *handle;
 }
 
-// Throw invalid_input: an unknown type, or no address but elements.
+// Throw invalid_input for an unknown type, or for elements without an address.
 Elements elements(const ww_group& group, void* data, std::size_t count, ww_type type);
 ConstElements elements(const ww_group& group, const void* data, std::size_t count, ww_type type);
 DataType data_type(ww_type type);
 ReduceOp reduce_op(ww_op op);
 std::vector<Exchange> exchanges(const ww_group& group, const ww_exchange* neighbors, std::size_t count);
 
-// call(mode) returns the future of a call that moves data; it is given away if the mode asks for it.
+// call(mode) returns the future of a call that moves data; the future goes to the caller if the mode asks for it.
 template <typename Function>
 int call_in_mode(ww_group* group, ww_mode mode, Function call) noexcept {
   return guarded([&] {

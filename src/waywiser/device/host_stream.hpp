@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// A moment of the host's clock.
+// A time of the host's clock.
 class HostEvent : public Event {
  public:
   bool done() const override { return true; }
@@ -16,8 +16,8 @@ class HostEvent : public Event {
   Seconds at_ = 0;
 };
 
-// Inline: each call has finished when it returns, so nothing is ever left to wait for. Its waits take no deadline
-// from the caller: they end with a timeout after `wait_limit`.
+// Inline: each call has finished when it returns, so there is never anything to wait for. wait_value() takes no
+// deadline: it times out after `wait_limit`.
 class HostStream : public Stream {
  public:
   explicit HostStream(Place place, Seconds wait_limit = 60) : place_(place), wait_limit_(wait_limit) {}

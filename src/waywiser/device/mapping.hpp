@@ -38,9 +38,9 @@ class Mapping {
 Bytes page_size();
 Bytes round_up_to_pages(Bytes bytes);
 
-// A memory file that other processes can map and that nobody can shrink under them. Throws device.
+// A memory file that other processes can map and that nobody can shrink. Throws device.
 Descriptor create_shared_file(Bytes bytes, std::string_view what);
-// A descriptor from another process: throws device unless it is such a file of at least `bytes`.
+// Checks a descriptor from another process: throws device unless it is such a file of at least `bytes`.
 void check_shared_file(const Descriptor& file, Bytes bytes, std::string_view what);
 
 }  // namespace waywiser

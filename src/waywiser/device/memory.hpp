@@ -10,7 +10,7 @@ namespace waywiser {
 
 enum class Allocation {
   pageable,    // host: ordinary memory
-  pinned,      // host: page-locked and mapped for the GPUs; ordinary memory where there is no GPU
+  pinned,      // host: page-locked and mapped for the GPUs; ordinary memory without a GPU
   shared,      // host: a memfd mapping that another process can open
   gpu,         // GPU: plain allocation, exportable by cudaIpc (or the virtual GPU's descriptor)
   gpu_mapped,  // GPU: virtual memory management, exportable as a file descriptor
@@ -23,12 +23,12 @@ struct MemoryHandle {
   HandleKind kind = HandleKind::descriptor;
   Place place;
   Bytes bytes = 0;
-  Bytes offset = 0;  // of the memory in what the handle opens
+  Bytes offset = 0;  // of the memory within the opened range
   std::array<std::byte, 64> opaque{};
   Descriptor descriptor;
 };
 
-// Back ends derive from it; its destructor frees or unmaps.
+// Base class of the back ends' owners; the destructor frees or unmaps.
 struct MemoryOwner {
   Region region;
   Allocation allocation = Allocation::pageable;

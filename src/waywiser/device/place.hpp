@@ -9,13 +9,13 @@ namespace waywiser {
 
 enum class PlaceKind { host, gpu };
 
-// A type of node: the number that its fingerprint is.
+// The type of a node: its fingerprint as a number.
 using NodeType = std::uint64_t;
 inline constexpr NodeType this_node = 0;
-inline constexpr NodeType some_other_node = 1;  // of a type that is not said
+inline constexpr NodeType some_other_node = 1;  // of an unspecified type
 
-// Where bytes live: the memory of a NUMA node ("host0") or of a GPU ("gpu3"), of this machine or of one at the other
-// end of a network, with its type ("b7ef00aa67f28849:gpu0") or without ("other:host0").
+// A memory: of a NUMA node ("host0") or of a GPU ("gpu3"), on this machine or on a machine at the other end of a
+// network, with its type ("b7ef00aa67f28849:gpu0") or without ("other:host0").
 struct Place {
   PlaceKind kind = PlaceKind::host;
   int index = 0;
@@ -33,7 +33,7 @@ struct Place {
 constexpr Place host(int node) { return {PlaceKind::host, node}; }
 constexpr Place gpu(int index) { return {PlaceKind::gpu, index}; }
 constexpr Place on_node(NodeType node, Place place) { return {place.kind, place.index, node}; }
-// The same place as the machine at the other end names it.
+// The same place, as named by the machine at the other end.
 constexpr Place seen_from_other(Place place) {
   return on_node(place.node == this_node ? some_other_node : this_node, place);
 }

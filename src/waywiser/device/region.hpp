@@ -7,13 +7,13 @@
 
 namespace waywiser {
 
-// A view of bytes in one place. The address may be one that the host must not touch (GPU memory).
+// A view of bytes in one place. The host may be unable to access the address (GPU memory).
 struct ConstRegion {
   const std::byte* data = nullptr;
   Bytes bytes = 0;
   Place place;
 
-  // Throws invalid_input when [offset, offset + length) is not inside.
+  // Throws invalid_input if [offset, offset + length) is not inside.
   [[gnu::visibility("default")]] ConstRegion slice(Bytes offset, Bytes length) const;
 };
 
@@ -28,7 +28,7 @@ struct Region {
 
 bool overlap(ConstRegion a, ConstRegion b) noexcept;
 
-// What every put checks first. Throws invalid_input: sizes differ, or the regions overlap.
+// Every put checks this first. Throws invalid_input if sizes differ, or the regions overlap.
 void check_put(ConstRegion destination, ConstRegion source);
 
 }  // namespace waywiser

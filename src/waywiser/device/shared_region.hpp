@@ -8,11 +8,10 @@
 
 namespace waywiser {
 
-// Names an allocation on a GPU to other processes of this machine by bytes alone, which any message can carry; and a
-// part of it.
+// Names a part of a GPU allocation to other processes of this machine by bytes alone, which any message can carry.
 struct SharedRegion {
-  std::uint64_t process = 0;  // of its owner
-  std::uint64_t address = 0;  // of the allocation, there
+  std::uint64_t process = 0;  // the owner's
+  std::uint64_t address = 0;  // of the allocation, in the owner's process
   Bytes allocation_bytes = 0;
   Bytes offset = 0, bytes = 0;  // of the part
   std::array<char, 32> gpu{};   // Platform::identity(), with a zero at the end

@@ -10,21 +10,20 @@
 
 namespace waywiser {
 
-// Where one thread of a kernel stands; kernel bodies are templates over it or over CUDA's own.
+// The position of one thread of a kernel; kernel bodies are templates over it or over CUDA's own.
 struct ThreadContext {
   unsigned block = 0, blocks = 1, thread = 0, threads = 1;
 };
 
-// One kernel, for either kind of GPU. `body` is run once for each thread on a virtual GPU; `cuda` enqueues on a
-// cudaStream_t and is empty in a build without CUDA.
+// One kernel, for either kind of GPU. A virtual GPU runs `body` once for each thread; `cuda` enqueues on a cudaStream_t
+// and is empty in a build without CUDA.
 struct Kernel {
   unsigned blocks = 1, threads = 1;
   std::function<void(const ThreadContext&)> body;
   std::function<void(void* cuda_stream)> cuda;
 };
 
-// Keeps what makes launches cheaper, for a caller whose kernels on one GPU run in stream order. Free it when all of
-// them have ended.
+// Caches launch state for a caller whose kernels on one GPU run in stream order. Free it when all of them have ended.
 class LaunchCache {
  public:
   virtual ~LaunchCache() = default;
@@ -36,37 +35,37 @@ class Event {
   virtual ~Event() = default;
   virtual bool done() const = 0;
   virtual void synchronize(Deadline deadline) const = 0;  // throws timeout
-  // Device time from `earlier` to this one; both made with a time and done. Throws device or invalid_input.
+  // Device time from `earlier` to this one; both must be timed events that are done. Throws device or invalid_input.
   virtual Seconds since(const Event& earlier) const = 0;
 };
 
 class Stream;
 
-// What was enqueued in a stream once, to be run as often as wanted on its GPU.
+// Captured work of a stream, which can be run any number of times on its GPU.
 class StreamGraph {
  public:
   virtual ~StreamGraph() = default;
   virtual void launch(Stream& stream) = 0;
 };
 
-// Work in order. Calls only enqueue; errors of the work itself are thrown by synchronize().
-// The stream of a host place is inline: each call has finished when it returns.
+// Ordered work. Calls only enqueue; synchronize() throws errors of the work itself. The stream of a host place is
+// inline: each call has finished when it returns.
 class Stream {
  public:
   virtual ~Stream() = default;
   virtual Place place() const = 0;
-  // The copy engine (GPU) or memcpy (host). Throws device when this stream's device cannot reach a region.
+  // By the copy engine (GPU) or memcpy (host). Throws device if this stream's device cannot reach a region.
   virtual void copy(Region destination, ConstRegion source) = 0;
-  // Where a kernel's body on this stream finds the bytes of `region`; the body must use no other address. Throws device
-  // when this stream's device cannot reach them.
+  // The address of `region` for a kernel body on this stream; the body must use no other address. Throws device if this
+  // stream's device cannot reach it.
   virtual const std::byte* reach(ConstRegion region) const { return region.data; }
   std::byte* reach(Region region) const { return const_cast<std::byte*>(reach(ConstRegion(region))); }
-  // To be called before a copy out of pageable memory that this stream itself has written or will write: CUDA may read
-  // such memory when the copy is enqueued. Waits where that is so.
+  // Call it before a copy from pageable memory that this stream itself writes: CUDA may read such memory when the copy
+  // is enqueued. Waits if necessary.
   virtual void before_pageable_read() {}
   // GPU streams only; a host stream throws unavailable.
   virtual void launch(const Kernel& kernel) = 0;
-  // Writes / waits for >= on the 8-byte aligned flag, after / before the work enqueued around it.
+  // Writes the 8-byte aligned flag, or waits until it is >= `value`, in stream order.
   virtual void write_value(Region flag, std::uint64_t value) = 0;
   virtual void wait_value(ConstRegion flag, std::uint64_t at_least) = 0;
   // Runs a host function in order; the function must not call the device.
@@ -79,9 +78,9 @@ class Stream {
   virtual void synchronize(Deadline deadline) = 0;
   // cudaStream_t, or nullptr.
   virtual void* native() const { return nullptr; }
-  // Whether what is enqueued goes into a graph instead of being run.
+  // Whether enqueued work goes into a graph instead of running.
   virtual bool capturing() const { return false; }
-  // Captures what `enqueue` enqueues, which is not run. Throws unavailable where there are no graphs.
+  // Captures the work that `enqueue` enqueues; it does not run. Throws unavailable without graphs.
   virtual std::unique_ptr<StreamGraph> capture(const std::function<void()>& enqueue);
 };
 

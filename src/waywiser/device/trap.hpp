@@ -4,8 +4,8 @@
 
 namespace waywiser {
 
-// What the body of a kernel throws on a virtual GPU where it would trap on a real one: no work runs there any more, and
-// every later call of this process says so.
+// Thrown by a kernel body on a virtual GPU where a real kernel would trap: no more work runs there, and every later
+// call of this process reports it.
 struct Trap : std::exception {
   const char* what() const noexcept override { return "a kernel has trapped"; }
 };

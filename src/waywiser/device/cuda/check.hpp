@@ -8,7 +8,7 @@
 
 namespace waywiser {
 
-// Throws device with `what` and CUDA's own words unless `result` is success. The error is cleared first, so that the
+// Unless `result` is success, throws device with `what` and CUDA's message. The error is cleared first, so that the
 // next launch check does not find it again.
 void check_cuda(cudaError_t result, std::string_view what,
                 std::source_location where = std::source_location::current());

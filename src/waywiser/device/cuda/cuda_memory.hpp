@@ -10,7 +10,7 @@
 
 namespace waywiser {
 
-// One kind of owned address range each; shared between a Memory and those that open the same handle again.
+// Each subclass owns one kind of address range; a Memory and the openers of its handle share it.
 class CudaRange {
  public:
   virtual ~CudaRange() = default;
@@ -61,13 +61,13 @@ class OpenedRange : public CudaRange {
   int ordinal_;
 };
 
-// Somebody else's in this process, who keeps it.
+// Memory of another owner in this process, who keeps it.
 class BorrowedRange : public CudaRange {
  public:
   explicit BorrowedRange(std::byte* data) { data_ = data; }
 };
 
-// Host memory that the GPUs reach at its own address.
+// Host memory that the GPUs access at its own address.
 class RegisteredRange : public CudaRange {
  public:
   explicit RegisteredRange(Memory memory);

@@ -11,7 +11,7 @@
 
 namespace waywiser {
 
-// NVIDIA GPUs through the CUDA runtime; host places are served by the host platform, pinned where asked for.
+// NVIDIA GPUs through the CUDA runtime; the host platform serves host places, with pinned memory on request.
 class CudaPlatform : public Platform {
  public:
   CudaPlatform();
@@ -52,11 +52,11 @@ class CudaPlatform : public Platform {
   std::shared_ptr<CudaRange> open_ipc(const MemoryHandle& handle, int user);
 
   std::vector<CudaDevice> devices_;
-  std::vector<std::shared_ptr<std::atomic<Bytes>>> allocated_;  // of each GPU
+  std::vector<std::shared_ptr<std::atomic<Bytes>>> allocated_;  // by GPU
   std::unique_ptr<Platform> host_;
-  // What is open by cudaIpc, by handle and the GPU that uses it. Opening costs up to 4 ms, so it is shared.
+  // Ranges opened by cudaIpc, by handle and using GPU. Opening costs up to 4 ms, so it is shared.
   std::map<std::pair<OpaqueHandle, int>, std::weak_ptr<CudaRange>> open_handles_;
-  // What this process itself gave out, by handle and offset: CUDA would not open it here.
+  // Memory that this process itself has exported, by handle and offset: CUDA would not open it here.
   std::map<std::pair<OpaqueHandle, Bytes>, std::weak_ptr<CudaRange>> exported_;
   std::mutex mutex_;
 };

@@ -12,9 +12,9 @@ namespace waywiser {
 class CudaStream : public Stream {
  public:
   CudaStream(Place place, int ordinal);
-  // Of somebody else, who destroys it.
+  // A stream of another owner, who destroys it.
   CudaStream(Place place, int ordinal, cudaStream_t borrowed);
-  ~CudaStream() override;  // the work goes on; its memory must stay
+  ~CudaStream() override;  // enqueued work continues; its memory must stay
 
   Place place() const override { return place_; }
   void copy(Region destination, ConstRegion source) override;

@@ -6,7 +6,7 @@
 
 namespace waywiser {
 
-// The driver calls that the runtime has no twin for, found through the runtime: libcuda is never linked, so that the
+// Driver calls without an equivalent in the runtime, found through the runtime: libcuda is never linked, so that the
 // program starts on machines without a driver.
 struct Driver {
   CUresult (*get_error_string)(CUresult, const char**);
@@ -26,7 +26,7 @@ struct Driver {
   CUresult (*mem_import)(CUmemGenericAllocationHandle*, void*, CUmemAllocationHandleType);
 };
 
-// Looked up at the first use. Throws unavailable when the driver lacks one.
+// Looked up on first use. Throws unavailable if the driver lacks one.
 const Driver& driver();
 
 }  // namespace waywiser

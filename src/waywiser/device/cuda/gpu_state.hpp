@@ -7,8 +7,8 @@
 
 namespace waywiser {
 
-// Versions of driver and runtime, and for each GPU its clocks (MHz), temperature (C), power (W) and use as NVML says;
-// "nvml" holds the reason when it is not there. Never changes a setting.
+// Versions of driver and runtime, and for each GPU its clocks (MHz), temperature (C), power (W) and utilisation from
+// NVML; if NVML is missing, "nvml" holds the reason. Never changes a setting.
 Json cuda_state(const std::vector<CudaDevice>& devices);
 
 }  // namespace waywiser

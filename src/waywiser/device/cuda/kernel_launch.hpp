@@ -11,14 +11,14 @@ namespace waywiser {
 struct KernelLaunch {
   const void* kernel = nullptr;
   unsigned blocks = 1, threads = 1;
-  // The kernel may begin before the one before it in the stream has ended: it waits itself where it must (programmatic
-  // dependent launch).
+  // The kernel may begin before the preceding kernel of the stream has ended, and itself waits where necessary
+  // (programmatic dependent launch).
   bool overlaps = false;
 };
 
-// One kernel at a time as a graph of one node, which is set anew before each launch: less work for the host than a
-// launch (docs/performance.md). What is in flight keeps the arguments that it was launched with. All on one GPU, in
-// streams in which they come one after another.
+// Launches one kernel at a time as a graph of one node, which is updated before each launch: this costs the host less
+// than a launch (docs/performance.md). A kernel in flight keeps its arguments. All kernels must be on one GPU, in
+// streams in which they run one after another.
 class LaunchGraph : public LaunchCache {
  public:
   LaunchGraph() = default;
@@ -36,7 +36,7 @@ class LaunchGraph : public LaunchCache {
   cudaGraphExec_t runnable_ = nullptr;
 };
 
-// On a cudaStream_t of the current device: through `cache`, a LaunchGraph or nullptr, unless the stream is being
+// On a cudaStream_t of the current device: through `cache` (a LaunchGraph, or nullptr) unless the stream is being
 // captured. Throws device with `what`.
 void launch_kernel(LaunchCache* cache, const KernelLaunch& launch, void** arguments, void* stream, const char* what);
 

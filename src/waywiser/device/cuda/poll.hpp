@@ -10,12 +10,12 @@
 
 namespace waywiser {
 
-// Of cudaStreamQuery and cudaEventQuery. Throws device with the error of the work, naming the GPU.
+// The result of cudaStreamQuery or cudaEventQuery. Throws device with the error of the work, naming the GPU.
 bool is_done(cudaError_t answer, Place place);
 Error too_late(const char* what, Place place);
 
-// Asks until `done` says so: without a pause for the first milliseconds, because a copy takes microseconds, then
-// leaving the core to others between two questions. False: the deadline passed.
+// Polls `done`: without a pause for the first milliseconds, because a copy takes microseconds; then it yields the core
+// between polls. False: the deadline passed.
 template <typename Done>
 bool poll(Done done, Deadline deadline) {
   constexpr Seconds eager = 5e-3;

@@ -13,22 +13,22 @@
 
 namespace waywiser {
 
-// One memory that virtual GPUs know of: the addresses that users see, and the pages behind them.
+// A memory that virtual GPUs know: its address for users, and the pages behind it.
 struct BusMemory {
   Region region;
   bool mapped_for_peers = false;             // opened from another process, or virtual memory management
-  std::shared_ptr<const Mapping> touchable;  // of GPU memory; empty for host memory, which is its own
-  int file = -1;                             // of GPU memory: open as long as the memory is there
-  int only_for = -1;                         // the only GPU whose kernels reach it; -1: any that reaches its GPU
+  std::shared_ptr<const Mapping> touchable;  // for GPU memory; empty for host memory
+  int file = -1;                             // for GPU memory: open while the memory exists
+  int only_for = -1;                         // the only GPU whose kernels reach it; -1: all that reach its GPU
 };
 
-// An address that work may touch, and what keeps it valid.
+// An address that work may access, and the object that keeps it valid.
 struct Reached {
   std::byte* data = nullptr;
   std::shared_ptr<const Mapping> keeps;
 };
 
-// What the virtual GPUs of one platform share; outlives platform, memories and streams. Thread-safe.
+// The shared state of one platform's virtual GPUs; outlives platform, memories and streams. Thread-safe.
 class Bus {
  public:
   explicit Bus(VirtualMachine machine);
@@ -42,7 +42,7 @@ class Bus {
   void add(BusMemory memory);
   void remove(const std::byte* data);
   std::optional<Place> gpu_of(const std::byte* address) const;
-  // Takes from the memory of a GPU; throws device when it has not as much.
+  // Reserves memory of a GPU; throws device if it does not have enough.
   void reserve(Place place, Bytes bytes);
   void release(Place place, Bytes bytes);
   Bytes free_memory(int gpu) const;
@@ -50,12 +50,12 @@ class Bus {
   // Set when a kernel of that GPU has trapped.
   std::atomic<bool>& trapped(int gpu) { return trapped_[static_cast<std::size_t>(gpu)]; }
 
-  // The allocation that a region is in. Throws device.
+  // The allocation that contains a region. Throws device.
   BusMemory allocation_of(ConstRegion region) const;
 
   enum class Access { copy_engine, kernel };
-  // Where work on `gpu` finds the bytes. Throws device when it cannot reach them: no such memory, no peer access,
-  // and for kernels also peer access not switched on and host memory that is not pinned or shared.
+  // The address of the bytes for work on `gpu`. Throws device if the GPU cannot reach them: no such memory, no peer
+  // access; for kernels also if peer access is not enabled, or host memory is not pinned or shared.
   Reached reach(int gpu, ConstRegion region, Access access) const;
 
  private:
@@ -66,12 +66,12 @@ class Bus {
   Scheduler scheduler_;
   mutable std::shared_mutex mutex_;
   std::map<const std::byte*, BusMemory> memories_;  // by address
-  std::vector<std::vector<bool>> peer_access_;      // switched on
+  std::vector<std::vector<bool>> peer_access_;      // enabled
   std::vector<Bytes> used_;
   std::vector<std::atomic<bool>> trapped_;
 };
 
-// As every call on that GPU does then.
+// The error of every later call on that GPU.
 [[noreturn]] void throw_trapped(Place gpu);
 
 }  // namespace waywiser

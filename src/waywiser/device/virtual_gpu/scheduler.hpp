@@ -11,8 +11,8 @@
 
 namespace waywiser {
 
-// Who runs the work of the virtual streams: a thread for each stream, or, with a seed, whoever waits: then one item
-// at a time, the stream drawn by a generator, so that the same program gives the same interleaving.
+// Runs the work of virtual streams: one thread for each stream; or, with a seed, the waiting thread, one item at a time
+// from a randomly drawn stream, so that the same program gives the same interleaving.
 class Scheduler {
  public:
   explicit Scheduler(std::uint64_t seed) : seeded_(seed != 0), generator_(seed) {}
@@ -20,9 +20,9 @@ class Scheduler {
   bool seeded() const noexcept { return seeded_; }
   void add(const std::shared_ptr<WorkQueue>& queue);
   void remove(const std::shared_ptr<WorkQueue>& queue);
-  // Seeded: runs one item of some stream, or says that none can run.
+  // Seeded: runs one item of some stream. False: none can run.
   bool progress();
-  // Runs or lets run until `condition`; false when the deadline passed first.
+  // Runs work, or lets it run, until `condition` holds; false if the deadline passed first.
   template <typename Condition>
   bool run_until(Condition condition, Deadline deadline) {
     for (unsigned turn = 0; !condition(); ++turn) {
