@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// Zeros in memory of the stream's GPU; complete on return.
+// Writes zeros to memory of the stream's GPU; complete on return.
 void clear(Platform& platform, Stream& stream, Region region);
 
 }  // namespace waywiser

@@ -7,18 +7,18 @@
 
 namespace waywiser {
 
-// What one load or store moves. It may alias whatever the caller keeps there.
+// The unit of one load or store. It may alias any object.
 template <typename Word, unsigned count>
 struct alignas(sizeof(Word) * count) [[gnu::may_alias]] Vector {
   Word words[count];
 };
 using Vector16 = Vector<std::uint32_t, 4>;
 
-// How many loads each thread has in flight before its first store.
+// The number of loads that each thread has in flight before its first store.
 inline constexpr unsigned copy_batch = 8;
 
-// `Context` says where a thread stands: block, blocks, thread, threads (ThreadContext is one). Plain loads, so that the
-// compiler keeps a whole batch in registers.
+// `Context` gives a thread's position: block, blocks, thread, threads (for example ThreadContext). Plain loads let the
+// compiler keep a whole batch in registers.
 template <typename Unit, typename Context>
 WAYWISER_DEVICE inline void copy_vectors(const Context& at, Unit* destination, const Unit* source,
                                          std::uint64_t count) {
@@ -55,7 +55,7 @@ WAYWISER_DEVICE inline void copy_aligned(const Context& at, std::byte* destinati
   copy_vectors(at, reinterpret_cast<Unit*>(destination + head), reinterpret_cast<const Unit*>(source + head), vectors);
 }
 
-// The widest vectors for which both addresses line up.
+// Uses the widest vectors to which both addresses are aligned.
 template <typename Context>
 WAYWISER_DEVICE inline void copy_body(const Context& at, std::byte* destination, const std::byte* source,
                                       std::uint64_t bytes) {

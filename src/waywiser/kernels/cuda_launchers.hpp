@@ -10,20 +10,20 @@ namespace waywiser {
 
 class LaunchCache;
 
-// What Kernel::cuda is set to: enqueue on a cudaStream_t of the current device. In a build without CUDA they are empty.
+// The values of Kernel::cuda: enqueue on a cudaStream_t of the current device. Empty in a build without CUDA.
 using CudaLauncher = std::function<void(void* cuda_stream)>;
 
 CudaLauncher cuda_copy_launcher(LaunchCache* cache, std::byte* destination, const std::byte* source, Bytes bytes,
                                 unsigned blocks, unsigned threads);
 CudaLauncher cuda_fill_launcher(std::byte* data, Bytes bytes, std::uint64_t seed, unsigned blocks, unsigned threads);
-// Adds the number of bytes that differ to *`count`, which the GPU reaches.
+// Adds the number of differing bytes to *`count`, which the GPU must reach.
 CudaLauncher cuda_count_launcher(const std::byte* data, Bytes bytes, std::uint64_t seed, std::uint64_t* count,
                                  unsigned blocks, unsigned threads);
 
 CudaLauncher cuda_trap_launcher();
 
-// One 8-byte counter in the memory of the current stream's GPU. Both throw device; the first sets it to zero in stream
-// order, the second is for a stream that has been synchronised.
+// An 8-byte counter in the memory of the current stream's GPU. Both throw device; the first function sets it to zero in
+// stream order, the second requires a synchronised stream.
 std::uint64_t* cuda_new_counter(void* cuda_stream);
 std::uint64_t cuda_read_counter(void* cuda_stream, std::uint64_t* counter);
 

@@ -7,7 +7,7 @@
 #define WAYWISER_DEVICE
 #endif
 
-// Keeps small arrays in registers; and the other way round, code that is rarely run small.
+// Unrolls loops, so that small arrays stay in registers; and the opposite, for rarely run code.
 #if defined(__CUDA_ARCH__)
 #define WAYWISER_UNROLL _Pragma("unroll")
 #define WAYWISER_ROLLED _Pragma("unroll 1")
@@ -16,7 +16,7 @@
 #define WAYWISER_ROLLED
 #endif
 
-// Keeps what is seldom needed apart from what is needed often.
+// Keeps rarely used code out of frequently used code.
 #if defined(__CUDACC__)
 #define WAYWISER_APART __noinline__
 #else

@@ -32,7 +32,7 @@ WAYWISER_DEVICE inline void fill_body(const Context& at, std::byte* data, std::u
   for (std::uint64_t i = words * 8 + first; i < bytes; i += step) data[i] = pattern_byte(seed, i);
 }
 
-// The number of wrong bytes among those that this thread looks at.
+// The number of wrong bytes in this thread's share.
 template <typename Context>
 WAYWISER_DEVICE inline std::uint64_t count_body(const Context& at, const std::byte* data, std::uint64_t bytes,
                                                 std::uint64_t seed) {

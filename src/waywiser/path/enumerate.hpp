@@ -13,14 +13,14 @@ struct Parameter {
   std::vector<std::string> values;  // ascending
 };
 
-// Paths that differ in the values of some parameters only: what a search goes over.
+// Paths that differ only in the values of some parameters, over which a search runs.
 struct Family {
-  Path base;  // with the parameters that are fixed
+  Path base;  // with the fixed parameters
   std::vector<Parameter> grid;
 };
 
-// Every candidate between two memories, in the order of mechanisms(); some may turn out to be unavailable, with a
-// reason. `processes` 2: the two memories belong to two processes of this machine.
+// Every candidate between two memories, in the order of mechanisms(); some may be unavailable, with a reason.
+// `processes` 2: the two memories belong to two processes of this machine.
 std::vector<Family> families(const Topology& topology, Place source, Place destination, int processes);
 
 // All combinations; the last parameter changes fastest. A family without a grid is one path.

@@ -6,8 +6,8 @@
 namespace waywiser {
 
 // Every candidate between a memory here and one of the machine at the other end of the network: UCX over each transport
-// and pair of devices, for GPU memory with GPUDirect RDMA and GDRCopy each on and off, and staged through host memory;
-// TLS between hosts. Parameter device=HERE, or HERE/THERE where the names differ; of several rails device=A+B with
+// and pair of devices; for GPU memory with GPUDirect RDMA and GDRCopy each on and off, and staged through host memory;
+// TLS between hosts. Parameter device=HERE, or HERE/THERE if the names differ; for several rails device=A+B with
 // share=75+25.
 std::vector<Family> network_families(const NetworkSide& here, const NetworkSide& there, Place source,
                                      Place destination);

@@ -10,18 +10,18 @@
 
 namespace waywiser {
 
-// One way for bytes to get from one memory to another: a value. Parameters are by name, as text; sizes as in
-// parse_bytes. docs/paths.md lists the parameters of each mechanism.
+// One way from one memory to another, as a value. Parameters are text, by name; sizes as in parse_bytes. docs/paths.md
+// lists the parameters of each mechanism.
 struct Path {
   std::string mechanism;  // a row of mechanisms(): "copy_engine"
   Place source;
   Place destination;
-  int processes = 1;  // 2: the source's and the destination's owner are two processes of this machine
+  int processes = 1;  // 2: two processes of this machine own source and destination
   std::map<std::string, std::string> parameters;
 
   bool operator==(const Path&) const = default;
 
-  // The value of a parameter. Throws invalid_input when it is not there or not a number in range.
+  // The value of a parameter. Throws invalid_input if it is missing or not a number in range.
   std::string_view parameter(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most) const;
   Bytes bytes(std::string_view name, Bytes least, Bytes most) const;

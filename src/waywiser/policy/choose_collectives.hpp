@@ -5,8 +5,8 @@
 
 namespace waywiser {
 
-// The rows of a plan for the collectives that the profile has measured. What was fastest on GPUs at the largest size,
-// where the time may have run out, says little about larger ones: its row ends at twice that.
+// The plan's rows for the collectives in the profile. The fastest algorithm on GPUs at the largest size, where the time
+// may have run out, says little about larger sizes: its row ends at twice that size.
 std::vector<CollectiveRow> choose_collectives(const Profile& profile, const Hysteresis& hysteresis);
 
 }  // namespace waywiser

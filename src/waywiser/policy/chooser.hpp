@@ -8,28 +8,28 @@
 
 namespace waywiser {
 
-// Looks the row of a message up: below 100 ns, no allocation, safe from many threads.
+// Looks up the row of a message: below 100 ns, without allocation, thread-safe.
 class Chooser {
  public:
   explicit Chooser(Plan plan);       // throws invalid_input: ranges of a pair overlap, or too many places
   Chooser(const Chooser&) = delete;  // the tables point into the plan
   Chooser& operator=(const Chooser&) = delete;
 
-  // nullptr: the plan has nothing for this. The row lives as long as the chooser. Places of another node whose type is
-  // not said are those of the plan's first other type. `rail`: of who is bound to that network device.
+  // nullptr: the plan has no row. The row lives as long as the chooser. For a place of another node of unspecified
+  // type, the plan's first other type is used. `rail`: for a rank that is bound to that network device.
   const PlanRow* choose(Place source, Place destination, int processes, Operation operation, Bytes bytes,
                         std::string_view rail = {}) const noexcept;
-  // The path of the row as it is for this very pair. Allocates.
+  // The path of the row, for this very pair. Allocates.
   static Path path_for(const PlanRow& row, Place source, Place destination);
-  // The same for what the owner of the source can run alone; nothing where none was measured.
+  // The same for a path that the owner of the source can run alone; empty if none was measured.
   static std::optional<Path> one_sided_path_for(const PlanRow& row, Place source, Place destination);
-  // The way of a collective on one machine; nullptr: the plan has nothing for this.
+  // The algorithm of a collective on one machine; nullptr: the plan has no row.
   const CollectiveRow* choose_collective(std::string_view operation, std::string_view memory, int ranks,
                                          Bytes bytes) const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 
  private:
-  // The ranges of one pair and operation in ascending order; first_[w] is where to look for sizes of w bits.
+  // The ranges of one pair and operation in ascending order; first_[w] is the first index for sizes of w bits.
   struct Table {
     std::vector<Bytes> from, to;
     std::vector<const PlanRow*> rows;
@@ -44,7 +44,7 @@ class Chooser {
   static Table make_table(std::vector<const PlanRow*> rows);
 
   Plan plan_;
-  // Of hosts and GPUs of a type of node: index to row of the square table, -1 when not there.
+  // For hosts and GPUs of a type of node: index to row of the square table, -1 if missing.
   struct Numbers {
     NodeType node = this_node;
     std::array<std::vector<int>, 2> of_kind;

@@ -11,15 +11,15 @@ namespace waywiser {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The time of one path over the size of the message: linear pieces through the measured points. Infinite outside
-// the measured sizes, so that nothing is chosen where it was not measured.
+// The time of one path over the message size: linear pieces through the measured points. Infinite outside the measured
+// sizes, so that nothing is chosen without a measurement.
 class Cost {
  public:
   Cost() = default;                          // infinite everywhere
   explicit Cost(std::vector<Point> points);  // ascending sizes; throws invalid_input otherwise
 
   Seconds seconds(double bytes) const;
-  Interval interval(double bytes) const;  // the confidence interval, interpolated as the median is
+  Interval interval(double bytes) const;  // the confidence interval, interpolated like the median
   bool known(double bytes) const;
   bool empty() const noexcept { return points_.empty(); }
   std::span<const Point> points() const noexcept { return points_; }

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
-// What is taken where no plan says otherwise: the one place of numbers that choose between protocols, sizes and blocks.
-// Each says where it comes from; "not recorded": nobody has kept why.
+// The choices without a plan: the only place for constants that choose protocols, sizes and blocks. Each has its
+// source; "not recorded": the reason is not known.
 namespace waywiser::defaults {
 
 struct Default {

@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// A range of sizes, inclusive, and which of the costs serves it.
+// A range of sizes, inclusive, and the cost that serves it.
 struct Segment {
   Bytes from = 0, to = 0;
   std::size_t choice = 0;
@@ -20,7 +20,7 @@ struct Hysteresis {
 };
 
 // The lower envelope over all sizes at which any cost is known, with as few switches as the tolerance allows. Among
-// equals the earlier cost wins. Neighbouring segments have different choices; a gap means that nothing is known there.
+// equals the earlier cost wins. Neighbouring segments have different choices; a gap means that no cost is known there.
 std::vector<Segment> envelope(std::span<const Cost> costs, const Hysteresis& hysteresis = {});
 
 }  // namespace waywiser

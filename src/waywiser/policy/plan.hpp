@@ -13,14 +13,14 @@
 
 namespace waywiser {
 
-// Where the last row ends: larger messages take its path too.
+// The end of the last row: larger messages use its path too.
 inline constexpr Bytes no_end = static_cast<Bytes>(std::numeric_limits<std::int64_t>::max());
 
-// For a class of pairs, one operation and a range of sizes: the path to take, and why. Its key is (node type, device)
-// -> (node type, device, rail): the plan is of the first type, a place of another node says the second.
+// The path for a class of pairs, one operation and a range of sizes, and why. Its key is (node type, device) -> (node
+// type, device, rail): the plan belongs to the first type; a place of another node has the second.
 struct PlanRow {
   std::vector<std::pair<Place, Place>> pairs;  // the first is the measured one; `path` is written for it
-  std::string rail = {};                       // for who is bound to that network device; empty: for who may take any
+  std::string rail = {};                       // for ranks bound to that device; empty: for ranks that may use any
   int processes = 1;
   Operation operation = Operation::latency;
   Bytes from_bytes = 0, to_bytes = 0;  // inclusive
@@ -28,14 +28,14 @@ struct PlanRow {
   std::vector<std::pair<Bytes, Seconds>> expected;  // the measured points in the range
   std::optional<Path> runner_up;
   double runner_up_ratio = 0;  // its time / the chosen path's, in the middle of the range
-  // Where `path` needs both processes: the fastest measured one that the owner of the source runs alone.
+  // If `path` needs both processes: the fastest measured path that the owner of the source runs alone.
   std::optional<Path> one_sided;
-  // Between two machines, the fastest measured one that encrypts: for jobs that ask for it.
+  // Between two machines: the fastest measured path that encrypts, for jobs that encrypt.
   std::optional<Path> encrypted;
   std::string why;
 };
 
-// For a collective of so many ranks on one machine and a range of sizes: the way to take, and why.
+// The algorithm for a collective of a number of ranks on one machine and a range of sizes, and why.
 struct CollectiveRow {
   std::string operation;  // "all_reduce"
   std::string memory;     // "host" or "gpu"
@@ -59,7 +59,7 @@ struct Plan {
 };
 
 Json to_json(const Plan& plan);
-// Of version 1, too: its rows are for any rail of the one other machine that it names.
+// Also accepts version 1: its rows are for any rail of the one other machine that it names.
 Plan plan_from_json(const Json& value, std::string_view what);
 
 }  // namespace waywiser

@@ -9,9 +9,9 @@
 
 namespace waywiser {
 
-// One case under test. First all paths run, to find out which other looks fastest; those samples serve for nothing
-// else, for the least of several noisy medians is too small by nature. Then that rival and the chosen path run in fresh
-// pairs of rounds, in several sittings.
+// One case under test. First all paths run, to find the fastest other one; those samples have no other use, since the
+// smallest of several noisy medians is biased low. Then that rival and the chosen path run in fresh pairs of rounds, in
+// several sittings.
 class Trial {
  public:
   Trial(VerificationCase entry, Meter& meter, std::uint64_t seed, std::function<bool()> keep_on)
@@ -19,14 +19,14 @@ class Trial {
 
   const VerificationCase& entry() const noexcept { return case_; }
   void find_rival();
-  // One sitting. Nothing happens when there is no rival.
+  // One sitting. Does nothing without a rival.
   void duel(int rounds);
   bool has_rival() const noexcept { return rival_.has_value(); }
   int sittings() const noexcept { return sittings_; }
   int pairs() const noexcept { return static_cast<int>(chosen_.size()); }
-  // On one side of 5 %, by the interval of the ratio.
+  // Whether the interval of the ratio lies on one side of 5 %.
   bool decided() const;
-  // From the duels; from the first samples where there was no time for one. Nothing before find_rival() has ended.
+  // From the duels; from the first samples if there was no time for a duel. Empty before find_rival() has ended.
   std::optional<VerifiedCase> result() const;
 
  private:

@@ -17,7 +17,7 @@ struct VerificationCase {
 };
 
 // In ascending order of size for each class and operation. Sizes are 3 and 2.5 times powers of two: most are whole
-// words, as most messages are; every sixth is odd.
+// words, like most messages; every sixth is odd.
 std::vector<VerificationCase> verification_cases(const Profile& profile, const Chooser& chooser,
                                                  const CampaignOptions& options);
 

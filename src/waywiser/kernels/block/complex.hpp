@@ -4,8 +4,8 @@
 
 namespace waywiser {
 
-// Bytes as those of std::complex, whose operators kernels have not. Numbers are multiplied as NumPy does it: a product
-// with an infinity may be NaN.
+// The same bytes as std::complex, whose operators kernels lack. Products are computed as in NumPy: a product with an
+// infinity may be NaN.
 template <typename Real>
 struct Complex {
   Real re = 0, im = 0;
@@ -14,7 +14,8 @@ struct Complex {
   WAYWISER_DEVICE Real imag() const { return im; }
 };
 
-// With one rounding: of a product and a sum together, a * b would not be b * a. Hosts are told by -ffp-contract=off.
+// Each operation rounds by itself: with a fused multiply-add a * b would differ from b * a. Hosts get
+// -ffp-contract=off.
 template <typename Real>
 WAYWISER_DEVICE inline Real rounded_product(Real a, Real b) {
 #if defined(__CUDA_ARCH__)

@@ -151,7 +151,7 @@ class CudaBlock {
     else
       return value;
   }
-  // A NaN wins, and -0 is less than 0: the instructions do that by themselves for four bytes.
+  // A NaN wins, and -0 is less than 0: for four bytes the instructions already do this.
   template <typename T>
   __device__ static T least(T a, T b) {
     if constexpr (std::is_same_v<T, float>) {

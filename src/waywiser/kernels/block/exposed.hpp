@@ -17,17 +17,17 @@ struct alignas(16) Exposed {
   }
 };
 
-// Slots of exposed memories count from 1, at all ranks alike.
+// Slots of windows count from 1, with equal numbers at all ranks.
 inline constexpr unsigned exposed_slots = 15;
 
-// Where a rank's output lies, in half a flag: the slot and an offset in units of 16 bytes. 0: it is not exposed.
+// The place of a rank's output, in half a flag: the slot, and an offset in units of 16 bytes. 0: not in a window.
 struct OutputPlace {
   static constexpr unsigned offset_bits = 28;
 
   std::uint32_t slot = 0;
   std::uint64_t offset = 0;
 
-  // Of an array in this rank's memory of a slot; nowhere unless others can store whole units into it.
+  // The place of an array in this rank's window; none unless others can store whole units into it.
   WAYWISER_DEVICE static OutputPlace in(const Exposed& memory, std::uint32_t slot, const std::byte* array,
                                         std::uint64_t bytes) {
     const auto address = reinterpret_cast<std::uintptr_t>(array);

@@ -15,7 +15,7 @@ struct Float8E5m2 {
   std::uint8_t bits = 0;
 };
 
-// Integers carry out all conversions, so that hosts and GPUs give the same bits.
+// All conversions use integer arithmetic, so that hosts and GPUs give the same bits.
 namespace float8 {
 
 WAYWISER_DEVICE inline float as_float(std::uint32_t bits) noexcept {
@@ -29,8 +29,8 @@ WAYWISER_DEVICE inline std::uint32_t as_bits(float value) noexcept {
   return bits;
 }
 
-// Of a format with `mantissa` bits whose exponents are `bias` less than those of a float. To the nearest, ties to even;
-// what is larger than all numbers becomes `overflow`. Every NaN becomes 0x7f.
+// Converts to a format with `mantissa` bits whose exponents are `bias` less than those of a float. Rounds to nearest,
+// ties to even; overflow gives `overflow`. Every NaN becomes 0x7f.
 template <unsigned mantissa, std::uint32_t bias, std::uint32_t overflow>
 WAYWISER_DEVICE inline std::uint8_t narrow(float value) noexcept {
   constexpr unsigned dropped = 23 - mantissa;
@@ -38,7 +38,7 @@ WAYWISER_DEVICE inline std::uint8_t narrow(float value) noexcept {
   if (magnitude > 0x7f800000u) return 0x7f;
   std::uint32_t result = 0;
   if (magnitude < (bias + 1) << 23) {
-    // Subnormal: in the sum, the last bit of a float is worth as much as that of the result.
+    // Subnormal: in the sum, the last bit of the float has the same weight as that of the result.
     constexpr std::uint32_t same_last_bit = (bias + 1 + dropped) << 23;
     result = as_bits(as_float(magnitude) + as_float(same_last_bit)) - same_last_bit;
   } else {
@@ -53,7 +53,8 @@ WAYWISER_DEVICE inline float widen(std::uint8_t bits) noexcept {
   const std::uint32_t magnitude = bits & 0x7fu, sign = std::uint32_t{bits & 0x80u} << 24;
   if (magnitude > first_not_finite || magnitude == 0x7f) return as_float(0x7fc00000u);
   if (magnitude == first_not_finite) return as_float(sign | 0x7f800000u);
-  const std::uint32_t scale = (127 + bias) << 23;  // a power of two: puts the exponent right, subnormal numbers too
+  const std::uint32_t scale = (127 + bias)
+                              << 23;  // a power of two that corrects the exponent, of subnormal numbers too
   return as_float(sign | as_bits(as_float(magnitude << (23 - mantissa)) * as_float(scale)));
 }
 
@@ -62,11 +63,11 @@ WAYWISER_DEVICE inline float widen(std::uint8_t bits) noexcept {
 WAYWISER_DEVICE inline float to_float(Float8E4m3 value) noexcept { return float8::widen<3, 120, 0x7f>(value.bits); }
 WAYWISER_DEVICE inline float to_float(Float8E5m2 value) noexcept { return float8::widen<2, 112, 0x7c>(value.bits); }
 
-// What is too large, infinity too, becomes NaN.
+// Overflow, infinity included, gives NaN.
 WAYWISER_DEVICE inline Float8E4m3 to_float8_e4m3fn(float value) noexcept {
   return {float8::narrow<3, 120, 0x7f>(value)};
 }
-// What is too large becomes infinity.
+// Overflow gives infinity.
 WAYWISER_DEVICE inline Float8E5m2 to_float8_e5m2(float value) noexcept { return {float8::narrow<2, 112, 0x7c>(value)}; }
 
 }  // namespace waywiser

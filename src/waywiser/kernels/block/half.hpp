@@ -5,7 +5,7 @@
 
 namespace waywiser {
 
-// As C++ has no such types everywhere: two bytes each. The functions here are for the host.
+// Two bytes each, since C++20 has no such types. The functions here are for the host.
 struct Float16 {
   std::uint16_t bits = 0;
 };
@@ -28,7 +28,7 @@ inline float to_float(Float16 value) noexcept {
   const std::uint32_t sign = (value.bits & 0x8000u) << 16;
   const std::uint32_t magnitude = value.bits & 0x7fffu;
   if (magnitude >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | ((magnitude & 0x3ffu) << 13));
-  // As a float with the exponent of a half: 2^112 puts it right, subnormal numbers too.
+  // The exponent bits of a half, read as a float: multiplying by 2^112 corrects them, for subnormal numbers too.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(scaled));
 }
@@ -42,7 +42,7 @@ inline Float16 to_float16(float value) noexcept {
   if (magnitude > 0x7f800000u) return with_sign(0x7e00u | ((magnitude >> 13) & 0x3ffu));
   if (magnitude >= 0x47800000u) return with_sign(0x7c00u);  // 65536 and above
   if (magnitude < 0x38800000u) {
-    // Subnormal: adding 0.5 lets the float's own rounding drop the bits that a half has not.
+    // Subnormal: after adding 0.5, the float's own rounding drops the bits that a half lacks.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return with_sign(std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u);
   }

@@ -17,12 +17,12 @@
 
 namespace waywiser::block {
 
-// A block of threads on a virtual GPU, the twin of CudaBlock: one host thread takes their parts in turn.
+// A block of threads on a virtual GPU, the twin of CudaBlock: one host thread runs all parts in turn.
 class HostBlock {
  public:
   HostBlock(unsigned block, unsigned blocks, unsigned threads) : block_(block), blocks_(blocks), threads_(threads) {}
 
-  static constexpr unsigned looks = 1;  // between two at the clock: each gives the processor away
+  static constexpr unsigned looks = 1;  // polls between two checks of the clock: each poll yields the processor
 
   unsigned block() const { return block_; }
   unsigned blocks() const { return blocks_; }
@@ -44,7 +44,7 @@ class HostBlock {
   void store_packet(LlPacket* to, const Word8& word, std::uint64_t tag) const {
     for (const unsigned i : {1u, 0u}) half(to, i).store(half_of(word, tag, i), std::memory_order_release);
   }
-  // Lane after lane: the number of a line comes last.
+  // One lane after another: the number of a line comes last.
   Ll128Word line_word(const Vector16& word, unsigned lane, std::uint64_t number) const {
     std::uint64_t halves[2];
     std::memcpy(halves, &word, sizeof halves);
@@ -87,7 +87,7 @@ class HostBlock {
   void release(Word* flag, Word value) const {
     as_atomic(flag).store(value, std::memory_order_release);
   }
-  // Half of it may be seen.
+  // Others may see half of it.
   void tell(Announcement* to, const Announcement& announcement) const {
     store(&to->description, announcement.description);
     store(&to->tag, announcement.tag);
@@ -140,7 +140,7 @@ class HostBlock {
   }
 
  protected:
-  // Data in the low four bytes, what says that it is there above.
+  // Data in the low four bytes, the flag above.
   static std::uint64_t half_of(const Word8& word, std::uint64_t tag, unsigned index) {
     return word.words[index] | std::uint64_t{index == 0 ? static_cast<std::uint32_t>(tag) : mark_of(tag)} << 32;
   }

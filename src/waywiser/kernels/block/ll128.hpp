@@ -6,25 +6,24 @@
 
 namespace waywiser::block {
 
-// Lines of the LL128 protocol: 128 bytes, each with a tag in its last eight. What eight neighbouring threads store at
-// once becomes visible as a whole where GPUs are joined by NVLink, so that the tag says that its line is there. Two
-// lines carry 15 words of 16 bytes: slots 7 and 15 have room for half a word each, which together hold the word of
-// lane 7.
+// Lines of the LL128 protocol: 128 bytes, each with a tag in its last eight. Over NVLink, a line that eight
+// neighbouring threads store at once becomes visible as a whole, so the tag proves that its line has arrived. Two lines
+// carry 15 words of 16 bytes: slots 7 and 15 have room for half a word each, which together hold the word of lane 7.
 struct alignas(16) Ll128Slot {
   std::uint64_t low, high;
 };
 inline constexpr unsigned lanes_of_pair = 16, words_of_pair = 15;
-// Of two lines: their data, and what they take in memory.
+// Of two lines: their data, and their size in memory.
 inline constexpr std::uint64_t data_bytes_of_pair = words_of_pair * sizeof(Vector16),
                                wire_bytes_of_pair = lanes_of_pair * sizeof(Ll128Slot);
 
-// What one lane stores. `other`: the half that lane 7 stores for lane 15, where lanes cannot tell each other.
+// The store of one lane. `other`: the half that lane 7 stores for lane 15, if lanes cannot exchange data.
 struct Ll128Word {
   Ll128Slot slot{};
   std::uint64_t other = 0;
 };
 
-// What one lane has seen of its pair. `there`: the line was, where lanes cannot see that together.
+// One lane's view of its pair. `there`: whether the line had arrived, if lanes cannot decide that together.
 struct Ll128Look {
   Ll128Slot slot{};
   bool there = false;

@@ -7,8 +7,8 @@ namespace waywiser::block {
 
 using Word8 = Vector<std::uint32_t, 2>;
 
-// A packet of the LL protocol: eight bytes of data, each half beside a part of the tag, so that the data say by
-// themselves that they are there. Either half may become visible first.
+// A packet of the LL protocol: eight bytes of data, each half beside a part of the tag, so that the data carry their
+// own flag. Either half may become visible first.
 struct alignas(16) LlPacket {
   std::uint32_t low, number, high, mark;
 

@@ -4,13 +4,14 @@
 
 namespace waywiser::block {
 
-// Why a wait has ended without what it was for.
+// Why a wait has ended without success.
 enum class Reason : std::uint32_t { late, unlike, stopped };
 
-// In host memory: how an operation has failed, where the host sees it without asking the GPU, and what ends all waits.
+// In host memory: how an operation has failed, visible to the host without asking the GPU; and the word that ends all
+// waits.
 struct alignas(16) Notice {
-  std::uint64_t failed = 0;  // 1 + the rank that was waited for, and above it the reason; the last that is written
-  std::uint64_t number = 0, mine = 0, theirs = 0;  // of the operation, and the descriptions of both
+  std::uint64_t failed = 0;                        // 1 + the rank waited for, with the reason above it; written last
+  std::uint64_t number = 0, mine = 0, theirs = 0;  // of the operation, and both descriptions
   std::uint32_t stop = 0;
 };
 

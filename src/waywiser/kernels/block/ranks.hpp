@@ -2,7 +2,7 @@
 
 namespace waywiser::block {
 
-// Ranks whose GPUs a kernel reaches by itself.
+// The most ranks whose GPUs one kernel reaches directly.
 inline constexpr unsigned max_ranks = 8;
 
 }  // namespace waywiser::block

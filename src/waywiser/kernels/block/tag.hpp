@@ -13,21 +13,22 @@ WAYWISER_DEVICE constexpr std::uint64_t signature_of(std::uint64_t description) 
   return (bits ^ bits >> 32) & 0xffffffff00000000u;
 }
 
-// What stands beside the data of operation `number`, so that only the same operation of another rank fits to it. Of one
+// The word beside the data of operation `number`, which only the same operation of another rank matches. With one
 // signature, no two numbers have the same tag.
 WAYWISER_DEVICE constexpr std::uint64_t tag_of(std::uint64_t number, std::uint64_t signature) {
   return number + signature;
 }
-// Its half that a packet has room for, beside the number.
+// The half of it that fits into a packet, beside the number.
 WAYWISER_DEVICE constexpr std::uint32_t mark_of(std::uint64_t tag) {
   return static_cast<std::uint32_t>(tag) ^ static_cast<std::uint32_t>(tag >> 32);
 }
 
-// What a rank tells the others when it has waited for a while.
+// What a rank tells the others after waiting for a while.
 struct alignas(16) Announcement {
   std::uint64_t tag = 0, description = 0;
 
-  // Whether a rank tells that its operation `number` is another one than `mine`. Half of a new one says nothing.
+  // Whether a rank announces that its operation `number` differs from `mine`. A half-written announcement does not
+  // count.
   WAYWISER_DEVICE bool is_unlike(std::uint64_t number, std::uint64_t mine) const {
     return description != mine && tag - signature_of(description) == number;
   }

@@ -5,31 +5,31 @@
 
 namespace waywiser::block {
 
-// A wait polls host memory only once in so many checks of the clock: a GPU serialises the reads of one host word (0.6
-// us each), and every warp may be waiting. If it polled more often, one late rank would make all others late.
+// A wait polls host memory only once every `looks_at_host` clock checks: GPU reads of one host word serialise (0.6 us
+// each), and every warp may be waiting. With more frequent polls, one late rank would delay all others.
 inline constexpr unsigned looks_at_host = 64;
 
-// What a rank that waits tells of itself.
+// What a waiting rank reports about itself.
 struct Self {
   std::uint64_t description, number;
 };
 inline constexpr std::uint64_t no_description = ~std::uint64_t{0};
-// What it remembers from one look around to the next: when the first was, and when it first saw something wrong.
+// The state between two calls of look_around(): the time of the first call, and of the first sight of an error.
 struct Seen {
   std::uint64_t start = 0, wrong_at = 0;
 };
 
-// How a block of threads waits for other ranks. It goes on when they have come, and never without them: the host is
-// told why, and the kernel traps, so that nothing behind it takes what is not there for data. `Gpu`: a block of threads
-// (README.md). What is done now and then while it waits is kept apart: kernels are through sooner without it.
+// Waits of a block of threads for other ranks. It continues when they have come, and never without them: otherwise it
+// tells the host why, and the kernel traps, so that no later work uses missing data. `Gpu`: a block of threads
+// (README.md). Rare work during a wait is kept in separate functions, which makes kernels faster.
 template <typename Gpu>
 class Waiter {
  public:
   WAYWISER_DEVICE Waiter(Gpu& gpu, Notice* notice, std::uint64_t deadline_ns)
       : gpu_(gpu), notice_(notice), deadline_ns_(deadline_ns) {}
 
-  // Asks `missing` until it answers 0; else it answers 1 + a rank that is waited for. look_around(peer, times, seen) is
-  // called now and then, `times` from 1, with what it has answered before; it ends in check().
+  // Polls `missing` until it returns 0; otherwise it returns 1 + a rank waited for. Now and then calls
+  // look_around(peer, times, seen), with `times` from 1 and its last result; it must end in check().
   template <typename Missing, typename LookAround>
   WAYWISER_DEVICE static void wait(Gpu& gpu, Missing missing, LookAround look_around) {
     Seen seen;
@@ -41,13 +41,13 @@ class Waiter {
     }
   }
 
-  // The same for all threads of a warp together, until none misses anything. They look with one load: threads that see
-  // the tag of a line later than others see its data would take what was there before for what has come.
+  // The same for all threads of a warp together, until none misses anything. They poll with one load: if a thread saw
+  // the tag of a line later than others see its data, old data would be taken for new.
   template <typename Missing, typename LookAround>
   WAYWISER_DEVICE static void wait_together(Gpu& gpu, Missing missing, LookAround look_around) {
     Seen seen;
     for (unsigned look = 1;; ++look) {
-      gpu.join_warp();  // some have looked around, or have stored what came before
+      gpu.join_warp();  // threads may have diverged in look_around() or in earlier stores
       const unsigned peer = missing();
       if (!gpu.any(peer != 0)) return;
       gpu.pause();
@@ -55,7 +55,8 @@ class Waiter {
     }
   }
 
-  // Traps when it is over. `self` is told to the host; `theirs`: what the rank is in instead, or no_description.
+  // Traps if the wait is over. The host gets `self`; `theirs`: the operation that the rank is in instead, or
+  // no_description.
   WAYWISER_DEVICE Seen check(unsigned peer, unsigned times, Seen seen, const Self& self, std::uint64_t theirs) const {
     const std::uint64_t now = gpu_.nanoseconds();
     if (seen.start == 0) seen.start = now;
@@ -66,7 +67,7 @@ class Waiter {
   }
 
  private:
-  // The host reads the other words only when the last one is there; of several threads the first counts.
+  // The host reads the other words only after the last one is set; of several threads the first one counts.
   WAYWISER_DEVICE void give_up(Reason reason, unsigned peer, const Self& self, std::uint64_t theirs) const {
     if (gpu_.acquire(&notice_->failed) == 0) {
       gpu_.store(&notice_->mine, self.description);
@@ -74,7 +75,7 @@ class Waiter {
       gpu_.store(&notice_->number, self.number);
       gpu_.release(&notice_->failed, peer | static_cast<std::uint64_t>(reason) << 32);
     }
-    while (gpu_.acquire(&notice_->failed) == 0) gpu_.pause();  // it has got there
+    while (gpu_.acquire(&notice_->failed) == 0) gpu_.pause();  // until the host can see it
     gpu_.trap();
   }
 

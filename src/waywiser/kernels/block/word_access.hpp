@@ -22,7 +22,8 @@ WAYWISER_DEVICE inline bool lies_well(const std::byte* data, std::uint64_t bytes
   return reinterpret_cast<std::uintptr_t>(data) % sizeof(Word) == 0 && offset + sizeof(Word) <= bytes;
 }
 
-// A user's block as words. `exact`: it is aligned and a whole number of words. Else bytes where it is not.
+// A user's block as words. `exact`: it is aligned and a whole number of words. Otherwise bytes are used where
+// necessary.
 template <typename Word, bool exact>
 WAYWISER_DEVICE inline Word load_word(const std::byte* data, std::uint64_t bytes, std::uint64_t index) {
   const std::uint64_t offset = index * sizeof(Word);

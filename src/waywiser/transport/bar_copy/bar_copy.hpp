@@ -4,8 +4,8 @@
 
 namespace waywiser {
 
-// The CPU copies through the GPU's PCIe window, with GDRCopy: libgdrapi and its kernel module must be there. Works on a
-// stream of the host. WAYWISER_LIBGDRAPI names another library; the module's device is then not looked for.
+// The CPU copies through the GPU's PCIe window by GDRCopy: requires libgdrapi and its kernel module. Works on a stream
+// of the host. WAYWISER_LIBGDRAPI names another library; then the module's device is not checked.
 Mechanism bar_copy_mechanism();
 
 }  // namespace waywiser

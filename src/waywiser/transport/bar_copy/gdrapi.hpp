@@ -10,12 +10,12 @@
 
 namespace waywiser {
 
-// The calls of GDRCopy 2 that a copy needs, found at run time. A handle is a struct of one 64-bit number, passed by
-// value, so it travels as that number.
+// The GDRCopy 2 functions that a copy needs, found at run time. A handle is a struct of one 64-bit number, passed by
+// value, so it is passed as that number.
 class GdrApi {
  public:
   GdrApi();
-  // Nothing, or what is missing: the library, one of its calls, or the device of its kernel module.
+  // Empty, or what is missing: the library, one of its functions, or the device of its kernel module.
   const std::optional<std::string>& why_not() const noexcept { return why_not_; }
 
   void* (*open)() = nullptr;
@@ -36,7 +36,7 @@ class GdrApi {
 // GPU memory pinned and mapped into this process: page-aligned around a region.
 class BarMapping {
  public:
-  // Throws device when the driver refuses (memory that is not cudaMalloc'd, or the BAR is full).
+  // Throws device if the driver refuses (memory not from cudaMalloc, or a full BAR).
   BarMapping(const GdrApi& api, void* session, ConstRegion region);
   BarMapping(const BarMapping&) = delete;
   BarMapping& operator=(const BarMapping&) = delete;

@@ -4,18 +4,18 @@
 
 namespace waywiser {
 
-// The resident kernel, written for one warp. `Warp` gives: lanes (constant), lane(), index(), count(), block(),
-// blocks(), broadcast(x), all(b), add(word, value), exchange(word, expected, value), load/store that go past caches,
+// The resident kernel, written for one warp. `Warp` provides: lanes (constant), lane(), index(), count(), block(),
+// blocks(), broadcast(x), all(b), add(word, value), exchange(word, expected, value), load/store that bypass caches,
 // fence_to_block(), fence(), fence_to_host(), join(), pause(), ticks(), ticks(ns), nanoseconds(). Lanes of a warp stay
-// together. Each block serves a mailbox. A look at host memory lasts about 1 us, so the warps of a block look in turn;
-// the first that sees a message carries it out.
+// together. Each block serves a mailbox. A poll of host memory takes about 1 us, so the warps of a block poll in turn;
+// the first one that sees a message carries it out.
 template <typename Warp>
 class CourierBody {
  public:
   WAYWISER_DEVICE CourierBody(const Warp& warp, CourierShared& shared, const CourierTerms& terms)
       : warp_(warp), shared_(shared), terms_(terms), box_(terms.boxes[warp.block()]) {}
 
-  // One lane, before any warp of its block runs. What an earlier launch has done must not be done again.
+  // Run by one lane, before any warp of its block. It must not repeat the work of an earlier launch.
   WAYWISER_DEVICE static void prepare(const Warp& warp, CourierShared& shared, const CourierTerms& terms) {
     shared = {};
     shared.claimed = shared.handled = warp.load(&terms.boxes[warp.block()].done);
@@ -81,7 +81,7 @@ class CourierBody {
     warp_.store(&box_.parked, terms_.launch);
   }
 
-  // Every instruction on this way counts: what short messages do not need is apart.
+  // The latency-critical path: work that short messages do not need is in other functions.
   WAYWISER_DEVICE void try_to_carry_out(const Row& row, std::uint32_t number, std::uint32_t handled) {
     Packet first = row.packets[0];
     for (std::uint32_t& word : first.words) word = warp_.broadcast(word);
@@ -113,7 +113,7 @@ class CourierBody {
     return warp_.all(all);
   }
 
-  // Fails while another poller carries out the message before it, and when another one was first.
+  // Fails while another poller carries out the message before it, or if another poller was first.
   WAYWISER_DEVICE bool claim(std::uint32_t number, std::uint32_t handled) {
     std::uint32_t won = 0;
     if (warp_.lane() == 0) won = warp_.exchange(&shared_.claimed, handled, number) ? 1 : 0;
@@ -142,7 +142,7 @@ class CourierBody {
         warp_.store(reinterpret_cast<std::uint32_t*>(order.address + offset) + word, packet.words[word]);
   }
 
-  // False: the data does not come.
+  // False: the data do not arrive.
   WAYWISER_DEVICE bool put_following(const Order& order, std::uint32_t number) {
     constexpr unsigned most = following_rows * packets_per_row / Warp::lanes, patience = 100000;
     const unsigned count = (order.bytes + packet_bytes - 1) / packet_bytes;
@@ -165,7 +165,7 @@ class CourierBody {
     return true;
   }
 
-  // Packets tell the host themselves that they are there. So many rows are on their way at once.
+  // Packets carry their own flags for the host. `rows` rows are in flight at once.
   template <unsigned rows>
   WAYWISER_DEVICE void get_words(const Order& order, std::uint32_t number) {
     constexpr unsigned most = rows * packets_per_row / Warp::lanes;
@@ -188,7 +188,7 @@ class CourierBody {
     }
   }
 
-  // The data is visible to every later kernel and copy of this GPU before the host hears of it.
+  // The data are visible to every later kernel and copy of this GPU before the host hears of it.
   WAYWISER_DEVICE void tell_put(std::uint32_t number) {
     warp_.fence();
     tell_done(number);
@@ -201,7 +201,7 @@ class CourierBody {
     warp_.store(&box_.done_too, number);
   }
 
-  // A function of its own, which takes nothing by address that the polling warp keeps in registers.
+  // A separate function that takes nothing by address, so that the polling warp keeps its variables in registers.
   WAYWISER_DEVICE WAYWISER_APART static void carry_out_apart(Warp warp, CourierShared& shared, CourierTerms terms,
                                                              Order order, std::uint32_t number, Row row) {
     CourierBody body(warp, shared, terms);
@@ -258,7 +258,7 @@ class CourierBody {
       copy_units<std::byte>(to, from, bytes);
   }
 
-  // The odd bytes at the end are loaded first, so that they are on their way together with the rest.
+  // The odd bytes at the end are loaded first, so that they are in flight together with the rest.
   template <typename Unit>
   WAYWISER_DEVICE void copy_units(std::byte* to, const std::byte* from, unsigned bytes) {
     constexpr unsigned batch = 8, unit_bytes = sizeof(Unit);

@@ -5,7 +5,7 @@
 
 namespace waywiser {
 
-// How many processors of the GPU work, and how many warps on each look for messages.
+// How many multiprocessors of the GPU work, and how many warps on each poll for messages.
 struct CourierShape {
   unsigned lanes = 1;    // 1 to most_lanes
   unsigned pollers = 1;  // 1 to most_pollers

@@ -6,8 +6,8 @@
 namespace waywiser {
 
 // The courier between two processes, one of which owns the GPU memory. Two-sided. Only the owner's kernel runs; the
-// other process makes no call of the GPU's driver. Both open the same pair at the same time; the owner must be inside
-// a call now and then (finish is one) for the messages to move.
+// other process makes no GPU driver call. Both open the same pair at the same time; messages move only if the owner is
+// inside a call now and then (for example finish).
 std::unique_ptr<Transport> open_courier_pair(const Path& path, const TransportContext& context,
                                              const CourierOptions& options);
 

@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// What host and resident kernel exchange, in pinned host memory. Everything that is polled carries the number of its
+// The data exchanged by host and resident kernel, in pinned host memory. Every polled word carries the number of its
 // message in the same 16 bytes, which both sides store and load at once: no fence orders data and flag.
 struct alignas(16) Packet {
   std::uint32_t words[3];
@@ -24,13 +24,13 @@ inline constexpr unsigned following_rows = 3, most_following = following_rows * 
 inline constexpr unsigned staged_bytes = 16 << 10;
 inline constexpr unsigned most_lanes = 4, most_pollers = 4;
 
-// Reads of one address of host memory wait for each other, those of several do not: each polling warp has its own copy
-// of the order. Packet 0 is the order, packet 1 ends the launch that it names, the data of a put follows.
+// Reads of one host address serialise, those of several do not: each polling warp has its own copy of the order. Packet
+// 0 is the order, packet 1 ends the launch that it names, the data of a put follow.
 struct OrderCopy {
   Packet packets[packets_per_row];
 };
 
-// Of one lane: each is served by a processor of its own, on which nothing waits for another lane.
+// For one lane: each is served by a multiprocessor of its own, which never waits for another lane.
 struct Mailbox {
   OrderCopy orders[most_pollers];                      // host to GPU; the only part that the kernel polls
   Packet following[following_rows * packets_per_row];  // host to GPU, after the order
@@ -41,14 +41,14 @@ struct Mailbox {
   alignas(128) std::byte staged[staged_bytes];
 };
 
-// Which one is right the host finds out: every instruction of the kernel delays the message.
+// The host chooses the task: every instruction of the kernel delays the message.
 enum class Task : std::uint32_t {
-  put_flag,   // 8 bytes at once: somebody may wait for them. As the next two, the data follows the order
+  put_flag,   // 8 bytes at once, since they may be awaited. As in the next two, the data follow the order
   put_words,  // address and size are multiples of 4
   put_bytes,
-  get_words,  // the data goes back in the reply's packets
+  get_words,  // the data return in the reply's packets
   get_bytes,
-  put_following,  // multiples of 4 as well; the data is being written while the order is on its way
+  put_following,  // multiples of 4 as well; the data are written while the order is in flight
   put_staged,
   get_staged,
 };
@@ -75,22 +75,22 @@ struct Order {
   }
 };
 
-// What the warps of a lane tell each other.
+// The state shared by the warps of a lane.
 struct CourierShared {
   std::uint32_t claimed;    // the last message that a poller has taken
-  std::uint32_t handled;    // the same, when it is carried out
-  std::uint32_t last_look;  // when, in ticks
-  std::uint32_t over;       // the pollers have to leave
-  std::uint32_t left;       // how many have
+  std::uint32_t handled;    // the last message carried out
+  std::uint32_t last_look;  // time of the last poll, in ticks
+  std::uint32_t over;       // the pollers must leave
+  std::uint32_t left;       // the number that have left
 };
 
 // One launch of the kernel.
 struct CourierTerms {
   Mailbox* boxes = nullptr;  // of all lanes
   std::uint32_t launch = 0;
-  unsigned look_gap_ns = 0;        // between a look of one poller and of another
+  unsigned look_gap_ns = 0;        // between polls of two pollers
   std::uint64_t idle_ns = 0;       // without work for this long: end
-  std::uint64_t residence_ns = 0;  // end in any case: cudaFree and its like wait for running kernels
+  std::uint64_t residence_ns = 0;  // end in any case, since cudaFree and the like wait for running kernels
 };
 
 }  // namespace waywiser

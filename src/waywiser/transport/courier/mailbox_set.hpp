@@ -5,8 +5,8 @@
 
 namespace waywiser {
 
-// The mailboxes of a kernel as the host uses them. A put goes in parts, each of which is one message: what a part has
-// for each lane is posted to all of them at once, and the part is there when each lane has done its share.
+// The mailboxes of a kernel as the host uses them. A put goes in parts, each of which is one message: the shares of a
+// part are posted to all lanes at once, and the part has arrived when each lane has finished its share.
 class MailboxSet {
  public:
   MailboxSet(Mailbox* boxes, CourierShape shape) : boxes_(boxes), shape_(shape) {}
@@ -14,14 +14,14 @@ class MailboxSet {
   Bytes part_of(Bytes left) const;
   // `number`: one more than that of the message before.
   void post_put(std::byte* gpu, const std::byte* source, Bytes part, std::uint32_t number);
-  // Whether it, or a later one, is done.
+  // Whether this message, or a later one, is done.
   bool put_done(Bytes part, std::uint32_t number) const;
-  // The same for a process that did not post it: each looks at words of its own.
+  // The same for a process that did not post it: each process polls words of its own.
   bool put_arrived(Bytes part, std::uint32_t number) const;
   void post_get(const std::byte* gpu, Bytes part, std::uint32_t number);
-  // Takes what has arrived of the answer to post_get. True: all of it is in `to`.
+  // Copies the arrived packets of the answer to post_get. True: all of it is in `to`.
   bool take(std::byte* to, Bytes part, std::uint32_t number);
-  // Answers in the place of the kernel: 8 bytes that are not on the GPU.
+  // Answers in place of the kernel: 8 bytes that are not on the GPU.
   void answer(std::uint64_t value, std::uint32_t number);
 
  private:

@@ -5,19 +5,19 @@
 
 namespace waywiser {
 
-// What some processors can do with a whole cache line, four packets, at once. A device that polls it takes it away
-// from the core between two stores; so one store is much faster than four.
+// Writes and reads whole cache lines (four packets) at once, on processors that can. A device that polls a line takes
+// it away from the core between two stores, so one store is much faster than four.
 
-// The first whole lines of `source` as packets of message `number`, to `packets`; these start a line, here and below.
-// How many packets have been written: 0 on a processor that cannot.
+// Writes the first whole lines of `source` as packets of message `number` to `packets`, which starts a line, here and
+// below. Returns the number of packets written: 0 on a processor that cannot.
 unsigned write_packet_lines(Packet* packets, const std::byte* source, unsigned bytes, std::uint32_t number);
 
-// The other way: how many packets of message `number` have been copied to `to`, line by line up to the first line that
-// is not complete or would be too much for `bytes`.
+// The reverse: copies packets of message `number` to `to`, line by line up to the first line that is incomplete or
+// would exceed `bytes`. Returns their number.
 unsigned read_packet_lines(const Packet* packets, std::byte* to, unsigned bytes, std::uint32_t number);
 
-// Hints that a device soon reads the lines: it gets them faster from the cache that all cores share than from that of
-// the core which has written them.
+// Hints that a device soon reads the lines: the shared cache delivers them faster than the cache of the core that has
+// written them.
 void demote_lines(const Packet* packets, unsigned count);
 
 }  // namespace waywiser

@@ -9,7 +9,7 @@
 
 namespace waywiser {
 
-// What both ends of a courier between two processes have alike. Messages wait in queues; every call moves them on.
+// The common part of both ends of a courier between two processes. Messages wait in queues; every call advances them.
 class PairEnd : public Transport {
  public:
   PairEnd(const Path& path, PeerChannel& peer) : name_(label(path) + ", " + pair_text(path)), peer_(peer) {}
@@ -20,9 +20,9 @@ class PairEnd : public Transport {
  protected:
   virtual void progress() = 0;
   virtual bool idle() const = 0;
-  // Now and then while waiting.
+  // Called now and then while waiting.
   virtual void look_after() {}
-  // Who is to blame when the time is over.
+  // The reason of a timeout.
   virtual std::string late_text() { return "the peer process does not answer"; }
 
   const std::string& name() const noexcept { return name_; }

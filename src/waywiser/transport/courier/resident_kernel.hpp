@@ -17,10 +17,10 @@ struct CourierOptions {
   Seconds patience = 10;             // the longest wait for one message
 };
 
-// A kernel that serves the mailboxes of some lanes: started when there is work, gone soon after the last.
+// A kernel that serves the mailboxes of some lanes: started when there is work, ends soon after the last work.
 class ResidentKernel {
  public:
-  // The mailboxes are made at `offset` of `memory`. Throws unavailable, device or invalid_input.
+  // Creates the mailboxes at `offset` of `memory`. Throws unavailable, device or invalid_input.
   ResidentKernel(Platform& platform, Place gpu, std::shared_ptr<const Memory> memory, Bytes offset,
                  const CourierOptions& options);
   ResidentKernel(const ResidentKernel&) = delete;
@@ -31,10 +31,10 @@ class ResidentKernel {
   // As the host uses the mailboxes.
   MailboxSet lanes() const { return {boxes_, shape_}; }
   Stream& stream() noexcept { return *stream_; }
-  // Starts it when it is not running. Throws timeout when the launch before does not end.
+  // Starts it if it is not running. Throws timeout if the previous launch does not end.
   void ensure_running();
-  // While waiting for an answer: starts it again if it parked just before the message came. Throws device when the
-  // kernel failed.
+  // While waiting for an answer: restarts it if it parked just before the message came. Throws device if the kernel
+  // failed.
   void attend();
   std::string late_text() const { return "the resident kernel on " + text(gpu_) + " did not answer in time"; }
   // Waits until it has ended. Throws timeout.

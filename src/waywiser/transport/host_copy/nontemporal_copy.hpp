@@ -8,7 +8,7 @@
 
 namespace waywiser {
 
-// Nothing: this CPU has stores that bypass its caches.
+// Empty: this CPU has stores that bypass its caches.
 std::optional<std::string> why_no_nontemporal_copy();
 // memcpy whose stores bypass the caches, with the widest vectors that the CPU has; ordered before later stores.
 void nontemporal_copy(std::byte* destination, const std::byte* source, Bytes bytes);

@@ -12,10 +12,9 @@
 
 namespace waywiser {
 
-// Threads that stay and are parked between jobs: after a job they look for the next one for some microseconds, then
-// sleep. The caller is member 0. A job is cut into shares; each member takes its own first, then what nobody has
-// taken, so that a member that wakes late, or not at all, costs its help and nothing more. Used by one thread at a
-// time.
+// Persistent threads, parked between jobs: after a job they poll for the next one for some microseconds, then sleep.
+// The caller is member 0. A job is cut into shares; each member takes its own share first, then shares that nobody has
+// taken, so that a member that wakes late, or not at all, only costs its help. Used by one thread at a time.
 class ThreadTeam {
  public:
   explicit ThreadTeam(int members);
@@ -42,7 +41,7 @@ class ThreadTeam {
   std::atomic<int> ended_{0}, asleep_{0};
   std::atomic<int> caller_cpu_{-1};
   std::atomic<bool> stop_{false};
-  const std::function<void(int)>* job_ = nullptr;    // of this round; read only by who has claimed a share of it
+  const std::function<void(int)>* job_ = nullptr;    // of this round; read only by owners of a share
   std::vector<std::atomic<std::uint64_t>> claimed_;  // by share: the last round in which it was taken
   cpu_set_t allowed_;
   std::vector<std::jthread> threads_;
