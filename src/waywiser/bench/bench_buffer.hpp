@@ -23,13 +23,13 @@ class BenchBuffer {
   void check(Bytes offset, Bytes length, std::uint64_t seed, const std::string& what);
   // Small whole numbers: sums of them are exact in any order. `first` shifts them.
   void fill_numbers(Bytes length, std::uint64_t first);
-  // That there is the sum of the numbers of `ranks` ranks, where rank r was filled with first + r; element 0 is number
-  // `offset` of theirs.
+  // Checks for the sums of the numbers of `ranks` ranks, where rank r was filled with first + r; element 0 is their
+  // number `offset`.
   void check_sums(Bytes length, std::uint64_t first, int ranks, std::size_t offset, const std::string& what);
 
  private:
   Region region(Bytes offset, Bytes length) const { return memory_.region().slice(offset, length); }
-  // Host memory with the first `length` bytes; the buffer's own where it is there.
+  // Host memory with the first `length` bytes; the buffer's own memory if it is on the host.
   std::byte* on_host(Bytes length);
   void synchronize();
 

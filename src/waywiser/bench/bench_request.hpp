@@ -16,11 +16,10 @@ enum class CallMode : std::uint8_t {
 };
 inline constexpr int most_calls_in_graph = 50;
 
-// One slice of a benchmark, as all its ranks are told it: `samples` times `calls` calls of one operation.
+// One slice of a benchmark, equal at all ranks: `samples` times `calls` calls of one operation.
 struct BenchRequest {
   std::string operation;
-  // Memory of the first and the second rank of a pair: host, gpu, or exposed, which is GPU memory that the group has
-  // exposed.
+  // Memory of the first and the second rank of a pair: host, gpu, or exposed (GPU memory in a window of the group).
   std::string input = "host", output = "host";
   Bytes bytes = 0;  // of one message, or of each rank's contribution
   int window = 1;   // messages under way at once, where an operation streams

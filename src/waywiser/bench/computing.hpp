@@ -6,8 +6,8 @@ namespace waywiser {
 
 inline constexpr int looks_while_computing = 16;
 
-// Keeps the processor busy for `seconds`; in between it calls `look`, which gives the group's messages a turn, until
-// that says that all is done.
+// Keeps the processor busy for `seconds`; meanwhile it calls `look`, which advances the group's messages, until `look`
+// says that all are done.
 template <typename Look>
 void compute_beside(Seconds seconds, Look look) {
   const Seconds start = now_seconds();

@@ -9,7 +9,7 @@
 
 namespace waywiser {
 
-// What an exercise works with.
+// The environment of an exercise.
 struct Bench {
   Group& group;
   Platform& platform;
@@ -19,29 +19,29 @@ struct Bench {
   }
 };
 
-// What one rank does in a benchmark. prepare and check are not timed.
+// The work of one rank in a benchmark. prepare and check are not timed.
 class Exercise {
  public:
-  // By all ranks at the same time. Throws unavailable where calls on host memory are to be enqueued.
+  // All ranks at the same time. Throws unavailable if calls on host memory should be enqueued.
   Exercise(const Bench& bench, const BenchRequest& request);
   Exercise(const Exercise&) = delete;
   Exercise& operator=(const Exercise&) = delete;
   virtual ~Exercise() = default;
 
-  // Fills what is sent: different bytes for each sample, so that what is left of an earlier one does not pass.
+  // Fills the sent arrays with different bytes for each sample, so that old data do not pass the check.
   virtual void prepare(std::uint64_t seed) = 0;
-  // Complete when it returns. Throws unavailable where calls cannot be captured in a graph.
+  // Complete when it returns. Throws unavailable if calls cannot be captured in a graph.
   virtual void run(int calls);
-  // Throws corrupt when anything else has arrived than what the others have prepared.
+  // Throws corrupt if the received data differ from the data that the others have prepared.
   virtual void check() = 0;
 
  protected:
   virtual void call() = 0;
   virtual bool taking_part() const { return true; }
   bool enqueues() const { return stream_ != nullptr; }
-  // Of each call.
+  // The mode of each call.
   Mode mode() const { return stream_ ? Mode::on(*stream_) : Mode::wait; }
-  // For what only the host can do.
+  // For operations that only the host can do.
   void refuse_streams() const;
 
   Group& group_;
@@ -56,9 +56,9 @@ class Exercise {
   int captured_ = 0;
 };
 
-// All ranks make it at the same time. Throws invalid_input for an operation that there is not.
+// All ranks make it at the same time. Throws invalid_input for an unknown operation.
 std::unique_ptr<Exercise> make_exercise(const Bench& bench, const BenchRequest& request);
-// nullptr: it is none of them.
+// nullptr: the operation is not one of them.
 std::unique_ptr<Exercise> make_message_exercise(const Bench& bench, const BenchRequest& request);
 std::unique_ptr<Exercise> make_one_sided_exercise(const Bench& bench, const BenchRequest& request);
 std::unique_ptr<Exercise> make_collective_exercise(const Bench& bench, const BenchRequest& request);

@@ -16,7 +16,7 @@ class RankChannel {
   // Throws io.
   explicit RankChannel(const std::string& path);
 
-  // Until it is told to quit, or nobody is there any more.
+  // Serves until it is told to quit, or the other side has gone.
   void serve(BenchRank& rank);
 
  private:

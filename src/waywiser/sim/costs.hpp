@@ -10,11 +10,11 @@
 
 namespace waywiser::sim {
 
-// The numbers that a topology does not hold: starts of copies, software overheads, limits of root complexes. Seconds,
-// bytes, bytes per second or a share. Each comes with its source in the file of parts.
+// Numbers that are not in a topology: start-up times of copies, software overheads, limits of root complexes. In
+// seconds, bytes, bytes per second, or as a share. Each has its source in the file of parts.
 class Costs {
  public:
-  // Throws invalid_input when there is no such number.
+  // Throws invalid_input for an unknown name.
   double operator[](std::string_view name) const;
   bool has(std::string_view name) const { return values_.contains(name); }
   // Throws invalid_input: unknown name, not finite, negative.
@@ -29,11 +29,11 @@ class Costs {
 // The name without maker, marks, clock and number of cores: "NVIDIA A100-SXM4-40GB" is A100-SXM4-40GB,
 // "Intel(R) Xeon(R) Gold 6240R CPU @ 2.40GHz" is Xeon Gold 6240R.
 std::string plain_name(std::string_view name);
-// The row of a file of parts that has a device's plain name among its names, whole; in a row's names '#' is any digit
-// and '*' any capital letters, or none. nullptr: no row has it. Throws invalid_input: two rows have it.
+// The row of a file of parts that has a device's whole plain name among its names; in a row's names '#' is any digit
+// and '*' any capital letters, or none. nullptr: no row matches. Throws invalid_input: two rows match.
 const Json* part_of(const Device& device, const Json& parts, std::string_view what);
-// From a file of schema "waywiser.parts": the row for any machine, over it that of the topology's CPUs and that of its
-// GPUs. Where a node has several kinds of either, the one of most of them counts. Throws invalid_input.
+// From a file of schema "waywiser.parts": the row for any machine, overridden by that of the topology's CPUs and that
+// of its GPUs. If a node has several kinds of either, the most frequent kind counts. Throws invalid_input.
 Costs costs_of(const Topology& topology, const Json& parts, std::string_view what);
 // Replaces some of them: {"name": number} or {"name": {"value": number, "source": text}}.
 void apply(Costs& costs, const Json& values, std::string_view what);

@@ -9,8 +9,8 @@
 
 namespace waywiser::sim {
 
-// What a calibration found that the models leave: for a path and an operation the ratio measured / predicted over size,
-// its logarithm linear in log(size) between its points, constant beyond them.
+// The remaining error of the models, found by calibration: for a path and an operation the ratio measured / predicted
+// over size; its logarithm is linear in log(size) between its points, constant beyond them.
 class Curves {
  public:
   double ratio(const Path& path, Operation operation, Bytes bytes) const;

@@ -9,7 +9,7 @@
 
 namespace waywiser::sim {
 
-// Who is told that something has happened; `token` is the listener's own.
+// Is told that something has happened; `token` belongs to the listener.
 class Listener {
  public:
   virtual void wake(std::uint64_t token) = 0;
@@ -19,9 +19,9 @@ class Listener {
 };
 
 // A virtual clock, a queue of events and a network of flows. Between events every flow f moves rate(f) bytes a second,
-// so its end is  now + left(f) / rate(f)  until another flow starts or ends. Events of one moment are served in the
-// order in which they were made; the network is solved once for all of them. Nothing depends on the machine's clock, on
-// addresses or on chance: the same calls give the same times to the last digit.
+// so it ends at  now + left(f) / rate(f)  until another flow starts or ends. Simultaneous events are processed in the
+// order of their creation; the network is solved once for all of them. Nothing depends on the machine's clock, on
+// addresses or on randomness: the same calls give the same times to the last digit.
 class EventLoop {
  public:
   FlowNetwork& network() noexcept { return network_; }
@@ -32,7 +32,7 @@ class EventLoop {
   // `bytes` over `uses` after `latency`; zero bytes arrive after the latency.
   void transfer(std::span<const Use> uses, BytesPerSecond cap, double bytes, Seconds latency, Listener& who,
                 std::uint64_t token);
-  // Until nothing is left to happen.
+  // Runs until no event is left.
   void run();
 
   double bytes_moved() const noexcept { return moved_; }

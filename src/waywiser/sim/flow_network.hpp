@@ -36,10 +36,11 @@ struct Use {
 class FlowNetwork {
  public:
   LinkId add_link(BytesPerSecond capacity);
-  // Without hops and cap a flow has no rate; that is invalid_input. A link named twice counts with both weights.
+  // Throws invalid_input for a flow without hops and cap, which has no rate. A link named twice counts with both
+  // weights.
   FlowId start(std::span<const Use> uses, BytesPerSecond cap = no_cap);
   void finish(FlowId flow);
-  // Brings all rates up to date. changed() then lists the flows whose rate is another than before.
+  // Updates all rates. changed() then lists the flows whose rate has changed.
   void solve();
   std::span<const FlowId> changed() const noexcept { return changed_; }
 

@@ -10,14 +10,14 @@
 
 namespace waywiser::sim {
 
-// One transfer along a path in a world: what a model is asked for. The path's places are `from.device`, `to.device`.
+// One transfer along a path in a world, the input of a model. The path's places are `from.device`, `to.device`.
 struct TimedTransfer {
   const World& world;
   const Path& path;
   Spot from, to;
   Bytes bytes = 0;
   int lane = 0;   // transfers of other lanes are issued by other CPU threads
-  int slots = 1;  // buffers at each end that a stream of transfers goes through, one after the other
+  int slots = 1;  // buffers at each end, which a stream of transfers uses in turn
 
   double cost(std::string_view name) const { return cost(from, name); }
   double cost(const Spot& spot, std::string_view name) const { return world.node(spot.node).costs()[name]; }
@@ -25,18 +25,18 @@ struct TimedTransfer {
   const Topology& topology() const { return node().topology(); }
   bool remote() const { return from.node != to.node; }
   std::string unit(const Spot& spot, const std::string& what) const;
-  // The CPU thread that issues: each lane has its own.
+  // The CPU thread that issues the transfer: each lane has its own.
   std::string cpu() const;
 };
 
-// How a mechanism spends its time: the model beside the transport of the same name.
+// How a mechanism spends its time: the model of the transport of the same name.
 struct Model {
   std::string_view mechanism;
   std::optional<std::string> (*why_not)(const TimedTransfer&);
   Program (*program)(const TimedTransfer&);
 };
 std::span<const Model> models();
-// Nothing when the path can be simulated, else why not, in words.
+// Empty: the path can be simulated. Otherwise the reason, in words.
 std::optional<std::string> why_unavailable(const TimedTransfer& transfer);
 // Throws unavailable with that reason.
 Program program(const TimedTransfer& transfer);
@@ -52,10 +52,10 @@ Program split_program(const TimedTransfer& transfer);
 Program ucx_local_program(const TimedTransfer& transfer);
 Program ucx_remote_program(const TimedTransfer& transfer);
 Program ucx_staged_program(const TimedTransfer& transfer);
-// Of UCX from the host memory beside one end to that beside the other.
+// UCX from the host memory beside one end to that beside the other.
 Leg host_wire(const TimedTransfer& transfer);
 
-// Makes the leg that of a copy engine between ordinary host memory and a GPU: the CPU copies a piece to or from a
+// Turns the leg into that of a copy engine between pageable host memory and a GPU: the CPU copies a piece to or from a
 // buffer of the driver at pageable.h2d_rate or pageable.d2h_rate, and the engine moves it, in turn: 1 / rate = 1 /
 // pageable + 1 / engine.
 void make_pageable(const TimedTransfer& transfer, Leg& leg, bool to_host);

@@ -20,19 +20,19 @@ struct Crossing {
   int switches = 0;
 };
 
-// What lies between the NICs of a cluster. Ways are fixed by source and destination (as static routing does), so that
-// the same cluster gives the same times. Every NIC has a hop out of the node and one into it, at the port's rate.
+// The network between the NICs of a cluster. Source and destination fix the route (static routing), so that the same
+// cluster gives the same times. Every NIC has a hop out of the node and one into it, at the port's rate.
 class Network {
  public:
   virtual ~Network() = default;
   virtual Crossing cross(Port from, Port to) const = 0;
   // Hops and switches of the tree that in-network reduction uses for one rail: every hop once.
   virtual Crossing tree_over(const std::vector<Port>& ports) const = 0;
-  // Between switches: what can be sick.
+  // Links between switches, which can be degraded.
   virtual std::size_t cables() const = 0;
 };
 
-// A sick link: the n-th hop between switches, with the share of its rate that is left.
+// A degraded link: the n-th hop between switches, with the remaining share of its rate.
 struct SickLink {
   std::size_t index = 0;
   double share = 1;  // 0: failed; ways avoid it
@@ -52,7 +52,7 @@ struct NetworkSpec {
 
 inline constexpr int most_nodes = 100000;
 
-// Adds the hops to `links`. Throws invalid_input: a shape that does not hold the nodes, ...
+// Adds the hops to `links`. Throws invalid_input, for example for a shape that cannot hold the nodes.
 std::unique_ptr<Network> make_network(const NetworkSpec& spec, FlowNetwork& links);
 
 }  // namespace waywiser::sim

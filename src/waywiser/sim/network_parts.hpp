@@ -7,7 +7,7 @@
 
 namespace waywiser::sim {
 
-// What all kinds of network share: the ports' hops, and hops between switches that can be sick.
+// The common part of all kinds of network: the ports' hops, and hops between switches that can be degraded.
 class SwitchedNetwork : public Network {
  public:
   SwitchedNetwork(NetworkSpec spec, FlowNetwork& links);
@@ -17,11 +17,11 @@ class SwitchedNetwork : public Network {
  protected:
   LinkId out(Port port) const { return first_ + 2 * number(port); }
   LinkId into(Port port) const { return first_ + 2 * number(port) + 1; }
-  // A hop between switches, in one direction. Sick ones are counted over both directions as one.
+  // A hop between switches, in one direction. Degraded links are counted over both directions as one.
   LinkId add_cable(double port_rates);
   LinkId add_direction();
   bool failed(LinkId link) const { return failed_.contains(link); }
-  // Of `count` parallel hops from `first` on, `stride` apart, the one that `key` chooses among those that work.
+  // Of `count` parallel hops, `stride` apart from `first` on: the working one that `key` selects.
   LinkId pick(LinkId first, LinkId stride, int count, std::size_t key) const;
   const NetworkSpec& spec() const noexcept { return spec_; }
 

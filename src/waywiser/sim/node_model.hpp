@@ -12,17 +12,16 @@
 
 namespace waywiser::sim {
 
-// What bytes cross between two devices of a node, and how long the first one takes.
+// The hops between two devices of a node, and the latency of the first byte.
 struct TimedRoute {
   std::vector<Use> uses;
   Seconds latency = 0;
 };
 
 // The hops of one kind of node as links of a flow network, numbered from 0.
-//
-// A PCIe link, NVLink or socket link is two hops, one a direction; a memory is one that reads and writes share. Where
+// A PCIe link, NVLink or socket link is two hops, one a direction; a memory is one hop, shared by reads and writes. If
 // two devices that are not memory exchange data through a root complex, that root complex is a hop too, with the
-// capacity of its CPU generation (costs cpu.p2p_read, cpu.p2p_write, cpu.p2p_socket; nothing when they are 0).
+// capacity of its CPU generation (costs cpu.p2p_read, cpu.p2p_write, cpu.p2p_socket; none if they are 0).
 class NodeModel {
  public:
   // Keeps copies.
@@ -32,7 +31,7 @@ class NodeModel {
 
   const std::vector<BytesPerSecond>& capacities() const noexcept { return capacities_; }
   const std::vector<std::string>& names() const noexcept { return names_; }
-  // Throws invalid_input when nothing connects the two.
+  // Throws invalid_input if the two are not connected.
   const TimedRoute& road(const std::string& from, const std::string& to, Links links = Links::all) const;
   // A copy within one memory reads and writes it.
   TimedRoute within(const std::string& memory) const;
@@ -43,14 +42,15 @@ class NodeModel {
   BytesPerSecond port_rate(const std::string& nic) const;
   // Of all NVLinks of a GPU, each direction.
   BytesPerSecond nvlink_rate(const std::string& gpu) const;
-  // At which a GPU adds bytes to others: two reads and one write of its memory. 0: not known.
+  // The rate at which a GPU adds bytes to others: two reads and one write of its memory. 0: unknown.
   BytesPerSecond reduce_rate() const;
-  // Of a core at a host's CPU, in bytes: as the machine file says, else costs host.near_bytes, host.cache_bytes.
+  // The caches of a core of a host's CPU, in bytes: from the machine file, else costs host.near_bytes,
+  // host.cache_bytes.
   struct Caches {
     double near = 0, second = 0;
   };
   Caches caches(const std::string& host) const;
-  // Of all hosts, without hyperthreads; as many as one likes where the machine file does not say.
+  // Of all hosts, without hyperthreads; unlimited if the machine file does not say.
   int cores() const;
 
   const Topology& topology() const noexcept { return topology_; }

@@ -8,8 +8,8 @@
 
 namespace waywiser::sim {
 
-// One leg of a chunk: it waits for its unit, which serves one at a time in order, holds it for `hold` and then for as
-// long as the bytes flow, and is over `latency` after that.
+// One leg of a chunk: it waits for its unit, which serves one chunk at a time in order, holds it for `hold` and then
+// while the bytes flow, and ends `latency` later.
 struct Leg {
   std::string unit;  // "0:gpu0.h2d"; empty: needs none
   Seconds hold = 0;

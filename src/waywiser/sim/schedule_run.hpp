@@ -12,17 +12,17 @@
 
 namespace waywiser::sim {
 
-// Rounds that were left out of all ranks' schedules after round `last`, because they are like the `kept` ones up to it:
-// each takes what the last half of these took a round.
+// Rounds omitted from all ranks' schedules after round `last`, because they equal the `kept` rounds before: each takes
+// the average time of the last half of these.
 struct Cut {
   std::uint32_t last = 0, kept = 0, dropped = 0;
 };
 
-// Keeps of each run of rounds that are alike (as many messages of each kind, of lengths that differ by one element at
-// most) only the first `most`. Nothing is cut from a schedule without such runs.
+// Of each run of equal rounds (equally many messages of each kind, whose lengths differ by at most one element) keeps
+// only the first `most`. Schedules without such runs stay unchanged.
 std::vector<Cut> cut_repetition(Schedule& schedule, std::uint32_t most);
 
-// What a schedule costs beside its messages.
+// Costs of a schedule in addition to its messages.
 struct StepCosts {
   Bytes element = 4;
   BytesPerSecond copy_rate = 0, reduce_rate = 0;  // of local memory; 0: no time
@@ -36,13 +36,13 @@ struct Ran {
   double bytes = 0;  // over all messages that were run
 };
 
-// Runs the schedules of all ranks, unchanged, on the hops of a world. A message starts when both its ranks have come to
-// it, as comm's executor does; a rank goes on when all steps of its round are over. It has run when the last rank's
-// last step is over, whatever else goes on in the world.
+// Runs the schedules of all ranks, unchanged, on the hops of a world. A message starts when both its ranks have reached
+// it, as in comm's executor; a rank continues when all steps of its round are over. The run ends when the last rank's
+// last step is over, whatever else happens in the world.
 class ScheduleRun : private Listener {
  public:
-  // `schedule_of` makes the schedule of one rank; it is kept in short form only.
-  // Throws unavailable where that takes too much memory.
+  // `schedule_of` makes the schedule of one rank; only a short form is kept. Throws unavailable if that takes too much
+  // memory.
   ScheduleRun(World& world, const RankRoutes& roads, int ranks, const std::function<Schedule(int)>& schedule_of,
               const StepCosts& costs, Trace* trace = nullptr);
   Ran run();
@@ -62,7 +62,7 @@ class ScheduleRun : private Listener {
     std::uint32_t round = 0;
     Seconds round_began = 0;
   };
-  // From one rank to another: the k-th send meets the k-th receive.
+  // From one rank to another: the k-th send matches the k-th receive.
   struct Channel {
     std::int32_t from, to;
     TimedRoute road;

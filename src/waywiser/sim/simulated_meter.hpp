@@ -10,11 +10,11 @@
 namespace waywiser::sim {
 
 // Times of a machine that is not here, and of the roads from it to the other nodes of a cluster. Its clock is virtual
-// too: it advances by what a real measurement would have taken, so that a campaign of any budget ends at once. Nothing
-// is moved, so there is nothing to verify.
+// too: it advances by the time of a real measurement, so that a campaign of any budget ends at once. No bytes are
+// moved, so there is nothing to verify.
 class SimulatedMeter : public Meter {
  public:
-  // Of the cluster the first node of type 0 is the machine itself; the last node of each type stands for that type.
+  // The cluster's first node of type 0 is the machine itself; the last node of each type represents that type.
   SimulatedMeter(const NodeModel& node, std::vector<PairClass> classes, ClusterSpec cluster = {});
 
   bool simulated() const override { return true; }
@@ -40,10 +40,11 @@ class SimulatedMeter : public Meter {
   std::map<std::tuple<std::string, Operation, Bytes>, Timed> known_;
 };
 
-// The types of node that the machine can reach, its own where there is a second, and the node that stands for each.
+// The types of node that the machine can reach (its own, if there is a second such node), and the node that represents
+// each.
 std::map<NodeType, int> reached(const NodeModel& node, const ClusterSpec& cluster);
 
-// What `measure` and `tune` do, for a machine that is not here. The profile is labelled simulated.
+// `measure` and `tune` for a machine that is not here. The profile is labelled simulated.
 Profile measure_simulated(const NodeModel& node, const ClusterSpec& cluster, const CampaignOptions& options,
                           const Profile* previous, const ProgressCallback& progress);
 // The classes of pairs of the machine with the paths between them.

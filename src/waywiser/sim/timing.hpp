@@ -8,13 +8,13 @@
 
 namespace waywiser::sim {
 
-// What is timed: a path from one spot to another, with the meaning of each operation that measure/ gives it.
+// A path from one spot to another, timed with the operations as measure/ defines them.
 struct TimedTrial {
   Path path;
   Spot from, to;
   Operation operation = Operation::latency;
   Bytes bytes = 0;
-  // Of `loaded`: all that move at once; the first is the one whose time is told.
+  // For `loaded`: all pairs that move at once; the time is that of the first.
   std::vector<std::pair<Spot, Spot>> pairs;
 };
 
@@ -25,9 +25,9 @@ struct Timed {
   Seconds turn = 0;         // of a GPU that two processes share
 };
 
-// In a fresh world. Streams are as long as it takes for a steady rate: the time of a transfer is the slope between a
-// short and a long run of the same window, so that filling and draining the pipeline does not count.
-// Throws unavailable with the model's reason.
+// In a fresh world. Streams run long enough for a steady rate: the time of a transfer is the slope between a short and
+// a long run of the same window, so that filling and draining the pipeline does not count. Throws unavailable with the
+// model's reason.
 Timed simulate(const NodeModel& node, const ClusterSpec& cluster, const TimedTrial& trial, Trace* trace = nullptr);
 
 }  // namespace waywiser::sim

@@ -49,8 +49,8 @@ class World {
   TimedRoute within(int node, const std::string& memory) const;
   // From a NIC to a NIC of another node.
   TimedRoute cross(int from, const std::string& from_nic, int to, const std::string& to_nic) const;
-  // True when the GPUs of both nodes are in one NVLink domain that spans nodes: then they have no other NVLinks, those
-  // of one node neither.
+  // True if the GPUs of both nodes are in one NVLink domain that spans nodes: then they have no other NVLinks, not even
+  // within a node.
   bool share_domain(int a, int b) const;
   // Over that domain's NVSwitches.
   TimedRoute over_domain(int from, const std::string& from_gpu, int to, const std::string& to_gpu) const;

@@ -6,7 +6,7 @@
 
 namespace waywiser {
 
-// This machine as /sys and NVML show it. With another `root` than "" only the files below it are read, as a recorded
+// This machine, from /sys and NVML. With a `root` other than "" only the files below it are read, since a recorded
 // machine has no NVML.
 Topology discover(const std::filesystem::path& root = {});
 

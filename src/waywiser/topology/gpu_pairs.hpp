@@ -9,13 +9,13 @@
 
 namespace waywiser {
 
-// What joins two GPUs, and how fast: measured where it was, else as pairs like them, else what the links carry.
+// The connection of two GPUs and its rate: as measured, else as pairs like them, else from the links.
 struct GpuPair {
   GpuLinks links;
   bool links_known = true;
   int distance = 0;    // of the relation
-  double rate = 0;     // bytes per second, 0: not known; measured ones that are nearly typical count as typical
-  double typical = 0;  // the median of what was measured in its class
+  double rate = 0;     // bytes per second, 0: unknown; measured rates close to typical count as typical
+  double typical = 0;  // the median of the measured rates in its class
   bool measured = false, odd = false;
 };
 

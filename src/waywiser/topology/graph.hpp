@@ -24,17 +24,17 @@ struct GpuLinks {
   int count = 0;
 };
 
-// Answers questions about who is next to whom; keeps a reference, so the topology must outlive it.
+// Answers questions about neighbouring devices; keeps a reference, so the topology must outlive it.
 class Graph {
  public:
   explicit Graph(const Topology& topology);
 
-  // Fewest links from a to b; only cpu, root, switch, bridge and nvswitch lie between. Empty when a is b or when
-  // there is none.
+  // The fewest links from a to b; only cpu, root, switch, bridge and nvswitch lie between. Empty if a is b or there is
+  // no such path.
   std::vector<Hop> walk(std::string_view a, std::string_view b, Links links = Links::all) const;
   // Links that a can use towards b, directly or through NVSwitches; 0 when there is none.
   GpuLinks gpu_links(std::string_view a, std::string_view b) const;
-  // False where nothing tells which links join two GPUs: then that none is shown says nothing.
+  // False if the links between two GPUs are unknown: then the absence of links means nothing.
   bool gpu_links_known(std::string_view a, std::string_view b) const;
 
   const Topology& topology() const noexcept { return *topology_; }

@@ -15,7 +15,7 @@ struct NetworkDevice {
   std::vector<std::string> networks;  // "10.99.7.0/24", or the link layer of a port without addresses
 };
 
-// What one end of a network tells the other about itself.
+// What one end of a network reports about itself to the other.
 struct NetworkSide {
   std::string machine;
   std::string fingerprint;
@@ -29,7 +29,7 @@ std::vector<NetworkDevice> network_devices(const SystemFiles& files);
 Json to_json(const NetworkSide& side);
 NetworkSide network_side_from_json(const Json& value, std::string_view what);  // throws invalid_input
 
-// The pairs of a device here and one there that are in one network; if none are, the first with the first and so on.
+// The pairs of a device here and one there in the same network; if there are none, the first with the first and so on.
 std::vector<std::pair<NetworkDevice, NetworkDevice>> joined_devices(const NetworkSide& here, const NetworkSide& there,
                                                                     bool rdma);
 

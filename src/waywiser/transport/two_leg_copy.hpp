@@ -7,19 +7,19 @@
 
 namespace waywiser {
 
-// How bytes cross a buffer between their source and their destination.
+// How bytes travel through a buffer between source and destination.
 struct TwoLegs {
-  Place source;  // works on the first leg when it is a GPU
+  Place source;  // performs the first leg if it is a GPU
   Place destination;
   Place buffer;
   Allocation allocation = Allocation::pinned;
-  Place second;     // the GPU that works on the second leg, or on both when the source is host memory
-  Bytes chunk = 0;  // 0: each put at once, in a buffer as large as the put
-  int depth = 1;    // buffers of one chunk that are in use at the same time
+  Place second;     // the GPU of the second leg, or of both if the source is host memory
+  Bytes chunk = 0;  // 0: each put as a whole, in a buffer as large as the put
+  int depth = 1;    // buffers of one chunk in use at the same time
 };
 
-// Copies in chunks: while one leaves its buffer for the destination, the next one arrives. The caller's stream works on
-// one leg and a stream of its own on the other, tied by events so that the caller's stream keeps its order.
+// Copies in chunks: while one chunk leaves its buffer for the destination, the next one arrives. The caller's stream
+// performs one leg and an inner stream the other; events keep the order of the caller's stream.
 class TwoLegCopy {
  public:
   // `caller`: where the streams given to put() are.

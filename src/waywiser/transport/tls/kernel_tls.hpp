@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// Why the kernel cannot encrypt what goes over a connection of TCP (kTLS); empty: it can, where OpenSSL asks for it.
+// Why the kernel cannot encrypt a TCP connection (kTLS); empty: it can, if OpenSSL requests it.
 const std::string& why_no_kernel_tls();
 
 }  // namespace waywiser

@@ -18,7 +18,7 @@ using SslPskUseSession = int (*)(ssl_st*, const void* digest, const unsigned cha
                                  ssl_session_st** session);
 using SslPskFindSession = int (*)(ssl_st*, const unsigned char* id, std::size_t id_length, ssl_session_st** session);
 
-// What is used of OpenSSL's libssl, 1.1.1 or later, under its own names less "SSL_".
+// The functions of OpenSSL's libssl, 1.1.1 or later, that are used, under their own names without "SSL_".
 struct SslFunctions {
   const ssl_method_st* (*tls_method)();
   ssl_ctx_st* (*ctx_new)(const ssl_method_st*);
@@ -55,8 +55,7 @@ struct SslFunctions {
   void (*err_clear_error)();
 };
 
-// Opened when it is first asked for: WAYWISER_LIBSSL, else the one beside WAYWISER_LIBCRYPTO, else as the loader finds
-// it.
+// Opened on first use: WAYWISER_LIBSSL, else the one beside WAYWISER_LIBCRYPTO, else the one that the loader finds.
 class SslLibrary {
  public:
   SslLibrary();

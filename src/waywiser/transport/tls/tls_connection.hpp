@@ -13,8 +13,8 @@
 
 namespace waywiser {
 
-// What both ends know, and nobody else: it proves each to the other and keys the connection, with fresh keys
-// (ephemeral Diffie-Hellman) for each one.
+// The secret that only both ends know: it authenticates each end and keys the connection, with fresh keys (ephemeral
+// Diffie-Hellman) for each connection.
 using TlsKey = std::array<std::byte, 32>;
 
 // How connections are made: TLS 1.3 with an external pre-shared key (RFC 8446, 2.2), AES-128-GCM, no certificates.
@@ -28,7 +28,7 @@ class TlsContext {
 
   ssl_ctx_st* get() const noexcept { return context_; }
   const SslFunctions& functions() const noexcept { return functions_; }
-  // A session that holds the key, for OpenSSL to own; nullptr when it has no memory.
+  // A session with the key, owned by OpenSSL; nullptr without memory.
   ssl_session_st* new_session(ssl_st* connection) const noexcept;
 
  private:
@@ -39,26 +39,27 @@ class TlsContext {
 
 enum class TlsSide { client, server };
 
-// One end of a connection over a non-blocking socket. Nothing waits. What write() has taken is copied.
+// One end of a connection over a non-blocking socket. Nothing waits. write() copies the bytes that it accepts.
 class TlsConnection {
  public:
   TlsConnection(const TlsContext& context, Descriptor socket, TlsSide side);
   TlsConnection(const TlsConnection&) = delete;
   TlsConnection& operator=(const TlsConnection&) = delete;
-  // Tells the other end, if that is possible at once, that this one has ended in order.
+  // Tells the other end, if possible at once, that this end has closed properly.
   ~TlsConnection();
 
   int number() const noexcept { return socket_.number(); }
-  // True once both ends have proved the key. Throws invalid_input when the other end has another one or does not speak
-  // TLS, io when it has gone.
+  // True once both ends have proved the key. Throws invalid_input if the other end has another key or does not speak
+  // TLS, io if it has gone.
   bool handshake();
-  // What write() has taken so far, each piece counted as a record of the TLS protocol at least.
+  // The bytes that write() has accepted so far; each call counts as at least one TLS record.
   std::uint64_t written() const noexcept { return written_; }
-  // How many bytes were taken; 0: there is no room now. After 0 the next call begins with the same bytes.
+  // The number of accepted bytes; 0: no room now. After 0 the next call must begin with the same bytes.
   std::size_t write(std::span<const std::byte> bytes);
-  // How many came; 0: none now. Throws io when the other end has gone, invalid_input for bytes that it did not send.
+  // The number of bytes read; 0: none now. Throws io if the other end has gone, invalid_input for bytes that it did not
+  // send.
   std::size_t read(std::span<std::byte> into);
-  // Whether the kernel encrypts what is sent.
+  // Whether the kernel encrypts sent bytes.
   bool encrypted_by_kernel() const;
 
  private:

@@ -16,11 +16,11 @@ class PeerChannel;
 
 // Whether the kernel is to encrypt: parameter by=openssl|kernel. Throws invalid_input.
 bool is_by_kernel(const Path& path);
-// The address of the network device of this end; empty: it has none.
+// The address of this end's network device; empty: it has none.
 std::string address_of_device(const std::string& device);
 
-// Messages of host memory in order between two processes over one connection of TLS. The key is made for the
-// connection and told over the peer channel. Used by one thread at a time.
+// Ordered messages of host memory between two processes over one TLS connection. The key is made for the connection and
+// sent over the peer channel. Used by one thread at a time.
 class TlsSocket {
  public:
   // `name`: for messages.
@@ -31,10 +31,11 @@ class TlsSocket {
   // Both processes call it once, at the same time. Throws unavailable, io or timeout.
   void connect(Deadline deadline);
 
-  // Begin a message. Both regions stay as they are until it is done.
+  // Start a message. Both regions must stay unchanged until it is done.
   void send(ConstRegion source);
   void receive(Region destination);
-  // Until all are done. Throws corrupt when another size came, timeout, and io when the peer process has ended.
+  // Waits until all are done. Throws corrupt if a message of another size came, timeout, and io if the peer process has
+  // ended.
   void finish(Deadline deadline);
   void finish_sends(Deadline deadline);
 
@@ -58,9 +59,9 @@ class TlsSocket {
   std::unique_ptr<TlsContext> context_;
   std::unique_ptr<TlsConnection> line_;
   TlsWriter writer_;
-  std::deque<ConstRegion> sends_;  // of each its length as a number, then its bytes
+  std::deque<ConstRegion> sends_;  // each as its length, then its bytes
   std::deque<Incoming> receives_;
-  std::uint64_t length_ = 0;  // of the first message that comes, as far as it is known
+  std::uint64_t length_ = 0;  // of the first incoming message, as far as it is known
   bool is_server_ = false;
 };
 

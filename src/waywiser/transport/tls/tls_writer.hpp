@@ -9,22 +9,23 @@
 
 namespace waywiser {
 
-// Messages going out over one connection, one after another: each is a head, then its bytes. Measurements and groups
-// write by it.
+// Writes messages to one connection, one after another: each is a header, then its bytes. Used by measurements and
+// groups.
 class TlsWriter {
  public:
-  // As far as it goes without waiting; called again with the same message until it is true: all of it has gone.
+  // Writes as much as possible without waiting. Call it with the same message until it returns true: all bytes are
+  // written.
   bool write(TlsConnection& line, std::span<const std::byte> head, std::span<const std::byte> body);
   // TLS may hold some of the message.
   bool begun() const noexcept { return !record_.empty(); }
-  // There is another connection.
+  // The connection has been replaced.
   void forget() noexcept;
 
  private:
-  // The head and the first bytes go as one record. It stays where it is until it has gone: where the kernel encrypts,
-  // OpenSSL comes back to the bytes that it was given first.
+  // The header and the first bytes form one record. It keeps its address until it is sent: if the kernel encrypts,
+  // OpenSSL returns to the address that it got first.
   std::vector<std::byte> record_;
-  std::uint64_t sent_ = 0;  // of the head and the bytes
+  std::uint64_t sent_ = 0;  // of header and bytes
 };
 
 }  // namespace waywiser

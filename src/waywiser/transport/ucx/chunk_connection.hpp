@@ -6,14 +6,14 @@
 
 namespace waywiser {
 
-// What carries chunks of messages between two machines, in order. Both ends know their lengths.
+// Carries chunks of messages between two machines, in order. Both ends know their lengths.
 class ChunkConnection {
  public:
   virtual ~ChunkConnection() = default;
-  // Begin a chunk. The region stays as it is until the chunk is done.
+  // Start a chunk. The region must stay unchanged until the chunk is done.
   virtual void send(ConstRegion chunk) = 0;
   virtual void receive(Region chunk) = 0;
-  // How many of the chunks begun so far are done, in their order.
+  // How many of the started chunks are done, in order.
   virtual std::uint64_t sent() = 0;
   virtual std::uint64_t received() = 0;
 };

@@ -4,9 +4,9 @@
 
 namespace waywiser {
 
-// UCX works on GPU memory with the calling thread's current device. -1: there is no such GPU in this build.
+// UCX accesses GPU memory through the calling thread's current device. -1: this build has no such GPU.
 int cuda_ordinal_of(int gpu_index);
-// Makes the device current until the result is released.
+// Makes the device current until the result is destroyed.
 std::shared_ptr<void> make_gpu_current(int cuda_ordinal);
 
 }  // namespace waywiser

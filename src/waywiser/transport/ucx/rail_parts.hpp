@@ -8,15 +8,15 @@
 
 namespace waywiser {
 
-// One network card of this end, and where messages over it go.
+// One network card of this end, and the destination of messages over it.
 struct UcxRail {
   UcxWorker* worker = nullptr;
   const UcxEndpoint* endpoint = nullptr;  // nullptr: nothing is sent over it
   std::string name = {};                  // what it uses, for people
 };
 
-// One message on its way over several rails, each with its share of the bytes; the first one carries even an empty
-// message. Both ends split it alike. Measurements and groups send by it.
+// One message in flight over several rails, each with its share of the bytes; an empty message uses the first rail.
+// Both ends split alike. Used by measurements and groups.
 class RailParts {
  public:
   struct Part {
@@ -25,16 +25,17 @@ class RailParts {
     Bytes bytes = 0;
   };
 
-  // The status of the first part that cannot be begun. The parts before it are under way. The region stays as it is
-  // until all are over.
+  // Returns the status of the first part that cannot be started; earlier parts are under way. The region must stay
+  // unchanged until all are over.
   ucs_status_t send(std::span<const UcxRail> rails, const std::vector<int>& percents, ConstRegion source,
                     ucp_tag_t tag);
   ucs_status_t receive(std::span<const UcxRail> rails, const std::vector<int>& percents, Region destination,
                        ucp_tag_t tag, ucp_tag_t mask = ~ucp_tag_t{0});
-  // In place of a message: until all that was sent over the rails has arrived.
+  // Instead of a message: waits until all bytes sent over the rails have arrived.
   ucs_status_t flush(std::span<const UcxRail> rails);
 
-  // True: all are complete. `ended(part, status, received)` hears of each; `received` is what came, of a receive.
+  // True: all are complete. Calls `ended(part, status, received)` for each; `received` describes the message of a
+  // receive.
   template <typename Ended>
   bool test(std::span<const UcxRail> rails, Ended ended) {
     while (!parts_.empty()) {
@@ -51,7 +52,7 @@ class RailParts {
   }
   bool is_open() const noexcept { return !parts_.empty(); }
   bool is_receiving() const noexcept { return receiving_; }
-  // Those that are under way, for who gives them up; none is left.
+  // The parts under way, for a caller that gives them up; none remains here.
   std::vector<Part> take() noexcept { return std::exchange(parts_, {}); }
 
  private:

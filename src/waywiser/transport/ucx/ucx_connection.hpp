@@ -13,7 +13,7 @@ namespace waywiser {
 
 class PeerChannel;
 
-// Messages in order between two processes over one road of UCX, on one rail or several. Used by one thread at a time.
+// Ordered messages between two processes over one UCX path, on one rail or several. Used by one thread at a time.
 class UcxConnection final : public ChunkConnection {
  public:
   // `path`: of mechanism ucx. `name`: for messages. Throws unavailable or device.
@@ -25,23 +25,23 @@ class UcxConnection final : public ChunkConnection {
   // Both processes call it once, at the same time. Throws unavailable, device or timeout.
   void connect(Deadline deadline);
 
-  // Begin a message. Both regions stay as they are until it is done.
+  // Start a message. Both regions must stay unchanged until it is done.
   void send(ConstRegion source) override;
   void receive(Region destination) override;
 
-  // How many of the messages begun so far are done, in their order. Throw device, or corrupt when another size came.
+  // How many of the started messages are done, in order. Throw device, or corrupt if a message of another size came.
   std::uint64_t sent() override { return done(sends_); }
   std::uint64_t received() override { return done(receives_); }
 
-  // Until all are done; what has been flushed has arrived. Throw also timeout, or io when the peer process has ended.
+  // Waits until all are done; flushed messages have arrived. Also throw timeout, or io if the peer process has ended.
   void finish(Deadline deadline);
   void finish_sends(Deadline deadline) { finish(sends_, deadline); }
   void flush(Deadline deadline);
-  // Throws timeout or io; lets others run.
+  // Throws timeout or io; yields the processor.
   void look(Deadline deadline) const;
 
  private:
-  // Each on network devices of its own.
+  // Each has its own network devices.
   struct Member {
     explicit Member(const UcxSelection& way) : selection(way), worker(UcxContext(way)) {}
     UcxSelection selection;

@@ -14,27 +14,27 @@ namespace waywiser {
 // Throws device ("UCX cannot ...: reason") unless the status is good.
 void check_ucx(ucs_status_t status, const std::string& what);
 
-// A UCX context that knows the given transports and network devices only.
+// A UCX context that knows only the given transports and network devices.
 class UcxContext {
  public:
   // Throws unavailable or device.
   explicit UcxContext(const UcxSelection& selection, std::size_t endpoints = 1);
-  // For a group of `endpoints` ranks: messages and one-sided access, by whatever UCX finds best and its variables
-  // allow. `settings` go before variables of the same name, and are without UCX_.
+  // For a group of `endpoints` ranks: messages and one-sided access, by UCX's best transports within its variables.
+  // `settings`, named without UCX_, override variables of the same name.
   using Settings = std::vector<std::pair<std::string, std::string>>;
   explicit UcxContext(std::size_t endpoints, const Settings& settings = {});
-  // Whether a context can be made, and which transports it has: UCX passes over those that it does not know.
+  // Whether a context can be made, and which transports it has: UCX silently skips unknown ones.
   struct Trial {
     ucs_status_t status = UCS_OK;
     std::vector<std::string> transports;         // "rc_mlx5", "cuda_copy"
     bool has(std::string_view transport) const;  // the beginning of a name is enough
-    // A transport that the road needs and the context has not; empty: it has them all.
+    // A transport that the path needs and the context lacks; empty: none.
     std::string lacks(const UcxSelection& selection) const;
   };
   static Trial try_selection(const UcxSelection& selection);
 
   ucp_context_h get() const noexcept { return context_.get(); }
-  // Left to the end of the process, as a worker of it cannot be destroyed.
+  // Leaves it to the end of the process, since a worker of it cannot be destroyed.
   void abandon() noexcept { static_cast<void>(context_.release()); }
 
  private:

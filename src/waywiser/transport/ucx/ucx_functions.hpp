@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// The functions of libucp and libucs that are used here, found at run time.
+// The functions of libucp and libucs that are used, found at run time.
 struct UcxFunctions {
   decltype(&ucp_get_version) get_version = nullptr;
   decltype(&ucp_get_version_string) get_version_string = nullptr;

@@ -6,8 +6,8 @@
 
 namespace waywiser {
 
-// The libucp of this process. Two copies of UCX in one process break each other, so a copy that is already mapped (by
-// an MPI, say) is taken; then WAYWISER_LIBUCP; then the system's libucp.so.0.
+// The libucp of this process. Two copies of UCX in one process break each other, so a copy that is already mapped (for
+// example by an MPI) is used; else WAYWISER_LIBUCP; else the system's libucp.so.0.
 class UcxLibrary {
  public:
   UcxLibrary();
@@ -30,7 +30,7 @@ class UcxLibrary {
   UcxFunctions functions_;
 };
 
-// Opened at the first call; the same ever after.
+// Opened at the first call; always the same afterwards.
 const UcxLibrary& ucx_library();
 
 // The path of the libucp in a text like /proc/self/maps, or empty.

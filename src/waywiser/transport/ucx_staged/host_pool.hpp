@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// Host memory that is kept for the next call: to lock pages takes longer than most copies.
+// Host memory that is kept for the next call, since locking pages takes longer than most copies.
 class HostPool {
  public:
   explicit HostPool(Platform& platform) : platform_(platform) {}

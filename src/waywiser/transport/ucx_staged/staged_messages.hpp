@@ -7,16 +7,16 @@
 
 namespace waywiser {
 
-// One direction of a line: messages cut into chunks, each of which passes through a ring of buffers where the memory at
-// this end is a GPU's that the line cannot reach. Both ends cut alike. Measurements and groups stage by it.
+// One direction of a connection: messages cut into chunks. If this end's memory is on a GPU that the connection cannot
+// access, each chunk passes through a ring of buffers. Both ends cut alike. Used by measurements and groups.
 class StagedMessages {
  public:
-  // `ring`: nullptr where the line carries the memory itself.
+  // `ring`: nullptr if the connection accesses the memory itself.
   StagedMessages(ChunkConnection& line, const StagingShape& shape, StagingRing* ring)
       : line_(line), shape_(shape), ring_(ring) {}
   virtual ~StagedMessages() = default;
 
-  // `stream`: of the copies; nullptr where there are none.
+  // `stream`: for the copies; nullptr if there are none.
   void add(Region message, Stream* stream);
   // Does what can be done without waiting.
   virtual void advance() = 0;
@@ -30,7 +30,7 @@ class StagedMessages {
     Region buffer = {};
   };
 
-  // Chunks are numbered from the first of all, as the line numbers its messages.
+  // Chunks are numbered from the very first one, like the connection's messages.
   Chunk& chunk(std::uint64_t number) { return chunks_[number - first_]; }
   std::uint64_t added() const noexcept { return first_ + chunks_.size(); }
   bool staged(std::uint64_t number) { return ring_ != nullptr && chunk(number).memory.place.is_gpu(); }
@@ -51,7 +51,7 @@ class StagedMessages {
   std::uint64_t first_ = 0;  // number of the first in the list
 };
 
-// Out of this end: copied into a buffer, sent, done.
+// Outgoing: copied into a buffer, sent, done.
 class StagedSends : public StagedMessages {
  public:
   using StagedMessages::StagedMessages;
@@ -61,7 +61,7 @@ class StagedSends : public StagedMessages {
   std::uint64_t copying_ = 0, sending_ = 0;  // how many have begun to
 };
 
-// Into this end: received in a buffer, copied, done.
+// Incoming: received in a buffer, copied, done.
 class StagedReceives : public StagedMessages {
  public:
   using StagedMessages::StagedMessages;

@@ -8,17 +8,17 @@
 
 namespace waywiser {
 
-// How a message between two machines passes through host memory on its way from or to a GPU.
+// How a message between two machines is staged through host memory on its way from or to a GPU.
 struct StagingShape {
   Allocation allocation = Allocation::pinned;
-  Bytes chunk = 0;  // 0: each message at once
-  int depth = 1;    // chunks that are under way at the same time
+  Bytes chunk = 0;  // 0: each message as a whole
+  int depth = 1;    // chunks in flight at the same time
 
   Bytes chunk_of(Bytes message) const { return chunk == 0 || message < chunk ? message : chunk; }
 };
 
-// A ring of buffers in the host memory next to a GPU, each with an event for the copy into or out of it. Both are made
-// when they are needed; the memory goes back to the pool at the end.
+// A ring of buffers in the host memory nearest to a GPU, each with an event for the copy into or out of it. Both are
+// created on demand; the memory returns to the pool at the end.
 class StagingRing {
  public:
   StagingRing(HostPool& pool, Place gpu, const StagingShape& shape);
@@ -27,7 +27,7 @@ class StagingRing {
   ~StagingRing();
 
   std::uint64_t depth() const noexcept { return slots_.size(); }
-  // Of the chunk with that number, counted from the first, when the chunk `depth` before it is done.
+  // The buffer of a chunk, by its number from the first, when the chunk `depth` before it is done.
   Region buffer(std::uint64_t chunk, Bytes bytes);
   Event& copied(std::uint64_t chunk);
   // All that there are.
