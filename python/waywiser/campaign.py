@@ -56,13 +56,13 @@ class Request:
 
     @property
     def kind(self) -> str:
-        """Where the times come from: "real", "virtual" (virtual GPUs) or "simulated"."""
+        """The source of the times: "real", "virtual" (virtual GPUs) or "simulated"."""
         if self.backend == "virtual_gpu":
             return "virtual"
         return "real" if self.machine is None else "simulated"
 
     def simulation(self, topology: Any) -> stages.Simulation | None:
-        """What the simulator needs besides the topology; None where times are not simulated."""
+        """The simulator's input in addition to the topology; None if times are not simulated."""
         from waywiser.simulator.costs import costs_json
         from waywiser.topology import load_topology
 
@@ -101,7 +101,7 @@ def operations_in(text: str) -> list[str]:
 
 
 def kind_of(profile: Profile) -> str:
-    """As `Request.kind`."""
+    """Like `Request.kind`."""
     if profile.backend == "virtual_gpu":
         return "virtual"
     return "simulated" if profile.simulated else "real"

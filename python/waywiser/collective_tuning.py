@@ -38,7 +38,7 @@ def collectives_into(results: Results, gpus: int, seconds: float, fresh: bool) -
 
 
 def _missing(ranks: Ranks, known: list[dict[str, Any]]) -> Ranks:
-    """Of collectives none where some are known: the time was too short for the others."""
+    """No collectives if some are known: the time was too short for the others."""
     there = {one["operation"] for one in known if (one["ranks"], one["memory"]) == (ranks.count, ranks.memory)}
     if there.intersection(COLLECTIVES):
         there.update(COLLECTIVES)

@@ -1,4 +1,4 @@
-"""What the package raises, and the exit code that each failure has on the command line."""
+"""The errors of the package, and their exit codes on the command line."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TransferError(Error, OSError):
 
 
 class CorruptionError(Error):
-    """What arrived is not what was sent."""
+    """The data that arrived differ from the data that were sent."""
 
     __module__ = "waywiser"
     kind = "corrupt"

@@ -35,12 +35,12 @@ _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 @dataclass
 class Job:
-    """What the ranks of one job are told. `places`: the host of each; None: all are here.
+    """The configuration of one job's ranks. `places`: the host of each; None: all are here.
 
-    `results`: where the settings are that each rank gets on its node, bound to its CPUs; None: it is started as it is.
-    `bind`: whether it is bound. `trust_network`: whether libraries may believe whoever reaches them.
-    `accept_simulated`: whether it also gets settings that nobody has measured.
-    `encrypt`: whether what goes between machines is encrypted.
+    `results`: the folder of settings; each rank gets those of its node and is bound to its CPUs; None: ranks start
+    unchanged. `bind`: whether ranks are bound. `trust_network`: whether libraries may use unauthenticated connections
+    between machines. `accept_simulated`: whether ranks also get settings that were not measured. `encrypt`: whether
+    traffic between machines is encrypted.
     """
 
     command: Sequence[str]
@@ -182,7 +182,7 @@ class Launcher:
                 prefer_memory(None)
 
     def _setups(self, results: Path, size: int) -> list[RankSetup]:
-        """Of all ranks of this machine: looking at it once is enough."""
+        """The set-ups of all ranks of this machine, which is examined only once."""
         if self._made is None:
             from waywiser.apply.start_rank import say_why, setups_here
 
@@ -300,7 +300,7 @@ def _signal_name(number: int) -> str:
 
 
 def _probable_cause(returncode: int) -> str:
-    """Of the end of a rank that has ports on a network."""
+    """The probable cause if a rank with ports on a network has crashed."""
     if _exit_code(returncode) != 128 + signal.SIGABRT:
         return ""
     return ": UCX and NCCL end a process so when bytes of a stranger come to its ports; who else reaches this network?"

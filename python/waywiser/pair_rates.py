@@ -1,4 +1,4 @@
-"""What each pair of GPUs was measured to carry, for placing: from the survey of all pairs in a profile."""
+"""The measured rate of each pair of GPUs, for placement: from the survey of all pairs in a profile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pair_rates(profile: Profile) -> dict[Pair, float]:
 
 
 def rates_for(topology: _core.Topology, folder: Path, machine: str | None = None) -> dict[Pair, float]:
-    """Of the results in `folder` or of a recorded machine, if they are of this machine; else nothing."""
+    """The rates from the results in `folder`, or of a recorded machine, if they belong to this machine; else none."""
     results = recorded(machine) if machine in recorded_machines() else Results(folder)
     try:
         profile = results.profile

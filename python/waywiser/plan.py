@@ -1,4 +1,4 @@
-"""What was chosen, as Python values: a path for each class of pairs, operation and range of sizes."""
+"""The plan as Python values: a path for each class of pairs, operation and range of sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured, as Python values. The file is written and checked in full by the core; here for showing it."""
+"""The profile as Python values. The core writes the file and checks it in full; this module is for display."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Series:
 
 @dataclass(frozen=True)
 class PairClass:
-    """Pairs that are alike; the first was measured and stands for all."""
+    """Pairs that are alike; the first was measured and represents all."""
 
     name: str
     members: tuple[Pair, ...]
@@ -159,7 +159,7 @@ class Profile:
         return found
 
     def surveyed(self, pair: Pair, processes: int, operation: str) -> Series | None:
-        """What was measured of this pair itself, to tell it from those of its class; None where it was not."""
+        """The survey's figure for this very pair, to distinguish it from others of its class; None without one."""
         return self._survey.get((pair, processes, operation))
 
     @cached_property
@@ -184,7 +184,7 @@ class Profile:
         return group.members[0]
 
     def warning(self) -> str:
-        """What a reader must know before anything else; empty for real measurements."""
+        """The warning that a reader must see first; empty for real measurements."""
         return warning(self.backend, self.simulated)
 
 

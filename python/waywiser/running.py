@@ -14,9 +14,9 @@ _LONGEST_ANSWER = 65536
 
 @dataclass(frozen=True)
 class RankStatus:
-    """What a rank says of itself. `call`: None outside the group's calls; `waited`: seconds, 0 for a short wait.
+    """The status that a rank reports. `call`: None outside the group's calls; `waited`: seconds, 0 for a short wait.
 
-    `progress_thread`: where that runs ("not bound to a core"); None while there is none.
+    `progress_thread`: where that thread runs ("not bound to a core"); None if there is none.
     """
 
     job: str

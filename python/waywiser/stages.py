@@ -51,7 +51,7 @@ class Watch:
     stop: int = 0  # the number of the signal
 
     def progress(self, text: str) -> bool:
-        """What the core calls; False asks it to return with what it has."""
+        """The core's callback; False asks it to return with its present results."""
         told = json.loads(text)
         if self.keep and isinstance(told.get("profile"), dict):
             self.keep(json.dumps(told["profile"]))

@@ -38,7 +38,7 @@ _OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max"}
 
 @dataclass
 class Options:
-    """What init_process_group and new_group take as `pg_options`."""
+    """The `pg_options` of init_process_group and new_group."""
 
     on_failure: Literal["raise", "abort"] | None = None
     encrypt: bool | None = None
@@ -128,7 +128,7 @@ class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
         self.group.timeout = timeout.total_seconds()
 
     def barrier(self, opts: Any = None) -> Work:
-        """What the current stream has been given is done as well."""
+        """Also waits for earlier work of the current stream."""
         if torch.cuda.is_initialized():
             torch.cuda.current_stream().synchronize()
         return self._done([], lambda: self.group.barrier())
@@ -249,7 +249,7 @@ class ProcessGroup(dist.ProcessGroup):  # type: ignore[misc]
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """The same memory, without a history."""
+    """The same memory, without autograd history."""
     return tensor.detach()
 
 

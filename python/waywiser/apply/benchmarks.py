@@ -68,10 +68,11 @@ def openmpi(
     tests: Sequence[str] = tuple(_OSU),
     hosts: Sequence[Host] = (),
 ) -> Benchmark:
-    """Of this Open MPI, through mpi4py, else the OSU Micro-Benchmarks. Raises InputError that says what is missing.
+    """The benchmark of this Open MPI: through mpi4py, else the OSU Micro-Benchmarks. Raises InputError that says what
+    is missing.
 
-    Ranks go to `hosts` in turn; all are here without them.
-    A run whose ranks map another libmpi than that of `mpi` is an error: it would be a verdict about another library.
+    Ranks go to `hosts` in turn; without hosts all ranks are here. A run whose ranks map a libmpi other than that of
+    `mpi` is an error: its verdict would be about another library.
     """
     osu = not importlib.util.find_spec("mpi4py")
     if osu and not all(shutil.which(name) for name in _OSU.values()):
@@ -108,7 +109,7 @@ def openmpi(
 
 
 def _another(mpi: JobMpi, libmpi: str) -> str:
-    """What to say of a libmpi that is not that of `mpi`; empty where it is, or where one of them is not known."""
+    """The message if a libmpi is not that of `mpi`; empty if it is, or if one of them is unknown."""
     if not libmpi or not mpi.libmpi or os.path.realpath(libmpi) == mpi.libmpi:
         return ""
     return f"{libmpi}, not {mpi.libmpi} of {mpi.mpirun}"

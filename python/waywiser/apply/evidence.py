@@ -1,4 +1,4 @@
-"""What `verify` measured, kept beside the settings: every round of every variant."""
+"""The measurements of `verify`, kept beside the settings: every round of every variant."""
 
 from __future__ import annotations
 

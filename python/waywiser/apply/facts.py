@@ -1,4 +1,4 @@
-"""What is known about a machine when settings are chosen: its topology, and what was measured on it."""
+"""The known facts about a machine when settings are chosen: its topology and its measurements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Machine:
 
     @property
     def label(self) -> str:
-        """What to say before anything else; empty for a measured profile."""
+        """The warning that precedes everything else; empty for a measured profile."""
         if self.profile is None:
             return "no profile: from the description of the machine alone, not a measurement"
         return self.profile.warning()

@@ -46,7 +46,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class NodeGains:
-    """Of one node type; None where nothing is known."""
+    """The gains of one node type; None where unknown."""
 
     within: Gain | None = None
     between: Gain | None = None
@@ -66,7 +66,9 @@ def same_everywhere(factor: float, basis: str) -> NodeGains:
 
 
 def proved_gains(results: Path, fingerprint: str = "") -> dict[str, NodeGains]:
-    """By machine, or of one kind of machine: of what `verify` kept, the largest where several libraries were tried."""
+    """By machine, or for one type of machine: the gains of the settings that `verify` kept; the largest if several
+    libraries were tried.
+    """
     found: dict[str, NodeGains] = {}
     for file in sorted((results / "evidence").glob("*.json")):
         node = Node(read_json(file, SCHEMA, VERSION), str(file))

@@ -1,6 +1,7 @@
-"""What a node is given of the settings that are kept for it: what was measured on such a node and is not refuted.
+"""The stored settings that a node gets: those measured on its type of node and not refuted.
 
-Nor what no benchmark could refute. Predictions, of a simulation or a data sheet, are only for who accepts them.
+Settings that no benchmark could refute are left out. Predictions, from a simulation or a data sheet, need explicit
+acceptance.
 """
 
 from __future__ import annotations

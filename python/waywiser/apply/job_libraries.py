@@ -43,7 +43,7 @@ class JobMpi:
         return f"{self.version} ({self.mpirun}{f', {self.libmpi}' if self.libmpi else ''}{own})"
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """With the programs of this MPI first in PATH."""
+        """The environment of jobs."""
         return {**given, "PATH": os.pathsep.join((os.path.dirname(self.mpirun), given.get("PATH", "")))}
 
 
@@ -79,7 +79,7 @@ def find_mpi(named: Path | None, environment: Mapping[str, str] = os.environ) ->
 
 
 def _library_folders(mpirun: str, environment: Mapping[str, str]) -> list[Path]:
-    """Where its libraries may be: beside mpirun, then where ompi_info says that they were to be installed."""
+    """The folders where its libraries may be: beside mpirun, then the installation folders in ompi_info."""
     prefixes = [Path(mpirun).parents[1], Path(os.path.realpath(mpirun)).parents[1]]
     folders = [prefix / name for prefix in prefixes for name in ("lib", "lib64")]
     info = Path(mpirun).with_name("ompi_info")
@@ -140,7 +140,7 @@ class JobLibraries:
 
 
 def find_job_libraries(mpirun: Path | None = None) -> JobLibraries:
-    """What jobs use. Raises InputError for an `mpirun` that is named and is none of Open MPI."""
+    """The libraries that jobs use. Raises InputError for a given `mpirun` that is not Open MPI's."""
     mpi, why = None, ""
     try:
         mpi = find_mpi(mpirun)

@@ -65,7 +65,7 @@ class Road:
         return self.destination.rpartition(":")[0]
 
     def seconds(self, case: Case, switches: Switches) -> float | None:
-        """What was timed; beyond the largest size at the rate of that size."""
+        """The measured time; beyond the largest size, at the rate of that size."""
         points = self.times.get(case.operation, {}).get(switches, {})
         if case.bytes in points or not points:
             return points.get(case.bytes)
@@ -73,12 +73,12 @@ class Road:
         return points[last] * case.bytes / last if case.bytes > last else None
 
     def cases(self, operations: Sequence[str]) -> list[Case]:
-        """Those of which every setting is known."""
+        """The cases for which every setting is known."""
         wanted = (Case(operation, size) for operation in operations for size in SIZES)
         return [case for case in wanted if all(self.seconds(case, one) is not None for one in NAMES)]
 
     def least(self, case: Case) -> float:
-        """Of the fastest setting."""
+        """The time of the fastest setting."""
         return min(seconds for one in NAMES if (seconds := self.seconds(case, one)) is not None)
 
     def loss(self, case: Case, switches: Switches) -> float:
@@ -86,7 +86,7 @@ class Road:
         return (self.seconds(case, switches) or float("inf")) / self.least(case)
 
     def curves(self, operation: str) -> list[Curve]:
-        """As `waywiser simulate --vary gdr,gdrcopy` has them."""
+        """In the form of `waywiser simulate --vary gdr,gdrcopy`."""
         sizes = [case.bytes for case in self.cases((operation,))]
         return [
             Curve(
@@ -138,14 +138,15 @@ class NodeRoads:
 
     @property
     def deciding(self) -> NodeRoads:
-        """Those that tell what a node of this type is to be set to: to its own type, since to others it is the hardware
-        of both ends that shows; to all where there is none of its own."""
+        """The roads that decide the settings of a node of this type: those to its own type, since roads to other types
+        show the hardware of both ends; all roads if there are none to its own type.
+        """
         mine = tuple(road for road in self.roads if road.node == self.own)
         return NodeRoads(mine, self.own) if mine else self
 
     @property
     def by_node(self) -> dict[str, NodeRoads]:
-        """By the type of node that they lead to."""
+        """Grouped by the type of node to which they lead."""
         found: dict[str, tuple[Road, ...]] = {}
         for road in self.roads:
             found[road.node] = (*found.get(road.node, ()), road)
@@ -153,7 +154,7 @@ class NodeRoads:
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """Those that were timed on every road."""
+        """The operations that were timed on every road."""
         return tuple(one for one in OPERATIONS if all(road.cases((one,)) for road in self.roads))
 
     def single(self, purpose: str, of: Sequence[Switches] = tuple(NAMES)) -> Single | None:
@@ -232,12 +233,12 @@ def between_nodes(
 
 
 def own_name(profile: Profile) -> str:
-    """What another node of this very type is called in the profile; empty where there is none."""
+    """The name in the profile of another node of this very type; empty if there is none."""
     return profile.other_nodes.get(profile.fingerprint, "")
 
 
 def _total(road: Road) -> float:
-    """By which rails are compared: the fastest setting at every size."""
+    """The figure by which rails are compared: the fastest setting at every size."""
     return sum(road.least(case) / case.bytes for case in road.cases(tuple(OPERATIONS)))
 
 
@@ -264,7 +265,9 @@ def _limits(roads: NodeRoads, operations: Sequence[str]) -> Iterator[Limit]:
 
 
 def wins(roads: NodeRoads, switch: int, value: str) -> list[Case]:
-    """Where a switch (0: GDR, 1: GDRCopy) must have this value: with any other all settings are slower by 2 %."""
+    """Whether a switch (0: GDR, 1: GDRCopy) must have this value: with any other value all settings are slower by 2
+    %.
+    """
     found = []
     for road in roads.roads:
         for case in road.cases(roads.operations):

@@ -20,7 +20,7 @@ AS_ABOVE = "as above, by what is sent"
 
 @dataclass(frozen=True)
 class Row:
-    """What to switch on from one type of node to another, for a purpose."""
+    """The switches from one type of node to another, for one purpose."""
 
     machine: str
     node: str
@@ -30,7 +30,7 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As `HEAD` names them."""
+        """In the order of `HEAD`."""
         return self.machine, self.node, self.purpose, name_of(self.single.switches), _worst(self.single), self.by_size
 
 

@@ -1,4 +1,4 @@
-"""What a benchmark can decide: a setting that it does not touch would only be dropped by it."""
+"""Which settings a benchmark can decide: a benchmark would drop every setting that it does not exercise."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def why_never_proved(one: Setting) -> str:
 
 
 def not_proved(one: Setting) -> str:
-    """What to say of a setting without a proof: how to get one, or why there is none."""
+    """The message about a setting without a proof: how to get one, or why there is none."""
     if why := why_never_proved(one):
         return why
     command = _BETWEEN_NODES if one.name.startswith(_NETWORK) else f"waywiser verify --with {one.target}"

@@ -187,7 +187,7 @@ def proved(settings: Settings, groups: Sequence[Sequence[Setting]], proof: Proof
 
 
 def with_verdicts_of(before: Settings | None, settings: Settings) -> Settings:
-    """What `verify` has found of the same values with the same libraries holds for new settings, too."""
+    """Applies earlier verdicts of `verify` to new settings with the same values and libraries."""
     if before is None:
         return settings
 

@@ -1,6 +1,6 @@
-"""What a rank of a program needs on this node: variables, and the CPUs, GPU and NIC that belong together.
+"""The set-up of a program's rank on this node: variables, and the CPUs, GPU and NIC that are near each other.
 
-`waywiser run` calls `setup_for` for each rank, then sets what it says and starts the program unchanged.
+`waywiser run` calls `setup_for` for each rank, applies the result and starts the program unchanged.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def setup_for(
 def _given(
     topology: _core.Topology, settings: Settings | None, accept_simulated: bool, why: list[str]
 ) -> Settings | None:
-    """What this node may be given; None, and why, where there is nothing."""
+    """The settings that this node may get; None with the reason if there are none."""
     if settings is None:
         why.append(f"nothing is known about this machine ({topology.fingerprint}): binding only")
         return None

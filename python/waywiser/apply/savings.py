@@ -1,4 +1,4 @@
-"""What measured gains are worth: GPU-hours a year, from a table of jobs. Every assumption is told."""
+"""The value of measured gains in GPU-hours a year, from a table of jobs. Every assumption is stated."""
 
 from __future__ import annotations
 
@@ -149,9 +149,9 @@ def gains_told(words: Sequence[str]) -> dict[str, NodeGains]:
 def savings(
     jobs: Sequence[Job], gains: Mapping[str, NodeGains], share: float, default: NodeGains | None = None
 ) -> list[Saving]:
-    """By node type, jobs on one node and jobs on several apart. `default`: for types without a gain.
+    """By node type, separately for jobs on one node and on several. `default`: for types without a gain.
 
-    Saved of a job: hours * share of communication * (1 - 1 / gain).
+    Saved by a job: hours * share of communication * (1 - 1 / gain).
     """
     period = seconds_of(jobs)
     groups: dict[tuple[str, bool], list[Job]] = {}

@@ -111,7 +111,7 @@ def say_predicted(setup: RankSetup, rank: str) -> None:
 
 
 def command_for(results: Path, command: Sequence[str], bind: bool = True, accept_simulated: bool = False) -> list[str]:
-    """What a launcher starts in place of `command`."""
+    """The command that a launcher starts in place of `command`."""
     options = [option for option, on in ((_NO_BINDING, not bind), (ACCEPT, accept_simulated)) if on]
     return [sys.executable, "-m", "waywiser.apply.start_rank", *options, str(results), *command]
 

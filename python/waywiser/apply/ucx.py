@@ -54,7 +54,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
 
 
 def _one_list(proposals: list[Setting | LeftOut]) -> list[Setting | LeftOut]:
-    """What leaves transports out of UCX_TLS, as one setting."""
+    """Merges the exclusions of transports from UCX_TLS into one setting."""
     lists = [one for one in proposals if isinstance(one, Setting) and one.name == "UCX_TLS"]
     if len(lists) < 2:
         return proposals
@@ -117,7 +117,7 @@ def _without_gpus(machine: Machine) -> Iterator[LeftOut]:
 
 
 def _by_model(machine: Machine, name: str) -> dict[str, float]:
-    """What "auto" means for CUDA IPC here."""
+    """The meaning of "auto" for CUDA IPC here."""
     gpus = machine.topology.ids("gpu")
     if name != "UCX_CUDA_IPC_BW" or not gpus:
         return {}
@@ -138,7 +138,7 @@ def _constant(name: str, default: str, values: Mapping[str, float], off: Mapping
 
 
 def _copies_instead_of_cma(machine: Machine) -> Iterator[Setting]:
-    """Where two copies through shared memory beat the kernel's one copy at every large size, CMA is left out."""
+    """Excludes CMA if two copies through shared memory beat the kernel's single copy at every large size."""
     shared, cma = machine.curve("posix"), machine.curve("cma")
     large = [size for size in shared.keys() & cma.keys() if size >= 64 << 10]
     if len(large) < 3 or not all(shared[size].high < cma[size].low for size in large):
@@ -149,7 +149,7 @@ def _copies_instead_of_cma(machine: Machine) -> Iterator[Setting]:
 
 
 def _rails(machine: Machine) -> Iterator[Setting]:
-    """As many rails as NICs are equally near to a GPU, where that is not UCX's default of 2."""
+    """As many rails as NICs are equally near to a GPU, unless that is UCX's default of 2."""
     counts = {len(nics) for nics in near_nics(machine).values()}
     if len(counts) == 1 and (count := counts.pop()) not in (0, 2):
         why = f"{count} NIC{'s' if count > 1 else ''} equally near to each GPU; a far one shares the path to it"

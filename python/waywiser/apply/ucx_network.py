@@ -104,7 +104,7 @@ def _gdrcopy(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> It
 
 
 def _series(machine: Machine, mechanism: str, **parameters: str) -> list[Series]:
-    """Of GPU memory to GPU memory of the other machine, latency."""
+    """The latency from GPU memory to GPU memory of the other machine."""
     series = machine.profile.series if machine.profile else ()
     return [
         one
@@ -173,7 +173,7 @@ def _distance(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
 
 
 def _relation(machine: Machine, one: Series) -> str:
-    """Of the GPU and the NIC that a road takes: PHB, SYS, ...; "" for one that is not known, or several."""
+    """The relation of GPU and NIC on a road: PHB, SYS, ...; "" if unknown, or if there are several."""
     return _relation_of(machine, one.path.source, dict(one.path.parameters).get("device", ""))
 
 

@@ -26,7 +26,7 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Case:
-    """What is timed: one row of the table."""
+    """One timed case: a row of the table."""
 
     operation: Operation
     memory: str  # "host", "gpu", or "host>gpu": of the first and the second of a pair, or input and output
@@ -34,14 +34,14 @@ class Case:
     mode: str = "blocking"  # of MODES
 
     def request(self, calls: int, samples: int, seed: int, compute: float = 0.0) -> str:
-        """As src/waywiser/bench/bench_request.hpp reads it."""
+        """In the form that src/waywiser/bench/bench_request.hpp reads."""
         given, _, taken = self.memory.partition(">")
         window = window_of(self.operation, self.bytes)
         words = (self.operation.name, given, taken or given, self.bytes, window, calls, samples, seed)
         return " ".join(str(word) for word in (*words, round(compute * 1e9), self.mode))
 
     def for_peers(self) -> Case:
-        """What our group has exposed is GPU memory like any other for them."""
+        """For other libraries, memory in a window of our group is ordinary GPU memory."""
         return replace(self, memory=self.memory.replace("exposed", "gpu"))
 
     def calls_in(self, sample: float, seconds: float) -> int:
@@ -60,7 +60,7 @@ class Case:
 
 @dataclass
 class Contender:
-    """One of those that take turns, and what was seen of it."""
+    """One of the libraries that are timed alternately, and its samples."""
 
     team: Timed
     calls: int = 1

@@ -36,7 +36,7 @@ def _timed(core: _core.BenchRank, request: str) -> list[list[float]]:
 
 
 def follow(core: _core.BenchRank) -> None:
-    """What every rank but 0 does, until rank 0 is done."""
+    """The loop of every rank except 0, until rank 0 is done."""
     while (request := core.share("")) != _END:
         try:
             _timed(core, request)

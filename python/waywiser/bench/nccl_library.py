@@ -28,7 +28,9 @@ def open_libnccl() -> object:
 
 @dataclass(frozen=True)
 class Found:
-    """What ranks of such a library find here: GPUs, or why none; why there is no library, else empty."""
+    """The environment that ranks of such a library find: the GPUs, or why there are none; why there is no library, else
+    empty.
+    """
 
     gpus: int
     no_gpus: str
@@ -41,7 +43,7 @@ class Found:
         )
 
     def why_not(self, ranks: int) -> str:
-        """What so many ranks lack; empty when they can start."""
+        """What is missing for this many ranks; empty if they can start."""
         return self.too_few(ranks) or self.no_library
 
 

@@ -167,7 +167,7 @@ def _count(array: GpuMemory, count: int | None = None) -> ctypes.c_size_t:
 
 
 def tell_all(file: Path, data: bytes) -> None:
-    """The file is there with all of it, or not at all."""
+    """Writes the file atomically."""
     part = file.with_suffix(".part")
     part.write_bytes(data)
     part.rename(file)

@@ -31,7 +31,7 @@ _UNLESS_SET = {"NVSHMEM_DISABLE_NCCL": "1", "NVSHMEM_REMOTE_TRANSPORT": "none", 
 
 
 class _Symmetric(GpuMemory):
-    """Of a buffer that somebody else frees."""
+    """A view of a buffer that another owner frees."""
 
     def __init__(self, pointer: int, count: int, kind: Any) -> None:
         self._library = driver()

@@ -1,4 +1,4 @@
-"""What a run of `waywiser bench` has found, as tables and as JSON."""
+"""The results of a run of `waywiser bench`, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Outcome:
 
     @property
     def warning(self) -> str:
-        """What to say where the figures are no measurement of what they look like; else empty."""
+        """The warning if the figures are not real measurements; else empty."""
         return warning("virtual_gpu" if self.kind == "virtual_gpu" else "", self.kind == "simulated")
 
     def lines(self, full: bool) -> list[str]:

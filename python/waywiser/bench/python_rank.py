@@ -54,7 +54,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Place:
-    """Where this rank stands in an operation. `other`: the second rank of its pair."""
+    """This rank's role in an operation. `other`: the second rank of its pair."""
 
     rank: int
     size: int
@@ -78,7 +78,7 @@ class Place:
 
 
 class Library(Protocol):
-    """What a library gives. Arrays are its own kind, of bytes, or of float32 for sums."""
+    """The interface of a library. Arrays are its own kind, of bytes, or of float32 for sums."""
 
     rank: int
     size: int
@@ -132,7 +132,7 @@ def _sums(count: int, firsts: Iterable[int]) -> Any:
 
 
 def compute_beside(seconds: float, look: Callable[[], object]) -> None:
-    """Keeps the processor busy, with looks at what is under way."""
+    """Keeps the processor busy, with polls of the operation under way."""
     start = time.perf_counter()
     for part in range(1, LOOKS + 1):
         until = start + seconds * part / LOOKS
@@ -143,7 +143,7 @@ def compute_beside(seconds: float, look: Callable[[], object]) -> None:
 
 
 class _Exercise:
-    """What is given and taken in one operation, and whether it is right."""
+    """Prepares, runs and checks one operation."""
 
     def __init__(self, library: Library, request: Request) -> None:
         operation = request.operation
@@ -260,7 +260,7 @@ def _slice(library: Library, exercise: _Exercise, request: Request) -> list[floa
 
 
 def serve(path: str, library: Library) -> None:
-    """Until the conductor says that it is over."""
+    """Serves until the conductor says that it is over."""
     line = socket.socket(socket.AF_UNIX)
     line.connect(path)
     exercise: _Exercise | None = None

@@ -24,7 +24,7 @@ class Figures:
 
     @property
     def overlap(self) -> float:
-        """Of the time that it takes alone, the share that computing hid: 0 to 1."""
+        """The share of the operation's own time that computing hid: 0 to 1."""
         return min(1.0, max(0.0, 1 - (self.median - self.compute) / self.alone)) if self.alone else 0.0
 
     def as_json(self) -> dict[str, float | int]:

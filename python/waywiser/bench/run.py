@@ -17,7 +17,7 @@ Tell = Callable[[str, str], None]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the command line asks for. `sizes` empty: each operation's own."""
+    """The request of the command line. `sizes` empty: each operation's own."""
 
     operations: Sequence[Operation]
     memory: Sequence[str]
@@ -45,7 +45,7 @@ class Wanted:
 
 
 def timed(wanted: Wanted, ours: Timed, peers: Mapping[str, Timed], show: Show, tell: Tell) -> Iterator[Row]:
-    """A row as soon as it is there."""
+    """Yields each row as soon as it is complete."""
     conductor = Conductor(ours, peers, wanted.ranks, tell)
     cases = wanted.cases()
     until = time.monotonic() + wanted.budget

@@ -69,7 +69,7 @@ def _transfers(topology: object, machine: str, operation: Operation, memory: str
 def _collectives(
     topology: object, machine: str, operation: Operation, ranks: int, gpus: int, sizes: list[int]
 ) -> Iterator[Row]:
-    """Of the algorithms that are compared, the fastest at each size."""
+    """The fastest of the compared algorithms at each size."""
     nodes = -(-ranks // gpus)
     algorithms = [name for name in COMPARED[operation.name] if name != "in_network"]
     cluster = Cluster(machine, {"nodes": max(1, nodes)})

@@ -47,7 +47,7 @@ def time_startup(setup: Setup, peers: Sequence[str], budget: float, tell: Callab
 
 
 def _once(command: Sequence[str], environment: Mapping[str, str]) -> float:
-    """Until rank 0 says that all are there. Raises TeamError."""
+    """The time until rank 0 says that all ranks have arrived. Raises TeamError."""
     start = time.monotonic()
     process = subprocess.Popen(
         command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -21,7 +21,7 @@ class SymmetricSlots(Generic[_Buffer]):
         self._turn = 0
 
     def take(self, size: int) -> _Buffer:
-        """Of at least so many bytes."""
+        """A slot of at least this many bytes."""
         at, self._turn = self._turn, 1 - self._turn
         if at < len(self._slots) and self._slots[at][0] >= size:
             return self._slots[at][1]

@@ -29,9 +29,9 @@ class NotOffered(Exception):
 
 
 class Timed(Protocol):
-    """Whoever can time a slice. `version`: of the library, for people.
+    """Something that can time a slice. `version`: of the library, for people.
 
-    `adapts`: it finds by itself how many calls and samples make a slice, whatever is asked for.
+    `adapts`: it chooses the number of calls and samples of a slice itself, whatever the request says.
     """
 
     version: str
@@ -63,7 +63,7 @@ class Team:
 
     @property
     def path(self) -> str:
-        """Of the socket, for the command line of the ranks."""
+        """The path of the socket, for the command line of the ranks."""
         return str(self._path)
 
     def launch(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -135,7 +135,7 @@ class Team:
             )
 
     def _last_words(self) -> str:
-        """What the processes have printed: the line that tells most."""
+        """The most informative line of the processes' output."""
         self._said.seek(0)
         lines = [line.strip() for line in self._said.read(20_000).splitlines() if line.strip(" -*")]
         telling = [line for line in lines if "rror" in line or "cannot" in line or ": " in line]

@@ -27,7 +27,7 @@ _UCX_EVERYWHERE = ("--mca", "opal_common_ucx_tls", "any", "--mca", "opal_common_
 
 @dataclass(frozen=True)
 class Setup:
-    """What all teams are told. `gpus`: how many virtual ones there are, with that back end."""
+    """The configuration of all teams. `gpus`: the number of virtual GPUs, with that back end."""
 
     ranks: int
     backend: str
@@ -182,7 +182,7 @@ def _nvshmem_alone(setup: Setup) -> Team:
 
 
 def _nvshmem_nccl(setup: Setup) -> Team:
-    """As it is by default where it finds NCCL."""
+    """NVSHMEM's default if it finds NCCL."""
     _need_gpu_memory(setup)
     if why := look_for_nccl().why_not(setup.ranks):
         raise TeamError(why)

@@ -100,7 +100,7 @@ def batch(
 
 
 def _complaint(text: str) -> str:
-    """What UCX says was wrong, else the last words."""
+    """UCX's error message, else the last lines."""
     found = re.search(r"\bERROR\s+(.*)", text)
     return " ".join(found[1].split())[:200] if found else " ".join(text.split())[-200:]
 

@@ -47,7 +47,7 @@ class Ranks:
     operations: tuple[str, ...] = COLLECTIVES
 
     def ways(self, operation: str, size: int) -> list[str]:
-        """Those worth a look. What a group cannot do it refuses by itself."""
+        """The algorithms worth timing. A group itself rejects those that it cannot run."""
         if self.memory == "host":
             return list(_core.host_ways(operation, self.count))
         if operation == MESSAGE:
@@ -96,7 +96,7 @@ class _Way:
 
 
 def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
-    """What `tune` looks at on this machine."""
+    """The numbers of ranks that `tune` times on this machine."""
     if backend == "virtual_gpu":  # too slow for collectives, and their times mean nothing
         return [Ranks(2, "gpu", backend, (MESSAGE,))] if gpus > 1 else []
     found = [Ranks(2, "host", backend)]

@@ -1,1 +1,1 @@
-"""What is switched on at this machine and what is not: checks that only read."""
+"""Checks what is enabled on this machine and what is not; the checks only read."""

@@ -43,7 +43,7 @@ def devices(root: Root) -> list[str]:
 
 
 def pci_device(root: Root, name: str) -> pci.Device | None:
-    """Where an RDMA device sits; None for one in software."""
+    """The PCI device of an RDMA device; None for one in software."""
     address = root.real(f"{FOLDER}/{name}/device").rsplit("/", 1)[-1]
     return pci.device(root, address) if root.exists(f"/sys/bus/pci/devices/{address}") else None
 
@@ -93,7 +93,7 @@ class Gid:
 
     @property
     def ipv4(self) -> bool:
-        """Whether it stands for an IPv4 address."""
+        """Whether it represents an IPv4 address."""
         return self.address.ipv4_mapped is not None
 
 

@@ -103,7 +103,7 @@ class Root:
         return word in data
 
     def exists(self, path: str) -> bool:
-        """Whether something is there."""
+        """Whether the path exists."""
         return self._place(path).exists()
 
     def names(self, path: str) -> list[str]:

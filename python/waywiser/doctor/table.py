@@ -69,7 +69,7 @@ def _summary(report: Report, everything: bool) -> Text:
 
 
 def print_comparison(reports: Sequence[Report], differences: Sequence[Difference]) -> None:
-    """What differs, and a line for each node."""
+    """Prints the differences, and a line for each node."""
     parts: list[RenderableType] = []
     if differences:
         made = table("what", "most nodes", "odd", "there", title="Nodes differ")

@@ -33,7 +33,7 @@ class Ends:
         return bool(self._running)
 
     def wait(self, seconds: float) -> list[subprocess.Popen[bytes]]:
-        """Those that have ended since the last call, the first one first; empty when none has for so long."""
+        """The ranks that have ended since the last call, the first one first; empty if none ended in this time."""
         if not self._in_order:
             return self._look(seconds)
         ended = [number for number, _ in self._epoll.poll(seconds)]

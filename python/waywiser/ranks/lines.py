@@ -20,7 +20,7 @@ _PATIENCE = 0.5  # for those who hold the output open when the ranks have ended
 
 
 class _Source:
-    """What one rank writes to one target."""
+    """The output of one rank to one target."""
 
     def __init__(self, begin: bytes, target: int, terminal: bool) -> None:
         self.begin, self.target, self.terminal = begin, target, terminal
@@ -28,7 +28,7 @@ class _Source:
         self.shown = 0  # bytes of the piece that a terminal has seen
 
     def take(self, data: bytes) -> bytes:
-        """What can be written now that `data` has come."""
+        """The text that can be written after `data` has arrived."""
         end = data.rfind(b"\n") + 1
         if self.terminal and not self.begin:
             end = max(end, data.rfind(b"\r") + 1)
@@ -54,7 +54,7 @@ class _Source:
         return self.take(b"\n") if self.piece else b""
 
     def glimpse(self) -> bytes:
-        """What a terminal shows of a line that does not go on."""
+        """The incomplete line that a terminal shows."""
         fresh = bytes(self.piece[self.shown :])
         begin = b"" if self.shown else self.begin
         self.shown = len(self.piece)

@@ -1,4 +1,4 @@
-"""What `explain` says of a collective: every way that was timed, and which the plan takes."""
+"""The table of `explain` for a collective: every timed algorithm, and the plan's choice."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Layout:
 
 
 class Tree:
-    """Who hangs on whom: packages, then what is reached from them."""
+    """The parents of devices: packages, then the devices reached from them."""
 
     def __init__(self, topology: dict[str, Any]) -> None:
         self.devices: dict[str, dict[str, Any]] = {d["id"]: d for d in topology["devices"]}

@@ -1,5 +1,5 @@
-"""Pair by pair: bandwidth one way, both ways at once, latency. Which cells are measurements of their pair, and which
-stand for a class of pairs; pairs that are slower than those like them.
+"""Pair by pair: bandwidth one way, both ways at once, latency. Shows which cells are measurements of their own pair and
+which represent a class of pairs, and the pairs that are slower than similar ones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Matrix:
 
     @property
     def copies(self) -> int:
-        """How many cells stand for another pair."""
+        """The number of cells that show another pair's figure."""
         return sum(not cell.measured for cell in self.cells.values())
 
     def odd(self) -> list[str]:
@@ -58,7 +58,7 @@ class Matrix:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Those of the places that have a row: nothing is measured from the other machine."""
+        """The places that have a row: nothing is measured from the other machine."""
         return tuple(place for place in self.places if any(source == place for source, _ in self.cells))
 
     def share(self, cell: Cell) -> float:
@@ -137,7 +137,7 @@ def matrices(profile: Profile, plan: Plan | None, processes: int) -> list[Matrix
 
 
 def _surveyed(profile: Profile, group: PairClass, operation: str, factor: int, sizes: set[int]) -> dict[Pair, Cell]:
-    """Every pair by its own figure, all at one size; pairs that were not reached stand for the usual one."""
+    """Every pair's own figure, all at one size; pairs without one get the typical figure."""
     own: dict[Pair, Cell] = {}
     for pair in group.members:
         if series := profile.surveyed(pair, group.processes, operation):

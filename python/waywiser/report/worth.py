@@ -1,4 +1,4 @@
-"""What the settings of this node type are worth: GPU-hours a year where a table of jobs is there, else per cent."""
+"""The value of this node type's settings: GPU-hours a year if there is a table of jobs, else per cent."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class JobTable:
 
     @property
     def mine(self) -> list[Job]:
-        """Those on this kind of node."""
+        """The jobs on this type of node."""
         return [job for job in self.jobs if job.node_type == self.node_type]
 
 
 def settings_of(results: Results) -> Settings | None:
-    """Those kept for the machine of the results; of one that is not here those that would be proposed."""
+    """The stored settings of the results' machine; for a machine that is not here, the proposed ones."""
     profile = results.needed_profile()
     found = kept(results.folder, profile.fingerprint) if is_fingerprint(profile.fingerprint) else None
     elsewhere = bool(profile.warning()) or results.folder.parent == MACHINES
@@ -58,7 +58,7 @@ def gains_of(results: Results, settings: Settings | None) -> NodeGains:
 
 
 def worth(results: Results, jobs: JobTable | None) -> Markup | None:
-    """The section; None where no settings are known and no table is there."""
+    """The section; None without settings and without a table."""
     settings = settings_of(results)
     gains = gains_of(results, settings)
     if settings is None and gains == NodeGains() and jobs is None:

@@ -60,7 +60,7 @@ def by_kind(
 
 
 def straight_lines(measured: Measured, half: int) -> dict[str, float]:
-    """What the points of the other half tell without any model: lines between them, in logarithms of size and time."""
+    """The prediction without any model: lines between the points of the other half, in logarithms of size and time."""
     found = []
     for series in measured.series:
         line = sorted(measured.points(series, 1 - half).items())

@@ -67,11 +67,11 @@ class Cluster:
 
     @property
     def machines(self) -> list[str]:
-        """Of all types of node."""
+        """The machines of all types of node."""
         return [self.machine, *self.others]
 
     def beginning_with(self, machine: str) -> Cluster:
-        """The same cluster with the types numbered from that of `machine` on."""
+        """The same cluster, with types numbered from that of `machine` on."""
         if machine == self.machine:
             return self
         machines = [machine, *(one for one in self.machines if one != machine)]
@@ -80,7 +80,7 @@ class Cluster:
         return replace(self, machine=machine, others=machines[1:], network={**self.network, "types": types})
 
     def types_reached(self, machine: str) -> list[str]:
-        """Of the nodes beside the first of this type."""
+        """The types of the nodes other than the first one of this type."""
         types = [self.machines[one] for one in self.network.get("types", [0] * self.nodes)]
         types.remove(machine)
         return list(dict.fromkeys(types))

@@ -25,7 +25,7 @@ def parts() -> dict[str, Any]:
 
 
 def calibrated(machine: str) -> dict[str, Any]:
-    """What was fitted to the recorded profile of a machine of the package; empty when there is none."""
+    """The costs fitted to the recorded profile of a machine of the package; empty if there is none."""
     file = resources.files("waywiser").joinpath("simulator").joinpath("calibrated").joinpath(f"{machine}.json")
     if not file.is_file():
         return {}
@@ -42,7 +42,7 @@ def read_costs(file: Path) -> dict[str, Any]:
 
 
 def costs_json(values: dict[str, Any], machine: str = "", file: Path | None = None) -> str:
-    """What the core wants: the parts, then what was calibrated (in `file`, or for the machine), then `values`."""
+    """The core's input: the parts, then calibrated costs (from `file`, or for the machine), then `values`."""
     fitted = read_costs(file) if file is not None else calibrated(machine)
     found = {"parts": parts(), "values": {**fitted.get("values", {}), **values}, "curves": fitted.get("curves", [])}
     return json.dumps(found)

@@ -1,4 +1,4 @@
-"""What was measured on a machine, and the simulator's predictions for the same points."""
+"""The measurements of a machine, and the simulator's predictions for the same points."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Measured:
     def predict(
         self, values: dict[str, float], mechanisms: Iterable[str] | None = None, half: int | None = None
     ) -> Times:
-        """Of all series or those of some mechanisms, at all sizes or those of one half."""
+        """For all series or those of some mechanisms, at all sizes or those of one half."""
         wanted = [s for s in self.series if mechanisms is None or s.path.mechanism in mechanisms]
         paths = []
         for series in wanted:

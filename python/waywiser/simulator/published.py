@@ -20,7 +20,7 @@ Find = Callable[..., float]
 
 
 class Answer:
-    """What a command answers: times by size, for each setting or algorithm."""
+    """The output of a command: times by size, for each setting or algorithm."""
 
     def __init__(self, told: dict[str, Any]) -> None:
         self._curves = told.get("curves", [])
@@ -33,7 +33,7 @@ class Answer:
         return {int(point["bytes"]): float(point["seconds"]) for point in curve["points"]}
 
     def only(self, **setting: str) -> float:
-        """Where one size was asked for."""
+        """For a command with one size."""
         (seconds,) = self.times(**setting).values()
         return seconds
 
@@ -71,7 +71,7 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Of the prediction against the nearest published value; 0 within the range."""
+        """The error of the prediction against the nearest published value; 0 within the range."""
         nearest = min(max(self.predicted, self.low), self.high)
         return self.predicted / nearest - 1
 

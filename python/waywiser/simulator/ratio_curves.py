@@ -1,4 +1,4 @@
-"""What the costs leave of a measurement: for each path and operation the ratio measured / predicted over size."""
+"""The error that the costs leave: for each path and operation the ratio measured / predicted over size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options `--from` and `--machine`, which every verb that looks at a machine has."""
+"""The options `--from` and `--machine` of all verbs that examine a machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One door for every way to name a machine: a file of any format, a machine of the package, a description."""
+"""Loads a machine from any source: a file of any format, a machine of the package, a description."""
 
 from __future__ import annotations
 

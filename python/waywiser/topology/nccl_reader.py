@@ -203,7 +203,9 @@ class _Reader:
                 self.build.link(a, b, "socket", "NCCL's format does not tell the rate between packages")
 
     def finish_gpus(self) -> None:
-        """What NCCL would ask the driver for: taken from this machine if it is the one, else said to be missing."""
+        """Adds the facts that NCCL would ask the driver for: from this machine if it is the same one, else noted as
+        missing.
+        """
         if self._untold and self._here.is_it:
             self.links.take_over(self._here)
             self.build.notes.append(

@@ -63,7 +63,7 @@ class SameMachine:
         return self._live
 
     def device(self, bus_id: str) -> _core.Device | None:
-        """What this machine has at the address."""
+        """This machine's device at the address."""
         return self._devices.get(bus_id)
 
     def kind(self, bus_id: str) -> str:
