@@ -6,7 +6,7 @@
 
 namespace waywiser {
 
-// Decides which paths of a family are measured in full: those that can be used, and of several parameters the few
+// Decides which paths of a family are measured in full: the available ones, and for families with parameters the few
 // that win somewhere. Times their first use.
 class Admission {
  public:
@@ -19,9 +19,9 @@ class Admission {
         comparer_(comparer),
         watch_(watch) {}
 
-  // How many steps of the watch admit() takes.
+  // The number of steps that admit() reports to the watch.
   int steps(const Work& work) const;
-  // Until `until`, a share of the budget, parameters are searched; later the middle ones are taken.
+  // Searches parameters until `until`, a share of the budget; later it uses the middle values.
   void admit(Work& work, double until);
 
  private:

@@ -6,12 +6,12 @@
 
 namespace waywiser {
 
-// Watches, from its beginning on, whether something from outside disturbs what this thread measures: the process was
-// stopped, the machine slept, other programs took the CPU.
+// Watches whether something from outside disturbs this thread's measurements from its construction on: the process was
+// stopped, the machine slept, other programs used the CPU.
 class Calm {
  public:
   Calm();
-  // Why the times since then say nothing about the machine; empty when nothing is known against them.
+  // Why the times since construction say nothing about the machine; empty if nothing is known against them.
   std::string disturbed() const;
 
  private:

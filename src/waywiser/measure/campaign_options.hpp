@@ -27,7 +27,7 @@ struct CampaignOptions {
 
 inline constexpr Seconds quick_budget_seconds = 30;
 
-// Keys that are missing or null keep their defaults (a quick budget when "quick" is true). Throws invalid_input.
+// Missing or null keys keep their defaults (a quick budget if "quick" is true). Throws invalid_input.
 CampaignOptions campaign_options_from_json(const Json& value, std::string_view what);
 
 struct Progress {
@@ -38,7 +38,7 @@ struct Progress {
 };
 Json to_json(const Progress& progress);
 
-// Returns false to stop: what was measured so far is kept.
+// Returns false to stop: all measurements so far are kept.
 using ProgressCallback = std::function<bool(const Progress&)>;
 
 }  // namespace waywiser

@@ -5,7 +5,8 @@
 
 namespace waywiser {
 
-// Flags between two machines: messages on the control line. Tens of microseconds, so nothing short is timed with them.
+// Flags between two machines: messages on the control connection. They take tens of microseconds, so they cannot time
+// short operations.
 class ChannelFlags : public Flags {
  public:
   explicit ChannelFlags(PeerChannel& channel) : channel_(channel) {}

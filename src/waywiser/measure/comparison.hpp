@@ -11,10 +11,10 @@
 
 namespace waywiser {
 
-// How much work one comparison is worth.
+// The effort of one comparison.
 struct Effort {
   int least = 5, most = 31;  // rounds
-  double precision = 0.025;  // half width of the confidence interval, in parts of the median
+  double precision = 0.025;  // half width of the confidence interval, as a fraction of the median
   Seconds share = 0;         // after the least rounds, stop when this much time is used
 };
 
@@ -24,18 +24,18 @@ class Comparer {
   // keep_on: asked before each round; false stops at once.
   Comparer(Meter& meter, PointStore& store, std::uint64_t seed, std::function<bool()> keep_on);
 
-  // Leaves out what the store has already, what was rejected, and what memory does not allow.
+  // Skips paths that are already in the store, were rejected, or need too much memory.
   void compare(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort);
-  // Measures again what is there; of each path the lower median stays, for what disturbs a sample only ever adds to it.
-  // Whether the times of those that contend were about the same as before.
+  // Repeats a comparison; for each path the lower median is kept, since a disturbance can only add time. Returns
+  // whether the times of the contending paths were about the same as before.
   bool compare_again(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort);
-  // Successive halving among the paths. Their times go to `searched`, not to the store; failures to the store.
+  // Successive halving of the paths. Their times go to `searched`, not to the store; failures go to the store.
   void search(const std::vector<Path>& paths, Operation operation, Bytes bytes, PointStore& searched);
 
   bool missing(const Path& path, Operation operation, Bytes bytes) const;
-  // From the nearest smaller measured size; 0 when nothing is known.
+  // An estimate from the nearest smaller measured size; 0 if nothing is known.
   Seconds least_seconds(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) const;
-  // What comparing again takes at least.
+  // The least time of a repetition.
   Seconds again_seconds(const std::vector<Path>& paths, Operation operation, Bytes bytes, const Effort& effort) const;
   const std::set<std::string>& notes() const noexcept { return notes_; }
 

@@ -11,8 +11,8 @@
 
 namespace waywiser {
 
-// One direction of one pair, ready to move bytes: an open transport, its stream, and slots of memory at both ends.
-// The source holds the test pattern of `seed` from the start of the first slot on.
+// One direction of one pair, ready to move bytes: an open transport, its stream, and slots of memory at both ends. The
+// source holds the test pattern of `seed` from the start of the first slot on.
 struct PathConnection {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<Stream> stream;
@@ -20,7 +20,7 @@ struct PathConnection {
   std::vector<ConstRegion> sources;  // slots
   std::vector<Region> destinations;
   std::uint64_t seed = 0;
-  std::size_t* next = nullptr;  // the slot whose turn it is, common to all connections with these buffers
+  std::size_t* next = nullptr;  // the next slot, shared by all connections with these buffers
 };
 
 // The distance of slots of `bytes`.
@@ -32,7 +32,7 @@ class ConnectionStore {
   explicit ConnectionStore(Platform& platform) : platform_(platform) {}
 
   // Makes the buffers of connection `number` of those that run at once on the same pair; this may close all
-  // connections. Prepare all connections of an operation, see that all are ready, then ask for them.
+  // connections. Prepare all connections of an operation, check that all are ready, then request them.
   void prepare(const Path& path, int number, Bytes bytes, int slots);
   bool ready(const Path& path, int number, Bytes bytes, int slots);
   // Valid until the next prepare().

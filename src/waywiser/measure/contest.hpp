@@ -12,19 +12,19 @@
 
 namespace waywiser {
 
-// How long a sample should take: long beside the clock, short beside the time slice of a busy machine, so that most
-// samples are not interrupted and the median is one of those.
+// The duration of a sample: long compared with the clock's resolution, short compared with the time slices of a busy
+// machine, so that most samples are not interrupted and the median is one of those.
 Seconds sample_aim(Operation operation);
 
-// One path in a contest, and what was measured of it so far.
+// One path in a contest, and its measurements so far.
 struct Contender {
   Path path;
-  int repetitions = 1;  // of a sample, so that it takes about sample_aim()
+  int repetitions = 1;  // per sample, so that it takes about sample_aim()
   std::vector<Seconds> samples;
   std::vector<Seconds> cpu;
-  std::vector<Seconds> each;          // single transfers, where they can be timed
-  std::optional<std::string> failed;  // why it is out: an error, an impossible figure
-  bool impossible = false;            // `failed` says that a time cannot be true
+  std::vector<Seconds> each;          // single transfers, if they can be timed
+  std::optional<std::string> failed;  // why it is rejected: an error, an impossible figure
+  bool impossible = false;            // `failed` describes an impossible time
   int disturbed = 0;                  // samples that something from outside disturbed
   std::string disturbance;            // what
   bool active = true;
@@ -33,7 +33,7 @@ struct Contender {
   Seconds least() const { return samples.empty() ? 0 : *std::min_element(samples.begin(), samples.end()); }
 };
 
-// Measures several paths at one size in interleaved rounds, so that drift of the machine hits all of them alike.
+// Measures several paths at one size in interleaved rounds, so that drift of the machine affects all of them alike.
 class Contest {
  public:
   Contest(Meter& meter, Operation operation, Bytes bytes, std::uint64_t seed);
@@ -44,7 +44,7 @@ class Contest {
   void round();
   std::vector<Contender>& contenders() noexcept { return contenders_; }
   const std::vector<Contender>& contenders() const noexcept { return contenders_; }
-  // Why a time cannot be true; nothing when it can. Also called by round() for the median of each contender.
+  // Why a time is impossible; empty if it is possible. round() also calls it for the median of each contender.
   std::optional<std::string> why_impossible(const Path& path, Seconds seconds) const;
 
  private:

@@ -12,7 +12,7 @@
 
 namespace waywiser {
 
-// Threads that stay, so that starting them is no part of a measurement. The caller is member 0.
+// Persistent threads, so that starting them is not part of a measurement. The caller is member 0.
 class Crew {
  public:
   Crew() = default;
@@ -21,8 +21,8 @@ class Crew {
   ~Crew();
 
   using Work = std::function<void(int)>;
-  // Runs work(0) ... work(members-1) at the same time, begun together after all have ended `before`, if it is given.
-  // Returns the time from the common start until the last one ended. Rethrows the first exception after all have ended.
+  // Runs work(0) ... work(members-1) at the same time, after all members have ended `before`, if it is given. Returns
+  // the time from the common start until the last one ended. Rethrows the first exception after all have ended.
   Seconds run(int members, const Work& work, const Work& before = {});
 
  private:

@@ -9,11 +9,11 @@
 
 namespace waywiser {
 
-// A page that both processes map: each raises its own counter and watches the other's. Sub-microsecond, so that the
-// transfers around it can be timed.
+// A page that both processes map: each increments its own counter and polls the other's. Takes less than a microsecond,
+// so that the transfers around it can be timed.
 class FlagPage : public Flags {
  public:
-  // Nothing open: makes the page; its descriptor is for the other process.
+  // Without an open file: makes the page; its descriptor is for the other process.
   FlagPage(Role role, Descriptor file, PeerChannel& channel);
   ~FlagPage() override;
   FlagPage(const FlagPage&) = delete;

@@ -13,8 +13,8 @@ class Flags {
  public:
   virtual ~Flags() = default;
   virtual void tell() = 0;
-  // Returns after the other's next tell(); calls `idle`, when there is one, at every look. Throws timeout, or io when
-  // the other process has ended.
+  // Returns after the other process's next tell(); calls `idle`, if set, at every poll. Throws timeout, or io if the
+  // other process has ended.
   virtual void wait(Deadline deadline, const std::function<void()>& idle = {}) = 0;
 };
 

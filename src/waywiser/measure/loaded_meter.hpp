@@ -11,12 +11,12 @@ namespace waywiser {
 class StartBarrier;
 
 // Measures between two processes: one pair by a TwoProcessMeter; all pairs of a class at once (Operation::loaded) by
-// one for each pair, each with a peer of its own, released together. Peers and what is open in them stay for other
+// one meter per pair, each with its own peer, released together. Peers and their open connections are kept for other
 // paths and classes.
 class LoadedMeter : public Meter {
  public:
   using MakeMeter = std::function<std::unique_ptr<TwoProcessMeter>()>;
-  // `make` is called once for each pair that moves at once, at most `most` times; `platform` is what the meters use.
+  // `make` is called once for each pair that moves at once, at most `most` times; the meters use `platform`.
   LoadedMeter(const Platform& platform, MakeMeter make, std::vector<PairClass> classes, int most);
 
   bool simulated() const override { return meters_.front()->simulated(); }
@@ -29,7 +29,7 @@ class LoadedMeter : public Meter {
   Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) override;
   Seconds first_use(const Path& path) override { return meters_.front()->first_use(path); }
 
-  // Of the meters that there are so far; -1 where there is none at the moment.
+  // The peers of the existing meters; -1 if a meter has none at the moment.
   std::vector<pid_t> peers() const;
 
  private:
@@ -52,8 +52,8 @@ class LoadedMeter : public Meter {
   Crew crew_;
 };
 
-// How many pairs may move at once between processes: a core for each of the two, and not so many processes that
-// starting them takes longer than measuring.
+// How many pairs may move at once between processes: two cores per pair, and few enough processes that starting them
+// does not take longer than measuring.
 int most_pairs_at_once(unsigned cpus);
 
 }  // namespace waywiser

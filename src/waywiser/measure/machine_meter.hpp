@@ -7,13 +7,13 @@
 
 namespace waywiser {
 
-// The meter of a whole machine: paths within one process go to one meter, paths between two to the other. What is
-// disturbed from outside is taken again, within bounds.
+// The meter of a whole machine: paths within one process go to one meter, paths between two to the other. Samples
+// disturbed from outside are repeated, within bounds.
 class MachineMeter : public Meter {
  public:
   // `between_two` may be nullptr; then `why_not_two` is the reason.
   MachineMeter(std::unique_ptr<Meter> within_one, std::unique_ptr<Meter> between_two, std::string why_not_two = {});
-  // Paths to another machine go to this one.
+  // The meter for paths to another machine.
   void set_between_machines(std::unique_ptr<Meter> meter) { between_machines_ = std::move(meter); }
 
   bool simulated() const override { return within_one_->simulated(); }
@@ -27,7 +27,7 @@ class MachineMeter : public Meter {
   Seconds first_use(const Path& path) override;
 
  private:
-  // Throws unavailable when there is no meter for it.
+  // Throws unavailable if there is no meter for it.
   Meter& of(const Path& path) const;
 
   bool may_repeat();

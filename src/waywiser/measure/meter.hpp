@@ -11,8 +11,8 @@ namespace waywiser {
 struct Sample {
   Seconds seconds = 0;         // per transfer, mean over `repetitions`
   Seconds cpu_seconds = 0;     // per transfer
-  std::vector<Seconds> each;   // the single transfers, where they were timed one by one
-  std::string disturbed = {};  // why it says nothing about the machine; empty: nothing is known against it
+  std::vector<Seconds> each;   // the single transfers, if each was timed
+  std::string disturbed = {};  // why the sample is invalid; empty: nothing is known against it
 };
 
 struct Limit {
@@ -20,7 +20,7 @@ struct Limit {
   std::string source;
 };
 
-// Where times come from: a real platform, a table of made-up links in a test, a simulated machine.
+// The source of times: a real platform, a table of made-up links in a test, a simulated machine.
 class Meter {
  public:
   virtual ~Meter() = default;
@@ -28,17 +28,17 @@ class Meter {
   virtual std::optional<std::string> why_unavailable(const Path& path) = 0;
   // The largest transfer that memory allows on this path (window and both directions counted in).
   virtual Bytes largest(const Path& path) const = 0;
-  // Below it the path is no other than one with a smaller parameter, and is not measured.
+  // Below it the path equals one with a smaller parameter, and is not measured.
   virtual Bytes smallest(const Path&) const { return 0; }
-  // How many pairs move at once in Operation::loaded of this path, its own included.
+  // The number of pairs that move at once in Operation::loaded of this path, including its own.
   virtual int pairs_at_once(const Path&) const { return 1; }
   virtual Limit limit(const Path& path, Operation operation) const = 0;
-  // Moves a fresh pattern once, poisoned destination before; nothing means every byte arrived.
+  // Moves a fresh pattern once, with a poisoned destination; empty: every byte arrived.
   virtual std::optional<std::string> verify(const Path& path, Operation operation, Bytes bytes) = 0;
   // One timed sample of `repetitions` transfers.
   virtual Sample take(const Path& path, Operation operation, Bytes bytes, int repetitions) = 0;
   virtual Seconds first_use(const Path& path) = 0;
-  // The clock that budgets are counted in; a made-up meter has its own.
+  // The clock of budgets; a made-up meter has its own.
   virtual Seconds now() const { return now_seconds(); }
 };
 

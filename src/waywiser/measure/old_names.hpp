@@ -5,8 +5,8 @@
 
 namespace waywiser {
 
-// What a collective's algorithm in a profile or plan is called today: "LL" for "packets", "two_shot_LL128(...)" for
-// "two_shot_lines(...)". Other names are what they were.
+// The present name of an algorithm in an old profile or plan: "LL" for "packets", "two_shot_LL128(...)" for
+// "two_shot_lines(...)". Other names stay unchanged.
 std::string algorithm_of_today(std::string_view name);
 
 }  // namespace waywiser

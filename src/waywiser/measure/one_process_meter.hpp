@@ -31,7 +31,7 @@ class OneProcessMeter : public Meter {
     Path path;
     int number;
   };
-  // What runs at once: the path; and its way back; or the path for every pair of the class.
+  // The transfers that run at once: the path; or the path and its reverse; or the path for every pair of the class.
   std::vector<Numbered> together(const Path& path, Operation operation) const;
   std::optional<std::string> try_verify(const Path& path, Operation operation, Bytes bytes);
   Sample try_take(const Path& path, Operation operation, Bytes bytes, int repetitions);

@@ -4,11 +4,10 @@
 
 namespace waywiser {
 
-// The same way for another pair of the class. A relay that would go through one of the new ends goes through an old
-// end instead.
+// The same path for another pair of the class. A relay through one of the new ends goes through an old end instead.
 Path for_pair(Path path, Place source, Place destination);
 
-// The class that the path's pair belongs to, with as many processes; nullptr when there is none.
+// The class of the path's pair, with equally many processes; nullptr if there is none.
 const PairClass* class_of(const std::vector<PairClass>& classes, const Path& path);
 
 // The pairs of a class that move at once in Operation::loaded, `first` at the front: all, or `most` of them, so that

@@ -8,17 +8,17 @@
 
 namespace waywiser {
 
-// What both processes do at the same time, each in its role.
+// One run that both processes perform at the same time, each in its role.
 struct PairRun {
   Operation operation = Operation::latency;
   Bytes bytes = 0;
   int repetitions = 1;
   std::uint64_t seed = 0;  // not 0: verify with this pattern
   Bytes first = 0;         // slot
-  Seats seats = {};        // for `loaded`: where the two threads work, beside those of other pairs
+  Seats seats = {};        // for `loaded`: the CPUs of the two threads, beside those of other pairs
 
-  // How the transfers lie in the buffers, over how many slots they rotate, and how many are in flight. A verification
-  // goes once through what may be in flight.
+  // The layout of the transfers in the buffers, the number of slots over which they rotate, and how many are in flight.
+  // A verification uses every slot that may be in flight once.
   Bytes stride() const;
   Bytes slots() const;
   int in_flight() const;
@@ -31,7 +31,7 @@ struct PairRun {
   bool one_way() const noexcept { return operation == Operation::streaming || operation == Operation::loaded; }
 };
 
-// Called by the initiator when both processes are ready to be timed; returns when the time shall begin.
+// Called by the initiator when both processes are ready; returns when the timing shall begin.
 using Release = std::function<void(Deadline)>;
 
 struct PairResult {
@@ -76,13 +76,13 @@ class PairConnection {
 
   Path path_;
   Role role_;
-  int cpu_ = -1;  // for this pair alone
+  int cpu_ = -1;  // for this pair only
   PeerChannel& channel_;
   Flags& flags_;
-  std::unique_ptr<Stream> stream_;        // on which the transport works
-  std::unique_ptr<Stream> local_stream_;  // where this process's buffers are
+  std::unique_ptr<Stream> stream_;        // for the transport
+  std::unique_ptr<Stream> local_stream_;  // for this process's buffers
   std::unique_ptr<Transport> transport_;
-  // Slots that the transfers go through in turn.
+  // Slots that the transfers use in turn.
   struct Turn {
     std::vector<Region> slots;
     std::size_t next = 0;
@@ -96,7 +96,7 @@ class PairConnection {
 
   Turn outgoing_, landing_, remote_;
   std::vector<Seconds> each_;
-  Seconds ended_ = 0;  // of a ping-pong: when the last answer was there
+  Seconds ended_ = 0;  // of a ping-pong: when the last answer arrived
 };
 
 }  // namespace waywiser

@@ -13,9 +13,8 @@ class PairSide {
   PairSide(Platform& platform, Role role, PeerChannel& channel, Flags& flags)
       : platform_(platform), role_(role), channel_(channel), flags_(flags) {}
 
-  // {"do": "why_unavailable" | "open" | "close" | "buffers" | "free" | "run" | "first_use", ...}. Returns what was
-  // measured, if anything. Throws invalid_input for a command that is none.
-  // `release` is for the "run" of an initiator.
+  // {"do": "why_unavailable" | "open" | "close" | "buffers" | "free" | "run" | "first_use", ...}. Returns the
+  // measurements, if any. Throws invalid_input for an unknown command. `release` is for the "run" of an initiator.
   Json perform(const Json& command, Deadline deadline, const Release& release = {});
 
  private:

@@ -5,8 +5,8 @@
 
 namespace waywiser {
 
-// What the slowest hop of a path allows in one direction, from the topology. Not known (0) within one memory and
-// between memories of the host, where caches answer faster than any link, and for split paths over several routes.
+// The limit of a path's slowest hop in one direction, from the topology. Unknown (0) within one memory and between host
+// memories, where caches are faster than any link, and for split paths over several routes.
 Limit path_limit(const Topology& topology, const Path& path);
 
 }  // namespace waywiser

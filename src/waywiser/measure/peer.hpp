@@ -15,7 +15,7 @@ class Peer {
   virtual pid_t id() const noexcept { return -1; }
 };
 
-// One whose control line is open already.
+// A peer whose control connection is already open.
 class DistantPeer : public Peer {
  public:
   explicit DistantPeer(PeerSocket line) : channel_(std::move(line)) {}

@@ -8,9 +8,9 @@
 
 namespace waywiser {
 
-// A running waywiser-peer, ends with this object. `line`: its control line; `seal`: its keys, where it is sealed. It
-// sees nothing of the job that this process may be a rank of. `environment`: NAME=value, in place of what this process
-// has under these names. Throws unavailable when the program cannot be started.
+// A running waywiser-peer; ends with this object. `line`: its control connection; `seal`: its keys, if the connection
+// is sealed. It sees nothing of the job of this process. `environment`: NAME=value, overrides this process's variables.
+// Throws unavailable if the program cannot be started.
 class PeerProgram {
  public:
   PeerProgram(const std::filesystem::path& program, const Descriptor& line,

@@ -9,20 +9,20 @@
 
 namespace waywiser {
 
-// How many NVLinks a measured one-way rate means, beside the number that the topology states.
+// The number of NVLinks that a measured one-way rate implies, and the number in the topology.
 struct NvlinkCount {
   int stated = 0;
   int inferred = 0;
   bool mismatch = false;  // they differ by more than one link, or by more than 25 %
 };
 
-// Nothing where the topology has no NVLink between the two, or does not say what one link carries.
+// Empty if the topology has no NVLink between the two, or no rate of a link.
 std::optional<NvlinkCount> count_nvlinks(const Topology& topology, int source, int destination, BytesPerSecond rate);
 
-// The classic report over all GPUs: matrices from source (row) to destination (column) of peer access, rates in GB/s
-// one way and both ways, latencies in microseconds as the GPU's events and as the host's clock see them, each with
-// peer access off and on; null where there is none. Bytes are verified before a pair is timed. `bytes` of each
-// copy for rates. Leaves peer access on. Times of virtual GPUs are marked "simulated".
+// The report over all GPUs: matrices from source (row) to destination (column) of peer access, rates in GB/s one way
+// and both ways, latencies in microseconds as seen by GPU events and by the host's clock, each with peer access off and
+// on; null if there is none. Bytes are verified before a pair is timed. `bytes` of each copy for rates. Leaves peer
+// access on. Times of virtual GPUs are marked "simulated".
 Json peer_report(Platform& platform, const Topology& topology, Bytes bytes, const ProgressCallback& progress);
 
 }  // namespace waywiser

@@ -9,8 +9,8 @@
 
 namespace waywiser {
 
-// The measured points by path, operation and size, and from which size on a path failed. Points at or above a
-// failure are as if they were not there.
+// The measured points by path, operation and size, and the size from which a path failed. Points at or above a failure
+// are hidden.
 class PointStore {
  public:
   const Point* find(const Path& path, Operation operation, Bytes bytes) const;

@@ -21,7 +21,7 @@ inline constexpr Operation operations[] = {Operation::latency, Operation::stream
 std::string_view name(Operation operation) noexcept;
 Operation parse_operation(std::string_view text);  // throws invalid_input
 
-// What was measured for one path, operation and size. Times in seconds per transfer.
+// The measurement of one path, operation and size. Times in seconds per transfer.
 struct Point {
   Bytes bytes = 0;
   Seconds seconds = 0;        // median of the samples
