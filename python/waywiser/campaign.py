@@ -35,9 +35,9 @@ class Request:
     backend: str = "auto"
     machine: str | None = None
     fresh: bool = False
-    costs_file: Path | None = None  # of `waywiser calibrate`
-    other_machine: _core.OtherMachine | None = None  # of rank 1 of this job: the roads there are measured too
-    cluster: Cluster | None = None  # of a simulated machine: the roads to its other nodes too
+    costs_file: Path | None = None  # from `waywiser calibrate`
+    other_machine: _core.OtherMachine | None = None  # rank 1 of this job: the roads there are measured too
+    cluster: Cluster | None = None  # for a simulated machine: also the roads to its other nodes
 
     def check(self) -> None:
         """Raises InputError for what cannot be done, before anything is measured."""

@@ -72,7 +72,7 @@ class InterruptionError(Error):
     kind = "interrupted"
 
 
-# What the core raises for each kind of C++.
+# The Python error for each kind of C++ error.
 BY_KIND: dict[str, type[Error]] = {
     kind.kind: kind
     for kind in (

@@ -15,7 +15,7 @@ from waywiser.errors import InputError
 
 _LARGEST = 256 << 20
 _PART = 1 << 20
-_PATIENCE = 10  # seconds for who writes to a pipe
+_PATIENCE = 10  # seconds to wait for the writer of a pipe
 
 
 def write_bytes_atomically(path: Path | str, data: bytes) -> None:

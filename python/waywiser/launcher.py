@@ -295,7 +295,7 @@ def _obituary(rank: int, process: subprocess.Popen[bytes]) -> str:
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # of the real-time signals only the first and the last one have names
+    except ValueError:  # only the first and last real-time signals have names
         return signal.strsignal(number) or "unknown"
 
 

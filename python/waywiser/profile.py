@@ -298,7 +298,7 @@ def read_profile(value: Any, what: str) -> Profile:
     node = Node(with_names(value, names) if names else value, what)
     state = value.get("state", {}) if isinstance(value, dict) else {}
     classes = tuple(_read_class(one) for one in node.items("classes"))
-    real = node.text("backend") != "virtual_gpu"  # what virtual GPUs do has nothing to do with the limits of wires
+    real = node.text("backend") != "virtual_gpu"  # limits of wires do not apply to virtual GPUs
     series = tuple(_read_series(one, real) for one in node.items("series"))
     _refuse_double(series, node)
     return Profile(

@@ -100,13 +100,13 @@ TEST(ArrayPart, OnlyElementsThatAreSharedOverlap) {
   };
   EXPECT_EQ(check(0, 1, 2, 3), "no error");
   EXPECT_EQ(check(0, 1, 0, 3), "no error");
-  EXPECT_EQ(check(0, 1, 1, 3), "neighbor_exchange: what is taken from rank 3 overlaps what is given to rank 4");
-  EXPECT_EQ(check(3, 1, 0, 3), "neighbor_exchange: what is taken from rank 4 overlaps what is given to rank 3");
-  EXPECT_EQ(check(0, 1, 2, 1), "neighbor_exchange: what is taken from rank 3 overlaps what is taken from rank 4");
+  EXPECT_EQ(check(0, 1, 1, 3), "neighbor_exchange: the array taken from rank 3 overlaps the array given to rank 4");
+  EXPECT_EQ(check(3, 1, 0, 3), "neighbor_exchange: the array taken from rank 4 overlaps the array given to rank 3");
+  EXPECT_EQ(check(0, 1, 2, 1), "neighbor_exchange: the array taken from rank 3 overlaps the array taken from rank 4");
   const std::vector<ArrayExchange> twice{{3, {}, ArrayPart::indexed(DataType::float32, 40, Numbers{4, 6, 4}, 1)}};
   const std::vector<Elements> arrays{Elements(), from(0)};
   EXPECT_EQ(error_of([&] { check_apart(twice, arrays); }),
-            "neighbor_exchange: what is taken from rank 3 overlaps what is taken from rank 3");
+            "neighbor_exchange: the array taken from rank 3 overlaps the array taken from rank 3");
 }
 
 }  // namespace

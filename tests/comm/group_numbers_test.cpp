@@ -69,7 +69,8 @@ TEST(GroupNumbers, AMessageOfAGroupThatHasGoneIsNotTaken) {
     }
   });
   ASSERT_EQ(problems.size(), 2u);
-  EXPECT_NE(problems[1].find("rank 0 sent this in a group that has gone, where nobody received it"), std::string::npos)
+  EXPECT_NE(problems[1].find("rank 0 sent this message in a group that no longer exists, where it was not received"),
+            std::string::npos)
       << problems[1];
 }
 

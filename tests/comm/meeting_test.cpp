@@ -241,7 +241,7 @@ TEST_F(Rendezvous, WhatFollowsTheProofsIsSealed) {
   ASSERT_EQ(::send(line.number(), forged.data(), forged.size(), MSG_NOSIGNAL), static_cast<ssize_t>(forged.size()));
   line.seal(words.member_seal(launch(1, 2).secret));
   EXPECT_EQ(reason_in(line.receive(Deadline::in(10))),
-            "message of a rank: not from who it should be: its mark is wrong");
+            "message of a rank: not from the expected sender: its authentication tag is wrong");
   EXPECT_EQ(come_at(address, 1, 2).get().ranks.size(), 2u);
   EXPECT_EQ(host.get().ranks.size(), 2u);
 }

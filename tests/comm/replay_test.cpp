@@ -207,7 +207,8 @@ TEST_F(Replay, OfAnOrderBetweenMachinesIsNotObeyed) {
     obeys.receive(Deadline::in(replay_patience));
     FAIL() << "an order was obeyed twice";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "message from the peer process: not from who it should be: its mark is wrong");
+    EXPECT_STREQ(error.what(),
+                 "message from the peer process: not from the expected sender: its authentication tag is wrong");
   }
 }
 

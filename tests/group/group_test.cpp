@@ -179,7 +179,7 @@ TEST(Group, NeighborsWhoseArraysOverlapAreRefused) {
       }
       require_that(false, "a refusal, not " + why);
     };
-    const std::string taken = "what is taken from rank " + std::to_string(other) + " overlaps what is ",
+    const std::string taken = "the array taken from rank " + std::to_string(other) + " overlaps the array ",
                       rank = " rank " + std::to_string(other);
     refused({{other, whole, whole}}, taken + "given to" + rank);
     refused({{other, whole.first(20), whole.last(20)}}, taken + "given to" + rank);

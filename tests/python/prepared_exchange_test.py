@@ -171,8 +171,8 @@ def test_what_no_box_describes_is_refused() -> None:
         "InputError an array was expected, 'ndarray' has a stride below zero",
         "InputError an array was expected, 'ndarray' is none that can be written to",
         "InputError an array was expected, 'ndarray' is not contiguous (C order)",
-        "InputError neighbor_exchange: what is taken from rank 1 overlaps what is given to rank 1",
-        "InputError neighbor_exchange: what is taken from rank 1 overlaps what is taken from rank 1",
+        "InputError neighbor_exchange: the array taken from rank 1 overlaps the array given to rank 1",
+        "InputError neighbor_exchange: the array taken from rank 1 overlaps the array taken from rank 1",
         "InputTypeError indices are integers, not float64",
         "InputTypeError indices are integers: 'float' object cannot be interpreted as an integer",
     ]

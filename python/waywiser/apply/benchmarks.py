@@ -27,8 +27,8 @@ SIZES = (24, 1536, 12288, 98304, 786432, 6291456)
 _SECONDS = 180.0
 _OSU = {"ping-pong": "osu_latency", "one way": "osu_bw", "all-reduce": "osu_allreduce"}
 STEERING = ("UCX_", "OMPI_MCA_", "NCCL_", "MPIR_CVAR_")
-# What makes a machine or its network work at all, and is no matter of speed: NVLink multicast that is switched off, the
-# address of RoCE, how nodes are reached.
+# Variables that a machine or its network needs to work at all, independent of speed: NVLink multicast switched off, the
+# RoCE address, how nodes are reached.
 KEPT = ("NCCL_NVLS_ENABLE", "NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX", "OMPI_MCA_plm_rsh_agent", "OMPI_MCA_plm_ssh_agent")
 
 

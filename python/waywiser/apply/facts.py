@@ -69,7 +69,7 @@ class Machine:
             return found
         placement = self.topology.place(len(gpus), False)
         slowest = placement.slowest_pair
-        if placement.pairs_unknown or not slowest:  # what joins them may be faster than what is known
+        if placement.pairs_unknown or not slowest:  # unknown links may be faster
             return None
         return Evidence(slowest, f"slowest pair: {format_rate(slowest)} by the data sheet of its links", False)
 

@@ -17,7 +17,7 @@ from waywiser.errors import InputError
 
 AGAIN = "the same again"
 WORTH = 1.03  # a smaller gain on average is not worth a setting
-LEAST_ROUNDS = 4  # of fewer none can be beyond chance
+LEAST_ROUNDS = 4  # with fewer, no result can be beyond chance
 CHANCE = 0.05  # of calling any case faster by accident, over all cases together
 Tell = Callable[[str], None]
 

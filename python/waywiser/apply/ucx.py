@@ -12,7 +12,7 @@ from waywiser.doctor.ucx import rates
 from waywiser.units import format_bytes, format_rate, format_seconds
 
 _TOLERANCE = 1.25
-# What UCX 1.22 assumes when nobody asks it: for machines that are not here.
+# The defaults of UCX 1.22, for machines that are not here.
 USUAL = {
     "UCX_CUDA_COPY_BW": "h2d:8300MBps,d2h:11660MBps,d2d:320000MBps",
     "UCX_CUDA_IPC_BW": "auto",
@@ -28,7 +28,7 @@ USUAL = {
     "UCX_PROTO_ENABLE": "y",
     "UCX_IB_GPU_DIRECT_RDMA": "try",
 }
-# What UCX_CUDA_IPC_BW=auto means, by the model of the GPU (it looks at the compute capability, not at the links).
+# The meaning of UCX_CUDA_IPC_BW=auto by GPU model (UCX checks the compute capability, not the links).
 _IPC_BY_MODEL = {
     "P100": 80e9,
     "V100": 250e9,

@@ -27,7 +27,7 @@ _GPU = {
 }
 _BYTES = 64 << 20  # to move in a block, but
 _LEAST, _MOST = 10, 500  # messages
-_BLOCKS = 5  # of one way, the best counts
+_BLOCKS = 5  # per one-way test; the best block counts
 _RANK = "10"  # per cent of the messages of a ping-pong are faster than what counts
 _SECONDS = 180.0
 

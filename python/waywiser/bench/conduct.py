@@ -13,7 +13,7 @@ from waywiser.bench.team import NotOffered, TeamError, Timed
 OURS = "waywiser"
 MODES = ("blocking", "stream", "graph")  # how calls are issued, as in src/waywiser/bench/bench_request.hpp
 _SAMPLE = 30e-6  # seconds that a sample should take, so that reading the clock does not count
-# The same where it ends with a wait for a stream; the last of modes in which one call does not wait for another.
+# The same if the sample ends with a wait for a stream; last in modes in which calls do not wait for each other.
 _GPU_SAMPLE, _ENQUEUED_SAMPLE = 300e-6, 1e-3
 _MOST_IN_GRAPH = 50  # as in src/waywiser/bench/bench_request.hpp
 _SLICE = 4e-3

@@ -229,7 +229,7 @@ class _Exercise:
     def _captured(self, calls: int) -> Callable[[], None]:
         if self._graph is None or self._graph[0] != calls:
             self._graph = None
-            self.call()  # what a first call sets up cannot be captured
+            self.call()  # the set-up of a first call cannot be captured
             self._library.finish()
             self._graph = calls, self._library.record(lambda: self._repeat(calls))
         return self._graph[1]

@@ -24,7 +24,7 @@ class Wanted:
     sizes: Sequence[int]
     ranks: int
     budget: float
-    modes: Sequence[str] = ("blocking",)  # of arrays on GPUs
+    modes: Sequence[str] = ("blocking",)  # for GPU arrays
 
     def cases(self) -> list[Case]:
         """In the order in which they are printed. start-up is no case."""

@@ -120,7 +120,7 @@ class Team:
         while (text := line.read(0.2)) is None:
             self._look(deadline, patience)
         if not text:
-            time.sleep(0.2)  # what it has to say comes with its end
+            time.sleep(0.2)  # its last output comes with its end
             raise TeamError(self._last_words() or "a rank has gone without a word")
         return text
 

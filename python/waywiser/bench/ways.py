@@ -27,9 +27,9 @@ _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _MOST_OF_EACH_RANK = 16 << 20  # of collectives whose result grows with the number of ranks
-# Of GPU arrays: what is far off is not timed.
+# For GPU arrays: clearly slow algorithms are not timed.
 _MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
-# Of messages: LL sends twice the bytes, bulk pieces have no less; few bytes make few blocks.
+# For messages: LL sends twice the bytes; bulk pieces have a minimum size; few bytes need few blocks.
 _MOST_BY_LL, _MOST_BY_LL128_MESSAGES, _LEAST_BY_BULK, _LEAST_OF_BLOCKS = 1 << 20, 64 << 20, 8 << 10, 64 << 10
 _VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
 _ROUNDS = 4
@@ -175,7 +175,7 @@ def _median(one: Contender) -> float:
 def _point(case: Case, one: Contender) -> dict[str, Any]:
     samples = [seconds / (2 if case.operation.halves else 1) for seconds in _samples(one)]
     count = len(samples)
-    # Of the median, by order statistics, 95 %.
+    # Of the median: 95 %, by order statistics.
     aside = 0.98 * math.sqrt(count)
     low = samples[max(0, math.floor(count / 2 - aside))]
     high = samples[min(count - 1, math.ceil(count / 2 + aside))]

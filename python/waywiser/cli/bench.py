@@ -134,7 +134,7 @@ def _with_own_ranks(
 
     kind = _backend(backend, wanted.memory)
     outcome = Outcome(kind)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what was measured by then is shown
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # prints the results so far
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
         setup = Setup(wanted.ranks, kind, wanted.ranks if kind == "virtual_gpu" else 0, output, folder, bind)

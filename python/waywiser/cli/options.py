@@ -72,7 +72,7 @@ def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | N
     results = Results(folder, f"machine {machine}, simulated in {folder}")
     try:
         profile = results.profile
-    except InputError:  # what lies there need not be of that machine
+    except InputError:  # the folder may hold another machine
         return None
     if profile is None:
         return None

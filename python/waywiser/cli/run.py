@@ -15,7 +15,7 @@ from waywiser.launcher import Job, Launcher
 from waywiser.ranks.hosts import place_ranks, read_hosts
 from waywiser.results import DEFAULT
 
-# What follows the program belongs to it.
+# All arguments after the program belong to it.
 CONTEXT = {"allow_interspersed_args": False}
 
 

@@ -58,7 +58,7 @@ class Live:
     def _run(self, command: tuple[str, ...]) -> str:
         given = os.environ if self._environment is None else self._environment
         argv, extra = self.resolved(command, given.get("PATH"))
-        # What is set for the libraries must not change what they say about themselves.
+        # Settings for the libraries must not change what the libraries report about themselves.
         kept = {name: value for name, value in given.items() if not name.startswith(("UCX_", "OMPI_", "PMIX_"))}
         environment = {**kept, **extra}
         name = " ".join(command[:3])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from waywiser import _core
 
-_EAGER_TURNS = 200  # of the event loop; then it may sleep between two looks
+_EAGER_TURNS = 200  # of the event loop; then it may sleep between polls
 _NAP = 2e-4  # seconds
 
 R = TypeVar("R")

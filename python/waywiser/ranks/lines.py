@@ -16,7 +16,7 @@ from collections.abc import Callable
 _CHUNK = 1 << 16
 _LONGEST = 16 << 20  # a line over that is broken
 _QUIET = 0.3  # seconds until a terminal shows a line that is not complete: a question, a bar of progress
-_PATIENCE = 0.5  # for those who hold the output open when the ranks have ended
+_PATIENCE = 0.5  # for processes that hold the output open after the ranks have ended
 
 
 class _Source:

@@ -24,7 +24,7 @@ MOST_TYPES = 32
 NETWORKS = "switch, fat-tree(2:1), rail-optimised(1:1), dragonfly(GROUPS, ROUTERS, NODES), torus(8, 8, 16)"
 _SHAPES = {"dragonfly": (3, 3), "torus": (1, 6)}
 
-# What the core says about values that only it can check, and their keys; a group is the name of a cost.
+# Errors of the core about values that only it can check, and their keys; a group is the name of a cost.
 _SAID = {
     "failed_links": "there is no link .*cables|all links between two switches",
     "slow_links": "there is no link .*cables",

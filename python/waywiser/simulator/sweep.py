@@ -13,7 +13,7 @@ from waywiser.errors import InputError
 from waywiser.simulator.costs import costs_json
 
 OPERATIONS = {"latency": "latency", "bandwidth": "streaming", "bidirectional": "bidirectional"}
-# What `--vary` knows, with its values.
+# The settings of `--vary`, with their values.
 VARIED: dict[str, tuple[str, ...]] = {"gdr": ("off", "on"), "gdrcopy": ("off", "on"), "nics": ("1", "2")}
 WAY = "ucx transports=ib"
 # Transports of UCX that go from node to node; all other paths are within the first node.

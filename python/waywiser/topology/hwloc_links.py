@@ -108,7 +108,7 @@ class HwlocLinks:
         self._build.links_unknown(gpus, f"hwloc does not tell what joins the {len(groups)} groups of NVSwitches")
 
     def _add_link(self, a: str, b: str, kind: str, megabytes: int) -> None:
-        if kind == "xgmi":  # hwloc writes 100 GB/s for every one, whatever the GPU
+        if kind == "xgmi":  # hwloc always writes 100 GB/s, whatever the GPU
             self._build.link(a, b, "xgmi", "hwloc does not know the rate of xGMI")
             return
         names = [self._build.device(id_)["name"] for id_ in (a, b) if id_.startswith("gpu")]

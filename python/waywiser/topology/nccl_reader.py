@@ -19,7 +19,7 @@ from waywiser.topology.nccl_links import GpuLinks
 from waywiser.topology.safe_xml import decimal, parse_xml, whole
 from waywiser.topology.same_machine import SameMachine
 
-# What NCCL puts where; anything else is left out with a note.
+# Where NCCL puts each fact; anything else is left out with a note.
 _KNOWN = {
     "cpu": {"pci", "nic"},
     "pci": {"pci", "gpu", "nic"},

@@ -5,7 +5,7 @@
 namespace waywiser {
 
 std::unique_ptr<StreamGraph> Stream::capture(const std::function<void()>&) {
-  throw Error(ErrorKind::unavailable, "what is enqueued on " + text(place()) + " cannot be captured in a CUDA graph");
+  throw Error(ErrorKind::unavailable, "work on " + text(place()) + " cannot be captured in a CUDA graph");
 }
 
 }  // namespace waywiser

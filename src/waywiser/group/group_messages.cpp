@@ -23,8 +23,8 @@ bool is_announced(ConstElements data, bool one_machine) {
 void check_apart(std::span<const Exchange> neighbors) {
   const auto check = [](const Exchange& taker, ConstElements other, const std::string& what) {
     if (overlap(taker.take.region, other.region))
-      throw Error(ErrorKind::invalid_input, "neighbor_exchange: what is taken from rank " + std::to_string(taker.rank) +
-                                                " overlaps what is " + what);
+      throw Error(ErrorKind::invalid_input, "neighbor_exchange: the array taken from rank " +
+                                                std::to_string(taker.rank) + " overlaps the array " + what);
   };
   for (const Exchange& taker : neighbors)
     for (const Exchange& other : neighbors) {

@@ -32,7 +32,7 @@ std::optional<Group> Group::split(int color, int key) {
   const std::optional<std::int64_t> count = GroupNumbers::first_free(next, used);
   if (!count)
     throw Error(ErrorKind::unavailable,
-                "there are " + std::to_string(most_groups) + " groups, the most possible at a time: let go of some");
+                "there are " + std::to_string(most_groups) + " groups, the most at a time: drop some");
   group_numbers.set_next(*count + 1);
   if (color < 0) return {};
   std::vector<int> order;

@@ -164,7 +164,7 @@ std::pair<Json, std::vector<Descriptor>> PeerChannel::receive(Deadline deadline)
   const std::span sealed = std::as_writable_bytes(std::span(all));
   if (seal_ && !seal_.open(sealed.first(sizeof header), sealed.subspan(sizeof header, header.length),
                            sealed.last(seal_.bytes())))
-    bad_message("not from who it should be: its mark is wrong");
+    bad_message("not from the expected sender: its authentication tag is wrong");
   const std::string text(all.data() + sizeof header, header.length);
   if (taken.size() != header.descriptors)
     bad_message("announces " + std::to_string(header.descriptors) + " file descriptors but carries " +

@@ -136,7 +136,7 @@ void KernelDomain::take_memory(const std::vector<RankOffer>& offers, RankOffer& 
   const auto memory = GroupMemory::within(size(), share, most);
   if (!memory) {
     why_for_all_ = "other groups have all of the " + std::to_string(ReceiveArena::limit >> 20) +
-                   " MiB set aside on the GPU, which is what 9 groups of 8 ranks take, or 15 of 2: let go of one";
+                   " MiB set aside on the GPU, enough for 9 groups of 8 ranks or 15 of 2: drop one";
     return mine.refuse(why_for_all_);
   }
   mine.refuse(reason_of([&] {

@@ -6,10 +6,10 @@
 namespace waywiser {
 
 std::string why_no_network_for_nccl(bool within_a_machine, bool encrypts) {
-  if (encrypts && !within_a_machine) return "NCCL does not encrypt what it sends to other machines, and this job does";
+  if (encrypts && !within_a_machine) return "NCCL does not encrypt messages to other machines, and this job encrypts";
   if (within_a_machine || environment("WAYWISER_TRUST_NETWORK") == "1") return {};
-  return "NCCL believes whoever reaches its ports: it is used between machines where `waywiser run --trust-network` or "
-         "WAYWISER_TRUST_NETWORK=1 says that nobody else does";
+  return "NCCL accepts connections from anybody: it is used between machines only if `waywiser run --trust-network` or "
+         "WAYWISER_TRUST_NETWORK=1 says that the network is private";
 }
 
 std::string open_network_for_nccl(bool within_a_machine, bool encrypts) {

@@ -98,8 +98,8 @@ void check_apart(std::span<const ArrayExchange> neighbors, std::span<const Eleme
     for (const PartAccess* before : {taken, each.taken ? given : nullptr})
       if (before != nullptr && before->end > each.begin) {
         const bool first = before->taken;
-        refuse_part("neighbor_exchange: what is " + words(first ? *before : each, neighbors) + " overlaps what is " +
-                    words(first ? each : *before, neighbors));
+        refuse_part("neighbor_exchange: the array " + words(first ? *before : each, neighbors) +
+                    " overlaps the array " + words(first ? each : *before, neighbors));
       }
     const PartAccess*& farthest = each.taken ? taken : given;
     if (farthest == nullptr || each.end > farthest->end) farthest = &each;

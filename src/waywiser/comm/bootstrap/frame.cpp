@@ -28,7 +28,7 @@ std::optional<Frame> FrameReader::next() {
   const std::span all(pending_);
   if (seal_ != nullptr &&
       !seal_->open(all.first(header_bytes), all.subspan(header_bytes, length), all.subspan(unsealed, marked)))
-    header.refuse("not from who it should be: its mark is wrong");
+    header.refuse("not from the expected sender: its authentication tag is wrong");
   const auto first = pending_.begin() + header_bytes;
   Frame frame{static_cast<FrameKind>(kind), {first, first + length}};
   pending_.erase(pending_.begin(), first + length + static_cast<std::ptrdiff_t>(marked));

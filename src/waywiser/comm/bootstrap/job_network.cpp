@@ -64,7 +64,7 @@ JobNetwork at_root(const Launch& launch, bool transports_by_user) {
   JobNetwork network{false, {{"NET_DEVICES", joined(devices)}}, {}};
   if (!left_out.empty())
     network.note = joined(left_out) + ": not on the network of WAYWISER_ROOT (" + interface +
-                   ") and not used; UCX_NET_DEVICES or a plan names what is";
+                   ") and not used; UCX_NET_DEVICES or a plan can name them";
   return network;
 }
 

@@ -43,8 +43,7 @@ MeetingSocket::~MeetingSocket() {
 
 MeetingVisit::MeetingVisit(const std::string& job)
     : path_(meeting_path(job)), facts_(facts_of(path_)), line_(connect_at(path_)) {
-  if (line_.open() && !is_of_this_user(line_))
-    throw Error(ErrorKind::io, "it is another user who listens at " + path_.string());
+  if (line_.open() && !is_of_this_user(line_)) throw Error(ErrorKind::io, "another user listens at " + path_.string());
 }
 
 bool MeetingVisit::is_outdated() const {

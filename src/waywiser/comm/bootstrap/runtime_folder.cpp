@@ -35,7 +35,7 @@ std::filesystem::path runtime_folder() {
   struct stat facts{};
   if (::lstat(folder.c_str(), &facts) != 0) refuse(": " + last_system_error());
   if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid() || (facts.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    refuse(" must be a folder of yours that nobody else can enter (chmod 700)");
+    refuse(" must be your own folder, which nobody else can enter (chmod 700)");
   return folder;
 }
 

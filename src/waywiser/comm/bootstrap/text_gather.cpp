@@ -11,7 +11,7 @@ Frame expect(Connection& line, FrameKind kind, int rank, Deadline deadline) {
   try {
     Frame frame = line.receive(deadline);
     if (frame.kind == kind) return frame;
-    throw Error(ErrorKind::invalid_input, "it says something else than what was asked");
+    throw Error(ErrorKind::invalid_input, "it sent an unexpected answer");
   } catch (const Error& error) {
     throw Error(error.kind(), "rank " + std::to_string(rank) + ": " + error.what());
   }

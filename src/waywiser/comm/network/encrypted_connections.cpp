@@ -107,7 +107,7 @@ void EncryptedMessages::hear(Incoming& from) {
     case Kind::cts: return hear_cts(peer, from.header);
     case Kind::rest: return hear_rest(from, peer);
     case Kind::renew: from.ended = true; return;
-    default: throw Error(ErrorKind::invalid_input, "it says what is no message");
+    default: throw Error(ErrorKind::invalid_input, "it sent bytes that are not a message");
   }
 }
 

@@ -24,7 +24,7 @@ std::string why_unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std:
     return who + " sent a longer message, by rails, where " + std::to_string(bytes) + " bytes were expected";
   if ((info.sender_tag ^ expected) >> 8 == 0 && info.sender_tag != expected &&
       !has_root(static_cast<CallKind>(expected >> 15 & 0x1f)))
-    return who + " sent this in a group that has gone, where nobody received it";
+    return who + " sent this message in a group that no longer exists, where it was not received";
   if (info.sender_tag != expected) return who + " is in " + described(info.sender_tag);
   return who + " sent " + std::to_string(info.length) + " bytes where " + std::to_string(bytes) + " were expected";
 }

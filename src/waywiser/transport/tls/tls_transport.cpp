@@ -36,8 +36,8 @@ class TlsTransport : public Transport {
 std::optional<std::string> why_no_tls(const Path& path, const TransportContext&) {
   const bool by_kernel = is_by_kernel(path);
   if (path.source.other_machine() == path.destination.other_machine())
-    return "it is for the road between two machines; nobody else reads what goes within one";
-  if (path.source.is_gpu() || path.destination.is_gpu()) return "it sends host memory; groups stage that of GPUs";
+    return "it is for paths between two machines; nobody else can read traffic within one";
+  if (path.source.is_gpu() || path.destination.is_gpu()) return "it sends host memory; groups stage GPU memory";
   if (!ssl_library().usable()) return ssl_library().why_not();
   if (by_kernel && !why_no_kernel_tls().empty()) return why_no_kernel_tls();
   const auto devices = devices_here(path.parameter("device"));
