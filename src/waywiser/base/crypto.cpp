@@ -29,7 +29,7 @@ std::vector<std::string> candidates() {
   return names;
 }
 
-// The same in OpenSSL 1.1 and 3.
+// Equal in OpenSSL 1.1 and 3.
 struct Libcrypto {
   Libcrypto() : library(candidates()) {
     sha256 = library.find<const void*()>("EVP_sha256");

@@ -37,7 +37,7 @@ std::string plain(const std::string& message) {
 }
 
 struct OpenFile {
-  // Without waiting for who writes to a pipe.
+  // Does not wait for the writer of a pipe.
   explicit OpenFile(const std::filesystem::path& file)
       : number(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
   OpenFile(const OpenFile&) = delete;

@@ -37,7 +37,7 @@ Place parse_place(std::string_view text) {
   if (colon == std::string_view::npos) return parse_here(text);
   const std::string_view name = text.substr(0, colon);
   const NodeType node = node_type(name);
-  if (node == some_other_node && name != the_other) return parse_here(text);  // which says what is wrong
+  if (node == some_other_node && name != the_other) return parse_here(text);  // its error says what is wrong
   return on_node(node, parse_here(text.substr(colon + 1)));
 }
 

@@ -98,8 +98,8 @@ class Enumeration {
     add(mechanism, std::move(fixed), std::move(grid));
   }
 
-  // Of two processes one copies while the other waits on a core of its own: with more threads than the rest of the
-  // cores, the time depends on whom the system lets run.
+  // One of two processes copies while the other waits on a core of its own: with more threads than remaining cores, the
+  // time depends on the scheduler.
   void between_hosts() {
     const int free_cores = std::max(1, cores_of(topology_) - (base_.processes - 1));
     for (const char* stores : {"temporal", "nontemporal"})

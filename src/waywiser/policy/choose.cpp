@@ -18,7 +18,7 @@ bool fails_beyond(const Profile& profile, const Series& series) {
   });
 }
 
-// In the middle of the range as people see it, on a logarithmic axis, but within what was measured.
+// The middle of the range on a logarithmic axis, within the measured sizes.
 double middle_of(const Segment& segment, const Cost& cost) {
   const double from = std::max<double>(1, static_cast<double>(segment.from));
   const double middle = std::sqrt(from * std::max(from, static_cast<double>(segment.to)));
@@ -82,7 +82,7 @@ std::string reason(const Candidates& all, const Segment& segment, std::size_t ne
   return "fastest: " + other + number(" takes %.2f times as long at ", ratio) + size;
 }
 
-// What `loaded` was measured as, where that is not all pairs of the class between as many processes.
+// How `loaded` was measured, if not with all pairs of the class between equally many processes.
 std::string how_loaded(const PairClass& pair_class, const Candidates& all, const Series& chosen) {
   const std::size_t pairs = pair_class.members.size();
   if (all.measured_as != Operation::loaded)

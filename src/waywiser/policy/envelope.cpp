@@ -92,8 +92,8 @@ class Selection {
     best_.push_back(best);
   }
 
-  // What taking `i` instead of the fastest costs. The part of the difference that noise explains counts little, the
-  // less the noisier; but it adds up over the sizes: where single sizes cannot tell, all of them together can.
+  // The cost of choosing `i` instead of the fastest. The part of the difference that noise explains counts little, the
+  // less the noisier; but it adds up over the sizes: if single sizes cannot tell, all of them together can.
   double price(std::size_t i, std::size_t winner, double bytes) const {
     const double excess = costs_[i].seconds(bytes) / costs_[winner].seconds(bytes) - 1;
     if (excess == infinity) return infinity;

@@ -76,7 +76,7 @@ class Explanation {
   double bytes() const { return static_cast<double>(question_.bytes); }
   Path here(const Path& path) const { return for_pair(path, question_.source, question_.destination); }
 
-  // Of `loaded`, where it was measured and the profile says so.
+  // For `loaded`, if it was measured and the profile says so.
   Json pairs_at_once() const {
     for (const Series* series : all_.series)
       if (series->pairs != 0) return series->pairs;

@@ -54,7 +54,7 @@ std::vector<std::pair<Bytes, Seconds>> expected_from_json(const Json& row, std::
   return expected;
 }
 
-// Of a row of either kind.
+// For a row of either kind.
 template <typename Row>
 void read_range(Row& row, const Json& value, std::string_view what) {
   row.from_bytes = static_cast<Bytes>(require_integer(value, "from_bytes", what, 0, INT64_MAX));

@@ -65,7 +65,7 @@ class Verifier {
            format_bytes(trial.entry().bytes);
   }
 
-  // One sitting of each duel, or of those that are not decided. False when there was none.
+  // One sitting of each duel, or of the undecided ones. False if there was none.
   bool sit(bool undecided_only) {
     shuffle();
     int sat = 0;

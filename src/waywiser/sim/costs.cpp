@@ -40,7 +40,7 @@ bool claims(const Json& part, const std::string& name, std::string_view what) {
   });
 }
 
-// Of the row that most devices of a kind have; of the first of them where several have as many.
+// The row of most devices of a kind; of the first one if several rows have equally many.
 const Json* part_of_most(const Topology& topology, std::string_view kind, const Json& parts, std::string_view what) {
   std::vector<std::pair<const Json*, int>> counts;
   for (const Device& device : topology.devices) {

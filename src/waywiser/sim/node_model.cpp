@@ -127,7 +127,8 @@ BytesPerSecond NodeModel::nvlink_rate(const std::string& gpu) const {
   return rate;
 }
 
-// Of the slowest GPU. Where ranks are in host memory one thread adds: two reads and one write, a copy is one of each.
+// The rate of the slowest GPU. If ranks are in host memory, one thread adds: two reads and one write; a copy is one of
+// each.
 BytesPerSecond NodeModel::reduce_rate() const {
   if (costs_["reduce.rate"] > 0) return costs_["reduce.rate"];
   const std::vector<std::string> gpus = topology_.ids("gpu");

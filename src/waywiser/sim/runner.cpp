@@ -28,7 +28,7 @@ class Runner::Unit {
   std::deque<Asked> waiting_;
 };
 
-// The chunks of all transfers of a program, numbered through; a token is chunk, leg and what has come to pass.
+// The chunks of all transfers of a program, numbered consecutively; a token encodes chunk, leg and event.
 class Runner::Stream : public Listener {
  public:
   Stream(Runner& runner, Program program, Bytes bytes, int transfers)

@@ -12,7 +12,7 @@ constexpr std::uint64_t local_step = std::uint64_t{1} << 63;
 constexpr std::size_t most_steps = 50'000'000;  // 2 GB
 constexpr std::size_t most_channels = std::size_t{1} << 23;
 
-// What a signal tells of moves with it.
+// The data of a put travel with its signal.
 std::vector<const Step*> puts_of(const Schedule& schedule) {
   const bool puts = std::ranges::any_of(schedule.steps, [](const Step& step) { return step.kind == StepKind::put; });
   return puts ? puts_of_signals(schedule) : std::vector<const Step*>();

@@ -63,8 +63,8 @@ int length(const TimedTrial& trial) {
   return static_cast<int>(std::clamp<Bytes>(most_chunks / chunks, 3, 24));
 }
 
-// Of two processes with kernels on one GPU: a message goes there when the answer to the last one has come back; two
-// streams take the GPU from each other; one stream keeps it for a window.
+// Two processes with kernels on one GPU: a message starts when the answer to the last one has come back; two streams
+// take the GPU from each other; one stream keeps it for a window.
 double turns(Operation operation) {
   if (operation == Operation::latency) return 1;
   return operation == Operation::bidirectional ? 2 : 1.0 / window;

@@ -24,7 +24,7 @@ Memory own(Place place, Bytes bytes, Allocation allocation, std::shared_ptr<Cuda
   return Memory(std::move(block));
 }
 
-// The same range, which counts in `total` as long as anybody has it.
+// The same range, which counts in `total` while anybody holds it.
 std::shared_ptr<CudaRange> counted(std::shared_ptr<CudaRange> range, Bytes bytes,
                                    const std::shared_ptr<std::atomic<Bytes>>& total) {
   CudaRange* const counts = range.get();

@@ -150,7 +150,7 @@ MemoryHandle VirtualPlatform::export_memory(const Memory& memory) {
   return handle;
 }
 
-// As CUDA maps memory of other processes: plain memory for the kernels of one GPU.
+// As CUDA maps memory of other processes: plain memory is mapped for the kernels of one GPU.
 Memory VirtualPlatform::open_memory_for(const MemoryHandle& handle, Place user) {
   if (!handle.place.is_gpu()) return Memory(keep_host(bus_, open_host(handle)));
   check(handle.place, Allocation::gpu);
@@ -165,7 +165,7 @@ Memory VirtualPlatform::open_memory_for(const MemoryHandle& handle, Place user) 
   return Memory(map_gpu(bus_, std::move(block), handle.place, handle.bytes, Allocation::gpu, only_for));
 }
 
-// What SharedRegion::opaque holds here: the file as its process has it open, and which file that is.
+// The contents of SharedRegion::opaque: the file as its process has opened it, and the identity of that file.
 struct FileOfProcess {
   std::int64_t number = -1;
   std::uint64_t device = 0, node = 0;

@@ -16,7 +16,7 @@ void run_threads(const Kernel& kernel) {
 
 }  // namespace
 
-// What was enqueued, to be enqueued again.
+// Captured work, which can be enqueued again.
 class VirtualGraph : public StreamGraph {
  public:
   explicit VirtualGraph(std::vector<WorkItem> items) : items_(std::move(items)) {}

@@ -48,7 +48,7 @@ WorkQueue::Step WorkQueue::step() {
   if (!trapped_ && (dead_ || (item->ready && !item->ready()))) return Step::blocked;
   if (delay_ > 0) std::this_thread::sleep_for(std::chrono::duration<double>(delay_));
   execute(*item);
-  item->run = nullptr;  // what it owns goes before anyone is told that it has ended
+  item->run = nullptr;  // destroys its objects before anyone hears that it has ended
   item->ready = nullptr;
   {
     const std::lock_guard lock(mutex_);

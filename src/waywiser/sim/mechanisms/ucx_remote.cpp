@@ -70,7 +70,7 @@ Leg wire(const TimedTransfer& transfer, const Spot& from, const Spot& to, const 
   return leg;
 }
 
-// By the CPU, which waits for it: BAR stores or loads, or a copy engine with all that UCX does around it.
+// By the CPU, which waits for it: BAR stores or loads, or a copy engine with all of UCX's overhead.
 Leg small_copy(const TimedTransfer& transfer, const Spot& from, const Spot& to, bool gdrcopy) {
   const bool read = from.device.starts_with("gpu");
   const auto bytes = static_cast<double>(transfer.bytes);
@@ -96,7 +96,7 @@ Seconds estimate(const TimedTransfer& transfer, const Leg& leg, Bytes bytes) {
   return leg.hold + leg.latency + static_cast<double>(bytes) / slowest(transfer, leg);
 }
 
-// What one message takes on idle hops, which is exact for a message of one chunk.
+// The time of one message on idle hops; exact for a message of one chunk.
 Seconds estimate(const TimedTransfer& transfer, const Program& program) {
   Seconds sum = 0, longest = 0;
   for (const Leg& leg : program.legs) sum += estimate(transfer, leg, transfer.bytes);
