@@ -52,7 +52,7 @@ bool is_contiguous(const Array& array) {
   return true;
 }
 
-// What the library itself says when it does not give an array out: that it needs gradients, that it is sparse.
+// The library's own message if it does not export an array: for example that it needs gradients, or is sparse.
 std::string words_of(nb::handle object) {
   if (!nb::hasattr(object, "__dlpack__")) return "";
   try {

@@ -24,7 +24,7 @@ BenchRank join_bench(const std::string& backend, int gpus) {
   return BenchRank(options);
 }
 
-// Of one size for all ranks of one machine.
+// One size for all ranks of one machine.
 std::vector<std::string> host_ways(const std::string& operation, int ranks) {
   CollectiveCall call;
   call.operation = parse_collective(operation);

@@ -11,7 +11,7 @@ namespace {
 
 using Counts = std::vector<std::size_t>;
 
-// What a call has of its arrays. `stream` is that of the array that a GPU has.
+// The arrays of a call. `stream` is that of the GPU array.
 struct Pair {
   bool of_bools = false;
   ConstElements give;
@@ -23,7 +23,7 @@ struct Pair {
         take(out.is_none() ? Elements({}, give.type) : output(group, out)),
         use(group, stream, give.region.place.is_gpu() ? give.region.place : take.region.place) {}
 
-  // Of bools a sum is whether any is true, a product whether all are: what comes are bools again.
+  // The sum of bools is whether any is true, the product whether all are: the results are bools again.
   ReduceOp reduction(const std::string& name) const {
     const ReduceOp op = parse_reduce_op(name);
     if (!of_bools || op == ReduceOp::min || op == ReduceOp::max) return op;

@@ -50,7 +50,7 @@ Bytes item_bytes(const std::string& typestr) {
   return std::stoull(typestr.substr(std::min<std::size_t>(typestr.size(), 2))) * (typestr[1] == 'U' ? 4 : 1);
 }
 
-// Of an array with elements. Strides are given in bytes.
+// For an array with elements. Strides are in bytes.
 void read_strides(ArrayFacts& facts, const nb::dict& interface, const std::vector<std::size_t>& shape, Bytes item) {
   const nb::object given = interface.attr("get")("strides");
   if (given.is_none()) return;

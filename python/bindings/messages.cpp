@@ -9,7 +9,7 @@ using namespace nb::literals;
 namespace waywiser {
 namespace {
 
-// A message on a stream has no tag; one with a tag is complete on return, behind what is in `settle`'s stream.
+// A message on a stream has no tag; one with a tag is complete on return, after earlier work of `settle`'s stream.
 void send(Group& self, nb::handle data, const Argument<int>& to, const Argument<std::optional<int>>& tag,
           nb::handle stream) {
   const int target = to("to");
@@ -89,7 +89,7 @@ PyFuture start_recv(Group& self, const nb::object& out, const Argument<int>& fro
 }
 
 // Each exchange: rank, give, take, give_tag, take_tag, stream. `asked`: the caller has named one stream for all; else
-// the call is complete on return, behind what is in the arrays' streams.
+// the call is complete on return, after earlier work of the arrays' streams.
 void neighbor_exchange(Group& self, const nb::list& list, bool asked) {
   std::vector<Exchange> exchanges;
   std::vector<StreamUse> uses;

@@ -33,7 +33,7 @@ void look_for_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-// Until rank 0 needs this machine no more. Returns what kept it from taking part; empty: nothing.
+// Serves until rank 0 no longer needs this machine. Returns why it could not take part; empty: it did.
 std::string serve_other(const std::string& program) {
   const nb::gil_scoped_release released;
   const Launch launch = read_launch();

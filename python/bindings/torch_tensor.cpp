@@ -72,7 +72,7 @@ std::optional<ArrayFacts> read_torch_tensor(nb::handle object) {
     if (!plain || nb::cast<bool>(object.attr("is_neg")())) return {};
     ArrayFacts facts = read(object);
     const bool complex = facts.type && is_complex(*facts.type);
-    if (complex && nb::cast<bool>(object.attr("is_conj")())) return {};  // its elements are not what its bytes say
+    if (complex && nb::cast<bool>(object.attr("is_conj")())) return {};  // its bytes are not its elements
     return facts;
   } catch (const nb::python_error&) {  // sparse, and whatever else has no address
     return {};

@@ -29,7 +29,7 @@ class CollectiveExercise : public Exercise {
 
  protected:
   virtual void fill() {}
-  // What rank `from` gives to rank `to`.
+  // The data that rank `from` gives to rank `to`.
   std::uint64_t seed_of(int from, int to = 0) const {
     return seed_ + 1000003u * static_cast<std::uint64_t>(from) + 7919u * static_cast<std::uint64_t>(to);
   }

@@ -52,7 +52,7 @@ class PairExercise : public Exercise {
   BenchBuffer out_, in_;
 
  private:
-  std::optional<Window> window_;  // of what is received into
+  std::optional<Window> window_;  // of the receive buffer
   std::uint64_t seed_ = 0;
 };
 
@@ -110,7 +110,7 @@ class Streaming : public PairExercise {
   std::vector<Future> under_way_;
 };
 
-// Both send and receive while they compute, with a look at what is under way now and then.
+// Both send and receive while they compute, polling now and then.
 class Overlap : public PairExercise {
  public:
   Overlap(const Bench& bench, const BenchRequest& request) : PairExercise(bench, request, false) { refuse_streams(); }

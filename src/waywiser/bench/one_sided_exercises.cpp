@@ -24,7 +24,7 @@ class OneSidedExercise : public Exercise {
   }
   void run(int calls) override {
     for (int i = 0; i < calls && group_.rank() == 0; ++i) call();
-    group_.barrier();  // what was put is there: flush came before
+    group_.barrier();  // puts have arrived: flush came before
   }
   void check() override {
     if (group_.rank() == (put_ ? 1 : 0))

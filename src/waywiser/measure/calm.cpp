@@ -40,7 +40,7 @@ Seconds seconds_of(clockid_t clock) {
 // Only one of the two clocks goes on in suspend.
 Seconds slept() { return seconds_of(CLOCK_BOOTTIME) - seconds_of(CLOCK_MONOTONIC); }
 
-// What the kernel counts of this thread: on a CPU, ready but waiting for one, how often. 0 where it does not.
+// The kernel's counters of this thread: time on a CPU, time ready but waiting for one, number of turns. 0 if unknown.
 Seconds waited() {
   static thread_local const Descriptor file(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
   std::array<char, 96> text{};

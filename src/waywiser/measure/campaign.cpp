@@ -14,13 +14,13 @@
 namespace waywiser {
 namespace {
 
-// Of the budget, from the start: parameters, the grid, all pairs one by one, a second look at the grid, sizes around
-// switches; further looks take the rest.
+// Fractions of the budget, from the start: parameters, the grid, all pairs one by one, a repetition of the grid, sizes
+// around switches; further repetitions use the rest.
 constexpr double search_share = 0.2, grid_share = 0.6, survey_share = 0.66, second_share = 0.77, refine_share = 0.9;
 constexpr int most_passes = 8, most_looks = 4;
 constexpr double close = 2;  // times the fastest: paths that another look is for
 
-// What was disturbed is measured again.
+// Disturbed points are measured again.
 std::vector<Series> calm_only(std::vector<Series> all) {
   for (Series& series : all) std::erase_if(series.points, [](const Point& point) { return !point.calm(); });
   return all;
@@ -78,7 +78,7 @@ class Campaign {
   }
 
  private:
-  // What this run measured: how often, and whether the last two looks said the same.
+  // The comparisons of this run: how often each was made, and whether the last two agreed.
   struct Looks {
     int count = 1;
     bool agreed = false;
@@ -213,7 +213,7 @@ class Campaign {
   Meter& meter_;
   const CampaignOptions& options_;
   const Profile* previous_;
-  const Bytes large_ = Bytes{options_.quick ? 4u : 64u} << 20;  // here only what is promising is measured
+  const Bytes large_ = Bytes{options_.quick ? 4u : 64u} << 20;  // from here on only promising paths
   Findings found_;
   Watch watch_;
   Comparer comparer_;

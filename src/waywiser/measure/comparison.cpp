@@ -52,7 +52,7 @@ bool Comparer::missing(const Path& path, Operation operation, Bytes bytes) const
          bytes >= meter_.smallest(path) && bytes <= meter_.largest(path);
 }
 
-// Wrong bytes are wrong for every operation.
+// A path with wrong bytes is rejected for every operation.
 bool Comparer::intact(const Path& path, Operation operation, Bytes bytes) {
   const bool for_each = bytes <= largest_verified_for_each_operation;
   const std::string key = text_of(path) + (for_each ? " " + std::string(name(operation)) : "");

@@ -50,8 +50,8 @@ std::vector<Path> LoadedMeter::together(const Path& path) const {
   return paths;
 }
 
-// What each buffer of a pair may have, so that all together leave half of the memory free. A pair has one to send and
-// one to get at each end.
+// The size limit of each buffer of a pair, so that all buffers together leave half of the memory free. A pair has one
+// send and one receive buffer at each end.
 Bytes LoadedMeter::room_of_pair(const std::vector<Path>& paths) const {
   std::map<Place, Bytes> buffers;
   for (const Path& path : paths)

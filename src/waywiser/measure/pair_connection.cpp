@@ -123,7 +123,7 @@ void PairConnection::ping_pong(const PairRun& run, Deadline deadline) {
   if (transport_->two_sided()) end_together(deadline);
 }
 
-// One-sided: the bytes are there, then the flag says so. Two-sided: the messages themselves.
+// One-sided: the flag says that the bytes have arrived. Two-sided: the messages themselves do.
 void PairConnection::initiate(Deadline deadline) {
   accept_next();
   put_next();

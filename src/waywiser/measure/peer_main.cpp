@@ -34,7 +34,7 @@ waywiser::Seal read_seal(const waywiser::Descriptor& keys) {
 }  // namespace
 
 // waywiser-peer CHANNEL [KEYS]: the second process of a measurement; CHANNEL is the number of an open socket, KEYS that
-// of a pipe with the keys of what is said there.
+// of a pipe with the keys of that connection.
 int main(int count, char** words) {
   waywiser::Descriptor line = given(count > 1 ? words[1] : "");
   const waywiser::Descriptor keys = given(count > 2 ? words[2] : "");

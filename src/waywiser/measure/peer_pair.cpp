@@ -22,7 +22,7 @@ Seconds median(std::vector<Seconds> times) {
   return times[times.size() / 2];
 }
 
-// Opens at the end of its scope at the latest: work that waits for ever would keep its memory for ever.
+// Opens at the end of its scope at the latest: work that waits forever would keep its memory forever.
 class Gate {
  public:
   Gate(Stream& host, Region flag, std::uint64_t turn) : host_(host), flag_(flag), turn_(turn) {}

@@ -29,7 +29,7 @@ void halve(Contest& contest, const std::function<bool()>& keep_on) {
     for (int i = 0; i < rounds && keep_on(); ++i) contest.round();
     std::vector<Contender*> left = active(contest);
     if (left.size() <= 2 || !keep_on()) return;
-    // By the least sample: what disturbs a sample only ever adds to it, and there are few of them.
+    // By the smallest sample: a disturbance can only add time, and there are few samples.
     std::stable_sort(left.begin(), left.end(),
                      [](const Contender* a, const Contender* b) { return a->least() < b->least(); });
     for (std::size_t i = (left.size() + 1) / 2; i < left.size(); ++i) left[i]->active = false;

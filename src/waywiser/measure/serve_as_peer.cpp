@@ -24,7 +24,7 @@ void report(PeerChannel& channel, const std::exception& problem) {
   const Json answer{{"error", problem.what()}, {"kind", static_cast<int>(kind_of(problem))}};
   try {
     channel.send(answer, Deadline::in(answer_patience));
-  } catch (const Error&) {  // nobody is there to be told
+  } catch (const Error&) {  // the initiator has gone
   }
 }
 

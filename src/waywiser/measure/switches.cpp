@@ -32,7 +32,7 @@ std::vector<Winner> winners(const PointStore& store, const std::vector<Path>& pa
   return list;
 }
 
-// What the winner of the other end would cost here; infinite where it was not measured or failed.
+// The cost here of the winner at the other end; infinite if it was not measured or failed.
 double loss(const PointStore& store, Operation operation, const Winner& here, const Winner& other) {
   const Point* fast = store.find(*here.path, operation, here.bytes);
   const Point* slow = store.find(*other.path, operation, here.bytes);

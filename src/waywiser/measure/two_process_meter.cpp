@@ -33,7 +33,7 @@ std::vector<std::string> peer_environment() {
 
 }  // namespace
 
-// A running peer and what is open in both processes.
+// A running peer and the connections that are open in both processes.
 struct TwoProcessMeter::Session {
   Session(Platform& platform, std::unique_ptr<Peer> answering, std::unique_ptr<Flags> shared)
       : peer(std::move(answering)),
@@ -103,7 +103,7 @@ NetworkSide TwoProcessMeter::other_side() {
   return session_->other;
 }
 
-// Replaces a peer after every failure: it may be anywhere in a transfer. What it said last explains the most.
+// Replaces a peer after every failure: it may be anywhere in a transfer. Its last message is the best explanation.
 void TwoProcessMeter::fail(const Error& problem, const std::string& doing) {
   std::string message = problem.what();
   ErrorKind kind = problem.kind();
@@ -219,7 +219,7 @@ Bytes TwoProcessMeter::free_memory(const Path& path) const {
   return between_machines() ? free : std::min(free, platform_.free_memory(path.destination));
 }
 
-// Each process holds what it sends and what it gets.
+// Each process has a send and a receive buffer.
 Bytes TwoProcessMeter::largest(const Path& path) const {
   const Bytes buffers = path.source == path.destination ? 4 : 2;
   return std::min(largest_transfer, free_memory(path) / 2 / buffers);

@@ -17,7 +17,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Of both directions the slower one; 0 when neither was measured.
+// The slower one of both directions; 0 if neither was measured.
 double slower_direction(const MeasuredRates& measured, const std::string& a, const std::string& b) {
   double rate = 0;
   for (const auto& key : {std::pair(a, b), std::pair(b, a)})

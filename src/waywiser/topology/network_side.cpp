@@ -26,7 +26,7 @@ std::string network_of(const ifaddrs& entry) {
   return std::string(text.data()) + "/" + std::to_string(std::popcount(mask.sin_addr.s_addr));
 }
 
-// By interface, in the order of the names.
+// By interface, ordered by name.
 std::map<std::string, std::vector<std::string>> networks_of_interfaces() {
   std::map<std::string, std::vector<std::string>> found;
   ifaddrs* raw = nullptr;

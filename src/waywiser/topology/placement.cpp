@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t most_for_exact = 16;
 
-// What counts, in order; larger is better for each.
+// The criteria in order; larger is better for each.
 struct Score {
   int sound = 0;  // minus the pairs that are slower than their like, or have neither NVLink nor xGMI
   double slowest = 0;

@@ -122,7 +122,7 @@ class NumaNodes {
     return -1;
   }
 
-  // What was assumed for many functions alike, in one line.
+  // One line for an assumption about many functions.
   void sum_up(std::vector<std::string>& notes) const {
     if (assumed_ > 0)
       notes.push_back(std::to_string(assumed_) + (assumed_ == 1 ? " PCI device names" : " PCI devices name") +

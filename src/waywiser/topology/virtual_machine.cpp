@@ -18,7 +18,7 @@ int count(const Topology& topology, const std::string& kind) {
   return static_cast<int>(ids.size());
 }
 
-// The pair is named by whoever asks: "no peer access between gpu0 and gpu6: why" -> "no peer access: why".
+// The caller names the pair: "no peer access between gpu0 and gpu6: why" -> "no peer access: why".
 std::string without_pair(const std::string& reason) {
   const std::size_t colon = reason.find(": ");
   return colon == std::string::npos ? reason : "no peer access" + reason.substr(colon);

@@ -11,7 +11,7 @@ void PairEnd::finish(Stream&, Deadline deadline) {
 void PairEnd::look(Deadline deadline) {
   look_after();
   if (peer_.peer_ended()) {
-    progress();  // what it did at last
+    progress();  // advances the last operations
     if (!idle()) throw Error(ErrorKind::io, name_ + ": the peer process ended");
   }
   if (deadline.passed()) throw Error(ErrorKind::timeout, name_ + ": " + late_text());

@@ -38,7 +38,7 @@ void ThreadTeam::run(int shares, const std::function<void(int)>& job) {
   if (asleep_.load() > 0) {
     {
       const std::lock_guard lock(mutex_);
-    }  // who is about to sleep has seen the round or will hear the call
+    }  // a member about to sleep has seen the round or gets the wake-up
     wake_.notify_all();
   }
   take_shares(0, round);
@@ -56,7 +56,7 @@ void ThreadTeam::take_shares(int first, std::uint64_t round) {
   }
 }
 
-// A round ends only when all its shares were claimed: who comes late finds each of them marked with this round or a
+// A round ends only when all its shares have been claimed: a late member finds each of them marked with this round or a
 // later one.
 bool ThreadTeam::claim(int share, std::uint64_t round) {
   std::atomic<std::uint64_t>& mark = claimed_[static_cast<std::size_t>(share)];

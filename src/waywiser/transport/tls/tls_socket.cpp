@@ -52,7 +52,7 @@ std::uint16_t own_port(const Descriptor& socket) {
   return ntohs(address.sin_port);
 }
 
-// The same at both ends.
+// Equal at both ends.
 TlsKey key_of(const std::string& one, const std::string& other) {
   const auto& [first, second] = std::minmax(one, other);
   return hmac_sha256(std::as_bytes(std::span(first)), std::as_bytes(std::span(second)));
@@ -86,7 +86,7 @@ TlsSocket::TlsSocket(const Path& path, PeerChannel& peer, std::string name)
       by_kernel_(is_by_kernel(path)),
       peer_(peer) {}
 
-// Both tell where they listen, and a word; who has the lesser word connects.
+// Both ends announce their address and a random word; the end with the smaller word connects.
 void TlsSocket::connect(Deadline deadline) {
   const Descriptor listener = tcp_socket();
   const sockaddr_in address = address_of(here_, 0);

@@ -24,7 +24,7 @@ class UcxTransport : public Transport {
   }
 
   void signal(Region, std::uint64_t value, Stream& stream) override {
-    // Messages may complete out of order at the receiver; what was sent before must have arrived.
+    // Messages may complete out of order at the receiver; earlier sends must have arrived.
     line_.finish_sends(Deadline::in(patience_));
     line_.flush(Deadline::in(patience_));
     prepare(stream.place(), stream);

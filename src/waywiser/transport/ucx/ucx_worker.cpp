@@ -59,7 +59,7 @@ ucs_status_t UcxWorker::connect(UcxEndpoint& endpoint, const std::vector<std::by
   return status;
 }
 
-// What is under way fails with the reason.
+// Requests under way fail with the reason.
 void UcxWorker::on_error(void* argument, ucp_ep_h, ucs_status_t status) {
   auto* endpoint = static_cast<UcxEndpoint*>(argument);
   endpoint->problem_ = status;
@@ -97,7 +97,7 @@ UcxRequest UcxWorker::send(const UcxEndpoint& to, ConstRegion source, ucp_tag_t 
 
 UcxRequest UcxWorker::receive(Region destination, ucp_tag_t tag, ucp_tag_t mask) {
   ucp_request_param_t parameters = parameters_for(destination.place);
-  // A request even when the message is there already: UCX before 1.16 tells its length in no other way.
+  // Always makes a request, even if the message has arrived: UCX before 1.16 reports its length in no other way.
   parameters.op_attr_mask |= UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   return functions_->tag_recv_nbx(worker_, destination.data, destination.bytes, tag, mask, &parameters);
 }

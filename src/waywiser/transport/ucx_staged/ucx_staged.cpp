@@ -11,7 +11,7 @@ constexpr unsigned turns_between_looks = 1024;
 
 Place works_on(const Path& path) { return path.source; }
 
-// What UCX carries.
+// The UCX part of the path.
 Path between_hosts(const Path& path) {
   Path wire{"ucx", host(0), seen_from_other(host(0)), 2, path.parameters};
   for (const char* own : {"variant", "chunk", "depth"}) wire.parameters.erase(own);
@@ -37,7 +37,7 @@ class UcxStaged : public Transport {
     sends_.advance();
   }
 
-  // Messages may complete out of order at the receiver; what was sent before must have arrived.
+  // Messages may complete out of order at the receiver; earlier sends must have arrived.
   void signal(Region, std::uint64_t value, Stream& stream) override {
     const Deadline deadline = Deadline::in(patience_);
     finish_sends(deadline);
