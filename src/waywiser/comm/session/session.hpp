@@ -93,8 +93,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // As the launcher says, before any rank has come: true means that nothing listens on a network.
   bool within_a_machine() const noexcept { return network_.within_a_machine; }
   bool encrypts() const noexcept { return !network_.within_a_machine && options_.encrypt.value_or(false); }
-  // Whether any rank may send out of a GPU: if so, an incoming message may need the receiver to act before it
-  // completes.
+  // Whether any rank sends out of a GPU: if so, a message may need the receiver to act before it completes.
   bool gpus_send() const noexcept { return gpus_send_; }
   // Throws unavailable if this rank has joined without a platform.
   const std::shared_ptr<Platform>& shared_platform();
@@ -122,7 +121,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Call current() const noexcept { return current_.get(); }
 
   // Waits until `done()` is true. Throws timeout with the text of `progress_text()`, or io if the group has failed.
-  // `longer` extends the timeout for operations that end by themselves at the timeout, with a better reason.
+  // `longer` extends the timeout for operations that end by themselves then, with a better reason.
   template <typename Done, typename Text>
   void wait(const Call& call, Done done, Text progress_text, Seconds longer = 0) {
     if (done()) return;
@@ -212,8 +211,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Activity*& place_;
     Activity* before_;
   };
-  // What this rank may do with memory, its own and that of others. usual: everything; ending: it fails and starts
-  // nothing new; none: nothing.
+  // What this rank may do with any memory. usual: everything; ending: it fails and starts nothing new; none: nothing.
   enum class MemoryUse { usual, ending, none };
 
   template <typename Text>
