@@ -35,7 +35,7 @@ JoinOptions TestRanks::options(int rank) const {
   options.launch->secret = secret;
   if (machines_apart) options.launch->machine = "machine " + std::to_string(rank / ranks_of_machine);
   options.timeout = timeout;
-  options.kernels_on_shared_gpu = kernels_on_shared_gpu;
+  options.kernels_on_shared_gpu = kernels_on_shared_gpu.value_or(false);
   if (progress_thread) options.progress_thread = true;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
@@ -44,7 +44,7 @@ JoinOptions TestRanks::options(int rank) const {
   const char* gpus = std::getenv("WAYWISER_TEST_GPUS");
   if (virtual_gpus != 0 && gpus != nullptr && gpus == std::string_view("cuda")) {
     options.platform = open_cuda_platform();
-    options.kernels_on_shared_gpu = true;
+    options.kernels_on_shared_gpu = kernels_on_shared_gpu.value_or(true);
   } else if (virtual_gpus != 0) {
     options.platform = open_virtual_platform(machine);
   }
