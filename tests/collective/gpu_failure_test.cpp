@@ -12,7 +12,6 @@
 #include <optional>
 #include <span>
 #include <sstream>
-#include <string_view>
 
 #include "tests/base/error_of.hpp"
 #include "tests/comm/test_ranks.hpp"
@@ -106,11 +105,6 @@ class Story {
   TestRanks ranks_;
   std::string folder_;
 };
-
-bool on_cuda() {
-  const char* gpus = std::getenv("WAYWISER_TEST_GPUS");
-  return gpus != nullptr && gpus == std::string_view("cuda");
-}
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -266,7 +260,7 @@ void expect_unlike(const std::function<void(Group&, FailingArray&)>& first,
   for (std::size_t rank = 0; rank < 2; ++rank) {
     const std::string said = story.printed(static_cast<int>(rank));
     const bool has_ended = has(said, "the GPU has not ended the operation that has failed");
-    EXPECT_EQ(story.problems[rank], on_cuda() && has_ended ? "exit 1" : "") << said;
+    EXPECT_EQ(story.problems[rank], tests_use_cuda() && has_ended ? "exit 1" : "") << said;
   }
   const std::string all = story.printed(0) + story.printed(1);
   EXPECT_TRUE(has(all, "rank 0 is in " + mine + ", but rank 1 is in " + theirs) ||

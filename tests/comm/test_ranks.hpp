@@ -65,6 +65,8 @@ std::vector<std::string> on_platforms(int size, const std::function<std::shared_
 
 // The GPU of this rank, which it shares where there are fewer than ranks.
 Place gpu_of_rank(const Group& group);
+// WAYWISER_TEST_GPUS=cuda.
+bool tests_use_cuda();
 
 // Found without CUDA, which no process may have touched before it is forked.
 int cuda_devices_here();
