@@ -10,7 +10,7 @@ from waywiser import cli
 
 from .markdown import fenced, page
 
-_WIDTH = 100
+_WIDTH = 92
 
 
 def _help(command: Any, name: str) -> str:

@@ -130,7 +130,7 @@ class _Reader:
 
     def _trailing(self) -> str:
         """The comment behind a declaration, which may go on in the lines below it."""
-        found = re.compile(r",?[ ]*((?://|/\*)[^\n]*)((?:\n[ ]{20,}//[^\n]*)*)").match(self.text, self.at)
+        found = re.compile(r",?[ ]*(//[^\n]*|/\*[^\n]*?\*/)((?:\n[ ]{20,}//[^\n]*)*)").match(self.text, self.at)
         if not found:
             return ""
         self.at = found.end()
