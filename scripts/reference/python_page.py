@@ -17,13 +17,16 @@ _TYPES = Path(waywiser.group.types.__file__).read_text()
 
 
 def own_members(kind: type) -> Iterator[tuple[str, Any]]:
-    """Public names of a class, those of its bases in this package included, in the order of the sources."""
+    """Public names of a class, those of its bases in this package included, in the order of the sources.
+
+    The fields of a NamedTuple are in its signature.
+    """
     seen: set[str] = set()
     for base in kind.__mro__:
         if base.__module__.split(".")[0] != "waywiser":
             continue
         for name, value in vars(base).items():
-            if not name.startswith("_") and name not in seen:
+            if not name.startswith("_") and name not in (*seen, *getattr(kind, "_fields", ())):
                 seen.add(name)
                 yield name, value
 
@@ -37,6 +40,21 @@ def _signature(function: Any, without_self: bool) -> str:
     parameters = list(told.parameters.values())[1 if without_self else 0 :]
     words = str(told.replace(parameters=parameters))
     return re.sub(r"'([^']*)'", r"\1", words) if "Literal" not in words else re.sub(r": '([^']*)'", r": \1", words)
+
+
+def _signature_of_class(kind: type) -> str:
+    """How a program makes one; nothing for errors and for what only the package makes."""
+    if fields := getattr(kind, "_fields", ()):
+        annotations, defaults = kind.__annotations__, kind._field_defaults  # type: ignore[attr-defined]
+        words = [f"{name}: {getattr(annotations[name], '__forward_arg__', annotations[name])}" for name in fields]
+        words = [
+            f"{word} = {defaults[name]!r}" if name in defaults else word
+            for name, word in zip(fields, words, strict=True)
+        ]
+        return f"({', '.join(words)})"
+    if issubclass(kind, BaseException) or kind.__init__ is object.__init__ or "_core" in str(inspect.signature(kind)):
+        return ""
+    return _signature(kind, False).removesuffix(" -> None")
 
 
 def _member(name: str, value: Any) -> str:
@@ -63,14 +81,14 @@ def _entry(name: str) -> str:
     value = getattr(waywiser, name)
     if inspect.isclass(value):
         is_error = issubclass(value, BaseException)
-        made_by_users = value.__init__ is not object.__init__ and not is_error
-        signature = _signature(value, False) if made_by_users and "_core" not in str(inspect.signature(value)) else ""
         bases = ", ".join(
             f"`{base.__name__}`" for base in value.__bases__ if base.__module__ in ("waywiser", "builtins")
         )
         parts = [f"Bases: {bases}."] if is_error else []
         parts += [plain(inspect.getdoc(value) or ""), *(_member(*member) for member in own_members(value))]
-        return directive("py:exception" if is_error else "py:class", f"{name}{signature}", page(*parts))
+        return directive(
+            "py:exception" if is_error else "py:class", f"{name}{_signature_of_class(value)}", page(*parts)
+        )
     if inspect.isfunction(value):
         return directive("py:function", f"{name}{_signature(value, False)}", plain(inspect.getdoc(value) or ""))
     if re.search(rf"^{name} = ", _TYPES, re.MULTILINE):
@@ -89,7 +107,8 @@ def _sort(name: str) -> int:
 
 def python_page() -> str:
     """Functions, classes, other names, errors."""
+    names = sorted(waywiser.__all__, key=lambda name: name != "Error")  # the base of the others comes first
     parts = ["# Python reference", directive("py:module", "waywiser"), plain(inspect.getdoc(waywiser.group) or "")]
     for number, title in enumerate(("Functions", "Classes", "Types and other names", "Errors")):
-        parts += [f"## {title}", *(_entry(name) for name in waywiser.__all__ if _sort(name) == number)]
+        parts += [f"## {title}", *(_entry(name) for name in names if _sort(name) == number)]
     return page(*parts)
