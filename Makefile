@@ -6,7 +6,7 @@ TEST_FLAGS ?=
 FUZZ_SECONDS ?= 1200
 SOAK_SECONDS ?= 7200
 
-.PHONY: tune build test test-rdma test-long fuzz soak bench lint format sanitize sanitize-thread clean
+.PHONY: tune build test test-rdma test-long fuzz soak docs bench lint format sanitize sanitize-thread clean
 
 tune: build
 	@.venv/bin/waywiser tune $(TUNE_FLAGS)
@@ -36,6 +36,11 @@ soak:
 test-long:
 	$(SETUP) --tests
 	@.venv/bin/python scripts/test_long $(TEST_LONG_FLAGS)
+
+# The reference site, into build/docs/index.html.
+docs:
+	$(SETUP) --docs
+	@.venv/bin/python scripts/docs
 
 bench:
 	$(SETUP) --benchmarks

@@ -11,6 +11,7 @@ import sys
 import time
 
 import simgrid
+
 from waywiser import _core
 
 CONFIG = [
@@ -75,7 +76,8 @@ def main() -> None:
     theirs, their_seconds = with_simgrid(what)
     worst = max(abs(a / b - 1) for a, b in zip(ours, theirs, strict=True))
     print(
-        f"{flows} flows over {len(what['capacities'])} links: waywiser {our_seconds:.3f} s, SimGrid {their_seconds:.3f} s"
+        f"{flows} flows over {len(what['capacities'])} links: "
+        f"waywiser {our_seconds:.3f} s, SimGrid {their_seconds:.3f} s"
     )
     print(f"largest difference of a completion time: {100 * worst:.4f} %")
     sys.exit(0 if worst < 0.01 and our_seconds <= their_seconds else 1)

@@ -33,6 +33,7 @@ print(json.dumps({
     "test": extras["test"],
     "lint": extras["lint"],
     "fuzz": extras["fuzz"],
+    "docs": extras["docs"],
 }))
 """
 

@@ -256,7 +256,12 @@ void expect_unlike(const std::function<void(Group&, FailingArray&)>& first,
     static_cast<void>(error_of([&] { (group.rank() == 0 ? first : second)(group, array); }));
     expect_no_result(group, array, "");
   });
-  EXPECT_EQ(story.problems, std::vector<std::string>(2));
+  // If two processes on one CUDA GPU trap at the same time, the driver can leave one of them waiting, which then ends.
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    const std::string said = story.printed(static_cast<int>(rank));
+    const bool has_ended = has(said, "the GPU has not ended the operation that has failed");
+    EXPECT_EQ(story.problems[rank], tests_use_cuda() && has_ended ? "exit 1" : "") << said;
+  }
   const std::string all = story.printed(0) + story.printed(1);
   EXPECT_TRUE(has(all, "rank 0 is in " + mine + ", but rank 1 is in " + theirs) ||
               has(all, "rank 1 is in " + theirs + ", but rank 0 is in " + mine))

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
@@ -19,6 +21,7 @@ struct OwnerAndUser {
   OwnerAndUser() {
     VirtualMachine machine;
     machine.gpus = 2;
+    machine.memory = Bytes{16} << 30;
     platform = open_virtual_platform(machine);
     pinned = platform->allocate(host(0), 4096, Allocation::pinned);
     stream = platform->open_stream(gpu(1));
@@ -53,7 +56,7 @@ TEST(PeerMemory, IsOpenedOnceForAllWhoHoldIt) {
   const std::byte* const address = first->region().data;
   EXPECT_EQ(both.value_in(first->region()), 5);
   EXPECT_EQ(both.peers->open(shared, gpu(1)), first);
-  EXPECT_EQ(both.peers->open_for_long(shared, gpu(1)).data, address);
+  EXPECT_EQ(both.peers->open_and_keep(shared, gpu(1)).region.data, address);
   EXPECT_NE(both.peers->open(shared, gpu(0)), first);
   first.reset();
   EXPECT_TRUE(both.platform->gpu_of(address)) << "it is kept";
@@ -65,12 +68,12 @@ TEST(PeerMemory, OtherMemoryAtTheSameAddressIsOpenedAnew) {
   OwnerAndUser both;
   std::optional<Memory> freed(both.memory_with(5));
   const SharedRegion before = both.peers->share(freed->region());
-  EXPECT_EQ(both.value_in(both.peers->open_for_long(before, gpu(1))), 5);
+  EXPECT_EQ(both.value_in(both.peers->open_and_keep(before, gpu(1)).region), 5);
   freed.reset();
   const Memory memory = both.memory_with(6);
   SharedRegion after = both.peers->share(memory.region());
   after.address = before.address;
-  EXPECT_EQ(both.value_in(both.peers->open_for_long(after, gpu(1))), 6);
+  EXPECT_EQ(both.value_in(both.peers->open_and_keep(after, gpu(1)).region), 6);
   EXPECT_EQ(both.value_in(both.peers->open(after, gpu(1))->region()), 6);
 }
 
@@ -79,8 +82,48 @@ TEST(PeerMemory, LargerMemoryAtTheSameAddressIsOpenedAnew) {
   const Memory memory = both.memory_with(7);
   SharedRegion part = both.peers->share(memory.region());
   part.allocation_bytes = part.bytes = 100;  // as where a share tells no more than what lies before its end
-  EXPECT_EQ(both.value_in(both.peers->open_for_long(part, gpu(1))), 7);
-  EXPECT_EQ(both.peers->open_for_long(both.peers->share(memory.region()), gpu(1)).bytes, 4096u);
+  EXPECT_EQ(both.value_in(both.peers->open_and_keep(part, gpu(1)).region), 7);
+  EXPECT_EQ(both.peers->open_and_keep(both.peers->share(memory.region()), gpu(1)).region.bytes, 4096u);
+}
+
+// Opens so many allocations of a size, one after another. Their addresses at the user. The owner frees them at the end,
+// since new memory at the address of another would replace it.
+std::vector<const std::byte*> open_one_after_another(OwnerAndUser& both, int count, Bytes bytes) {
+  std::vector<Memory> memory;
+  std::vector<const std::byte*> addresses;
+  for (int i = 0; i < count; ++i) {
+    memory.push_back(both.platform->allocate(gpu(0), bytes, Allocation::gpu));
+    addresses.push_back(both.peers->open_and_keep(both.peers->share(memory.back().region()), gpu(1)).region.data);
+  }
+  return addresses;
+}
+
+TEST(PeerMemory, StaysOpenWhileItIsHeldWhateverElseIsOpened) {
+  OwnerAndUser both;
+  const Memory memory = both.memory_with(9);
+  PeerMemory::Part held = both.peers->open_and_keep(both.peers->share(memory.region()), gpu(1));
+  open_one_after_another(both, 300, 4096);
+  ASSERT_TRUE(both.platform->gpu_of(held.region.data));
+  EXPECT_EQ(both.value_in(held.region), 9);
+  const std::byte* const address = held.region.data;
+  held = {};
+  EXPECT_FALSE(both.platform->gpu_of(address)) << "it is no longer among the last ones";
+}
+
+TEST(PeerMemory, FreedMemoryIsNotKeptForLong) {
+  OwnerAndUser both;
+  const auto kept_of = [&](int count, Bytes bytes) {
+    const std::vector<const std::byte*> addresses = open_one_after_another(both, count, bytes);
+    const auto kept =
+        std::ranges::count_if(addresses, [&](auto each) { return both.platform->gpu_of(each).has_value(); });
+    both.peers->forget();
+    return kept;
+  };
+  EXPECT_EQ(kept_of(40, 4096), 40);
+  both.peers.emplace(*both.platform, both.timeout);
+  EXPECT_EQ(kept_of(20, 256 * mebi), 16);
+  both.peers.emplace(*both.platform, both.timeout);
+  EXPECT_LE(kept_of(40, 32 * mebi), 32);
 }
 
 TEST(PeerMemory, WhatItsOwnerHasFreedCannotBeOpened) {

@@ -35,16 +35,15 @@ JoinOptions TestRanks::options(int rank) const {
   options.launch->secret = secret;
   if (machines_apart) options.launch->machine = "machine " + std::to_string(rank / ranks_of_machine);
   options.timeout = timeout;
-  options.kernels_on_shared_gpu = kernels_on_shared_gpu;
+  options.kernels_on_shared_gpu = kernels_on_shared_gpu.value_or(false);
   if (progress_thread) options.progress_thread = true;
   VirtualMachine machine;
   machine.gpus = virtual_gpus;
   machine.no_peer_access = no_peer_access;
   if (cuda_gpus) options.platform = open_cuda_platform();
-  const char* gpus = std::getenv("WAYWISER_TEST_GPUS");
-  if (virtual_gpus != 0 && gpus != nullptr && gpus == std::string_view("cuda")) {
+  if (virtual_gpus != 0 && tests_use_cuda()) {
     options.platform = open_cuda_platform();
-    options.kernels_on_shared_gpu = true;
+    options.kernels_on_shared_gpu = kernels_on_shared_gpu.value_or(true);
   } else if (virtual_gpus != 0) {
     options.platform = open_virtual_platform(machine);
   }
@@ -124,6 +123,11 @@ std::vector<std::string> on_platforms(int size, const std::function<std::shared_
   ranks.platform_of = platform;
   ranks.chooser_of = [plan](int) { return plan; };
   return ranks.in_processes(body);
+}
+
+bool tests_use_cuda() {
+  const char* gpus = std::getenv("WAYWISER_TEST_GPUS");
+  return gpus != nullptr && gpus == std::string_view("cuda");
 }
 
 Place gpu_of_rank(const Group& group) { return gpu(group.rank() % group.platform()->gpu_count()); }

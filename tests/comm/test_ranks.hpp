@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,8 +30,8 @@ class TestRanks {
   bool machines_apart = false;  // each rank takes the others for ranks of other machines
   int ranks_of_machine = 1;     // that do not, if machines are apart
   std::string secret;
-  bool cuda_gpus = false;  // instead: those of this machine
-  bool kernels_on_shared_gpu = false;
+  bool cuda_gpus = false;                     // instead: those of this machine
+  std::optional<bool> kernels_on_shared_gpu;  // default: on CUDA GPUs only
   bool progress_thread = false;
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
   std::function<std::shared_ptr<Platform>(int rank)> platform_of;  // instead: what each rank has
@@ -64,6 +65,8 @@ std::vector<std::string> on_platforms(int size, const std::function<std::shared_
 
 // The GPU of this rank, which it shares where there are fewer than ranks.
 Place gpu_of_rank(const Group& group);
+// WAYWISER_TEST_GPUS=cuda.
+bool tests_use_cuda();
 
 // Found without CUDA, which no process may have touched before it is forked.
 int cuda_devices_here();

@@ -406,6 +406,7 @@ TEST(Prepared, WhereNoKernelServesAnExchangeGoesByMessagesAndSaysWhy) {
       prepared.start();
       prepared.wait();
       prepared.start(arrays.stream());
+      group.synchronize(arrays.stream());
     }
     shapes.rank = 1 - group.rank();
     require_that(arrays.read()[1] == made_up_arrays(shapes)[0], "what the other gives");

@@ -228,3 +228,10 @@ def test_every_verb_has_its_file() -> None:
     from waywiser.cli import VERBS
 
     assert [verb for verb in VERBS if not (ROOT / f"python/waywiser/cli/{verb}.py").exists()] == []
+
+
+def test_the_design_page_names_every_folder() -> None:
+    page = (ROOT / "docs/design.md").read_text(encoding="utf-8")
+    assert [name for name in MAY_INCLUDE if f"\n| `{name}` | " not in page] == []
+    picture = (ROOT / "docs/images/layers.svg").read_text(encoding="utf-8")
+    assert [name for name in MAY_INCLUDE if f">{name}</text>" not in picture] == []

@@ -31,23 +31,23 @@ inline constexpr Default joint_blocks{"blocks of several messages in one kernel"
 
 // Collectives of GPUs.
 inline constexpr Default fused_ll{"fused collectives by LL", 384 * kib, "bytes sent at most",
-                                  "2 and 4 x H200: docs/performance.md, LL128"};
+                                  "2 and 4 x H200: docs/lab/gpu-groups.md, LL128"};
 inline constexpr Default fused_ll128_from{"fused collectives by LL128", 8 * kib, "bytes sent at least",
-                                          "2 and 4 x H200: docs/performance.md, LL128"};
+                                          "2 and 4 x H200: docs/lab/gpu-groups.md, LL128"};
 inline constexpr Default fused_ll128_one_shot{"fused collectives by LL128 in one shot", 1 * mib, "bytes sent at most",
-                                              "2 and 4 x H200: docs/performance.md, LL128"};
+                                              "2 and 4 x H200: docs/lab/gpu-groups.md, LL128"};
 inline constexpr Default fused_ll128{"fused collectives by LL128", 4 * mib, "bytes at most",
                                      "what landing memory has room for at once"};
 inline constexpr Default fused_ll128_blocks{"blocks of a fused collective by LL128 in two shots", 264, "blocks",
                                             "2 of 256 threads on each of 132 SMs of an H200"};
 inline constexpr Default fused_one_shot{"fused collectives in one shot", 1 * mib, "bytes sent at most",
-                                        "2 and 4 x H200: docs/performance.md"};
+                                        "2 and 4 x H200: docs/lab/gpu-groups.md"};
 inline constexpr Default fused_one_shot_of_two{"fused collectives of two ranks in one shot", 4 * mib,
                                                "bytes sent at most", "both shots send as much"};
 inline constexpr Default kernels_before_nccl{"all_reduce by kernels before NCCL", 32 * mib, "bytes at most",
-                                             "4 x H200: docs/performance.md"};
+                                             "4 x H200: docs/lab/gpu-groups.md"};
 inline constexpr Default blocks_before_nccl{"other collectives by kernels before NCCL", 16 * mib, "bytes a block",
-                                            "4 x H200: docs/performance.md"};
+                                            "4 x H200: docs/lab/gpu-groups.md"};
 inline constexpr Default hierarchy_slice{"slice of a rank between machines", 16 * kib, "bytes at least",
                                          "not recorded"};
 
@@ -67,9 +67,9 @@ inline constexpr Default two_shot_piece{"piece of a two_shot of hosts", 65536, "
 
 // Messages of hosts and of blocking calls.
 inline constexpr Default copies_by_kernel{"GPU memory by a kernel, else by a copy engine", 1 * mib, "bytes at most",
-                                          "2 x H200: docs/performance.md"};
+                                          "2 x H200: docs/lab/gpu-groups.md"};
 inline constexpr Default read_by_receiver{"GPU messages that the receiver reads", 1 * mib, "bytes at most",
-                                          "2 x H200: docs/performance.md"};
+                                          "2 x H200: docs/lab/gpu-groups.md"};
 inline constexpr Default rails_from{"messages over several rails", 64 * kib, "bytes at least", "not recorded"};
 inline constexpr Default lane_short{"messages in a lane of shared memory", 8 * kib, "bytes at most", "not recorded"};
 inline constexpr Default ucx_alone{"messages of collectives on one machine by UCX", 256 * kib, "bytes at most",

@@ -87,6 +87,7 @@ void GpuCollectives::enqueue_by_hosts(const Call& call, const std::string& why, 
   std::uint64_t begins = 0, ends = 0;
   {
     const Session::ThreadRuns thread_runs(session_);
+    staging_->free_surplus();
     for (const auto& part : parts) part->take(*staging_);
     for (const auto& part : parts) part->fetch(stream);
     if (meanwhile || !waits) begins = gate_->note(stream);

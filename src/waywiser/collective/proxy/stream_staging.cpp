@@ -4,8 +4,11 @@ namespace waywiser {
 namespace {
 
 constexpr Bytes most_taken = Bytes{256} << 20;  // by a program far ahead of its stream
+constexpr Bytes most_kept = 2 * most_taken;     // what a program with arrays of up to `most_taken` ever takes
 
 }  // namespace
+
+StreamStaging::StreamStaging(Platform& platform, Place gpu) : pool_(platform, most_kept), gpu_(gpu) {}
 
 std::shared_ptr<const Memory> StreamStaging::take(Bytes bytes) {
   taken_.push_back({std::make_shared<Memory>(pool_.take(gpu_.index, bytes)), {}});
@@ -27,7 +30,7 @@ void StreamStaging::note_end(Stream& stream) {
 void StreamStaging::reclaim() {
   std::erase_if(taken_, [this](Taken& each) {
     if (!each.end || each.memory.use_count() > 1 || !each.end->done()) return false;
-    pool_.give_back(std::move(*each.memory));
+    if (Memory surplus = pool_.give_back(std::move(*each.memory))) surplus_.push_back(std::move(surplus));
     return true;
   });
 }

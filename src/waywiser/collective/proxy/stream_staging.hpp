@@ -13,14 +13,17 @@ namespace waywiser {
 // read, write and drop it.
 class StreamStaging {
  public:
-  StreamStaging(Platform& platform, Place gpu) : pool_(platform), gpu_(gpu) {}
+  StreamStaging(Platform& platform, Place gpu);
 
   // At least `bytes`, valid until note_end(), and from then on until the stream has reached it and nobody has a share.
   std::shared_ptr<const Memory> take(Bytes bytes);
   // All copies of the memory taken so far are enqueued.
   void note_end(Stream& stream);
-  // Keeps unused memory for the next call. Nobody may drop a share meanwhile.
+  // Keeps unused memory for the next call and frees nothing. Nobody may drop a share meanwhile.
   void reclaim();
+  // Frees the memory that is too much to keep. To free pinned memory CUDA waits for all streams of the GPU, so the
+  // progress thread must be able to run.
+  void free_surplus() noexcept { surplus_.clear(); }
   // The limit is reached, unless one call alone needs more.
   bool is_full() const;
 
@@ -33,6 +36,7 @@ class StreamStaging {
   HostPool pool_;
   const Place gpu_;
   std::vector<Taken> taken_;
+  std::vector<Memory> surplus_;
 };
 
 // Pieces of GPU memory, and consecutive host memory in their place. A single piece of host memory is used directly.

@@ -32,7 +32,7 @@ class GpuConnections {
   // The same path run by the destination's GPU, which reads, if it is a kernel; else nullptr. Throws unavailable.
   Connection* reading_connection(Place source, Place destination, Bytes bytes);
   // Memory that another process has shared, for copies of `user`. Throws unavailable or device.
-  Region open(const SharedRegion& shared, Place user) { return peers_.open_for_long(shared, user); }
+  PeerMemory::Part open(const SharedRegion& shared, Place user) { return peers_.open_and_keep(shared, user); }
   // For copies between a GPU and its host.
   Stream& stream(Place gpu);
   HostPool& pool() { return pool_; }

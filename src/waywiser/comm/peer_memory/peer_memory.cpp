@@ -9,7 +9,9 @@
 namespace waywiser {
 namespace {
 
-constexpr std::size_t most_known = 256;
+// Beyond the first limit, or beyond the other two, the cache forgets the memory that was used least recently.
+constexpr std::size_t most_known = 256, always_known = 16;
+constexpr Bytes most_bytes_known = Bytes{1} << 30;
 
 // The result of `open`, or why this process cannot use the memory.
 template <typename Open>
@@ -45,12 +47,21 @@ std::shared_ptr<const Memory> PeerMemory::open(const SharedRegion& shared, Place
   return open(known(shared, user), shared, user);
 }
 
-Region PeerMemory::open_for_long(const SharedRegion& shared, Place user) {
+PeerMemory::Part PeerMemory::open_and_keep(const SharedRegion& shared, Place user) {
   Known& known = this->known(shared, user);
   known.kept = open(known, shared, user);
-  const Region region = known.kept->region().slice(shared.offset, shared.bytes);
-  if (known_.size() > most_known) forget_oldest();
-  return region;
+  Part part{known.kept, known.kept->region().slice(shared.offset, shared.bytes)};
+  while (keeps_too_much()) forget_oldest();
+  return part;
+}
+
+bool PeerMemory::keeps_too_much() const {
+  if (known_.size() <= always_known) return false;
+  if (known_.size() > most_known) return true;
+  Bytes bytes = 0;
+  for (const auto& [key, known] : known_)
+    if (known.kept) bytes += known.kept->region().bytes;
+  return bytes > most_bytes_known;
 }
 
 void PeerMemory::forget_oldest() {

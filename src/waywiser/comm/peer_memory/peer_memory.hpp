@@ -27,15 +27,21 @@ class PeerMemory {
   // The whole allocation that another process has shared, for kernels and copies of the GPU `user`. It is mapped once,
   // while anybody holds it. Throws unavailable or device.
   std::shared_ptr<const Memory> open(const SharedRegion& shared, Place user);
-  // The shared part itself. It stays open until much else has been opened, or other memory has its address.
-  Region open_for_long(const SharedRegion& shared, Place user);
+  struct Part {
+    std::shared_ptr<const Memory> memory;
+    Region region;
+  };
+  // The shared part of an allocation, which stays open while anybody holds it. Afterwards it is kept for the next
+  // message, until much else has been opened or other memory has its address: an allocation that its owner has freed
+  // still takes up memory of its GPU while it is open.
+  Part open_and_keep(const SharedRegion& shared, Place user);
   // Opens memory that only its owner's descriptor names.
   std::shared_ptr<const Memory> open(const MemoryHandle& handle, Place user);
 
   // The memory into which this rank's groups receive.
   ReceiveArena& arena(Place gpu);
 
-  // Closes what open_for_long() keeps.
+  // Closes the memory that open_and_keep() keeps and nobody holds.
   void forget() noexcept;
   // Returns all of this rank's own memory to its GPU: no rank writes there any more.
   void close() noexcept;
@@ -43,7 +49,7 @@ class PeerMemory {
  private:
   struct Known {
     std::weak_ptr<const Memory> memory;
-    std::shared_ptr<const Memory> kept;  // of open_for_long()
+    std::shared_ptr<const Memory> kept;  // of open_and_keep()
     std::array<std::byte, 64> opaque{};  // identifies an allocation: another one may later have its address
     std::uint64_t used = 0;
   };
@@ -51,6 +57,7 @@ class PeerMemory {
 
   Known& known(const SharedRegion& shared, Place user);
   std::shared_ptr<const Memory> open(Known& known, const SharedRegion& shared, Place user);
+  bool keeps_too_much() const;
   void forget_oldest();
 
   Platform& platform_;

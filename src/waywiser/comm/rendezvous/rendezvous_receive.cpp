@@ -47,7 +47,8 @@ bool RendezvousReceive::read() {
     GpuConnections& connections = session_.gpu_connections();
     connection_ = connections.reading_connection(*theirs, into_.place, into_.bytes);
     if (connection_ == nullptr) return false;
-    Region there = connections.open(source_.region, into_.place);
+    opened_ = connections.open(source_.region, into_.place);
+    Region there = opened_.region;
     there.place = *theirs;
     fault_point(ProtocolStep::gpu_copy);
     connection_->transport->put(into_, there, *connection_->stream);
@@ -91,6 +92,7 @@ bool RendezvousReceive::advance() {
   }
   if (stage_ == Stage::reads) {
     if (!connection_->stream->done()) return false;
+    opened_ = {};
     reply(Way::read);
     stage_ = Stage::done;
   }
@@ -134,7 +136,8 @@ RendezvousReceive::~RendezvousReceive() {
 void RendezvousReceive::abandon() noexcept {
   HeldMemory& held = session_.engine().held();
   if (stage_ == Stage::waits && reply_.way == Way::direct && !replied_.waiting) held.add(peer_, [] { return false; });
-  if (stage_ == Stage::reads) held.add_own(peer_, [&stream = *connection_->stream] { return ended(stream); });
+  if (stage_ == Stage::reads)
+    held.add_own(peer_, [&stream = *connection_->stream, opened = std::move(opened_)] { return ended(stream); });
   for (Message* message : {&replied_, &told_}) session_.engine().cancel(*message);
   pieces_.abandon();
   stage_ = Stage::done;

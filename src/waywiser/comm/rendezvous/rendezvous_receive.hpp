@@ -44,6 +44,7 @@ class RendezvousReceive : public Activity {
   Message replied_, told_;
   Stage stage_ = Stage::hears;
   GpuConnections::Connection* connection_ = nullptr;
+  PeerMemory::Part opened_;  // until the copy has ended
   ChunkedMessage pieces_;
 };
 

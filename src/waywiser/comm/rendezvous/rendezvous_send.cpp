@@ -45,6 +45,7 @@ bool RendezvousSend::advance() {
     if (!connection_->stream->done()) return false;
     connection_->transport->finish(*connection_->stream, Deadline::in(session_.timeout()));
     connection_->transport->rest();
+    opened_ = {};
     tell(Way::direct, "");
   }
   if (stage_ == Stage::pieces && session_.engine().test(told_) && pieces_.send(data_.region)) end();
@@ -112,7 +113,8 @@ void RendezvousSend::start_copy() {
                 "this process does not see GPU " + std::string(reply_.region.identity()) + " (CUDA_VISIBLE_DEVICES?)");
   GpuConnections& connections = session_.gpu_connections();
   const bool reached = !session_.platform().why_no_peer_access(mine.index, theirs->index);
-  Region there = connections.open(reply_.region, reached ? mine : *theirs);
+  opened_ = connections.open(reply_.region, reached ? mine : *theirs);
+  Region there = opened_.region;
   there.place = *theirs;
   connection_ = &connections.connection(mine, there.place, there.bytes, mine);
   fault_point(ProtocolStep::gpu_copy);
@@ -146,7 +148,8 @@ void RendezvousSend::abandon() noexcept {
   for (Message* message : {&rts_, &offered_, &replied_, &told_}) session_.engine().cancel(*message);
   pieces_.abandon();
   if (stage_ == Stage::copies)
-    session_.engine().held().add_own(peer_, [&stream = *connection_->stream] { return ended(stream); });
+    session_.engine().held().add_own(
+        peer_, [&stream = *connection_->stream, opened = std::move(opened_)] { return ended(stream); });
   else if (source_.readable != 0 && (stage_ == Stage::waits))
     session_.engine().held().add(peer_, [] { return false; });
   stage_ = Stage::done;

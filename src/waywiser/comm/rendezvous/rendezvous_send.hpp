@@ -47,6 +47,7 @@ class RendezvousSend : public Activity {
   ClearToSend reply_;
   Finished verdict_;
   GpuConnections::Connection* connection_ = nullptr;
+  PeerMemory::Part opened_;  // until the copy has ended
   ChunkedMessage pieces_;
 };
 

@@ -13,7 +13,7 @@
 namespace waywiser {
 namespace {
 
-// The size that loses least, whichever cores the system gives to the two processes (docs/performance.md). Before 1.22,
+// The size that loses least, whichever cores the system gives to the two processes (docs/lab/host.md). Before 1.22,
 // UCX takes twice as long to copy.
 Bytes longest_copied() {
   unsigned major = 0, minor = 0, release = 0;

@@ -17,7 +17,7 @@ struct KernelLaunch {
 };
 
 // Launches one kernel at a time as a graph of one node, which is updated before each launch: this costs the host less
-// than a launch (docs/performance.md). A kernel in flight keeps its arguments. All kernels must be on one GPU, in
+// than a launch (docs/lab/gpu-groups.md). A kernel in flight keeps its arguments. All kernels must be on one GPU, in
 // streams in which they run one after another.
 class LaunchGraph : public LaunchCache {
  public:

@@ -7,7 +7,6 @@ namespace waywiser {
 namespace {
 
 constexpr Bytes smallest_taken = 4096;
-constexpr Bytes most_kept = Bytes{256} << 20;
 
 }  // namespace
 
@@ -22,11 +21,12 @@ Memory HostPool::take(int gpu, Bytes bytes, Allocation allocation) {
   return memory;
 }
 
-void HostPool::give_back(Memory memory, Allocation allocation) {
+Memory HostPool::give_back(Memory memory, Allocation allocation) {
   const Region region = memory.region();
-  if (!memory || kept_ + region.bytes > most_kept) return;
+  if (!memory || kept_ + region.bytes > most_kept_) return memory;
   kept_ += region.bytes;
   free_[{region.place, allocation, region.bytes}].push_back(std::move(memory));
+  return {};
 }
 
 }  // namespace waywiser

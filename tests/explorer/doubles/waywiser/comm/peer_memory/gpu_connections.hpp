@@ -10,6 +10,10 @@ namespace waywiser {
 // In place of the rank's memory for others: a region is named by its address.
 class PeerMemory {
  public:
+  struct Part {
+    std::shared_ptr<const Memory> memory;
+    Region region;
+  };
   explicit PeerMemory(bool shares) : shares_(shares) {}
   SharedRegion share(ConstRegion own) const {
     if (!shares_) throw Error(ErrorKind::unavailable, "this memory cannot be shared");
@@ -40,9 +44,9 @@ class GpuConnections {
   }
   Connection& connection(Place, Place, Bytes, Place) { return connection_; }
   Connection* reading_connection(Place, Place, Bytes) { return reads_ ? &connection_ : nullptr; }
-  Region open(const SharedRegion& shared, Place user) const {
+  PeerMemory::Part open(const SharedRegion& shared, Place user) const {
     if (!opens_) throw Error(ErrorKind::unavailable, "this memory cannot be opened");
-    return {reinterpret_cast<std::byte*>(shared.address), shared.bytes, user};
+    return {nullptr, {reinterpret_cast<std::byte*>(shared.address), shared.bytes, user}};
   }
   Stream& stream(Place) { return *copies_; }
   HostPool& pool() { return pool_; }

@@ -1,0 +1,1 @@
+"""The reference site: what `make docs` builds into build/docs."""

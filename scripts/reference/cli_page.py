@@ -1,0 +1,29 @@
+"""The page of the command line: the help of `waywiser` and of each verb, as a terminal shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer.main
+
+from waywiser import cli
+
+from .markdown import fenced, page
+
+_WIDTH = 92
+
+
+def _help(command: Any, name: str) -> str:
+    context = command.make_context(name, [], resilient_parsing=True)
+    context.terminal_width = context.max_content_width = _WIDTH
+    return str(command.get_help(context))
+
+
+def command_line_page() -> str:
+    run = cli.run
+    program = typer.main.get_command(cli.build_app(list(cli.VERBS)))
+    cli.run = run  # the module of the verb `run` has taken its place
+    parts = ["# Command line reference", fenced(_help(program, "waywiser"))]
+    for verb in cli.VERBS:
+        parts += [f"## waywiser {verb}", fenced(_help(program.commands[verb], f"waywiser {verb}"))]
+    return page(*parts)
