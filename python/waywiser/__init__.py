@@ -22,6 +22,8 @@ from waywiser.errors import (  # noqa: E402
 )
 from waywiser.group import (  # noqa: E402
     Array,
+    ElementName,
+    ElementType,
     Exchange,
     Future,
     GpuArray,
@@ -47,6 +49,8 @@ __all__ = [
     "CorruptionError",
     "DeadlineError",
     "DeviceError",
+    "ElementName",
+    "ElementType",
     "Error",
     "Exchange",
     "Future",

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -71,6 +72,22 @@ def test_the_words_for_operations_are_those_of_the_core() -> None:
     assert str(caught.value).endswith(f"there are {', '.join(get_args(ww.ReduceOp))}")
 
 
+def test_the_names_of_types_are_those_of_the_core() -> None:
+    source = (ROOT / "src/waywiser/comm/data_type.cpp").read_text()
+    table = re.search(r"type_names\{(.*?)\}", source, re.DOTALL)
+    assert table is not None
+    assert {*re.findall(r'"(\w+)"', table[1]), "bool"} == set(get_args(ww.ElementName))
+
+
+def test_every_name_of_a_type_is_one_to_send() -> None:
+    pytest.importorskip("ml_dtypes")  # without it NumPy has no bfloat16 and no float8
+    with ww.join(gpus=GPUS) as group:
+        for name in get_args(ww.ElementName):
+            array = GPUS.empty(3, name)
+            array.fill(1)
+            assert group.all_gather(array).numpy().astype(complex).tolist() == [[1, 1, 1]], name
+
+
 def test_the_typed_program_uses_every_public_name() -> None:
     tree = ast.parse(PROGRAM.read_text())
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -85,6 +102,21 @@ def test_the_types_of_the_typed_program_are_right() -> None:
         [sys.executable, "-m", "mypy", "--strict", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_a_wrong_name_of_a_type_is_refused_before_the_program_runs(tmp_path: Path) -> None:
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed: make lint checks it")
+    program = tmp_path / "wrong.py"
+    program.write_text(
+        "import waywiser as ww\n"
+        "ww.virtual_gpus(1).empty(3, 'float32')\n"
+        "ww.virtual_gpus(1).empty(3, 'float46')\n"
+    )  # fmt: skip
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", ROOT / "pyproject.toml", program]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    refused = [line for line in answer.stdout.splitlines() if "error:" in line]
+    assert len(refused) == 1 and "wrong.py:3" in refused[0] and "[arg-type]" in refused[0], answer.stdout
 
 
 def test_the_typed_program_runs() -> None:

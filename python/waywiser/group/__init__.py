@@ -18,11 +18,13 @@ from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, join
 from waywiser.group.messages import Exchange
 from waywiser.group.prepared import Indexed, Prepared
-from waywiser.group.types import Array, OnFailure, ReduceOp, Stream
+from waywiser.group.types import Array, ElementName, ElementType, OnFailure, ReduceOp, Stream
 from waywiser.group.windows import Window
 
 __all__ = [
     "Array",
+    "ElementName",
+    "ElementType",
     "Exchange",
     "Future",
     "GpuArray",

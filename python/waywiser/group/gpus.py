@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import numpy.typing
 
     from waywiser import _core
+    from waywiser.group.types import ElementType
 
 _DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6, "bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12}
 
@@ -34,7 +35,7 @@ class Gpus:
     def __len__(self) -> int:
         return int(self._core.count)
 
-    def empty(self, shape: int | Sequence[int], dtype: numpy.typing.DTypeLike = float, gpu: int = 0) -> GpuArray:
+    def empty(self, shape: int | Sequence[int], dtype: ElementType = float, gpu: int = 0) -> GpuArray:
         """An uninitialised array in GPU memory; `dtype` is anything that numpy.dtype accepts, except objects.
 
         Raises InputError for another `dtype`, UnavailableError for a GPU that does not exist, DeviceError if there is

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Union
 
 if TYPE_CHECKING:
+    import numpy
+
     from waywiser.group.gpus import GpuStream
 
 
@@ -63,3 +65,12 @@ Stream = Union[int, "GpuStream", TorchStream, CupyStream, CudaCoreStream, None]
 
 ReduceOp = Literal["sum", "prod", "min", "max", "avg"]
 OnFailure = Literal["raise", "abort"]
+
+# The types of elements that a group can send. NumPy knows bfloat16 and float8 once ml_dtypes is imported.
+ElementName = Literal[
+    "float64", "float32", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+    "bfloat16", "float8_e4m3fn", "float8_e5m2",
+    "complex64", "complex128",
+]  # fmt: skip
+# The type of an array's elements: a name, `float`, `numpy.float32`; numpy.dtype(...) for any other.
+ElementType = Union[ElementName, type[Any], "numpy.dtype[Any]"]

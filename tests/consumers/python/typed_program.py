@@ -122,6 +122,18 @@ def gpu_arrays(group: ww.Group, gpus: ww.Gpus) -> None:
     assert values.tolist() == [2, 4] and total.size == 2
 
 
+def element_types(gpus: ww.Gpus) -> None:
+    name: ww.ElementName = "complex64"
+    kinds: list[ww.ElementType] = [name, "uint16", "bool", float, np.float32, np.dtype("datetime64[s]")]
+    assert [gpus.empty(3, kind).nbytes for kind in kinds] == [24, 6, 3, 24, 12, 24]
+    try:
+        gpus.empty(3, "float46")  # type: ignore[arg-type]  # mypy would call an unneeded comment an error
+    except ww.InputError as error:
+        assert "float46" in str(error)
+    else:
+        raise AssertionError("a type float46 was taken")
+
+
 def refuse(group: ww.Group) -> None:
     data: ww.Array = np.ones(3)
     kinds: list[type[ww.Error]] = [
@@ -160,6 +172,7 @@ def main() -> None:
         messages(group)
         windows(group)
         gpu_arrays(group, gpus)
+        element_types(gpus)
         refuse(group)
         part: ww.Group | None = group.split(color=group.rank, key=0)
         assert part is not None and part.size == 1
