@@ -3,74 +3,33 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from consumers import (
+    BUILD,
+    HERE,
+    NO_GFORTRAN,
+    SONAME,
+    SUMS,
+    build,
+    done,
+    library_folder,
+    prefix,
+    public_headers,
+    run,
+    tool,
+)
 from rank_jobs import ROOT, finish, runtime_folder, start
 
 import waywiser
 
-__all__ = ["runtime_folder"]
-HERE = ROOT / "tests/consumers"
-BUILD = ROOT / "build"
+__all__ = ["prefix", "runtime_folder"]
 MOST_HEADERS = 11
-NO_GFORTRAN = "there is no gfortran, and apt could not install it"
-major, minor, _ = waywiser.__version__.split(".")
-SONAME = f"libwaywiser.so.{major}" if major != "0" else f"libwaywiser.so.0.{minor}"
-
-
-def tool(name: str) -> str:
-    beside = Path(sys.executable).with_name(name)
-    found = str(beside) if beside.exists() else shutil.which(name)
-    assert found is not None, f"no {name}"
-    return found
-
-
-def done(*command: str | Path) -> str:
-    answer = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=250)
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    return answer.stdout
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is built here, installed; then moved, as it may be."""
-    if not (BUILD / "libwaywiser.so").exists():
-        pytest.skip("the library is not built here")
-    installed = tmp_path_factory.mktemp("installed") / "first"
-    done(tool("cmake"), "--install", BUILD, "--prefix", installed)
-    return installed.rename(installed.with_name("prefix"))
-
-
-def library_folder(prefix: Path) -> Path:
-    (found,) = prefix.rglob("libwaywiser.so")
-    return found.parent
-
-
-def build(language: str, prefix: Path, folder: Path, *options: str) -> Path:
-    """The program of a folder beside this file, built elsewhere."""
-    source = folder / language
-    shutil.copytree(HERE / language, source)
-    cmake = tool("cmake")
-    done(cmake, "-S", source, "-B", folder / "made", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
-         f"-Dwaywiser_ROOT={prefix}", *options)  # fmt: skip
-    done(cmake, "--build", folder / "made")
-    return folder / "made/consumer"
-
-
-def run(program: Path, ranks: int = 2) -> list[str]:
-    code, lines, errors = finish(start("run", "-n", str(ranks), program))
-    assert code == 0, errors
-    return lines
-
-
-SUMS = ["rank 0 of 2: 3", "rank 1 of 2: 3"]
 
 
 def test_cpp(prefix: Path, tmp_path: Path) -> None:
@@ -162,63 +121,6 @@ def test_the_version_is_checked(prefix: Path, tmp_path: Path) -> None:
     assert answer.returncode != 0 and 'requested version "99.0"' in answer.stderr
 
 
-@pytest.fixture(scope="module")
-def site(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the wheel of what is built here is installed: by the real back end, which compiles nothing."""
-    pytest.importorskip("scikit_build_core")
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    settings = {
-        "cmake.source-dir": str(HERE / "wheel"),
-        "cmake.define.WAYWISER_BUILD": str(BUILD),
-        "build-dir": str(folder / "made"),
-    }
-    # As pip calls the back end; older ones cannot hand settings over.
-    hook = "import json, os, sys; os.chdir(sys.argv[1]); from scikit_build_core.build import build_wheel; "
-    hook += "build_wheel(sys.argv[2], json.loads(sys.argv[3]))"
-    done(sys.executable, "-c", hook, ROOT, folder, json.dumps(settings))
-    (wheel,) = folder.glob("*.whl")
-    done(*pip, "install", "--no-deps", "--no-index", "--target", folder / "site", wheel)
-    return folder / "site"
-
-
-def said_by(site: Path, option: str) -> str:
-    command = [sys.executable, site / "bin/waywiser", option]
-    environment = os.environ | {"PYTHONPATH": str(site)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def test_the_wheel_has_the_library(site: Path, tmp_path: Path) -> None:
-    folder = said_by(site, "--cmake-dir")
-    assert folder == str(site / "waywiser/lib/cmake/waywiser")
-    program = build("cpp", Path(folder), tmp_path)
-    assert str(site) in done("ldd", program)
-    assert run(program) == SUMS
-
-
-def test_flags_of_the_wheel(site: Path, tmp_path: Path) -> None:
-    program = tmp_path / "consumer"
-    flags = [*said_by(site, "--cflags").split(), *said_by(site, "--libs").split()]
-    done("cc", "-std=c99", HERE / "c/main.c", "-o", program, *flags)
-    assert run(program) == [f"rank {rank} of 2: all calls" for rank in range(2)]
-
-
-def test_fortran_by_the_wheel(site: Path, tmp_path: Path) -> None:
-    if shutil.which("gfortran") is None:
-        pytest.skip(NO_GFORTRAN)
-    program = build("fortran", site / "waywiser", tmp_path)
-    assert str(site) in done("ldd", program)
-    assert len(run(program)) == 2
-
-
-def test_the_wheel_starts_its_own_ranks(site: Path, tmp_path: Path) -> None:
-    command = [sys.executable, site / "bin/waywiser", "run", "-n", "2", sys.executable, "-c",
-               "import waywiser; waywiser.join().close(); print(waywiser.__file__)"]  # fmt: skip
-    environment = os.environ | {"PYTHONPATH": str(site)}
-    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert answer.stdout.splitlines() == [str(site / "waywiser/__init__.py")] * 2, answer.stderr
-
-
 def test_a_source_tree_says_that_it_is_one() -> None:
     code, _, errors = finish(start("--cmake-dir"))
     assert code == 2 and "this is a source tree" in errors
@@ -288,11 +190,6 @@ def test_only_the_interface_is_exported(prefix: Path) -> None:
 
 def test_the_soname_has_the_version_of_the_interface(prefix: Path) -> None:
     assert f"[{SONAME}]" in done("readelf", "-d", library_folder(prefix) / SONAME)
-
-
-def public_headers(prefix: Path) -> Iterator[Path]:
-    folder = prefix / "include"
-    yield from sorted(path.relative_to(folder) for path in folder.rglob("*.h*"))
 
 
 def test_public_headers_stand_alone_and_have_few_others(prefix: Path, tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""Programs outside of this repository: how tests install what is built here, build them and run them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from rank_jobs import ROOT, finish, start
+
+import waywiser
+
+HERE = ROOT / "tests/consumers"
+BUILD = ROOT / "build"
+NO_GFORTRAN = "there is no gfortran, and apt could not install it"
+major, minor, _ = waywiser.__version__.split(".")
+SONAME = f"libwaywiser.so.{major}" if major != "0" else f"libwaywiser.so.0.{minor}"
+
+
+def tool(name: str) -> str:
+    beside = Path(sys.executable).with_name(name)
+    found = str(beside) if beside.exists() else shutil.which(name)
+    assert found is not None, f"no {name}"
+    return found
+
+
+def done(*command: str | Path) -> str:
+    answer = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=250)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    return answer.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What is built here, installed; then moved, as it may be."""
+    if not (BUILD / "libwaywiser.so").exists():
+        pytest.skip("the library is not built here")
+    installed = tmp_path_factory.mktemp("installed") / "first"
+    done(tool("cmake"), "--install", BUILD, "--prefix", installed)
+    return installed.rename(installed.with_name("prefix"))
+
+
+def library_folder(prefix: Path) -> Path:
+    (found,) = prefix.rglob("libwaywiser.so")
+    return found.parent
+
+
+def build(language: str, prefix: Path, folder: Path, *options: str) -> Path:
+    """The program of a folder beside this file, built elsewhere."""
+    source = folder / language
+    shutil.copytree(HERE / language, source)
+    cmake = tool("cmake")
+    done(cmake, "-S", source, "-B", folder / "made", "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+         f"-Dwaywiser_ROOT={prefix}", *options)  # fmt: skip
+    done(cmake, "--build", folder / "made")
+    return folder / "made/consumer"
+
+
+def run(program: Path, ranks: int = 2) -> list[str]:
+    code, lines, errors = finish(start("run", "-n", str(ranks), program))
+    assert code == 0, errors
+    return lines
+
+
+SUMS = ["rank 0 of 2: 3", "rank 1 of 2: 3"]
+
+
+def public_headers(prefix: Path) -> Iterator[Path]:
+    folder = prefix / "include"
+    yield from sorted(path.relative_to(folder) for path in folder.rglob("*.h*"))

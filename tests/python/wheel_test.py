@@ -1,0 +1,100 @@
+"""The wheel of what is built here: what is in it, and programs that use it once it is installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from consumers import BUILD, HERE, NO_GFORTRAN, SONAME, SUMS, build, done, prefix, public_headers, run
+from rank_jobs import ROOT, runtime_folder
+
+import waywiser
+
+__all__ = ["prefix", "runtime_folder"]
+HEADERS = {".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".tpp"}
+PARTS = {".py", ".json", ".gz", ".css", ".js"}
+
+
+@pytest.fixture(scope="module")
+def site(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the wheel of what is built here is installed: by the real back end, which compiles nothing."""
+    pytest.importorskip("scikit_build_core")
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    settings = {
+        "cmake.source-dir": str(HERE / "wheel"),
+        "cmake.define.WAYWISER_BUILD": str(BUILD),
+        "build-dir": str(folder / "made"),
+    }
+    # As pip calls the back end; older ones cannot hand settings over.
+    hook = "import json, os, sys; os.chdir(sys.argv[1]); from scikit_build_core.build import build_wheel; "
+    hook += "build_wheel(sys.argv[2], json.loads(sys.argv[3]))"
+    done(sys.executable, "-c", hook, ROOT, folder, json.dumps(settings))
+    (wheel,) = folder.glob("*.whl")
+    done(*pip, "install", "--no-deps", "--no-index", "--target", folder / "site", wheel)
+    return folder / "site"
+
+
+def said_by(site: Path, option: str) -> str:
+    command = [sys.executable, site / "bin/waywiser", option]
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_wheel_has_the_library(site: Path, tmp_path: Path) -> None:
+    folder = said_by(site, "--cmake-dir")
+    assert folder == str(site / "waywiser/lib/cmake/waywiser")
+    program = build("cpp", Path(folder), tmp_path)
+    assert str(site) in done("ldd", program)
+    assert run(program) == SUMS
+
+
+def test_what_is_in_the_wheel(site: Path, prefix: Path) -> None:
+    (wheel,) = site.parent.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        files = {Path(name) for name in archive.namelist() if not name.endswith("/")}
+    (information,) = {path.parts[0] for path in files} - {"waywiser"}
+    assert information == f"waywiser-{waywiser.__version__}.dist-info"
+    package = {path.relative_to("waywiser") for path in files if path.parts[0] == "waywiser"}
+    cmake = {"Config.cmake", "ConfigVersion.cmake", "Targets.cmake", "Targets-release.cmake"}
+    expected = {"_core.pyi", "py.typed", "lib/libwaywiser.so", f"lib/{SONAME}", "lib/pkgconfig/waywiser.pc"}
+    expected |= {f"lib/cmake/waywiser/waywiser{name}" for name in cmake}
+    assert {Path(name) for name in expected} <= package
+    assert {path for path in package if path.parts[0] == "lib"} == {Path(name) for name in expected if "lib/" in name}
+    # Only the public headers, and those of no other library.
+    headers = {"include" / path for path in public_headers(prefix)} | {Path("include/waywiser/c/waywiser.f90")}
+    assert {path for path in package if path.parts[0] == "include"} == headers
+    assert {path for path in package if path.suffix in HEADERS} <= headers
+    source = ROOT / "python/waywiser"
+    assert {path for path in package if path.suffix in PARTS} == {
+        path.relative_to(source) for path in source.rglob("*") if path.suffix in PARTS
+    }
+
+
+def test_flags_of_the_wheel(site: Path, tmp_path: Path) -> None:
+    program = tmp_path / "consumer"
+    flags = [*said_by(site, "--cflags").split(), *said_by(site, "--libs").split()]
+    done("cc", "-std=c99", HERE / "c/main.c", "-o", program, *flags)
+    assert run(program) == [f"rank {rank} of 2: all calls" for rank in range(2)]
+
+
+def test_fortran_by_the_wheel(site: Path, tmp_path: Path) -> None:
+    if shutil.which("gfortran") is None:
+        pytest.skip(NO_GFORTRAN)
+    program = build("fortran", site / "waywiser", tmp_path)
+    assert str(site) in done("ldd", program)
+    assert len(run(program)) == 2
+
+
+def test_the_wheel_starts_its_own_ranks(site: Path, tmp_path: Path) -> None:
+    command = [sys.executable, site / "bin/waywiser", "run", "-n", "2", sys.executable, "-c",
+               "import waywiser; waywiser.join().close(); print(waywiser.__file__)"]  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert answer.stdout.splitlines() == [str(site / "waywiser/__init__.py")] * 2, answer.stderr
