@@ -21,6 +21,7 @@ dist.init_process_group("waywiser")
 rank, size = dist.get_rank(), dist.get_world_size()
 ours, gloo = dist.group.WORLD, dist.new_group(backend="gloo")
 TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int32, torch.int64, torch.uint8)
+OF_PYTORCH = hasattr(dist, "get_backend_impl")  # its works never say that they are complete
 
 
 def made(count, dtype, salt=0):
@@ -35,7 +36,7 @@ def everything(group, dtype):
         seen.append(data)
     work = dist.all_reduce(data := made(11, dtype), group=group, async_op=True)
     work.wait()
-    assert work.is_completed()
+    assert work.is_completed() or OF_PYTORCH
     seen.append(data)
     dist.reduce(data := made(4, dtype), 1, group=group)
     seen.append(data if rank == 1 else made(4, dtype))
@@ -119,11 +120,54 @@ print(f"rank {rank} is through", flush=True)
 """
 
 
-def test_every_call_gives_what_gloo_gives(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    command = [*TORCHRUN, "--nproc-per-node", "2", program]
+# What builds on process groups by their devices, from PyTorch 2.14 on.
+OF_DEVICES = """
+import torch, torch.distributed as dist, waywiser.torch_backend
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+if not hasattr(dist, "get_backend_impl"):
+    raise SystemExit(print("rank of an older PyTorch is through"))
+dist.init_process_group("cpu:waywiser,cuda:gloo")
+rank = dist.get_rank()
+assert type(dist.get_backend_impl(device=torch.device("cpu"))) is waywiser.torch_backend.backend.Backend
+mesh = init_device_mesh("cpu", (2, 1), mesh_dim_names=("rows", "columns"))
+dist.all_reduce(data := torch.ones(3) * (rank + 1), group=mesh.get_group("rows"))
+assert data.tolist() == [3] * 3
+table = distribute_tensor(torch.arange(8.0).view(4, 2), mesh, [Shard(0), Replicate()])
+assert table.to_local().tolist() == torch.arange(8.0).view(4, 2)[2 * rank : 2 * rank + 2].tolist()
+assert table.full_tensor().tolist() == torch.arange(8.0).view(4, 2).tolist()
+assert table.sum().full_tensor().item() == 28
+torch.manual_seed(1)
+whole, sharded = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
+sharded.load_state_dict(whole.state_dict())
+fully_shard(sharded, mesh=mesh["rows"])
+assert torch.equal(sharded(torch.ones(1, 4)), whole(torch.ones(1, 4)))
+sharded(torch.ones(1, 4) * (2 * rank + 1)).sum().backward()
+assert sharded.weight.grad.full_tensor().tolist() == [[2.0] * 4] * 2
+dist.destroy_process_group()
+print(f"rank {rank} is through", flush=True)
+"""
+
+
+def run_with_torchrun(program: str, folder: Path) -> list[str]:
+    """The lines "rank ... is through" of two ranks, sorted."""
+    path = folder / "program.py"
+    path.write_text(program)
+    command = [*TORCHRUN, "--nproc-per-node", "2", path]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     assert done.returncode == 0, "\n".join(line for line in done.stderr.splitlines() if line.startswith("[rank"))
     # Python is unbuffered there: a line and its end are written apart.
-    assert sorted(re.findall(r"rank \d is through", done.stdout)) == ["rank 0 is through", "rank 1 is through"]
+    return sorted(re.findall(r"rank \d is through|rank of an older PyTorch", done.stdout))
+
+
+def test_every_call_gives_what_gloo_gives(tmp_path: Path) -> None:
+    assert run_with_torchrun(PROGRAM, tmp_path) == ["rank 0 is through", "rank 1 is through"]
+
+
+def test_it_is_one_back_end_of_several_and_serves_meshes(tmp_path: Path) -> None:
+    lines = run_with_torchrun(OF_DEVICES, tmp_path)
+    if "older" in lines[0]:
+        pytest.skip("PyTorch before 2.14 has no back ends that are written in Python")
+    assert lines == ["rank 0 is through", "rank 1 is through"]

@@ -1,0 +1,163 @@
+"""torch.distributed's calls as those of a Group."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from waywiser.group import Group
+from waywiser.torch_backend.work import Tensor, Work, elements, joined, only, operation, plain, share_out
+
+NAME = "waywiser"
+
+
+class Calls:
+    """The methods that PyTorch calls, for a class that also derives from one of PyTorch's."""
+
+    group: Group
+
+    def attach(self, group: Group) -> None:
+        self.group = group
+        self._lock = threading.RLock()  # autograd has threads of its own
+
+    def getBackendName(self) -> str:
+        return NAME
+
+    def shutdown(self) -> None:
+        """Waits until all ranks have come here."""
+        with self._lock:
+            self.group.close()
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        self.group.timeout = timeout.total_seconds()
+
+    def barrier(self, opts: Any = None) -> Work:
+        """Also waits for earlier work of the current stream."""
+        if torch.cuda.is_initialized():
+            torch.cuda.current_stream().synchronize()
+        return self._done([], lambda: self.group.barrier())
+
+    def broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
+        data = only(tensors, "broadcast")
+        return self._begun("broadcast", data, data, opts.rootRank)
+
+    def allreduce(self, tensors: list[Tensor], opts: Any) -> Work:
+        data = only(tensors, "all_reduce")
+        return self._begun("all_reduce", data, data, data, operation(opts.reduceOp, data))
+
+    def allreduce_coalesced(self, tensors: list[Tensor], opts: Any) -> Work:
+        return self._together([self.allreduce([each], opts) for each in tensors])
+
+    def reduce(self, tensors: list[Tensor], opts: Any) -> Work:
+        data = only(tensors, "reduce")
+        out = data if self.group.rank == opts.rootRank else None
+        op = operation(opts.reduceOp, data)
+        return self._begun("reduce", data, data, out, op, opts.rootRank)
+
+    def all_gather_single(self, output: Tensor, data: Tensor, opts: Any = None) -> Work:
+        return self._begun("all_gather", output, plain(data), plain(output))
+
+    def allgather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None) -> Work:
+        data, targets = only(tensors, "all_gather"), outputs[0]
+
+        def gather() -> None:
+            sizes = [each.numel() for each in targets]
+            share_out(self.group.all_gather(data, counts=None if len(set(sizes)) == 1 else sizes), targets)
+
+        return self._done(targets, gather)
+
+    def all_gather_single_coalesced(
+        self, outputs: list[Tensor], tensors: list[Tensor], opts: Any = None
+    ) -> Work:  # fmt: skip
+        return self._together([self.all_gather_single(*each) for each in zip(outputs, tensors, strict=True)])
+
+    def gather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any) -> Work:
+        data = only(tensors, "gather")
+        targets = outputs[0] if outputs else []
+
+        def gather() -> None:
+            blocks = self.group.gather(data, root=opts.rootRank)
+            if blocks is not None:
+                share_out(blocks, targets)
+
+        return self._done(targets, gather)
+
+    def scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any) -> Work:
+        output = only(outputs, "scatter")
+
+        def scatter() -> None:
+            blocks = joined(inputs[0]) if self.group.rank == opts.rootRank else None
+            self.group.scatter(blocks, output, opts.rootRank)
+
+        return self._done([output], scatter)
+
+    def reduce_scatter_single(self, output: Tensor, data: Tensor, opts: Any) -> Work:
+        op = operation(opts.reduceOp, data)
+        return self._begun("reduce_scatter", output, plain(data), plain(output), op)
+
+    def reduce_scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any) -> Work:
+        return self.reduce_scatter_single(only(outputs, "reduce_scatter"), joined(inputs[0]), opts)
+
+    def reduce_scatter_single_coalesced(
+        self, outputs: list[Tensor], inputs: list[Tensor], opts: Any
+    ) -> Work:  # fmt: skip
+        return self._together([self.reduce_scatter_single(*each, opts) for each in zip(outputs, inputs, strict=True)])
+
+    def all_to_all_single(
+        self, output: Tensor, data: Tensor, take: Sequence[int], give: Sequence[int], opts: Any = None
+    ) -> Work:  # fmt: skip
+        """Counts are rows of the first dimension."""
+        if not take and not give:
+            return self._begun("all_to_all", output, plain(data), plain(output))
+        gives, takes = elements(data, give, self.group.size), elements(output, take, self.group.size)
+        return self._done([output], lambda: self.group.all_to_all_v(plain(data), gives, plain(output), takes))
+
+    def alltoall(self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None) -> Work:
+        def exchange() -> None:
+            takes = [each.numel() for each in outputs]
+            blocks = outputs[0].new_empty(sum(takes))
+            self.group.all_to_all_v(joined(inputs), [each.numel() for each in inputs], blocks, takes)
+            share_out(blocks, outputs)
+
+        return self._done(outputs, exchange)
+
+    def send(self, tensors: list[Tensor], to: int, tag: int) -> Work:
+        data = only(tensors, "send").contiguous()
+        with self._lock:
+            return Work([self.group.start_send(data, to, tag)], [], self._lock)
+
+    def recv(self, tensors: list[Tensor], source: int, tag: int) -> Work:
+        data = only(tensors, "recv")
+        with self._lock:
+            return Work([self.group.start_recv(data, source, tag)], [data], self._lock)
+
+    def recv_anysource(self, tensors: list[Tensor], tag: int) -> Work:
+        raise NotImplementedError("waywiser receives from a rank that is named: recv(..., src=RANK)")
+
+    def _begun(self, name: str, result: Tensor, *arguments: Any) -> Work:
+        """A collective of the group: on a GPU it is enqueued, on the host it goes on in the background."""
+        with self._lock:
+            if result.is_cuda:
+                getattr(self.group, name)(*arguments)
+                return Work([], [result], self._lock)
+            return Work([getattr(self.group, f"start_{name}")(*arguments)], [result], self._lock)
+
+    def _together(self, works: list[Work]) -> Work:
+        futures = [future for work in works for future in work._futures]
+        return Work(futures, [tensor for work in works for tensor in work._result], self._lock)
+
+    def _done(self, result: list[Tensor], call: Callable[[], object]) -> Work:
+        with self._lock:
+            call()
+        return Work([], result, self._lock)
+
+    # The names of PyTorch before 2.13.
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+    alltoall_base = all_to_all_single

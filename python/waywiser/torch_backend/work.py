@@ -1,0 +1,105 @@
+"""Operations of the back end that have begun, and how tensors become arrays of a group."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from waywiser.group import Future
+
+Tensor = Any
+_OPERATIONS = (
+    (dist.ReduceOp.SUM, "sum"),
+    (dist.ReduceOp.AVG, "avg"),
+    (dist.ReduceOp.PRODUCT, "prod"),
+    (dist.ReduceOp.MIN, "min"),
+    (dist.ReduceOp.MAX, "max"),
+)
+# True + True is True.
+_OF_BOOLS = {"sum": "max", "prod": "min", "min": "min", "max": "max"}
+
+
+class Work(dist._Work):  # type: ignore[misc]
+    """An operation that has begun: futures of the host, or what is enqueued in the current stream of a GPU."""
+
+    def __init__(self, futures: Sequence[Future[Any]], result: list[Tensor], lock: threading.RLock) -> None:
+        super().__init__()
+        self._futures = list(futures)
+        self._result = result
+        self._lock = lock
+        self._device = next((each.device for each in result if each.is_cuda), None)
+        self._enqueued = None if self._device is None else torch.cuda.current_stream(self._device).record_event()
+
+    def is_completed(self) -> bool:
+        with self._lock:
+            self._futures = [each for each in self._futures if not each.done()]
+            return not self._futures and (self._enqueued is None or self._enqueued.query())
+
+    def is_success(self) -> bool:
+        return self.is_completed()
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """On a GPU the current stream waits, not the host. The group's own timeout holds."""
+        with self._lock:
+            while self._futures:
+                self._futures[0].wait()
+                del self._futures[0]
+        if self._enqueued is not None:
+            torch.cuda.current_stream(self._device).wait_event(self._enqueued)
+        return True
+
+    def synchronize(self) -> None:
+        self.wait()
+
+    def result(self) -> list[Tensor]:
+        return self._result
+
+    def get_future(self) -> Any:
+        """A complete one: PyTorch would wait for it without giving the group a turn."""
+        self.wait()
+        future = torch.futures.Future(devices=[] if self._device is None else [self._device])
+        future.set_result(self._result)
+        return future
+
+
+def plain(tensor: Tensor) -> Tensor:
+    """The same memory, without autograd history."""
+    return tensor.detach()
+
+
+def only(tensors: list[Tensor], what: str) -> Tensor:
+    if len(tensors) != 1:
+        raise ValueError(f"{what} of {len(tensors)} tensors at once: one process has one tensor in a call")
+    return plain(tensors[0])
+
+
+def joined(tensors: list[Tensor]) -> Tensor:
+    return torch.cat([plain(each).reshape(-1) for each in tensors])
+
+
+def share_out(blocks: Tensor, targets: list[Tensor]) -> None:
+    parts = blocks.reshape(-1).split([each.numel() for each in targets])
+    for target, part in zip(targets, parts, strict=True):
+        plain(target).copy_(part.view(target.shape))
+
+
+def elements(tensor: Tensor, rows: Sequence[int], size: int) -> list[int]:
+    """Elements of each rank's block; equal blocks where no rows are given."""
+    if not rows:
+        return [tensor.numel() // size] * size
+    row = tensor.numel() // max(1, tensor.shape[0])
+    return [row * count for count in rows]
+
+
+def operation(op: Any, tensor: Tensor) -> str:
+    name = next((name for known, name in _OPERATIONS if op == known), None)
+    if name is not None and tensor.dtype == torch.bool:
+        name = _OF_BOOLS.get(name)
+    if name is None:
+        raise ValueError(f"waywiser has no {op} of {tensor.dtype}: SUM, AVG, PRODUCT, MIN and MAX of numbers")
+    return name
