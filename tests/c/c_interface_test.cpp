@@ -1,0 +1,228 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "waywiser/c/handles.hpp"
+#include "waywiser/c/waywiser.h"
+
+namespace waywiser {
+namespace {
+
+std::string text() { return ww_error_text(); }
+
+TEST(CErrors, EveryExceptionHasACodeANameAndItsText) {
+  const std::pair<ErrorKind, int> kinds[] = {{ErrorKind::invalid_input, WW_INVALID_INPUT},
+                                             {ErrorKind::unavailable, WW_UNAVAILABLE},
+                                             {ErrorKind::timeout, WW_TIMEOUT},
+                                             {ErrorKind::device, WW_DEVICE},
+                                             {ErrorKind::io, WW_IO},
+                                             {ErrorKind::corrupt, WW_CORRUPT},
+                                             {ErrorKind::interrupted, WW_INTERRUPTED}};
+  for (const auto& [kind, code] : kinds) {
+    const std::string why = "reason " + std::to_string(code);
+    EXPECT_EQ(guarded([&, kind = kind] { throw Error(kind, why); }), code);
+    EXPECT_NE(text().find(why), std::string::npos) << text();
+    EXPECT_STRNE(ww_error_name(code), ww_error_name(-1));
+  }
+  EXPECT_EQ(guarded([] { throw std::bad_alloc(); }), WW_NO_MEMORY);
+  EXPECT_EQ(text(), "no memory");
+  EXPECT_EQ(guarded([] { throw std::logic_error("a defect"); }), WW_INTERNAL);
+  EXPECT_EQ(text(), "a defect");
+  EXPECT_EQ(guarded([] { throw 5; }), WW_INTERNAL);
+  EXPECT_NE(text(), "a defect");
+  EXPECT_STREQ(ww_error_name(WW_INTERNAL + 1), ww_error_name(-1));
+}
+
+TEST(CErrors, ATextBelongsToItsThreadAndStaysUntilTheNextFailure) {
+  EXPECT_EQ(ww_close(nullptr), WW_INVALID_INPUT);
+  const std::string here = text();
+  EXPECT_EQ(guarded([] {}), WW_OK);
+  std::string before = "?", there;
+  std::thread([&] {
+    before = text();
+    static_cast<void>(guarded([] { throw std::logic_error("elsewhere"); }));
+    there = text();
+  }).join();
+  EXPECT_EQ(before, "");
+  EXPECT_EQ(there, "elsewhere");
+  EXPECT_EQ(text(), here);
+}
+
+TEST(CTypes, HaveTheSizesOfTheirElements) {
+  const std::size_t sizes[] = {8, 4, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 1, 1};
+  for (int type = 0; type < 16; ++type) EXPECT_EQ(ww_type_size(static_cast<ww_type>(type)), sizes[type]) << type;
+}
+
+// A group of one rank, with a virtual GPU.
+class CGroup : public testing::Test {
+ protected:
+  void SetUp() override {
+    ww_join_options options{};
+    options.size = sizeof options;
+    options.timeout = 20;
+    options.virtual_gpus = 1;
+    ASSERT_EQ(ww_join(&options, &group_), WW_OK) << text();
+  }
+  void TearDown() override {
+    EXPECT_EQ(ww_close(group_), WW_OK) << text();
+    ww_group_free(group_);
+  }
+  static void expect_refused(int code, const std::string& words) {
+    EXPECT_EQ(code, WW_INVALID_INPUT) << words;
+    EXPECT_NE(text().find(words), std::string::npos) << text();
+  }
+
+  ww_group* group_ = nullptr;
+};
+
+TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
+  double x[4] = {};
+  const std::size_t one[] = {1};
+  std::size_t bytes = 0;
+  int done = 0;
+  void* memory = nullptr;
+  ww_group* part = nullptr;
+  ww_window* window = nullptr;
+  ww_prepared* prepared = nullptr;
+  ww_stream* stream = nullptr;
+  const std::vector<std::function<int(ww_group*)>> of_groups = {
+      [&](auto g) { return ww_close(g); },
+      [&](auto g) { return ww_abort(g, "why"); },
+      [&](auto g) { return ww_split(g, 0, 0, &part); },
+      [&](auto g) { return ww_set_timeout(g, 1); },
+      [&](auto g) { return ww_send(g, x, 1, WW_FLOAT64, 0, 0, WW_WAIT); },
+      [&](auto g) { return ww_recv(g, x, 1, WW_FLOAT64, 0, 0, WW_WAIT); },
+      [&](auto g) { return ww_sendrecv(g, x, 1, 0, x + 1, 1, 0, WW_FLOAT64, 0, WW_WAIT); },
+      [&](auto g) { return ww_neighbor_exchange(g, nullptr, 0, WW_WAIT); },
+      [&](auto g) { return ww_barrier(g, WW_WAIT); },
+      [&](auto g) { return ww_broadcast(g, x, 1, WW_FLOAT64, 0, WW_WAIT); },
+      [&](auto g) { return ww_reduce(g, x, x, 1, WW_FLOAT64, WW_SUM, 0, WW_WAIT); },
+      [&](auto g) { return ww_all_reduce(g, x, x, 1, WW_FLOAT64, WW_SUM, WW_WAIT); },
+      [&](auto g) { return ww_reduce_scatter(g, x, x, 1, WW_FLOAT64, WW_SUM, WW_WAIT); },
+      [&](auto g) { return ww_all_gather(g, x, x + 1, 1, WW_FLOAT64, WW_WAIT); },
+      [&](auto g) { return ww_all_to_all(g, x, x + 1, 1, WW_FLOAT64, WW_WAIT); },
+      [&](auto g) { return ww_gather(g, x, x + 1, 1, WW_FLOAT64, 0, WW_WAIT); },
+      [&](auto g) { return ww_scatter(g, x, x + 1, 1, WW_FLOAT64, 0, WW_WAIT); },
+      [&](auto g) { return ww_all_gather_v(g, x, x + 1, one, WW_FLOAT64, WW_WAIT); },
+      [&](auto g) { return ww_all_to_all_v(g, x, one, x + 1, one, WW_FLOAT64, WW_WAIT); },
+      [&](auto g) { return ww_gather_v(g, x, x + 1, one, WW_FLOAT64, 0, WW_WAIT); },
+      [&](auto g) { return ww_scatter_v(g, x, one, x + 1, WW_FLOAT64, 0, WW_WAIT); },
+      [&](auto g) { return ww_expose(g, x, 8, &window); },
+      [&](auto g) { return ww_flush(g); },
+      [&](auto g) { return ww_prepare_exchange(g, nullptr, 0, &prepared); },
+      [&](auto g) { return ww_stream_borrow(g, 0, nullptr, &stream); },
+      [&](auto g) { return ww_stream_create(g, 0, &stream); },
+      [&](auto g) { return ww_stream_synchronize(g, nullptr); },
+      [&](auto g) { return ww_gpu_allocate(g, 0, 8, &memory); },
+      [&](auto g) { return ww_gpu_free(g, x); },
+      [&](auto g) { return ww_gpu_copy(g, x, x + 1, 8); },
+      [&](auto g) { return ww_gpu_prepare(g, 0, 8); }};
+  for (std::size_t i = 0; i < of_groups.size(); ++i) {
+    SCOPED_TRACE("function " + std::to_string(i));
+    expect_refused(of_groups[i](nullptr), "the group is NULL");
+  }
+  const std::vector<std::function<int()>> others = {
+      [&] { return ww_join(nullptr, nullptr); },
+      [&] { return ww_abort(group_, nullptr); },
+      [&] { return ww_split(group_, 0, 0, nullptr); },
+      [&] { return ww_neighbor_exchange(group_, nullptr, 1, WW_WAIT); },
+      [&] { return ww_send(group_, nullptr, 1, WW_FLOAT64, 0, 0, WW_WAIT); },
+      [&] { return ww_all_reduce(group_, x, nullptr, 1, WW_FLOAT64, WW_SUM, WW_WAIT); },
+      [&] { return ww_all_gather_v(group_, x, x + 1, nullptr, WW_FLOAT64, WW_WAIT); },
+      [&] { return ww_all_to_all_v(group_, x, nullptr, x + 1, one, WW_FLOAT64, WW_WAIT); },
+      [&] { return ww_all_to_all_v(group_, x, one, x + 1, nullptr, WW_FLOAT64, WW_WAIT); },
+      [&] { return ww_gather_v(group_, x, x + 1, nullptr, WW_FLOAT64, 0, WW_WAIT); },
+      [&] { return ww_scatter_v(group_, x, nullptr, x + 1, WW_FLOAT64, 0, WW_WAIT); },
+      [&] { return ww_future_test(nullptr, &done); },
+      [&] { return ww_future_wait(nullptr); },
+      [&] { return ww_expose(group_, x, 8, nullptr); },
+      [&] { return ww_expose(group_, nullptr, 8, &window); },
+      [&] { return ww_window_bytes(nullptr, 0, &bytes); },
+      [&] { return ww_put(nullptr, x, 8, 0, 0); },
+      [&] { return ww_get(nullptr, x, 8, 0, 0); },
+      [&] { return ww_signal(nullptr, 0, 0, 1); },
+      [&] { return ww_wait_signal(nullptr, 0, 1); },
+      [&] { return ww_prepare_exchange(group_, nullptr, 0, nullptr); },
+      [&] { return ww_prepare_exchange(group_, nullptr, 1, &prepared); },
+      [&] { return ww_prepared_start(nullptr, nullptr); },
+      [&] { return ww_prepared_wait(nullptr); },
+      [&] { return ww_stream_borrow(group_, 0, nullptr, nullptr); },
+      [&] { return ww_stream_create(group_, 0, nullptr); },
+      [&] { return ww_stream_synchronize(group_, nullptr); },
+      [&] { return ww_gpu_allocate(group_, 0, 8, nullptr); },
+      [&] { return ww_gpu_copy(group_, nullptr, x, 8); },
+      [&] { return ww_gpu_copy(group_, x, nullptr, 8); }};
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    SCOPED_TRACE("other " + std::to_string(i));
+    expect_refused(others[i](), "NULL");
+  }
+  EXPECT_EQ(part, nullptr);
+  EXPECT_EQ(window, nullptr);
+  EXPECT_EQ(prepared, nullptr);
+  EXPECT_EQ(stream, nullptr);
+  EXPECT_EQ(memory, nullptr);
+  ww_future_free(nullptr);
+  ww_window_free(nullptr);
+  ww_prepared_free(nullptr);
+  ww_stream_free(nullptr);
+  ww_group_free(nullptr);
+  EXPECT_EQ(ww_gpu_free(nullptr, nullptr), WW_OK);
+}
+
+TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
+  double x[2] = {1, 2}, y = 0;
+  const std::size_t too_many = std::numeric_limits<std::size_t>::max() / 4;
+  expect_refused(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, static_cast<ww_op>(7), WW_WAIT),
+                 "there is no operation 7");
+  expect_refused(ww_all_reduce(group_, x, &y, too_many, WW_FLOAT64, WW_SUM, WW_WAIT), "more than there can be");
+  expect_refused(ww_send(group_, x, 1, WW_FLOAT64, 1, 0, WW_WAIT), "rank 1");
+  expect_refused(ww_send(group_, x, 1, WW_FLOAT64, 0, -1, WW_WAIT), "tag -1");
+  expect_refused(ww_set_timeout(group_, -1), "timeout");
+  ww_future* future = nullptr;
+  ww_stream* stream = nullptr;
+  ASSERT_EQ(ww_stream_create(group_, 0, &stream), WW_OK) << text();
+  const ww_mode both = {&future, stream};
+  expect_refused(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, WW_SUM, both), "not both");
+  EXPECT_EQ(future, nullptr);
+  ww_stream_free(stream);
+  expect_refused(ww_gpu_free(group_, x), "no memory of ww_gpu_allocate");
+  void* memory = x;
+  EXPECT_EQ(ww_gpu_allocate(group_, 3, 8, &memory), WW_UNAVAILABLE);
+  EXPECT_EQ(memory, x) << "an output is set only with WW_OK";
+  ww_join_options options{};
+  options.size = 7;
+  ww_group* other = nullptr;
+  expect_refused(ww_join(&options, &other), "of 7 bytes");
+  EXPECT_EQ(other, nullptr);
+
+  ASSERT_EQ(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << text();
+  EXPECT_EQ(y, 1);
+}
+
+TEST_F(CGroup, MemoryOfAGpuIsKnownByItsAddress) {
+  void* memory = nullptr;
+  ASSERT_EQ(ww_gpu_allocate(group_, 0, 2 * sizeof(double), &memory), WW_OK) << text();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 256, 0u);
+  const double x[2] = {3, 4};
+  double y[2] = {};
+  ASSERT_EQ(ww_gpu_copy(group_, memory, x, sizeof x), WW_OK) << text();
+  EXPECT_TRUE(elements(*group_, memory, 2, WW_FLOAT64).region.place.is_gpu());
+  EXPECT_FALSE(elements(*group_, y, 2, WW_FLOAT64).region.place.is_gpu());
+  ASSERT_EQ(ww_all_reduce(group_, memory, memory, 2, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << text();
+  ASSERT_EQ(ww_gpu_copy(group_, y, memory, sizeof y), WW_OK) << text();
+  EXPECT_EQ(y[1], 4);
+  ASSERT_EQ(ww_gpu_free(group_, memory), WW_OK) << text();
+  expect_refused(ww_gpu_free(group_, memory), "it has been freed");
+}
+
+}  // namespace
+}  // namespace waywiser
