@@ -137,7 +137,7 @@ Region bytes_of_array(nb::handle object, const ArrayFacts& facts, const Platform
   return region_of(object, facts, facts.bytes, platform);
 }
 
-// Where and what the elements are, checked.
+// Checks the array; returns its memory and its type.
 std::pair<Region, DataType> elements_of(nb::handle object, const ArrayFacts& facts, const PlatformSource& platform) {
   const DataType type = checked_type(object, facts);
   return {bytes_of_array(object, facts, platform), type};

@@ -15,7 +15,7 @@ namespace waywiser {
 
 class Platform;
 
-// Who knows GPU memory; asked only when an array is on a GPU. Throws unavailable.
+// Returns the platform that knows GPU memory. Called only if an array is on a GPU. Throws unavailable.
 using PlatformSource = std::function<std::shared_ptr<Platform>()>;
 
 // The elements of an array of any library: buffer protocol, DLPack, __cuda_array_interface__. Valid while the array
@@ -31,7 +31,7 @@ Region output_region(nanobind::handle array, const PlatformSource& platform);
 
 // The same of a box in a larger array, from its first element to its last one.
 std::pair<Elements, ArrayPart> box_elements(nanobind::handle array, const PlatformSource& platform, bool written);
-// Of a contiguous array: `length` elements from each index on.
+// For a contiguous array: the parts of `length` elements that begin at the indices.
 std::pair<Elements, ArrayPart> listed_elements(nanobind::handle array, std::span<const std::int64_t> indices,
                                                std::size_t length, const PlatformSource& platform, bool written);
 

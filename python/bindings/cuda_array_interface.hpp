@@ -12,7 +12,7 @@
 
 namespace waywiser {
 
-// What any of the protocols tells of an array.
+// An array as any of the protocols describes it.
 struct ArrayFacts {
   std::uintptr_t address = 0;
   Bytes bytes = 0;
@@ -24,7 +24,7 @@ struct ArrayFacts {
   bool read_only = false;
 };
 
-// Of elements that NumPy does not know, as those of ml_dtypes: what `array.dtype.name` says. Nothing for another name.
+// For element types that NumPy does not know (those of ml_dtypes): the type that `array.dtype.name` names, or nothing.
 std::optional<DataType> type_by_name(nanobind::handle array);
 
 // "an array was expected, 'Tensor' is not contiguous".

@@ -13,7 +13,7 @@ namespace waywiser {
 // The elements of an array that is given to a call.
 ConstElements input(const Group& group, nanobind::handle array, bool* of_bools = nullptr);
 Elements output(const Group& group, nanobind::handle array);
-// Of elements of any type.
+// The bytes of an array with elements of any type.
 ConstRegion input_bytes(const Group& group, nanobind::handle array);
 Region output_bytes(const Group& group, nanobind::handle array);
 
@@ -56,10 +56,10 @@ void outlive_interpreter(Keeper keeper) {
 // Keeps an object until the last owner goes, with or without the GIL: then it is let go of by let_go_of_objects(), or
 // when the interpreter next has the time; not any more when that has ended.
 std::shared_ptr<void> kept(nanobind::object object);
-// Those that nobody keeps any more. With the GIL.
+// Releases the objects that no operation keeps any more. The caller holds the GIL.
 void let_go_of_objects();
 
-// What is under way keeps its arrays, also when the future goes first.
+// An operation under way keeps its arrays, even if its future is dropped before.
 class PyFuture {
  public:
   PyFuture(Future future, nanobind::object arrays) : future_(std::move(future)) {

@@ -8,8 +8,8 @@
 
 namespace waywiser {
 
-// What a tensor of PyTorch says of itself, in a tenth of the time that DLPack takes. Nothing for other objects, for
-// derived types, and for tensors that are more than plain memory: DLPack knows what to do with them.
+// Reads a tensor of PyTorch in a tenth of the time that DLPack takes. Returns nothing for other objects, for derived
+// types, and for tensors that are more than plain memory: DLPack handles these.
 std::optional<ArrayFacts> read_torch_tensor(nanobind::handle object);
 
 }  // namespace waywiser

@@ -29,7 +29,7 @@ GcmTag encrypt(const Digest& key, const GcmNonce& nonce, std::span<const std::by
 bool decrypt(const Digest& key, const GcmNonce& nonce, std::span<const std::byte> head, std::span<std::byte> body,
              std::span<const std::byte> tag);
 
-// Takes the same time wherever the two differ. False if the lengths differ. Throws unavailable.
+// Takes the same time whichever byte differs. False if the lengths differ. Throws unavailable.
 bool equal(std::span<const std::byte> a, std::span<const std::byte> b);
 
 // Random bytes from the kernel. Throws io.

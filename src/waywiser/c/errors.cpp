@@ -12,7 +12,7 @@ constexpr const char* error_names[] = {"ok",           "invalid input", "unavail
                                        "input/output", "corrupt",       "interrupted", "no memory", "internal"};
 static_assert(std::size(error_names) == WW_INTERNAL + 1);
 
-// What has gone wrong must not go wrong again for want of memory.
+// If there is no memory for the text, the error has none: an error must not cause a second one.
 int noted(int code, const char* text) noexcept {
   try {
     last_text = text;

@@ -22,7 +22,7 @@ std::unique_ptr<Meter> machine_meter(Platform& platform, const Topology& topolog
                                      const std::string& peer_program, const TwoProcessMeter::Connect& connect = {});
 
 // The whole verb: opens the platform, keeps the points of `previous` if it belongs to this machine, measures the rest.
-// With `connect`, also the roads to the machine at the other end.
+// With `connect`, also the paths to the machine at the other end.
 Profile measure(const Topology& topology, const CampaignOptions& options, const Profile* previous,
                 const ProgressCallback& progress, const TwoProcessMeter::Connect& connect = {});
 

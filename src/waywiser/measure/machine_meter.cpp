@@ -66,7 +66,7 @@ Sample MachineMeter::take(const Path& path, Operation operation, Bytes bytes, in
   }
 }
 
-// Where everything is disturbed, that must not take the whole time.
+// If all samples are disturbed, repeating them must not take the whole time.
 bool MachineMeter::may_repeat() { return ++repeated_ <= first_repeats + taken_ / 4; }
 
 Seconds MachineMeter::first_use(const Path& path) { return of(path).first_use(path); }

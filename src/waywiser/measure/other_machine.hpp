@@ -16,9 +16,9 @@ struct GpusAtEnds {
 std::vector<Subject> network_subjects(const NetworkSide& here, const NetworkSide& there, const CampaignOptions& options,
                                       const GpusAtEnds& gpus = {});
 
-// Removes the roads to other machines for which `dropped` is true.
+// Removes the paths to other machines for which `dropped` is true.
 Profile without_other_machines(Profile profile, const std::function<bool(NodeType)>& dropped);
-// Removes the roads to a machine of that name with another fingerprint: they are out of date.
+// Removes the paths to a machine of that name with another fingerprint: they are out of date.
 Profile without_older_of(Profile profile, const OtherNode& node);
 void enter_other_node(Profile& profile, const OtherNode& node);
 // The type of the other machine of the last run that had one.

@@ -54,7 +54,7 @@ bool PairConnection::sends(const PairRun& run) const { return role_ == Role::ini
 
 bool PairConnection::receives(const PairRun& run) const { return role_ == Role::peer || !run.one_way(); }
 
-// Where this process's thread works while it is timed; -1: wherever the system puts it.
+// The core of this process's thread while it is timed; -1: the system chooses it.
 int PairConnection::cpu(const PairRun& run) const {
   if (run.seed != 0) return -1;
   if (run.operation != Operation::loaded) return cpu_;

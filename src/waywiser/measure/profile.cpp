@@ -130,7 +130,7 @@ Rejected rejected_from_json(const Json& value, std::string_view what) {
           bytes_field(value, "bytes", what), text_field(value, "reason", what)};
 }
 
-// Version 1 has roads to one other machine, which its state describes.
+// Version 1 has paths to one other machine, which its state describes.
 void name_other_node(Profile& profile) {
   const auto other = profile.state.find("other");
   if (other == profile.state.end() || !other->is_object()) return;

@@ -77,7 +77,7 @@ struct PairClass {
   int processes = 1;
 };
 
-// A type of node that the profile has roads to; its places are "FINGERPRINT:gpu0".
+// A type of node that the profile has paths to; its places are "FINGERPRINT:gpu0".
 struct OtherNode {
   std::string fingerprint;
   std::string machine;  // a name for people
@@ -103,7 +103,7 @@ struct Profile {
 };
 
 Json to_json(const Profile& profile);
-// Of version 1, too: its "other:" places get the type that its state names. Throws invalid_input: wrong schema or
+// Reads version 1, too: its "other:" places get the type that its state names. Throws invalid_input: wrong schema or
 // version, numbers that are not finite or positive, unordered sizes, ...
 Profile profile_from_json(const Json& value, std::string_view what);
 

@@ -4,7 +4,7 @@
 
 namespace waywiser {
 
-// Of more repetitions than these, each one is too short for a clock.
+// If a run has more repetitions than this, one repetition is too short for a clock.
 inline constexpr int most_timed_singly = 512;
 
 // How many transfers are in flight, and over how many slots of memory they rotate, each `stride` bytes long.

@@ -8,7 +8,7 @@
 
 namespace waywiser {
 
-// Where threads wait for each other, so that what they time begins together. Each of them may call it off for all.
+// Threads wait here for each other, so that they begin together to time. Each of them may call it off for all.
 class StartBarrier {
  public:
   explicit StartBarrier(int members) : members_(members) {}

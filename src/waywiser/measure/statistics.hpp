@@ -30,7 +30,7 @@ bool overlap(Interval a, Interval b);
 // Half width of the interval in parts of the median: 0.02 is +-2 %.
 double relative_error(const Summary& summary);
 
-// Of the ratios of pairs that were measured one right after the other, so that drift cancels.
+// Summarizes the ratios of pairs. The two of a pair were measured one right after the other, so drift cancels.
 Summary paired_ratio(std::span<const double> numerators, std::span<const double> denominators);
 
 // Notes for people, of samples in the order of time; nothing when there is nothing to say.

@@ -46,7 +46,7 @@ class TwoProcessMeter : public Meter {
   // The machine at the other end. Throws what connecting throws.
   NetworkSide other_side();
 
-  // What may take long before a run: the peer, if there is none; the path, its memory.
+  // The slow steps before a run: they start the peer, if there is none, and open the path and its memory.
   void start();
   void prepare(const Path& path, const PairRun& run);
   // Any operation, `loaded` too: then this is one of the pairs.

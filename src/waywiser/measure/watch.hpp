@@ -11,7 +11,7 @@ namespace waywiser {
 // The budget of a run, its progress, and whether the user has asked to stop.
 class Watch {
  public:
-  // What a stop would leave, to be saved from time to time, so that a crash costs no more than that.
+  // Returns the profile so far. It is saved from time to time, so that a crash loses only the time since then.
   using SoFar = std::function<Profile()>;
   Watch(const Meter& meter, Seconds budget, const ProgressCallback& progress, SoFar so_far = {});
 

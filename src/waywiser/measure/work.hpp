@@ -15,7 +15,7 @@ struct Work {
   std::vector<Operation> operations;
 };
 
-// What a campaign has found so far.
+// The results of a campaign so far.
 struct Findings {
   std::vector<Work> work;
   PointStore points, searched;

@@ -20,7 +20,7 @@ std::size_t fastest(std::span<const Cost> costs, double bytes) {
   return best;
 }
 
-// Where two linear pieces meet inside (left, right); nothing known about it: NaN.
+// The size in (left, right) at which two linear pieces cost the same; NaN if there is none.
 double crossing(const Cost& a, const Cost& b, double left, double right) {
   const double at_left = a.seconds(left) - b.seconds(left);
   const double at_right = a.seconds(right) - b.seconds(right);

@@ -107,7 +107,7 @@ PlanRow row_from_json(const Json& value, int found, std::string_view what) {
   return row;
 }
 
-// Version 1 has roads to one other machine.
+// Version 1 has paths to one other machine.
 void name_other_node(Plan& plan, const std::string& fingerprint) {
   const NodeType type = node_type(fingerprint);
   if (type == some_other_node) return;

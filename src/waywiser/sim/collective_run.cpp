@@ -88,7 +88,8 @@ Schedule shifted(Schedule schedule, int rank, int ranks) {
   return schedule;
 }
 
-// Where some ranks far apart do the same with shifted peers, all do: one schedule is made instead of thousands.
+// If a few ranks far apart have the same schedule with shifted peers, all ranks have it: one schedule is made instead
+// of thousands.
 Maker maker_of(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
   const CollectiveAlgorithm& algorithm = find_algorithm(trial.operation, trial.algorithm);
   if (const auto why = algorithm.why_unavailable(call_of(trial, ranks, 0, ranks_of_node)))

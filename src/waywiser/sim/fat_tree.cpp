@@ -5,7 +5,7 @@
 #include "waywiser/sim/network_parts.hpp"
 
 // Fat tree (Leiserson 1985) of switches with `radix` ports, routed by destination (D-mod-k, Zahavi 2012): the way up
-// depends only on who receives. Leaf: radix * taper / (1 + taper) hosts below, the other ports up. Two levels reach
+// depends only on the receiver. Leaf: radix * taper / (1 + taper) hosts below, the other ports up. Two levels reach
 // hosts * radix ports; more ports get pods of `radix / 2` leaves under a third level. Rail-optimised: NIC r of every
 // node is on the leaves of rail r, so that nodes that exchange rail by rail stay below one leaf as long as it has room.
 

@@ -98,7 +98,7 @@ class FlowNetwork {
     }
   };
   std::vector<Level> heap_;
-  // Of a flow with many hops: which start() named a link last, and as which hop.
+  // For a flow with many hops: the start() that named a link last, and the number of the hop.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> named_;
   std::uint64_t starts_ = 0;
   int rounds_ = 0;

@@ -21,7 +21,7 @@ class SwitchedNetwork : public Network {
   LinkId add_cable(double port_rates);
   LinkId add_direction();
   bool failed(LinkId link) const { return failed_.contains(link); }
-  // Of `count` parallel hops, `stride` apart from `first` on: the working one that `key` selects.
+  // Selects by `key` one of the working hops among `count` parallel ones: first, first + stride, ...
   LinkId pick(LinkId first, LinkId stride, int count, std::size_t key) const;
   const NetworkSpec& spec() const noexcept { return spec_; }
 

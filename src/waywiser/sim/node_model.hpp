@@ -38,9 +38,9 @@ class NodeModel {
   // The NICs of the node with a rate, closest to `device` first.
   std::vector<std::string> nics(const std::string& device, bool rdma) const;
   std::string host_beside(const std::string& device) const;
-  // Of the hop between a NIC and its network.
+  // The rate of the hop between a NIC and its network.
   BytesPerSecond port_rate(const std::string& nic) const;
-  // Of all NVLinks of a GPU, each direction.
+  // The rate of all NVLinks of a GPU together, in each direction.
   BytesPerSecond nvlink_rate(const std::string& gpu) const;
   // The rate at which a GPU adds bytes to others: two reads and one write of its memory. 0: unknown.
   BytesPerSecond reduce_rate() const;

@@ -18,7 +18,7 @@ struct Leg {
   Seconds latency = 0;
 };
 
-// What a transfer does, as a sum of legs. The caller's CPU spends `issue`, then `issue_chunk` on each chunk, without
+// A transfer as a sum of legs. The caller's CPU spends `issue`, then `issue_chunk` on each chunk, without
 // waiting for legs; chunk c may enter its first leg when chunk c - depth has left its last one. Time of one transfer of
 // n chunks through legs that take t1, t2, ...:
 //     issue + n issue_chunk + ... >= T >= issue + issue_chunk + sum(t) + (n - 1) max(t) + finish

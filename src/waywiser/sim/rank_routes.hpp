@@ -11,8 +11,8 @@ enum class DirectRdma : std::uint8_t {
   best,  // whichever has the faster slowest hop
 };
 
-// The roads between the GPUs of a cluster, rank r on GPU r mod (GPUs of a node) of node r / (GPUs of a node), or on the
-// GPU of that place in `order`. Without GPUs a rank is a node's first memory.
+// The routes between the GPUs of a cluster, rank r on GPU r mod (GPUs of a node) of node r / (GPUs of a node), or on
+// the GPU of that place in `order`. Without GPUs a rank is a node's first memory.
 class RankRoutes {
  public:
   // `order`: another order of the GPUs of a node; empty: as numbered. Throws invalid_input: not all of them, once each.

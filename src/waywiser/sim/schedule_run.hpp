@@ -18,8 +18,8 @@ struct Cut {
   std::uint32_t last = 0, kept = 0, dropped = 0;
 };
 
-// Of each run of equal rounds (equally many messages of each kind, whose lengths differ by at most one element) keeps
-// only the first `most`. Schedules without such runs stay unchanged.
+// Rounds are equal if they have equally many messages of each kind, whose lengths differ by at most one element. Keeps
+// only the first `most` of consecutive equal rounds. Schedules without such rounds stay unchanged.
 std::vector<Cut> cut_repetition(Schedule& schedule, std::uint32_t most);
 
 // Costs of a schedule in addition to its messages.

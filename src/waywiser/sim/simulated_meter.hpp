@@ -9,7 +9,7 @@
 
 namespace waywiser::sim {
 
-// Times of a machine that is not here, and of the roads from it to the other nodes of a cluster. Its clock is virtual
+// Times of a machine that is not here, and of the paths from it to the other nodes of a cluster. Its clock is virtual
 // too: it advances by the time of a real measurement, so that a campaign of any budget ends at once. No bytes are
 // moved, so there is nothing to verify.
 class SimulatedMeter : public Meter {
@@ -49,8 +49,8 @@ Profile measure_simulated(const NodeModel& node, const ClusterSpec& cluster, con
                           const Profile* previous, const ProgressCallback& progress);
 // The classes of pairs of the machine with the paths between them.
 std::vector<Subject> simulated_subjects(const Topology& topology, const CampaignOptions& options);
-// Those from it to a node of another type, or to another node of its own: over each pair of NICs. Of the transports
-// over InfiniBand and RoCE there is `rc`: the model knows no difference.
+// The subjects from it to another node, of its own type or of another one: over each pair of NICs. `rc` stands for all
+// transports over InfiniBand and RoCE: in the model they do not differ.
 std::vector<Subject> simulated_network_subjects(const NodeModel& here, const NodeModel& there,
                                                 const CampaignOptions& options);
 

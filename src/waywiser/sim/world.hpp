@@ -34,7 +34,7 @@ class World {
 
   EventLoop& engine() noexcept { return engine_; }
   BytesPerSecond capacity(LinkId link) const { return engine_.network().capacity(link); }
-  // Of all nodes, where they are of one type.
+  // The model of all nodes, if they are of one type.
   const NodeModel& node() const noexcept { return node_; }
   const NodeModel& node(int number) const { return *types_.at(static_cast<std::size_t>(type(number))); }
   const ClusterSpec& spec() const noexcept { return spec_; }

@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// What a link carries in one direction, and how that is known.
+// The rate of a link in one direction, and the source of the figure.
 struct Rate {
   BytesPerSecond nominal;
   BytesPerSecond achievable;

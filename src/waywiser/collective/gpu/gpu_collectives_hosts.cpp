@@ -23,7 +23,7 @@ void GpuCollectives::refuse_capture(const Call& call, const std::string& why, co
               text(call) + " goes through the host, which no graph can capture" + (why.empty() ? "" : ": " + why));
 }
 
-// The hosts, who add up, also divide an average: by the number of all ranks.
+// The hosts add up; for an average they also divide by the number of all ranks.
 void GpuCollectives::enqueue_hierarchy(const Call& call, const CollectiveCall& wanted, ConstRegion input, Region output,
                                        Stream& stream) {
   refuse_capture(call, why_no_kernels(), stream);

@@ -10,7 +10,7 @@
 
 namespace waywiser {
 
-// Rank 0's control of rank 1's machine while roads between the two are measured: signs of life, and a new line to a new
+// Rank 0's control of rank 1's machine while paths between the two are measured: signs of life, and a new line to a new
 // peer process there on request. Rank 1 serves it with a MachineService.
 class RemoteMachine {
  public:

@@ -56,7 +56,7 @@ void keep(KeptBy<Kept>& all, Kept one) {
   all.emplace_back(std::move(one), ::getpid());
 }
 
-// Those that belong to this process.
+// Takes the entries that belong to this process.
 template <typename Kept>
 KeptBy<Kept> taken(KeptBy<Kept>& all) {
   const std::lock_guard lock(ending().mutex);

@@ -35,7 +35,7 @@ constexpr ucp_tag_t make_tag(std::uint32_t group, bool collective, int source, s
          (has_root(call.kind) ? static_cast<ucp_tag_t>(call.root) & 0xff : (generation & 0xff) ^ 0xff);
 }
 
-// Of a collective in which all ranks send at once data to reduce or pass on. Messages of an exchange count as messages.
+// Whether the message belongs to a collective. Messages of a neighbour exchange count as plain messages.
 constexpr bool is_of_collective(ucp_tag_t tag) {
   return (tag >> 51 & 1) != 0 && (tag >> 15 & 0x1f) != static_cast<ucp_tag_t>(CallKind::neighbor_exchange);
 }

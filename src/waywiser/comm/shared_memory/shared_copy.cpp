@@ -136,7 +136,8 @@ bool CopyEnd::write(Chunks mine, const std::byte* from) const noexcept {
   return write_memory(process, destination + part.offset, from + part.offset, part.bytes);
 }
 
-// Whoever claims after the exchanges gets nothing; who did before is seen to copy by whoever looks after them.
+// A rank that claims after the exchanges gets nothing. A rank that claimed before is seen as copying by every rank that
+// looks after the exchanges.
 void CopyEnd::stop() const noexcept {
   SharedCopy::State offered = SharedCopy::offered;
   if (copy->state.compare_exchange_strong(offered, SharedCopy::withdrawn)) return;

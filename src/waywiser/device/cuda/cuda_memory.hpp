@@ -61,7 +61,7 @@ class OpenedRange : public CudaRange {
   int ordinal_;
 };
 
-// Memory of another owner in this process, who keeps it.
+// Memory of another owner in this process; the owner frees it.
 class BorrowedRange : public CudaRange {
  public:
   explicit BorrowedRange(std::byte* data) { data_ = data; }

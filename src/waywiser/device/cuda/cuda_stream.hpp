@@ -12,7 +12,7 @@ namespace waywiser {
 class CudaStream : public Stream {
  public:
   CudaStream(Place place, int ordinal);
-  // A stream of another owner, who destroys it.
+  // A stream of another owner, which destroys it.
   CudaStream(Place place, int ordinal, cudaStream_t borrowed);
   ~CudaStream() override;  // enqueued work continues; its memory must stay
 

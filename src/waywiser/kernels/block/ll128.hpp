@@ -13,7 +13,7 @@ struct alignas(16) Ll128Slot {
   std::uint64_t low, high;
 };
 inline constexpr unsigned lanes_of_pair = 16, words_of_pair = 15;
-// Of two lines: their data, and their size in memory.
+// The data of two lines, and their size in memory.
 inline constexpr std::uint64_t data_bytes_of_pair = words_of_pair * sizeof(Vector16),
                                wire_bytes_of_pair = lanes_of_pair * sizeof(Ll128Slot);
 

@@ -2,7 +2,7 @@
 
 #include "waywiser/sim/models.hpp"
 
-// T(n) = copy.issue + copy.hold + latency of the road + n / rate + copy.finish (+ copy.finish_d2h from a GPU to a
+// T(n) = copy.issue + copy.hold + latency of the path + n / rate + copy.finish (+ copy.finish_d2h from a GPU to a
 // host). In a window the engine serves one copy after the other, so a copy takes max(copy.issue, copy.hold + n / rate).
 // Start-up and rate as in Hockney, Parallel Computing 20 (1994) 389; each leg's rate is shared as flow_network.hpp
 // says. With memory=pageable the host's memory is ordinary memory: make_pageable().

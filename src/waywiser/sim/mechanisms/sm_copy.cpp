@@ -2,8 +2,8 @@
 
 #include "waywiser/sim/models.hpp"
 
-// T(n) = kernel.issue + kernel.hold + latency + n / min(blocks sm.block_rate, sm.share x rate of the road) +
-// kernel.finish. A block keeps a fixed number of bytes in flight, so its rate is that over the latency of the road
+// T(n) = kernel.issue + kernel.hold + latency + n / min(blocks sm.block_rate, sm.share x rate of the path) +
+// kernel.finish. A block keeps a fixed number of bytes in flight, so its rate is that over the latency of the path
 // (Little's law); more blocks than multiprocessors add nothing. sm.share: loads and stores carry smaller packets than a
 // copy engine.
 

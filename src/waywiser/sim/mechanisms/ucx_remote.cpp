@@ -17,7 +17,7 @@
 //     without: fragments of ucx.fragment bytes through host memory, copies and wire overlapped.
 //   T(n) = ucx.issue + sum of legs + ucx.overhead, and for memory of a GPU ucx.gpu_send and ucx.gpu_receive; wire:
 //   nic.hold + nic.latency + switches + n / slowest hop.
-// Where the nodes differ, each end has its own costs. device=A/B: over these NICs, instead of the nearest.
+// If the nodes differ, each end has its own costs. device=A/B: over these NICs, instead of the nearest.
 // network-tcp: the kernel's TCP: tcp.latency and tcp.rate instead of the NIC's own, never from GPU memory.
 
 namespace waywiser::sim {
