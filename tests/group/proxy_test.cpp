@@ -234,6 +234,7 @@ TEST(ProxyOnStreams, GraphsHoldWhatKernelsCarryAndRefuseTheRest) {
     const int neighbor = group.rank() ^ 1, far = group.rank() ^ 2;
     GpuNumbers mine(group, 100, of_rank(group.rank())), came(group, 100);
     group.all_reduce(mine.elements(), came.elements(), ReduceOp::sum, Mode::on(*stream));
+    group.synchronize(*stream);
     const auto graph = stream->capture(
         [&] { group.sendrecv(mine.elements(), neighbor, came.elements(), neighbor, 0, Mode::on(*stream)); });
     for (int turn = 1; turn < 4; ++turn) {
