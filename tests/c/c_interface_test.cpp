@@ -194,7 +194,7 @@ TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
   expect_refused(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, WW_SUM, both), "not both");
   EXPECT_EQ(future, nullptr);
   ww_stream_free(stream);
-  expect_refused(ww_gpu_free(group_, x), "no memory of ww_gpu_allocate");
+  expect_refused(ww_gpu_free(group_, x), "not from ww_gpu_allocate");
   void* memory = x;
   EXPECT_EQ(ww_gpu_allocate(group_, 3, 8, &memory), WW_UNAVAILABLE);
   EXPECT_EQ(memory, x) << "an output is set only with WW_OK";

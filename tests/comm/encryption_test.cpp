@@ -133,7 +133,7 @@ TEST_F(EncryptionTest, WithoutASecretItIsRefused) {
   RanksApart ranks(2);
   ranks.secret.clear();
   for (const std::string& problem : ranks.in_processes([](Group&) {}))
-    EXPECT_NE(problem.find("there is none"), std::string::npos) << problem;
+    EXPECT_NE(problem.find("it is not set"), std::string::npos) << problem;
 }
 
 TEST_F(EncryptionTest, AllRanksMustWantIt) {

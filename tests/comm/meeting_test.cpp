@@ -176,7 +176,7 @@ TEST_F(Rendezvous, ARootWithoutTheSecretIsNotBelieved) {
   line.send(FrameKind::challenge, random_nonce(), Deadline::in(10));
   line.receive(Deadline::in(10));
   line.send(FrameKind::welcome, random_nonce(), Deadline::in(10));
-  EXPECT_EQ(complaint(std::move(future)), "what listens at rank 0's address does not know the secret of this job");
+  EXPECT_EQ(complaint(std::move(future)), "the process at rank 0's address does not know the secret of this job");
 }
 
 // Faults: forming X

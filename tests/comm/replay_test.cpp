@@ -184,7 +184,7 @@ TEST_F(Replay, OfARootIsNotBelieved) {
     member.get();
     FAIL() << "a stranger was taken for rank 0";
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "what listens at rank 0's address does not know the secret of this job");
+    EXPECT_STREQ(error.what(), "the process at rank 0's address does not know the secret of this job");
   }
 }
 

@@ -34,7 +34,7 @@ class CollectiveExercise : public Exercise {
     return seed_ + 1000003u * static_cast<std::uint64_t>(from) + 7919u * static_cast<std::uint64_t>(to);
   }
   std::string what(int from) const {
-    return request_.operation + " of " + std::to_string(block_) + " bytes, what came from rank " + std::to_string(from);
+    return request_.operation + " of " + std::to_string(block_) + " bytes, the data from rank " + std::to_string(from);
   }
   void check_block(int index, int from, int to = 0) {
     out_.check(static_cast<Bytes>(index) * block_, block_, seed_of(from, to), what(from));

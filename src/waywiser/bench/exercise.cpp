@@ -9,7 +9,7 @@ namespace waywiser {
 Exercise::Exercise(const Bench& bench, const BenchRequest& request) : group_(bench.group), request_(request) {
   if (request.mode == CallMode::blocking) return;
   if (request.input == "host" || request.output == "host")
-    throw Error(ErrorKind::unavailable, "calls are enqueued where both arrays are in GPU memory");
+    throw Error(ErrorKind::unavailable, "calls are enqueued only if both arrays are in GPU memory");
   stream_ = bench.platform.open_stream(bench.place("gpu"));
   group_.barrier(Mode::on(*stream_));  // the first collective sets up what messages use
   group_.synchronize(*stream_);
@@ -19,7 +19,7 @@ Exercise::Exercise(const Bench& bench, const BenchRequest& request) : group_(ben
 // At all ranks alike, also at those that take no part.
 void Exercise::check_graphs() const {
   if (const std::string why = group_.why_staged(); !why.empty())
-    throw Error(ErrorKind::unavailable, "what goes through the host cannot be captured in a graph: " + why);
+    throw Error(ErrorKind::unavailable, "a graph cannot capture a call that goes through the host: " + why);
   stream_->capture([] {});
 }
 

@@ -51,7 +51,7 @@ const Memory* CMemory::find(void* address) const {
 
 void CMemory::free(void* address) {
   if (given_.erase(address) == 0)
-    throw Error(ErrorKind::invalid_input, "that is no memory of ww_gpu_allocate, or it has been freed");
+    throw Error(ErrorKind::invalid_input, "this memory is not from ww_gpu_allocate, or it has been freed");
 }
 
 DataType data_type(ww_type type) {

@@ -34,7 +34,7 @@ int note_error() noexcept {
   } catch (const std::exception& error) {
     return noted(WW_INTERNAL, error.what());
   } catch (...) {
-    return noted(WW_INTERNAL, "an exception that is none of the library's");
+    return noted(WW_INTERNAL, "an unknown exception");
   }
 }
 

@@ -61,7 +61,7 @@ void HostStream::wait(const Event& event) { event.synchronize(Deadline::in(wait_
 
 void check_flag(ConstRegion flag) {
   if (flag.bytes != 8 || reinterpret_cast<std::uintptr_t>(flag.data) % 8 != 0)
-    throw Error(ErrorKind::invalid_input, "a flag must be 8 bytes at an address that 8 divides");
+    throw Error(ErrorKind::invalid_input, "a flag must be 8 bytes at an 8-byte aligned address");
 }
 
 void store_flag(std::byte* flag, std::uint64_t value) {

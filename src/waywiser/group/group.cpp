@@ -130,7 +130,7 @@ void Group::synchronize(Stream& stream) {
 
 Window Group::expose(Region memory) {
   if (memory.place.is_gpu())
-    throw Error(ErrorKind::invalid_input, "GPU memory is exposed as a Memory, which has a handle");
+    throw Error(ErrorKind::invalid_input, "to expose GPU memory, give the Memory, which has a handle");
   const std::lock_guard lock(state_->session());
   return Window(Window::State::of_host(state_->hosts, memory));
 }

@@ -90,7 +90,8 @@ void GroupMessages::sendrecv(ConstElements data, int to, Elements into, int from
 Future GroupMessages::begin_sendrecv(ConstElements data, int to, Elements into, int from, int label) {
   check_sendrecv(data, to, into, from);
   if (overlap(data.region, into.region) && is_staged(data))
-    throw Error(ErrorKind::invalid_input, "sendrecv: from and into one array of a GPU in a call that only begins");
+    throw Error(ErrorKind::invalid_input,
+                "sendrecv: a call that only begins cannot send from the GPU array into which it receives");
   std::vector<std::byte> copy = copy_if_same(data, into);
   auto parts = std::make_shared<JointActivity>(session_, hosts_.next_call(CallKind::sendrecv, data, to));
   parts->keep(std::move(copy));

@@ -125,7 +125,8 @@ class Explanation {
 
   std::string why_not_encrypted(const Series& series, double ratio) const {
     const bool best = row_ != nullptr && row_->encrypted && *row_->encrypted == series.path;
-    const std::string when = best ? "taken where a job encrypts" : "it encrypts, and another way that does is faster";
+    const std::string when =
+        best ? "taken where a job encrypts" : "it encrypts, but another mechanism that encrypts is faster";
     return std::isfinite(ratio) ? when + "; " + ratio_text(ratio) : when;
   }
 

@@ -48,7 +48,8 @@ Frame expect(Connection& line, FrameKind kind, Deadline deadline) {
   if (frame.kind == FrameKind::later) throw NotNow(ErrorKind::unavailable, "rank 0 has too many connections");
   if (frame.kind == FrameKind::refused)
     throw Refusal(ErrorKind::invalid_input, "rank 0 refused this rank: " + reason_in(frame));
-  if (frame.kind != kind) throw Error(ErrorKind::invalid_input, "what listens at rank 0's address is no rank 0");
+  if (frame.kind != kind)
+    throw Error(ErrorKind::invalid_input, "the process at rank 0's address is not rank 0 of a job");
   return frame;
 }
 
@@ -58,7 +59,7 @@ void prove(Connection& line, const Launch& launch, Deadline deadline) {
   words.root = read_nonce(expect(line, FrameKind::challenge, deadline));
   line.send(FrameKind::proof, words.member_proof(launch.secret), deadline);
   if (!equal(read_digest(expect(line, FrameKind::welcome, deadline)), words.root_proof(launch.secret)))
-    throw Error(ErrorKind::invalid_input, "what listens at rank 0's address does not know the secret of this job");
+    throw Error(ErrorKind::invalid_input, "the process at rank 0's address does not know the secret of this job");
   line.seal(words.member_seal(launch.secret));
 }
 

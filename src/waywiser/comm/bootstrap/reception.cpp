@@ -147,7 +147,7 @@ void Reception::admit(Guest& guest, const Frame& frame) {
   reader.end();
   const int rank = static_cast<int>(guest.words.rank);
   if (frame.kind != FrameKind::join || introduction.rank != guest.words.rank || muster_.lines.contains(rank))
-    reader.refuse("it is not the rank that it said");
+    reader.refuse("it is not the rank that it claims to be");
   guest.line->set_limit(largest_later_frame);
   if (!launch_.root) guest.line->send(FrameKind::welcome, {}, Deadline::in(short_send));
   muster_.lines[rank] = std::move(guest.line);

@@ -44,7 +44,7 @@ bool wants_encryption() { return switched_on("WAYWISER_ENCRYPT"); }
 std::unique_ptr<EncryptedMessages> encrypted_messages(const Launch& launch, const Chooser* chooser) {
   if (launch.secret.empty())
     throw Error(ErrorKind::unavailable,
-                "messages are encrypted with keys of a WAYWISER_SECRET that all ranks of the job know: there is none");
+                "encryption needs a WAYWISER_SECRET that all ranks of the job have: it is not set");
   const EncryptedMessages::Options options{wants_kernel(chooser)};
   TlsKey key = hmac_sha256(launch.secret.bytes(), std::as_bytes(std::span(purpose)));
   auto messages = std::make_unique<EncryptedMessages>(address_towards(launch.root.value_or(Endpoint{})), key,

@@ -66,7 +66,7 @@ HostWindow::HostWindow(Session& session, const Members& members, Region local, R
   std::vector<Record> all(static_cast<std::size_t>(members.size()));
   exchange.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   for (const Record& record : all) {
-    if (record.key_bytes > longest_key) throw Error(ErrorKind::corrupt, "a rank has sent a key that is none");
+    if (record.key_bytes > longest_key) throw Error(ErrorKind::corrupt, "a rank has sent an invalid key");
     const auto end = record.key.begin() + static_cast<std::ptrdiff_t>(record.key_bytes);
     ranks_.push_back({record.address, record.bytes, {record.key.begin(), end}, nullptr});
   }

@@ -106,7 +106,7 @@ bool RendezvousReceive::advance() {
 
 void RendezvousReceive::take_verdict() {
   if (told_.info.length != sizeof verdict_)
-    session_.fail(ErrorKind::corrupt, text(call_) + ": what follows the announcement is not understood");
+    session_.fail(ErrorKind::corrupt, text(call_) + ": the message after the announcement is malformed");
   stage_ = Stage::done;
   if (verdict_.way == Way::direct) return;
   stage_ = Stage::pieces;
@@ -123,7 +123,7 @@ std::string RendezvousReceive::progress_text() const {
 void RendezvousReceive::follow(std::uint32_t way) {
   Engine& engine = session_.engine();
   if (way >= engine.ways().all().size() || !engine.why_no_way(way, peer_, false).empty())
-    session_.fail(ErrorKind::corrupt, text(call_) + ": what follows the announcement names no way that is known here");
+    session_.fail(ErrorKind::corrupt, text(call_) + ": the message after the announcement names an unknown protocol");
   pieces_.go_by(way);
 }
 

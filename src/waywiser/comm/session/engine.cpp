@@ -199,7 +199,7 @@ std::optional<std::size_t> Engine::way_of_long(std::uint32_t peer, std::size_t b
 }
 
 std::string Engine::why_no_way(std::size_t way, std::uint32_t peer, bool sends) const {
-  return rails_ ? rails_->why_not(way, peer, sends) : "UCX is kept to what a variable says";
+  return rails_ ? rails_->why_not(way, peer, sends) : "a UCX_ variable restricts UCX";
 }
 
 void Engine::send_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message) {

@@ -17,7 +17,7 @@ void Execution::bind(const std::shared_ptr<const Members>& members, std::shared_
   schedule_ = std::move(schedule);
   if (const auto why = why_invalid(*schedule_)) throw Error(ErrorKind::invalid_input, "a schedule: " + *why);
   if (schedule_->input_count + schedule_->output_count + schedule_->scratch_count != 0)
-    throw Error(ErrorKind::invalid_input, "a schedule that is prepared has arrays only, no input, output or scratch");
+    throw Error(ErrorKind::invalid_input, "a prepared schedule has only arrays, no input, output or scratch");
   input_ = {};
   output_ = {};
   check_fit();

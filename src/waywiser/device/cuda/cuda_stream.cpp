@@ -20,7 +20,7 @@ constexpr Seconds longest_wait = 60;
 CUdeviceptr flag_address(ConstRegion flag) {
   const auto address = reinterpret_cast<std::uintptr_t>(flag.data);
   if (flag.bytes != sizeof(std::uint64_t) || address % sizeof(std::uint64_t) != 0)
-    throw Error(ErrorKind::invalid_input, "a flag must be 8 bytes at an address that 8 divides");
+    throw Error(ErrorKind::invalid_input, "a flag must be 8 bytes at an 8-byte aligned address");
   return static_cast<CUdeviceptr>(address);
 }
 

@@ -52,7 +52,7 @@ class Courier : public Transport {
     check(stream);
     if (!flag.place.is_gpu()) return stream.write_value(flag, value);
     if (flag.bytes != sizeof value || reinterpret_cast<std::uintptr_t>(flag.data) % sizeof value != 0)
-      throw Error(ErrorKind::invalid_input, "a flag must be 8 bytes at an address that 8 divides");
+      throw Error(ErrorKind::invalid_input, "a flag must be 8 bytes at an 8-byte aligned address");
     send(kernel_.stream().reach(flag), reinterpret_cast<const std::byte*>(&value), sizeof value);
   }
 
