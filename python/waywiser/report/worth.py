@@ -19,7 +19,7 @@ from waywiser.apply.store import is_fingerprint, kept
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.results import MACHINES, Results
 
-NOTHING_SET = "nothing to set: the defaults are best here, as far as it was measured"
+NOTHING_SET = "nothing to set: the defaults are best here, as far as measured"
 NOT_KNOWN = "No gain is known yet: waywiser verify proves the settings, between nodes with --hosts."
 
 
