@@ -55,8 +55,8 @@ def run(
     """Run PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.
 
     Each rank gets the settings kept for its machine, its GPU's CPUs and the nearest NIC. If mpirun, srun or torchrun
-    starts `waywiser run`, it sets up only its own rank. Signals go to all ranks. If a rank fails, the others have a
-    few seconds to report their errors; then they are ended, and the exit code is that of the first failure.
+    starts this command, it sets up only its own rank. Signals go to all ranks. If a rank fails, the others have a few
+    seconds to report their errors; then they are ended, and the exit code is that of the first failure.
     """
     from waywiser import _core
     from waywiser.apply.running import running_in_job, show_setups, watching
