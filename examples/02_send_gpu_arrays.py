@@ -2,8 +2,8 @@
 
 waywiser run -n 2 python examples/02_send_gpu_arrays.py
 
-Where there is no GPU, virtual ones stand in: right results, and times that mean nothing. Arrays of NumPy, CuPy and
-PyTorch are given in the same way.
+Without a GPU, virtual GPUs are used: results are right, times mean nothing. Arrays of NumPy, CuPy and PyTorch are
+passed in the same way.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ group = ww.join(gpus=gpus)
 other = 1 - group.rank
 gpu = group.rank % len(gpus)
 
-# Blocking. Shape is the program's affair: bytes and element type must agree.
+# Blocking. Number and type of the elements must agree; shapes may differ.
 if group.rank == 0:
     group.send(gpus.array(np.arange(6.0).reshape(2, 3), gpu), to=other)
 else:

@@ -20,7 +20,7 @@ for _step in range(200):
     gradient = np.array([(error * x).mean(), error.mean()])
     weights -= 0.5 * group.all_reduce(gradient, op="avg")
 
-# All ranks have come to the same weights, to the last bit.
+# All ranks have the same weights, to the last bit.
 least, most = group.all_reduce(weights, op="min"), group.all_reduce(weights, op="max")
 if group.rank == 0:
     print(f"y = {weights[0]:.3f} x {weights[1]:+.3f}; equal on all ranks: {bool((least == most).all())}", flush=True)

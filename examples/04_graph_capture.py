@@ -23,7 +23,7 @@ torch.cuda.set_device(group.rank % torch.cuda.device_count())
 values = torch.full((1000,), float(group.rank + 1), device="cuda")
 total = torch.empty_like(values)
 
-# Once outside of the graph: the first call of a group sets up what the others use.
+# One call outside of the graph: the first call of a group sets up state for the others.
 group.all_reduce(values, total)
 torch.cuda.synchronize()
 
@@ -31,7 +31,7 @@ graph = torch.cuda.CUDAGraph()
 with torch.cuda.graph(graph):
     for _ in range(10):
         group.all_reduce(values, total)
-        values.copy_(total / group.size)  # each time all have the average
+        values.copy_(total / group.size)  # then all ranks have the average
 
 for _ in range(5):
     graph.replay()

@@ -13,7 +13,7 @@ group = ww.join()
 rows = ROWS // group.size + (group.rank < ROWS % group.size)
 first = group.rank * (ROWS // group.size) + min(group.rank, ROWS % group.size)
 
-# The strip with a row of each neighbour around it; the plate's edges have no neighbour and stay cold.
+# The strip with a row of each neighbour above and below; edges of the plate have no neighbour and stay cold.
 plate = np.zeros((rows + 2, COLUMNS))
 if first <= ROWS // 2 < first + rows:
     plate[ROWS // 2 - first + 1, COLUMNS // 2] = 1000

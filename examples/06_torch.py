@@ -13,7 +13,7 @@ except ImportError:
     print("this example needs PyTorch: pip install torch")
     sys.exit()
 
-import waywiser.torch_backend  # noqa: F401  the first line: makes the back end known
+import waywiser.torch_backend  # noqa: F401  the first line: registers the back end
 
 dist.init_process_group("waywiser")  # the second
 rank, size = dist.get_rank(), dist.get_world_size()

@@ -1,4 +1,4 @@
-"""What to switch on, on which node type: GPUDirect RDMA and GDRCopy on and off between two nodes, by message size.
+"""Best settings of GPUDirect RDMA and GDRCopy between two nodes of each type, by message size.
 
 Simulated: nothing here is a measurement. Run: python examples/08_rdma_settings.py [MACHINE ...]
 """

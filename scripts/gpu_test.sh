@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop] [proof] [soak]   (the first four when none is named)
-# WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of what it
-# lacks (default .whl); a folder "prefix" in it is searched for headers and GoogleTest; OUT: where the results go
-# (default gpu_results): summary.txt and gpu_results.tar.gz. Ends with 1 when a stage failed; the others still run.
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop] [proof] [soak]   (default: the first four)
+# WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
+# packages (default .whl); its folder "prefix" is searched for headers and GoogleTest; OUT: folder of the results
+# (default gpu_results): summary.txt and gpu_results.tar.gz. Exit code 1 if a stage failed; the others still run.
 set -u
 cd "$(dirname "$0")/.."
 out=${OUT:-gpu_results}
 work=$(mktemp -d)
 export WAYWISER_PYTHON=${WAYWISER_PYTHON:-$(command -v python3)} WAYWISER_WHEELS=${WAYWISER_WHEELS:-.whl} WAYWISER_CUDA=ON
-# NVLink multicast stays off, also in libraries that this project opens.
+# Keeps NVLink multicast off, also in libraries that this project opens.
 export NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1 NVSHMEM_DISABLE_NVLS=1
 stages=${*:-build test tune bench}
 build=build/gpu
@@ -28,7 +28,7 @@ stage() {
   return $status
 }
 
-# After each stage and each step of a long one, so that what was found is kept when a later one is cut off.
+# Runs after each stage and each step of a long one, so that results are kept if a later one is cut off.
 save() {
   cp "$work/summary.txt" "$out/"
   tar -C "$work" --warning=no-file-changed -czf "$out/next.tar.gz" . || [ $? -eq 1 ] || return 0
@@ -63,7 +63,7 @@ peers() {
     --sizes 64K,256K,1M,4M,16M,64M --against $all --budget 25 --json >"$work/peers-exposed.json"
 }
 
-# NCCL and UCX as the interpreter's packages bring them; else UCX of the wheels, as the system's may lack CUDA.
+# NCCL and UCX of the interpreter's packages; else UCX of the wheels, since the system's may lack CUDA.
 find_libraries() {
   local libraries wheel
   libraries=$("$WAYWISER_PYTHON" -c 'import site, sysconfig
@@ -77,8 +77,8 @@ for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print
   done
 }
 
-# With UCX also the roads between machines, over the loopback device. First the processes that are forked with a group on
-# GPUs: no test before them may have started CUDA.
+# With UCX also the paths between machines, over the loopback device. Tests that fork with a group on GPUs run first: no
+# test before them may have started CUDA.
 tests() {
   local wanted=${WAYWISER_TEST_FILTER:-*} status=0
   find_libraries
@@ -93,7 +93,7 @@ group() {
   "$build/benchmarks/group_gpu_benchmark" "$(nvidia-smi -L | head -n 4 | wc -l)" >"$work/group_gpu_benchmark.json"
 }
 
-# PyTorch and CuPy in groups, a process for each GPU, four at most; before that what is skipped without them.
+# PyTorch and CuPy in groups, a process for each GPU, four at most; before that the tests that need these packages.
 interop() {
   local status=0
   .venv/bin/python -m pytest -q tests/python/group_arrays_test.py tests/python/group_joining_test.py \
@@ -102,8 +102,8 @@ interop() {
     tests/python/gpu_interop.py "$work/interop.json" && return $status
 }
 
-# What is on, what to set, and whether it wins: from the profile of stage tune in this call, else of a quick one.
-# WAYWISER_PROOF: by which libraries. Tables, evidence and settings are kept in the folder "proof" of gpu_results.tar.gz.
+# Runs doctor, apply and verify with the profile of stage tune in this call, else of a quick one.
+# WAYWISER_PROOF: the libraries. Tables, evidence and settings are kept in the folder "proof" of gpu_results.tar.gz.
 # Four minutes and more.
 proof() {
   local gpus status=0 results=$work/tune to=$work/proof ww=$PWD/.venv/bin/waywiser
@@ -122,7 +122,7 @@ proof() {
   [ -f "$results/profile.json" ] || told tune 150 tune --quick --budget 60 --output "$results" || return 1
   told watch 60 run -n "$gpus" --require nvlink --watch --output "$results" "$ww" bench all_reduce --memory gpu \
     --sizes 1M,64M --budget 4 || status=1
-  # The exit code of doctor is what it found.
+  # The exit code of doctor is its verdict.
   told doctor 60 doctor --all --results "$results"
   told doctor-json 60 doctor --json --results "$results"
   told doctor-job 60 run -n "$gpus" --plain "$ww" doctor

@@ -1,4 +1,4 @@
-"""Measures every road between two memories of a machine and chooses the fastest for each message size."""
+"""Measures every path between two memories of a machine and chooses the fastest for each message size."""
 
 from waywiser.crypto_library import select_libcrypto
 from waywiser.ucx_library import select_libucp

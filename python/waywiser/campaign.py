@@ -1,4 +1,4 @@
-"""Measuring into a folder of results: what `waywiser measure` and `waywiser tune` share."""
+"""Measures into a folder of results; `waywiser measure` and `waywiser tune` share this."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from waywiser.results import Results
 if TYPE_CHECKING:
     from waywiser.simulator.cluster import Cluster
 
-_SIMULATED_BUDGET = 1e5  # seconds of the simulated clock: more than a campaign takes, with roads to many types of node
+_SIMULATED_BUDGET = (
+    1e5  # seconds of the simulated clock: more than a campaign takes, even with paths to many types of node
+)
 BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
 
 
@@ -36,18 +38,20 @@ class Request:
     machine: str | None = None
     fresh: bool = False
     costs_file: Path | None = None  # from `waywiser calibrate`
-    other_machine: _core.OtherMachine | None = None  # rank 1 of this job: the roads there are measured too
-    cluster: Cluster | None = None  # for a simulated machine: also the roads to its other nodes
+    other_machine: _core.OtherMachine | None = None  # rank 1 of this job: paths to it are measured too
+    cluster: Cluster | None = None  # for a simulated machine: also the paths to its other nodes
 
     def check(self) -> None:
-        """Raises InputError for what cannot be done, before anything is measured."""
+        """Raises InputError for an impossible request, before measuring."""
         if self.backend not in BACKENDS:
             raise InputError(f"--backend {self.backend!r}: write one of {', '.join(BACKENDS)}")
         for operation in self.operations:
             if operation not in OPERATIONS:
                 raise InputError(f"--operations {operation!r}: write some of {','.join(OPERATIONS)}")
         if self.machine is not None and self.backend not in ("auto", "virtual_gpu"):
-            raise InputError(f"--backend {self.backend} is this machine's: it cannot measure --machine {self.machine}")
+            raise InputError(
+                f"--backend {self.backend} measures this machine: it cannot measure --machine {self.machine}"
+            )
 
         if self.cluster is not None and self.kind != "simulated":
             raise InputError("--nodes and --cluster are for a simulated machine: write --machine too")
@@ -75,7 +79,7 @@ class Request:
         return stages.Simulation(costs_json(values, topology.name, self.costs_file), network, more)
 
     def options(self) -> dict[str, Any]:
-        """For the core."""
+        """The options for the core."""
         found: dict[str, Any] = {"backend": self.backend, "quick": self.quick, "all_pairs": self.all_pairs}
         if self.kind == "simulated":
             found["budget_seconds"] = _SIMULATED_BUDGET
@@ -87,7 +91,7 @@ class Request:
         return found
 
     def topology(self) -> Any:
-        """This machine; with virtual GPUs the one that `machine` names or the file that it is."""
+        """This machine; with virtual GPUs the machine whose name or file is `machine`."""
         if self.machine is None:
             return _core.discover()
         from waywiser.topology import load_topology
@@ -96,7 +100,7 @@ class Request:
 
 
 def operations_in(text: str) -> list[str]:
-    """ "latency,streaming" -> the two words."""
+    """ "latency,streaming" -> ["latency", "streaming"]."""
     return [word for word in re.split(r"[,\s]+", text) if word]
 
 
@@ -108,7 +112,7 @@ def kind_of(profile: Profile) -> str:
 
 
 def _previous(results: Results, request: Request) -> str | None:
-    """The profile to go on from. Raises InputError rather than mixing measurements with what is none."""
+    """The profile to continue. Raises InputError if this would mix measurements with simulated or virtual times."""
     if request.fresh or results.file("profile") is None:
         return None
     try:
@@ -128,19 +132,19 @@ def _set_aside(results: Results, previous: str, old: Profile, new: Profile) -> N
     name = re.sub(r"[^A-Za-z0-9]", "", old.fingerprint)[:16] or "unknown"
     file = results.folder / f"profile-{name}.json"
     write_text_atomically(file, previous)
-    say(f"the profile that was here is of another machine or driver; it is kept as {file}")
+    say(f"the old profile is of another machine or driver; it is kept as {file}")
 
 
 def _disturbed(profile: dict[str, Any]) -> int:
-    """Points of which half of the samples, or more, were disturbed from outside."""
+    """The number of points with half of their samples or more disturbed from outside."""
     points = (point for series in profile["series"] for point in series["points"] if point.get("disturbed"))
     return sum(2 * point["disturbed"] >= point["samples"] for point in points)
 
 
 def measure_into(results: Results, topology: Any, request: Request) -> Profile:
-    """Measures what is missing and writes profile.json, from time to time and at the end.
+    """Measures missing points and writes profile.json, repeatedly and at the end.
 
-    Raises stages.Stopped after Ctrl-C or SIGTERM, when profile.json holds what was measured.
+    Raises stages.Stopped after Ctrl-C or SIGTERM; profile.json then holds the measurements so far.
     """
     previous = _previous(results, request)
     old = results.needed_profile() if previous else None
@@ -157,12 +161,13 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
     value = json.loads(text)
     profile = read_profile(value, "the core's profile")
     if doubtful := _disturbed(value):
-        say(f"{doubtful} points were measured while something disturbed them; the same command measures them again")
+        say(f"{doubtful} points were disturbed during their measurement; the same command measures them again")
     if previous and old:
         _set_aside(results, previous, old, profile)
     file = results.write("profile", text)
     if watch.stop:
         raise stages.Stopped(
-            f"interrupted: what was measured is kept in {file}; the same command goes on from there", watch.stop
+            f"interrupted: the measurements so far are kept in {file}; the same command continues from there",
+            watch.stop,
         )
     return profile

@@ -14,20 +14,20 @@ _LARGEST_NUMBER = 1e30
 
 
 def clean(text: str) -> str:
-    """`text` without control characters and broken code points, so that it is harmless on a terminal; shortened."""
+    """`text`, shortened and without control characters and broken code points, so that it is safe on a terminal."""
     kept = "".join(c if c.isprintable() else " " for c in text[:_LONGEST_TEXT])
     return kept.encode("utf-8", "replace").decode("utf-8")
 
 
 class Node:
-    """A JSON value together with the words that say where it stands: "profile.json: series[3].limit"."""
+    """A JSON value together with its place: "profile.json: series[3].limit"."""
 
     def __init__(self, value: Any, where: str) -> None:
         self.value = value
         self.where = where
 
     def refuse(self, why: str) -> InputError:
-        """The error that says `why` about this value."""
+        """The error with this value's place and `why`."""
         return InputError(f"{self.where}: {why}")
 
     def has(self, key: str) -> bool:
@@ -35,7 +35,7 @@ class Node:
         return isinstance(self.value, dict) and self.value.get(key) is not None
 
     def child(self, key: str) -> Node:
-        """The value under `key`, which must be there."""
+        """The value under `key`, which must exist."""
         if not isinstance(self.value, dict):
             raise self.refuse("must be an object")
         if key not in self.value:
@@ -43,7 +43,7 @@ class Node:
         return Node(self.value[key], f"{self.where}: {key}" if "[" not in self.where else f"{self.where}.{key}")
 
     def items(self, key: str) -> Iterator[Node]:
-        """The elements of the list under `key`; a list that is not there is empty."""
+        """The elements of the list under `key`; a missing list is empty."""
         if isinstance(self.value, dict) and key not in self.value:
             return
         yield from self.child(key).elements()

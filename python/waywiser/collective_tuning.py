@@ -1,4 +1,4 @@
-"""The part of `waywiser tune` that is of collectives and messages on streams: series of every way into the profile."""
+"""The part of `waywiser tune` for collectives and messages on streams: times every algorithm for the profile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from waywiser.results import Results
 def collectives_into(results: Results, gpus: int, seconds: float, fresh: bool) -> None:
     """Times the collectives that the profile lacks, in about `seconds` for each kind, and writes it.
 
-    An extra: when it fails, one line says why and the rest goes on.
+    An optional step: if it fails, prints one line with the reason and goes on.
     """
     from waywiser.bench.team import TeamError
     from waywiser.bench.ways import measured, ranks_to_time
@@ -38,7 +38,7 @@ def collectives_into(results: Results, gpus: int, seconds: float, fresh: bool) -
 
 
 def _missing(ranks: Ranks, known: list[dict[str, Any]]) -> Ranks:
-    """No collectives if some are known: the time was too short for the others."""
+    """Returns no collectives if some are known: the time was too short for the others."""
     there = {one["operation"] for one in known if (one["ranks"], one["memory"]) == (ranks.count, ranks.memory)}
     if there.intersection(COLLECTIVES):
         there.update(COLLECTIVES)

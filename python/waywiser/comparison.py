@@ -1,4 +1,4 @@
-"""What changed between two profiles of a machine."""
+"""Finds the differences between two profiles of a machine."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _state(old: Profile, new: Profile) -> list[tuple[str, str, str]]:
 def compare_profiles(
     old: Profile, new: Profile, old_plan: Plan | None = None, new_plan: Plan | None = None
 ) -> Comparison:
-    """Differences beyond the confidence intervals; of the choices too when both plans are given."""
+    """Differences beyond the confidence intervals; also of the choices if both plans are given."""
     switched = _switched(old_plan, new_plan) if old_plan and new_plan else []
     return Comparison(
         tuple(_changes(old, new)),

@@ -1,4 +1,4 @@
-"""Which libcrypto of OpenSSL the core opens: the loader's, or that of this Python where it has brought its own."""
+"""Finds OpenSSL's libcrypto for the core: the loader's, or that of this Python if it has its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FILES = ("libcrypto.so.3", "libcrypto.so.1.1")
 
 
 def select_libcrypto() -> None:
-    """Names it in WAYWISER_LIBCRYPTO, for the core of this process and of its children; loads nothing."""
+    """Sets WAYWISER_LIBCRYPTO to it, for the core of this process and of its children; loads nothing."""
     if os.environ.get(_VARIABLE):
         return
     for name in _FILES:

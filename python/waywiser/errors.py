@@ -10,7 +10,7 @@ INTERRUPTED = 130
 class Error(RuntimeError):
     """A failure of Waywiser; the message is one line that names the exact cause.
 
-    What is raised is one of the classes below, each of which has its own `kind`.
+    Calls raise one of the classes below; each has its own `kind`.
     """
 
     __module__ = "waywiser"
@@ -18,27 +18,27 @@ class Error(RuntimeError):
 
 
 class InputError(Error, ValueError):
-    """A file, option, argument, variable or message from outside is wrong; ranks' calls that do not fit together."""
+    """A file, option, argument, variable or message from outside is wrong, or the ranks' calls do not match."""
 
     __module__ = "waywiser"
     kind = "invalid input"
 
 
 class InputTypeError(InputError, TypeError):
-    """An argument is of a type that the call does not take."""
+    """An argument has a type that the call does not accept."""
 
     __module__ = "waywiser"
 
 
 class UnavailableError(Error):
-    """This machine, or this build, cannot do what was asked for."""
+    """This machine, or this build, does not support the request."""
 
     __module__ = "waywiser"
     kind = "unavailable"
 
 
 class DeadlineError(Error, TimeoutError):
-    """A call has waited for longer than it may."""
+    """A call has exceeded its timeout."""
 
     __module__ = "waywiser"
     kind = "timeout"
@@ -66,7 +66,7 @@ class CorruptionError(Error):
 
 
 class InterruptionError(Error):
-    """Somebody has asked the job to stop. Ctrl-C of this process is a KeyboardInterrupt."""
+    """The job was asked to stop. Ctrl-C of this process is a KeyboardInterrupt."""
 
     __module__ = "waywiser"
     kind = "interrupted"

@@ -1,4 +1,4 @@
-"""A file that one process at a time holds, wherever it runs; the kernel lets go of it when the process ends."""
+"""A lock file: one process at a time holds it, on any machine; the kernel releases it when the process ends."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from waywiser.checked import clean
 
 @contextmanager
 def held_file(path: Path) -> Iterator[str]:
-    """Yields "" while this process holds the file, which is gone afterwards; else who does: "process 17 on node1".
+    """Yields "" while this process holds the file, which is removed afterwards; else the holder: "process 17 on node1".
 
-    Where files cannot be locked nobody holds any.
+    If files cannot be locked, no process counts as the holder.
     """
     handle = _open(path)
     try:
@@ -35,7 +35,7 @@ def held_file(path: Path) -> Iterator[str]:
 
 
 def _open(path: Path) -> int | None:
-    """The locked file; None: somebody else has it. Who had it before may have removed it in between."""
+    """The locked file; None if another process holds it. The previous holder may have removed it in between."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         try:

@@ -1,4 +1,4 @@
-"""Files from outside are checked when read; files of ours are written whole or not at all."""
+"""Checks files from outside on reading; writes our own files whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATIENCE = 10  # seconds to wait for the writer of a pipe
 def write_bytes_atomically(path: Path | str, data: bytes) -> None:
     """Writes `data` beside `path`, syncs it and renames it over `path`; makes missing folders.
 
-    Raises InputError and leaves an old file as it was when the disk is full or the place cannot be written.
+    If the disk is full or the place cannot be written, raises InputError and leaves the old file unchanged.
     """
     target = Path(path)
     try:
@@ -47,7 +47,7 @@ def write_text_atomically(path: Path | str, text: str) -> None:
 
 
 def read_bytes(path: Path | str, most: int = _LARGEST) -> bytes:
-    """The content of a file of at most `most` bytes; InputError names what is wrong otherwise.
+    """The content of a file of at most `most` bytes. Raises InputError with the reason if it cannot be read.
 
     Pipes (`<(...)`, /dev/stdin) are read too, but silence on them for 10 s is an error.
     """
@@ -85,15 +85,15 @@ def read_text(path: Path | str, most: int = _LARGEST) -> str:
 
 
 def read_json(path: Path | str, schema: str, version: int, oldest: int | None = None) -> dict[str, Any]:
-    """The JSON object in `path`, whose "schema" and "version" must be the given ones. Raises InputError.
+    """The JSON object in `path`; its "schema" and "version" must be the given ones. Raises InputError.
 
-    `oldest`: the first version that can be read too.
+    `oldest`: the oldest version that is also accepted.
     """
     return parse_json(read_bytes(path), str(path), schema, version, oldest)
 
 
 def parse_json(data: bytes, what: str, schema: str, version: int, oldest: int | None = None) -> dict[str, Any]:
-    """`read_json` of bytes that are here already; `what` names them in errors."""
+    """`read_json` of bytes in memory; `what` names them in errors."""
     check_json_bounds(data, what)
     try:
         value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)

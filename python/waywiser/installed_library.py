@@ -1,4 +1,4 @@
-"""Where the C, C++ and Fortran interface of this installation is: `waywiser --cmake-dir`, `--cflags`, `--libs`."""
+"""Locates the C, C++ and Fortran interface of this installation: `waywiser --cmake-dir`, `--cflags`, `--libs`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def cflags() -> str:
 
 
 def libs() -> str:
-    """For the linker; programs find the library where it is now."""
+    """Flags for the linker; programs find the library at its present place."""
     folder = _folder("lib")
     return f"-L{folder} -Wl,-rpath,{folder} -lwaywiser"

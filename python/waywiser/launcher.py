@@ -1,4 +1,4 @@
-"""Starts the ranks of a job, here or by ssh, and looks after them until the last one has ended."""
+"""Starts the ranks of a job, here or by ssh, and watches them until the last one has ended."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from waywiser.ranks.lines import Lines
 if TYPE_CHECKING:
     from waywiser.apply.rank_setup import RankSetup
 
-GRACE = 3.0  # seconds for the others to say what they saw when one has failed
+GRACE = 3.0  # seconds that the other ranks have to report errors after one has failed
 _PATIENCE_AFTER_TERM = 2.0
-_BETWEEN_LOOKS = 0.5  # at whether the grace is over
+_BETWEEN_LOOKS = 0.5  # between checks whether the grace is over
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
@@ -79,7 +79,7 @@ class Job:
 
 
 def outside_jobs(environment: Mapping[str, str]) -> dict[str, str]:
-    """For a job of this process's own: without what a launcher has told this process of the one around it."""
+    """The environment for a new job, without variables in which a launcher describes the job around this process."""
     return {name: value for name, value in environment.items() if not _core.tells_of_a_job(name)}
 
 
@@ -104,7 +104,7 @@ class Launcher:
         self._apart = len(set(job.places or ())) > 1
 
     def run(self) -> int:
-        """Starts all, waits for all; returns 0 or the exit code of the first that failed."""
+        """Starts all ranks and waits for them; returns 0 or the exit code of the first that failed."""
         if shutil.which(self._job.command[0]) is None and self._job.places is None:
             raise InputError(f"there is no program '{self._job.command[0]}'")
         before = {number: signal.signal(number, self._forward) for number in _FORWARDED}
@@ -153,7 +153,7 @@ class Launcher:
     def _start_here(
         self, rank: int, variables: dict[str, str], outputs: tuple[int, int] | None
     ) -> subprocess.Popen[bytes]:
-        """Children have the CPUs of who starts them."""
+        """Binds this thread while it starts a rank, because children inherit its CPUs."""
         environment = dict(os.environ) | variables
         mine = os.sched_getaffinity(0)
         setup: RankSetup | None = None
@@ -182,7 +182,7 @@ class Launcher:
                 prefer_memory(None)
 
     def _setups(self, results: Path, size: int) -> list[RankSetup]:
-        """The set-ups of all ranks of this machine, which is examined only once."""
+        """The set-ups of all ranks of this machine; the machine is examined only once."""
         if self._made is None:
             from waywiser.apply.start_rank import say_why, setups_here
 
@@ -192,7 +192,7 @@ class Launcher:
         return self._made
 
     def _plan_variable(self, results: Path) -> dict[str, str]:
-        """All ranks must follow one plan: none when some are elsewhere."""
+        """The plan that all ranks follow; none if some ranks are on other machines."""
         if self._plan is None:
             from waywiser.apply.start_rank import plan_to_follow
 
@@ -203,8 +203,8 @@ class Launcher:
     def _start_by_ssh(
         self, host: str, rank: int, variables: dict[str, str], outputs: tuple[int, int] | None
     ) -> subprocess.Popen[bytes]:
-        """The secret goes through standard input: a command line can be seen by all users. While the input is open the
-        launcher lives."""
+        """Sends the secret through standard input, since all users can see a command line. The input stays open while
+        the launcher lives."""
         settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
         command = self._job.command
         if self._job.results is not None:
@@ -226,7 +226,7 @@ class Launcher:
             process.stdin.write(f"{self._job.secret}\n".encode())
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # ssh has ended; its exit code is seen
+            pass  # ssh has ended; its exit code shows the error
         return process
 
     def _wait(self, keeper: Keeper) -> None:
@@ -252,7 +252,7 @@ class Launcher:
             print(line, file=sys.stderr, flush=True)
 
     def _lose_output(self, error: OSError) -> None:
-        """Called by the thread that writes the lines."""
+        """The thread that writes the lines calls this."""
         if self._output_lost is None:
             self._output_lost = error
             self._signal_all(signal.SIGTERM)
@@ -303,4 +303,6 @@ def _probable_cause(returncode: int) -> str:
     """The probable cause if a rank with ports on a network has crashed."""
     if _exit_code(returncode) != 128 + signal.SIGABRT:
         return ""
-    return ": UCX and NCCL end a process so when bytes of a stranger come to its ports; who else reaches this network?"
+    return (
+        ": UCX and NCCL crash like this if unknown hosts send bytes to their ports; can other hosts reach this network?"
+    )

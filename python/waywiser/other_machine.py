@@ -15,7 +15,7 @@ from waywiser.progress import say
 
 
 def take_all_cpus() -> None:
-    """Launchers bind a rank to a core or two; what is measured is the machine, as far as it is this job's."""
+    """Undoes the launcher's binding to a core or two, so that all CPUs of this job on the machine are measured."""
     bound = os.sched_getaffinity(0)
     os.sched_setaffinity(0, range(os.sysconf("SC_NPROCESSORS_CONF")))
     free = os.sched_getaffinity(0)
@@ -24,7 +24,7 @@ def take_all_cpus() -> None:
 
 
 def takes_part_only() -> bool:
-    """Whether this process is rank 1; then it has taken part when this returns."""
+    """Whether this process is rank 1. If so, it takes part in the measurement before this returns."""
     rank, size = _core.rank_and_size()
     if size > 2:
         raise InputError(f"tune runs alone or as two ranks on two machines; this job has {size} ranks")
@@ -41,7 +41,7 @@ def takes_part_only() -> bool:
 
 @contextmanager
 def the_other_machine(request: Request) -> Iterator[None]:
-    """While inside, rank 1 takes part, where there is one on another machine."""
+    """While inside, rank 1 takes part if it is on another machine."""
     if request.kind == "real" and _core.rank_and_size()[1] > 1:
         try:
             request.other_machine = _core.OtherMachine()

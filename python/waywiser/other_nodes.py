@@ -1,4 +1,4 @@
-"""Types of node that a profile or plan has roads to: in files by fingerprint, for people by name.
+"""Types of node that a profile or plan has paths to: by fingerprint in files, by name for users.
 
 A place of such a node is "b7ef00aa67f28849:gpu0" in files and in the core, "hse-a:gpu0" in Python's values.
 """
@@ -23,12 +23,12 @@ def device_of(place: str) -> str:
 
 
 def is_elsewhere(place: str) -> bool:
-    """Whether a place is of another node."""
+    """Whether a place is on another node."""
     return ":" in place
 
 
 def names_of(value: Any) -> dict[str, str]:
-    """Fingerprint -> name of the other nodes of a profile, plan or verification; "other" too in a file of version 1."""
+    """Fingerprint -> name of the other nodes of a profile, plan or verification; also "other" in version 1."""
     if not isinstance(value, dict):
         return {}
     listed = value.get("other_nodes")
@@ -49,7 +49,7 @@ def names_of(value: Any) -> dict[str, str]:
 
 
 def with_names(value: Any, names: Mapping[str, str] | None = None) -> Any:
-    """The JSON `value` with the names of its other nodes in all places."""
+    """The JSON `value`, with names of other nodes in place of fingerprints."""
     if names is None:
         names = names_of(value)
         return with_names(value, names) if names else value
@@ -64,7 +64,7 @@ def with_names(value: Any, names: Mapping[str, str] | None = None) -> Any:
 
 
 def for_core(place: str, names: Mapping[str, str]) -> str:
-    """A place as the core writes it. "other:gpu0" is of the only other type of node. Raises InputError."""
+    """A place in the form of the core. "other:gpu0" is on the only other type of node. Raises InputError."""
     name, colon, device = place.rpartition(":")
     known = {text: key for key, text in names.items() if key != "other"}
     if not colon or not known:
@@ -75,4 +75,4 @@ def for_core(place: str, names: Mapping[str, str]) -> str:
         return f"{known[name]}:{device}"
     if name in known.values():
         return place
-    raise InputError(f"{place!r}: there are roads to {', '.join(f'{one}:{device}' for one in known)}")
+    raise InputError(f"{place!r}: there are paths to {', '.join(f'{one}:{device}' for one in known)}")

@@ -11,7 +11,7 @@ from waywiser.results import Results, recorded, recorded_machines
 
 
 def pair_rates(profile: Profile) -> dict[Pair, float]:
-    """Bytes per second one way, of pairs of GPUs that were measured themselves; nothing of a simulation."""
+    """Bytes per second one way of each pair of GPUs that was itself measured; empty for a simulation."""
     if profile.simulated or profile.backend == "virtual_gpu":
         return {}
     return {

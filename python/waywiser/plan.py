@@ -26,8 +26,8 @@ class RunnerUp:
 class PlanRow:
     """The path to take for sizes from `from_bytes` to `to_bytes`, both included; `expected` in (bytes, seconds).
 
-    Its key is (node type, device) -> (node type, device, rail): the first type is the plan's, the second stands in the
-    places of another node ("hse-a:gpu0"). `rail`: for who is bound to that network device; empty: for who may take any.
+    Its key is (node type, device) -> (node type, device, rail). The first type is the plan's; the second is part of the
+    places of another node ("hse-a:gpu0"). `rail`: for ranks bound to this network device; empty: for all other ranks.
     """
 
     pairs: tuple[Pair, ...]
@@ -49,7 +49,7 @@ class PlanRow:
 
 @dataclass(frozen=True)
 class CollectiveRow:
-    """The way to take for a collective of `ranks` ranks; `runner_up_ratio` is the second's time divided by its time."""
+    """The algorithm for a collective of `ranks` ranks; `runner_up_ratio` is the second's time divided by its time."""
 
     operation: str
     memory: str

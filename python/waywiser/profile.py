@@ -24,7 +24,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Path:
-    """One way from one memory to another; `processes` is 2 when source and destination have different owners."""
+    """One path from a memory to another; `processes` is 2 if source and destination have different owners."""
 
     mechanism: str
     source: str
@@ -74,7 +74,7 @@ class Point:
 class Series:
     """One path under one operation, ascending sizes. `limit` in bytes/s of the slowest hop; 0: unknown.
 
-    `pairs`: how many moved at once under `loaded`; 0 for other operations and in older files.
+    `pairs`: number of pairs that moved at once under `loaded`; 0 for other operations and in older files.
     """
 
     path: Path
@@ -87,7 +87,7 @@ class Series:
 
 @dataclass(frozen=True)
 class PairClass:
-    """Pairs that are alike; the first was measured and represents all."""
+    """Similar pairs; the first was measured and represents all."""
 
     name: str
     members: tuple[Pair, ...]
@@ -95,7 +95,7 @@ class PairClass:
 
     @property
     def title(self) -> str:
-        """Name, with "two processes" where that is so and the name does not say it."""
+        """Name, with "two processes" added if needed."""
         says = self.processes == 1 or "process" in self.name
         return self.name if says else f"{self.name}, two processes"
 
@@ -121,7 +121,7 @@ class Unavailable:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A figure that was measured and refused, and why."""
+    """A measured figure that was rejected, and the reason."""
 
     path: Path
     operation: str
@@ -131,7 +131,7 @@ class Rejected:
 
 @dataclass(frozen=True)
 class Profile:
-    """Everything that was measured on one machine."""
+    """All measurements of one machine."""
 
     fingerprint: str
     machine: str
@@ -144,7 +144,7 @@ class Profile:
     first_use: tuple[FirstUse, ...] = ()
     unavailable: tuple[Unavailable, ...] = ()
     rejected: tuple[Rejected, ...] = field(default=())
-    survey: tuple[Series, ...] = ()  # every pair of a class at few sizes: to tell pairs apart
+    survey: tuple[Series, ...] = ()  # every pair of a class at few sizes, to distinguish pairs
     other_nodes: Mapping[str, str] = field(default_factory=dict)  # fingerprint -> name, of places such as "hse-a:gpu0"
 
     def series_of(self, pair: Pair, processes: int, operation: str) -> list[Series]:
@@ -159,7 +159,7 @@ class Profile:
         return found
 
     def surveyed(self, pair: Pair, processes: int, operation: str) -> Series | None:
-        """The survey's figure for this very pair, to distinguish it from others of its class; None without one."""
+        """The survey's figure for this pair, to distinguish it from others of its class; None if there is none."""
         return self._survey.get((pair, processes, operation))
 
     @cached_property
@@ -167,7 +167,7 @@ class Profile:
         return {(one.path.pair, one.path.processes, one.operation): one for one in self.survey if one.points}
 
     def pairs_at_once(self, group: PairClass, operation: str) -> str:
-        """How many pairs moved at once: "12", or "16 of 56"; empty for all but `loaded`, and in older files."""
+        """The number of pairs that moved at once: "12" or "16 of 56"; empty except for `loaded`, and in older files."""
         series = self.series_of(self.measured_pair(group), group.processes, operation)
         pairs, members = max((one.pairs for one in series), default=0), len(group.members)
         return "" if pairs == 0 else f"{pairs} of {members}" if pairs < members else f"{pairs}"
@@ -177,7 +177,7 @@ class Profile:
         return {series.path for series in self.series if series.points}
 
     def measured_pair(self, group: PairClass) -> Pair:
-        """The member of `group` that has figures; the first member when none has."""
+        """The member of `group` that has figures; the first member if none has."""
         for pair in group.members:
             if any(self.series_of(pair, group.processes, operation) for operation in OPERATIONS):
                 return pair
@@ -275,7 +275,7 @@ def _read_rejected(node: Node) -> Rejected:
 
 
 def _missing_classes(classes: tuple[PairClass, ...], series: tuple[Series, ...]) -> Iterator[PairClass]:
-    """A class of its own for each measured pair that no class names."""
+    """Adds a class for each measured pair that is in no class."""
     known = {(pair, group.processes) for group in classes for pair in group.members}
     for one in series:
         key = (one.path.pair, one.path.processes)

@@ -1,4 +1,4 @@
-"""The progress bar of a stage, on standard error, with the time left at most; lines where there is no terminal."""
+"""The progress bar of a stage on standard error, with an upper limit of the time left; lines without a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_SILENCE = 10.0
 
 
 def error_console() -> Console:
-    """The console for everything that is not a result."""
+    """The console for all output except results."""
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -28,7 +28,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def bar(title: str, simulated: bool = False) -> Iterator[Show]:
-    """A progress bar; yields what a stage calls to move it. `simulated`: the time left is of no real clock."""
+    """A progress bar; yields the function that moves it. `simulated`: the time left is not of a real clock."""
     if simulated:
         title = f"{title}, simulated"
     console = error_console()
@@ -54,7 +54,7 @@ def bar(title: str, simulated: bool = False) -> Iterator[Show]:
 
 
 def _left(seconds: float, done: int, total: int, gone: float) -> str:
-    """From the budget; without one, from how long the steps so far took, if there are any."""
+    """The time left: from the budget, else from the duration of the steps so far, if there are any."""
     about = ", at most"
     if seconds <= 0 and done == 0:
         return ""
@@ -65,7 +65,7 @@ def _left(seconds: float, done: int, total: int, gone: float) -> str:
 
 
 def lines(title: str, clock: Callable[[], float] = time.monotonic, simulated: bool = False) -> Show:
-    """A line for each tenth of the steps, and after ten seconds without one."""
+    """Prints a line for each tenth of the steps, and after ten seconds without a line."""
     tenth, start = -1, clock()
     said = start
 

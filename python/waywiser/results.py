@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def recorded_machines() -> list[str]:
-    """Names of the machines in the package that have a profile."""
+    """Names of the recorded machines that have a profile."""
     return sorted(folder.name for folder in MACHINES.glob("*") if Results(folder).file("profile") is not None)
 
 
@@ -44,11 +44,11 @@ def recorded(name: str) -> Results:
     if name in names and _NAME.fullmatch(name):
         return Results(MACHINES / name, f"machine {name}")
     known = "none" if not names else ", ".join(names)
-    raise InputError(f"machine {name!r}: no measurements of it are recorded; recorded with measurements: {known}")
+    raise InputError(f"machine {name!r}: has no recorded measurements; machines with measurements: {known}")
 
 
 def measured_at(name: str) -> tuple[Results, Profile]:
-    """A recorded machine, else a folder of results, else a profile with the folder that it is in. Raises InputError."""
+    """A recorded machine, else a folder of results, else a profile with its folder. Raises InputError."""
     path = Path(name)
     if name in recorded_machines():
         found = recorded(name)
@@ -74,7 +74,7 @@ def _inflate(data: bytes, what: str) -> bytes:
 
 
 def read_document(file: Path) -> bytes:
-    """The content of a file, inflated when its name ends in .gz; at most 256 MiB. Raises InputError."""
+    """The content of a file, inflated if its name ends in .gz; at most 256 MiB. Raises InputError."""
     data = read_bytes(file)
     return _inflate(data, str(file)) if file.suffix == ".gz" else data
 
@@ -87,14 +87,14 @@ def load_profile(file: Path) -> Profile:
 
 
 class Results:
-    """A folder of results. Values are read and checked when first asked for; None where there is no such file."""
+    """A folder of results. Values are read and checked on first use; None if there is no such file."""
 
     def __init__(self, folder: Path, name: str = "") -> None:
         self.folder = folder
         self.name = name or str(folder)
 
     def file(self, stem: str) -> Path | None:
-        """`stem`.json or `stem`.json.gz, whichever is there."""
+        """`stem`.json or `stem`.json.gz, whichever exists."""
         files = [self.folder / f"{stem}.json", self.folder / f"{stem}.json.gz"]
         if stem == "topology" and self.folder.parent == MACHINES:
             files.append(MACHINES / f"{self.folder.name}.json")
@@ -132,24 +132,24 @@ class Results:
 
     @cached_property
     def profile(self) -> Profile | None:
-        """What was measured."""
+        """The measurements."""
         found = self._value("profile", waywiser.profile.SCHEMA, waywiser.profile.VERSION, waywiser.profile.OLDEST)
         return None if found is None else read_profile(*found)
 
     @cached_property
     def plan(self) -> Plan | None:
-        """What was chosen."""
+        """The choices."""
         found = self._value("plan", waywiser.plan.SCHEMA, waywiser.plan.VERSION, waywiser.plan.OLDEST)
         return None if found is None else read_plan(*found)
 
     @cached_property
     def verification(self) -> Verification | None:
-        """How the choices did."""
+        """The verification of the choices."""
         found = self._value("verification", waywiser.verification.SCHEMA, waywiser.verification.VERSION)
         return None if found is None else read_verification(*found)
 
     def needed_profile(self) -> Profile:
-        """The profile. Raises InputError that says how to get one when there is none."""
+        """The profile. If there is none, raises InputError that says how to get one."""
         if self.profile is None:
             raise InputError(
                 f"{self.name}: no profile.json there: run 'waywiser measure' first, or name a recorded machine"
@@ -162,7 +162,7 @@ class Results:
         return self.text("profile") or ""
 
     def write(self, stem: str, text: str) -> Path:
-        """Replaces `stem`.json by `text`, whole or not at all, and forgets what was read from it."""
+        """Replaces `stem`.json by `text`, whole or not at all, and drops the values read from it."""
         file = self.folder / f"{stem}.json"
         write_text_atomically(file, text)
         (self.folder / f"{stem}.json.gz").unlink(missing_ok=True)
@@ -175,11 +175,11 @@ class Results:
         self.make_writable()
         with held_file(self.folder / ".measuring") as holder:
             if holder:
-                raise InputError(f"{self.folder}: {holder} measures into it: wait for it, or name another --output")
+                raise InputError(f"{self.folder}: {holder} is measuring into it: wait for it, or name another --output")
             yield
 
     def make_writable(self) -> None:
-        """Makes the folder and tries a file in it, so that nothing is measured in vain. Raises InputError."""
+        """Makes the folder and writes a test file, so that no measurement is lost later. Raises InputError."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder) as file:

@@ -1,4 +1,4 @@
-"""Asks the ranks that run on this machine what they are doing."""
+"""Asks the ranks on this machine for their status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_ANSWER = 65536
 class RankStatus:
     """The status that a rank reports. `call`: None outside the group's calls; `waited`: seconds, 0 for a short wait.
 
-    `progress_thread`: where that thread runs ("not bound to a core"); None if there is none.
+    `progress_thread`: the core of that thread ("not bound to a core"); None if there is no such thread.
     """
 
     job: str
@@ -31,7 +31,7 @@ class RankStatus:
 
 
 def ask(path: Path) -> RankStatus | None:
-    """The answer at one socket; None when nobody answers there, or not in these words."""
+    """The answer at one socket; None if there is no answer, or an unknown one."""
     try:
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(_PATIENCE)
@@ -62,7 +62,7 @@ def _read(value: Any) -> RankStatus:
 
 
 def job_of(process: int, folder: Path) -> list[RankStatus]:
-    """The ranks of the job that `process` is a rank of, or has started, in order."""
+    """The ranks, in order, of the job that `process` belongs to or has started."""
     asked = (ask(path) for path in sorted(folder.glob("rank-*.sock")))
     answers = [answer for answer in asked if answer is not None]
     jobs = {answer.job for answer in answers if process in (answer.process, answer.parent)}

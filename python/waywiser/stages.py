@@ -24,8 +24,8 @@ Show = Callable[[int, int, float, str], None]
 
 
 class Stopped(Exception):
-    """The user pressed Ctrl-C, or a batch system ends its job (SIGTERM); what was measured is kept. The message says
-    how to go on."""
+    """The user pressed Ctrl-C, or a batch system ends the job (SIGTERM). The measurements are kept; the message says
+    how to continue."""
 
     def __init__(self, message: str, number: int = signal.SIGINT) -> None:
         super().__init__(message)
@@ -34,8 +34,8 @@ class Stopped(Exception):
 
 @dataclass(frozen=True)
 class Simulation:
-    """What takes the place of measuring: costs of the simulator; of a cluster its network and the types of its nodes
-    beside the machine's, each a topology with its costs."""
+    """Input of a simulation instead of a measurement: costs of the simulator; for a cluster also its network and its
+    other node types, each a topology with its costs."""
 
     costs: str
     cluster: str = ""
@@ -79,7 +79,7 @@ def stopping_on_interrupt(watch: Watch, numbers: Sequence[int] = (signal.SIGINT,
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """While inside, a batch system's SIGTERM ends the program as Ctrl-C does: what it has started ends too."""
+    """While inside, a batch system's SIGTERM acts like Ctrl-C: it ends the program and the processes it started."""
     previous = signal.signal(signal.SIGTERM, _end_at_once)
     try:
         yield
@@ -94,7 +94,7 @@ def _end_at_once(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def peer_program() -> str:
-    """The program that is the second process; empty when the package was built without it."""
+    """The program of the second process; empty if the package was built without it."""
     return str(PEER_PROGRAM) if PEER_PROGRAM.is_file() else ""
 
 
@@ -106,10 +106,10 @@ def measure(
     simulation: Simulation | None = None,
     other_machine: _core.OtherMachine | None = None,
 ) -> str:
-    """Measures what is missing in `previous` (a profile as JSON) and returns the whole profile as JSON.
+    """Measures points that are missing in `previous` (a profile as JSON) and returns the whole profile as JSON.
 
     With a `simulation` nothing is measured: the times are simulated, and the profile says so. With
-    `other_machine` the roads to the machine of rank 1 are measured too.
+    `other_machine`, the paths to the machine of rank 1 are measured too.
     """
     text = json.dumps({"peer_program": peer_program(), **options})
     with stopping_on_interrupt(watch):
@@ -127,7 +127,7 @@ def choose(profile: str) -> str:
 def explain(
     profile: str, plan: str, source: str, destination: str, processes: int, operation: str, size: int, rail: str = ""
 ) -> dict[str, Any]:
-    """Every candidate for one transfer with its cost, and what is unavailable; with `rail` over that NIC alone."""
+    """Every candidate for one transfer with its cost, and unavailable mechanisms; with `rail`, only over that NIC."""
     asked = (source, destination, processes, operation, size, rail)
     answer: dict[str, Any] = json.loads(_core.explain(profile, plan, *asked))
     return answer
@@ -142,7 +142,7 @@ def verify(
     simulation: Simulation | None = None,
     other_machine: _core.OtherMachine | None = None,
 ) -> str:
-    """Runs the chosen path against every other at other sizes, or simulates that; as JSON."""
+    """Compares the chosen path with every other at other sizes, measured or simulated; returns JSON."""
     text = json.dumps({"peer_program": peer_program(), **options})
     with stopping_on_interrupt(watch):
         if simulation is not None:

@@ -1,4 +1,4 @@
-"""Which libucp.so.0 the core opens.
+"""Chooses the libucp.so.0 that the core opens.
 
 Two copies of UCX in one process break each other, so a copy that is already mapped (by mpi4py, say) wins; then
 WAYWISER_LIBUCP. Then, on a machine with an RDMA device, the system's copy, the only one that knows RDMA, and the libucx

@@ -1,4 +1,4 @@
-"""Sizes, times and rates as people write them. Sizes are binary (1 KiB = 1024 B); rates are decimal (1 GB = 1e9 B)."""
+"""Parses and formats sizes, times and rates. Sizes are binary (1 KiB = 1024 B); rates are decimal (1 GB = 1e9 B)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parse_bytes(text: str) -> int:
 
 
 def format_bytes(size: int) -> str:
-    """65536 -> "64 KiB"; what is not a whole number of a unit gets three digits: 65535 -> "64.0 KiB"."""
+    """65536 -> "64 KiB"; sizes that are not a multiple of the unit get three digits: 65535 -> "64.0 KiB"."""
     for letter in "TGMK":
         unit = 1 << _STEPS[letter]
         if size >= unit:

@@ -1,4 +1,4 @@
-"""How the choices did at sizes that were not used for choosing: the chosen path against every other."""
+"""The verification of the choices at sizes not used for choosing: the chosen path against every other."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Case:
 class Verification:
     """`within_5_percent` counts the cases whose chosen path took at most 1.05 times the fastest.
 
-    For `skipped` cases no time was left.
+    `skipped` cases did not fit into the time.
     """
 
     cases: int
@@ -48,12 +48,12 @@ class Verification:
 
     @property
     def fraction(self) -> float | None:
-        """The part of the cases that are within 5 %, 0 to 1; None without a case."""
+        """The fraction of cases within 5 %, 0 to 1; None without a case."""
         return self.within_5_percent / self.cases if self.cases else None
 
 
 def _label(node: Node, key: str) -> str:
-    """A path as its label: given as text, or as a path object."""
+    """The label of a path that is given as text or as a path object."""
     value = node.child(key).value
     if isinstance(value, dict):
         from waywiser.profile import read_path

@@ -1,4 +1,4 @@
-"""A clang with libFuzzer that reads C++20 with the standard library of g++: 16 or newer."""
+"""Finds a clang with libFuzzer that compiles C++20 with the standard library of g++: 16 or newer."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ _PROBE = f"#include <source_location>\nstd::source_location where;\n{_TARGET}"
 
 
 def _works(compiler):
-    """Whether it compiles and links a fuzzer."""
+    """Whether this compiler compiles and links a fuzzer."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "probe.cpp"
         source.write_text(_PROBE)
@@ -34,7 +34,7 @@ def _known_to_apt(package):
 
 
 def ensure():
-    """The compiler's path; the newest one that apt knows is installed where none works. Raises SetupError."""
+    """The compiler's path; if none works, installs the newest one from apt. Raises SetupError."""
     if compiler := _found():
         return compiler
     version = next((version for version in VERSIONS if _known_to_apt(f"clang-{version}")), None)

@@ -14,7 +14,7 @@ BUILD = ROOT / "build"
 
 
 def _tool(name):
-    """A program of .venv, of the interpreter that .venv was made from, or of PATH."""
+    """A program from .venv, from the base interpreter of .venv, or from PATH."""
     base = Path(os.environ.get("WAYWISER_PYTHON") or sys.executable)
     folders = [str(VENV / "bin"), str(base.absolute().parent), str(base.resolve().parent), os.environ.get("PATH", "")]
     found = shutil.which(name, path=":".join(folders))
@@ -24,7 +24,7 @@ def _tool(name):
 
 
 def _configure(folder, options):
-    """Runs CMake when the options changed or nothing is configured; Ninja reruns it when CMake files change."""
+    """Runs CMake if the options changed or nothing is configured; Ninja reruns it if CMake files change."""
     stamp_file = folder / "waywiser-configure.json"
     stamp = json.dumps([str(ROOT), STAMP.read_text(), options])
     if (folder / "build.ninja").exists() and stamp_file.exists():
@@ -46,7 +46,7 @@ def _configure(folder, options):
 
 
 def _ninja(folder, targets):
-    """Builds; on a terminal Ninja shows its progress line, elsewhere only what goes wrong."""
+    """Builds; on a terminal Ninja shows its progress line, elsewhere only errors."""
     jobs = len(os.sched_getaffinity(0))
     command = [_tool("ninja"), "-C", str(folder), f"-j{jobs}", *([] if sys.stderr.isatty() else ["--quiet"])]
     if subprocess.run([*command, *targets], stdout=sys.stderr).returncode != 0:
@@ -54,7 +54,7 @@ def _ninja(folder, targets):
 
 
 def configure(cuda, tests):
-    """Prepares build/; once asked for, the tests stay part of it, so that `make tune` and `make test` share it."""
+    """Prepares build/; once requested, the tests stay part of it, so that `make tune` and `make test` share it."""
     marker = BUILD / "with-tests"
     if tests and not marker.exists():
         BUILD.mkdir(exist_ok=True)
@@ -64,12 +64,12 @@ def configure(cuda, tests):
 
 
 def configure_for_lint(cuda):
-    """Commands for clang-tidy, in a folder of their own: it reads file by file."""
+    """Writes commands for clang-tidy into a separate folder, since it needs a command for each file."""
     _configure(BUILD / "lint", {"WAYWISER_CUDA": cuda, "WAYWISER_TESTS": "OFF", "WAYWISER_UNITY": "OFF"})
 
 
 def build(tests, benchmarks):
-    """Builds the package, and the tests and benchmarks when asked."""
+    """Builds the package, and the tests and benchmarks on request."""
     if not (BUILD / ".ninja_log").exists():
         say("building (the first time takes minutes)")
     targets = ["waywiser_package"]

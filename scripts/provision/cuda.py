@@ -1,4 +1,4 @@
-"""Whether to build with CUDA, and where its compiler comes from."""
+"""Decides whether to build with CUDA, and finds the compiler."""
 
 import os
 import re

@@ -1,10 +1,10 @@
-"""What the set-up says: one line each, on standard error, since standard output is for results."""
+"""Messages of the set-up: one line each, on standard error, since standard output is for results."""
 
 import sys
 
 
 class SetupError(Exception):
-    """The set-up cannot go on; the message is one line. `code` is the exit code."""
+    """The set-up cannot continue; the message is one line. `code` is the exit code."""
 
     def __init__(self, message, code=1):
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""A table of results in a file of the repository: the last one of each name, with its date and commit."""
+"""A table of results in a file of the repository: the last result of each name, with its date and commit."""
 
 import subprocess
 import time
@@ -6,13 +6,13 @@ from pathlib import Path
 
 
 class Noted:
-    """`file` ends with a table in Markdown whose first column is the name; its head line is there already."""
+    """`file` ends with a table in Markdown whose first column is the name; the file must have its head line."""
 
     def __init__(self, file):
         self.file = Path(file)
 
     def add(self, row):
-        """Takes the place of an older row of the same name. Its date and the commit are put behind it."""
+        """Replaces an older row of the same name. Appends the date and the commit."""
         lines = self.file.read_text().splitlines()
         mark = f"| {row[0]} |"
         new = "| " + " | ".join(str(cell) for cell in [*row, time.strftime("%Y-%m-%d"), self._commit()]) + " |"

@@ -66,7 +66,7 @@ def _base_python():
 
 
 def _identity(offline):
-    """What a .venv is made for; one for another interpreter, or of a folder that has moved, is made again."""
+    """The identity of a .venv; it is made again for another interpreter, or if the folder has moved."""
     return [str(ROOT), os.environ.get("WAYWISER_PYTHON", ""), offline]
 
 
@@ -110,7 +110,7 @@ def _install(requirements, groups):
 
 
 def _install_offline(requirements):
-    """Takes what the interpreter has and what the wheel folder has; the rest is named and left out."""
+    """Uses packages of the interpreter and of the wheel folder; the others are listed and left out."""
     missing = _output([PYTHON, "-c", _NOT_INSTALLED, *requirements]).split()
     wheels = os.environ.get("WAYWISER_WHEELS")
     left_out = []
@@ -128,7 +128,7 @@ def _install_wheel(name, wheels):
 
 
 def ensure(groups, offline):
-    """Makes .venv hold the packages of `groups`; returns at once when the stamp says that it does."""
+    """Installs the packages of `groups` into .venv; returns at once if the stamp says that they are installed."""
     stamp = _read_stamp(offline) or _make_venv(offline)
     digest = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     absent = [group for group in groups if stamp["installed"].get(group) != digest]

@@ -1,4 +1,4 @@
-"""System packages: finds what is missing and installs only that, by apt."""
+"""Finds missing system packages and installs only these, by apt."""
 
 import importlib.util
 import os
@@ -20,12 +20,12 @@ LIBRARY_FOLDERS = (
 
 
 def library_exists(name):
-    """Whether a shared library of that file name is in one of the usual folders."""
+    """Whether a shared library of this file name is in one of the usual folders."""
     return any((Path(folder) / name).exists() for folder in LIBRARY_FOLDERS)
 
 
 def _missing(tests):
-    """Packages that must be installed, as (name, what it is for)."""
+    """Packages that must be installed, as (name, purpose)."""
     missing = []
     if not shutil.which("g++") and not shutil.which("c++"):
         missing.append(("g++", "C++ compiler"))
@@ -60,7 +60,7 @@ def _apt():
 
 
 def _install(apt, packages):
-    """Installs; when that fails, refreshes apt's lists and tries again. Returns None or apt's last line."""
+    """Installs; if that fails, refreshes apt's lists and tries again. Returns None or apt's last line."""
     environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
     environment["PATH"] = (
         environment.get("PATH", "/usr/bin:/bin") + ":/usr/local/sbin:/usr/sbin:/sbin"
@@ -77,7 +77,7 @@ def _install(apt, packages):
 
 
 def ensure(tests, offline):
-    """Installs the missing packages. Raises SetupError with the line to run when it may not."""
+    """Installs the missing packages. Without the right to, raises SetupError with the command to run."""
     missing = _missing(tests)
     if missing:
         install_needed(missing, offline)
@@ -88,13 +88,13 @@ def ensure(tests, offline):
 
 
 def ensure_program(program, package, use):
-    """Installs the package of a program that is not there. Raises SetupError with the line to run when it may not."""
+    """Installs the package of a missing program. Without the right to, raises SetupError with the command to run."""
     if not shutil.which(program):
         install_needed([(package, use)])
 
 
 def install_needed(missing, offline=False):
-    """`missing`: (name, what it is for) of each package."""
+    """`missing`: (name, purpose) of each package."""
     names = [name for name, _ in missing]
     what = ", ".join(f"{name} ({use})" for name, use in missing)
     apt = None if offline else _apt()
@@ -107,7 +107,7 @@ def install_needed(missing, offline=False):
 
 
 def _try_once(package, use):
-    """For what is used when it is there; trying to install it once is enough."""
+    """Tries once to install an optional package."""
     tried = Path(f".venv/{package}-tried")
     apt = _apt() if not tried.exists() else None
     if apt is None or apt == ["sudo", "apt-get"]:

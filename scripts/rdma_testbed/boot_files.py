@@ -1,4 +1,4 @@
-"""What the virtual machines start from, made once and kept in the user's cache folder."""
+"""Boot files of the virtual machines, made once and kept in the user's cache folder."""
 
 import hashlib
 import os
@@ -12,8 +12,8 @@ from . import debian_packages, initial_files, kernel
 
 FORMAT = 1
 KERNEL = "linux-image-amd64"
-# UCX with verbs (the wheel has none) and its programs, an Open MPI that uses it, the driver of Soft-RoCE, and what sets
-# the link up.
+# UCX with verbs (the wheel has none) and its programs, an Open MPI that uses it, the driver of Soft-RoCE, and the tools
+# that set the link up.
 GUEST_PACKAGES = ("libucx0", "ucx-utils", "openmpi-bin", "openmpi-common", "ibverbs-providers", "iproute2")
 MODULES = (
     *("virtio_pci", "virtio_console", "virtio_net", "9pnet_virtio", "9p", "overlay"),
@@ -26,7 +26,7 @@ MODULES = (
 class BootFiles:
     kernel: Path
     initial: Path
-    packages: Path  # seen by the guests in front of this machine's own files
+    packages: Path  # overlays this machine's files in the guests
 
 
 def _cache():
@@ -39,7 +39,7 @@ def _in(folder):
 
 
 def prepare():
-    """The boot files that belong to apt's present lists; made when they are not there."""
+    """The boot files for apt's present lists; makes them if they do not exist."""
     try:
         names = _packages()
     except SetupError:
@@ -68,7 +68,7 @@ def _make(folder, names):
         try:
             debian_packages.unpack(names, made.packages)
         except SetupError:
-            debian_packages.refresh_lists()  # lists that are old name versions that are gone
+            debian_packages.refresh_lists()  # old lists name versions that no longer exist
             debian_packages.unpack(names, made.packages)
         made.kernel.write_bytes(kernel.unpacked_image(made.packages))
         made.initial.write_bytes(_initial(made.packages))

@@ -12,7 +12,7 @@ SECONDS = 300
 
 
 def _run(*words, cwd=None):
-    """Whether it went well, what it printed, the last line of its errors."""
+    """Whether the command succeeded, its output, the last line of its errors."""
     environment = dict(os.environ, LC_ALL="C")
     try:
         done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=SECONDS, env=environment)
@@ -24,12 +24,12 @@ def _run(*words, cwd=None):
 
 
 def refresh_lists():
-    """Tries to bring apt's lists up to date; without the right to, they stay as they are."""
+    """Tries to update apt's lists; without the right to, they stay unchanged."""
     _run("apt-get", "update", "-qq")
 
 
 def kernel_packages(name):
-    """The packages that hold the kernel which `name` (linux-image-amd64) stands for, newest version."""
+    """The packages with the newest kernel of the metapackage `name` (linux-image-amd64)."""
     known, depends, _ = _run("apt-cache", "depends", name)
     found = re.findall(r"Depends: (linux-image-\d\S+)", depends)
     if not known or not found:
@@ -39,7 +39,7 @@ def kernel_packages(name):
 
 
 def missing_ones(names):
-    """Of `names` and the libraries that they depend on, what is not installed on this machine."""
+    """The packages among `names` and their libraries that are not installed on this machine."""
     leave_out = [f"--no-{kind}" for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")]
     known, text, problem = _run("apt-cache", "depends", "--recurse", *leave_out, *names)
     if not known:
@@ -66,7 +66,7 @@ def unpack(names, folder):
 
 
 def _follow_links(folder):
-    """Where this machine's /lib is a link to /usr/lib, the packages' is too."""
+    """If this machine's /lib is a link to /usr/lib, makes the same link in the packages' folder."""
     for name in ("bin", "sbin", "lib", "lib64"):
         if (folder / name).is_dir() and Path("/", name).is_symlink():
             shutil.copytree(folder / name, folder / "usr" / name, symlinks=True, dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""One virtual machine: started, given commands, ended. Every wait has a deadline."""
+"""Starts a virtual machine, runs commands in it and ends it. Every wait has a deadline."""
 
 import json
 import queue
@@ -24,7 +24,7 @@ class GuestError(Exception):
 
 
 class Command:
-    """One command in a guest, under way or ended."""
+    """One command in a guest, running or ended."""
 
     def __init__(self, guest, number, text, deadline):
         self.guest = guest
@@ -37,7 +37,7 @@ class Command:
         self.errors = ""
 
     def _next(self):
-        """Takes one answer; False when that was the end."""
+        """Takes one answer; returns False after the last one."""
         try:
             answer = self.answers.get(timeout=max(0.1, self.deadline - time.monotonic()))
         except queue.Empty:
@@ -51,11 +51,11 @@ class Command:
         return False
 
     def tell(self, line):
-        """A line for the command's standard input."""
+        """Sends a line to the command's standard input."""
         self.guest.ask(id=self.number, input=line)
 
     def wait_for_line(self, beginning):
-        """The next line that begins like that; those before it are passed over."""
+        """The next line with this beginning; skips lines before it."""
         while self._next():
             if self.lines[-1].startswith(beginning):
                 return self.lines[-1]
@@ -71,7 +71,7 @@ class Command:
 
 
 class Guest:
-    """`accelerator` as QEMU names it: kvm or tcg,thread=multi. Sockets and the console's log are in `folder`."""
+    """`accelerator`: QEMU's name, kvm or tcg,thread=multi. Sockets and the console's log are in `folder`."""
 
     def __init__(self, number, folder, boot, accelerator, link_arguments):
         self.name = f"guest {number}"
@@ -148,7 +148,7 @@ class Guest:
             raise GuestError(answer["lost"])
 
     def start(self, argv, environment=None, seconds=60):
-        """Begins a command; after `seconds` it is killed."""
+        """Starts a command; it is killed after `seconds`."""
         argv = [str(word) for word in argv]
         command = Command(self, len(self.commands), " ".join(argv)[:200], time.monotonic() + seconds + 10)
         self.commands[command.number] = command
@@ -162,14 +162,14 @@ class Guest:
             raise GuestError(f"{self.name} is gone: {self._last_words()}") from None
 
     def run(self, argv, environment=None, seconds=60):
-        """The ended command; a code other than 0 is an error."""
+        """Runs a command to its end; a code other than 0 is an error."""
         ended = self.start(argv, environment, seconds).wait()
         if ended.code != 0:
             raise GuestError(f"{self.name}: {ended.text} ended with {ended.code}: {ended.errors}")
         return ended
 
     def pull_cable(self, out):
-        """QEMU takes the link's carrier away, or gives it back."""
+        """Lets QEMU remove or restore the link's carrier."""
         self.monitor.sendall(f"set_link link {'off' if out else 'on'}\n".encode())
 
     def close(self):
@@ -182,6 +182,6 @@ class Guest:
 
 def _read_only(tag, folder):
     if "," in str(folder):
-        raise SetupError(f"a comma in the path {folder} is more than QEMU can take", code=2)
+        raise SetupError(f"QEMU does not support the comma in the path {folder}", code=2)
     source = f"-fsdev local,id={tag},path={folder},security_model=none,multidevs=remap,readonly=on"
     return f"{source} -device virtio-9p-pci,fsdev={tag},mount_tag={tag}"

@@ -15,7 +15,7 @@ def _padded(data):
 
 
 def archive(folders, files):
-    """`files` is a list of (path, contents); all of them may be executed."""
+    """`files` is a list of (path, contents); all of them are executable."""
     entries = [(name, stat.S_IFDIR | 0o755, b"") for name in folders]
     entries += [(name, stat.S_IFREG | 0o755, data) for name, data in files]
     parts = [_entry(number, *entry) for number, entry in enumerate(entries, 1)]

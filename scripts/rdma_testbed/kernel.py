@@ -1,4 +1,4 @@
-"""Debian's kernel as a virtual machine starts it: the unpacked image, and the modules that are asked for."""
+"""Debian's kernel for a virtual machine: the unpacked image, and the requested modules."""
 
 import lzma
 import re
@@ -12,7 +12,7 @@ ELF_MAGIC = b"\x7fELF"
 
 
 def unpacked_image(packages):
-    """The kernel as ELF, which starts 2 s sooner in a machine without KVM; else the image as the package has it."""
+    """The kernel as ELF, which starts 2 s sooner in a machine without KVM; else the package's image."""
     images = [*Path(packages).glob("boot/vmlinuz-*"), *Path(packages).glob("**/lib/modules/*/vmlinuz")]
     if not images:
         raise SetupError("no kernel in the packages that were downloaded")
@@ -42,15 +42,15 @@ def _module(file):
 
 
 def _needs(module):
-    """What the module's own description lists."""
+    """The entries of a key in the module's own description."""
     found = re.search(rb"\0depends=([^\0]*)\0", module)
     return [_normal(name) for name in found.group(1).decode().split(",") if name] if found else []
 
 
 def modules(packages, names):
-    """(name, contents) of the modules and of all that they need, in the order in which they can be loaded.
+    """(name, contents) of the modules and their dependencies, in loading order.
 
-    A name that is not there is built into the kernel.
+    A name without a file is built into the kernel.
     """
     files, ordered = _files_by_name(packages), {}
 
@@ -68,6 +68,6 @@ def modules(packages, names):
 
 
 def remove(packages):
-    """What a virtual machine does not need of the kernel's packages."""
+    """Removes files of the kernel's packages that a virtual machine does not need."""
     for folder in (*Path(packages).glob("boot"), *Path(packages).glob("**/lib/modules")):
         shutil.rmtree(folder, ignore_errors=True)

@@ -19,7 +19,7 @@ DROP_RDMA = (
     "qdisc add dev eth0 parent 1:3 handle 3: netem loss 100%",
     "filter add dev eth0 parent 1: protocol ipv6 u32 match ip6 protocol 17 0xff flowid 1:3",
 )
-# UCX takes the GID that stands for the IPv6 address only when that address is known to be nobody else's.
+# UCX uses the GID of the IPv6 address only after duplicate address detection is complete.
 LINK_UP = f"""
 set -e
 ip link set eth0 up mtu 4200
@@ -33,7 +33,7 @@ done
 
 
 def accelerators():
-    """What QEMU can run the guests with here, the quickest first."""
+    """The accelerators that QEMU can use here, the fastest first."""
     flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     virtualizes = " vmx" in flags or " svm" in flags
     usable = virtualizes and os.access("/dev/kvm", os.R_OK | os.W_OK)
@@ -60,7 +60,7 @@ class TwoGuests:
                 self._end_guests()
                 if accelerator == possible[-1]:
                     raise SetupError(f"the guests do not start: {error}") from None
-                say(f"{accelerator} does not work here, going on without: {str(error).splitlines()[0]}")
+                say(f"{accelerator} does not work here, continuing without: {str(error).splitlines()[0]}")
         raise AssertionError("unreachable")
 
     def _start(self, boot, accelerator):
@@ -78,7 +78,7 @@ class TwoGuests:
         self.guests = []
 
     def shape(self, *netem):
-        """Loss, delay or nothing on both ends of the link, as tc netem takes them."""
+        """Sets loss, delay or nothing on both ends of the link, in the words of tc netem."""
         for guest in self.guests:
             with suppress(GuestError):  # nothing to delete
                 guest.run(["tc", "qdisc", "delete", "dev", "eth0", "root"])
@@ -86,7 +86,7 @@ class TwoGuests:
                 guest.run(["tc", "qdisc", "add", "dev", "eth0", "root", "netem", *netem, "limit", "10000"])
 
     def drop_rdma(self):
-        """Packets over UDP and IPv6, as Soft-RoCE sends them, vanish; TCP stays as it is."""
+        """Drops packets over UDP and IPv6, which Soft-RoCE sends; TCP is not affected."""
         for guest in self.guests:
             for words in DROP_RDMA:
                 guest.run(["tc", *words.split()])

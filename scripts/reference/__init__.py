@@ -1,1 +1,1 @@
-"""The reference site: what `make docs` builds into build/docs."""
+"""The reference site, which `make docs` builds into build/docs."""

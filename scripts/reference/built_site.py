@@ -1,4 +1,4 @@
-"""Checks built HTML pages: every link and anchor leads somewhere, and nothing is fetched from the network."""
+"""Checks built HTML pages: every link and anchor has a target, and nothing is fetched from the network."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _wrong(target: str, file: Path, pages: dict[Path, Page]) -> str | None:
 
 
 def broken(folder: Path) -> list[str]:
-    """One line for each link that leads nowhere and for each thing that a page would fetch from the network."""
+    """One line for each link without a target and for each resource that a page would fetch from the network."""
     pages, found = read_site(folder), []
     for file, page in pages.items():
         name = file.relative_to(folder.resolve())

@@ -1,4 +1,4 @@
-"""What the built site must have an entry for, found apart from the code that writes the pages."""
+"""Finds the names that the built site must describe, independently of the code that writes the pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from .built_site import Page
 from .headers import ROOT, public_headers
 
-# What a declaration of a class, structure or enumeration looks like; `;` behind it would only announce it.
+# The definition of a class, structure or enumeration; with `;` behind it, it would be a forward declaration.
 _TYPE = re.compile(r"^(?:class|struct|enum class) (?:\[\[.*?\]\] )?(\w+)[^;\n]*\{", re.MULTILINE)
 
 
@@ -19,7 +19,7 @@ def _words(text: str) -> str:
 
 
 def _members(name: str, kind: type) -> Iterator[tuple[str, object]]:
-    """Methods and properties that a class of this package has from classes of this package."""
+    """Methods and properties of a class that are defined in this package."""
     for base in kind.__mro__:
         if base.__module__.partition(".")[0] == "waywiser":
             for word, value in vars(base).items():

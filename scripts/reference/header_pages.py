@@ -1,4 +1,4 @@
-"""The pages of C, C++ and Fortran: what the installed headers declare, with their comments."""
+"""The pages of C, C++ and Fortran: declarations of the installed headers with their comments."""
 
 from __future__ import annotations
 

@@ -33,13 +33,13 @@ class Header:
 
 
 def public_headers() -> list[str]:
-    """Those that cmake/Library.cmake installs, relative to src/waywiser."""
+    """The headers that cmake/Library.cmake installs, relative to src/waywiser."""
     listed = re.search(r"set\(public_headers\s(.*?)\)", (ROOT / "cmake/Library.cmake").read_text(), re.DOTALL)
     return listed[1].split() if listed else []
 
 
 def _words(comment: str) -> str:
-    """The comment without its marks, and without words to the linter."""
+    """The comment without its marks and without directives to the linter."""
     if comment.startswith("/*"):
         lines = [re.sub(r"^\s*\*? ?", "", line) for line in comment[2:-2].splitlines()]
     else:
@@ -129,7 +129,7 @@ class _Reader:
                 depth.pop()
 
     def _trailing(self) -> str:
-        """The comment behind a declaration, which may go on in the lines below it."""
+        """The comment behind a declaration, which may continue in the lines below it."""
         found = re.compile(r",?[ ]*(//[^\n]*|/\*[^\n]*?\*/)((?:\n[ ]{20,}//[^\n]*)*)").match(self.text, self.at)
         if not found:
             return ""
@@ -211,7 +211,7 @@ class _Reader:
         return [] if re.match(r"template ?<>", head) or " requires" in head else [entry]
 
     def _behind(self) -> str:
-        """What follows the closing brace: `} ww_error;` and a comment."""
+        """The text after the closing brace: `} ww_error;` and a comment."""
         found = re.compile(r"[ ]?\w*;").match(self.text, self.at)
         self.at = found.end() if found else self.at
         return self._trailing()

@@ -1,4 +1,4 @@
-"""The page of the Python package: what `waywiser.__all__` names, with its docstrings."""
+"""The page of the Python package: the names in `waywiser.__all__` with their docstrings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _signature(function: Any, without_self: bool) -> str:
 
 
 def _signature_of_class(kind: type) -> str:
-    """How a program makes one; nothing for errors and for what only the package makes."""
+    """The signature of the constructor; empty for errors and for types that only the package makes."""
     if fields := getattr(kind, "_fields", ()):
         annotations, defaults = kind.__annotations__, kind._field_defaults  # type: ignore[attr-defined]
         words = [f"{name}: {getattr(annotations[name], '__forward_arg__', annotations[name])}" for name in fields]

@@ -123,7 +123,7 @@ def test_rows_come_in_the_order_of_the_command_line() -> None:
 def test_operations_have_the_names_that_people_know() -> None:
     assert [one.name for one in operations_named(["bibw", "osu_allreduce"])] == ["bidirectional", "all_reduce"]
     assert {one.name for one in operations_named(["all"])} == set(OPERATIONS)
-    with pytest.raises(InputError, match="'nothing' is no benchmark"):
+    with pytest.raises(InputError, match="'nothing' is not a benchmark"):
         operations_named(["nothing"])
     assert window_of(OPERATIONS["bandwidth"], 8) == 64
     assert window_of(OPERATIONS["bandwidth"], 64 << 20) == 4
@@ -153,7 +153,7 @@ def bench(*arguments: str, before: Sequence[str] = ()) -> subprocess.CompletedPr
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("nothing",), "'nothing' is no benchmark"),
+        (("nothing",), "'nothing' is not a benchmark"),
         (("--memory", "disk"), "--memory 'disk'"),
         (("--against", "mvapich"), "--against 'mvapich'"),
         (("--sizes", "8..x"), "'x' is not a size"),

@@ -108,4 +108,4 @@ def test_calibrate_wants_measurements(tmp_path: Path, capsys: pytest.CaptureFixt
     folder = str(tmp_path / "r")
     assert run(["measure", "--machine", "remote-t4", "--output", folder, "--operations", "latency", "--quick"]) == 0
     assert run(["calibrate", folder]) == 2
-    assert "there is nothing to calibrate with" in capsys.readouterr().err
+    assert "it cannot be used for calibration" in capsys.readouterr().err

@@ -41,7 +41,7 @@ def test_every_key() -> None:
     ("text", "words"),
     [
         ("nodes: many x hse-e", "line 1: 'nodes' must be COUNT x MACHINE"),
-        ("nodes: 4 x hse-z", "line 1: 'hse-z' is no machine; a file is written with a slash"),
+        ("nodes: 4 x hse-z", "line 1: 'hse-z' is not a machine; a file is written with a slash"),
         ("nodes: 999999 x hse-e", "line 1: a cluster has 1 to 100000 nodes"),
         ("nodes: 4 x hse-e\n\nnetwork: fat-bush", "line 3: 'network' must be one of switch, fat-tree(2:1)"),
         ("nodes: 4 x hse-e\nnetwork: torus(4, x)", "line 2: 'network' must be one of"),

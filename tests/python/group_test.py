@@ -268,5 +268,5 @@ def test_status_of_no_job() -> None:
     code, _, errors = finish(start("status", str(os.getpid())))
     assert (code, errors) == (
         2,
-        f"waywiser: process {os.getpid()} belongs to no running group of yours on this machine\n",
+        f"waywiser: process {os.getpid()} is not in a running group of yours on this machine\n",
     )

@@ -76,7 +76,7 @@ def test_simulated_settings_do_not_replace_measured_ones(tmp_path: Path) -> None
     simulated = replace(ALL, label=LABEL)
     keep(tmp_path, simulated)
     keep(tmp_path, ALL)
-    with pytest.raises(InputError, match="holds settings that were measured"):
+    with pytest.raises(InputError, match="holds measured settings"):
         keep(tmp_path, simulated)
     assert kept(tmp_path, "abcd1234") == ALL
 

@@ -85,7 +85,7 @@ def test_another_mpi_is_named(two: tuple[Path, Path], tmp_path: Path) -> None:
     other = program(tmp_path / "mpich/bin/mpirun", "echo HYDRA build details: Version: 4.1")
     with pytest.raises(InputError, match=r"mpich/bin/mpirun is not Open MPI's \(HYDRA build details: Version: 4.1\)"):
         find_mpi(other)
-    with pytest.raises(InputError, match=r"--mpirun /nowhere: is no program"):
+    with pytest.raises(InputError, match=r"--mpirun /nowhere: is not a program"):
         find_mpi(Path("/nowhere"))
 
 

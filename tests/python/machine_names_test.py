@@ -78,7 +78,7 @@ def test_an_unknown_name_is_one_line_also_beside_a_file_of_that_name(
     other_machine(Path("mine"))
     assert run([*VERBS[verb], "--machine", "mine"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "'mine' is no machine; a file is written with a slash or ends in .json, .xml or .txt" in line
+    assert "'mine' is not a machine; a file is written with a slash or ends in .json, .xml or .txt" in line
 
 
 @pytest.mark.parametrize("name", ["./mine", "mine.json"])
@@ -104,7 +104,7 @@ def test_a_cluster_file_means_the_machine_too(capsys: pytest.CaptureFixture[str]
     capsys.readouterr()
     file.write_text("nodes: 2 x mine")
     assert run([*SIMULATE, "--cluster", str(file)]) == 2
-    assert "'mine' is no machine" in capsys.readouterr().err
+    assert "'mine' is not a machine" in capsys.readouterr().err
 
 
 def test_a_folder_with_the_name_of_a_recorded_machine(capsys: pytest.CaptureFixture[str]) -> None:

@@ -326,7 +326,7 @@ def test_explain_over_one_rail(run: Run, tmp_path: Path) -> None:
         )
         assert near["candidates"][0]["predicted"] < far["candidates"][0]["predicted"]
     status, out, err = run("explain", "gpu0", "hse-x:gpu0", "1M", "--output", folder)
-    assert (status, out) == (2, "") and "there are roads to hse-c:gpu0" in err and err.count("\n") == 1
+    assert (status, out) == (2, "") and "there are paths to hse-c:gpu0" in err and err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_explain_over_one_rail(run: Run, tmp_path: Path) -> None:
     [
         (["apply", "--for", "latency,bandwidth"], "write one of"),
         (["apply", "--for", "fast"], "write some of"),
-        (["apply", "--markdown"], "not here"),
+        (["apply", "--markdown"], "other machines"),
         (["env", "--machine", "hse-a", "--proved"], "leave out"),
         (["tune", "--nodes", "2"], "--machine"),
         (["tune", "--machine", "hse-a", "--nodes", "0"], "1 to"),

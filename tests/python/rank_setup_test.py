@@ -59,7 +59,7 @@ def test_harmful_variables_go_and_others_stay() -> None:
     setup = setup_for(_core.discover(), SETTINGS, 0, 1, given, {0, 1})
     assert set(setup.removed) == {"UCX_TLS", "UCX_RNDV_THRESH"}
     assert setup.environment(given) == {"UCX_CMA_BW": "5000MBs", "PATH": "/bin"} | dict(setup.variables)
-    assert any("stays as you set it" in line for line in setup.why)
+    assert any("is kept as you set it" in line for line in setup.why)
     assert any("leaves out" in line for line in setup.why)
 
 
@@ -93,7 +93,7 @@ def test_required_roads(tmp_path: Path) -> None:
     assert missing(required("nvlink,cma"), root) == []
     down = build(tmp_path / "bad", TWO_GPUS, {**nvlinks(links, "26 GB/s|<inactive>"), **cma("EPERM")})
     lines = missing(required("nvlink, cma"), down)
-    assert "nvlink cannot be taken: D13: NVLinks are down" in lines[0] and "cma cannot be taken" in lines[1]
+    assert "nvlink is unavailable: D13: NVLinks are down" in lines[0] and "cma is unavailable" in lines[1]
 
 
 def test_a_road_that_nobody_could_look_at_is_refused(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ def test_roads_that_bytes_took(tmp_path: Path) -> None:
     after = Sample({("nvlink", "gpu0", "sent"): 10, ("network", "eth0", "sent"): 5 << 20})
     found = watched(before, after, 2.0, ["nvlink", "cma"])
     assert found.roads == ["network"] and found.fell_back == ("nvlink",) and found.not_counted == ("cma",)
-    said = "1 of 1 wanted roads fell back, as they carried nothing: nvlink; 5 MiB by the kernel's network instead"
-    assert said in found.lines() and "cma cannot be seen in counters" in found.lines()
+    said = "1 of 1 wanted paths carried nothing: nvlink; instead: 5 MiB by the kernel's network"
+    assert said in found.lines() and "cma is not visible in counters" in found.lines()
     assert "watched on n7 for 2.0 s: NVLink 10 B" in watched(before, after, 2.0, [], 8, "n7").lines()[0]
     value = json.loads(keep_watched(tmp_path, found).read_text())
     assert (value["nodes"], value["nic_bytes"], value["fell_back"]) == (1, 0, ["nvlink"])
@@ -186,7 +186,7 @@ def test_run_watches_and_refuses(tmp_path: Path) -> None:
     assert done.returncode == 7 and "watched for" in done.stderr
     assert json.loads((tmp_path / "watch.json").read_text())["schema"] == "waywiser.watch"
     refused = run_cli("--require", "imex", "--output", str(tmp_path), sys.executable, "-c", "print('started')")
-    assert (refused.returncode, refused.stdout) == (2, "") and "imex cannot be taken" in refused.stderr
+    assert (refused.returncode, refused.stdout) == (2, "") and "imex is unavailable" in refused.stderr
     missing_program = run_cli("--output", str(tmp_path), "no-such-program")
     assert missing_program.returncode == 2 and "no-such-program" in missing_program.stderr
 

@@ -79,7 +79,7 @@ def test_jobs_on_several_nodes_have_a_gain_of_their_own() -> None:
     assert (several.several, several.jobs, several.saved) == (True, 2, pytest.approx(200 * 0.5 * 0.2))
     one, several = savings(jobs, {"x": NodeGains(Gain(2.0, PROVED))}, 0.2)
     assert (several.gain, several.saved) == (None, 0)  # nothing was verified between nodes
-    with pytest.raises(InputError, match="line 2: 'some' is no number of nodes"):
+    with pytest.raises(InputError, match="line 2: 'some' is not a number of nodes"):
         read_jobs("NodeType,GPUHours,NNodes\nx,1,some\n", "x")
 
 
@@ -90,7 +90,7 @@ def test_jobs_on_several_nodes_have_a_gain_of_their_own() -> None:
         ("a,b\n1,2\n", "needs columns"),
         ("NodeType,GPUHours,CommShare\nx,1,7\n", "line 2: CommShare 7.0 is not between"),
         ("NodeType,AllocTRES,Elapsed\nx,gres/gpu=1,long\n", "line 2: needs ElapsedRaw or Elapsed"),
-        ("NodeType,AllocTRES,ElapsedRaw\nx,gres/gpu=1,abc\n", "line 2: ElapsedRaw 'abc' is no number"),
+        ("NodeType,AllocTRES,ElapsedRaw\nx,gres/gpu=1,abc\n", "line 2: ElapsedRaw 'abc' is not a number"),
         ("NodeType,GPUHours\nx,nan\n", "line 2: nan GPU-hours"),
         ("NodeType,GPUHours\nx,-1\n", "line 2"),
     ],

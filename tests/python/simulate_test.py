@@ -73,7 +73,7 @@ def test_trace_and_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     [
         (["speed", "--machine", "hse-a"], "write one of latency"),
         (["latency"], "which cluster"),
-        (["latency", "--machine", "nowhere"], "'nowhere' is no machine; a file is written with a slash"),
+        (["latency", "--machine", "nowhere"], "'nowhere' is not a machine; a file is written with a slash"),
         (["latency", "--machine", "hse-a", "--vary", "colour"], "write some of gdr"),
         (["latency", "--machine", "hse-a", "--set", "nic=fast"], "edr100"),
         (["latency", "--machine", "hse-a", "--set", "ucx.coppy=1"], "not a cost"),

@@ -72,7 +72,7 @@ def test_place_as_json(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["topology", "--machine", "nope"], "'nope' is no machine; a file is written with a slash"),
+        (["topology", "--machine", "nope"], "'nope' is not a machine; a file is written with a slash"),
         (["topology", "--from", "/nonexistent/file"], "/nonexistent/file: cannot read"),
         (["topology", "--from", "a", "--machine", "dgx-2"], "not both"),
         (["topology", "--format", "poem"], "poem"),

@@ -124,7 +124,7 @@ def test_nvswitches_of_hwloc() -> None:
     assert [machine.device(id_).attributes["switches"] for id_ in machine.ids("nvswitch")] == ["2", "2"]
     assert machine.relation("gpu0", "gpu1") == "NV6" and machine.route("gpu0", "gpu1").limit == 150e9
     assert machine.relation("gpu0", "gpu2") == "PHB" and not machine.gpu_links_known("gpu0", "gpu2")
-    assert noted(machine, "hwloc does not tell what joins the 2 groups of NVSwitches")
+    assert noted(machine, "hwloc does not report the links between the 2 groups of NVSwitches")
 
 
 def test_nvlinks_to_a_package_of_hwloc() -> None:

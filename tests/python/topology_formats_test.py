@@ -200,7 +200,7 @@ def test_table_of_nvidia_smi() -> None:
 def test_a_table_that_no_tree_has_is_said_so() -> None:
     text = "\tGPU0\tGPU1\tGPU2\nGPU0\tX\tPIX\tSYS\nGPU1\tPIX\tX\tPIX\nGPU2\tSYS\tPIX\tX\n"
     machine = read_topology(text, "topo.txt")
-    assert "GPU0 - GPU2: the table says SYS, no tree has that; PIX is used" in machine.notes
+    assert "GPU0 - GPU2: the table says SYS, but no tree has that; PIX is used" in machine.notes
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,9 @@ def test_one_process_at_a_time_measures_into_a_folder(
         for verb in ("measure", "tune"):
             assert run([verb, "--output", str(tmp_path)]) == 2
             said = capsys.readouterr().err
-            assert f"process {other.pid} on {socket.gethostname()} measures into it" in said and said.count("\n") == 1
+            assert (
+                f"process {other.pid} on {socket.gethostname()} is measuring into it" in said and said.count("\n") == 1
+            )
         other.kill()
     assert run(["measure", "--output", str(tmp_path)]) == 0
     assert not (tmp_path / ".measuring").exists()

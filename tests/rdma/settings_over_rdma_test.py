@@ -116,8 +116,8 @@ def test_a_wrong_file_is_found_replaced_and_judged(nodes: TwoGuests) -> None:
     assert why["UCX_GDR_COPY_BW"] == "GDRCopy is unavailable: this machine has no GPU"
     refused = waywiser(first, "run", "--require", "gdr,gdrcopy", "true")
     assert refused.code == 2
-    assert "gdr cannot be taken: D01: no NVIDIA GPU" in refused.errors
-    assert "gdrcopy cannot be taken: D06: no NVIDIA GPU" in refused.errors
+    assert "gdr is unavailable: D01: no NVIDIA GPU" in refused.errors
+    assert "gdrcopy is unavailable: D06: no NVIDIA GPU" in refused.errors
 
     for guest in nodes.guests:
         guest.run(["/bin/sh", "-c", SEED])

@@ -1,1 +1,1 @@
-"""From what was measured to settings of UCX, Open MPI, MPICH and NCCL, each with its reason and checked before."""
+"""Turns measurements into settings of UCX, Open MPI, MPICH and NCCL; each setting is checked and has a reason."""

@@ -1,4 +1,4 @@
-"""Which algorithm of a library is fastest for each size of a collective, measured; for the rules that it reads."""
+"""Finds the fastest algorithm of a library for each size of a collective, for the rules that the library reads."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Winner:
 
 
 def winners(variants: Sequence[Variant], benchmark: Benchmark, rounds: int, tell: Tell) -> dict[int, Winner | None]:
-    """Size -> the variant that beats the default there beyond chance, None where none does."""
+    """Size -> the variant that beats the default at this size beyond chance; None if no variant does."""
     base, again = Variant("default", {}), Variant("default again", {})
     first, *others, second = measured([base, *variants, again], benchmark, rounds, tell)
     cases: list[Case] = [case for case in first.rounds[0] if case[0] == TEST]
@@ -68,7 +68,7 @@ def openmpi_algorithms(root: Root) -> dict[str, int]:
 def openmpi_rules(
     algorithms: Mapping[str, int], benchmark: Benchmark, ranks: int, rounds: int, file: Path, tell: Tell
 ) -> tuple[list[Setting], str]:
-    """The settings that make Open MPI read `file`, and what to write there; none when its own choices are best."""
+    """The settings that make Open MPI read `file`, and the file's content; none if its own choices are best."""
     variants = [Variant(name, {_DYNAMIC: "true", _FORCED: str(number)}) for name, number in algorithms.items()]
     found = winners(variants, benchmark, rounds, tell)
     rules: list[Rule] = []

@@ -1,4 +1,4 @@
-"""The peers' own benchmarks: run once with given variables, answered as (test, size) -> seconds."""
+"""Runs the benchmarks of other libraries with given variables; the result is (test, size) -> seconds."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ KEPT = ("NCCL_NVLS_ENABLE", "NCCL_IB_GID_INDEX", "UCX_IB_GID_INDEX", "OMPI_MCA_p
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Without variables that steer the libraries, or that tell of a job around this program."""
+    """The environment without variables that steer the libraries or describe a job around this program."""
     drop = (*STEERING, "OMPI_COMM_", "PMIX_", "PMI_", "ORTE_")
     return {name: value for name, value in environment.items() if name in KEPT or not name.startswith(drop)}
 
 
 def run_benchmark(command: Sequence[str], environment: Mapping[str, str], what: str) -> str:
-    """Standard output. Raises InputError when it fails or does not end; nothing it started is left running then."""
+    """Standard output. If the command fails or does not end, ends all its processes and raises InputError."""
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True,
@@ -68,11 +68,10 @@ def openmpi(
     tests: Sequence[str] = tuple(_OSU),
     hosts: Sequence[Host] = (),
 ) -> Benchmark:
-    """The benchmark of this Open MPI: through mpi4py, else the OSU Micro-Benchmarks. Raises InputError that says what
-    is missing.
+    """The benchmark of this Open MPI: mpi4py, else the OSU Micro-Benchmarks. Raises InputError with what is missing.
 
-    Ranks go to `hosts` in turn; without hosts all ranks are here. A run whose ranks map a libmpi other than that of
-    `mpi` is an error: its verdict would be about another library.
+    Ranks go to `hosts` in turn; without hosts all ranks run here. If the ranks map another libmpi than that of `mpi`,
+    this is an error: the verdict would be about another library.
     """
     osu = not importlib.util.find_spec("mpi4py")
     if osu and not all(shutil.which(name) for name in _OSU.values()):
@@ -109,7 +108,7 @@ def openmpi(
 
 
 def _another(mpi: JobMpi, libmpi: str) -> str:
-    """The message if a libmpi is not that of `mpi`; empty if it is, or if one of them is unknown."""
+    """The message if `libmpi` is not that of `mpi`; empty if it is, or if one of them is unknown."""
     if not libmpi or not mpi.libmpi or os.path.realpath(libmpi) == mpi.libmpi:
         return ""
     return f"{libmpi}, not {mpi.libmpi} of {mpi.mpirun}"

@@ -1,4 +1,4 @@
-"""How probable it is that a difference between two sets of times is chance."""
+"""The probability that a difference between two sets of times is chance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 
 @cache
 def _arrangements(ones: int, others: int, inversions: int) -> int:
-    """In how many orders of two groups exactly so many pairs are the wrong way round."""
+    """The number of orders of two groups in which exactly so many pairs are inverted."""
     if inversions < 0:
         return 0
     if ones == 0 or others == 0:
@@ -18,7 +18,7 @@ def _arrangements(ones: int, others: int, inversions: int) -> int:
 
 
 def chance_faster(base: Sequence[float], other: Sequence[float]) -> float:
-    """How probable it is that times without any difference look as if `other` were so much faster (Mann-Whitney)."""
+    """The probability that `other` looks this much faster if there is no real difference (Mann-Whitney)."""
     inversions = sum((b < o) + (b == o) for b in base for o in other)
     total = math.comb(len(base) + len(other), len(base))
     return sum(_arrangements(len(base), len(other), count) for count in range(inversions + 1)) / total

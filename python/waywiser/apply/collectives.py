@@ -24,7 +24,7 @@ _ROUNDS = 6
 
 
 def timed_rules(settings: Settings, output: Path, ranks: int, gpus: int, jobs: JobLibraries, tell: Tell) -> Settings:
-    """The settings and what was found; a library that cannot be timed is left out with the reason."""
+    """The settings and the results; a library that cannot be timed is left out with the reason."""
     file = file_of(output, settings.fingerprint)
     found: list[Setting | LeftOut] = []
     for target, rules in (("openmpi", _openmpi(file, ranks, jobs, tell)), ("nccl", _nccl(file, gpus, tell))):
@@ -51,7 +51,7 @@ def _openmpi(settings_file: Path, ranks: int, jobs: JobLibraries, tell: Tell) ->
         write_text_atomically(file, text)
     yield from found
     if not found:
-        yield LeftOut("openmpi", "coll_tuned rules", "", "Open MPI's own choices are not beaten")
+        yield LeftOut("openmpi", "coll_tuned rules", "", "nothing beats Open MPI's own choices")
 
 
 def _nccl(settings_file: Path, gpus: int, tell: Tell) -> Iterator[Setting | LeftOut]:
@@ -65,4 +65,4 @@ def _nccl(settings_file: Path, gpus: int, tell: Tell) -> Iterator[Setting | Left
         write_text_atomically(file, text)
     yield from found
     if not found:
-        yield LeftOut("nccl", "tuner table", "", "NCCL's own choices are not beaten")
+        yield LeftOut("nccl", "tuner table", "", "nothing beats NCCL's own choices")

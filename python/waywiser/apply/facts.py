@@ -1,4 +1,4 @@
-"""The known facts about a machine when settings are chosen: its topology and its measurements."""
+"""The facts about a machine from which settings are chosen: its topology and its measurements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGE = 1 << 20
 
 @dataclass(frozen=True)
 class Evidence:
-    """A rate in bytes a second, where it comes from, and whether it was measured."""
+    """A rate in bytes per second, its source, and whether it was measured."""
 
     rate: float
     text: str
@@ -23,7 +23,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Machine:
-    """A topology, and a profile when there is one; `purpose` of switches that must serve all sizes between nodes."""
+    """A topology, and a profile if there is one; `purpose` of switches that must serve all sizes between nodes."""
 
     topology: _core.Topology
     profile: Profile | None = None
@@ -31,9 +31,9 @@ class Machine:
 
     @property
     def label(self) -> str:
-        """The warning that precedes everything else; empty for a measured profile."""
+        """The warning that precedes all output; empty for a measured profile."""
         if self.profile is None:
-            return "no profile: from the description of the machine alone, not a measurement"
+            return "no profile: only from the description of the machine, not a measurement"
         return self.profile.warning()
 
     def rate(self, mechanism: str, source: str, destination: str, **parameters: str) -> Evidence | None:
@@ -62,7 +62,7 @@ class Machine:
         return {}
 
     def peer_rate(self) -> Evidence | None:
-        """GPU to GPU: measured, else the nominal rate of the slowest pair's links."""
+        """The rate from GPU to GPU: measured, else the nominal rate of the slowest pair's links."""
         found = self.rate("copy_engine", "gpu", "gpu")
         gpus = self.topology.ids("gpu")
         if found or len(gpus) < 2:

@@ -1,6 +1,6 @@
-"""How much faster communication is with the settings than with the defaults: within a node, and between nodes.
+"""The speedup of communication by the settings over the defaults, within a node and between nodes.
 
-Proved by `verify`, else expected from the roads of the profile: measured ones, or those of a simulation.
+Proved by `verify`, else expected from the measured or simulated paths of the profile.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIZES = range(8, (64 << 20) + 1)
 
 @dataclass(frozen=True)
 class Gain:
-    """Speed over the default, at least 1 where it was kept, and where that comes from."""
+    """Speedup over the default, at least 1 if the settings were kept, and its source."""
 
     factor: float
     basis: str
@@ -40,7 +40,7 @@ class Gain:
 
     @property
     def saved(self) -> float:
-        """The part of communication time that is saved."""
+        """The saved fraction of communication time."""
         return 1 - 1 / self.factor
 
 
@@ -52,16 +52,16 @@ class NodeGains:
     between: Gain | None = None
 
     def of(self, nodes: int) -> Gain | None:
-        """For a job on so many nodes."""
+        """The gain of a job on this many nodes."""
         return self.between if nodes > 1 else self.within
 
     def or_else(self, other: NodeGains) -> NodeGains:
-        """Completed by another one."""
+        """These gains, with unknown ones taken from another object."""
         return NodeGains(self.within or other.within, self.between or other.between)
 
 
 def same_everywhere(factor: float, basis: str) -> NodeGains:
-    """One gain for all jobs."""
+    """The same gain for all jobs."""
     return NodeGains(Gain(factor, basis), Gain(factor, basis))
 
 
@@ -86,8 +86,8 @@ def proved_gains(results: Path, fingerprint: str = "") -> dict[str, NodeGains]:
 
 
 def expected_gain(profile: Profile, settings: Settings) -> Gain | None:
-    """Between GPUs of two nodes, where the settings switch GPUDirect RDMA or GDRCopy: the roads of UCX as they are
-    then, against those with both on, as by default.
+    """The gain between GPUs of two nodes if the settings switch GPUDirect RDMA or GDRCopy: UCX paths with these
+    switches against UCX paths with both on, the default.
 
     Geometric mean over the pairs and the sizes up to 64 MiB.
     """
@@ -104,14 +104,14 @@ def expected_gain(profile: Profile, settings: Settings) -> Gain | None:
 
 @dataclass(frozen=True)
 class Switched:
-    """Up to how many bytes UCX takes GPUDirect RDMA, or that it takes what is faster; and whether it takes GDRCopy."""
+    """The size up to which UCX uses GPUDirect RDMA, or that it uses the faster one; and whether it uses GDRCopy."""
 
     limit: float = math.inf
     by_size: bool = False
     gdrcopy: bool = True
 
     def takes(self, direct: bool, bytes_: int) -> bool:
-        """Whether a message of this size may go with GPUDirect RDMA, or without."""
+        """Whether UCX may send a message of this size on a path with (`direct`) or without GPUDirect RDMA."""
         return self.by_size or direct == (bytes_ <= self.limit)
 
 
@@ -123,12 +123,12 @@ def _switched(settings: Settings) -> Switched:
         limit = 0.0
     transports = values.get("UCX_TLS", "")
     no_gdrcopy = transports.startswith("^") and "gdr_copy" in transports
-    by_size = "UCX_DISTANCE_BW" in values  # with the real rate UCX changes over by itself
+    by_size = "UCX_DISTANCE_BW" in values  # with the real rate UCX switches by itself
     return Switched(limit, by_size, not no_gdrcopy)
 
 
 def _times(profile: Profile, switched: Switched) -> dict[tuple[Pair, int], float]:
-    """Seconds of the fastest road of UCX from GPU to GPU of another node with these switches."""
+    """Seconds of the fastest UCX path from GPU to GPU of another node with these switches."""
     found: dict[tuple[Pair, int], float] = {}
     for one in profile.series:
         path = one.path

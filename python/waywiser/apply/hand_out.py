@@ -1,6 +1,6 @@
-"""The stored settings that a node gets: those measured on its type of node and not refuted.
+"""Selects the stored settings for a node: those measured on its type of node and not refuted.
 
-Settings that no benchmark could refute are left out. Predictions, from a simulation or a data sheet, need explicit
+Settings that no benchmark can test are left out. Predictions, from a simulation or a data sheet, need explicit
 acceptance.
 """
 
@@ -15,12 +15,12 @@ ACCEPT = "--accept-simulated"
 
 
 def is_prediction(one: Setting) -> bool:
-    """Whether nobody has measured what this setting rests on, or that it wins."""
+    """Whether the setting is unproved and does not rest on a measurement."""
     return not one.measured and not one.proof
 
 
 def hand_out(settings: Settings, accept_simulated: bool = False) -> tuple[Settings, tuple[LeftOut, ...]]:
-    """The settings to export, and those that are withheld with the reason. A group stays together."""
+    """The settings to export, and the withheld ones with the reason. A group stays together."""
     why: dict[tuple[str, str], str] = {}
     for one in settings.settings:
         if reason := _why_not(one, accept_simulated):

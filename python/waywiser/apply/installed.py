@@ -1,4 +1,4 @@
-"""What the installed libraries know: names of settings and defaults; and whether they take a value (a dry run)."""
+"""Asks the installed libraries for their settings and defaults, and whether they accept a value (a dry run)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LARGEST = 512 << 20
 
 @dataclass(frozen=True)
 class Installed:
-    """A library: version and paths for people, and variable -> default for everything that it knows.
+    """A library: version and paths as text, and variable -> default for all its variables.
 
-    `file`: the real path of the library; `why_not` when there is none.
+    `file`: the real path of the library; `why_not`: why there is none.
     """
 
     version: str = ""
@@ -34,7 +34,7 @@ class Installed:
 
 
 def _ucx_commands(jobs: JobLibraries) -> Live:
-    """ucx_info of the UCX of jobs. Raises Unknown."""
+    """The UCX that jobs use, from its ucx_info. Raises Unknown."""
     program, extra = jobs.ucx_program("ucx_info")
     path = os.pathsep.join((os.path.dirname(program), jobs.environment.get("PATH", "")))
     return Live(environment={**jobs.environment, **extra, "PATH": path})
@@ -51,7 +51,7 @@ def installed_ucx(jobs: JobLibraries) -> Installed:
 
 
 def installed_openmpi(jobs: JobLibraries) -> Installed:
-    """From ompi_info; parameters have the names of their variables."""
+    """Open MPI, from ompi_info; parameters have the names of their variables."""
     if jobs.mpi is None:
         return Installed(why_not=jobs.no_mpi)
     try:
@@ -66,7 +66,7 @@ def installed_openmpi(jobs: JobLibraries) -> Installed:
 
 
 def installed_mpich(jobs: JobLibraries) -> Installed:
-    """From mpivars, MPICH's own tool."""
+    """MPICH, from its own tool mpivars."""
     root = jobs.root()
     try:
         told = root.run("mpivars")
@@ -79,7 +79,7 @@ def installed_mpich(jobs: JobLibraries) -> Installed:
 
 
 def installed_nccl(jobs: JobLibraries) -> Installed:
-    """The names of variables in the first libnccl: what it does not contain it cannot read."""
+    """NCCL: the names of variables in the first libnccl. It cannot read a variable whose name it does not contain."""
     file = find_libnccl()
     if not os.path.isabs(file):
         return Installed(why_not="needs libnccl.so.2, which is not installed")
@@ -98,7 +98,7 @@ def installed(target: str, jobs: JobLibraries) -> Installed:
 
 
 def refused(target: str, settings: Mapping[str, str], jobs: JobLibraries) -> str:
-    """A dry run: why the installed library does not take these variables together; empty when it does."""
+    """A dry run: why the installed library rejects these variables together; empty if it accepts them."""
     if target == "ucx":
         return _refused_by_ucx(settings, jobs)
     if target == "openmpi":

@@ -1,6 +1,6 @@
-"""Which MPI and UCX the jobs of this machine use: those of the mpirun in PATH, or of the one that is named.
+"""Finds the MPI and UCX that jobs of this machine use: those of the mpirun in PATH, or of a named mpirun.
 
-Not those that this tool brings along. Every verdict names the files that it is about.
+The libraries that this tool brings along do not count. Every verdict names the files that it is about.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _SECONDS = 20.0
 
 @dataclass(frozen=True)
 class JobMpi:
-    """An Open MPI: its mpirun, version, and the real paths of its libmpi and of the libucp that this links ("": none).
+    """An Open MPI: its mpirun, version, and the real paths of its libmpi and of the libucp that it links ("": none).
 
-    `own`: it lies beside this program, and jobs use it only if they name it.
+    `own`: it lies beside this program, so jobs use it only if they name it.
     """
 
     mpirun: str
@@ -38,7 +38,7 @@ class JobMpi:
 
     @property
     def text(self) -> str:
-        """For people: version and paths."""
+        """Version and paths as text."""
         own = ", beside this program: no mpirun is in PATH" if self.own else ""
         return f"{self.version} ({self.mpirun}{f', {self.libmpi}' if self.libmpi else ''}{own})"
 
@@ -48,10 +48,10 @@ class JobMpi:
 
 
 def find_mpirun(named: Path | None, environment: Mapping[str, str] = os.environ) -> str:
-    """The one named, else the first in PATH, else the one beside this interpreter. Raises InputError."""
+    """The named mpirun, else the first in PATH, else the one beside this interpreter. Raises InputError."""
     if named is not None:
         if not os.access(named, os.X_OK) or named.is_dir():
-            raise InputError(f"--mpirun {named}: is no program")
+            raise InputError(f"--mpirun {named}: is not a program")
         return str(named.absolute())
     beside = Path(sys.executable).with_name("mpirun")
     found = shutil.which("mpirun", path=environment.get("PATH")) or (str(beside) if beside.exists() else None)
@@ -61,13 +61,13 @@ def find_mpirun(named: Path | None, environment: Mapping[str, str] = os.environ)
 
 
 def find_mpi(named: Path | None, environment: Mapping[str, str] = os.environ) -> JobMpi:
-    """The Open MPI of jobs. Raises InputError where there is none, or another MPI."""
+    """The Open MPI of jobs. Raises InputError if there is none, or another MPI."""
     mpirun = find_mpirun(named, environment)
     told = _said([mpirun, "--version"], environment)
     # Debian's mpirun.openmpi calls itself OpenRTE.
     version = re.search(r"\((?:Open MPI|OpenRTE)\) v?(\d{1,3}\.\d{1,3}\.\d{1,3})", told)
     if not version:
-        words = " ".join(told.split())[:80] or "it does not tell its version"
+        words = " ".join(told.split())[:80] or "it does not report its version"
         raise InputError(f"{mpirun} is not Open MPI's ({words}); --mpirun names another")
     folders = _library_folders(mpirun, environment)
     libmpi = next((file for folder in folders for file in sorted(folder.glob("libmpi.so.*")) if file.is_file()), None)
@@ -79,7 +79,7 @@ def find_mpi(named: Path | None, environment: Mapping[str, str] = os.environ) ->
 
 
 def _library_folders(mpirun: str, environment: Mapping[str, str]) -> list[Path]:
-    """The folders where its libraries may be: beside mpirun, then the installation folders in ompi_info."""
+    """The folders that may hold its libraries: beside mpirun, then the installation folders in ompi_info."""
     prefixes = [Path(mpirun).parents[1], Path(os.path.realpath(mpirun)).parents[1]]
     folders = [prefix / name for prefix in prefixes for name in ("lib", "lib64")]
     info = Path(mpirun).with_name("ompi_info")
@@ -101,14 +101,14 @@ def _said(command: list[str], environment: Mapping[str, str]) -> str:
 
 
 def linked(file: str, library: str, environment: Mapping[str, str]) -> str:
-    """The real path of a library that `file` would be given by the loader; empty for none."""
+    """The real path of the library that the loader would give to `file`; empty if there is none."""
     found = re.search(rf"^\s*{library}\.so\S* => (/\S+)", _said(["ldd", file], environment), re.MULTILINE)
     return os.path.realpath(found[1]) if found else ""
 
 
 @dataclass(frozen=True)
 class JobLibraries:
-    """The MPI of jobs, or why there is none; and the libucp that they use, with who says so ("": none is known)."""
+    """The MPI of jobs, or why there is none; and the libucp that they use ("": unknown), with the source of this."""
 
     mpi: JobMpi | None
     no_mpi: str
@@ -121,7 +121,7 @@ class JobLibraries:
 
     @property
     def environment(self) -> dict[str, str]:
-        """As jobs have it."""
+        """The environment of jobs."""
         return self.mpi.environment(os.environ) if self.mpi else dict(os.environ)
 
     def ucx_program(self, name: str) -> tuple[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Where the kernel puts new memory of this thread and of the processes that it starts."""
+"""Sets where the kernel puts new memory of this thread and of the processes that it starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_NODES = 1024
 
 
 def prefer_memory(node: int | None) -> bool:
-    """Memory of this NUMA node while it has some; None: as the kernel does it by itself. False: it refused."""
+    """Prefers memory of this NUMA node; None restores the kernel's default. Returns False if the kernel refuses."""
     call = _SET_MEMPOLICY.get(platform.machine())
     if call is None or (node is not None and not 0 <= node < _MOST_NODES):
         return False

@@ -1,7 +1,7 @@
 """A small benchmark of any MPI: `mpirun -n 2 python mpi_benchmark.py SIZE,... [TEST,...]`. Needs mpi4py only.
 
-Ping-pong (half a round trip), a window of sends one way (each), all-reduce of floats. Rank 0 prints one JSON object:
-test -> size -> seconds, the best of many short blocks, so that an interruption spoils a block and not the figure.
+Times ping-pong (half a round trip), a window of one-way sends (each), all-reduce of floats. Rank 0 prints one JSON:
+test -> size -> seconds, the best of many short blocks, so that an interruption spoils only one block.
 """
 
 from __future__ import annotations

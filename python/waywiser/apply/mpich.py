@@ -1,4 +1,4 @@
-"""Settings of MPICH: CVARs for GPU memory, from the crossings of measured curves."""
+"""Settings of MPICH: CVARs for GPU memory, from the sizes at which measured curves cross."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from waywiser.units import format_bytes, format_seconds
 
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
-    """Everything that may be worth setting on this machine."""
+    """All settings that may be useful on this machine."""
     for word, source, destination in (("H2D", "host", "gpu"), ("D2H", "gpu", "host")):
         slow, fast = (
             _curve(machine, "copy_engine", source, destination),
@@ -38,7 +38,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
 
 
 def _gpu_direct(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
-    """One switch, off by default, and the size from which on it counts: small messages go through host memory."""
+    """One switch, off by default, and the size above which it matters: small messages go through host memory."""
     single = between_nodes(machine.profile).deciding.single(machine.purpose)
     name = "MPIR_CVAR_CH4_OFI_ENABLE_HMEM"
     if single is None:

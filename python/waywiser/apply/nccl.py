@@ -1,4 +1,4 @@
-"""Settings of NCCL: how far peer copies go, which NICs, a topology file where the machine hides its own; tuner."""
+"""Settings of NCCL: distance limit of peer copies, NICs, a topology file if the machine hides its own, tuner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TOPOLOGY_FILE = "nccl-topology.xml"
 
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
-    """Everything that may be worth setting on this machine."""
+    """All settings that may be useful on this machine."""
     if not machine.topology.ids("gpu"):
         yield LeftOut("nccl", "NCCL_*", "", "this machine has no GPU")
         return
@@ -26,7 +26,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
 
 
 def _peers(machine: Machine) -> Iterator[Setting]:
-    """Peer copies across the CPUs, when they beat staging there; none, when data does not arrive."""
+    """Allows peer copies across the CPUs if they beat staging; forbids them if data does not arrive intact."""
     direct, staged = machine.rate("copy_engine", "gpu", "gpu"), machine.rate("host_staged", "gpu", "gpu")
     broken = [one for one in (machine.profile.rejected if machine.profile else ()) if "intact" in one.reason]
     if any(one.path.source.startswith("gpu") and one.path.destination.startswith("gpu") for one in broken):
@@ -46,7 +46,7 @@ def _far_pair(machine: Machine, word: str) -> bool:
 
 
 def _nics(machine: Machine) -> Iterator[Setting]:
-    """Only the NICs that are nearest to some GPU, where the machine has others as well."""
+    """Only the NICs nearest to a GPU, if the machine also has others."""
     topology = machine.topology
     wanted = sorted({nic for nics in near_nics(machine).values() for nic in nics})
     if wanted and len(wanted) < len(rdma_nics(machine)):
@@ -56,7 +56,7 @@ def _nics(machine: Machine) -> Iterator[Setting]:
 
 
 def _topology(machine: Machine) -> Iterator[Setting]:
-    """A file, where GPUs and NICs hang side by side below one root, so that NCCL cannot see what is near."""
+    """A topology file if all GPUs and NICs are directly below one root, so that NCCL cannot see distances."""
     topology = machine.topology
     switches, nics = topology.ids("switch"), rdma_nics(machine)
     if nics and not switches and any("flat" in note for note in topology.notes):
@@ -66,7 +66,7 @@ def _topology(machine: Machine) -> Iterator[Setting]:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a collective should use for a range of sizes; -1: NCCL decides."""
+    """The algorithm, protocol and channels of a collective for a range of sizes; -1: NCCL decides."""
 
     collective: str
     from_bytes: int

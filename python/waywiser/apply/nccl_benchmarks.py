@@ -1,4 +1,4 @@
-"""NCCL's benchmarks: nccl-tests, else ranks of our own that call libnccl, else those of torch.distributed."""
+"""Times NCCL with nccl-tests, else with our own ranks that call libnccl, else with torch.distributed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def nccl(
     environment: Mapping[str, str] = os.environ,
     tests: Sequence[str] = tuple(TESTS),
 ) -> tuple[Benchmark, str, str]:
-    """The benchmark, what it is, and its libnccl (empty: not known). Raises InputError that says what is missing."""
+    """The benchmark, its description and its libnccl (empty: unknown). Raises InputError with what is missing."""
     if program := shutil.which("all_reduce_perf"):
         library = linked(program, "libnccl", environment)
         return _by_nccl_tests(gpus, sizes, environment), f"nccl-tests with {library or 'an NCCL of its own'}", library
@@ -47,7 +47,7 @@ def nccl(
 def _by_ranks(
     name: str, gpus: int, sizes: Sequence[int], environment: Mapping[str, str], tests: Sequence[str]
 ) -> Benchmark:
-    """Fresh ranks each time; the data of every sample is checked."""
+    """Starts new ranks for each call; the data of every sample is checked."""
 
     def start(folder: Path, variables: Mapping[str, str]) -> Team:
         setup = Setup(gpus, "cuda", 0, folder, folder)

@@ -1,7 +1,8 @@
-"""Settings of NCCL between nodes: how far GPUDirect RDMA goes, and whether NICs read GPU memory as well as write it.
+"""Settings of NCCL between nodes: distance limit of GPUDirect RDMA, and whether NICs also read GPU memory.
 
-NCCL decides once for each connection, not by size, so a purpose decides. That a NIC writes GPU memory is seen from host
-memory to a GPU of another node, that it reads it from a GPU to host memory there. The times are those of UCX.
+NCCL decides once for each connection, not by size, so the purpose decides. Transfers from host memory to a GPU of
+another node show how NICs write GPU memory; transfers from a GPU to host memory there show how they read it. The times
+are those of UCX.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from waywiser.apply.setting import LeftOut, Setting
 # Relations of GPU and NIC, near first. By default NCCL goes as far as PXB.
 _LEVELS = ("PIX", "PXB", "PHB", "NODE", "SYS")
 _ONE_WAY = ("latency", "streaming")
-_ON_AND_OFF: tuple[Switches, Switches] = (("on", "on"), ("off", "on"))  # it has no use for GDRCopy
+_ON_AND_OFF: tuple[Switches, Switches] = (("on", "on"), ("off", "on"))  # NCCL does not use GDRCopy here
 
 
 def proposed(machine: Machine, nics: dict[str, list[str]]) -> Iterator[Setting | LeftOut]:

@@ -1,10 +1,11 @@
-"""GPUDirect RDMA and GDRCopy between nodes: what each of their four settings costs, and which one to take.
+"""GPUDirect RDMA and GDRCopy between nodes: the cost of each of their four settings, and the choice between them.
 
-A setting is best at a size when it is the fastest there. Where one setting must serve all sizes from 8 B to 64 MiB:
-- `latency`: the one with the most messages a second, mean over the sizes; small messages decide.
-- `bandwidth`: the one with the most bytes a second both ways at once, mean over the sizes; large messages decide.
-- `mixed`: the one whose worst loss is smallest, over the sizes and over latency, one way and both ways.
-Settings within 2 % of the best are told apart by their worst loss.
+A setting is best at a size if it is the fastest there. If one setting must serve all sizes from 8 B to 64 MiB:
+- `latency`: the setting with the most messages per second, mean over the sizes; small messages decide.
+- `bandwidth`: the setting with the most bytes per second in both directions at once, mean over the sizes; large
+  messages decide.
+- `mixed`: the setting with the smallest worst loss over all sizes, for latency, one direction and both directions.
+Among settings within 2 % of the best, the smallest worst loss decides.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Road:
-    """From a memory here to one of another node over one rail: seconds by operation, setting and size."""
+    """A path from a memory here to one of another node over one rail: seconds by operation, setting and size."""
 
     source: str
     destination: str
@@ -65,7 +66,7 @@ class Road:
         return self.destination.rpartition(":")[0]
 
     def seconds(self, case: Case, switches: Switches) -> float | None:
-        """The measured time; beyond the largest size, at the rate of that size."""
+        """The measured time; for larger sizes, extrapolated at the rate of the largest measured size."""
         points = self.times.get(case.operation, {}).get(switches, {})
         if case.bytes in points or not points:
             return points.get(case.bytes)
@@ -82,11 +83,11 @@ class Road:
         return min(seconds for one in NAMES if (seconds := self.seconds(case, one)) is not None)
 
     def loss(self, case: Case, switches: Switches) -> float:
-        """How many times as long it takes as by the fastest."""
+        """The time relative to the fastest setting."""
         return (self.seconds(case, switches) or float("inf")) / self.least(case)
 
     def curves(self, operation: str) -> list[Curve]:
-        """In the form of `waywiser simulate --vary gdr,gdrcopy`."""
+        """The curves in the form of `waywiser simulate --vary gdr,gdrcopy`."""
         sizes = [case.bytes for case in self.cases((operation,))]
         return [
             Curve(
@@ -106,11 +107,11 @@ class Road:
 
 @dataclass(frozen=True)
 class Single:
-    """A setting for all sizes: how it does against the fastest setting at each size."""
+    """A setting for all sizes, compared with the fastest setting at each size."""
 
     switches: Switches
     purpose: str
-    share: float  # of the messages or bytes a second that the fastest setting at each size would have
+    share: float  # of the messages or bytes per second that the fastest setting at each size would have
     worst_loss: float
     worst: Case
     node: str
@@ -128,9 +129,9 @@ class Single:
 
 @dataclass(frozen=True)
 class NodeRoads:
-    """The roads between two kinds of memory: to each type of node over the rail that serves it best.
+    """The paths between two kinds of memory: to each type of node over the rail that serves it best.
 
-    `own`: the name of the type that they start from, where there are roads to another node of it.
+    `own`: the name of the type that they start from, if there are paths to another node of this type.
     """
 
     roads: tuple[Road, ...]
@@ -138,15 +139,15 @@ class NodeRoads:
 
     @property
     def deciding(self) -> NodeRoads:
-        """The roads that decide the settings of a node of this type: those to its own type, since roads to other types
-        show the hardware of both ends; all roads if there are none to its own type.
+        """The paths that decide the settings of a node of this type: those to its own type, since paths to other types
+        show the hardware of both ends; all paths if there are none to its own type.
         """
         mine = tuple(road for road in self.roads if road.node == self.own)
         return NodeRoads(mine, self.own) if mine else self
 
     @property
     def by_node(self) -> dict[str, NodeRoads]:
-        """Grouped by the type of node to which they lead."""
+        """The paths grouped by the type of the other node."""
         found: dict[str, tuple[Road, ...]] = {}
         for road in self.roads:
             found[road.node] = (*found.get(road.node, ()), road)
@@ -154,11 +155,11 @@ class NodeRoads:
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
-        """The operations that were timed on every road."""
+        """The operations that were timed on every path."""
         return tuple(one for one in OPERATIONS if all(road.cases((one,)) for road in self.roads))
 
     def single(self, purpose: str, of: Sequence[Switches] = tuple(NAMES)) -> Single | None:
-        """The setting of `of` for all sizes; None where not all were timed."""
+        """The best setting among `of` for all sizes; None if some were not timed."""
         if not self.roads or not self.operations:
             return None
         found = [self._judged(one, purpose) for one in of]
@@ -180,7 +181,7 @@ class NodeRoads:
         return Single(switches, purpose, self._share(switches, purpose), road.loss(worst, switches), worst, road.node)
 
     def _share(self, switches: Switches, purpose: str) -> float:
-        """Mean over the roads."""
+        """Mean over the paths."""
         operation = self.judged_by("bandwidth" if purpose == "mixed" else purpose)[0]
         shares = []
         for road in self.roads:
@@ -192,7 +193,7 @@ class NodeRoads:
 
 
 def roads_of(profile: Profile) -> list[Road]:
-    """Every road of UCX to another node over one rail of which the four settings were timed."""
+    """Every UCX path to another node over one rail, with the times of its settings."""
     found: dict[tuple[str, str, str], dict[str, dict[Switches, dict[int, float]]]] = {}
     for one in profile.series:
         given = dict(one.path.parameters)
@@ -218,7 +219,7 @@ def between_nodes(
     destination: str = "gpu",
     operations: Sequence[str] = tuple(OPERATIONS),
 ) -> NodeRoads:
-    """From memory of kind `source` here to memory of kind `destination` of each type of node, its own first."""
+    """The paths from memory of kind `source` here to memory of kind `destination` of each node type, its own first."""
     best: dict[tuple[str, str], Road] = {}
     for whole in roads_of(profile) if profile else ():
         road = replace(whole, times={name: one for name, one in whole.times.items() if name in operations})
@@ -233,7 +234,7 @@ def between_nodes(
 
 
 def own_name(profile: Profile) -> str:
-    """The name in the profile of another node of this very type; empty if there is none."""
+    """The name in the profile of another node of the same type; empty if there is none."""
     return profile.other_nodes.get(profile.fingerprint, "")
 
 
@@ -244,7 +245,7 @@ def _total(road: Road) -> float:
 
 @dataclass(frozen=True)
 class Limit:
-    """GPUDirect RDMA below this size and none from it on: the worst loss against the fastest setting at each size."""
+    """GPUDirect RDMA below this size, staging from it on; the worst loss against the fastest setting at each size."""
 
     bytes: int
     worst_loss: float
@@ -252,7 +253,7 @@ class Limit:
 
 
 def limit_for(roads: NodeRoads, purpose: str) -> Limit:
-    """The size from which on messages are to be staged, where one size must serve the purpose."""
+    """The best single size for the purpose from which on messages are staged."""
     return min(_limits(roads, roads.judged_by(purpose)), key=lambda one: one.worst_loss)
 
 
@@ -265,9 +266,7 @@ def _limits(roads: NodeRoads, operations: Sequence[str]) -> Iterator[Limit]:
 
 
 def wins(roads: NodeRoads, switch: int, value: str) -> list[Case]:
-    """Whether a switch (0: GDR, 1: GDRCopy) must have this value: with any other value all settings are slower by 2
-    %.
-    """
+    """The cases in which a switch (0: GDR, 1: GDRCopy) must have this value: all settings without it are 2 % slower."""
     found = []
     for road in roads.roads:
         for case in road.cases(roads.operations):

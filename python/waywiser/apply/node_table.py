@@ -1,4 +1,4 @@
-"""GPUDirect RDMA and GDRCopy between nodes, as rows: one setting for all sizes, and beside it the one by size."""
+"""Rows for GPUDirect RDMA and GDRCopy between nodes: one setting for all sizes, and the best setting by size."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Row:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """In the order of `HEAD`."""
+        """The cells in the order of `HEAD`."""
         return self.machine, self.node, self.purpose, name_of(self.single.switches), _worst(self.single), self.by_size
 
 
 def rows_of(profile: Profile) -> list[Row]:
-    """From the GPUs of a node to those of each type of node, its own first, by which it is set."""
+    """The rows from the GPUs of a node to those of each type of node; its own type, which decides, comes first."""
     return [
         row for node, roads in between_nodes(profile).by_node.items() for row in _rows(profile.machine, node, roads)
     ]
@@ -51,7 +51,7 @@ def _rows(machine: str, node: str, roads: NodeRoads) -> list[Row]:
 
 
 def _by_size(roads: NodeRoads, operation: str) -> str:
-    """ "8 B to 16 KiB both, 32 KiB to 64 MiB GDRCopy"; with the GPUs where they differ."""
+    """ "8 B to 16 KiB both, 32 KiB to 64 MiB GDRCopy"; with the GPUs if they differ."""
     told: dict[str, list[str]] = {}
     for road in roads.roads:
         ranges = (f"{format_range(first, last)} {name_of(one)}" for first, last, one in road.by_size(operation))
@@ -68,7 +68,7 @@ def _worst(single: Single) -> str:
 
 
 def node_table(profiles: Sequence[Profile]) -> RenderableType | None:
-    """For the terminal; None where no road to another node is known."""
+    """The table for the terminal; None if no path to another node is known."""
     rows = [row for profile in profiles for row in rows_of(profile)]
     if not rows:
         return None
@@ -89,7 +89,7 @@ def node_markdown(profiles: Sequence[Profile]) -> str:
 
 
 def settings_markdown(settings: Sequence[Settings]) -> str:
-    """A row for each variable, a column for each machine; empty where the default is right."""
+    """A row for each variable, a column for each machine; a cell is empty if the default is right."""
     names = dict.fromkeys(one.name for each in settings for one in each.settings)
     values = [{one.name: f"`{one.value}`" for one in each.settings} for each in settings]
     rows = [(f"`{name}`", *(each.get(name, "") for each in values)) for name in names]

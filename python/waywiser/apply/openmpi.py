@@ -1,4 +1,4 @@
-"""Settings of Open MPI: the messaging layer, how ranks of one node exchange messages, and rules for collectives."""
+"""Settings of Open MPI: the messaging layer, messages within a node, and rules for collectives."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _LARGEST_EAGER = 64 << 10
 
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
-    """Everything that may be worth setting on this machine."""
+    """All settings that may be useful on this machine."""
     yield from _between_nodes(machine, known)
     yield from _messaging(machine, known)
     yield from _single_copy(machine, known)
 
 
 def _between_nodes(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
-    """GPU memory goes through UCX, which has its own settings; older versions have a transport that changes by size."""
+    """GPU memory goes through UCX with its own settings; older versions have a transport that switches by size."""
     roads = between_nodes(machine.profile).deciding
     if not roads.single(machine.purpose):
         return
@@ -41,7 +41,7 @@ def _between_nodes(machine: Machine, known: Mapping[str, str]) -> Iterator[Setti
 
 
 def _messaging(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
-    """pml ucx, where Open MPI has it and does not take it by itself."""
+    """pml ucx, if Open MPI has it and does not choose it by itself."""
     if "component pml ucx" not in known:
         yield LeftOut("openmpi", f"{_PREFIX}pml", "ucx", "this Open MPI is built without UCX")
         return
@@ -61,7 +61,7 @@ def _messaging(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting |
 
 
 def _single_copy(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
-    """Without pml ucx: copies through shared memory up to the size from which the kernel's single copy is faster."""
+    """Without pml ucx: copies through shared memory below the size from which the kernel's single copy is faster."""
     shared, cma = machine.curve("posix"), machine.curve("cma")
     sizes = sorted(size for size in shared.keys() & cma.keys() if size >= 4096)
     name = next((one for one in ("btl_vader", "btl_sm") if f"{_PREFIX}{one}_eager_limit" in known), None)
@@ -87,7 +87,7 @@ def _compared(size: int, shared: Mapping[int, Point], cma: Mapping[int, Point]) 
 
 @dataclass(frozen=True)
 class Rule:
-    """From `from_bytes` on, algorithm number `algorithm` for one collective and communicator size."""
+    """For one collective and communicator size: use algorithm number `algorithm` from `from_bytes` on."""
 
     collective: int
     ranks: int

@@ -1,4 +1,4 @@
-"""Settings against latency and bandwidth, the best marked."""
+"""A table of latency and bandwidth by setting, the best marked."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def print_proof(title: str, proof: Proof) -> None:
 
 
 def _heads(shown: Sequence[Variant]) -> dict[str, str]:
-    """Name -> what stands above its column: the name, or [1], [2] for long ones."""
+    """Name -> heading of its column: the name, or [1], [2] for long names."""
     long = [one.name for one in shown if len(one.name) > _LONGEST_HEAD]
     return {one.name: f"[{long.index(one.name) + 1}]" if one.name in long else one.name for one in shown}
 

@@ -1,4 +1,4 @@
-"""From a machine to the settings that are worth telling: proposed, known to the library, taken in a dry run."""
+"""Proposes settings for a machine that the library knows and accepts in a dry run."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def settings_for(
     unchecked: bool = False,
     jobs: JobLibraries | None = None,
 ) -> Settings:
-    """The settings for a machine. `unchecked` keeps names that no installed library could confirm (another machine).
+    """The settings for a machine. `unchecked` keeps names that no installed library can confirm (another machine).
 
-    `jobs`: the libraries that jobs use, those of the mpirun in PATH unless they are given.
+    `jobs`: the libraries that jobs use, by default those of the mpirun in PATH.
     """
     kept: list[Setting] = []
     left: list[LeftOut] = []
@@ -68,7 +68,7 @@ def _dry_run(jobs: JobLibraries | None, target: str, variables: Mapping[str, str
 
 
 def _elsewhere(target: str) -> Installed:
-    """For a machine that is not here: no names can be checked; of UCX and Open MPI some defaults are known."""
+    """Defaults for another machine: names cannot be checked; some defaults of UCX and Open MPI are known."""
     known = {"ucx": ucx.USUAL, "openmpi": _USUAL_OPENMPI}
     return Installed(NOT_CHECKED, known.get(target, {}))
 
@@ -82,7 +82,7 @@ def _why_not(one: Setting, library: Installed) -> str:
 
 
 def _tried(settings: Iterable[Setting], dry_run: DryRun) -> tuple[list[Setting], list[LeftOut]]:
-    """Each group is tried as a whole; what the library refuses is left out with its words."""
+    """Tries each group as a whole; a group that the library refuses is left out with the library's message."""
     groups: dict[tuple[str, str], list[Setting]] = {}
     for one in settings:
         groups.setdefault((one.target, one.group), []).append(one)

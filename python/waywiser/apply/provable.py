@@ -1,4 +1,4 @@
-"""Which settings a benchmark can decide: a benchmark would drop every setting that it does not exercise."""
+"""Finds the settings that a benchmark can decide: it would drop every setting that it does not exercise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from waywiser.apply.setting import Setting
 
-# Between nodes: what Open MPI's benchmark with host memory touches, what none does.
+# Between nodes: settings that Open MPI's benchmark with host memory exercises, and settings that none exercises.
 _NETWORK = ("UCX_MAX_RNDV_RAILS", "UCX_NET_DEVICES", "UCX_TCP_", "UCX_IB_")
 _NOT_TIMED = (
     "UCX_IB_GPU_DIRECT_RDMA", "UCX_RNDV_MEMTYPE_", "UCX_RNDV_FRAG_", "UCX_DISTANCE_", "NCCL_IB_", "NCCL_NET",
@@ -18,9 +18,9 @@ _BETWEEN_NODES = "waywiser verify --with openmpi --hosts"
 
 
 def why_not_tried(one: Setting, library: str, gpus: int, between_nodes: bool = False) -> str:
-    """Why the benchmark of `library` ("openmpi", "nccl", "ucx") says nothing about this setting; empty when it does."""
+    """Why the benchmark of `library` ("openmpi", "nccl", "ucx") cannot decide this setting; empty if it can."""
     if one.name.startswith(_NOT_TIMED):
-        return "no benchmark between nodes touches it"
+        return "no benchmark between nodes exercises it"
     if one.name.startswith(_NETWORK) and not between_nodes:
         return f"about the network, and the benchmark stays within this node: {_BETWEEN_NODES} tries it"
     if between_nodes and (one.name.startswith(_WITHIN_NODE) or (one.name, one.value) == ("UCX_TLS", "^cma")):
@@ -34,7 +34,7 @@ def why_not_tried(one: Setting, library: str, gpus: int, between_nodes: bool = F
 
 
 def why_never_proved(one: Setting) -> str:
-    """Why no benchmark at all decides about this setting; empty when one does."""
+    """Why no benchmark can decide this setting; empty if one can."""
     if one.target == "mpich":
         return "cannot be proved: there is no benchmark for MPICH"
     why = why_not_tried(one, one.target, 1) and why_not_tried(one, "openmpi", 1, between_nodes=True)
@@ -42,7 +42,7 @@ def why_never_proved(one: Setting) -> str:
 
 
 def not_proved(one: Setting) -> str:
-    """The message about a setting without a proof: how to get one, or why there is none."""
+    """The message about an unproved setting: how to prove it, or why this is impossible."""
     if why := why_never_proved(one):
         return why
     command = _BETWEEN_NODES if one.name.startswith(_NETWORK) else f"waywiser verify --with {one.target}"
@@ -52,7 +52,7 @@ def not_proved(one: Setting) -> str:
 def split(
     groups: Sequence[list[Setting]], library: str, gpus: int, between_nodes: bool = False
 ) -> tuple[list[list[Setting]], dict[str, str]]:
-    """The groups to try, and why not for each of the others, by name."""
+    """The groups to try, and for each other group the reason, by name."""
     why = {
         group[0].group: next((text for one in group if (text := why_not_tried(one, library, gpus, between_nodes))), "")
         for group in groups

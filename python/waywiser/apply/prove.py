@@ -1,6 +1,6 @@
-"""Settings against the default: interleaved rounds of the peer's own benchmark; what does not win is dropped.
+"""Compares settings with the default in interleaved rounds of the library's benchmark; losers are dropped.
 
-The base line runs twice in each round. What its two halves differ by is the noise that a setting has to beat.
+The base line runs twice in each round. The difference between the two runs is the noise that a setting has to beat.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from waywiser.apply.setting import LeftOut, Setting, Settings
 from waywiser.errors import InputError
 
 AGAIN = "the same again"
-WORTH = 1.03  # a smaller gain on average is not worth a setting
+WORTH = 1.03  # the smallest average gain that justifies a setting
 LEAST_ROUNDS = 4  # with fewer, no result can be beyond chance
-CHANCE = 0.05  # of calling any case faster by accident, over all cases together
+CHANCE = 0.05  # probability of a false "faster" in any case, over all cases together
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Variables that were tried, under a name, with the times of every round."""
+    """Variables that were tried, with a name and the times of every round."""
 
     name: str
     variables: Mapping[str, str]
     rounds: tuple[Times, ...] = ()
 
     def times(self, case: Case) -> list[float]:
-        """Seconds of one case, one for each round."""
+        """Seconds of one case in each round."""
         return [one[case] for one in self.rounds]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A variant against the base line. `gain` is the geometric mean of the ratios of medians, above 1: faster.
+    """A variant compared with the base line. `gain`: geometric mean of the ratios of medians; above 1 is faster.
 
     `noise` is the same ratio, as a factor of at least 1, between the two runs of the base line.
     """
@@ -62,9 +62,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Proof:
-    """All variants, the first being the base line; `kept` is the name of the one that won, else that of the base.
+    """All variants, the base line first; `kept` is the name of the winner, or of the base line if none won.
 
-    `failed`: name of a variant with which the benchmark failed -> what it said.
+    `failed`: name of a variant with which the benchmark failed -> the benchmark's message.
     """
 
     variants: tuple[Variant, ...]
@@ -87,10 +87,10 @@ class Proof:
 def measured(
     variants: Sequence[Variant], benchmark: Benchmark, rounds: int, tell: Tell, failed: dict[str, str] | None = None
 ) -> list[Variant]:
-    """Every variant once in each round, so that drift of the machine hits all alike; every other round backwards.
+    """Runs every variant once in each round, every other round backwards, so that drift affects all variants alike.
 
-    A variant with which the benchmark fails is left out and told of in `failed`; without one, and for the base line
-    and its twin, the first and the last, that is an error. Interrupted after enough rounds, those count.
+    If the benchmark fails with a variant, the variant is left out and listed in `failed`. If it fails with the base
+    line or its twin (the first and the last), this is an error. If interrupted after enough rounds, those count.
     """
     found: dict[int, list[Times]] = {index: [] for index in range(len(variants))}
     for number in range(rounds):
@@ -107,14 +107,14 @@ def measured(
         except KeyboardInterrupt:
             if number < LEAST_ROUNDS:
                 raise
-            tell(f"interrupted: judged by {number} rounds")
+            tell(f"interrupted: judged by the {number} finished rounds")
             break
     complete = min(map(len, found.values()))
     return [replace(variants[index], rounds=tuple(times[:complete])) for index, times in found.items()]
 
 
 def _run(variant: Variant, benchmark: Benchmark, times: list[Times]) -> str:
-    """Adds the times of one run, or says why there are none."""
+    """Adds the times of one run, or returns why there are none."""
     try:
         times.append(benchmark(variant.variables))
         return ""
@@ -123,7 +123,7 @@ def _run(variant: Variant, benchmark: Benchmark, times: list[Times]) -> str:
 
 
 def verdict(base: Variant, again: Variant, other: Variant, cases: Sequence[Case]) -> Verdict:
-    """How a variant did, with both runs of the base line as its opponent."""
+    """The verdict on a variant, compared with both runs of the base line."""
 
     def gain(one: Variant, two: Variant) -> float:
         ratios = (math.log(median(one.times(case)) / median(two.times(case))) for case in cases)
@@ -138,7 +138,7 @@ def verdict(base: Variant, again: Variant, other: Variant, cases: Sequence[Case]
 
 
 def prove(groups: Sequence[Sequence[Setting]], benchmark: Benchmark, rounds: int, base: Variant, tell: Tell) -> Proof:
-    """Each group alone against the base line, then all that won together; the best of them is kept."""
+    """Tries each group alone against the base line, then all winners together; keeps the best."""
     proof = _judged(base, [_with(base, [group]) for group in groups], benchmark, rounds, tell)
     winners = [group for group in groups if (found := proof.verdicts.get(group[0].group)) and found.wins]
     if len(winners) < 2:
@@ -147,7 +147,7 @@ def prove(groups: Sequence[Sequence[Setting]], benchmark: Benchmark, rounds: int
     try:
         second = _judged(base, [*alone, _with(base, winners)], benchmark, rounds, tell)
     except KeyboardInterrupt:
-        tell("interrupted: those that won were not tried together")
+        tell("interrupted: the winners were not tried together")
         return proof
     verdicts = {**proof.verdicts, **second.verdicts}
     return Proof(second.variants, second.kept, verdicts, {**proof.failed, **second.failed})
@@ -171,7 +171,7 @@ def _judged(base: Variant, others: Sequence[Variant], benchmark: Benchmark, roun
 
 
 def proved(settings: Settings, groups: Sequence[Sequence[Setting]], proof: Proof) -> Settings:
-    """The settings without those that were tried and did not win."""
+    """The settings without those that were tried and lost."""
     winners = set(proof.kept.split(" + ")) if proof.kept in proof.verdicts else set()
     tried = {one.name for group in groups for one in group}
     kept: list[Setting] = []
@@ -205,7 +205,7 @@ def with_verdicts_of(before: Settings | None, settings: Settings) -> Settings:
         elif found := refuted.get((one.name, one.value)):
             left.append(found)
         else:
-            left.append(LeftOut(one.target, one.name, one.value, "goes with one that did not win", refuted=True))
+            left.append(LeftOut(one.target, one.name, one.value, "belongs to a group that did not win", refuted=True))
     proved_all = before.proved and all(one.proof for one in kept)
     return replace(settings, settings=tuple(kept), left_out=tuple(left), proved=proved_all)
 
@@ -214,11 +214,11 @@ def _why_dropped(group: str, proof: Proof) -> str:
     found = proof.verdicts.get(group)
     if found is None:
         return f"the benchmark fails with it: {proof.failed[group]}"
-    return f"{'beaten by what is kept' if found.wins else 'does not win beyond the noise'}: {found.text}"
+    return f"{'beaten by the kept settings' if found.wins else 'does not win beyond the noise'}: {found.text}"
 
 
 def against(base: Variant, other: Variant, benchmark: Benchmark, rounds: int, tell: Tell) -> Proof:
-    """One variant against a base line."""
+    """Compares one variant with a base line."""
     proof = _judged(base, [other], benchmark, rounds, tell)
     if proof.failed:
         raise InputError(f"{other.name}: {proof.failed[other.name]}")

@@ -22,11 +22,11 @@ from waywiser.units import format_rate
 
 @dataclass(frozen=True)
 class RankSetup:
-    """`variables` to set, `removed` ones with the reason, CPUs to be bound to; `gpu` and `nic` by id, "" for none.
+    """`variables` to set, `removed` ones with the reason, CPUs to bind to; `gpu` and `nic` by id, "" for none.
 
-    `memory`: the NUMA node whose memory is preferred; None where there is one only, or it is not known.
-    `why` says each decision in a line; of these, `changes` are about what the user has set. `predicted`: NAME=VALUE of
-    those variables that nobody has measured. Where nothing is `known`, the first line of `why` says so.
+    `memory`: the preferred NUMA node; None if there is only one, or if it is unknown.
+    `why` has a line for each decision; `changes` are the lines about variables that the user has set. `predicted`:
+    NAME=VALUE of variables without a measurement. If nothing is `known`, the first line of `why` says so.
     """
 
     variables: Mapping[str, str]
@@ -58,12 +58,12 @@ def setup_for(
     measured: Mapping[Pair, float] | None = None,
     accept_simulated: bool = False,
 ) -> RankSetup:
-    """The set-up of one of `local_size` ranks of this node. What the user has set stays, unless it is harmful.
+    """The set-up of one of `local_size` ranks of this node. Variables of the user stay, unless harmful.
 
-    Without `bind` CPUs, memory and NIC are left alone. `measured`: bytes per second from GPU to GPU; where a pair is
-    slower than those like it and there are more GPUs than ranks, all ranks see those GPUs only that avoid it.
-    Without settings (a machine that was never tuned) there is binding and nothing else. Of settings only what
-    `hand_out` gives is set; without `accept_simulated` settings of a simulation are as good as none.
+    Without `bind`, CPUs, memory and NIC are left alone. `measured`: bytes per second from GPU to GPU. If a pair is
+    slower than similar pairs and there are more GPUs than ranks, all ranks see only GPUs that avoid this pair.
+    Without settings (the machine was never tuned), ranks are only bound. Only settings that `hand_out` returns are
+    set; without `accept_simulated`, settings of a simulation are ignored.
     """
     why: list[str] = []
     settings = _given(topology, settings, accept_simulated, why)
@@ -75,7 +75,7 @@ def setup_for(
         if one.target not in targets:
             continue
         if one.name in environment and one.name not in removed:
-            why.append(f"{one.name}={environment[one.name]} stays as you set it")
+            why.append(f"{one.name}={environment[one.name]} is kept as you set it")
             continue
         variables[one.name] = one.value
         predicted += [f"{one.name}={one.value}"] if is_prediction(one) else []
@@ -126,7 +126,7 @@ def _chosen_gpus(
     bind: bool,
     why: list[str],
 ) -> list[str]:
-    """The GPUs that ranks choose from: all, or those that avoid a pair that was measured to be odd."""
+    """The GPUs that ranks choose from: all, or those that avoid a pair with an odd measurement."""
     gpus: list[str] = topology.ids("gpu")
     if not gpus or not measured:
         return gpus
@@ -142,12 +142,12 @@ def _chosen_gpus(
     chosen = [one.gpu for one in placement.gpus]
     if {*chosen} == {*gpus[:ranks]}:
         return gpus
-    why.append(f"the ranks get {', '.join(chosen)}, which avoid it as far as that is possible")
+    why.append(f"the ranks get {', '.join(chosen)}, which avoid it as far as possible")
     return chosen
 
 
 def _place(topology: _core.Topology, gpus: Sequence[str], local_rank: int, why: list[str]) -> tuple[str, str, set[int]]:
-    """GPU number `local_rank` of `gpus`, as programs choose it, its nearest NIC, and the CPUs near to it."""
+    """GPU number `local_rank` of `gpus`, as programs number them, its nearest NIC, and its near CPUs."""
     if not gpus:
         return "", "", set()
     gpu = gpus[local_rank % len(gpus)]
@@ -156,12 +156,12 @@ def _place(topology: _core.Topology, gpus: Sequence[str], local_rank: int, why: 
     nic = placed.nic if placed and placed.nic in rdma and len(rdma) > 1 else ""
     near = cpus(placed.cores) if placed else set()
     if not near:
-        why.append(f"the CPUs near to {gpu} are not known")
+        why.append(f"the CPUs near to {gpu} are unknown")
     return gpu, nic, near
 
 
 def _memory(topology: _core.Topology, bound: tuple[int, ...]) -> int | None:
-    """The NUMA node of all these CPUs, where there are several nodes."""
+    """The NUMA node of all these CPUs; None if the machine has only one node."""
     nodes = [topology.device(name) for name in topology.ids("host")]
     found = [node.numa for node in nodes if set(bound) <= cpus(node.cores)]
     return int(found[0]) if len(nodes) > 1 and len(found) == 1 and bound else None
@@ -170,7 +170,7 @@ def _memory(topology: _core.Topology, bound: tuple[int, ...]) -> int | None:
 def _share(
     topology: _core.Topology, near: set[int], local_rank: int, local_size: int, gpus: Sequence[str]
 ) -> tuple[int, ...]:
-    """This rank's part of the CPUs, as even as possible; all of them when there are fewer CPUs than ranks."""
+    """This rank's part of the CPUs, as even as possible; all of them if there are fewer CPUs than ranks."""
     mates = list(range(local_size))
     if gpus:
         cores = {one.gpu: one.cores for one in topology.place(len(topology.ids("gpu")), False).gpus}
@@ -184,7 +184,7 @@ def _share(
 
 
 def _by_core(numbers: list[int]) -> list[int]:
-    """CPUs ordered so that both threads of a core stand together: kernels number second threads in a second range."""
+    """CPUs ordered so that the threads of a core are adjacent: kernels number second threads in a second range."""
     half = len(numbers) // 2
     first, second = numbers[:half], numbers[half:]
     ranges = all(part and part[-1] - part[0] == len(part) - 1 for part in (first, second))

@@ -15,7 +15,7 @@ _QUOTES = re.compile(r"[\\\"]")
 
 
 def render(settings: Settings, form: str, targets: Sequence[str], withheld: Sequence[LeftOut] = ()) -> str:
-    """The text of one form; comments say what was measured, and what is withheld."""
+    """The settings in one form; comments give the measurements and the withheld settings."""
     if form in OWN_FILES:
         targets = [target for target in targets if target == OWN_FILES[form]]
     chosen = [one for one in settings.settings if one.target in targets]
@@ -27,14 +27,14 @@ def render(settings: Settings, form: str, targets: Sequence[str], withheld: Sequ
     for one in chosen:
         lines += [f"{mark} {_reason(one)}", _line(one, form)]
     if not chosen and not kept_back:
-        lines.append(f"{mark} nothing to set: the defaults are best here, as far as it was measured")
+        lines.append(f"{mark} nothing to set: the defaults are best here, as far as measured")
     lines += [f"{mark} {line}" for line in kept_back]
     prefix = ["#!/bin/bash"] if form == "slurm" else []
     return "\n".join([*prefix, *lines]) + "\n"
 
 
 def head(settings: Settings) -> list[str]:
-    """The first comment lines: for which machine and from what."""
+    """The first comment lines: the machine and the source of the settings."""
     lines = [f"waywiser: {settings.machine}, fingerprint {settings.fingerprint}"]
     if settings.label:
         lines.append(settings.label)
@@ -69,7 +69,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _own_file(settings: Settings, chosen: Sequence[Setting], form: str, kept_back: Sequence[str]) -> str:
     lines = [f"# {line}" for line in head(settings)]
-    if form == "ucx.conf" and settings.product:  # UCX takes a section where all of its filters fit
+    if form == "ucx.conf" and settings.product:  # UCX uses a section if all of its filters match
         lines += [f"[waywiser {settings.fingerprint}]", f"Product name={settings.product}"]
     for one in chosen:
         name = one.name.removeprefix("OMPI_MCA_") if form == "mca-params.conf" else one.name

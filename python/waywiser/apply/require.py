@@ -1,4 +1,4 @@
-"""`--require gdr,nvlink`: the roads that a run insists on, each with the checks that must be ok before it starts."""
+"""`--require gdr,nvlink`: the paths that a run needs, each with the checks that must be ok before it starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from waywiser.doctor.finding import Status
 from waywiser.doctor.root import Root
 from waywiser.errors import InputError
 
-# Road -> alternatives, each a list of checks that must all be ok (a warning passes where the road still works).
+# Kind of path -> alternatives. Each alternative is a list of checks, all of which must be ok.
 ROADS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gdr": (("D01", "D02"), ("D03",)),
     "nvlink": (("D13",),),
@@ -26,7 +26,7 @@ ROADS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def required(text: str) -> list[str]:
-    """ "gdr,nvlink" -> the two. Raises InputError that lists the words."""
+    """ "gdr,nvlink" -> ["gdr", "nvlink"]. Raises InputError with the list of words."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if word not in ROADS:
@@ -35,7 +35,7 @@ def required(text: str) -> list[str]:
 
 
 def missing(roads: Sequence[str], root: Root) -> list[str]:
-    """A line for each road that cannot be taken, or that nobody could look at; none when the run may start."""
+    """A line for each path that is unavailable or could not be checked; none if the run may start."""
     checks = {check.id: check for check in CHECKS}
     lines = []
     for road in roads:
@@ -47,5 +47,5 @@ def missing(roads: Sequence[str], root: Root) -> list[str]:
                 break
             reasons.append("; ".join(bad))
         else:
-            lines.append(f"{road} cannot be taken: {'; or '.join(reasons)}")
+            lines.append(f"{road} is unavailable: {'; or '.join(reasons)}")
     return lines

@@ -1,4 +1,4 @@
-"""What `waywiser run` needs beside the launcher: inside a job or not, what ranks would get, watching."""
+"""Parts of `waywiser run` beside the launcher: detects a job, prints the setup of ranks, watches counters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def running_in_job(count: int) -> bool:
-    """Whether a launcher has started this process as one of its ranks, and no ranks are asked for."""
+    """Whether a launcher has started this process as a rank, and no ranks are requested."""
     return count == 1 and "WAYWISER_RANK" not in os.environ and job() is not None
 
 
@@ -48,7 +48,7 @@ def show_binding(
     allowed: set[int],
     measured: Mapping[Pair, float] | None = None,
 ) -> None:
-    """A line for each of `ranks` ranks of a node: its GPU, and what is next to it; `measured` as for `setup_for`."""
+    """A line for each of `ranks` ranks of a node: its GPU and the devices near to it; `measured` as in `setup_for`."""
     from waywiser.apply.rank_setup import setup_for
     from waywiser.report.terminal import add, print_result, table
 
@@ -62,7 +62,7 @@ def show_binding(
     print_result(made)
     for line in dict.fromkeys(line for setup in setups for line in setup.why):
         print_result(line)
-    print_result("`waywiser run --bind none` leaves all of it alone")
+    print_result("`waywiser run --bind none` changes none of this")
 
 
 def _ranges(cpus: Sequence[int]) -> str:
@@ -77,7 +77,7 @@ def _ranges(cpus: Sequence[int]) -> str:
 
 
 def watching(results: Path, wanted: Sequence[str], run: Callable[[], int], hosts: int) -> int:
-    """Runs on so many `hosts`, then says which roads the bytes took on this node, and keeps it for `doctor`."""
+    """Runs on this many `hosts`, then prints the paths that the bytes took on this node and keeps them for `doctor`."""
     from waywiser.apply.watch import keep_watched, watched
     from waywiser.monitor.counters import fresh, read_counters
     from waywiser.progress import say

@@ -26,9 +26,9 @@ _ELAPSED = re.compile(r"(?:(\d{1,4})-)?(\d{1,3}):(\d{2}):(\d{2})")
 
 @dataclass(frozen=True)
 class Job:
-    """GPU-hours of a job on one node type, and the part of its time in communication (None: not told).
+    """GPU-hours of a job on one node type, and the fraction of its time in communication (None: unknown).
 
-    `nodes`: on how many; 1 where the table does not tell.
+    `nodes`: its number of nodes; 1 if the table does not say.
     """
 
     node_type: str
@@ -41,8 +41,8 @@ class Job:
 
 @dataclass(frozen=True)
 class Saving:
-    """GPU-hours of a node type in the table, of jobs on one node or on several; of them in communication, saved, and
-    saved in a year of such use. Without a gain nothing is counted as saved."""
+    """GPU-hours of a node type, for jobs on one node or on several: in all, in communication, saved, and saved per year
+    of such use. Without a gain nothing is saved."""
 
     node_type: str
     several: bool
@@ -58,7 +58,7 @@ def read_jobs(text: str, what: str) -> list[Job]:
     """A table with a head line, separated by "|" (sacct --parsable2) or commas. Raises InputError with the line.
 
     Columns: NodeType or Partition; GPUHours, or AllocTRES with ElapsedRaw or Elapsed; CommShare (0 to 1), Start and
-    End where they are there. Steps of a job ("123.0", "123.batch") are passed over: the job's line holds them.
+    End are optional. Steps of a job ("123.0", "123.batch") are skipped: the job's line includes them.
     """
     first = text.partition("\n")[0]
     rows = csv.reader(io.StringIO(text), delimiter="|" if "|" in first else ",")
@@ -72,7 +72,7 @@ def read_jobs(text: str, what: str) -> list[Job]:
 
 
 def _columns(head: Sequence[str], what: str) -> dict[str, int]:
-    """Where those are that say something here."""
+    """The positions of the columns that are used here."""
     found = {name.strip(): index for index, name in enumerate(head) if name.strip() in _COLUMNS}
     if not {"NodeType", "Partition"} & set(found) or not {"GPUHours", "AllocTRES"} & set(found):
         raise InputError(f"{what}: needs columns NodeType or Partition, and GPUHours or AllocTRES with Elapsed")
@@ -80,7 +80,7 @@ def _columns(head: Sequence[str], what: str) -> dict[str, int]:
 
 
 def _cells(row: Sequence[str], columns: Mapping[str, int], line: int) -> dict[str, str]:
-    """Nothing for an empty line and for a step of a job."""
+    """The job of a line; None for an empty line or a step of a job."""
     if line > _MOST_ROWS:
         raise ValueError(f"the table has more than {_MOST_ROWS} lines")
     cells = {name: row[index].strip() for name, index in columns.items() if index < len(row)}
@@ -103,19 +103,19 @@ def _nodes(cells: Mapping[str, str]) -> int:
     told = _NODES.search(cells.get("AllocTRES", ""))
     text = cells.get("NNodes") or cells.get("AllocNodes") or (told[1] if told else "1")
     if not text.isdecimal() or len(text) > 6:
-        raise ValueError(f"{text[:40]!r} is no number of nodes")
+        raise ValueError(f"{text[:40]!r} is not a number of nodes")
     return int(text)
 
 
 def _gpus(cells: Mapping[str, str]) -> int:
-    """The largest count told: "gres/gpu=4,gres/gpu:h100=4" tells the same GPUs twice."""
+    """The largest count: "gres/gpu=4,gres/gpu:h100=4" counts the same GPUs twice."""
     return max((int(count) for count in _GPUS.findall(cells.get("AllocTRES", ""))), default=0)
 
 
 def _seconds(cells: Mapping[str, str]) -> float:
     if raw := cells.get("ElapsedRaw"):
         if not raw.isdecimal():
-            raise ValueError(f"ElapsedRaw {raw[:40]!r} is no number of seconds")
+            raise ValueError(f"ElapsedRaw {raw[:40]!r} is not a number of seconds")
         return float(raw)
     found = _ELAPSED.fullmatch(cells.get("Elapsed", ""))
     if not found:
@@ -149,7 +149,7 @@ def gains_told(words: Sequence[str]) -> dict[str, NodeGains]:
 def savings(
     jobs: Sequence[Job], gains: Mapping[str, NodeGains], share: float, default: NodeGains | None = None
 ) -> list[Saving]:
-    """By node type, separately for jobs on one node and on several. `default`: for types without a gain.
+    """The savings by node type, separately for jobs on one node and on several. `default`: gain of all other types.
 
     Saved by a job: hours * share of communication * (1 - 1 / gain).
     """
@@ -169,7 +169,7 @@ def savings(
 
 
 def seconds_of(jobs: Sequence[Job]) -> float:
-    """From the first start to the last end; 0 when the table does not tell."""
+    """The days from the first start to the last end; 0 if the table does not say."""
     starts = [job.start for job in jobs if job.start]
     ends = [job.end for job in jobs if job.end]
     try:

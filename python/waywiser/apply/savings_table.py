@@ -13,7 +13,7 @@ from waywiser.report.terminal import add, print_result, table
 
 
 def print_savings(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> None:
-    """A line for each node type, the sum, and what was assumed."""
+    """A line for each node type, the sum, and the assumptions."""
     days = seconds_of(jobs) / 86400
     made = table("node type", "jobs on", ">GPU-hours", ">gain", ">saved", ">saved a year")
     for one in found:
@@ -30,21 +30,23 @@ def print_savings(jobs: Sequence[Job], found: Sequence[Saving], share: float) ->
 
 
 def assumptions(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> list[str]:
-    """Lines that say what the figures rest on."""
+    """The assumptions, one per line."""
     days = seconds_of(jobs) / 86400
     told = sum(job.share is not None for job in jobs)
     count = f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}"
     lines = [
-        f"{count} over {days:.1f} days" if days else f"{count}; without Start and End no year",
+        f"{count} over {days:.1f} days" if days else f"{count}; no figures per year without Start and End",
         "saved = GPU-hours x share of communication x (1 - 1 / gain); communication is not hidden behind computing",
-        f"share of communication: told for {told} of {len(jobs)} jobs, {100 * share:.0f} % assumed for the others",
-        "gain: mean over the cases that were verified; a job that sends other sizes gains more or less",
+        f"share of communication: known for {told} of {len(jobs)} jobs, {100 * share:.0f} % assumed for the others",
+        "gain: mean over the verified cases; a job that sends other sizes gains more or less",
     ]
     bases = {one.gain.basis for one in found if one.gain}
     if ASSUMED in bases:
-        lines.append("gain marked assumed: that of the one machine that was verified, which is another node type")
+        lines.append("gain marked assumed: taken from the only verified machine, which is another node type")
     if PREDICTED in bases:
         lines.append("gain marked prediction: between GPUs of two simulated nodes, not a measurement")
     if any(one.gain is None for one in found):
-        lines.append("gain not known: nothing is counted; waywiser verify proves it, between nodes with --hosts")
+        lines.append(
+            "gain not known: no savings counted; waywiser verify measures the gain, between nodes with --hosts"
+        )
     return lines

@@ -1,4 +1,4 @@
-"""A setting of another library, with the measurement that justifies it; and what was left out, with the reason."""
+"""Settings of other libraries with the measurements that justify them, and omitted settings with the reason."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ NOT_CHECKED = "not checked: another machine"
 
 @dataclass(frozen=True)
 class Setting:
-    """A variable as the library reads it from the environment. Settings of one `group` only make sense together.
+    """A variable that the library reads from the environment. Settings of one `group` only make sense together.
 
-    `measured` is False where the figure comes from a data sheet or a simulation; `proof` is what `verify` found.
+    `measured` is False if the figure comes from a data sheet or a simulation; `proof` is the result of `verify`.
     """
 
     target: str
@@ -37,7 +37,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A setting that is not told, and why; `refuted`: it was tried and did not win."""
+    """An omitted setting and the reason; `refuted`: it was tried and did not win."""
 
     target: str
     name: str
@@ -48,7 +48,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Settings:
-    """What to set on machines with one fingerprint. `versions` are those that the names were checked against."""
+    """The settings for machines with one fingerprint. `versions`: the versions that the names were checked against."""
 
     fingerprint: str
     machine: str
@@ -57,14 +57,14 @@ class Settings:
     settings: tuple[Setting, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     product: str = ""  # DMI product name, by which UCX chooses a section of ucx.conf
-    proved: bool = False  # whether `verify` has dropped what does not win
+    proved: bool = False  # whether `verify` has dropped the settings that do not win
     libraries: dict[str, str] = field(
         default_factory=dict
     )  # real path of each library that the names were checked with
 
     @property
     def source(self) -> str:
-        """Where the settings come from: measurements, or a simulation or data sheets ("simulated")."""
+        """The source of the settings: measurements, or a simulation or data sheets ("simulated")."""
         return SIMULATED if self.label else MEASURED
 
     def environment(self, targets: tuple[str, ...] = TARGETS) -> dict[str, str]:
@@ -104,7 +104,7 @@ class Settings:
 
 def _variable(node: Node) -> Setting:
     name, value = node.text("name"), node.text("value")
-    if not NAME.fullmatch(name):  # nothing else gets into the environment of a program, LD_PRELOAD least of all
+    if not NAME.fullmatch(name):  # only these may enter the environment of a program; never LD_PRELOAD
         raise node.child("name").refuse("must be a variable of UCX, Open MPI, MPICH or NCCL")
     return Setting(
         node.word("target", TARGETS),

@@ -1,4 +1,4 @@
-"""Starts one rank: sets what this node needs, binds, and becomes the program. `python -m waywiser.apply.start_rank`.
+"""Sets variables for this node, binds, and becomes the rank's program. `python -m waywiser.apply.start_rank`.
 
 It runs on the node of the rank, so that one command serves a cluster of different node types.
 """
@@ -22,7 +22,7 @@ from waywiser.errors import InputError, exit_code
 from waywiser.files import read_json
 from waywiser.pair_rates import rates_for
 
-# Rank on the node and ranks of the node, as launchers tell them.
+# Rank on the node and number of ranks of the node, in the variables of launchers.
 _LOCAL = (
     ("WAYWISER_LOCAL_RANK", "WAYWISER_LOCAL_SIZE"),
     ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
@@ -36,7 +36,7 @@ _OPTIONS = (_NO_BINDING, ACCEPT)
 
 
 def local_rank(environment: Mapping[str, str]) -> tuple[int, int]:
-    """Rank on this node and ranks of this node; (0, 1) where no launcher tells."""
+    """Rank on this node and number of ranks of this node; (0, 1) if no launcher sets them."""
     for rank, size in _LOCAL:
         text = environment.get(rank, "")
         if text.isdecimal() and len(text) < 6:
@@ -53,7 +53,7 @@ def setups_here(
     bind: bool = True,
     accept_simulated: bool = False,
 ) -> list[RankSetup]:
-    """The set-ups of ranks on this machine, from the settings that are kept in `results`."""
+    """The set-ups of ranks on this machine, from the settings in `results`."""
     from waywiser import _core
 
     topology = _core.discover()
@@ -69,7 +69,7 @@ def setups_here(
 
 
 def plan_to_follow(results: Path) -> Path | None:
-    """The plan in `results`, if it was made for this machine, of measurements."""
+    """The plan in `results`, if it was made from measurements of this machine."""
     from waywiser import _core
 
     file = results / "plan.json"
@@ -103,7 +103,7 @@ def say_why(setup: RankSetup, results: Path) -> None:
 
 
 def say_predicted(setup: RankSetup, rank: str) -> None:
-    """A line of this rank, where it gets what nobody has measured on such a machine."""
+    """A line of this rank if it gets settings that were not measured on such a machine."""
     if setup.predicted:
         count = f"{len(setup.predicted)} simulated setting{'' if len(setup.predicted) == 1 else 's'}"
         text = f"rank {rank} on {socket.gethostname()}: {count}, not measured: {' '.join(setup.predicted)}"
@@ -111,13 +111,13 @@ def say_predicted(setup: RankSetup, rank: str) -> None:
 
 
 def command_for(results: Path, command: Sequence[str], bind: bool = True, accept_simulated: bool = False) -> list[str]:
-    """The command that a launcher starts in place of `command`."""
+    """The command that a launcher starts instead of `command`."""
     options = [option for option, on in ((_NO_BINDING, not bind), (ACCEPT, accept_simulated)) if on]
     return [sys.executable, "-m", "waywiser.apply.start_rank", *options, str(results), *command]
 
 
 def become(setup: RankSetup, command: Sequence[str]) -> None:
-    """Binds this process and turns it into the program. Raises InputError when there is no such program."""
+    """Binds this process and replaces it with the program. Raises InputError if there is no such program."""
     environment = setup.environment(os.environ)
     if setup.cpus:
         os.sched_setaffinity(0, setup.cpus)
@@ -130,7 +130,7 @@ def become(setup: RankSetup, command: Sequence[str]) -> None:
 
 
 def main() -> None:
-    """Arguments: --no-binding and --accept-simulated if so, folder of results, program, its arguments."""
+    """Arguments: optional --no-binding and --accept-simulated, folder of results, program, its arguments."""
     try:
         rank, size = local_rank(os.environ)
         arguments = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""Where settings are kept: a file for each fingerprint in the results, so that one folder serves a mixed cluster."""
+"""Keeps settings in the results: one file for each fingerprint, so that one folder serves a mixed cluster."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def is_fingerprint(text: str) -> bool:
 
 
 def file_of(results: Path, fingerprint: str) -> Path:
-    """The file of one kind of machine. Raises InputError for a fingerprint that is none."""
+    """The file of one kind of machine. Raises InputError for an invalid fingerprint."""
     if not is_fingerprint(fingerprint):
         raise InputError(f"{fingerprint!r} is no fingerprint")
     return results / "settings" / f"{fingerprint}.json"
 
 
 def keep(results: Path, settings: Settings) -> Path:
-    """Writes the settings under their fingerprint, and beside them the libraries' own files with what is handed out.
+    """Writes the settings under their fingerprint, and the libraries' own files with the settings of `hand_out`.
 
-    Raises InputError rather than replacing measured settings by simulated ones.
+    Raises InputError if simulated settings would replace measured ones.
     """
     file = file_of(results, settings.fingerprint)
     before = kept(results, settings.fingerprint) if settings.source == SIMULATED else None
     if before and before.source == MEASURED:
-        raise InputError(f"{file}: holds settings that were measured: simulated ones do not replace them")
+        raise InputError(f"{file}: holds measured settings; simulated ones do not replace them")
     write_text_atomically(file, settings.to_json())
     given, withheld = hand_out(settings)
     for form, target in OWN_FILES.items():
@@ -47,7 +47,7 @@ def keep(results: Path, settings: Settings) -> Path:
 
 
 def kept(results: Path, fingerprint: str) -> Settings | None:
-    """The settings for a fingerprint; None when there are none."""
+    """The settings for a fingerprint; None if there are none."""
     file = file_of(results, fingerprint)
     if not file.exists():
         return None

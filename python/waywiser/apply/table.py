@@ -11,7 +11,7 @@ from waywiser.report.terminal import add, print_result, table
 
 
 def print_settings(settings: Settings) -> None:
-    """What to set and why, what was left out and why, and against which versions it was checked."""
+    """The settings and the omitted settings with reasons, and the versions that they were checked against."""
     parts: list[RenderableType] = []
     if settings.label:
         parts.append(Text(settings.label.upper(), "bold yellow"))
@@ -28,7 +28,7 @@ def print_settings(settings: Settings) -> None:
             shown = why
         parts.append(made)
     else:
-        parts.append(Text("nothing to set: the defaults are best here, as far as it was measured"))
+        parts.append(Text("nothing to set: the defaults are best here, as far as measured"))
     if settings.left_out:
         made = table("left out", "because")
         for left in settings.left_out:

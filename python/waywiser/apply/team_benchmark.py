@@ -1,4 +1,4 @@
-"""Processes of `waywiser bench` as a benchmark of settings: started anew for each set of variables."""
+"""Uses processes of `waywiser bench` as a benchmark of settings; they are restarted for each set of variables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 60.0
 
 
 def timed_by(start: Start, tests: Sequence[tuple[str, str, str]], sizes: Sequence[int]) -> Benchmark:
-    """`start` makes a team with the variables given; `tests`: (memory, name of the test, operation)."""
+    """`start` makes a team with the given variables; `tests`: (memory, name of the test, operation)."""
 
     def run(variables: Mapping[str, str]) -> Times:
         found: Times = {}

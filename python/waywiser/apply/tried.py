@@ -1,4 +1,4 @@
-"""Settings that a person wants tried: NAME=VALUE, checked as those that are proposed."""
+"""Settings that the user wants to try: NAME=VALUE, checked like proposed settings."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _PREFIXES = {"openmpi": {"OMPI_MCA_": "openmpi", "UCX_": "ucx"}, "nccl": {"NCCL_
 
 
 def tried(settings: Settings, library: str, options: Sequence[str], jobs: JobLibraries) -> Settings:
-    """The settings and, as a group each, those of the options "NAME=VALUE NAME=VALUE"; they replace their namesakes.
+    """Adds the settings of the options "NAME=VALUE NAME=VALUE", a group each; they replace settings of the same name.
 
-    Raises InputError for what `library` does not read, what the installed version does not know or refuses.
+    Raises InputError for variables that `library` does not read, or that the installed version rejects.
     """
     added = [one for text in options for one in _group(text, library)]
     for target in {one.target for one in added}:
         _check(target, [one for one in added if one.target == target], jobs)
     names = [one.name for one in added]
     if len(set(names)) < len(names):
-        raise InputError(f"--try: {next(name for name in names if names.count(name) > 1)} is there twice")
+        raise InputError(f"--try: {next(name for name in names if names.count(name) > 1)} is given twice")
     return replace(settings, settings=(*(one for one in settings.settings if one.name not in names), *added))
 
 

@@ -1,4 +1,4 @@
-"""Settings of UCX: the constants that it decides from, where they are far from what was measured; NICs and rails."""
+"""Settings of UCX: constants of its cost model that are far from the measurements; NICs and rails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from waywiser.doctor.ucx import rates
 from waywiser.units import format_bytes, format_rate, format_seconds
 
 _TOLERANCE = 1.25
-# The defaults of UCX 1.22, for machines that are not here.
+# The defaults of UCX 1.22, for other machines.
 USUAL = {
     "UCX_CUDA_COPY_BW": "h2d:8300MBps,d2h:11660MBps,d2d:320000MBps",
     "UCX_CUDA_IPC_BW": "auto",
@@ -45,7 +45,7 @@ _ORDER = {"PIX": 0, "PXB": 1, "PHB": 2, "NODE": 3, "SYS": 4}
 
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
-    """Everything that may be worth setting on this machine."""
+    """All settings that may be useful on this machine."""
     yield from _constants(machine, known)
     yield from _loopback(machine)
     yield from _without_gpus(machine)
@@ -100,13 +100,11 @@ def _constants(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting |
 
 
 def _loopback(machine: Machine) -> Iterator[LeftOut]:
-    """TCP within one machine goes over the loopback device: that says nothing about a network."""
+    """TCP within one machine uses the loopback device, which says nothing about a network."""
     network = machine.rate("ucx", "host", "other:host", transports="network-tcp")
     loopback = machine.rate("ucx", "host", "host", transports="tcp")
     if loopback and not network:
-        why = (
-            f"{loopback.text} is of the loopback device, not of a network: 'waywiser tune' as two ranks on two machines"
-        )
+        why = f"{loopback.text} is of the loopback device, not of a network: run 'waywiser tune' on two machines"
         yield LeftOut("ucx", "UCX_TCP_MAX_BW", "", why)
 
 
@@ -149,21 +147,21 @@ def _copies_instead_of_cma(machine: Machine) -> Iterator[Setting]:
 
 
 def _rails(machine: Machine) -> Iterator[Setting]:
-    """As many rails as NICs are equally near to a GPU, unless that is UCX's default of 2."""
+    """One rail for each NIC that is equally near to a GPU, unless that is UCX's default of 2."""
     counts = {len(nics) for nics in near_nics(machine).values()}
     if len(counts) == 1 and (count := counts.pop()) not in (0, 2):
-        why = f"{count} NIC{'s' if count > 1 else ''} equally near to each GPU; a far one shares the path to it"
+        why = f"{count} NIC{'s' if count > 1 else ''} equally near to each GPU; a farther NIC shares the path to it"
         yield Setting("ucx", "UCX_MAX_RNDV_RAILS", str(count), "2", why, "UCX_MAX_RNDV_RAILS", False)
 
 
 def rdma_nics(machine: Machine) -> list[str]:
-    """The NICs with RDMA: those that go by the name of an RDMA device, not of an interface."""
+    """The NICs with RDMA: those with the name of an RDMA device, not of an interface."""
     devices = (machine.topology.device(nic) for nic in machine.topology.ids("nic"))
     return [device.id for device in devices if device.attributes.get("interface") != device.name]
 
 
 def near_nics(machine: Machine) -> dict[str, list[str]]:
-    """GPU -> the NICs with the closest relation to it, by id."""
+    """GPU -> ids of its nearest NICs."""
     topology = machine.topology
     nics, found = rdma_nics(machine), {}
     for gpu in topology.ids("gpu"):

@@ -28,14 +28,14 @@ _GPU = {
 _BYTES = 64 << 20  # to move in a block, but
 _LEAST, _MOST = 10, 500  # messages
 _BLOCKS = 5  # per one-way test; the best block counts
-_RANK = "10"  # per cent of the messages of a ping-pong are faster than what counts
+_RANK = "10"  # per cent: this percentile of a ping-pong's messages counts
 _SECONDS = 180.0
 
 
 def ucx(
     jobs: JobLibraries, gpus: int, sizes: Sequence[int], environment: Mapping[str, str] = os.environ
 ) -> tuple[Benchmark, str]:
-    """Two processes; also between GPUs, one for each process, where there are `gpus`. Of the UCX of jobs.
+    """The benchmark between two processes with the UCX of jobs; with `gpus` also between GPUs, one per process.
 
     Raises InputError.
     """
@@ -45,7 +45,7 @@ def ucx(
         raise InputError(f"UCX cannot be timed: {error}") from error
     no_gpus = _why_no_gpus(program, environment) if gpus else ""
     if no_gpus:
-        say(f"{program.path} is asked for host memory only: {no_gpus}")
+        say(f"{program.path} times host memory only: {no_gpus}")
     tests = {**_HOST, **_GPU} if gpus and not no_gpus else _HOST
     cases = [(test, size) for test in tests for size in sizes]
     lines = [line for index, (test, size) in enumerate(cases) for line in _lines(index, *tests[test], size)]
@@ -73,7 +73,7 @@ def _rows(
 
 
 def _why_no_gpus(program: Program, environment: Mapping[str, str]) -> str:
-    """Why a message between GPUs fails by this UCX; empty when it arrives."""
+    """Why a message between GPUs fails with this UCX; empty if it arrives."""
     try:
         _rows(program, [_lines(0, *_GPU["ping-pong, GPUs"], 8)[0]], environment, ((), ()))
         return ""
@@ -85,7 +85,7 @@ def _best(rows: Sequence[tuple[str, Row]], index: int, case: Case) -> float:
     ping_pong = case[0].startswith("ping-pong")
     found = [row.typical if ping_pong else row.overall for name, row in rows if name == f"case{index}"]
     if not found:
-        raise InputError(f"ucx_perftest gave no figure for {case[0]} of {case[1]} bytes")
+        raise InputError(f"ucx_perftest printed no figure for {case[0]} of {case[1]} bytes")
     return min(found)
 
 

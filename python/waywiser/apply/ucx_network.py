@@ -1,4 +1,4 @@
-"""Settings of UCX for the road between two machines, from what two ranks of `tune` measured on it."""
+"""Settings of UCX for the path between two machines, from the measurements of two ranks of `tune`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Curve = Mapping[int, tuple[Series, Point]]
 
 
 def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
-    """Everything that may be worth setting; nothing when no other machine was measured."""
+    """All settings that may be useful; none if no other machine was measured."""
     roads = between_nodes(machine.profile).deciding
     if roads.single(machine.purpose):
         yield from _by_size(machine, known, roads)
@@ -32,7 +32,7 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
 
 
 def _by_size(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Iterator[Setting | LeftOut]:
-    """GPUDirect RDMA: by size where UCX decides by size, else one switch for all sizes."""
+    """GPUDirect RDMA: by size if UCX decides by size, else one switch for all sizes."""
     name = "UCX_IB_GPU_DIRECT_RDMA"
     single = roads.single(machine.purpose)
     direct, staged = wins(roads, 0, "on"), wins(roads, 0, "off")
@@ -46,12 +46,12 @@ def _by_size(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> It
     if staged and single.switches[0] == "off":
         yield Setting("ucx", name, "n", "try", single.text, name, _measured(machine))
     else:
-        why = f"the default, where nvidia_peermem or dma-buf is there; {single.text}"
+        why = f"the default if nvidia_peermem or dma-buf is available; {single.text}"
         yield LeftOut("ucx", name, known.get(name, "try"), why)
 
 
 def _by_size_text(roads: NodeRoads) -> str:
-    """From which size on staging is faster, by operation."""
+    """The size from which on staging is faster, by operation."""
     told = []
     for operation in roads.operations:
         sizes = [first for road in roads.roads for first, _, one in road.by_size(operation) if one[0] == "off"]
@@ -60,7 +60,7 @@ def _by_size_text(roads: NodeRoads) -> str:
 
 
 def _with_distance(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Setting | None:
-    """UCX estimates by the distance of GPU and NIC; with its real rate it changes over by itself."""
+    """UCX estimates the rate from the distance of GPU and NIC; with the real rate it switches at the right size."""
     name, default = "UCX_DISTANCE_BW", known.get("UCX_DISTANCE_BW", "")
     words = dict(word.split(":", 1) for word in default.split(",") if ":" in word)
     if not known.get("UCX_PROTO_ENABLE", "").startswith("y") or not words:
@@ -77,12 +77,12 @@ def _with_distance(machine: Machine, known: Mapping[str, str], roads: NodeRoads)
     values = {**words, **{key: f"{rate / 1e6:.0f}MBs" for key, rate in rates.items()}}
     value = ",".join(f"{key}:{text}" for key, text in values.items())
     told = ", ".join(f"{format_rate(rate)} ({key})" for key, rate in rates.items())
-    why = f"{_by_size_text(roads)}; with the rate from GPU to NIC, {told}, UCX changes over by itself"
+    why = f"{_by_size_text(roads)}; with the rate from GPU to NIC, {told}, UCX switches by itself"
     return Setting("ucx", name, value, default, why, name, _measured(machine))
 
 
 def _with_limit(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Setting | None:
-    """The older protocols have a limit in bytes for what the NIC reads from GPU memory."""
+    """The older protocols have a size limit for messages that the NIC reads from GPU memory."""
     name = "UCX_RNDV_MEMTYPE_DIRECT_SIZE"
     if name not in known or known.get("UCX_PROTO_ENABLE", "n").startswith("y"):
         return None
@@ -93,18 +93,18 @@ def _with_limit(machine: Machine, known: Mapping[str, str], roads: NodeRoads) ->
 
 
 def _gdrcopy(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> Iterator[Setting | LeftOut]:
-    """A transport of UCX that is on where the module gdrdrv is loaded."""
+    """GDRCopy, a transport of UCX that is on if the module gdrdrv is loaded."""
     single, name = roads.single(machine.purpose), "UCX_TLS"
     if single and single.switches[1] == "off" and wins(roads, 1, "off"):
         yield Setting("ucx", name, "^gdr_copy", known.get(name, "all"), single.text, name, _measured(machine))
         return
     helped = max((case.bytes for case in wins(roads, 1, "on")), default=0)
     told = f"it helps up to {format_bytes(helped)}" if helped else "it makes no difference here"
-    yield LeftOut("ucx", name, known.get(name, "all"), f"GDRCopy is on by default where gdrdrv is loaded; {told}")
+    yield LeftOut("ucx", name, known.get(name, "all"), f"GDRCopy is on by default if gdrdrv is loaded; {told}")
 
 
 def _series(machine: Machine, mechanism: str, **parameters: str) -> list[Series]:
-    """The latency from GPU memory to GPU memory of the other machine."""
+    """The latency curves from GPU memory to GPU memory of the other machine."""
     series = machine.profile.series if machine.profile else ()
     return [
         one
@@ -119,7 +119,7 @@ def _series(machine: Machine, mechanism: str, **parameters: str) -> list[Series]
 
 
 def _best(series: Sequence[Series]) -> Curve:
-    """The fastest of them at each large size."""
+    """The fastest of the series at each large size."""
     found: dict[int, tuple[Series, Point]] = {}
     for one in series:
         for point in one.points:
@@ -129,7 +129,7 @@ def _best(series: Sequence[Series]) -> Curve:
 
 
 def _always_faster(fast: Curve, slow: Curve) -> int:
-    """The largest common size when `fast` wins beyond the intervals at each of three or more; else 0."""
+    """The largest common size if `fast` wins beyond the intervals at all of three or more common sizes; else 0."""
     common = fast.keys() & slow.keys()
     wins = len(common) >= 3 and all(fast[size][1].high < slow[size][1].low for size in common)
     return max(common) if wins else 0
@@ -145,7 +145,7 @@ def _measured(machine: Machine) -> bool:
 
 
 def _gpu_direct(machine: Machine) -> Iterator[Setting]:
-    """Off, where staging in host memory beats it at every large size."""
+    """Switches GPUDirect RDMA off if staging in host memory beats it at every large size."""
     direct, staged = _best(_series(machine, "ucx", gdr="on")), _best(_series(machine, "ucx", gdr="off"))
     if size := _always_faster(staged, direct):
         name = "UCX_IB_GPU_DIRECT_RDMA"
@@ -173,7 +173,7 @@ def _distance(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
 
 
 def _relation(machine: Machine, one: Series) -> str:
-    """The relation of GPU and NIC on a road: PHB, SYS, ...; "" if unknown, or if there are several."""
+    """The relation of GPU and NIC on a path: PHB, SYS, ...; "" if unknown, or if there are several."""
     return _relation_of(machine, one.path.source, dict(one.path.parameters).get("device", ""))
 
 
@@ -185,7 +185,7 @@ def _relation_of(machine: Machine, gpu: str, rail: str) -> str:
 
 
 def _fragments(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting]:
-    """The size of the pieces in which a staged message goes through host memory, where another one is faster."""
+    """The fragment size of messages staged through host memory, if another one is faster."""
     name = "UCX_RNDV_FRAG_SIZE"
     default = known.get(name, "")
     by_chunk: dict[str, list[Series]] = {}

@@ -1,4 +1,4 @@
-"""`--watch`: which roads the bytes of a run really took, from counters before and after it."""
+"""`--watch`: finds the paths that the bytes of a run really took, from counters before and after it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from waywiser.units import format_bytes
 
 FILE = "watch.json"
 _NOTICED = 1 << 20  # bytes: less is background traffic
-# Road that a run insisted on -> kind of counter that must have moved.
+# Path that a run needs -> kind of counter that must have moved.
 _SHOWN_BY = {"nvlink": NVLINK, "fabric": NVLINK, "gdr": RDMA, "rdma": RDMA, "roce": RDMA}
 _NAMES = {NETWORK: "the kernel's network", RDMA: "RDMA", NVLINK: "NVLink", PCIE: "the GPUs' PCIe"}
 
 
 @dataclass(frozen=True)
 class Watched:
-    """Bytes by kind of road, and the wanted roads that carried nothing."""
+    """Bytes by kind of path, and the wanted paths that carried nothing."""
 
     seconds: float
     nodes: int
@@ -28,11 +28,11 @@ class Watched:
     fell_back: tuple[str, ...]
     not_counted: tuple[str, ...]
     host: str = ""
-    wanted: int = 0  # roads that can be seen
+    wanted: int = 0  # wanted paths that counters can show
 
     @property
     def roads(self) -> list[str]:
-        """The roads that carried more than background traffic."""
+        """The paths that carried more than background traffic."""
         return [kind for kind, count in self.moved.items() if count >= _NOTICED]
 
     def lines(self) -> list[str]:
@@ -44,10 +44,10 @@ class Watched:
             seen = [kind for kind in self.roads if kind not in {_SHOWN_BY[road] for road in self.fell_back}]
             instead = " and ".join(f"{format_bytes(self.moved[kind])} by {_NAMES[kind]}" for kind in seen)
             lines.append(
-                f"{len(self.fell_back)} of {self.wanted} wanted roads fell back, as they carried nothing: "
-                f"{', '.join(self.fell_back)}; {instead or 'nothing was seen'} instead"
+                f"{len(self.fell_back)} of {self.wanted} wanted paths carried nothing: "
+                f"{', '.join(self.fell_back)}; instead: {instead or 'nothing'}"
             )
-        return lines + [f"{road} cannot be seen in counters" for road in self.not_counted]
+        return lines + [f"{road} is not visible in counters" for road in self.not_counted]
 
     def to_json(self) -> str:
         """For `waywiser doctor` (D37, D43)."""
@@ -59,7 +59,7 @@ class Watched:
 def watched(
     before: Sample, after: Sample, seconds: float, wanted: Sequence[str], nodes: int = 1, host: str = ""
 ) -> Watched:
-    """What happened between two samples."""
+    """The result of comparing two samples."""
     moved = moved_between(before, after)
     seen = [road for road in wanted if road in _SHOWN_BY]
     fell = tuple(road for road in seen if moved.get(_SHOWN_BY[road], 0) < _NOTICED)

@@ -1,4 +1,4 @@
-"""Times an operation at one size: short slices of each library in turn, so that noise hits all of them alike."""
+"""Times an operation at one size: short slices of each library in turn, so that noise affects all alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from waywiser.bench.team import NotOffered, TeamError, Timed
 
 OURS = "waywiser"
 MODES = ("blocking", "stream", "graph")  # how calls are issued, as in src/waywiser/bench/bench_request.hpp
-_SAMPLE = 30e-6  # seconds that a sample should take, so that reading the clock does not count
+_SAMPLE = 30e-6  # seconds that a sample should take, so that the cost of reading the clock is negligible
 # The same if the sample ends with a wait for a stream; last in modes in which calls do not wait for each other.
 _GPU_SAMPLE, _ENQUEUED_SAMPLE = 300e-6, 1e-3
 _MOST_IN_GRAPH = 50  # as in src/waywiser/bench/bench_request.hpp
@@ -34,7 +34,7 @@ class Case:
     mode: str = "blocking"  # of MODES
 
     def request(self, calls: int, samples: int, seed: int, compute: float = 0.0) -> str:
-        """In the form that src/waywiser/bench/bench_request.hpp reads."""
+        """The request in the form of src/waywiser/bench/bench_request.hpp."""
         given, _, taken = self.memory.partition(">")
         window = window_of(self.operation, self.bytes)
         words = (self.operation.name, given, taken or given, self.bytes, window, calls, samples, seed)
@@ -45,14 +45,14 @@ class Case:
         return replace(self, memory=self.memory.replace("exposed", "gpu"))
 
     def calls_in(self, sample: float, seconds: float) -> int:
-        """How many calls of `seconds` make a sample."""
+        """The number of calls of `seconds` in a sample."""
         calls = max(1, min(_MOST_CALLS, round(sample / seconds)))
         whole = self.mode == "graph" and calls > _MOST_IN_GRAPH
         return -(-calls // _MOST_IN_GRAPH) * _MOST_IN_GRAPH if whole else calls
 
     @property
     def sample(self) -> float:
-        """Seconds that one should take."""
+        """Seconds that a slice should take."""
         if self.mode != "blocking":
             return _ENQUEUED_SAMPLE
         return _SAMPLE if self.memory == "host" else _GPU_SAMPLE
@@ -70,9 +70,9 @@ class Contender:
     alone: list[float] = field(default_factory=list)
 
     def plan(self, case: Case, patience: float) -> None:
-        """How many calls make a sample, how many samples a slice.
+        """The number of calls in a sample, and of samples in a slice.
 
-        The first calls connect and touch memory for the first time: where they are slow, more of them are looked at.
+        The first calls connect and touch memory for the first time: if they are slow, more calls are examined.
         """
         if self.team.adapts:
             return
@@ -109,7 +109,7 @@ Tell = Callable[[str, str], None]
 
 
 class Conductor:
-    """Times cases. Teams that fail are told of once and left out; ours raises."""
+    """Times cases. A failed team is reported once and left out; a failure of ours raises."""
 
     def __init__(self, ours: Timed, peers: Mapping[str, Timed], ranks: int, tell: Tell) -> None:
         self._teams = {OURS: ours, **peers}
@@ -119,7 +119,7 @@ class Conductor:
         self._told: set[tuple[str, str, str]] = set()
 
     def time(self, case: Case, budget: float, patience: float = _PATIENCE) -> Row | None:
-        """A row, in about `budget` seconds, but at least three rounds; None when we do not offer it."""
+        """A row, in about `budget` seconds, but at least three rounds; None if we do not offer it."""
         until = time.monotonic() + budget
         contenders = {name: Contender(team) for name, team in self._teams.items()}
         for name in list(contenders):

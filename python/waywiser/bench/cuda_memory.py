@@ -15,11 +15,11 @@ _NON_BLOCKING, _THREAD_LOCAL = 1, 1  # CU_STREAM_NON_BLOCKING, CU_STREAM_CAPTURE
 
 
 class CudaError(RuntimeError):
-    """The driver is not there or has refused; one line that says what."""
+    """The driver is missing or a call has failed; the message is one line."""
 
 
 def driver() -> Any:
-    """WAYWISER_LIBCUDA, or the driver's library as the loader finds it; initialised. Raises CudaError."""
+    """The initialised driver library: WAYWISER_LIBCUDA, else the loader's. Raises CudaError."""
     try:
         library = ctypes.CDLL(os.environ.get("WAYWISER_LIBCUDA") or _DRIVER)
     except OSError as error:
@@ -29,7 +29,7 @@ def driver() -> Any:
 
 
 def check(library: Any, function: str, *arguments: Any) -> None:
-    """Calls a function of the driver. Raises CudaError with the driver's words."""
+    """Calls a function of the driver. Raises CudaError with the driver's message."""
     code = getattr(library, function)(*arguments)
     if code:
         text = ctypes.c_char_p()
@@ -38,7 +38,7 @@ def check(library: Any, function: str, *arguments: Any) -> None:
 
 
 def gpu_count() -> int:
-    """How many GPUs the driver shows. Raises CudaError."""
+    """The number of GPUs that the driver shows. Raises CudaError."""
     number = ctypes.c_int()
     check(driver(), "cuDeviceGetCount", ctypes.byref(number))
     return number.value
@@ -60,7 +60,7 @@ class GpuMemory:
         return self._pointer.value
 
     def write(self, values: Any) -> None:
-        """The first elements, from a NumPy array."""
+        """Copies a NumPy array into the first elements."""
         given = numpy.ascontiguousarray(values, dtype=self.kind)
         if len(given) > self.count:
             raise ValueError(f"{len(given)} elements do not fit into {self.count}")
@@ -69,7 +69,7 @@ class GpuMemory:
             check(self._library, "cuMemcpyHtoD_v2", self._pointer, data, ctypes.c_size_t(given.nbytes))
 
     def read(self) -> Any:
-        """As a NumPy array."""
+        """A copy as a NumPy array."""
         found = numpy.empty(self.count, dtype=self.kind)
         if found.nbytes:
             data = ctypes.c_void_p(found.ctypes.data)
@@ -107,7 +107,7 @@ class CudaDevice:
         check(self._library, "cuStreamCreate", ctypes.byref(self.stream), _NON_BLOCKING)
 
     def record(self, calls: Callable[[], None]) -> Callable[[], None]:
-        """Captures what `calls` enqueues in the stream; the result launches that in the stream."""
+        """Captures the work that `calls` enqueues in the stream; the result launches it in the stream."""
         graph, runnable = ctypes.c_void_p(), ctypes.c_void_p()
         check(self._library, "cuStreamBeginCapture_v2", self.stream, _THREAD_LOCAL)
         try:
@@ -122,5 +122,5 @@ class CudaDevice:
         return GpuMemory(self._library, count, kind)
 
     def synchronize(self) -> None:
-        """Waits for everything that was enqueued."""
+        """Waits for all enqueued work."""
         check(self._library, "cuCtxSynchronize")

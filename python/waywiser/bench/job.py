@@ -1,4 +1,4 @@
-"""A benchmark inside a job that a launcher has started: rank 0 conducts, the others do what it says."""
+"""A benchmark inside a job that a launcher has started: rank 0 conducts, the others follow its requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _END = "end"
 
 
 class JobTeam:
-    """All ranks of the job, as rank 0 tells them what to time."""
+    """All ranks of the job; rank 0 sends them the requests."""
 
     version = ""
     adapts = False

@@ -1,4 +1,4 @@
-"""A rank of the MPI that mpi4py finds, where there is no mpicc.
+"""A rank of mpi4py's MPI, used if there is no mpicc.
 
 `mpirun -n N python -m waywiser.bench.mpi4py_rank SOCKET`. Python's part of a call (about half a microsecond) is in its
 times.
@@ -41,7 +41,7 @@ class Mpi:
         self._world.Barrier()
 
     def finish(self) -> None:
-        """Calls are complete when they return."""
+        """Does nothing: calls are complete when they return."""
 
     def record(self, calls: Callable[[], None]) -> Callable[[], None]:
         raise NotThere("nothing is enqueued")

@@ -1,4 +1,4 @@
-"""Where libnccl is, and whether it can be used here."""
+"""Finds libnccl, and whether it can be used here."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATIENCE = 60.0
 
 
 def find_libnccl() -> str:
-    """WAYWISER_LIBNCCL, else the first copy of LD_LIBRARY_PATH, the system and wheels, else what the loader finds."""
+    """WAYWISER_LIBNCCL, else the first copy in LD_LIBRARY_PATH, the system and wheels, else the loader's."""
     return os.environ.get("WAYWISER_LIBNCCL") or next(iter(installed(Root(), "libnccl")), "libnccl.so.2")
 
 
@@ -28,16 +28,14 @@ def open_libnccl() -> object:
 
 @dataclass(frozen=True)
 class Found:
-    """The environment that ranks of such a library find: the GPUs, or why there are none; why there is no library, else
-    empty.
-    """
+    """What ranks of such a library find: the number of GPUs, or why there are none; why there is no library."""
 
     gpus: int
     no_gpus: str
     no_library: str
 
     def too_few(self, ranks: int) -> str:
-        """Why so many ranks have not a GPU each; empty when they have."""
+        """Why there is not a GPU for each of `ranks` ranks; empty if there is."""
         return self.no_gpus or (
             "" if self.gpus >= ranks else f"{ranks} ranks need a GPU each, and there are {self.gpus}"
         )
@@ -52,7 +50,7 @@ def look_for_nccl() -> Found:
 
 
 def look_for(module: str, opener: str) -> Found:
-    """Asked in a process of its own: a driver that has been opened stays. `opener` raises OSError."""
+    """Asks in a separate process, since an opened driver stays open. `opener` raises OSError."""
     question = f"from waywiser.bench.nccl_library import answer; from {module} import {opener}; answer({opener})"
     path = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH"))))
     try:
@@ -68,7 +66,7 @@ def look_for(module: str, opener: str) -> Found:
 
 
 def answer(open_library: Callable[[], object]) -> None:
-    """Prints what there is."""
+    """Prints the answer."""
     from waywiser.bench.cuda_memory import gpu_count
 
     found: dict[str, int | str] = {"gpus": 0, "no_gpus": "", "no_library": ""}

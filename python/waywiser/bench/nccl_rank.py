@@ -27,7 +27,7 @@ class _UniqueId(ctypes.Structure):
 
 
 class Nccl:
-    """Calls are in the order of the device's stream; `finish` waits."""
+    """Calls run in the order of the device's stream; `finish` waits."""
 
     memory = "gpu"
 

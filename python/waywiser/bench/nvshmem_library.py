@@ -1,4 +1,4 @@
-"""Where libnvshmem_host is, and how its functions are called."""
+"""Finds libnvshmem_host and declares its functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from waywiser.doctor.root import Root
 _P, _N, _I, _U = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint64
 _NUMBER = ctypes.POINTER(ctypes.c_int)
 
-# Name -> result, arguments; as host/nvshmem_api.h, nvshmemx_api.h and nvshmemx_coll_api.h declare them.
+# Name -> result, arguments; from host/nvshmem_api.h, nvshmemx_api.h and nvshmemx_coll_api.h.
 SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "nvshmemx_get_uniqueid": (_I, (_P,)),
     "nvshmemx_set_attr_uniqueid_args": (_I, (_I, _I, _P, _P)),
@@ -73,13 +73,13 @@ def init_attributes() -> InitAttributes:
 
 
 def find_libnvshmem() -> str:
-    """WAYWISER_LIBNVSHMEM, else the first copy of LD_LIBRARY_PATH, the system and wheels, else the loader's."""
+    """WAYWISER_LIBNVSHMEM, else the first copy in LD_LIBRARY_PATH, the system and wheels, else the loader's."""
     named = os.environ.get("WAYWISER_LIBNVSHMEM")
     return named or next(iter(installed(Root(), "libnvshmem_host")), "libnvshmem_host.so.3")
 
 
 def open_libnvshmem() -> Any:
-    """With the signatures of what is called. Raises OSError, with a line that says what is missing."""
+    """The library with the signatures of the called functions. Raises OSError with a line that says what is missing."""
     name = find_libnvshmem()
     library = ctypes.CDLL(name)
     for function, (result, arguments) in SIGNATURES.items():

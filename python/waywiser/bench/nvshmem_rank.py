@@ -24,7 +24,7 @@ _WITH_UNIQUE_ID = 1 << 3  # NVSHMEMX_INIT_WITH_UNIQUEID
 _WORLD, _SET, _EQUAL = 0, 9, 0  # NVSHMEM_TEAM_WORLD, NVSHMEM_SIGNAL_SET, NVSHMEM_CMP_EQ
 _SCRATCH = "NVSHMEM_REDUCE_SCRATCH_SIZE"
 _SCRATCH_BYTES = 1 << 19
-# No multicast; its own collectives, unless told to leave them to NCCL; ranks of this machine alone; room where the heap
+# No multicast; its own collectives, unless they are left to NCCL; only ranks of this machine; enough memory if the heap
 # cannot grow.
 _ALWAYS = {"NVSHMEM_DISABLE_NVLS": "1"}
 _UNLESS_SET = {"NVSHMEM_DISABLE_NCCL": "1", "NVSHMEM_REMOTE_TRANSPORT": "none", "NVSHMEM_SYMMETRIC_SIZE": "2G"}
@@ -43,7 +43,7 @@ class _Symmetric(GpuMemory):
 
 
 class Nvshmem:
-    """Calls are in the order of the device's stream; `finish` waits."""
+    """Calls run in the order of the device's stream; `finish` waits."""
 
     memory = "gpu"
 
@@ -86,7 +86,7 @@ class Nvshmem:
 
     def _found(self, pointer: int | None, size: int) -> int:
         if not pointer:
-            raise RuntimeError(f"NVSHMEM has not {size} bytes of symmetric memory")
+            raise RuntimeError(f"NVSHMEM does not have {size} bytes of symmetric memory")
         return pointer
 
     def array(self, count: int, numbers: bool, memory: str) -> GpuMemory:
@@ -108,7 +108,7 @@ class Nvshmem:
         self._device.synchronize()
 
     def record(self, calls: Callable[[], None]) -> Callable[[], None]:
-        """Signals take turns between two values: of messages there is a graph for each that can come first."""
+        """Signals alternate between two values, so messages need a graph for each value that can come first."""
         partner = self._partner
         if partner is None:
             return self._device.record(calls)
@@ -125,7 +125,7 @@ class Nvshmem:
         return launch
 
     def _try_to_record_signals(self) -> None:
-        """With the driver's functions beneath: where these fail, NVSHMEM ends the process."""
+        """Checks the driver's functions first: if they fail inside NVSHMEM, it ends the process."""
         library = driver()
         told = (self._stream, ctypes.c_uint64(self._signals), ctypes.c_uint64(0), ctypes.c_uint(0))
 
@@ -172,7 +172,7 @@ class Nvshmem:
         raise NotThere("NVSHMEM has nothing like it on a stream")
 
     def _need_scratch(self, wanted: int) -> None:
-        """With less an assertion of NVSHMEM ends the kernel."""
+        """The minimum size: with less, an assertion of NVSHMEM ends the kernel."""
         told = os.environ.get(_SCRATCH, "")
         if wanted > (int(told) if told.isdecimal() else _SCRATCH_BYTES):
             raise NotThere(f"needs {_SCRATCH}={wanted}")
@@ -203,7 +203,7 @@ class Nvshmem:
         both = request.operation in BOTH_WAYS
         gives, takes = both or place.first, both or not place.first
 
-        def streaming() -> None:  # then an answer, so that no signal is overwritten before it was seen
+        def streaming() -> None:  # then an answer, so that no signal is overwritten before it is seen
             value = pair.next()
             if gives:
                 for _ in range(request.window - 1):
@@ -225,14 +225,14 @@ class _Pair:
         self._library, self._stream, self._turns, self.other = library, stream, turns, other
 
     def at(self, signals: int, here: int) -> _Pair:
-        """`signals`: for each kind one that each rank sets."""
+        """`signals`: for each kind, one signal per rank that sets it."""
         size = len(self._turns)
         self._mine = [signals + 8 * (kind * size + self.other) for kind in range(2)]
         self.theirs = [signals + 8 * (kind * size + here) for kind in range(2)]
         return self
 
     def next(self) -> int:
-        """The value of this turn's signals: 1 or 2, never the last one's."""
+        """The value of this turn's signals: 1 or 2, alternating."""
         self._turns[self.other] += 1
         return 1 + self._turns[self.other] % 2
 

@@ -1,4 +1,4 @@
-"""What `waywiser bench` can time: a table."""
+"""The table of operations that `waywiser bench` can time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SMALLEST, LARGEST = 8, 64 << 20
 
 @dataclass(frozen=True)
 class Operation:
-    """One row. `shape` says which columns its table has.
+    """One row. `shape` determines the columns of its table.
 
     `shape`: "latency", "bandwidth", "rate" (bandwidth and messages), "collective", "overlap" or "startup".
     `halves`: a call is a round trip, its latency half of it. `ways`: directions that bytes move in at once.
@@ -90,11 +90,11 @@ def operations_named(words: list[str]) -> list[Operation]:
         names = _GROUPS.get(plain, (plain if plain in OPERATIONS else _BY_OTHER_NAME.get(plain, ""),))
         for name in names:
             if name not in OPERATIONS:
-                raise InputError(f"{word!r} is no benchmark: write some of {', '.join((*_GROUPS, *OPERATIONS))}")
+                raise InputError(f"{word!r} is not a benchmark: write some of {', '.join((*_GROUPS, *OPERATIONS))}")
             found[name] = OPERATIONS[name]
     return list(found.values())
 
 
 def window_of(operation: Operation, size: int) -> int:
-    """How many messages are under way: 64 as in OSU's, fewer of large ones, at least 4."""
+    """The number of messages in flight: 64 as in OSU's, fewer for large messages, at least 4."""
     return max(4, min(64, (16 << 20) // max(size, 1))) if operation.streams else 1

@@ -17,7 +17,7 @@ from waywiser.progress import say
 
 @dataclass
 class Outcome:
-    """`kind`: the back end, or "simulated". `left_out`: peers that are not there, and why."""
+    """`kind`: the back end, or "simulated". `left_out`: unavailable peers, with the reasons."""
 
     kind: str
     rows: list[Row] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Outcome:
     load: str = field(default_factory=lambda: " ".join(f"{one:.2f}" for one in os.getloadavg()))
 
     def missing(self, name: str, why: str) -> None:
-        """Says it at once, and keeps it."""
+        """Prints the reason at once, and keeps it."""
         say(f"{name}: {why}")
         self.left_out[name] = why if name not in self.left_out else f"{self.left_out[name]}; {why}"
 
@@ -57,7 +57,7 @@ class Outcome:
         return {**told, "rows": [row.as_json() for row in self.rows]}
 
     def show(self, full: bool, as_json: bool) -> None:
-        """To standard output."""
+        """Prints to standard output."""
         if as_json:
             typer.echo(json.dumps(self.as_json(), indent=1))
             return

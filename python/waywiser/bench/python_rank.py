@@ -1,7 +1,7 @@
-"""A rank, in Python, of a library beside which we are timed: the same steps as src/waywiser/bench.
+"""A rank, in Python, of another library that is timed beside ours: the same steps as src/waywiser/bench.
 
-Each library gives its calls (mpi4py_rank.py, torch_rank.py, nccl_rank.py); filling, checking, timing and the talk with
-the conductor are here. Speaks the protocol of src/waywiser/bench/rank_channel.hpp.
+Each library provides its calls (mpi4py_rank.py, torch_rank.py, nccl_rank.py); this module fills, checks, times and
+talks to the conductor. It uses the protocol of src/waywiser/bench/rank_channel.hpp.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotThere(Exception):
 
 @dataclass(frozen=True)
 class Request:
-    """A slice, as src/waywiser/bench/bench_request.hpp."""
+    """A slice, as in src/waywiser/bench/bench_request.hpp."""
 
     operation: str
     input: str
@@ -83,22 +83,22 @@ class Library(Protocol):
     rank: int
     size: int
     version: str
-    memory: str  # the only one that it knows: "host" or "gpu"
+    memory: str  # the only memory that it supports: "host" or "gpu"
 
     def array(self, count: int, numbers: bool, memory: str) -> Any: ...
 
     def write(self, array: Any, values: Any) -> None:
-        """From a NumPy array."""
+        """An array of the library from a NumPy array."""
         ...
 
     def read(self, array: Any) -> Any:
-        """As a NumPy array."""
+        """A copy as a NumPy array."""
         ...
 
     def barrier(self) -> None: ...
 
     def finish(self) -> None:
-        """All calls so far are complete."""
+        """Returns when all calls so far are complete."""
         ...
 
     def call(self, request: Request, place: Place, give: Any, take: Any) -> Callable[[], object]:
@@ -106,27 +106,27 @@ class Library(Protocol):
         ...
 
     def record(self, calls: Callable[[], None]) -> Callable[[], None]:
-        """Captures what `calls` enqueues in a CUDA graph; the result launches that. Raises NotThere."""
+        """Captures the work that `calls` enqueues in a CUDA graph; the result launches it. Raises NotThere."""
         ...
 
 
 @functools.lru_cache(maxsize=2)
 def _base(words: int) -> Any:
-    """Unlike at each place."""
+    """Bytes that differ at each place."""
     with numpy.errstate(over="ignore"):
         mixed = numpy.arange(words, dtype=numpy.uint64) * numpy.uint64(0x9E3779B97F4A7C15)
     return mixed ^ (mixed >> numpy.uint64(31))
 
 
 def _pattern(length: int, seed: int) -> Any:
-    """Bytes that are others at each place and for each seed. Long ones take no longer than to read and write them."""
+    """Bytes that differ by place and seed. Making long arrays is as fast as copying them."""
     mixed = (seed + 1) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ mixed >> 29) * 0x94D049BB133111EB & 0xFFFFFFFFFFFFFFFF
     return (_base(-(-length // 8)) ^ numpy.uint64(mixed ^ mixed >> 32)).view(numpy.uint8)[:length]
 
 
 def _sums(count: int, firsts: Iterable[int]) -> Any:
-    """For each place the sum of what each rank gives: numbers that rise from its first, modulo a period."""
+    """The expected sum at each place: each rank gives numbers that rise from its first, modulo a period."""
     one = sum((numpy.arange(_PERIOD) + first) % _PERIOD for first in firsts)
     return numpy.resize(numpy.asarray(one, numpy.float32), count)
 
@@ -166,7 +166,7 @@ class _Exercise:
         self._waits = request.mode == "blocking" and {request.input, request.output} != {"host"}
         self._graph: tuple[int, Callable[[], None]] | None = None
         if request.mode == "graph":
-            library.record(lambda: None)  # raises at all ranks alike, also at those that take no part
+            library.record(lambda: None)  # raises at all ranks, also at those that take no part
 
     def _seed(self, seed: int, source: int, to: int = 0) -> int:
         return seed + 1000003 * source + 7919 * to
@@ -260,7 +260,7 @@ def _slice(library: Library, exercise: _Exercise, request: Request) -> list[floa
 
 
 def serve(path: str, library: Library) -> None:
-    """Serves until the conductor says that it is over."""
+    """Serves requests until the conductor ends the session."""
     line = socket.socket(socket.AF_UNIX)
     line.connect(path)
     exercise: _Exercise | None = None

@@ -1,4 +1,4 @@
-"""One line of a benchmark's table, and what it is made of."""
+"""One line of a benchmark's table, and its parts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _us(seconds: float) -> float:
 
 @dataclass
 class Row:
-    """One operation at one size: ours, and the same of other libraries by name."""
+    """One operation at one size: our figures, and those of other libraries by name."""
 
     operation: Operation
     memory: str
@@ -56,7 +56,7 @@ class Row:
     mode: str = "blocking"
 
     def rate(self, of: Figures) -> float:
-        """Bytes per second: of all pairs and directions together where several move."""
+        """Bytes per second: the sum of all pairs and directions that move at once."""
         pairs = self.ranks // 2 if self.operation.name.startswith("multi_") else 1
         return self.bytes * self.operation.ways * pairs / of.median if self.bytes else 0.0
 
@@ -65,7 +65,7 @@ class Row:
         return (self.ranks // 2 if self.operation.name.startswith("multi_") else 1) / of.median
 
     def ratio(self, name: str) -> float:
-        """Our time in parts of a peer's: below 1 is faster."""
+        """Our time divided by a peer's: below 1 is faster."""
         return self.ours.median / self.peers[name].median
 
     def as_json(self) -> dict[str, Any]:
@@ -96,9 +96,9 @@ def figures_of(
     operation: Operation, by_rank: Sequence[Sequence[float]], window: int, calls: int, compute: float = 0.0,
     alone: float = 0.0,
 ) -> Figures:  # fmt: skip
-    """From seconds of a call, for each rank and sample, to those of a message.
+    """Converts seconds of a call, for each rank and sample, to seconds of a message.
 
-    Collectives: the mean of all ranks; else what the ranks that begin see: rank 0, or the first half of the pairs.
+    For collectives the mean of all ranks counts; else the ranks that begin: rank 0, or the first half of the pairs.
     """
     parts = (2 if operation.halves else 1) * window
     if operation.collective or operation.shape == "overlap":

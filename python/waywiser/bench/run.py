@@ -1,4 +1,4 @@
-"""All cases of a command line, one after the other, in its time."""
+"""Runs all cases of a command line, one after the other, within its budget."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Wanted:
     modes: Sequence[str] = ("blocking",)  # for GPU arrays
 
     def cases(self) -> list[Case]:
-        """In the order in which they are printed. start-up is no case."""
+        """The cases in the order of the output, without start-up."""
         return [
             Case(operation, memory, size, mode)
             for operation in self.operations

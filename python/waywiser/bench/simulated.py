@@ -1,4 +1,4 @@
-"""The same rows for a machine that is not here: transfers between two nodes, collectives over their GPUs."""
+"""The same rows for a simulated machine: transfers between two nodes, collectives over their GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tell = Callable[[str, str], None]
 
 
 def simulated_rows(wanted: Wanted, machine: str, tell: Tell, show: Show) -> Iterator[Row]:
-    """Rows of what the simulator knows; `tell` hears of the rest.
+    """Rows of the operations that the simulator supports; calls `tell` for the others.
 
     The ranks of collectives fill one node after another.
     """
@@ -54,7 +54,7 @@ def _why_not(case: Case, gpus: int) -> str:
 
 
 def _transfers(topology: object, machine: str, operation: Operation, memory: str, sizes: list[int]) -> Iterator[Row]:
-    """Between the same place of two nodes, by RDMA with everything switched on."""
+    """Times between the same place of two nodes, by RDMA with all features switched on."""
     given, _, taken = memory.partition(">")
     source, destination = f"{given}0", f"{taken or given}0"
     network = {**Cluster(machine, {"nodes": 2}).network}
@@ -86,4 +86,4 @@ def _row(operation: Operation, memory: str, ranks: int, size: int, seconds: floa
 
 
 def _silent(done: int, total: int, seconds_left: float, label: str) -> None:
-    """The bar moves by operations."""
+    """Yields operations and moves the progress bar."""

@@ -37,7 +37,7 @@ def time_startup(setup: Setup, peers: Sequence[str], budget: float, tell: Callab
             break
         for name, (command, environment) in commands.items():
             seconds = _once(command, environment)
-            if rounds:  # the first finds files that are not in memory yet
+            if rounds:  # in the first round, files are not in memory yet
                 found[name].append(seconds)
     figures = {
         name: Figures(quantile(all_, 0.5), max(all_), sum(all_) / len(all_), (min(all_), max(all_)), len(all_), 1)

@@ -10,9 +10,9 @@ _Buffer = TypeVar("_Buffer")
 
 
 class SymmetricSlots(Generic[_Buffer]):
-    """Two buffers in turn, for what an operation gives and takes.
+    """Two alternating buffers, for the input and output of an operation.
 
-    All ranks ask for the same sizes in the same order, so that they grow together; only the last two are valid.
+    All ranks request the same sizes in the same order, so that buffers grow together; only the last two are valid.
     """
 
     def __init__(self, allocate: Callable[[int], _Buffer], free: Callable[[_Buffer], None]) -> None:

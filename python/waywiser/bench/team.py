@@ -1,4 +1,4 @@
-"""The ranks of one library, started for a benchmark: they sleep until they are told what to time."""
+"""The ranks of one library, started for a benchmark: they sleep until a request arrives."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _PATIENCE_AT_END = 3.0
 
 
 class TeamError(Exception):
-    """A team cannot go on. The message is one line that says why."""
+    """A team cannot continue. The message is one line with the reason."""
 
     kind = "unavailable"
 
 
 class NotOffered(Exception):
-    """This operation is not there in this library; the team goes on."""
+    """This library lacks this operation; the team can continue."""
 
 
 class Timed(Protocol):
-    """Something that can time a slice. `version`: of the library, for people.
+    """An object that can time a slice. `version`: the version of the library, for display.
 
-    `adapts`: it chooses the number of calls and samples of a slice itself, whatever the request says.
+    `adapts`: it chooses the number of calls and samples of a slice itself and ignores the request's.
     """
 
     version: str
@@ -120,12 +120,12 @@ class Team:
         while (text := line.read(0.2)) is None:
             self._look(deadline, patience)
         if not text:
-            time.sleep(0.2)  # its last output comes with its end
-            raise TeamError(self._last_words() or "a rank has gone without a word")
+            time.sleep(0.2)  # its last output arrives when it ends
+            raise TeamError(self._last_words() or "a rank has ended without a message")
         return text
 
     def _look(self, deadline: float, patience: float) -> None:
-        """Raises TeamError when a process has failed or it is too late."""
+        """Raises TeamError if a process has failed or the time is over."""
         failed = [process.returncode for process in self._processes if process.poll()]
         if failed:
             raise TeamError(self._last_words() or f"ended with exit code {failed[0]}")
@@ -142,7 +142,7 @@ class Team:
         return " ".join((telling or lines)[:2])[:300]
 
     def close(self) -> None:
-        """Ends all that was started."""
+        """Ends all started processes."""
         for line in self._lines:
             with contextlib.suppress(OSError):
                 line.connection.sendall(b"quit\n")
@@ -171,7 +171,7 @@ class _Line:
         self._selector.register(connection, selectors.EVENT_READ)
 
     def read(self, patience: float) -> str | None:
-        """A line; None: not yet; empty: the other end has gone."""
+        """A line; None if there is none yet; empty if the other end has closed."""
         while b"\n" not in self._received:
             if not self._selector.select(patience):
                 return None

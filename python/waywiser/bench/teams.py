@@ -1,4 +1,4 @@
-"""Starts the teams: our own ranks, and those of each library beside which they are timed."""
+"""Starts the teams: our own ranks, and those of each library that is timed beside them."""
 
 from __future__ import annotations
 
@@ -92,14 +92,14 @@ def mpirun(setup: Setup, options: tuple[str, ...] = ()) -> list[str]:
 
 
 def mpi_environment() -> dict[str, str]:
-    """Without what steers libraries, so that their defaults are what is timed."""
+    """The environment without variables that steer libraries, so that their defaults are timed."""
     root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
     return clean_environment(os.environ) | root
 
 
 def _openmpi(setup: Setup, name: str, options: tuple[str, ...]) -> Team:
     if setup.on_gpu:
-        raise TeamError("only host memory is compared with it")
+        raise TeamError("it is compared only for host memory")
     start = mpirun(setup, options)
     try:
         program = [str(compiled_for_mpi(setup.folder))]
@@ -182,7 +182,7 @@ def _nvshmem_alone(setup: Setup) -> Team:
 
 
 def _nvshmem_nccl(setup: Setup) -> Team:
-    """NVSHMEM's default if it finds NCCL."""
+    """NVSHMEM with collectives by NCCL, its default if it finds NCCL."""
     _need_gpu_memory(setup)
     if why := look_for_nccl().why_not(setup.ranks):
         raise TeamError(why)
@@ -195,7 +195,7 @@ def _ucx(setup: Setup) -> Timed:
     return UcxPerftest(setup.on_gpu)
 
 
-# Name on the command line -> the contenders that it stands for.
+# Name on the command line -> its contenders.
 PEERS: Mapping[str, Mapping[str, Callable[[Setup], Timed]]] = {
     "openmpi": {"openmpi": _openmpi_default, "openmpi+ucx": _openmpi_ucx},
     "nccl": {"nccl": _nccl},
@@ -207,7 +207,7 @@ PEERS: Mapping[str, Mapping[str, Callable[[Setup], Timed]]] = {
 
 
 def peer_teams(setup: Setup, names: Sequence[str], tell: Callable[[str, str], None]) -> dict[str, Timed]:
-    """The teams that can be had; `tell` hears of each that cannot, and why."""
+    """The available teams; calls `tell` with the reason for each other team."""
     teams: dict[str, Timed] = {}
     for name in names:
         for contender, start in PEERS[name].items():

@@ -13,7 +13,7 @@ from waywiser.bench.python_rank import BOTH_WAYS, MESSAGES, NotThere, Place, Req
 
 
 class Torch:
-    """Tensors on the host or on this rank's GPU. Calls on a GPU are in the order of its stream; `finish` waits."""
+    """Tensors on the host or on this rank's GPU. Calls on a GPU run in the order of its stream; `finish` waits."""
 
     def __init__(self, rank: int, size: int, file: str, memory: str) -> None:
         import torch  # type: ignore[import-not-found,unused-ignore]
@@ -61,7 +61,7 @@ class Torch:
         if made is None:
             raise NotThere("torch.distributed has nothing like it")
         try:
-            made()  # all ranks: gloo has not all of them
+            made()  # at all ranks, since gloo lacks some operations
             self.finish()
         except (RuntimeError, NotImplementedError) as error:
             raise NotThere(str(error).split("\n")[0][:120]) from error
@@ -70,7 +70,7 @@ class Torch:
     def _collective(self, request: Request, give: Any, take: Any) -> Callable[[], object] | None:
         dist, root = self._dist, 0
 
-        def all_reduce() -> None:  # in place is all there is
+        def all_reduce() -> None:  # only in place
             take.copy_(give)
             dist.all_reduce(take)
 

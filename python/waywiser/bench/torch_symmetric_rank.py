@@ -14,7 +14,7 @@ from waywiser.bench.python_rank import BOTH_WAYS, NotThere, Place, Request, serv
 from waywiser.bench.symmetric_slots import SymmetricSlots
 from waywiser.bench.torch_rank import Torch
 
-# No multicast; NCCL is for the barrier between samples alone; each buffer is an allocation of its own.
+# No multicast; NCCL serves only the barrier between samples; each buffer is a separate allocation.
 _ENVIRONMENT = {
     "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
     "NCCL_NVLS_ENABLE": "0",
@@ -24,7 +24,7 @@ _MESSAGES, _ANSWERS = 0, 1  # channels
 
 
 class TorchSymmetric(Torch):
-    """All arrays are symmetric. What one-shot and two-shot have in common is timed once, by one-shot."""
+    """All arrays are symmetric. Operations common to one-shot and two-shot are timed once, by one-shot."""
 
     def __init__(self, rank: int, size: int, file: str, memory: str, variant: str) -> None:
         os.environ.update(_ENVIRONMENT)
@@ -39,7 +39,7 @@ class TorchSymmetric(Torch):
         self.version = f"torch {self._torch.__version__} symmetric memory, {variant}"
 
     def _allocate(self, size: int) -> tuple[Any, Any]:
-        """All ranks: a buffer and what the others' are reached by."""
+        """Called by all ranks: makes a buffer and the handle by which the other ranks' buffers are reached."""
         device = self._torch.device("cuda", self._torch.cuda.current_device())
         buffer = self._symmetric.empty(size, dtype=self._torch.uint8, device=device)
         return buffer, self._symmetric.rendezvous(buffer, self._group)
@@ -60,7 +60,7 @@ class TorchSymmetric(Torch):
         return calls.get(request.operation)
 
     def _two_shot_calls(self, give: Any, take: Any) -> dict[str, Callable[[], object]]:
-        def all_reduce() -> None:  # with another output too it overwrites its input
+        def all_reduce() -> None:  # even with another output it overwrites its input
             take.copy_(give)
             self._operations.two_shot_all_reduce_(take, "sum", self._group)
 
@@ -118,7 +118,7 @@ class TorchSymmetric(Torch):
 
 
 def _where(array: Any) -> int:
-    """The start of its buffer: an empty array has no place of its own."""
+    """The start of the array's buffer; an empty array has no address of its own."""
     return int(array.untyped_storage().data_ptr())
 
 

@@ -1,4 +1,4 @@
-"""`ucx_perftest`: as a contender, each slice a run of its client and server; or a batch of tests in one run."""
+"""Runs `ucx_perftest`: as a contender with a client and a server for each slice, or a batch of tests in one run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from waywiser.bench.team import NotOffered, TeamError
 from waywiser.ucx_library import find_libucp
 
-# Ours -> its test; what it reports is half a round trip, or the time of one message.
+# Our operation -> its test, which reports half a round trip, or the time of one message.
 _TESTS = {
     "latency": ("tag_lat", 2.0), "bandwidth": ("tag_bw", 1.0), "message_rate": ("tag_bw", 1.0),
     "put": ("ucp_put_lat", 1.0), "get": ("ucp_get", 1.0), "put_bandwidth": ("ucp_put_bw", 1.0),
@@ -31,7 +31,7 @@ _STARTING = 3.0  # seconds that a server may take until it listens
 
 @dataclass(frozen=True)
 class Program:
-    """`ucx_perftest`, and the variables with which it starts. `version`: of its UCX, for people."""
+    """`ucx_perftest` and the variables for its start. `version`: the version of its UCX, for display."""
 
     path: str
     environment: Mapping[str, str]
@@ -47,7 +47,7 @@ class Row:
 
 
 def find_perftest() -> Program:
-    """That of the UCX which the core would open; else the one in PATH. Raises TeamError."""
+    """The program of the UCX that the core would open; else the one in PATH. Raises TeamError."""
     library = find_libucp().path
     if library is not None:
         prefix = library.absolute().parents[1]
@@ -81,8 +81,8 @@ def program_at(path: str, environment: Mapping[str, str]) -> Program:
 def batch(
     program: Program, file: Path, environment: Mapping[str, str], cpus: Sequence[Sequence[int]], patience: float
 ) -> list[tuple[str, Row]]:
-    """All tests of a batch file in order, with their names there. `cpus`: of the server and of the client; they
-    never sleep. Raises TeamError."""
+    """Runs all tests of a batch file in order, by name. `cpus`: those of the server and the client, which never sleep.
+    Raises TeamError."""
     told = {**environment, **program.environment}
     words = [["-b", str(file), *(["-c", ",".join(map(str, one))] if one else [])] for one in cpus]
     with _server(program, words[0], told) as port:
@@ -107,7 +107,7 @@ def _complaint(text: str) -> str:
 
 @contextlib.contextmanager
 def _server(program: Program, words: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
-    """The other side, at a free port, until the end of the block."""
+    """Runs the server at a free port until the end of the block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
@@ -122,7 +122,7 @@ def _server(program: Program, words: Sequence[str], environment: Mapping[str, st
         try:
             yield port
         except TeamError as error:
-            if server.poll():  # its own words tell more than the client's that nobody listens
+            if server.poll():  # the server's message says more than the client's "connection refused"
                 said.seek(0)
                 raise TeamError(f"ucx_perftest failed: {_complaint(said.read(20_000))}") from error
             raise
@@ -133,7 +133,7 @@ def _server(program: Program, words: Sequence[str], environment: Mapping[str, st
 
 
 def _client(command: Sequence[str], environment: Mapping[str, str], patience: float) -> str:
-    """Its output; it is started again while the server does not listen yet."""
+    """The client's output; the client is restarted while the server does not listen yet."""
     listening_by = time.monotonic() + min(patience, _STARTING)
     while True:
         try:
@@ -151,7 +151,7 @@ def _client(command: Sequence[str], environment: Mapping[str, str], patience: fl
 
 
 class UcxPerftest:
-    """Two processes for each slice; no wait for them in between."""
+    """Does nothing: each slice has its own two processes."""
 
     name = "ucx"
     adapts = True
@@ -176,7 +176,7 @@ class UcxPerftest:
         words = ["-t", test, "-s", size, "-n", str(count), "-w", str(max(1, count // 10)), "-m",
                  f"{_MEMORY[given]},{_MEMORY[taken]}"]  # fmt: skip
         found = self._run(words, patience)
-        # Many messages are under way at once in the tests of bandwidth: the median between two says nothing there.
+        # Tests of bandwidth have many messages in flight, so the median time between two messages means nothing.
         seconds = found.overall if test.endswith("_bw") else found.typical
         self._seconds[key] = seconds
         return [[seconds * parts * (int(window) if operation not in ("latency", "put", "get") else 1)]]
@@ -192,4 +192,4 @@ class UcxPerftest:
         return Row((typical if typical > 0 else float(found[2])) * 1e-6, overall * 1e-6)
 
     def close(self) -> None:
-        """Nothing is left running."""
+        """Does nothing: no process is left running."""

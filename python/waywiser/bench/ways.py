@@ -1,4 +1,4 @@
-"""Every way of collectives and of messages on streams, timed between the processes of this machine, for the profile
+"""Times every algorithm of collectives and of messages on streams between processes of this machine, for the profile
 of `waywiser tune`."""
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _BLOCKS = ("", "(blocks=32)", "(blocks=16)")
 _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
-_MOST_OF_EACH_RANK = 16 << 20  # of collectives whose result grows with the number of ranks
+_MOST_OF_EACH_RANK = 16 << 20  # for collectives whose result grows with the number of ranks
 # For GPU arrays: clearly slow algorithms are not timed.
 _MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
 # For messages: LL sends twice the bytes; bulk pieces have a minimum size; few bytes need few blocks.
 _MOST_BY_LL, _MOST_BY_LL128_MESSAGES, _LEAST_BY_BULK, _LEAST_OF_BLOCKS = 1 << 20, 64 << 20, 8 << 10, 64 << 10
 _VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
 _ROUNDS = 4
-_HOPELESS = 2.0  # times as long as the fastest: timed once
+_HOPELESS = 2.0  # slower than the fastest by this factor: timed only once
 _PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """How many processes, and where their arrays are."""
+    """The number of processes, and the memory of their arrays."""
 
     count: int
     memory: str
@@ -47,7 +47,7 @@ class Ranks:
     operations: tuple[str, ...] = COLLECTIVES
 
     def ways(self, operation: str, size: int) -> list[str]:
-        """The algorithms worth timing. A group itself rejects those that it cannot run."""
+        """The algorithms to time. A group itself rejects those that it cannot run."""
         if self.memory == "host":
             return list(_core.host_ways(operation, self.count))
         if operation == MESSAGE:
@@ -79,7 +79,7 @@ def _message_ways(size: int) -> list[str]:
 
 
 class _Way:
-    """The ranks, told to take one way."""
+    """The ranks, set to one algorithm."""
 
     version = ""
     adapts = False
@@ -92,7 +92,7 @@ class _Way:
         return self._team.slice(f"{request} {self.way}", patience)
 
     def close(self) -> None:
-        """The ranks are not its own."""
+        """Does nothing: it does not own the ranks."""
 
 
 def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
@@ -107,7 +107,7 @@ def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
 
 
 def measured(ranks: Ranks, results: Path, seconds: float, show: Show) -> list[dict[str, Any]]:
-    """Series as the profile has them, in about `seconds`; what there was no time for is left out. Raises TeamError."""
+    """Series for the profile, in about `seconds`; points without time are left out. Raises TeamError."""
     series: dict[tuple[str, str], list[dict[str, Any]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         gpus = ranks.count if ranks.backend == "virtual_gpu" else 0
@@ -122,7 +122,7 @@ def measured(ranks: Ranks, results: Path, seconds: float, show: Show) -> list[di
 
 
 def _points(team: Timed, ranks: Ranks, until: float, show: Show) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    # Where the time is short, every operation has the sizes that are most common.
+    # If the time is short, every operation has the most common sizes.
     cases = sorted(((op, size) for op in ranks.operations for size in ranks.sizes(op)), key=lambda case: case[1])
     started = time.monotonic()
     for done, (operation, size) in enumerate(cases):
@@ -137,10 +137,10 @@ def _points(team: Timed, ranks: Ranks, until: float, show: Show) -> Iterator[tup
 
 
 def _timed(team: Timed, case: Case, ways: Sequence[str], until: float) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rounds in turn, forwards and backwards; two at least.
+    """Alternates rounds forwards and backwards, at least two.
 
-    What GPUs carry out is captured in a graph: otherwise the host's part of a call, which is the same for all of them,
-    hides what they differ in.
+    Work of GPUs is captured in a graph: otherwise the host's part of a call, which is the same for all algorithms,
+    hides their differences.
     """
     contenders: dict[str, Contender] = {}
     cases = {way: replace(case, mode="graph") if case.memory == "gpu" and way != "host" else case for way in ways}
@@ -164,7 +164,7 @@ def _timed(team: Timed, case: Case, ways: Sequence[str], until: float) -> Iterat
 
 
 def _samples(one: Contender) -> list[float]:
-    """Seconds of a call, for each sample: of the slowest rank."""
+    """Seconds of a call for each sample, of the slowest rank."""
     return sorted(max(times) for times in zip(*one.by_rank, strict=True))
 
 
@@ -175,7 +175,7 @@ def _median(one: Contender) -> float:
 def _point(case: Case, one: Contender) -> dict[str, Any]:
     samples = [seconds / (2 if case.operation.halves else 1) for seconds in _samples(one)]
     count = len(samples)
-    # Of the median: 95 %, by order statistics.
+    # The 95 % interval of the median, by order statistics.
     aside = 0.98 * math.sqrt(count)
     low = samples[max(0, math.floor(count / 2 - aside))]
     high = samples[min(count - 1, math.ceil(count / 2 + aside))]

@@ -1,4 +1,4 @@
-"""The command `waywiser`. Each verb is a file of this folder, imported only when it is asked for.
+"""The command `waywiser`. Each verb is a file of this folder, imported only when it is used.
 
 A verb `name` is the function `name` of `waywiser/cli/name.py`, with Typer annotations; its docstring is its help.
 """
@@ -16,29 +16,29 @@ import typer
 from waywiser.checked import clean
 from waywiser.errors import BAD_INPUT, INTERRUPTED, Error, exit_code
 
-# Verb -> its line in `waywiser --help`, in the order in which people need them.
+# Verb -> its line in `waywiser --help`, in the usual order of use.
 VERBS: dict[str, str] = {
     "topology": "Show this machine or a recorded one, or convert its description.",
     "place": "Find the best-connected GPUs.",
-    "calibrate": "Fit the simulator to what was measured on a machine.",
-    "simulate": "Predict times on a machine or cluster that is not here.",
+    "calibrate": "Fit the simulator to the measurements of a machine.",
+    "simulate": "Predict times on another machine or cluster.",
     "tune": "Discover, measure, choose, verify, report: everything.",
-    "measure": "Measure every road between two memories.",
-    "plan": "Choose the fastest road for each pair and size.",
-    "explain": "Why this road and not another.",
+    "measure": "Measure every path between two memories.",
+    "plan": "Choose the fastest path for each pair and size.",
+    "explain": "Explain the choice of a path.",
     "report": "Write the page and the pictures again.",
-    "compare": "What changed between two profiles.",
+    "compare": "Show the differences between two profiles.",
     "run": "Start the ranks of a program, here or by ssh.",
-    "bench": "How fast the group is, beside Open MPI, NCCL, UCX, PyTorch.",
-    "status": "What the ranks of a running job are doing.",
-    "doctor": "What is switched on here and what is not: 45 checks.",
-    "apply": "What to set in UCX, Open MPI, MPICH and NCCL, and why.",
-    "verify": "The settings against the defaults, by the library's own benchmark.",
-    "monitor": "What moves on each road now; metrics for Prometheus.",
-    "env": "This node's settings for a shell, a module file, Slurm.",
+    "bench": "Time the group, beside Open MPI, NCCL, UCX, PyTorch.",
+    "status": "Show the current calls of the ranks of a job.",
+    "doctor": "Check what makes communication slow: 45 checks.",
+    "apply": "Propose settings of UCX, Open MPI, MPICH and NCCL.",
+    "verify": "Compare settings with the defaults by the library's benchmark.",
+    "monitor": "Show the traffic on each link; serve metrics for Prometheus.",
+    "env": "Print this node's settings for a shell, a module file, Slurm.",
 }
 
-# Verbs that speak to monitoring tools, where 1 and 2 have a meaning: any failure of theirs is "unknown".
+# Verbs for monitoring tools, for which 1 and 2 have a meaning: any failure of these verbs is "unknown".
 _FAILURE_CODES = {"doctor": 3}
 
 _VERBOSE = "--verbose"
@@ -80,15 +80,15 @@ def _options(
     ] = False,
     verbose: Annotated[bool, typer.Option(_VERBOSE, help="Show the traceback of a failure.")] = False,
 ) -> None:
-    """Measures every road between two memories of a machine and chooses the fastest for each message size."""
+    """Measures every path between two memories of a machine and chooses the fastest for each message size."""
 
 
 def _not_asked_for() -> None:
-    """Stands in for a verb that this command line does not name."""
+    """Placeholder for a verb that this command line does not use."""
 
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
-    """The command line program; imports the modules of those verbs only that `arguments` name."""
+    """The command line program; imports only the modules of verbs in `arguments`."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(_options)
     for verb, line in VERBS.items():
@@ -106,7 +106,7 @@ def _one_line(error: BaseException) -> str:
     else:
         text = str(error) or type(error).__name__
     if isinstance(error, _MISTAKES) and not isinstance(error, Error):
-        text = f"a mistake of waywiser's own, {type(error).__name__}: {text}"
+        text = f"an internal error of waywiser, {type(error).__name__}: {text}"
     return " ".join(text.split())
 
 

@@ -1,4 +1,4 @@
-"""`waywiser apply`: what to set in UCX, Open MPI, MPICH and NCCL on this machine, and why."""
+"""`waywiser apply`: settings of UCX, Open MPI, MPICH and NCCL for this machine, with reasons."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def apply(
         typer.Option("--write/--no-write", help="Keep the settings in the results folder."),
     ] = None,
     mpirun: Mpirun = None,
-    markdown: Annotated[bool, typer.Option(help="For machines that are not here: tables for a document.")] = False,
+    markdown: Annotated[bool, typer.Option(help="For other machines: tables for a document.")] = False,
 ) -> None:
-    """Settings that differ from the defaults and are worth it, each with its measurement; names are checked first.
+    """Propose settings that are better than the defaults, each with its measurement; names are checked first.
 
-    Of roads to other nodes also what GPUDirect RDMA and GDRCopy do: one setting for all sizes, and the one by size.
+    For paths to other nodes, also compare GPUDirect RDMA and GDRCopy: one setting for all sizes, and the best by size.
     """
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.propose import settings_for
@@ -51,23 +51,23 @@ def apply(
     several = cluster is not None or "," in (machine or "")
     if several:
         if (cluster and machine) or from_ or collectives or mpirun:
-            raise InputError("leave out what is of one machine: there are several")
+            raise InputError("--cluster has several machines: leave out options for one machine")
         nodes = _machines(output, machine, cluster, purpose)
         found = [(one, settings_for(one, targets, unchecked=True)) for one in nodes]
         for one, settings in found if write else []:
             _write_prediction(output, settings, one)
         return _show(found, as_json, markdown)
     if markdown and machine is None:
-        raise InputError("--markdown is for machines that are not here: write --machine or --cluster")
+        raise InputError("--markdown is for other machines: write --machine or --cluster")
     elsewhere = machine is not None or from_ is not None
     if elsewhere and (collectives or mpirun):
-        raise InputError("--collectives and --mpirun are of this machine; leave out --machine and --from")
+        raise InputError("--collectives and --mpirun are for this machine; leave out --machine and --from")
     jobs = None if elsewhere else find_job_libraries(mpirun)
     here = replace(_machine(output, machine, from_), purpose=purpose)
     settings = settings_for(here, targets, unchecked=elsewhere, jobs=jobs)
     if not elsewhere:
         settings = with_verdicts_of(_known_before(output, settings.fingerprint), settings)
-    if collectives and jobs:  # the same file has other rules now: no verdict about it holds
+    if collectives and jobs:  # the file has new rules now, so earlier verdicts about it are invalid
         settings = _with_collectives(settings, output, ranks, jobs)
     if elsewhere and write:
         _write_prediction(output, settings, here)
@@ -77,7 +77,7 @@ def apply(
 
 
 def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bool) -> None:
-    """Settings of one machine, or of each type of node with the roads between them first."""
+    """Prints the settings of one machine, or of each type of node after the paths between them."""
     from waywiser.apply.node_table import node_markdown, node_table, settings_markdown
     from waywiser.apply.table import print_settings
     from waywiser.report.terminal import print_result
@@ -102,7 +102,7 @@ def _show(found: Sequence[tuple[Machine, Settings]], as_json: bool, markdown: bo
 
 
 def _known_before(output: Path, fingerprint: str) -> Settings | None:
-    """The settings that are replaced; None where there are none, or none that can be read."""
+    """The settings that are replaced; None if there are no readable ones."""
     from waywiser.apply.store import kept
     from waywiser.progress import say
 
@@ -114,7 +114,7 @@ def _known_before(output: Path, fingerprint: str) -> Settings | None:
 
 
 def wanted_in(text: str) -> tuple[tuple[str, ...], str]:
-    """ "ucx,nccl,latency" -> the two libraries (all where none is named) and the purpose. Raises InputError."""
+    """ "ucx,nccl,latency" -> the two libraries (all if none is named) and the purpose. Raises InputError."""
     from waywiser.apply.node_switches import PURPOSES
     from waywiser.apply.setting import TARGETS
 
@@ -134,15 +134,15 @@ def targets_in(text: str) -> tuple[str, ...]:
 
 
 def elsewhere_settings(output: Path, machine: str | None, cluster: Path | None, purpose: str) -> list[Settings]:
-    """Of machines that are not here; of each type of node of a cluster file, or of those that `machine` names there."""
+    """Settings of other machines: each type of node of a cluster file, or those that `machine` names."""
     from waywiser.apply.propose import settings_for
 
     return [settings_for(one, unchecked=True) for one in _machines(output, machine, cluster, purpose)]
 
 
 def _machines(output: Path, names: str | None, cluster: Path | None, purpose: str) -> list[Machine]:
-    """Machines by name, or each type of node of a cluster file (or those of the names) with the roads to the others: as
-    `tune` has left them, else simulated now."""
+    """Machines by name, or each (named) type of node of a cluster file with the paths to the others: as `tune` has left
+    them, else simulated now."""
     from waywiser.apply.facts import Machine
     from waywiser.cli.options import node_results
     from waywiser.simulator.cluster import read_cluster
@@ -177,7 +177,7 @@ def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
 
 
 def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLibraries) -> Settings:
-    """The settings with the rules of collectives that were measured now, for the libraries that can be timed here."""
+    """The settings with newly measured rules for collectives, for the libraries that can be timed here."""
     from waywiser import _core
     from waywiser.apply.collectives import timed_rules
     from waywiser.progress import say
@@ -186,7 +186,7 @@ def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLib
 
 
 def _write_prediction(output: Path, settings: Settings, machine: Machine) -> None:
-    """Keeps the settings of a machine that is not here. Raises InputError where it was measured."""
+    """Keeps the settings of another machine. Raises InputError if that machine was measured."""
     from waywiser.apply.setting import MEASURED
 
     if settings.source == MEASURED:

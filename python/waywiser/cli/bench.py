@@ -1,4 +1,4 @@
-"""`waywiser bench`: how fast the group's operations are, beside other libraries in the same run."""
+"""`waywiser bench`: times the group's operations, beside other libraries in the same run."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def bench(
     bind: Annotated[str, typer.Option(metavar="default|none", help="Binding of the started ranks.")] = "default",
     output: Output = DEFAULT,
 ) -> None:
-    """Time the group's operations; every sample's data is checked. Starts its own ranks, or runs as one of a job's.
+    """Time the group's operations and check the data of every sample. Starts its own ranks, or runs as a rank of a job.
 
-    Beside other libraries slices take turns in the same run. Columns are those of the OSU Micro-Benchmarks.
+    Compared libraries take turns within the same run. Columns are those of the OSU Micro-Benchmarks.
     """
     from waywiser.bench.conduct import MODES
     from waywiser.bench.operations import DEFAULT as USUAL
@@ -81,7 +81,7 @@ def bench(
 
 
 def _places(text: str) -> list[str]:
-    """ "host-to-gpu", or as the tables have it "host>gpu", which a shell takes for a file to write."""
+    """Accepts "host-to-gpu" and the form of the tables, "host>gpu", which a shell takes for a redirection."""
     known = tuple(place.replace(">", "-to-") for place in _MEMORY)
     words = [word.replace(">", "-to-") for word in _words(text)]
     return [place.replace("-to-", ">") for place in _among(words, known, "--memory")]
@@ -166,7 +166,7 @@ def _as_rank(wanted: Wanted, backend: str, peers: list[str], full: bool, as_json
     if peers:
         raise InputError("--against starts the ranks of all libraries itself: write -n N, without a launcher")
     if any(one.shape == "startup" for one in wanted.operations):
-        raise InputError("startup is of ranks that bench starts: write -n N, without a launcher")
+        raise InputError("startup times ranks that bench starts itself: write -n N, without a launcher")
     kind = _backend(backend, wanted.memory)
     core = _core.join_bench(kind, _core.launched_ranks() if kind == "virtual_gpu" else 0)
     if core.rank != 0:
@@ -186,7 +186,7 @@ def _simulated(wanted: Wanted, machine: str, peers: list[str], full: bool, as_js
     from waywiser.progress import bar
 
     if peers:
-        raise InputError("--against times libraries that run here: not with --machine")
+        raise InputError("--against times libraries on this machine: leave out --machine")
     outcome = Outcome("simulated")
     with bar("bench, simulated") as show:
         outcome.rows.extend(simulated_rows(wanted, machine, outcome.missing, show))

@@ -1,4 +1,4 @@
-"""`waywiser calibrate PROFILE`: fits the simulator's costs of a machine to what was measured on it."""
+"""`waywiser calibrate PROFILE`: fits the simulator's costs of a machine to its measurements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def calibrate(
 
     beside, measured = measured_at(profile)
     if measured.warning():
-        raise InputError(f"{profile}: {measured.warning()}: there is nothing to calibrate with")
+        raise InputError(f"{profile}: {measured.warning()}: it cannot be used for calibration")
     if machine is not None:
         topology = load_topology(machine)
     elif beside.topology is not None:

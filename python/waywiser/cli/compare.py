@@ -1,4 +1,4 @@
-"""`waywiser compare OLD NEW`: what changed between two profiles."""
+"""`waywiser compare OLD NEW`: shows the differences between two profiles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def compare(
     new: Annotated[str, typer.Argument(metavar="NEW", help="A later measurement of the same machine.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
-    """Differences beyond the confidence intervals: times, roads, choices, state of the machine."""
+    """Show differences beyond the confidence intervals: times, paths, choices, state of the machine."""
     from waywiser.report import terminal
     from waywiser.report.difference import difference
 
@@ -33,7 +33,7 @@ def compare(
 
 
 def _load(name: str) -> tuple[Profile, Plan | None]:
-    """The profile, and the plan that lies beside it when it has the same fingerprint."""
+    """The profile, and the plan beside it if it has the same fingerprint."""
     results, profile = measured_at(name)
     beside = name in recorded_machines() or Path(name).is_dir() or results.file("profile") == Path(name)
     plan = results.plan if beside else None

@@ -1,4 +1,4 @@
-"""`waywiser doctor`: what is switched on here and what is not."""
+"""`waywiser doctor`: checks what is switched on here and what is not."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def doctor(
     all_: Annotated[
         bool, typer.Option("--all", help="Also show checks that do not apply, and what was checked.")
     ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Checks that could not run count: exit code 3.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 3 if a check could not run.")] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Name the odd node among reports made by --json.")] = False,
     alone: Annotated[bool, typer.Option("--alone", help="In a job: each rank checks only its own node.")] = False,
     gather: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="In a job whose ranks cannot meet: a folder that all nodes see. Default: this one."
+            metavar="DIR", help="If ranks cannot meet over the network: a folder that all nodes see. Default: this one."
         ),
     ] = None,
     timeout: Annotated[float, typer.Option(min=1.0, max=3600.0, help="Seconds to wait for other nodes.")] = 120.0,
@@ -41,7 +41,7 @@ def doctor(
         typer.Option("--root", metavar="DIR", help="A copy of /sys, /proc and /dev instead of this machine."),
     ] = None,
 ) -> int:
-    """Checks what makes GPU communication slow or broken. Reads only.
+    """Check for causes of slow or broken GPU communication. Only reads.
 
     Exit code: 0 ok, 1 warning, 2 problem, 3 unknown or bad usage.
     """

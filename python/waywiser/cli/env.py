@@ -21,14 +21,14 @@ def env(
     proved: Annotated[bool, typer.Option("--proved", help="Only settings that won against the default.")] = False,
     accept_simulated: AcceptSimulated = False,
     machine: Annotated[
-        str | None, typer.Option(metavar="NAME|FILE", help="Show the settings for a machine that is not here.")
+        str | None, typer.Option(metavar="NAME|FILE", help="Show the settings for another machine.")
     ] = None,
     cluster: ClusterFile = None,
 ) -> None:
-    """Print the settings kept for this kind of machine; nothing but a comment on one that was never tuned.
+    """Print the settings kept for this kind of machine; only a comment if it was never tuned.
 
-    Without --proved also those that were measured and not tried yet, each with a comment that says so; never what was
-    tried and did not win, nor what no benchmark can decide. What is withheld is named in a comment.
+    Without --proved this includes settings that were measured and not yet tried, each marked by a comment. Settings
+    that did not win or that no benchmark can decide are never exported. Comments name the withheld settings.
     """
     from waywiser import _core
     from waywiser.apply.hand_out import hand_out
@@ -41,7 +41,7 @@ def env(
     targets, purpose = wanted_in(for_)
     if machine is not None or cluster is not None:
         if fingerprint or proved or accept_simulated:
-            raise InputError("--machine and --cluster are simulated: leave out what is about settings that are kept")
+            raise InputError("--machine and --cluster are simulated: leave out options for kept settings")
         for one in elsewhere_settings(output, machine, cluster, purpose):
             typer.echo(render(one, form, targets), nl=False)
         return

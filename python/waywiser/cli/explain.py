@@ -1,4 +1,4 @@
-"""`waywiser explain SRC DST SIZE`: why this road and not another."""
+"""`waywiser explain SRC DST SIZE`: explains the choice of a path."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def explain(
         typer.Option("-n", min=1, max=4096, help="Number of ranks, for a collective (2) or --binding (one per GPU)."),
     ] = None,
 ) -> None:
-    """Every road from SRC to DST for SIZE bytes: measured and predicted time, and why it was not taken.
+    """Show every path from SRC to DST for SIZE bytes: measured and predicted time, and why it was not chosen.
 
-    Of a collective every way that was timed: `waywiser explain all_reduce gpu 1M -n 4`.
+    For a collective, show every timed algorithm: `waywiser explain all_reduce gpu 1M -n 4`.
     """
     from waywiser import stages
     from waywiser.report import terminal
@@ -90,7 +90,7 @@ def explain(
 
 
 def _open_links(results: Results, source: str, destination: str) -> str:
-    """What to say where nothing tells which NVLinks join two GPUs; empty where that is known."""
+    """The note if it is unknown whether NVLinks join two GPUs; else empty."""
     from waywiser import _core
 
     if results.topology is None or not (source.startswith("gpu") and destination.startswith("gpu")):
@@ -98,11 +98,11 @@ def _open_links(results: Results, source: str, destination: str) -> str:
     machine = _core.Topology.from_json(json.dumps(results.topology), "topology.json")
     if not {source, destination} <= set(machine.ids("gpu")) or machine.gpu_links_known(source, destination):
         return ""
-    return f"note: whether NVLinks join {source} and {destination} is not known: roads over them are missing here"
+    return f"note: it is unknown whether NVLinks join {source} and {destination}: paths over NVLinks are missing here"
 
 
 def _binding(output: Path, machine: str | None, ranks: int | None) -> None:
-    """On this machine the CPUs that this process may use; all of those of another."""
+    """Shows the binding of ranks: to the CPUs that this process may use, or to all CPUs of another machine."""
     from waywiser import _core
     from waywiser.apply.running import show_binding
     from waywiser.apply.store import kept
@@ -116,7 +116,7 @@ def _binding(output: Path, machine: str | None, ranks: int | None) -> None:
 
 
 def _plan(results: Results, profile: Profile, text: str) -> str:
-    """The stored plan when it belongs to the profile, else a fresh one."""
+    """The stored plan if it belongs to the profile, else a new one."""
     from waywiser import stages
 
     if results.plan is not None and results.plan.fingerprint == profile.fingerprint:

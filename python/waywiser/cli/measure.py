@@ -1,4 +1,4 @@
-"""`waywiser measure`: every road, every size; only what is missing or out of date."""
+"""`waywiser measure`: measures every path at every size that is missing or out of date."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measure(
     form: Annotated[str | None, typer.Option("--format", metavar="table|json|csv", help="Print every figure.")] = None,
     peers: Annotated[bool, typer.Option("--peers", help="Report peer access between GPUs.")] = False,
 ) -> None:
-    """Measure every road between the memories of this machine, into profile.json."""
+    """Measure every path between the memories of this machine; writes profile.json."""
     if pairs not in ("class", "all"):
         raise InputError(f"--pairs {pairs!r}: write class or all")
     if form not in (None, "table", "json", "csv"):

@@ -1,4 +1,4 @@
-"""`waywiser monitor`: what moves on each road now, for people and for Prometheus."""
+"""`waywiser monitor`: shows the traffic on each link, and serves it to Prometheus."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def monitor(
     address: Annotated[str, typer.Option(help="Serve at this address.")] = "127.0.0.1",
     job: Annotated[str, typer.Option(help="Name of the job. Default: Slurm's number.")] = "",
 ) -> None:
-    """Throughput, errors and retransmissions of NICs, NVLinks and PCIe; warns when a road under load is slow."""
+    """Show throughput, errors and retransmissions of NICs, NVLinks and PCIe; warns if a link under load is slow."""
     from waywiser.monitor.watcher import Watcher
 
     watcher = Watcher(_profile(output), job or os.environ.get("SLURM_JOB_ID", ""))

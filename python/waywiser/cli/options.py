@@ -41,7 +41,7 @@ For = Annotated[
         help="One or more of ucx,openmpi,mpich,nccl; between nodes latency, bandwidth or mixed.",
     ),
 ]
-Nodes = Annotated[int, typer.Option(metavar="N", help="Also simulate the roads between this many nodes.")]
+Nodes = Annotated[int, typer.Option(metavar="N", help="Also simulate the paths between this many nodes.")]
 ClusterFile = Annotated[
     Path | None, typer.Option("--cluster", metavar="FILE", help="Simulate the nodes of a cluster file, of any types.")
 ]
@@ -66,7 +66,7 @@ def results_of(folder: Path = DEFAULT, machine: str | None = None) -> Results:
 
 
 def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | None:
-    """What was simulated in `folder` of this very machine with roads to nodes of these types; None: nothing."""
+    """Simulated results in `folder` of the same machine, with paths to nodes of these types; None if there are none."""
     from waywiser.topology.load import load_topology
 
     results = Results(folder, f"machine {machine}, simulated in {folder}")
@@ -82,7 +82,7 @@ def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | N
 
 
 def node_results(folder: Path, cluster: Cluster) -> dict[str, Results]:
-    """Of each type of node, as `tune --cluster` has left it in `folder`, else simulated now."""
+    """The results of each type of node, as `tune --cluster` has left them in `folder`, else simulated now."""
     found = {}
     for name in cluster.machines:
         types = cluster.types_reached(name)
@@ -92,13 +92,13 @@ def node_results(folder: Path, cluster: Cluster) -> dict[str, Results]:
 
 
 def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster | None:
-    """What `--machine`, `--nodes` and `--cluster` say; None for a machine alone. Raises InputError."""
+    """The cluster of `--machine`, `--nodes` and `--cluster`; None for a single machine. Raises InputError."""
     from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
 
     if not 1 <= nodes <= MOST_NODES:
         raise InputError(f"--nodes {nodes}: a cluster has 1 to {MOST_NODES} nodes")
     if file is not None and (machine is not None or nodes > 1):
-        raise InputError("--cluster says which nodes there are: leave out --machine and --nodes")
+        raise InputError("--cluster already lists the nodes: leave out --machine and --nodes")
     if nodes > 1 and machine is None:
         raise InputError("--nodes is for a simulated machine: write --machine NAME too")
     if file is not None:
@@ -107,9 +107,9 @@ def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster | 
 
 
 def simulated(machine: str, cluster: Cluster | None = None) -> Results:
-    """Results of a machine that is not here, in a folder that lasts as long as the process.
+    """Simulated results of another machine, in a folder that exists as long as the process.
 
-    With the roads to the other nodes of `cluster`; to a second node of its type without one, where it has NICs.
+    They include paths to the other nodes of `cluster`; without a cluster to a second node of its type, if it has NICs.
     """
     from waywiser.campaign import Request, measure_into
 
@@ -124,7 +124,7 @@ def simulated(machine: str, cluster: Cluster | None = None) -> Results:
 
 
 def pair_of_nodes(machine: str, topology: Any) -> Cluster | None:
-    """Two nodes of a machine; None where it has no NIC whose rate is known."""
+    """Two nodes of a machine; None if it has no NIC with a known rate."""
     from waywiser.simulator.cluster import Cluster
 
     ports = [link for link in topology.links if link.kind == "network" and (link.achievable or link.nominal)]

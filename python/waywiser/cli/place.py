@@ -1,4 +1,4 @@
-"""`waywiser place`: the GPUs to ask a scheduler for."""
+"""`waywiser place`: finds the GPUs to request from a scheduler."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def place(
     output: Output = DEFAULT,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Finds the K GPUs that are connected best, says why, and prints the lines that ask for them.
+    """Find the K best-connected GPUs, explain the choice, and print the lines that request them.
 
-    Pairs that `tune` has measured count with their measured rates; one that is slower than pairs like it is named.
+    Pairs that `tune` has measured count with their measured rates; pairs slower than similar pairs are listed.
     """
     from waywiser.pair_rates import rates_for
 
@@ -79,7 +79,7 @@ def _print(topology: _core.Topology, placement: _core.Placement) -> None:
         table.add_row(gpu.gpu, str(gpu.numa), gpu.cores or "unknown", *(nic if with_nics else ()))
     console.print(table)
     console.print(f"\n{_export(topology, placement)}", markup=False)
-    console.print("\n# gres.conf of this node type: Slurm then prefers GPUs with many links itself", markup=False)
+    console.print("\n# gres.conf of this node type: with it Slurm itself prefers GPUs with many links", markup=False)
     for line in placement.gres_conf:
         console.print(line, markup=False)
     if topology.notes:

@@ -1,4 +1,4 @@
-"""`waywiser plan`: which road for which size, from the profile."""
+"""`waywiser plan`: chooses a path for each size from the profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def plan(
     machine: Recorded = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """Choose the fastest road for each pair, operation and size; writes plan.json."""
+    """Choose the fastest path for each pair, operation and size; writes plan.json."""
     from waywiser import stages
     from waywiser.plan import read_plan
     from waywiser.progress import say

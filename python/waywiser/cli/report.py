@@ -35,15 +35,15 @@ def report(
         str, typer.Option(metavar="TYPE", help="This machine's type in the table of jobs; default: its name.")
     ] = "",
 ) -> None:
-    """Write report.html and plots/*.png from results that are there already.
+    """Write report.html and plots/*.png from existing results.
 
-    With --savings the GPU-hours a year that the settings free are printed, and stand on the page.
+    With --savings, print the GPU-hours per year that the settings save, and show them on the page.
     """
     found = results_of(results, machine)
     jobs = None
     if savings is not None:
         jobs = _job_table(found, savings, share, gain or [], node_type)
-        if found.file("profile") is None:  # a folder with evidence only has no page
+        if found.file("profile") is None:  # a folder with evidence alone has no page
             return
     from waywiser.report.write import write_report
 
@@ -52,7 +52,7 @@ def report(
 
 
 def _job_table(results: Results, file: Path, share: float, told: list[str], node_type: str) -> JobTable:
-    """Reads the jobs, and prints what they gain."""
+    """Reads the jobs and prints their savings."""
     from waywiser.apply.gains import ASSUMED, PROVED, Gain, NodeGains, proved_gains
     from waywiser.apply.savings import gains_told, read_jobs, savings
     from waywiser.apply.savings_table import print_savings

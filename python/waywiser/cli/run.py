@@ -36,9 +36,9 @@ def run(
     ] = "ssh -o BatchMode=yes",
     output: Output = DEFAULT,
     require: Annotated[
-        str, typer.Option(metavar="LIST", help="Do not start without these roads: gdr,nvlink,rdma,cma,...")
+        str, typer.Option(metavar="LIST", help="Do not start without these paths: gdr,nvlink,rdma,cma,...")
     ] = "",
-    watch: Annotated[bool, typer.Option("--watch", help="Count bytes, to show which roads they took.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Count bytes to show which paths they took.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the settings of each rank; start nothing.")] = False,
     bind: Annotated[
         str, typer.Option(metavar="default|none", help="Bind each rank to CPUs, memory and NIC near its GPU.")
@@ -52,11 +52,11 @@ def run(
         bool, typer.Option("--encrypt", help="Encrypt and authenticate traffic between machines (TLS 1.3).")
     ] = False,
 ) -> int:
-    """Runs PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.
+    """Run PROGRAM N times, as ranks 0 to N - 1 of one group: `waywiser.join()` in it finds the others.
 
-    Each rank gets the settings kept for its machine, its GPU's CPUs and the nearest NIC. Started by mpirun, srun or
-    torchrun it does that for its own rank. Signals go to all ranks. When one fails, the others have a few seconds to
-    say what they saw; then they are ended, and the exit code is that of the first failure.
+    Each rank gets the settings kept for its machine, its GPU's CPUs and the nearest NIC. If mpirun, srun or torchrun
+    starts this command, it sets up only its own rank. Signals go to all ranks. If a rank fails, the others have a few
+    seconds to report their errors; then they are ended, and the exit code is that of the first failure.
     """
     from waywiser import _core
     from waywiser.apply.running import running_in_job, show_setups, watching
@@ -90,14 +90,14 @@ def run(
 
 
 def _started(command: list[str], plain: bool, output: Path, bound: bool, accept_simulated: bool) -> list[str]:
-    """What to start for a rank of somebody else's job."""
+    """The command to start for a rank of another launcher's job."""
     from waywiser.apply.start_rank import command_for
 
     return command if plain else command_for(output, command, bound, accept_simulated)
 
 
 def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) -> int:
-    """Becomes the program, or starts it and watches for these roads where this is the first rank of the node."""
+    """Becomes the program; on the first rank of a node with --watch, starts it and watches these paths."""
     from waywiser.apply.running import watching
     from waywiser.apply.start_rank import local_rank
     from waywiser.doctor.job import nodes
@@ -108,7 +108,7 @@ def _be_a_rank(started: list[str], output: Path, watched_for: list[str] | None) 
 
 
 def _required(text: str) -> list[str]:
-    """The roads, all of which can be taken here. Raises InputError that names each that cannot."""
+    """The required paths, if all are available here. Raises InputError that names each missing one."""
     if not text:
         return []
     from waywiser.apply.require import missing, required

@@ -1,4 +1,4 @@
-"""`waywiser simulate WHAT`: times on a machine or a cluster that is not here."""
+"""`waywiser simulate WHAT`: predicts times on another machine or cluster."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     markdown: Annotated[bool, typer.Option(help="For published: the tables of docs/simulator.md.")] = False,
 ) -> None:
-    """Predict a transfer or a collective on a machine or a cluster that is not here."""
+    """Predict a transfer or a collective on another machine or cluster."""
     if what == "published":
         return _published(as_json, markdown)
     known = [*OPERATIONS, *COMPARED, "published"]
@@ -83,7 +83,7 @@ def _cluster(machine: str | None, nodes: int, file: Path | None) -> Cluster:
 
 
 def _settings(spec: Cluster, texts: list[str]) -> dict[str, str]:
-    """Puts costs and ports of `--set` into `spec`; returns the settings of the path."""
+    """Adds costs and ports of `--set` to `spec`; returns the settings of the path."""
     fixed = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -225,7 +225,7 @@ def sizes_in(text: str) -> list[int]:
             raise InputError(f"--sizes {word!r}: the second size is below the first")
         stride = parse_bytes(step) if steps else 0
         if steps and (not dots or stride < 1):
-            raise InputError(f"--sizes {word!r}: steps are between two sizes, such as 4K..8K/64")
+            raise InputError(f"--sizes {word!r}: steps need two sizes, such as 4K..8K/64")
         if steps and (high - low) // stride < MOST_SIZES:
             found.update(range(low, high + 1, stride))
         elif steps:

@@ -1,4 +1,4 @@
-"""`waywiser status`: what the ranks of a running job are doing."""
+"""`waywiser status`: shows the current calls of the ranks of a running job."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def status(
     process: Annotated[int, typer.Argument(metavar="PID", min=1, help="Process id of a rank, or of `waywiser run`.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Shows the call that each rank of a job is in, on this machine."""
+    """Show the current call of each rank of a job on this machine."""
     from waywiser import _core
 
     _core.sweep_runtime_folder()
     ranks = job_of(process, Path(_core.runtime_folder()))
     if not ranks:
-        raise InputError(f"process {process} belongs to no running group of yours on this machine")
+        raise InputError(f"process {process} is not in a running group of yours on this machine")
     if as_json:
         print(json.dumps([_as_dict(rank) for rank in ranks], indent=1))
         return

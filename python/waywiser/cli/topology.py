@@ -1,4 +1,4 @@
-"""`waywiser topology`: what this machine, or a recorded one, consists of."""
+"""`waywiser topology`: shows the devices and links of this machine or a recorded one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
 
 
 class Format(str, Enum):
-    """What to print or write."""
+    """The form of the output."""
 
     text = "text"
     tree = "tree"
@@ -30,7 +30,7 @@ class Format(str, Enum):
 
 
 class Source(str, Enum):
-    """Where the description of this machine comes from."""
+    """The source of this machine's description."""
 
     sysfs = "sysfs"
     hwloc = "hwloc"
@@ -47,7 +47,7 @@ def topology(
         Source, typer.Option("--source", help="For this machine: /sys and NVML, or hwloc.")
     ] = Source.sysfs,
 ) -> None:
-    """Shows devices, links and relations of this machine or a recorded one, or converts a description of it."""
+    """Show devices, links and relations of this machine or a recorded one, or convert a description."""
     if source is Source.hwloc and (from_ or machine):
         raise InputError("--source is for this machine only; leave it out with --from or --machine")
     chosen = _live_hwloc() if source is Source.hwloc else chosen_topology(from_, machine)
@@ -61,7 +61,7 @@ def topology(
         write_bytes_atomically(output, data)
         print(f"wrote {output}", file=sys.stderr)
     elif form is Format.png and sys.stdout.isatty():
-        raise InputError("a PNG is no text: name a file with --output")
+        raise InputError("a PNG is not text: name a file with --output")
     else:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
@@ -78,7 +78,7 @@ def _by_ending(output: Path | None) -> Format:
     ending = output.suffix.lower() if output else ""
     if ending in endings:
         return endings[ending]
-    raise InputError(f"{output}: the ending does not tell the format; add --format (xml: nccl or hwloc)")
+    raise InputError(f"{output}: the ending does not determine the format; add --format (xml: nccl or hwloc)")
 
 
 def _print(chosen: _core.Topology, form: Format) -> None:

@@ -18,10 +18,10 @@ from waywiser.results import DEFAULT, Results, recorded_machines
 from waywiser.stages import ended_by_sigterm
 
 _MEASURING = 0.65  # of the budget; verification takes the rest
-# For measuring and for verifying, at most: with GPUs, set-up and report a run takes under 10 min.
+# Upper limits for measuring and verifying: with GPUs, set-up and report a run takes under 10 min.
 _QUICK_SECONDS, _HOST_SECONDS, _GPU_SECONDS = (31.0, 14.0), (150.0, 50.0), (335.0, 170.0)
-# A quick run takes under 60 s in all: with GPUs it measures for less, as collectives and the report take more then; it
-# verifies until this long after the start.
+# A quick run takes under 60 s in all. With GPUs it measures for less time, since collectives and the report take more;
+# it verifies until this long after the start.
 _QUICK_MEASURING_GPUS, _QUICK_VERIFIED, _QUICK_VERIFIED_GPUS, _LEAST_VERIFYING = 26.0, 53.0, 50.0, 5.0
 _QUICK_COLLECTIVES, _COLLECTIVES = 2.0, 12.0  # for each number of ranks and kind of memory
 
@@ -41,9 +41,9 @@ def tune(
     nodes: Nodes = 1,
     cluster: ClusterFile = None,
 ) -> None:
-    """Discover this machine, measure its roads, choose the best, verify the choices, write the report.
+    """Discover this machine, measure its paths, choose the best, verify the choices, write the report.
 
-    Of a cluster whose nodes are of several types, each type gets a folder in DIR.
+    For a cluster with several node types, each type gets a folder in DIR.
     """
     wanted = Request(quick, budget, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
     spec = cluster_of(machine, nodes, cluster)
@@ -60,7 +60,7 @@ def tune(
 
 
 def _tune(request: Request, output: Path, as_json: bool) -> None:
-    """One machine into one folder."""
+    """Tunes one machine into one folder."""
     from waywiser.report.summary import summary
     from waywiser.report.terminal import print_result
 
@@ -101,7 +101,7 @@ def _budgets(request: Request, topology: Any) -> tuple[float | None, float]:
 
 
 def _until_verified(most: float, topology: Any, elapsed: float) -> float:
-    """Seconds for verifying that a quick run has left after `elapsed`."""
+    """Seconds that a quick run has left for verifying after `elapsed`."""
     end = _QUICK_VERIFIED_GPUS if topology.ids("gpu") else _QUICK_VERIFIED
     return min(most, max(_LEAST_VERIFYING, end - elapsed))
 
@@ -126,7 +126,7 @@ def _choose_and_verify(results: Results, topology: Any, request: Request, second
         text = stages.verify(topology, profile, plan, options, watch, simulation, request.other_machine)
     if watch.stop:
         raise stages.Stopped(
-            f"interrupted: profile and plan are kept in {results.folder}; the same command goes on", watch.stop
+            f"interrupted: profile and plan are kept in {results.folder}; the same command continues", watch.stop
         )
     results.write("verification", text)
 
@@ -142,7 +142,7 @@ def _report(results: Results, topology: Any, request: Request) -> Path:
 
 
 def _peer_report(results: Results, topology: Any, request: Request) -> None:
-    """An extra: when it fails, one line says why and the rest goes on."""
+    """An optional step: if it fails, prints one line with the reason and goes on."""
     import waywiser._core as _core
     from waywiser import stages
     from waywiser.progress import bar, say
@@ -175,7 +175,7 @@ def _answer(results: Results, page: Path, seconds: float) -> dict[str, Any]:
 
 
 def _hint(results: Results) -> None:
-    """Without a GPU, how to see a machine that has some."""
+    """Without a GPU, prints how to see a machine with GPUs."""
     if any(
         place.startswith("gpu")
         for group in results.needed_profile().classes

@@ -1,4 +1,4 @@
-"""`waywiser verify`: the settings against the defaults, by the library's own benchmark."""
+"""`waywiser verify`: compares the settings with the defaults by the library's own benchmark."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def verify(
         typer.Option("--hosts", metavar="FILE", help="With openmpi: ranks on these nodes in turn, a line NAME each."),
     ] = None,
 ) -> None:
-    """Before and after, interleaved, at sizes that were not used for tuning. What does not win is dropped."""
+    """Time defaults and settings, interleaved, at sizes not used for tuning. Settings that do not win are dropped."""
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.tried import tried
 
@@ -85,13 +85,13 @@ def verify(
     _keep(output, result, library, proofs, [one.name for one in nodes])
     _show(result, what, proofs, title, as_json)
     if not as_json and not proofs:
-        typer.echo(f"nothing to prove: no setting was proposed that --with {library} can time; --try adds one of yours")
+        typer.echo(f"nothing to prove: --with {library} can time none of the proposed settings; --try adds your own")
     elif not as_json and not any(one.proof for one in result.settings):
         typer.echo("the defaults are best here")
 
 
 def _nodes(file: Path | None, library: str, ranks: int) -> list[Host]:
-    """The nodes that ranks are on; none: all are here."""
+    """The nodes of the ranks; none if all ranks run here."""
     from waywiser.ranks.hosts import place_ranks, read_hosts
 
     if file is None:
@@ -108,7 +108,7 @@ def _nodes(file: Path | None, library: str, ranks: int) -> list[Host]:
 def _benchmark(
     library: str, output: Path, ranks: int, quick: bool, jobs: JobLibraries, nodes: list[Host]
 ) -> tuple[Benchmark, str, dict[str, str]]:
-    """What decides, at sizes that the profile does not have; its name, and the files of the libraries that it times."""
+    """The benchmark, at sizes that the profile lacks; its name, and the files of the libraries that it times."""
     from waywiser.apply import benchmarks, nccl_benchmarks, ucx_benchmark
 
     all_sizes = nccl_benchmarks.SIZES if library == "nccl" else benchmarks.SIZES
@@ -132,7 +132,7 @@ def _benchmark(
 
 
 def _other_library(settings: Settings, target: str, file: str) -> str:
-    """A verdict is about the library with which the names were checked: what to say where `file` is another."""
+    """A verdict applies to the library that the names were checked with: the message if `file` is another library."""
     checked = settings.libraries.get(target, "")
     if not file or not checked or checked == file or all(one.target != target for one in settings.settings):
         return ""
@@ -145,7 +145,7 @@ def _check_same(settings: Settings, target: str, file: str) -> None:
 
 
 def _timed_with(settings: Settings, jobs: JobLibraries, files: dict[str, str], library: str) -> Settings:
-    """The settings, saying with which libraries they are timed."""
+    """The settings; prints the libraries with which they are timed."""
     versions = {**files, **settings.versions}
     if library == "openmpi" and jobs.mpi:
         versions["openmpi"] = jobs.mpi.text
@@ -173,7 +173,7 @@ def _sizes(results: Results, wanted: tuple[int, ...]) -> tuple[int, ...]:
 def _proved(
     settings: Settings, library: str, benchmark: Benchmark, rounds: int, other: dict[str, str], between_nodes: bool
 ) -> tuple[Settings, list[Proof]]:
-    """With openmpi first its own settings, then those of UCX below it, with pml ucx on.
+    """Proves the settings: with openmpi first its own, then those of UCX with pml ucx on.
 
     `other`: libraries whose settings are not tried, with the reason.
     """
@@ -222,7 +222,7 @@ def _show(result: Settings, what: str, proofs: list[Proof], title: str, as_json:
 
 
 def _against_environment(output: Path, benchmark: Benchmark, rounds: int) -> Proof:
-    """What is set now against what `waywiser run` makes of it; nothing is dropped or kept."""
+    """Compares the current environment with the one that `waywiser run` makes; drops and keeps nothing."""
     from waywiser.apply.benchmarks import STEERING
     from waywiser.apply.prove import Variant, against
     from waywiser.apply.start_rank import setup_here

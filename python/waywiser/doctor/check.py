@@ -1,4 +1,4 @@
-"""A check is a row: what it is about, how it looks, what to do; and the one function that looks."""
+"""A check is a row of the table: its subject, how it detects, the remedy, and the function that looks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Check:
 
 
 def looked(check: Check, root: Root) -> Finding:
-    """The check's answer. What it could not look at, or choked on, is unknown; never ok."""
+    """The check's answer. If the check cannot look or fails, the answer is unknown, never ok."""
     try:
         return check.look(root)
     except Unknown as error:

@@ -1,4 +1,4 @@
-"""Commands that only read, run without a shell and with a deadline; or what they said elsewhere, replayed."""
+"""Runs commands that only read, without a shell and with a deadline; or replays recorded answers."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PROBE = "waywiser-probe"  # not a program: `python -m waywiser.doctor.probe`
 
 
 class Commands(Protocol):
-    """Where answers of commands come from."""
+    """A source of command output."""
 
     def run(self, command: Sequence[str]) -> str:
-        """Standard output. Raises Unknown that says why there is none."""
+        """Standard output of the command. Raises Unknown with the reason if there is none."""
 
     def space(self, path: str) -> tuple[int, int] | None:
-        """Bytes in all and free at `path` when that is recorded."""
+        """Total and free bytes at `path` if they are recorded."""
 
 
 class Live:
-    """Runs commands on this machine; each is run once, its answer is kept."""
+    """Runs commands on this machine. Each command runs once; its answer is kept."""
 
     def __init__(self, seconds: float = _SECONDS, environment: Mapping[str, str] | None = None) -> None:
         self._seconds = seconds
@@ -39,7 +39,7 @@ class Live:
         self._known: dict[tuple[str, ...], str | Unknown] = {}
 
     def space(self, path: str) -> tuple[int, int] | None:
-        """Nothing is recorded: the machine is here."""
+        """Always None: nothing is recorded, because this is the machine itself."""
         return None
 
     def run(self, command: Sequence[str]) -> str:
@@ -84,7 +84,7 @@ class Live:
 
     @staticmethod
     def resolved(command: tuple[str, ...], path: str | None = None) -> tuple[tuple[str, ...], dict[str, str]]:
-        """What to start, and variables for it. What is not in PATH may be beside this interpreter or in a wheel."""
+        """The command line and its variables. A program not in PATH may be beside this interpreter or in a wheel."""
         extra = {"LC_ALL": "C"}
         if command[0] == PROBE:
             extra["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parents[2]), *sys.path)))
@@ -111,7 +111,7 @@ class Live:
 
 
 class Replayed:
-    """What commands said on another machine: command line -> standard output, or None where it is not installed."""
+    """Recorded answers of another machine: command line -> standard output, or None if it is not installed there."""
 
     def __init__(self, answers: Mapping[str, str | None], spaces: Mapping[str, tuple[int, int]] | None = None) -> None:
         self._answers = answers
@@ -122,7 +122,7 @@ class Replayed:
         return self._spaces.get(path)
 
     def run(self, command: Sequence[str]) -> str:
-        """The recorded output. Raises Unknown where there is none."""
+        """The recorded output. Raises Unknown if there is none."""
         answer = self._answers.get(" ".join(command))
         if answer is None:
             raise Unknown(f"needs the command {command[0]}, which is not installed")

@@ -1,4 +1,4 @@
-"""Several nodes beside each other: what is different, and which node is the odd one."""
+"""Compares several nodes: finds the differences and the odd node."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Difference:
 
 
 def node_names(reports: Sequence[Report]) -> list[str]:
-    """A name for each report: the host, with the rank where a host has several."""
+    """A name for each report: the host, with the rank if a host has several reports."""
     often = Counter(report.host for report in reports)
     names = []
     for index, report in enumerate(reports):

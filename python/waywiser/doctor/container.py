@@ -18,7 +18,7 @@ def namespaces(root: Root) -> Finding:
     if None in own.values():
         return unknown("needs /proc/self/ns")
     if machine.in_container(root):
-        return unknown("in a container; needs a look at the other ranks: run it under their launcher")
+        return unknown("in a container; needs the namespaces of the other ranks: run doctor under their launcher")
     return ok("not in a container: ranks of this machine share their namespaces")
 
 
@@ -26,12 +26,12 @@ def cross_memory(root: Root) -> Finding:
     """D19."""
     scope = root.number("/proc/sys/kernel/yama/ptrace_scope")
     if scope is not None and scope >= 2 and not machine.may_trace(root):
-        return problem(f"yama ptrace_scope is {scope}: no rank may read the memory of another (CMA)")
+        return problem(f"yama ptrace_scope is {scope}: no rank may read another rank's memory (CMA)")
     error = probes.cma_error(root)
     if not error:
         return ok("a process may read the memory of its sibling (process_vm_readv tried)")
     if scope == 1:
-        return warning("yama ptrace_scope is 1: only a program that allows it by prctl has CMA")
+        return warning("yama ptrace_scope is 1: CMA works only with programs that allow it by prctl")
     return problem(f"process_vm_readv is refused ({error}): a seccomp filter or another user namespace")
 
 
@@ -53,7 +53,7 @@ def shared_memory(root: Root) -> Finding:
 def locked_memory(root: Root) -> Finding:
     """D21."""
     limit = machine.memlock(root)
-    where = "in this job" if machine.in_job(root) else "in this shell; a job may have another"
+    where = "in this job" if machine.in_job(root) else "in this shell; a job may have another limit"
     if limit is None:
         return ok(f"no limit on locked memory {where}")
     said = f"at most {format_bytes(limit)} may be locked {where}"

@@ -1,4 +1,4 @@
-"""Facts about a node that should be alike on all nodes of a kind: versions, firmware, settings, variables."""
+"""Facts that should be the same on all nodes of a kind: versions, firmware, settings, variables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from waywiser.doctor import gpu, libraries, machine, nvidia, rdma, ucx, variable
 from waywiser.doctor.finding import Unknown
 from waywiser.doctor.root import Root
 
-# These tell ranks apart by design.
+# These differ between ranks by design.
 _OWN = re.compile(r"RANK|LOCALID|PROCID|NODEID|CUDA_VISIBLE_DEVICES")
 NOT_KNOWN = "unknown"
 
@@ -92,7 +92,7 @@ _FACTS: dict[str, Callable[[Root], str]] = {
 
 
 def facts_of(root: Root) -> dict[str, str]:
-    """Name -> value; "unknown" where it could not be looked at. Variables are "$NAME"."""
+    """Name -> value; "unknown" if it could not be read. Variables are "$NAME"."""
     found = {}
     for name, look in _FACTS.items():
         try:

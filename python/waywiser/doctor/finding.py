@@ -11,7 +11,7 @@ _LONGEST = 400
 
 
 class Status(str, Enum):
-    """The result of one check; `unknown` always says what would be needed to know."""
+    """The result of one check; `unknown` always says what the check would need."""
 
     ok = "ok"
     warning = "warning"
@@ -22,14 +22,14 @@ class Status(str, Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A status and one harmless line that says what was seen."""
+    """A status and one line, safe to print, that says what was found."""
 
     status: Status
     text: str
 
 
 class Unknown(Exception):
-    """Raised where something cannot be looked at; the message says what would be needed."""
+    """Raised if a check cannot look at something; the message says what it needs."""
 
 
 def _finding(status: Status, text: str) -> Finding:
@@ -38,7 +38,7 @@ def _finding(status: Status, text: str) -> Finding:
 
 
 def ok(text: str) -> Finding:
-    """Looked at and good."""
+    """Checked and good."""
     return _finding(Status.ok, text)
 
 
@@ -53,10 +53,10 @@ def problem(text: str) -> Finding:
 
 
 def unknown(text: str) -> Finding:
-    """Could not be looked at."""
+    """Could not be checked."""
     return _finding(Status.unknown, text)
 
 
 def absent(text: str) -> Finding:
-    """This machine has nothing that the check is about."""
+    """The check does not apply to this machine."""
     return _finding(Status.absent, text)

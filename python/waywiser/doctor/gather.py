@@ -1,4 +1,4 @@
-"""The reports of all ranks at rank 0: where ranks of a group would meet, else through a folder that all nodes see."""
+"""Gathers the reports of all ranks at rank 0: over the network as groups do, else through a shared folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REST = 0.05
 
 
 def gather_reports(report: Report, job: Job, folder: Path | None, seconds: float) -> list[Report] | None:
-    """All reports by rank at rank 0, None at the others; through `folder` where one is given. Raises InputError."""
+    """All reports by rank at rank 0, None at the others; through `folder` if one is given. Raises InputError."""
     if folder is None and (why := _why_no_meeting(job)):
         if job.rank == 0:
             say(f"gathered through files in {Path.cwd()}: {why}")
@@ -26,7 +26,7 @@ def gather_reports(report: Report, job: Job, folder: Path | None, seconds: float
 
 
 def _why_no_meeting(job: Job) -> str:
-    """Why the ranks cannot meet by themselves; the same at all of them. Empty when they can."""
+    """Why the ranks cannot meet over the network; the same at all ranks. Empty if they can."""
     try:
         seat = _core.seat()
     except _core.Error as error:
@@ -44,7 +44,7 @@ def _by_meeting(report: Report, seconds: float) -> list[Report] | None:
 
 
 def _by_folder(report: Report, job: Job, folder: Path, seconds: float) -> list[Report] | None:
-    """Raises InputError that names the ranks that are missing."""
+    """Raises InputError with the missing ranks."""
     place = folder / f".waywiser-doctor-{job.name}"
     if job.rank:
         write_text_atomically(place / f"{job.rank}.json", report.to_json())

@@ -15,7 +15,7 @@ _VERSION = re.compile(r"\b(\d{3}\.\d{2,3}(?:\.\d{2,3})?)\b")
 _KNOBS = {
     "EnableResizableBar": ("0", "the driver resizes the GPU's BAR1"),
     "EnablePCIERelaxedOrderingMode": ("0", "GPU traffic may be reordered on PCIe"),
-    "GrdmaPciTopoCheckOverride": ("0", "GPUDirect RDMA also where the driver would refuse the PCIe path"),
+    "GrdmaPciTopoCheckOverride": ("0", "GPUDirect RDMA even if the driver would reject the PCIe path"),
     "DmaRemapPeerMmio": ("1", "peer memory is not mapped through the IOMMU"),
     "RmNvlinkBandwidthLinkCount": ("0", "the number of NVLinks in use is limited"),
     "NvLinkDisable": ("0", "NVLink is switched off"),
@@ -23,7 +23,7 @@ _KNOBS = {
 
 
 def driver_version(root: Root) -> str:
-    """The version of the loaded driver; empty when none is loaded."""
+    """The version of the loaded driver; empty if none is loaded."""
     found = _VERSION.search(root.text("/proc/driver/nvidia/version") or "")
     return found[1] if found else ""
 
@@ -44,7 +44,7 @@ def flavour(root: Root) -> Finding:
         return ok(f"open kernel modules {version}")
     if not machine.gpudirect_pairs(root):
         return warning(f"proprietary kernel modules {version}: no dma-buf, so GPUDirect RDMA needs nvidia_peermem")
-    return ok(f"proprietary kernel modules {version}; no RDMA device that would want dma-buf")
+    return ok(f"proprietary kernel modules {version}; no RDMA device that could use dma-buf")
 
 
 def knobs(root: Root) -> Finding:
@@ -163,10 +163,8 @@ def peers(root: Root) -> Finding:
             f"no peer access between {len(refused)} of {count * (count - 1)} pairs: {machine.named(refused)}"
         )
     if not verified:
-        raise Unknown(
-            "the driver says that all GPUs reach each other; needs 'waywiser measure' to know that data arrives"
-        )
-    return ok(f"all {count} GPUs reach each other; data verified on {verified} roads")
+        raise Unknown("the driver reports peer access between all GPUs; needs 'waywiser measure' to verify the data")
+    return ok(f"all {count} GPUs reach each other; data verified on {verified} paths")
 
 
 def state(root: Root) -> Finding:

@@ -26,7 +26,7 @@ _SMALL_BAR = 256 << 20
 
 
 def peer_client(root: Root) -> str:
-    """The peer-memory client that is loaded; empty when there is none."""
+    """The loaded peer-memory client; empty if there is none."""
     return next((path.split("/")[-2] for path in _CLIENTS if root.exists(path)), "")
 
 
@@ -42,8 +42,8 @@ def client(root: Root) -> Finding:
             return problem("nvidia_peermem is loaded, but not attached to ib_core: the two do not match")
         return ok(f"{client} is loaded")
     if machine.kernel(root) < (5, 12) or not driver_is_open(root):
-        return problem("no peer-memory client is loaded, and this kernel and driver have no dma-buf instead")
-    return warning("no peer-memory client is loaded: programs that do not know dma-buf stage through the host")
+        return problem("no peer-memory client is loaded, and this kernel and driver do not offer dma-buf either")
+    return warning("no peer-memory client is loaded: programs without dma-buf support stage through the host")
 
 
 def abi(root: Root) -> Finding:
@@ -53,15 +53,15 @@ def abi(root: Root) -> Finding:
         return absent(why)
     has_symbol, client = root.contains("/proc/kallsyms", _SYMBOL), peer_client(root)
     if client and not has_symbol:
-        return problem(f"{client} is loaded, but the RDMA stack has no {_SYMBOL.decode()}: it cannot serve anybody")
+        return problem(f"{client} is loaded, but the RDMA stack has no {_SYMBOL.decode()}: it has no effect")
     if client:
         return ok(f"{client} and the RDMA stack fit together")
     lines = machine.kernel_messages(root, r"(nvidia_peermem|nv_peer_mem).*(disagrees about version|Unknown symbol)")
     if lines:
-        return problem(f"peermem was refused by the kernel: {lines[-1]}")
+        return problem(f"the kernel refused peermem: {lines[-1]}")
     if not has_symbol:
-        return absent("the RDMA stack of this kernel has no peer-memory clients; dma-buf is its way (D03)")
-    return ok("no peermem was refused by the kernel")
+        return absent("the RDMA stack of this kernel has no peer-memory clients; it uses dma-buf (D03)")
+    return ok("the kernel has refused no peermem")
 
 
 def dmabuf(root: Root) -> Finding:
@@ -81,7 +81,7 @@ def dmabuf(root: Root) -> Finding:
     refused = [f"{name} ({answer})" for name, answer in answers.items() if answer != "yes"]
     if refused:
         return problem(f"no dma-buf registration at {machine.named(refused)}")
-    return ok(f"GPU and {machine.named(answers)} both take dma-buf (asked; no buffer was registered)")
+    return ok(f"GPU and {machine.named(answers)} both support dma-buf (queried; no buffer was registered)")
 
 
 def bar1(root: Root) -> Finding:
@@ -99,7 +99,7 @@ def bar1(root: Root) -> Finding:
         used = nvidia.mebibytes(nvidia.value(gpu, "BAR1 Memory Usage", "Used"))
         memory = nvidia.mebibytes(nvidia.value(gpu, "FB Memory Usage", "Total"))
         if not total or used is None or not memory:
-            raise Unknown(f"needs the BAR1 memory of {bus}, which nvidia-smi does not tell")
+            raise Unknown(f"needs the BAR1 memory of {bus}, which nvidia-smi does not report")
         if used > 0.9 * total:
             low.append(f"{bus}: {used} of {total} MiB used")
         elif total < memory:
@@ -144,7 +144,9 @@ def gdrcopy(root: Root) -> Finding:
     if loaded and not node:
         return problem("gdrdrv is loaded, but /dev/gdrdrv is not there")
     if not loaded:
-        return warning("gdrdrv is not loaded: the CPU cannot write into GPU memory, small messages take the slow road")
+        return warning(
+            "gdrdrv is not loaded: the CPU cannot write into GPU memory, so small messages take a slower path"
+        )
     if not root.may_open("/dev/gdrdrv"):
         return problem("this user may not open /dev/gdrdrv")
     return _gdrcopy_versions(root)
@@ -157,7 +159,7 @@ def _gdrcopy_versions(root: Root) -> Finding:
     if not library:
         return warning(f"gdrdrv {version} is loaded, but no libgdrapi is installed")
     if version and library[0].split(".")[:2] != version.split(".")[:2]:
-        return problem(f"gdrdrv {version} and libgdrapi {library[0]} do not belong together")
+        return problem(f"gdrdrv {version} and libgdrapi {library[0]} do not match")
     head, _ = nvidia.query(root)
     cuda = re.match(r"(\d{1,3})\.(\d{1,3})", nvidia.value(head, "CUDA Version"))
     if cuda and (int(cuda[1]), int(cuda[2])) >= (13, 3) and root.environment.get("GDRCOPY_USE_DMABUF_MMAP") != "1":

@@ -1,4 +1,4 @@
-"""Which rank of which job this process is, from what launchers set."""
+"""The job and rank of this process, from the variables that launchers set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAUNCHERS = (
     ("PMI_RANK", "PMI_SIZE", ("PMI_JOBID", "HYDI_CONTROL_FD", "SLURM_JOB_ID")),
     ("RANK", "WORLD_SIZE", ("TORCHELASTIC_RUN_ID", "MASTER_PORT")),
 )
-# Ranks of this node, where a launcher counts them; else how many nodes there are.
+# Ranks of this node, if the launcher counts them; else the number of nodes.
 _LOCAL_SIZES = ("WAYWISER_LOCAL_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "LOCAL_WORLD_SIZE")
 _SLURM_TASKS = ("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE")
 _ALIKE = re.compile(r"(\d{1,5})(?:\(x(\d{1,6})\))?", re.ASCII)
@@ -25,7 +25,7 @@ _NODES = ("SLURM_STEP_NUM_NODES", "SLURM_NNODES")
 
 @dataclass(frozen=True)
 class Job:
-    """This process among the ranks of a job step; `name` is the same at all of them and harmless as a file name."""
+    """The place of this process in a job step; `name` is the same at all ranks and safe as a file name."""
 
     rank: int
     size: int
@@ -45,7 +45,7 @@ def job(environment: Mapping[str, str] = os.environ) -> Job | None:
 
 
 def nodes(environment: Mapping[str, str] = os.environ) -> int:
-    """How many nodes the job has, at least: 1 outside one."""
+    """A lower bound for the number of nodes of the job; 1 outside a job."""
     told = job(environment)
     if told is None:
         return 1
@@ -55,7 +55,7 @@ def nodes(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def slurm_tasks_here(environment: Mapping[str, str]) -> int:
-    """Ranks of this node, as srun tells those of all nodes: "2(x3),1" is 2 on each of three nodes; 0 outside a step."""
+    """Ranks of this node, from srun's list for all nodes: "2(x3),1" is 2 on each of three nodes; 0 outside a step."""
     node = _number(environment.get("SLURM_NODEID", ""))
     for name in _SLURM_TASKS:
         parts = [_ALIKE.fullmatch(part) for part in environment.get(name, "").split(",")]

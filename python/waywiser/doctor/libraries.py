@@ -1,4 +1,4 @@
-"""Checks of the libraries that move data: which are installed, how often, and what they were built with."""
+"""Checks of the libraries that move data: which are installed, how many copies, and their build options."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def copies(root: Root) -> Finding:
     if not single:
         return absent("no UCX, NCCL or MPI library is installed")
     if several:
-        return warning(f"the one found first wins: {'; '.join(several)}")
+        return warning(f"several copies, the first one found is used: {'; '.join(several)}")
     return ok(machine.named(single))
 
 
@@ -73,14 +73,14 @@ def crypto(root: Root) -> Finding:
         ssl_path, why_no_ssl = _core.libssl_path(), _core.why_no_tls()
     else:
         if not any(root.names(folder) for folder in _FOLDERS):
-            raise Unknown("the folders of libraries")
+            raise Unknown("needs the folders of libraries")
         path, ssl_path = _openssl(root, "libcrypto"), _openssl(root, "libssl")
         why, why_no_ssl = (f"{name}.so.3 is not in the system's folders" for name in ("libcrypto", "libssl"))
     if not path or (root.live and why):
-        return problem(f"ranks of several machines cannot prove that they are of one job: {why}")
+        return problem(f"ranks of several machines cannot prove that they belong to one job: {why}")
     if not ssl_path or (root.live and why_no_ssl):
         return warning(f"jobs of several machines cannot encrypt (waywiser run --encrypt): {why_no_ssl}")
-    return ok(f"{path}: ranks of several machines prove that they are of one job; {ssl_path}: they may encrypt")
+    return ok(f"{path}: ranks of several machines can prove that they belong to one job; {ssl_path}: jobs can encrypt")
 
 
 def _openssl(root: Root, library: str) -> str:
@@ -105,11 +105,11 @@ def gpu_aware(root: Root) -> Finding:
     if not built:
         raise Unknown("needs 'built_with_cuda_support' from ompi_info")
     if built[1] == "true":
-        return ok("Open MPI is built with CUDA; 'waywiser verify --with openmpi' proves the road that it takes")
+        return ok("Open MPI is built with CUDA; 'waywiser verify --with openmpi' shows the path that it takes")
     if re.search(r"^mca:pml:ucx:", told, re.MULTILINE) and ucx.built_with(root, "--with-cuda"):
-        return ok("Open MPI uses a UCX that is built with CUDA; 'waywiser verify --with openmpi' proves the road")
+        return ok("Open MPI uses a UCX that is built with CUDA; 'waywiser verify --with openmpi' shows the path")
     return problem(
-        "neither Open MPI nor its UCX is built with CUDA: a GPU pointer crashes or is copied through the host"
+        "neither Open MPI nor its UCX is built with CUDA: a GPU pointer crashes, or data is copied through the host"
     )
 
 
@@ -121,7 +121,7 @@ def strided(root: Root) -> Finding:
         return absent("no MPI is installed")
     if "tempi" in root.environment.get("LD_PRELOAD", "").lower():
         return ok("a packer for strided types is loaded in front of MPI")
-    return warning("MPI copies a strided type in GPU memory row by row: one call of the driver for each row")
+    return warning("MPI copies a strided type in GPU memory row by row, with one driver call per row")
 
 
 def memory_kind(root: Root) -> Finding:
@@ -133,7 +133,7 @@ def memory_kind(root: Root) -> Finding:
     for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
         text = root.environment.get(name, "")
         if "cudaMallocAsync" in text or re.search(r"expandable_segments:\s*True", text):
-            return warning(f"{name}={text}: such memory has no CUDA IPC handle, older libraries stage it")
+            return warning(f"{name}={text}: such memory has no CUDA IPC handle, so older libraries stage it")
     if not all(probes.gpu_attributes(root, "posix_handles")):
         return warning("the driver exports no file descriptors of GPU memory: only cudaMalloc memory can be shared")
     return ok("no allocator that forbids CUDA IPC is set; the driver also exports memory as file descriptors")

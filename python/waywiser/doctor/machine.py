@@ -26,12 +26,12 @@ def kernel(root: Root) -> tuple[int, int]:
 
 
 def in_vm(root: Root) -> bool:
-    """Whether the CPU says that a hypervisor is below. Raises Unknown."""
+    """Whether the CPU reports a hypervisor. Raises Unknown."""
     return bool(re.search(r"^flags\s*:.*\bhypervisor\b", root.needed("/proc/cpuinfo")[:20_000], re.MULTILINE))
 
 
 def in_container(root: Root) -> bool:
-    """Whether this root is that of a container, by the marks that engines leave."""
+    """Whether this root belongs to a container, by the marks that container engines leave."""
     marked = root.exists("/.dockerenv") or root.exists("/run/.containerenv")
     words = ("docker", "kubepods", "containerd", "libpod", "enroot", "lxc")
     return marked or any(word in (root.text("/proc/1/cgroup") or "") for word in words)
@@ -49,7 +49,7 @@ def numa_nodes(root: Root) -> list[int]:
 
 
 def cpus(text: str) -> set[int]:
-    """ "0-3,8" -> {0, 1, 2, 3, 8}; nonsense is skipped."""
+    """ "0-3,8" -> {0, 1, 2, 3, 8}; invalid parts are skipped."""
     found: set[int] = set()
     for part in text.split(",")[:1024]:
         ends = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
@@ -72,7 +72,7 @@ def may_trace(root: Root) -> bool:
 
 
 def memlock(root: Root) -> int | None:
-    """The soft limit on locked memory in bytes; None when there is no limit. Raises Unknown."""
+    """The soft limit on locked memory in bytes; None if there is no limit. Raises Unknown."""
     found = re.search(r"^Max locked memory\s+(\S+)", root.needed("/proc/self/limits"), re.MULTILINE)
     if not found:
         raise Unknown("needs 'Max locked memory' in /proc/self/limits")
@@ -94,7 +94,7 @@ def local_size(root: Root) -> int:
 
 
 def gpudirect_pairs(root: Root) -> str:
-    """Why GPUDirect RDMA is no subject here; empty when there are a GPU and an RDMA device."""
+    """Why GPUDirect RDMA does not apply here; empty if there are a GPU and an RDMA device."""
     if not pci.gpus(root):
         return "no NVIDIA GPU"
     return "" if rdma.devices(root) else "no RDMA device"
@@ -114,7 +114,7 @@ def named(names: Iterable[str], most: int = 4) -> str:
 
 
 def json_file(root: Root, name: str) -> dict[str, object] | None:
-    """A JSON object of the results folder; None when there is none."""
+    """A JSON object of the results folder; None if the file does not exist."""
     if root.results is None or not (root.results / name).is_file():
         return None
     try:

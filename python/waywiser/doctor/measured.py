@@ -1,4 +1,4 @@
-"""Checks that compare what was measured with what libraries believe."""
+"""Checks that compare measurements with the estimates of libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGE = 1 << 20
 
 
 def profile(root: Root) -> Profile:
-    """The measured profile of this machine. Raises Unknown when there is none."""
+    """The measured profile of this machine. Raises Unknown if there is none."""
     if root.results is None:
         raise Unknown(_NEEDS)
     try:
@@ -33,15 +33,15 @@ def profile(root: Root) -> Profile:
 
 
 def unverified_pairs(root: Root) -> tuple[list[str], int]:
-    """Pairs of GPUs between which data was damaged, and the number of verified roads between GPUs."""
+    """Pairs of GPUs between which data was damaged, and the number of verified paths between GPUs."""
     try:
         found = profile(root)
     except Unknown:
         return [], 0
     wrong = {one.path.pair_text for one in found.rejected if _between_gpus(one.path.pair) and "intact" in one.reason}
-    roads = [one for one in found.series if _between_gpus(one.path.pair)]
-    wrong |= {one.path.pair_text for one in roads if any(not point.verified for point in one.points)}
-    return sorted(wrong), len({one.path for one in roads if one.points})
+    paths = [one for one in found.series if _between_gpus(one.path.pair)]
+    wrong |= {one.path.pair_text for one in paths if any(not point.verified for point in one.points)}
+    return sorted(wrong), len({one.path for one in paths if one.points})
 
 
 def _between_gpus(pair: tuple[str, str]) -> bool:
@@ -49,7 +49,7 @@ def _between_gpus(pair: tuple[str, str]) -> bool:
 
 
 def large_rate(found: Profile, mechanism: str, source: str, destination: str, **parameters: str) -> float | None:
-    """Bytes a second of the largest measured transfer of a mechanism between kinds of memory; the best pair's."""
+    """The best pair's bytes per second of large transfers by a mechanism between two kinds of memory."""
     rates = [
         max(point.rate for point in one.points if point.bytes >= _LARGE)
         for one in found.series
@@ -65,7 +65,7 @@ def large_rate(found: Profile, mechanism: str, source: str, destination: str, **
 
 
 def model_constants(found: Profile) -> dict[str, dict[str, float]]:
-    """UCX variable -> measured bytes a second by word ("" for a plain rate)."""
+    """UCX variable -> measured bytes per second by word ("" for a plain rate)."""
     wanted = {
         "UCX_CUDA_COPY_BW": {
             "h2d": large_rate(found, "copy_engine", "host", "gpu"),
@@ -103,15 +103,15 @@ def estimates(root: Root) -> Finding:
     if wrong:
         return warning(f"UCX estimates more than 25 % off: {machine.named(wrong)}")
     if right:
-        return ok(f"{right} estimates of UCX are within 25 % of what was measured")
-    return unknown("needs a measured road for which UCX has a fixed estimate")
+        return ok(f"{right} estimates of UCX are within 25 % of the measured rates")
+    return unknown("needs a measured path for which UCX has a fixed estimate")
 
 
 def cliffs(root: Root) -> Finding:
     """D36."""
     series = [one for one in profile(root).series if one.operation == "latency" and one.path.mechanism == "ucx"]
     if not series:
-        return absent("no road of UCX was measured")
+        return absent("no UCX path was measured")
     found = [text for one in series for text in _steps(one)]
     if found:
         return warning(f"steps in UCX's curves: {machine.named(found)}")
@@ -119,7 +119,7 @@ def cliffs(root: Root) -> Finding:
 
 
 def _steps(one: Series) -> list[str]:
-    """Sizes at which the time jumps to twice what the size alone explains, or falls."""
+    """Sizes at which the time grows by more than twice the size ratio, or falls."""
     found = []
     for a, b in pairwise(one.points):
         growth, sizes = b.seconds / a.seconds, b.bytes / a.bytes
@@ -166,16 +166,16 @@ def loopback(root: Root) -> Finding:
 def fallback(root: Root) -> Finding:
     """D43."""
     if not pci.gpus(root) and not rdma.devices(root):
-        return absent("no GPU and no RDMA device: one road only")
+        return absent("no GPU and no RDMA device: there is only one path")
     watched = _watched(root)
-    fell, roads = watched.get("fell_back"), watched.get("roads")
-    if not isinstance(fell, list) or not isinstance(roads, list):
-        return unknown("the watched run did not say which roads it took")
+    fell, paths = watched.get("fell_back"), watched.get("roads")
+    if not isinstance(fell, list) or not isinstance(paths, list):
+        return unknown("the watched run did not say which paths it took")
     if fell:
-        return problem(f"the watched run did not take {machine.named(str(road) for road in fell)}")
-    return ok(f"the watched run took {machine.named(str(road) for road in roads)}")
+        return problem(f"the watched run did not take {machine.named(str(path) for path in fell)}")
+    return ok(f"the watched run took {machine.named(str(path) for path in paths)}")
 
 
 def skew(root: Root) -> Finding:
     """D42."""
-    return absent("one node; 'srun waywiser doctor' or --compare looks at several")
+    return absent("one node; 'srun waywiser doctor' or --compare checks several")

@@ -1,4 +1,4 @@
-"""Names of NCCL's variables, without the NCCL_ in front: those of its documentation and of its source up to 2.28."""
+"""Names of NCCL's variables without the prefix NCCL_, from its documentation and its source up to 2.28."""
 
 _TEXT = (
     "ALGO ALLOC_P2P_NET_LL_BUFFERS BUFFSIZE CHECKS_DISABLE CHECK_POINTERS COLLNET_ENABLE COLLNET_NODE_THRESHOLD "

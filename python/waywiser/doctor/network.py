@@ -10,7 +10,7 @@ from waywiser.doctor.root import Root
 
 _NO_RDMA = "no RDMA device"
 _LOSS = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err")
-_TOLERATED = 1e-6  # lost packets a received packet
+_TOLERATED = 1e-6  # lost packets per received packet
 _NIC_LISTS = ("UCX_NET_DEVICES", "NCCL_IB_HCA")
 
 
@@ -128,8 +128,8 @@ def losses(root: Root) -> Finding:
             if count and count > _TOLERATED * received:
                 bad.append(f"{port.name} {name} {count}")
     if not told:
-        return unknown("needs hw_counters of the ports, which this driver does not give")
-    return warning(f"since the driver was loaded: {machine.named(bad)}") if bad else ok("no loss worth naming")
+        return unknown("needs hw_counters of the ports, which this driver does not provide")
+    return warning(f"since the driver was loaded: {machine.named(bad)}") if bad else ok("no significant packet loss")
 
 
 def choice(root: Root) -> Finding:
@@ -147,26 +147,26 @@ def choice(root: Root) -> Finding:
     crowded = [gpu for gpu, names in nearest.items() if list(nearest.values()).count(names) > 1 and len(names) == 1]
     if crowded and taken != set(nics):
         free = machine.named(sorted(set(nics) - taken))
-        return warning(f"{machine.named(crowded)} have the same nearest NIC, while {free} is nobody's")
+        return warning(f"{machine.named(crowded)} have the same nearest NIC, while no GPU is nearest to {free}")
     return ok("; ".join(f"{gpu}: {machine.named(names)}" for gpu, names in nearest.items()))
 
 
 def _listed_nics(root: Root, variable: str, nics: dict[str, pci.Device]) -> Finding | None:
-    """What is wrong with a list of NICs in the environment."""
+    """The error in a list of NICs in the environment, if any."""
     text = root.environment.get(variable, "").lstrip("=")
     names = [part.split(":")[0] for part in text.split(",") if part and not text.startswith("^")]
     cards = [name for name in names if name in nics]
     strange = [name for name in names if re.fullmatch(r"mlx\d+_\d+|bnxt_re\d+|irdma\d+", name) and name not in nics]
     if strange:
-        return problem(f"{variable} names {machine.named(strange)}, which is not here")
+        return problem(f"{variable} names {machine.named(strange)}, which does not exist here")
     slots = [nics[name].address.rsplit(".", 1)[0] for name in dict.fromkeys(cards)]
     if len(slots) > len(set(slots)):
-        return warning(f"{variable}={text}: two ports of one card are listed as rails, they share its PCIe link")
+        return warning(f"{variable}={text}: two ports of one card are listed as rails, but they share its PCIe link")
     return None
 
 
 def _nearest(gpu: pci.Device, nics: dict[str, pci.Device]) -> list[str]:
-    """The NICs that share most bridges with a GPU."""
+    """The NICs that share the most bridges with a GPU."""
     shared = {name: len(set(gpu.above) & set(nic.above)) for name, nic in nics.items()}
     return sorted(name for name, count in shared.items() if count == max(shared.values()))
 
@@ -189,5 +189,7 @@ def interfaces(root: Root) -> Finding:
     if bridges and not wanted:
         return warning(f"{machine.named(bridges)} is up: a program may choose it for its sockets")
     if len(up) > 1 and root.text("/proc/sys/net/ipv4/conf/all/rp_filter") == "1":
-        return warning(f"{len(up)} interfaces and a strict rp_filter: answers by another interface are dropped")
+        return warning(
+            f"{len(up)} interfaces and a strict rp_filter: packets that arrive by another interface are dropped"
+        )
     return ok(f"{machine.named(up)} up")

@@ -1,4 +1,4 @@
-"""What the driver says through nvidia-smi: text with indented "key : value" lines, read into nested dictionaries."""
+"""Reads the output of nvidia-smi, indented "key : value" lines, into nested dictionaries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _add(stack: list[tuple[int, Section]], line: str) -> None:
 
 
 def bus_address(text: str) -> str:
-    """nvidia-smi's 00000000:17:00.0 as the kernel writes it."""
+    """nvidia-smi's address 00000000:17:00.0 in the kernel's form, 0000:17:00.0."""
     domain, _, rest = text.lower().partition(":")
     return f"{domain[-4:]}:{rest}"
 
@@ -56,7 +56,7 @@ def query(root: Root) -> tuple[Section, dict[str, Section]]:
 
 
 def value(section: Section, *keys: str) -> str:
-    """The value under nested keys; empty when one is missing."""
+    """The value under nested keys; empty if a key is missing."""
     here: Any = section
     for key in keys:
         here = here.get(key) if isinstance(here, dict) else None

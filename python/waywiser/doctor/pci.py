@@ -16,7 +16,7 @@ _FIRST_EXTENDED, _MOST_CAPABILITIES = 0x100, 64
 
 @dataclass(frozen=True)
 class Link:
-    """GT/s and lanes of a PCIe link, now and at most; 0 where it is not told."""
+    """GT/s and lanes of a PCIe link, current and maximum; 0 if not reported."""
 
     speed: float
     width: int
@@ -55,7 +55,7 @@ def gpus(root: Root) -> list[Device]:
 
 
 def has_nvswitch(root: Root) -> bool:
-    """Whether an NVSwitch of NVIDIA is on the bus."""
+    """Whether an NVSwitch is on the bus."""
     for address in root.names(_FOLDER):
         folder = f"{_FOLDER}/{address}"
         if (root.number(f"{folder}/class") or 0) >> 8 == _NVSWITCH and root.number(f"{folder}/vendor") == _NVIDIA:
@@ -82,7 +82,7 @@ def _speed(text: str | None) -> float:
 def _config(root: Root, address: str) -> bytes:
     data = root.data(f"{_FOLDER}/{address}/config", 4096)
     if data is None or len(data) <= 64:
-        raise Unknown("needs root: the configuration space of PCI devices is cut off for other users")
+        raise Unknown("needs root: other users see only the start of the configuration space of PCI devices")
     return data
 
 
@@ -107,7 +107,7 @@ def extended_capability(root: Root, address: str, wanted: int) -> tuple[bytes, i
     """Configuration space and offset of an extended capability. Raises Unknown without the right to read it."""
     data = _config(root, address)
     if len(data) < 4096:
-        raise Unknown(f"needs the extended configuration space of {address}, which this kernel does not give")
+        raise Unknown(f"needs the extended configuration space of {address}, which this kernel does not provide")
     at = _FIRST_EXTENDED
     for _ in range(_MOST_CAPABILITIES):
         head = int.from_bytes(data[at : at + 4], "little")

@@ -1,4 +1,4 @@
-"""Checks of PCIe and of the IOMMU: what peer traffic meets on its way."""
+"""Checks of PCIe and of the IOMMU, which peer traffic passes through."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def acs(root: Root) -> Finding:
     """D10."""
     devices = _devices(root)
     if len(devices) < 2:
-        return absent("fewer than two devices that could talk to each other")
+        return absent("fewer than two devices that could exchange data")
     bridges = sorted({bridge for device in devices for bridge in device.above})
     if not bridges:
         return absent("a flat PCI tree: no bridge above GPU or NIC")
@@ -79,7 +79,7 @@ def trained(root: Root) -> Finding:
 
 def _verdict(root: Root, narrow: list[str], slow: dict[str, str], idle: set[str], told: bool) -> Finding:
     if not told:
-        raise Unknown("needs current_link_width of the devices, which this machine does not tell")
+        raise Unknown("needs current_link_width of the devices, which this machine does not report")
     if narrow:
         return problem(f"trained with too few lanes: {machine.named(narrow)}")
     surely = [text for address, text in slow.items() if address not in idle]
@@ -88,7 +88,7 @@ def _verdict(root: Root, narrow: list[str], slow: dict[str, str], idle: set[str]
     if slow and _busy(root):
         return problem(f"too slow, though the GPUs are under load: {machine.named(slow.values())}")
     if slow:
-        return unknown(f"an idle GPU lowers its speed ({machine.named(slow.values())}); needs a look under load")
+        return unknown(f"an idle GPU lowers its speed ({machine.named(slow.values())}); needs a check under load")
     return ok("every PCIe link of GPUs, NICs and the bridges above has its full width and speed")
 
 
@@ -115,10 +115,10 @@ def requests(root: Root) -> Finding:
         control = pci.register(found, _DEVICE_CONTROL) if found else 0
         read = 128 << (control >> 12 & 7)
         if found and read < 512:
-            bad.append(f"{nic.address} asks for at most {read} bytes at once")
+            bad.append(f"{nic.address} requests at most {read} bytes at once")
         if found and not control & 0x10:
             bad.append(f"{nic.address} has relaxed ordering off")
-    return warning(machine.named(bad)) if bad else ok("NICs may reorder and ask for 512 bytes or more at once")
+    return warning(machine.named(bad)) if bad else ok("NICs may reorder, and may request 512 bytes or more at once")
 
 
 def virtual_machine(root: Root) -> Finding:
@@ -131,11 +131,13 @@ def virtual_machine(root: Root) -> Finding:
     flat = not any(device.above for device in devices)
     if len(devices) == len(gpus):
         if flat and len(gpus) > 1:
-            return warning("the PCI tree is flat: which GPUs are near to each other cannot be seen")
+            return warning("the PCI tree is flat: it does not show which GPUs are near to each other")
         return ok("a virtual machine without an RDMA device: no address translation service needed")
     off = [nic.address for nic in devices[len(gpus) :] if not _translates(root, nic.address)]
     if off:
-        return problem(f"the address translation service (ATS) is off at {machine.named(off)}: GPUDirect RDMA crawls")
+        return problem(
+            f"the address translation service (ATS) is off at {machine.named(off)}: GPUDirect RDMA is very slow"
+        )
     if flat:
         return warning("the PCI tree is flat: NCCL and UCX cannot see which NIC is near to which GPU")
     return ok("address translation service is on at the NICs and the PCI tree shows what is near")

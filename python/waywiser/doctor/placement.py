@@ -26,7 +26,7 @@ def numa(root: Root) -> Finding:
         return ok("one NUMA node: nothing can be far")
     lost = [name for name, device in devices.items() if root.number(f"{device.folder}/numa_node") not in nodes]
     if lost:
-        return problem(f"{len(nodes)} NUMA nodes, but the kernel does not know that of {machine.named(lost)}")
+        return problem(f"{len(nodes)} NUMA nodes, but the kernel does not know the node of {machine.named(lost)}")
     odd = [name for name, device in devices.items() if _contradicts(root, device)]
     if odd:
         return warning(f"NUMA node and local CPUs contradict each other: {machine.named(odd)}")
@@ -55,12 +55,12 @@ def affinity(root: Root) -> Finding:
         return problem(f"bound to CPUs that are all far from {machine.named(far)}")
     everywhere = all(near and near < allowed for near in local.values())
     if machine.in_job(root) and everywhere and local:
-        return warning(f"this rank is bound to no NUMA node, near to {machine.named(local)} or not")
+        return warning(f"this rank is not bound to a NUMA node, although {machine.named(local)} have near CPUs")
     return ok(f"may run on CPUs near to {machine.named(name for name in local if name not in far) or 'all devices'}")
 
 
 def visible_gpus(root: Root, names: list[str]) -> list[str]:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves, by their order on the bus; NICs when there is no GPU."""
+    """The GPUs that CUDA_VISIBLE_DEVICES leaves visible, in bus order; the NICs if there is no GPU."""
     gpus = [name for name in names if name.startswith("gpu")]
     text = root.environment.get("CUDA_VISIBLE_DEVICES")
     if text is None or not gpus:
@@ -84,4 +84,6 @@ def hidden_peers(root: Root) -> Finding:
     if shown == 0:
         return problem(f"CUDA_VISIBLE_DEVICES={text!r} hides every GPU")
     finding = problem if machine.in_job(root) and machine.local_size(root) > 1 else warning
-    return finding(f"CUDA_VISIBLE_DEVICES={text} shows {shown} of {have} GPUs: older libraries then lose peer copies")
+    return finding(
+        f"CUDA_VISIBLE_DEVICES={text} shows {shown} of {have} GPUs: older libraries then cannot do peer copies"
+    )

@@ -1,6 +1,6 @@
-"""Questions that need a driver library, asked in a process of their own: `python -m waywiser.doctor.probe cuda`.
+"""Queries that need a driver library, each in its own process: `python -m waywiser.doctor.probe cuda`.
 
-Each prints one JSON object. Nothing is allocated on a GPU and nothing is changed.
+Each query prints one JSON object. It allocates nothing on a GPU and changes nothing.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class _Field(ctypes.Structure):
 
 
 _PCIE_SENT, _PCIE_RECEIVED = 197, 198  # NVML_FI_DEV_PCIE_COUNT_TX_BYTES, _RX_BYTES
-_UNSIGNED_INT = 1  # NVML_VALUE_TYPE_UNSIGNED_INT: of the other kinds all 8 bytes count
+_UNSIGNED_INT = 1  # NVML_VALUE_TYPE_UNSIGNED_INT: the other types use all 8 bytes
 
 
 def nvml() -> dict[str, Any]:
-    """For each GPU the bytes that its PCIe link has moved; null where the driver does not count them."""
+    """For each GPU the bytes that its PCIe link has moved; null if the driver does not count them."""
     try:
         library = ctypes.CDLL(os.environ.get("WAYWISER_LIBNVML") or "libnvidia-ml.so.1")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Answers of the probes, as the checks need them."""
+"""Answers of the probes in the form that the checks need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LIBRARY = {"cuda": "the CUDA driver", "verbs": "libibverbs", "nvml": "NVML"}
 
 
 def probe(root: Root, name: str) -> dict[str, Any]:
-    """The answer of one probe. Raises Unknown with its reason when it has none."""
+    """The answer of one probe. If there is none, raises Unknown with the probe's reason."""
     try:
         answer = json.loads(root.run(PROBE, name))
     except ValueError as error:
@@ -45,7 +45,7 @@ def peer_matrix(root: Root) -> list[list[bool]]:
 
 
 def pcie_bytes(root: Root) -> list[tuple[int, int] | None]:
-    """Bytes that the PCIe link of each GPU has sent and received; None where nobody counts. Raises Unknown."""
+    """Bytes that the PCIe link of each GPU has sent and received; None if the driver does not count. Raises Unknown."""
     told = probe(root, "nvml").get("pcie")
     found: list[tuple[int, int] | None] = []
     for one in told if isinstance(told, list) else []:
@@ -56,7 +56,7 @@ def pcie_bytes(root: Root) -> list[tuple[int, int] | None]:
 
 
 def cma_error(root: Root) -> str:
-    """Empty when a process may read a sibling's memory, else the name of the error. Raises Unknown."""
+    """Empty if a process may read a sibling's memory, else the name of the error. Raises Unknown."""
     try:
         answer = json.loads(root.run(PROBE, "cma"))
         return "" if answer["allowed"] is True else str(answer["error"])

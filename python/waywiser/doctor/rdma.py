@@ -16,7 +16,7 @@ _MOST_GIDS = 256
 
 @dataclass(frozen=True)
 class Port:
-    """One port: `state` like "ACTIVE", `rate` in Gb/s (0: not told), `layer` "InfiniBand" or "Ethernet"."""
+    """One port: `state` like "ACTIVE", `rate` in Gb/s (0: not reported), `layer` "InfiniBand" or "Ethernet"."""
 
     device: str
     number: str
@@ -43,7 +43,7 @@ def devices(root: Root) -> list[str]:
 
 
 def pci_device(root: Root, name: str) -> pci.Device | None:
-    """The PCI device of an RDMA device; None for one in software."""
+    """The PCI device of an RDMA device; None for a software device."""
     address = root.real(f"{FOLDER}/{name}/device").rsplit("/", 1)[-1]
     return pci.device(root, address) if root.exists(f"/sys/bus/pci/devices/{address}") else None
 
@@ -88,7 +88,7 @@ class Gid:
 
     @property
     def routable(self) -> bool:
-        """RoCE v2 on an address that is not only good for this link."""
+        """Whether it is RoCE v2 with an address that is not link-local."""
         return self.type == "RoCE v2" and not self.address.is_link_local
 
     @property
@@ -114,7 +114,7 @@ def gids(root: Root, port: Port) -> list[Gid]:
 
 
 def netdev(root: Root, port: Port) -> str:
-    """The network interface of a port. Raises Unknown when the kernel does not tell."""
+    """The network interface of a port. Raises Unknown if the kernel does not report it."""
     for index in root.names(f"{port.folder}/gid_attrs/ndevs")[:_MOST_GIDS]:
         name = root.text(f"{port.folder}/gid_attrs/ndevs/{index}")
         if name:
@@ -122,4 +122,4 @@ def netdev(root: Root, port: Port) -> str:
     names = root.names(f"{FOLDER}/{port.device}/device/net")
     if names:
         return names[0]
-    raise Unknown(f"needs the network interface of {port.name}, which the kernel does not tell")
+    raise Unknown(f"needs the network interface of {port.name}, which the kernel does not report")

@@ -1,4 +1,4 @@
-"""A copy of a machine's /sys, /proc and /dev in a folder. `waywiser-root.json` in it holds what is no file:
+"""A copy of a machine's /sys, /proc and /dev in a folder. Its `waywiser-root.json` holds facts that are not files:
 
 {"schema": "waywiser.root", "version": 1, "commands": {"dmesg": "...", "ibv_devinfo": null}, "environment": {},
  "spaces": {"/dev/shm": [total, free]}, "user": 1000}
@@ -19,7 +19,7 @@ FILE, SCHEMA, VERSION = "waywiser-root.json", "waywiser.root", 1
 
 
 def recorded_root(folder: Path, results: Path | None = None) -> Root:
-    """The machine in `folder`; without the file nothing is known that is no file. Raises InputError."""
+    """The machine in `folder`; without waywiser-root.json only its files are known. Raises InputError."""
     if not folder.is_dir():
         raise InputError(f"--root {folder}: no such folder")
     file = folder / FILE

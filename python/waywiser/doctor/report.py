@@ -1,4 +1,4 @@
-"""One machine's answers as a value: saved, read back, compared."""
+"""The answers of one machine as a value that can be saved, read back and compared."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Report:
     facts: dict[str, str]
 
     def count(self, status: Status) -> int:
-        """How many answers have this status."""
+        """The number of answers with this status."""
         return sum(answer.finding.status is status for answer in self.answers)
 
     def code(self, strict: bool = False) -> int:
-        """The exit code: the worst answer's. Unknown counts when `strict`, or when nothing could be looked at."""
+        """The exit code of the worst answer. Unknown counts if `strict` is set or all answers are unknown."""
         if self.count(Status.problem):
             return CRITICAL
         if self.count(Status.warning):
@@ -85,14 +85,14 @@ def _named(check: Check, word: str) -> bool:
 
 
 def examine(root: Root, checks: Iterable[Check], rank: int | None = None) -> Report:
-    """Looks at everything; changes nothing."""
+    """Runs the checks; they change nothing."""
     answers = tuple(Answer(check, looked(check, root)) for check in checks)
     host = socket.gethostname() if root.live else (root.text("/proc/sys/kernel/hostname") or root.folder.name)
     return Report(clean(host)[:64], rank, answers, facts_of(root))
 
 
 def read_report(value: Any, what: str) -> Report:
-    """A report from its JSON; InputError names the first wrong field. Checks of other versions are kept as they are."""
+    """A report from its JSON; InputError names the first wrong field. Checks of other versions are kept unchanged."""
     node = Node(value, what)
     known = {check.id: check for check in CHECKS}
     answers = []

@@ -1,6 +1,6 @@
-"""The only door through which checks see a machine: files below one folder, and commands with a deadline.
+"""The only access of checks to a machine: files below one folder, and commands with a deadline.
 
-Everything is read only. What stands in the files is bounded in size; a link that leads out of the folder is refused.
+All access is read-only. Reads are bounded in size; a link that leads out of the folder is refused.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EINV
 
 
 class Root:
-    """`folder` stands for "/"; `user` is the uid whose rights count; `results` holds a profile, or is None."""
+    """`folder` stands for "/"; `user` is the uid whose rights are checked; `results` holds a profile, or is None."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class Root:
         if not self.live:
             real = os.path.realpath(place)
             if not Path(real).is_relative_to(self.folder):
-                raise Unknown(f"/{path.lstrip('/')} leads out of the folder that was given")
+                raise Unknown(f"/{path.lstrip('/')} leads out of the given folder")
         return place
 
     def data(self, path: str, most: int = _LARGEST) -> bytes | None:
-        """At most `most` bytes of a regular file; None when it is not there. Raises Unknown when it may not be read."""
+        """At most `most` bytes of a regular file; None if it does not exist. Raises Unknown if it may not be read."""
         place = self._place(path)
         try:
             handle = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -77,19 +77,19 @@ class Root:
             raise Unknown(f"needs the right to read {path}: {error.strerror}") from error
 
     def text(self, path: str) -> str | None:
-        """The content without blanks around it; None when it is not there. Raises Unknown as `data` does."""
+        """The content, stripped of white space; None if the file does not exist. Raises Unknown as `data` does."""
         data = self.data(path)
         return None if data is None else data.decode("utf-8", "replace").replace("\0", " ").strip()
 
     def needed(self, path: str) -> str:
-        """`text` of a file without which nothing can be said. Raises Unknown."""
+        """`text` of a file that the check needs. Raises Unknown if it does not exist."""
         found = self.text(path)
         if found is None:
             raise Unknown(f"needs {path}, which is not there")
         return found
 
     def number(self, path: str) -> int | None:
-        """A whole number, decimal or 0x...; None when it is not there or no number."""
+        """A whole number, decimal or 0x...; None if the file does not exist or holds no number."""
         try:
             return int((self.text(path) or "")[:32], 0)
         except ValueError:
@@ -107,7 +107,7 @@ class Root:
         return self._place(path).exists()
 
     def names(self, path: str) -> list[str]:
-        """Names in a folder, sorted; none when it is not there. Raises Unknown when it may not be read."""
+        """Names in a folder, sorted; none if it does not exist. Raises Unknown if it may not be read."""
         try:
             return sorted(os.listdir(self._place(path)))[:_MOST_ENTRIES]
         except OSError as error:
@@ -115,7 +115,7 @@ class Root:
             return []
 
     def link(self, path: str) -> str | None:
-        """The target of a link as it is written; None when there is none. Raises Unknown when it may not be read."""
+        """The target of a link, unresolved; None if there is no link. Raises Unknown if it may not be read."""
         place = self.folder / path.lstrip("/")
         try:
             return os.readlink(place)
@@ -142,7 +142,7 @@ class Root:
         return found.st_mode & bits == bits
 
     def space(self, path: str) -> tuple[int, int] | None:
-        """Bytes in all and free bytes of the file system at `path`; None when it is not there."""
+        """Total and free bytes of the file system at `path`; None if it does not exist."""
         recorded = self.commands.space(path)
         if recorded is not None:
             return recorded
@@ -156,5 +156,5 @@ class Root:
         return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
     def run(self, *command: str) -> str:
-        """Standard output of a command. Raises Unknown when it is not installed, fails or takes too long."""
+        """Standard output of a command. Raises Unknown if it is not installed, fails or takes too long."""
         return self.commands.run(command)

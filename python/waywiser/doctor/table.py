@@ -23,7 +23,7 @@ _SHORT = {Status.absent: "n/a"}
 
 
 def print_report(report: Report, everything: bool) -> None:
-    """The answers by group; what is not applicable only with `everything`."""
+    """Prints the answers by group; answers that do not apply only with `everything`."""
     groups = dict.fromkeys(answer.check.group for answer in report.answers)
     parts: list[RenderableType] = []
     for group in groups:
@@ -50,7 +50,7 @@ def _rows(answers: Sequence[Answer], everything: bool) -> list[RenderableType]:
 
 
 def _hanging(line: Text) -> Text:
-    """Folded lines start where the text does."""
+    """Wraps a line and indents the rest to the start of the text."""
     lines = line.wrap(console(), max(40, console().width - 15))
     return Text("\n               ").join(lines) if len(lines) > 1 else line
 

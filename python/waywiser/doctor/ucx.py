@@ -1,4 +1,4 @@
-"""What the installed UCX says about itself through ucx_info."""
+"""Reads the version, settings and transports of the installed UCX from ucx_info."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def transports(root: Root) -> set[str]:
 
 
 def rate(text: str) -> float | None:
-    """ "11145.00MBps" -> bytes a second; None for "auto" and lists."""
+    """ "11145.00MBps" -> bytes per second; None for "auto" and lists."""
     found = _RATE.fullmatch(text.strip())
     return float(found[1]) * _STEPS[found[2].upper()] if found else None
 
 
 def rates(text: str) -> dict[str, float]:
-    """ "h2d:8300MBps,d2h:11660MBps" -> bytes a second by word; one rate has the word ""."""
+    """ "h2d:8300MBps,d2h:11660MBps" -> bytes per second by word; a single rate has the word ""."""
     found = {}
     for part in text.split(",")[:16]:
         word, colon, value = part.rpartition(":")

@@ -25,7 +25,7 @@ _SLOW_ALONE = {"tcp", "self", "sm", "shm", "posix", "sysv", "cma", "mm"}
 _GPU_TRANSPORTS = {"cuda_copy", "cuda", "gdr_copy", "all"}
 _FAST_TRANSPORTS = {"posix", "sysv", "cma", "rc_verbs", "rc_mlx5", "dc_mlx5", "cuda_ipc", "ud_verbs", "ud_mlx5"}
 _DEFAULTS = {"UCX_TLS": "all", "UCX_RNDV_THRESH": "auto"}
-# Read elsewhere than in the configuration that ucx_info prints.
+# UCX reads these, but ucx_info does not print them.
 _EXTRA_UCX = {"UCX_HOME", "UCX_ROOT", "UCX_DIR", "UCX_VERSION", "UCX_CONFIG_DIR", "UCX_MODULE_DIR", "UCX_INSTALL_DIR"}
 
 
@@ -80,8 +80,8 @@ def harmful(root: Root) -> dict[str, str]:
 
 
 def overruled(root: Root) -> dict[str, tuple[str, str]]:
-    """Variables that a configuration file makes slow or breaks -> the default, which the environment has to say to
-    overrule the file, and the reason."""
+    """Variables with a slow or broken value in a configuration file -> (default, reason). The environment must set the
+    default to overrule the file."""
     found = {name: found for name, found in assignments(root).items() if found[1] != "environment"}
     return {name: (_DEFAULTS[name], why) for name, why in _harmful(root, found).items()}
 
@@ -92,22 +92,22 @@ def _harmful(root: Root, found: Mapping[str, tuple[str, str]]) -> dict[str, str]
 
 
 def _left_in_files(found: dict[str, tuple[str, str]]) -> list[str]:
-    """For each configuration file what it sets."""
+    """One line for each configuration file with the variables that it sets."""
     lines: dict[str, list[str]] = {}
     for name, (value, origin) in found.items():
         if origin != "environment":
             lines.setdefault(origin, []).append(f"{name}={value}")
-    return [f"{file} sets for everybody {machine.named(words, 6)}" for file, words in lines.items()]
+    return [f"{file} sets for all users {machine.named(words, 6)}" for file, words in lines.items()]
 
 
 def _transports(root: Root, found: Mapping[str, tuple[str, str]]) -> Finding | None:
-    """A UCX_TLS that leaves out what this machine has."""
+    """A finding if UCX_TLS leaves out transports that this machine has."""
     text, origin = found.get("UCX_TLS", ("all", ""))
     if text.startswith("^") or "all" in text:
         return None
     listed = set(re.split(r"[,\s]+", text.replace("\\", "")))
     if pci.gpus(root) and not listed & _GPU_TRANSPORTS:
-        return problem(f"UCX_TLS={text} ({origin}) leaves out cuda_copy: GPU memory crashes or is refused")
+        return problem(f"UCX_TLS={text} ({origin}) leaves out cuda_copy: transfers of GPU memory crash or are refused")
     if listed <= _SLOW_ALONE:
         fast = _left_out(root, listed)
         if fast:
@@ -132,7 +132,7 @@ def _left_out(root: Root, listed: set[str]) -> set[str]:
 
 
 def _threshold(root: Root, found: Mapping[str, tuple[str, str]]) -> Finding | None:
-    """A rendezvous threshold that no machine wants."""
+    """A finding if the rendezvous threshold is too high or too low for any machine."""
     text, origin = found.get("UCX_RNDV_THRESH", ("auto", ""))
     for part in text.split(","):
         value = part.rpartition(":")[2].strip()
@@ -141,7 +141,7 @@ def _threshold(root: Root, found: Mapping[str, tuple[str, str]]) -> Finding | No
         try:
             size = 1 << 60 if value == "inf" else parse_bytes(value)
         except InputError:
-            return problem(f"UCX_RNDV_THRESH={text} ({origin}) is no size: UCX refuses to start")
+            return problem(f"UCX_RNDV_THRESH={text} ({origin}) is not a size: UCX refuses to start")
         if size > 16 << 20:
             return problem(f"UCX_RNDV_THRESH={text} ({origin}): large messages are copied twice instead of once")
         if size < 1024:
@@ -150,7 +150,7 @@ def _threshold(root: Root, found: Mapping[str, tuple[str, str]]) -> Finding | No
 
 
 def _unknown_nccl(found: dict[str, tuple[str, str]]) -> list[str]:
-    """NCCL variables that look like a slip of the pen: close to a known one, but none."""
+    """NCCL variables that look like typing errors: close to a known name, but unknown."""
     strange = []
     for name in found:
         if name.startswith("NCCL_") and name[5:] not in NCCL_NAMES:

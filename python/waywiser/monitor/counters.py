@@ -1,4 +1,4 @@
-"""Counters of this machine at one moment, from sysfs, /proc and the NVIDIA driver. What is not there is not counted."""
+"""Counters of this machine at one moment, from sysfs, /proc and the NVIDIA driver. Missing counters are left out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LANE_WORD = 4  # RDMA ports count words of 4 bytes
 
 @dataclass
 class Sample:
-    """Counters by (kind of road, device, direction or what); all only grow, except `rates` in bytes a second."""
+    """Counters by (kind of link, device, direction or event); all only grow, except `rates` in bytes per second."""
 
     bytes: dict[tuple[str, str, str], int] = field(default_factory=dict)
     errors: dict[tuple[str, str, str], int] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Sample:
 
 
 def read_counters(root: Root) -> Sample:
-    """All counters now. Commands are asked again each time."""
+    """All counters now. Commands run again each time."""
     sample = Sample()
     for read in (_interfaces, _retransmissions, _rdma_ports, _nvlinks, _pcie, _gpus):
         try:
@@ -45,7 +45,7 @@ def read_counters(root: Root) -> Sample:
 
 
 def fresh() -> Root:
-    """This machine, with no answer remembered."""
+    """This machine, without cached answers."""
     return Root(commands=Live(seconds=5.0))
 
 
@@ -104,11 +104,11 @@ def _pcie(root: Root, sample: Sample) -> None:
         if count is not None:
             sample.bytes[PCIE, f"gpu{index}", "sent"], sample.bytes[PCIE, f"gpu{index}", "received"] = count
     if None in counts:
-        sample.missing.append("the driver does not count the bytes of PCIe links: rates only, of single moments")
+        sample.missing.append("the driver does not count the bytes of PCIe links: only momentary rates")
 
 
 def _gpus(root: Root, sample: Sample) -> None:
-    """Errors of the PCIe links; and, where nobody counts bytes, rates over some milliseconds."""
+    """Errors of the PCIe links; and, if the driver does not count bytes, rates over some milliseconds."""
     if not root.names("/proc/driver/nvidia/gpus"):
         return
     _, gpus = nvidia.query(root)
@@ -123,7 +123,7 @@ def _gpus(root: Root, sample: Sample) -> None:
 
 
 def rates_between(before: Sample, after: Sample, seconds: float) -> dict[tuple[str, str, str], float]:
-    """Bytes a second of everything that both samples count; a counter that went back was reset and is left out."""
+    """Bytes per second for all counters in both samples; a counter that decreased was reset and is left out."""
     grown = _grown(before.bytes, after.bytes)
     return {**{key: count / seconds for key, count in grown}, **after.rates}
 
@@ -137,7 +137,7 @@ def _grown(
 
 
 def moved_between(before: Sample, after: Sample) -> dict[str, int]:
-    """Bytes by kind of road."""
+    """Bytes by kind of link."""
     found: dict[str, int] = {}
     for (kind, _, _), count in _grown(before.bytes, after.bytes):
         found[kind] = found.get(kind, 0) + count

@@ -9,13 +9,13 @@ from waywiser.monitor.watcher import View
 
 
 class Metrics:
-    """A collector for prometheus_client: every scrape asks for a view."""
+    """A collector for prometheus_client: every scrape takes a view."""
 
     def __init__(self, view: Callable[[], View]) -> None:
         self._view = view
 
     def describe(self) -> list[Any]:
-        """Nothing in advance: which devices there are is seen when they are read."""
+        """Empty: the devices are only known when they are read."""
         return []
 
     def collect(self) -> Iterator[Any]:
@@ -27,12 +27,12 @@ class Metrics:
         errors = CounterMetricFamily(
             "waywiser_road_errors", "Errors, losses, retransmissions.", labels=["road", "device", "what"]
         )
-        rates = GaugeMetricFamily("waywiser_road_bytes_per_second", "Rate since the last look.", labels=labels)
+        rates = GaugeMetricFamily("waywiser_road_bytes_per_second", "Rate since the last scrape.", labels=labels)
         for family, values in ((moved, view.sample.bytes), (errors, view.sample.errors), (rates, view.rates)):
             for key, value in values.items():
                 family.add_metric(list(key), value)
             yield family
-        slow = GaugeMetricFamily("waywiser_slow_roads", "Roads under load below 80 % of their profile.")
+        slow = GaugeMetricFamily("waywiser_slow_roads", "Links under load below 80 % of their profile.")
         slow.add_metric([], len(view.warnings))
         yield slow
         yield from _job(view)
@@ -42,7 +42,7 @@ def _job(view: View) -> Iterator[Any]:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
     seconds = GaugeMetricFamily("waywiser_job_seconds", "Wall-clock time of the job.", labels=["job"])
-    moved = CounterMetricFamily("waywiser_job_bytes", "Bytes of the job by road.", labels=["job", "road"])
+    moved = CounterMetricFamily("waywiser_job_bytes", "Bytes of the job by kind of link.", labels=["job", "road"])
     if view.job:
         seconds.add_metric([view.job], view.job_seconds)
         for road, count in view.job_bytes.items():
@@ -52,7 +52,7 @@ def _job(view: View) -> Iterator[Any]:
 
 
 def text_of(view: View) -> str:
-    """The metrics as Prometheus reads them."""
+    """The metrics in Prometheus's format."""
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Roads that deliver less than their profile: a warning only when a road is under load."""
+"""Warns of links that deliver less than their profile while under load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = tuple[str, str, str]
 
 
 def expected_rates(profile: Profile | None, ports: Mapping[str, float]) -> dict[str, float]:
-    """Kind of road -> bytes a second one way, as measured; RDMA ports by their rate in Gb/s (`ports`)."""
+    """Kind of link -> measured bytes per second one way; for RDMA the rate of the ports in Gb/s (`ports`)."""
     found: dict[str, float] = {}
     for one in profile.series if profile and not profile.warning() else ():
         gpus = [place.startswith("gpu") for place in one.path.pair]
@@ -31,14 +31,14 @@ def expected_rates(profile: Profile | None, ports: Mapping[str, float]) -> dict[
 
 
 class LoadWatch:
-    """Remembers the last samples of each road. Under load: more than 30 % of the profile in every one of them."""
+    """Keeps the last samples of each link. Under load: more than 30 % of the profile in every sample."""
 
     def __init__(self, expected: Mapping[str, float]) -> None:
         self._expected = expected
         self._seen: dict[Key, deque[float]] = {}
 
     def add(self, rates: Mapping[Key, float]) -> list[str]:
-        """Takes one sample; a line for each road that is under load and reached under 80 % of its profile."""
+        """Takes one sample; returns a line for each link that is under load and below 80 % of its profile."""
         warnings = []
         for key, rate in rates.items():
             expected = self._expected.get(key[0])

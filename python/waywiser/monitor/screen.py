@@ -11,8 +11,8 @@ from waywiser.units import format_bytes, format_rate
 
 
 def screen(view: View) -> RenderableType:
-    """Rates and totals of each device, its errors, and what is slow or missing."""
-    made = table("road", "device", ">received", ">sent", ">received in all", ">sent in all", ">errors")
+    """Rates, totals and errors of each device, and slow links and missing counters."""
+    made = table("link", "device", ">received", ">sent", ">received in all", ">sent in all", ">errors")
     for road, device in sorted({key[:2] for key in (*view.sample.bytes, *view.rates)}):
         errors = sum(count for key, count in view.sample.errors.items() if key[:2] == (road, device))
         cells = [_rate(view, road, device, word) for word in ("received", "sent")]

@@ -1,4 +1,4 @@
-"""Samples in a row: counters, rates and warnings of one moment after the other."""
+"""Takes successive samples: counters, rates and warnings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from waywiser.profile import Profile
 
 @dataclass
 class View:
-    """What is known now. `job_seconds` and `job_bytes` count from the first sample."""
+    """The present state. `job_seconds` and `job_bytes` count from the first sample."""
 
     sample: Sample
     rates: dict[Key, float] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class View:
 
 
 class Watcher:
-    """Takes a sample when asked; `look` gives the machine, `clock` the time in seconds."""
+    """Takes a sample on request; `look` returns the machine, `clock` the time in seconds."""
 
     def __init__(
         self,

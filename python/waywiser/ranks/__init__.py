@@ -1,1 +1,1 @@
-"""The processes of a job as their launcher sees them: their ends, their output, and their end when it dies itself."""
+"""The launcher's side of a job's processes: detects their ends, writes their output, ends them if the launcher dies."""

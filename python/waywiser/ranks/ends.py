@@ -1,4 +1,4 @@
-"""Which processes have ended, in the order in which they did: the first that failed is to blame."""
+"""Reports ended processes in the order in which they ended: the first failure is the cause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Ends:
         self._in_order = True
 
     def add(self, process: subprocess.Popen[bytes]) -> None:
-        """Waits for this one, too."""
+        """Adds a process to wait for."""
         try:
             number = os.pidfd_open(process.pid)
         except OSError:  # before Linux 5.3, or a sandbox
@@ -29,11 +29,11 @@ class Ends:
         self._running[number] = process
 
     def running(self) -> bool:
-        """Whether any is left."""
+        """Whether any process is left."""
         return bool(self._running)
 
     def wait(self, seconds: float) -> list[subprocess.Popen[bytes]]:
-        """The ranks that have ended since the last call, the first one first; empty if none ended in this time."""
+        """The ranks that have ended since the last call, in order; empty if none ended within the time."""
         if not self._in_order:
             return self._look(seconds)
         ended = [number for number, _ in self._epoll.poll(seconds)]
@@ -52,7 +52,7 @@ class Ends:
         return process
 
     def close(self) -> None:
-        """Waits for nobody any more."""
+        """Stops waiting for all processes."""
         for number in self._running:
             if number >= 0:
                 os.close(number)

@@ -1,4 +1,4 @@
-"""The machines of a job, as a file names them."""
+"""Reads the machines of a job from a file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LARGEST = 16 << 20
 
 @dataclass(frozen=True)
 class Host:
-    """A machine and how many ranks it takes."""
+    """A machine and its number of slots for ranks."""
 
     name: str
     slots: int = 1
@@ -43,7 +43,7 @@ def _is_count(text: str) -> bool:
 
 
 def place_ranks(count: int, hosts: Sequence[Host]) -> list[str]:
-    """The host of each rank: hosts are filled in their order. Raises InputError when there are too few slots."""
+    """The host of each rank: hosts are filled in order. Raises InputError if there are too few slots."""
     places = [host.name for host in hosts for _ in range(host.slots)]
     if count > len(places):
         raise InputError(f"{count} ranks for {len(places)} slots of {len(hosts)} hosts")

@@ -1,4 +1,4 @@
-"""Ends the ranks of a job when their launcher has died, however that happened."""
+"""Ends the ranks of a job after their launcher has died, for whatever reason."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import subprocess
 
 from waywiser import _core
 
-# Words on standard input: PID and -PID of each rank as it begins and ends, `end` when all is well. The end of the input
-# without that is the launcher's death. Whoever has left its rank's process group is known by its environment.
+# Words on standard input: PID and -PID of each rank as it begins and ends, `end` after a normal end. If the input ends
+# without `end`, the launcher has died. Processes that left their rank's process group are found by their environment.
 _SCRIPT = r"""
 groups=
 while read -r word; do
@@ -28,7 +28,7 @@ for turn in 1 2 3; do
 done
 """
 
-# On another machine: where standard input, open as 3, ends before this shell's program does, that is told to end.
+# On another machine: if standard input, open as 3, ends before this shell's program, the program is ended.
 _FAR_SCRIPT = r"""
 cat <&3; kill -0 $$ || exit 0
 trap '' TERM HUP INT
@@ -44,7 +44,7 @@ send -TERM; sleep 2; send -KILL
 
 
 class Keeper:
-    """A process beside the launcher, which needs nothing of it but the end of a pipe."""
+    """A process beside the launcher that depends only on the end of a pipe."""
 
     def __init__(self, job: str) -> None:
         outside = {name: value for name, value in os.environ.items() if not _core.tells_of_a_job(name)}
@@ -79,9 +79,9 @@ class Keeper:
             self._process.stdin.write(f"{word}\n".encode())
             self._process.stdin.flush()
         except BrokenPipeError:
-            pass  # somebody has ended it; the job does not depend on it
+            pass  # the keeper was ended by someone; the job does not depend on it
 
 
 def kept_elsewhere(job: str, rank: int) -> str:
-    """Words for a shell on another machine that is about to become rank `rank`, with its standard input open as 3."""
+    """Commands for a shell on another machine before it becomes rank `rank`, with its standard input open as 3."""
     return f"{{ (job={shlex.quote(job)} rank={rank}; {_FAR_SCRIPT}) >/dev/null 2>&1 & }}"

@@ -1,4 +1,4 @@
-"""Writes what the ranks of a job say: line by line, never two in one."""
+"""Writes the output of a job's ranks line by line, never mixing two lines."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable
 
 _CHUNK = 1 << 16
-_LONGEST = 16 << 20  # a line over that is broken
-_QUIET = 0.3  # seconds until a terminal shows a line that is not complete: a question, a bar of progress
+_LONGEST = 16 << 20  # a longer line is split
+_QUIET = 0.3  # seconds until a terminal shows an incomplete line: a question, a progress bar
 _PATIENCE = 0.5  # for processes that hold the output open after the ranks have ended
 
 
@@ -25,7 +25,7 @@ class _Source:
     def __init__(self, begin: bytes, target: int, terminal: bool) -> None:
         self.begin, self.target, self.terminal = begin, target, terminal
         self.piece = bytearray()
-        self.shown = 0  # bytes of the piece that a terminal has seen
+        self.shown = 0  # bytes of the incomplete line that a terminal shows
 
     def take(self, data: bytes) -> bytes:
         """The text that can be written after `data` has arrived."""
@@ -50,7 +50,7 @@ class _Source:
         return b"".join([first, b"\n", *(self.begin + line + b"\n" for line in lines[1:])])
 
     def rest(self) -> bytes:
-        """The last line, though it has no end."""
+        """The last line, even without an end of line."""
         return self.take(b"\n") if self.piece else b""
 
     def glimpse(self) -> bytes:
@@ -62,7 +62,7 @@ class _Source:
 
 
 class Lines:
-    """One thread that reads all ranks. `lost` is called, by that thread, when nobody takes their output any more."""
+    """One thread that reads all ranks. The thread calls `lost` if the output can no longer be written."""
 
     def __init__(self, prefix: bool, lost: Callable[[OSError], None]) -> None:
         self._prefix = prefix
@@ -78,13 +78,13 @@ class Lines:
         self._one_target = _same_file()
 
     def outputs(self, rank: int) -> tuple[int, int]:
-        """Standard output and standard error for a rank, which closed() takes back when it has been started."""
+        """Standard output and standard error for a rank; call closed() with them after its start."""
         out = self._open(rank, 1)
         return out, out if self._one_target else self._open(rank, 2)
 
     @staticmethod
     def close_outputs(outputs: tuple[int, int]) -> None:
-        """The rank has its own now."""
+        """Closes this process's copies; the rank has its own now."""
         for number in set(outputs):
             os.close(number)
 
@@ -97,16 +97,16 @@ class Lines:
         return theirs
 
     def start(self) -> None:
-        """Begins to write."""
+        """Starts the thread."""
         self._thread.start()
 
     def say(self, line: str) -> None:
-        """A line of the launcher's own on standard error."""
+        """Writes a line of the launcher on standard error."""
         with contextlib.suppress(OSError):  # nobody listens
             self._write(2, f"{line}\n".encode(), None)
 
     def finish(self) -> None:
-        """The ranks have ended: writes what they have left."""
+        """Writes the remaining output after the ranks have ended."""
         os.close(self._waker)
         if self._thread.ident is not None:
             self._thread.join()
@@ -146,7 +146,7 @@ class Lines:
         try:
             data = os.read(key.fd, _CHUNK)
         except OSError as error:
-            if error.errno != errno.EIO:  # a terminal that nobody holds any more
+            if error.errno != errno.EIO:  # a terminal that no process holds any more
                 raise
             data = b""
         if data:
@@ -170,7 +170,7 @@ class Lines:
             self._lost(error)
 
     def _write(self, target: int, text: bytes, leaves_open: _Source | None, who: _Source | None = None) -> None:
-        """Ends a line that a terminal shows of somebody else first."""
+        """First ends an incomplete line of another rank that a terminal shows."""
         with self._lock:
             place = 1 if self._one_target else target
             before = self._open_line[place]
@@ -190,7 +190,7 @@ def _write_all(target: int, text: bytes) -> None:
 
 
 def _same_file() -> bool:
-    """Whether standard output and standard error go to one place: then their order is kept."""
+    """Whether standard output and standard error go to the same place; if so, their order is kept."""
     try:
         return os.path.samestat(os.fstat(1), os.fstat(2))
     except OSError:
@@ -203,7 +203,7 @@ def _pair_of_pipe() -> tuple[int, int]:
 
 
 def _pair_of_terminal(like: int) -> tuple[int, int]:
-    """A terminal as programs expect one, for lines as soon as they are written; bytes pass as they are."""
+    """A pseudo-terminal, so that programs write each line at once; bytes pass unchanged."""
     ours, theirs = os.openpty()
     mode = termios.tcgetattr(theirs)
     mode[1] &= ~termios.OPOST

@@ -1,4 +1,4 @@
-"""The plan joined with the profile: what each choice costs and how near it is to the limit."""
+"""The plan joined with the profile: the cost of each choice and its share of the limit."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Choice:
     limit: float
     runner_up: RunnerUp | None
     why: str
-    joined: bool = False  # several rows of the plan that differ in parameters
+    joined: bool = False  # joins several rows of the plan that differ in parameters
 
     @property
     def rate(self) -> float:
-        """Bytes per second at the largest size that was measured in the range."""
+        """Bytes per second at the largest measured size in the range."""
         return self.last_bytes / self.last_seconds if self.last_seconds else 0.0
 
     @property
@@ -77,7 +77,7 @@ def choices(profile: Profile, plan: Plan) -> list[Choice]:
 
 
 def joined(rows: list[Choice]) -> list[Choice]:
-    """Neighbours of one class and operation that differ in parameters only become one row, with the last one's path."""
+    """Joins neighbours of a class and operation that differ only in parameters into a row with the last one's path."""
     found: list[Choice] = []
     for row in rows:
         last = found[-1] if found else None

@@ -1,4 +1,4 @@
-"""What the words in the report mean."""
+"""Definitions of the words in the report."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ TITLES: dict[str, str] = {
 
 WORDS: dict[str, str] = {
     "Time": "The median of the samples; the band is the 95 % confidence interval of the median.",
-    "Limit": "What the slowest hop of the path can carry. A figure above it is an error of measurement and is refused.",
+    "Limit": "The rate of the slowest hop of the path. A figure above it is a measurement error and is rejected.",
     "Chosen": "The lower envelope of the measured times, with hysteresis; on equal cost the simpler mechanism.",
     "Within 5 %": "The chosen path took at most 1.05 times as long as the fastest, at sizes not used for choosing.",
-    "Verified": "The bytes of every path were compared at every size that was timed.",
-    "GB/s": "1e9 bytes in a second. Sizes are binary: 1 KiB is 1024 bytes.",
+    "Verified": "The bytes of every path were compared at every timed size.",
+    "GB/s": "1e9 bytes per second. Sizes are binary: 1 KiB is 1024 bytes.",
 }
 
 MECHANISMS: dict[str, str] = {
@@ -33,7 +33,7 @@ MECHANISMS: dict[str, str] = {
     "bar_copy": "The CPU reads or writes GPU memory through the PCIe BAR (GDRCopy).",
     "courier": "A resident kernel serves small copies through mapped pinned memory.",
     "relay": "Through the memory of a third GPU.",
-    "split": "Two or more ways at once, each with its share of the bytes.",
+    "split": "Two or more paths at once, each with its share of the bytes.",
     "ucx": "UCX with the named transports.",
     "tls": "Between machines: encrypted messages over TCP, for jobs that ask for encryption.",
     "ucx_staged": "Between machines: through host memory at the GPU's end, UCX in between.",

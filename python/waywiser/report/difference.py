@@ -11,7 +11,7 @@ from waywiser.units import format_range, format_seconds
 
 
 def difference(found: Comparison) -> RenderableType:
-    """Tables of what changed; one line when nothing did."""
+    """Tables of the differences; one line if there are none."""
     parts: list[RenderableType] = []
     if found.changes:
         made = table(

@@ -61,7 +61,7 @@ _LEAST_WIDTH = 5.2
 def draw_topology(topology: dict[str, Any], path_or_file: str | Path | IO[bytes], *, format: str = "svg") -> None:
     """Draws a topology (its JSON form) into a file or stream; `format` is "svg" or "png".
 
-    Rates are nominal, per direction; links that trained to less than they could are red and dashed.
+    Rates are nominal, per direction; links that trained below their best are red and dashed.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure

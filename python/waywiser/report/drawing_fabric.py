@@ -1,4 +1,4 @@
-"""Where NVLinks and NVSwitches go in the drawing of a machine."""
+"""Places NVLinks and NVSwitches in the drawing of a machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fabric:
 
     @staticmethod
     def room(tree: Tree, rows: list[list[Box]]) -> float:
-        """Height of the space between two rows that their NVLinks need."""
+        """Height that NVLinks need between two rows."""
         fabric = Fabric(tree, Layout({b.id: b for row in rows for b in row}), [0.0, -1.0])
         switches = len([d for d in tree.devices.values() if d["kind"] == "nvswitch"])
         row_of = {b.id: i for i, row in enumerate(rows) for b in row}
@@ -55,7 +55,7 @@ class Fabric:
 
     @staticmethod
     def _clear_labels(wires: list[Wire]) -> None:
-        """Moves labels along their horizontals to where no vertical of another link crosses."""
+        """Moves labels along their horizontal lines so that no vertical line of another link crosses them."""
         for wire in wires:
             if len(wire.points) != 4 or not wire.label:
                 continue
@@ -86,7 +86,7 @@ class Fabric:
         return (a, b) if a.x <= b.x else (b, a)
 
     def _lanes(self, links: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-        """Links that can lie at one height without touching; short ones nearest to the GPUs."""
+        """Groups of links that can share a height without touching; short ones nearest to the GPUs."""
         lanes: list[list[dict[str, Any]]] = []
         length = {id(k): self._ends(k)[1].x - self._ends(k)[0].x for k in links}
         for link in sorted(links, key=lambda k: (length[id(k)], self._ends(k)[0].x)):
@@ -103,7 +103,7 @@ class Fabric:
         return lanes
 
     def _assign_slots(self) -> None:
-        """Where along its edge a GPU's links leave: to the left, across, to the right; long ones innermost."""
+        """The order of links along a GPU's edge: to the left, across, to the right; long ones innermost."""
         for gpu, box in self._layout.boxes.items():
             if box.kind != "gpu":
                 continue

@@ -1,4 +1,4 @@
-"""Where each part of a machine goes in its drawing. Pure: a topology in, boxes and wires out; one unit is one inch.
+"""Lays out the drawing of a machine. A pure function from a topology to boxes and wires; one unit is one inch.
 
 Packages stand at the outside with their memories, below them root complexes, PCIe switches, then GPUs and NICs in a
 row. Big machines of two packages have the second one upside down, so that the GPUs face each other and NVLink runs
@@ -14,7 +14,7 @@ from waywiser.report.drawing_parts import Box, Layout, Tree, Wire
 from waywiser.report.drawing_text import device_lines, link_label, link_warning
 
 _LEAF = {"gpu": 1.0, "nic": 0.86, "nvme": 0.86}
-_NARROW_LEAF, _NARROW_FROM = 0.8, 11  # for rows of that many endpoints
+_NARROW_LEAF, _NARROW_FROM = 0.8, 11  # width, for rows of at least this many endpoints
 _LEAF_HEIGHT = 0.62
 _NODE_HEIGHT = {"switch": 0.34, "bridge": 0.34, "root": 0.3}
 _NODE_WIDTH = {"switch": 1.15, "bridge": 1.0, "root": 1.25}
@@ -56,7 +56,7 @@ class _Row:
         memories = self._tree.memories(package)
         least = max(2.3, 1.25 * len(memories) + 0.2)
         used = self._x - start - _GAP - _GROUP_GAP if self._tree.children[package] else 0.0
-        if used < least:  # centre the devices below a package that is wider than they are
+        if used < least:  # the package is wider than its devices: centre them below it
             self._shift(package, (least - used) / 2)
             used = least
         self._box(package, start + used / 2, _PACKAGE_HEIGHT / 2, used, _PACKAGE_HEIGHT)
@@ -115,7 +115,7 @@ class _Row:
             points = [(x, below), (x, turn), (box.x, turn), (box.x, end)]
             warning = link_warning(link)
             if warning and len(children) > 1:
-                points = points[1:]  # the trunk is shared with links that are well
+                points = points[1:]  # healthy links share the trunk
             wire = Wire(points, link["kind"], link["count"], warning)
             wire.owner = id_  # type: ignore[attr-defined]
             if link["kind"] != "internal" and not shared:
@@ -129,7 +129,7 @@ class _Row:
 
 
 def lay_out(topology: dict[str, Any]) -> Layout:
-    """Places everything of a topology, given in its JSON form."""
+    """Places all parts of a topology, given in its JSON form."""
     tree = Tree(topology)
     layout = Layout()
     levels = max((tree.depth(package) for package in tree.packages), default=0)

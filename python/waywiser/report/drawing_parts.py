@@ -1,4 +1,4 @@
-"""What a drawing of a machine is made of: boxes, wires, and the tree in which devices hang on their packages."""
+"""Parts of a drawing of a machine: boxes, wires, and the tree of devices below their packages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Point = tuple[float, float]
 
 ENDPOINTS = ("gpu", "nic", "nvme")
 BETWEEN = ("root", "switch", "bridge")
-LABEL_WIDTH = 1.05  # of one with words and rate in a line
+LABEL_WIDTH = 1.05  # of a label with words and rate on one line
 
 
 @dataclass
 class Box:
-    """A device: its centre, its size and what is written in it, the first line in bold."""
+    """A device: its centre, its size and its text, the first line in bold."""
 
     id: str
     kind: str
@@ -39,7 +39,7 @@ class Box:
 
 @dataclass
 class Wire:
-    """A link, or several alike that share a label."""
+    """A link, or several similar links that share a label."""
 
     points: list[Point]
     kind: str
@@ -57,7 +57,7 @@ class Layout:
     wires: list[Wire] = field(default_factory=list)
 
     def bounds(self) -> tuple[float, float, float, float]:
-        """The smallest rectangle around all of it."""
+        """The smallest rectangle around all parts."""
         xs = [b.left for b in self.boxes.values()] + [b.right for b in self.boxes.values()]
         ys = [b.y + s * b.height / 2 for b in self.boxes.values() for s in (-1, 1)]
         for wire in self.wires:
@@ -87,7 +87,7 @@ class Tree:
         for here in frontier:  # grows while it is walked
             if here not in seen:
                 seen.add(here)
-                self.packages.append(here)  # on no package: stands alone
+                self.packages.append(here)  # not on a package: drawn alone
             for other, link in near[here] if self.devices[here]["kind"] not in ("gpu", "nic", "nvme") else []:
                 if other not in seen and self._hangs(here, other, link):
                     seen.add(other)

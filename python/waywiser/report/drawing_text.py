@@ -1,4 +1,4 @@
-"""The words in the drawing of a machine: short names of devices, labels of links."""
+"""The text in the drawing of a machine: short names of devices, labels of links."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def short_model(name: str) -> str:
 
 
 def link_warning(link: dict[str, Any]) -> bool:
-    """Whether the link trained to less than both ends can."""
+    """Whether the link trained below the abilities of both ends."""
     return bool(
         link.get("width", 0) < link.get("max_width", 0) or link.get("generation", 0) < link.get("max_generation", 0)
     )
 
 
 def trained_words(link: dict[str, Any]) -> str:
-    """A PCIe link that trained low, against what both ends can: "PCIe 4 ×8 of ×16"."""
+    """The label of a PCIe link that trained below the abilities of both ends: "PCIe 4 ×8 of ×16"."""
     now, most = link.get("generation", 0), link.get("max_generation", 0)
     better = f" of {most}" if now < most else ""
     lanes = f" of ×{link['max_width']}" if link["width"] < link["max_width"] else ""
@@ -44,7 +44,7 @@ def trained_words(link: dict[str, Any]) -> str:
 
 
 def link_label(link: dict[str, Any]) -> str:
-    """Two lines: what the link is and its nominal rate per direction."""
+    """Two lines: the kind of link and its nominal rate per direction."""
     kind, count, generation = link["kind"], link["count"], link.get("generation", 0)
     if kind == "pcie":
         words = f"PCIe {generation} ×{link['width']}" if generation and link.get("width") else "PCIe"
@@ -59,7 +59,7 @@ def link_label(link: dict[str, Any]) -> str:
 
 
 def device_lines(device: dict[str, Any], links: list[dict[str, Any]], devices: dict[str, Any]) -> list[str]:
-    """What is written in a device's box, the first line in bold."""
+    """The text in a device's box, the first line in bold."""
     kind, id_ = device["kind"], device["id"]
     attributes = device.get("attributes", {})
     if kind == "gpu":

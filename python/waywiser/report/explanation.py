@@ -13,9 +13,9 @@ from waywiser.units import format_percent, format_rate, format_seconds
 
 
 def explain_table(answer: dict[str, Any], head: str) -> RenderableType:
-    """The answer of `explain`: candidates, cheapest first, then what is unavailable."""
+    """The answer of `explain`: candidates, cheapest first, then unavailable mechanisms."""
     wide = console().width >= 110
-    made = table("road", ">measured", ">predicted", *([">bandwidth"] if wide else []), ">limit", ">ratio", "why")
+    made = table("path", ">measured", ">predicted", *([">bandwidth"] if wide else []), ">limit", ">ratio", "why")
     made.columns[0].min_width = 26 if console().width >= 100 else 12
     chosen = _label(answer.get("chosen"))
     for one in _objects(answer.get("candidates")):
@@ -39,7 +39,7 @@ def explain_table(answer: dict[str, Any], head: str) -> RenderableType:
 
 
 def _why(one: dict[str, Any]) -> str:
-    """The reason; nothing where it only repeats the ratio."""
+    """The reason; shortened if it only repeats the ratio."""
     why = clean(str(one.get("why") or ""))
     return "slower" if why.endswith("times the time of the chosen path") else spaced(why)
 

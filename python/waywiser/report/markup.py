@@ -46,7 +46,7 @@ def join(*children: Child) -> Markup:
 
 
 def table(head: Iterable[Child], rows: Iterable[Iterable[Child]], **attributes: str | int | bool | None) -> Markup:
-    """A table that scrolls sideways by itself on a narrow screen. A row's cells may be td elements or contents."""
+    """A table that scrolls sideways on a narrow screen. A row's cells may be td elements or contents."""
     body = (el("tr", (_cell(cell) for cell in row)) for row in rows)
     inner = el(
         "table", el("thead", el("tr", (el("th", one, scope="col") for one in head))), el("tbody", body), **attributes

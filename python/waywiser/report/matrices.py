@@ -14,14 +14,15 @@ from waywiser.units import format_bytes, format_rate, format_seconds
 SMALL = 8  # bytes: the size at which latency is shown
 
 
-ODD = 0.9  # of the median speed of its class: a slower pair is named
+ODD = 0.9  # of the median speed of the class: a slower pair is odd
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`value` is for the colour; `text` and `note` (relation, chosen mechanism) are for people.
+    """`value` sets the colour; `text` and `note` (relation, chosen mechanism) are shown.
 
-    `measured`: of this pair; else it is the figure of `of`, another pair of its class. `odd`: what pairs like it have.
+    `measured`: the figure is of this pair; else it is of `of`, another pair of its class. `odd`: the figure of similar
+    pairs.
     """
 
     value: float
@@ -49,7 +50,7 @@ class Matrix:
         return sum(not cell.measured for cell in self.cells.values())
 
     def odd(self) -> list[str]:
-        """A line for each pair that is slower than those like it."""
+        """A line for each pair that is slower than similar pairs."""
         return [
             f"{source} to {destination} is odd: {cell.text}, pairs like it {cell.odd}"
             for (source, destination), cell in self.cells.items()
@@ -58,11 +59,11 @@ class Matrix:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The places that have a row: nothing is measured from the other machine."""
+        """The places that have a row; places of the other machine have none, since nothing is measured from there."""
         return tuple(place for place in self.places if any(source == place for source, _ in self.cells))
 
     def share(self, cell: Cell) -> float:
-        """0 (lowest value of this matrix) to 1 (highest); 0.5 when all are alike."""
+        """0 (lowest value of this matrix) to 1 (highest); 0.5 if all are equal."""
         values = [one.value for one in self.cells.values()]
         low, high = min(values), max(values)
         return (cell.value - low) / (high - low) if high > 1.02 * low else 0.5
@@ -80,14 +81,14 @@ def places(profile: Profile) -> tuple[str, ...]:
 
 
 def relation(group: PairClass) -> str:
-    """The words of a class name after the pair: "NV18"."""
+    """The part of a class name after the pair: "NV18"."""
     return group.name.partition(" ")[2][:24]
 
 
 def _points(
     profile: Profile, plan: Plan | None, pair: Pair, processes: int, operation: str
 ) -> list[tuple[int, float, str]]:
-    """(bytes, seconds, mechanism) of the chosen paths; of the fastest ones without a plan."""
+    """(bytes, seconds, mechanism) of the chosen paths; without a plan, of the fastest ones."""
     rows = plan.rows_of(pair, processes, operation) if plan else []
     found = [(size, seconds, row.path.mechanism) for row in rows for size, seconds in row.expected]
     if found:
@@ -119,7 +120,7 @@ _KINDS = (
 
 
 def matrices(profile: Profile, plan: Plan | None, processes: int) -> list[Matrix]:
-    """The matrices of one number of processes; none where fewer than two pairs were measured."""
+    """The matrices of one number of processes; none if fewer than two pairs were measured."""
     found = []
     for title, operation, about, factor in _KINDS:
         cells: dict[Pair, Cell] = {}
@@ -137,7 +138,7 @@ def matrices(profile: Profile, plan: Plan | None, processes: int) -> list[Matrix
 
 
 def _surveyed(profile: Profile, group: PairClass, operation: str, factor: int, sizes: set[int]) -> dict[Pair, Cell]:
-    """Every pair's own figure, all at one size; pairs without one get the typical figure."""
+    """Every pair's own figure, all at one size; pairs without a figure get the typical one."""
     own: dict[Pair, Cell] = {}
     for pair in group.members:
         if series := profile.surveyed(pair, group.processes, operation):
@@ -165,7 +166,7 @@ def _marked(cell: Cell, usual: Cell, lower: bool) -> Cell:
 def _of_class(
     profile: Profile, plan: Plan | None, group: PairClass, operation: str, factor: int, sizes: set[int]
 ) -> dict[Pair, Cell]:
-    """The figure of the pair that was measured, for all pairs of the class."""
+    """The figure of the measured pair, for all pairs of the class."""
     measured = profile.measured_pair(group)
     points = _points(profile, plan, measured, group.processes, operation)
     cell = (_rate_cell(points, factor, group) if factor else _latency_cell(points, group)) if points else None
@@ -174,7 +175,7 @@ def _of_class(
     sizes.add(max(points)[0])
     own = {pair: _points(profile, None, pair, group.processes, operation) for pair in group.members if pair != measured}
     found = {measured: cell} | {pair: replace(cell, measured=False, of=measured) for pair in own}
-    for pair, mine in own.items():  # `measure --pairs all` in an older class
+    for pair, mine in own.items():  # from `measure --pairs all`, into an older class
         if mine and (each := _rate_cell(mine, factor, group) if factor else _latency_cell(mine, group)):
             found[pair] = each
     return {pair: found[pair] for pair in group.members}

@@ -112,7 +112,7 @@ def _legend() -> Markup:
 
 
 def _figures(road: Road) -> Markup:
-    """All numbers of a road, the best of each row in bold."""
+    """All numbers of a path, the best of each row in bold."""
     parts: list[Child] = []
     for operation in OPERATIONS:
         curves = road.curves(operation)
@@ -133,7 +133,7 @@ def _figure(curve: Curve, size: int, best: bool) -> Markup:
 
 
 def node_charts(profile: Profile) -> Markup | None:
-    """The settings of the roads to each other type of node; None where none was timed."""
+    """The settings of the paths to each other type of node; None if none was timed."""
     roads = between_nodes(profile).roads
     if not roads:
         return None

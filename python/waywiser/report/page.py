@@ -53,7 +53,7 @@ def _verdict(results: Results) -> Markup:
     middle = f"The median is {checked.median_ratio:.3f} times the fastest. " if checked.median_ratio else ""
     figure = el("strong", f"{checked.within_5_percent} of {checked.cases}", class_=f"figure {state}")
     text = join(
-        f"cases ({100 * checked.fraction:.1f} %) have the chosen road within 5 % of the fastest, ",
+        f"cases ({100 * checked.fraction:.1f} %) have the chosen path within 5 % of the fastest, ",
         f"at sizes that were not used for choosing. {middle}{lost}",
         f" For {checked.skipped} more cases no time was left." if checked.skipped else "",
     )
@@ -133,8 +133,8 @@ def _sections(
         ("machine", "Machine", "The machine", sections.machine(results), ""),
         (
             "roads",
-            "Roads",
-            "The best roads",
+            "Paths",
+            "The best paths",
             sections.glance(profile, rows),
             "For each class of pairs and range of sizes.",
         ),
@@ -143,8 +143,8 @@ def _sections(
             "Between nodes",
             "Between nodes: GPUDirect RDMA and GDRCopy",
             node_charts(profile),
-            "Which of four settings is best. One for all sizes: for latency that with the most messages a second, for "
-            "bandwidth that with the most bytes, for mixed use that with the smallest loss at worst.",
+            "The best of four settings. One for all sizes: for latency the one with the most messages per second, "
+            "for bandwidth the one with the most bytes, for mixed use the one with the smallest worst loss.",
         ),
         (
             "matrices",
@@ -156,9 +156,9 @@ def _sections(
         (
             "curves",
             "Curves",
-            "Every road, every size",
+            "Every path, every size",
             sections.curve_cards(curves),
-            "Wide band: the chosen road. Strip on top: its mechanism. Dashed line: the limit of the slowest hop.",
+            "Wide band: the chosen path. Strip on top: its mechanism. Dashed line: the limit of the slowest hop.",
         ),
         (
             "settings",
@@ -171,7 +171,7 @@ def _sections(
         (
             "collectives",
             "Collectives",
-            "The ways of collectives",
+            "The algorithms of collectives",
             sections.collectives(results),
             "Between processes of this machine. Sizes: one rank's block, or the whole in a broadcast or reduction.",
         ),
@@ -180,16 +180,16 @@ def _sections(
             "Verification",
             "Verification",
             sections.verification(results),
-            "Chosen road against every other, side by side, worst first.",
+            "Chosen path against every other, side by side, worst first.",
         ),
         ("peers", "Peers", "Peer report", peers, "Between GPUs, with peer access off and on."),
         ("unavailable", "Unavailable", "Not available, and why", sections.unavailable(profile), ""),
         (
             "rejected",
             "Rejected",
-            "Refused figures",
+            "Rejected figures",
             sections.rejected(profile),
-            "Measured, but not believed: never used for a choice.",
+            "Measured, but not plausible: never used for a choice.",
         ),
         ("method", "Method", "Method and machine state", method, ""),
     ]
@@ -223,7 +223,7 @@ def render(results: Results, jobs: JobTable | None = None) -> str:
     )
     hero = el(
         "header",
-        el("p", "Roads between memories", class_="kicker"),
+        el("p", "Paths between memories", class_="kicker"),
         el("h1", profile.machine),
         el("p", " · ".join(_facts(profile)), class_="muted"),
         _verdict(results),
@@ -252,7 +252,7 @@ def render(results: Results, jobs: JobTable | None = None) -> str:
         banner,
         navigation,
         el("main", hero, failed, (body for _, _, body in parts)),
-        el("footer", "Written by Waywiser. This file holds everything it shows and loads nothing."),
+        el("footer", "Written by Waywiser. This file is complete and loads nothing."),
         _packed("plotly", plotly),
         _packed("data", _data(curves)),
         el("script", Markup(script.decode("utf-8"))),
@@ -261,6 +261,6 @@ def render(results: Results, jobs: JobTable | None = None) -> str:
 
 
 def _facts(profile: Profile) -> list[str]:
-    counts = [f"{len(profile.paths())} roads measured", f"{len(profile.unavailable)} not available"]
+    counts = [f"{len(profile.paths())} paths measured", f"{len(profile.unavailable)} not available"]
     made = profile.created.replace("T", " ").replace("Z", " UTC")
     return [*counts, f"back end {profile.backend}", *([made] if made else []), f"fingerprint {profile.fingerprint}"]

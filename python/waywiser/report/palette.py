@@ -1,4 +1,4 @@
-"""One colour and one marker for each mechanism, the same in every plot; told apart by colour-blind readers too."""
+"""One colour and marker for each mechanism, the same in every plot; colour-blind readers can tell them apart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ STYLES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", ":", "-.", (
 
 
 def look(mechanism: str) -> Look:
-    """The look of a mechanism; of an unknown one a grey one."""
+    """The look of a mechanism; grey if it is unknown."""
     return MECHANISMS.get(mechanism, OTHER)
 
 

@@ -19,7 +19,7 @@ _TITLES = {
     "latency_cpu": "Latency as the CPU sees it, µs",
     "off": "peer access off",
     "on": "peer access on",
-    "nvlinks": "NVLinks stated by NVML (and inferred from bandwidth, where that differs)",
+    "nvlinks": "NVLinks stated by NVML (and inferred from bandwidth, if that differs)",
     "notes": "Notes",
 }
 
@@ -53,7 +53,7 @@ def cell_text(value: Any) -> str:
 
 
 def _nvlinks(value: Any) -> Any:
-    """Stated and inferred counts as one matrix: "18", or "16 of 18" where they do not agree."""
+    """Stated and inferred counts as one matrix: "18", or "16 of 18" if they differ."""
     keys = ("stated", "inferred", "mismatch")
     sides: list[Any] = [value.get(key) for key in keys] if isinstance(value, dict) else [None]
     if not all(is_matrix(side) for side in sides) or len({tuple(map(len, side)) for side in sides}) != 1:

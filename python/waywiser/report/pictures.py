@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_MANY_CLASSES = 12  # above: pictures of latency and streaming only, as each takes a quarter of a second
-_ENOUGH_FOR_A_HELPER = 4  # pictures: it starts in a second and takes a quarter for each
+_MANY_CLASSES = 12  # above this number: only latency and streaming, as each picture takes a quarter of a second
+_ENOUGH_FOR_A_HELPER = 4  # pictures: a helper starts in a second and takes a quarter of a second for each
 _PATIENCE = 120.0  # seconds for a helper
 _LEGEND_CHARACTERS = 175  # in a line
 _INK, _MUTED, _RULE = "#1a1f25", "#5b6670", "#e3e5e4"
@@ -52,7 +52,7 @@ def _save(figure: Figure, file: Path) -> Path:
 
 
 def _plain(text: str) -> str:
-    """Text that Matplotlib takes as it is: a dollar sign would start a formula."""
+    """Text that Matplotlib shows unchanged: a dollar sign would start a formula."""
     return text.replace("$", r"\$")
 
 
@@ -146,7 +146,7 @@ def _draw_panel(axes: Axes, kind: str, curves: dict[str, Any]) -> None:
 
 
 def _legend_columns(labels: Iterable[str]) -> int:
-    """Three, or fewer where labels are long."""
+    """The number of columns: three, or fewer if labels are long."""
     return max(1, min(3, _LEGEND_CHARACTERS // (8 + max(map(len, labels), default=0))))
 
 
@@ -209,7 +209,7 @@ def _matrix_picture(matrix: Matrix, heading: str) -> Figure:
         color=_INK,
         va="center",
     )
-    told = f"{heading} - ≈ stands for a pair that was measured" if matrix.copies else heading
+    told = f"{heading} - ≈ marks a figure of another, similar pair" if matrix.copies else heading
     figure.text(0.02, 1 - 0.47 / figure.get_figheight(), _plain(told), fontsize=8, color=_MUTED, va="center")
     return figure
 
@@ -219,7 +219,7 @@ def _slug(text: str) -> str:
 
 
 def _pictures(profile: Profile, results: Results) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """Name and drawing of each."""
+    """The name and the drawing function of each picture."""
     heading = " - ".join(part for part in (profile.machine, profile.created[:10], profile.warning().upper()) if part)
     for processes in (1, 2):
         for matrix in matrices(profile, results.plan, processes):
@@ -245,9 +245,9 @@ def _by_file(results: Results, folder: Path) -> dict[Path, Callable[[], Figure]]
 
 
 def write_pictures(results: Results, folder: Path) -> list[Path]:
-    """Writes the PNG files into `folder` and returns them. Raises InputError when it cannot.
+    """Writes the PNG files into `folder` and returns them. Raises InputError if it cannot.
 
-    Many are shared out to helper processes, one for each CPU; what a helper did not draw is drawn here.
+    Many pictures are shared out to helper processes, one per CPU; pictures that a helper did not draw are drawn here.
     """
     drawings = _by_file(results, folder)
     files = list(drawings)
@@ -282,7 +282,7 @@ def _helper(results: Results, folder: Path, share: int, shares: int) -> subproce
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            cwd=Path(waywiser.__file__).parent.parent,  # whence it imports this package
+            cwd=Path(waywiser.__file__).parent.parent,  # so that it imports this package
         )
     except OSError:
         return None

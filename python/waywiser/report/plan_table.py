@@ -13,7 +13,7 @@ from waywiser.units import format_percent, format_range, format_rate, format_sec
 
 
 def plan_table(profile: Profile | None, plan: Plan) -> RenderableType:
-    """Every choice: sizes, path, time at the smallest and bandwidth at the largest size, share of the limit, why."""
+    """Every choice: sizes, path, time at the smallest and bandwidth at the largest size, share of the limit, reason."""
     wide = console().width >= 120
     parts: list[RenderableType] = []
     last, made = ("", ""), table("")

@@ -33,8 +33,8 @@ CSV_COLUMNS = (
 
 
 def profile_table(profile: Profile) -> RenderableType:
-    """The fastest path for each class, operation and size that was measured."""
-    made = table("pairs", "!operation", ">size", "fastest", ">time", ">bandwidth", ">limit", ">roads")
+    """The fastest path for each measured class, operation and size."""
+    made = table("pairs", "!operation", ">size", "fastest", ">time", ">bandwidth", ">limit", ">paths")
     last = ("", "")
     for group in profile.classes:
         for operation in definitions.OPERATIONS:
@@ -59,8 +59,8 @@ def profile_table(profile: Profile) -> RenderableType:
 
 
 def roads(profile: Profile) -> RenderableType:
-    """The fastest roads without a plan: small transfers and the best bandwidth of each class."""
-    made = table("pairs", "small transfers", ">time", "large transfers", ">bandwidth", ">limit", ">roads")
+    """The fastest paths without a plan: small transfers and the best bandwidth of each class."""
+    made = table("pairs", "small transfers", ">time", "large transfers", ">bandwidth", ">limit", ">paths")
     for group in profile.classes:
         pair = profile.measured_pair(group)
         points = [
@@ -90,7 +90,7 @@ def roads(profile: Profile) -> RenderableType:
 
 
 def profile_csv(profile: Profile) -> str:
-    """One line for each point, with the columns CSV_COLUMNS; times in seconds."""
+    """CSV with a line for each point and the columns CSV_COLUMNS; times in seconds."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
@@ -115,5 +115,5 @@ def profile_csv(profile: Profile) -> str:
 
 
 def _harmless(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
+    """A cell that spreadsheets do not evaluate as a formula."""
     return f"'{text}" if text[:1] in "=+-@" else text

@@ -1,4 +1,4 @@
-"""Unavailable mechanisms, the same reason for many pairs told once."""
+"""Unavailable mechanisms; a reason that holds for many pairs appears once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEVICE = re.compile(r"\b(GPU|gpu|host) ?\d+\b")
 
 @dataclass(frozen=True)
 class Reason:
-    """One mechanism and reason, and the pairs (with their number of processes) that it holds for."""
+    """One mechanism and reason, and the pairs (with their number of processes) for which it holds."""
 
     mechanism: str
     reason: str
@@ -26,7 +26,7 @@ class Reason:
 
 
 def grouped_reasons(unavailable: tuple[Unavailable, ...]) -> list[Reason]:
-    """In the order of the profile; reasons that differ in device numbers only are one, told for the first pair."""
+    """The reasons in the order of the profile; reasons that differ only in device numbers count as one."""
     found: dict[tuple[str, str], tuple[str, list[tuple[Pair, int]]]] = {}
     for one in unavailable:
         reason = one.reason.removeprefix(f"{one.mechanism}: ")

@@ -1,4 +1,4 @@
-"""The sections of the page, top to bottom. Each is a function of the values and returns None when it has nothing."""
+"""The sections of the page, top to bottom. Each is a function of the values and returns None if it is empty."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def _choice_cells(choice: Choice) -> list[Child]:
     ]
 
 
-_CHOICE_HEAD = ("Sizes", "Road", "Time", "Bandwidth", "Of limit", "Runner-up", "Why")
+_CHOICE_HEAD = ("Sizes", "Path", "Time", "Bandwidth", "Of limit", "Runner-up", "Why")
 
 
 def glance(profile: Profile, rows: list[Choice]) -> Markup | None:
-    """The best road of each class, parameters aside: latency and streaming."""
+    """The best path of each class without its parameters: latency and streaming."""
     found = []
     for choice in joined([row for row in rows if row.operation in ("latency", "streaming")]):
         name = join(choice.group.name, el("small", _PROCESSES[choice.group.processes]))
@@ -73,7 +73,7 @@ def glance(profile: Profile, rows: list[Choice]) -> Markup | None:
 
 
 def _blank_repeats(rows: list[list[Child]]) -> list[list[Child]]:
-    """Leaves the first two columns of a row empty where they repeat the row above."""
+    """Empties the first two columns of a row if they repeat the row above."""
     shown: list[list[Child]] = []
     above: list[Child] = [None, None]
     for row in rows:
@@ -119,11 +119,11 @@ def heat_map(matrix: Matrix) -> Markup:
 
 
 def _legend(matrix: Matrix) -> Markup:
-    """Which cells are measurements of their own pair, and which pair is odd."""
+    """Says which cells are measurements of their own pair, and which pairs are odd."""
     measured = len(matrix.cells) - matrix.copies
     words = f"{measured} of {len(matrix.cells)} pairs measured."
     if matrix.copies:
-        words += " ≈ with a dashed edge: not measured, the figure of a pair that the topology says is alike."
+        words += " ≈ with a dashed edge: not measured; the figure of a similar pair according to the topology."
     return el("p", words, *(el("b", f" {line}.", class_="bad") for line in matrix.odd()[:8]), class_="legend")
 
 
@@ -176,7 +176,7 @@ def curve_cards(curves: list[dict[str, Any]]) -> Markup | None:
 
 
 def choice_tables(rows: list[Choice]) -> Markup | None:
-    """Every row of the plan, a fold for each class."""
+    """Every row of the plan, a collapsible part for each class."""
     parts = []
     groups = list(dict.fromkeys(row.group for row in rows))
     for group in groups:
@@ -191,7 +191,7 @@ def choice_tables(rows: list[Choice]) -> Markup | None:
 
 
 def collectives(results: Results) -> Markup | None:
-    """The rows of the plan for collectives, a fold for each memory and number of ranks."""
+    """The rows of the plan for collectives, a collapsible part for each memory and number of ranks."""
     rows = results.plan.collectives if results.plan else ()
     parts = []
     kinds = list(dict.fromkeys((row.memory, row.ranks) for row in rows))
@@ -254,7 +254,7 @@ def verification(results: Results) -> Markup | None:
 
 
 def unavailable(profile: Profile) -> Markup | None:
-    """What could not be used, and why."""
+    """The unavailable mechanisms and the reasons."""
     rows = [
         [chip(one.mechanism), one.reason, el("td", one.pairs_text(6), class_="pairs", title=one.pairs_text(400))]
         for one in grouped_reasons(profile.unavailable)
@@ -263,7 +263,7 @@ def unavailable(profile: Profile) -> Markup | None:
 
 
 def rejected(profile: Profile) -> Markup | None:
-    """Figures that were refused, and why."""
+    """The rejected figures and the reasons."""
     rows = [
         [
             road(one.path.label),
@@ -274,19 +274,19 @@ def rejected(profile: Profile) -> Markup | None:
         ]
         for one in profile.rejected[:500]
     ]
-    return table(("Road", "Pair", "Operation", "Size", "Why"), rows) if rows else None
+    return table(("Path", "Pair", "Operation", "Size", "Why"), rows) if rows else None
 
 
 def first_use(profile: Profile) -> Markup | None:
-    """What opening a path costs once."""
+    """The one-time cost of opening a path."""
     slowest = sorted(profile.first_use, key=lambda one: -one.seconds)[:200]
     rows = [[road(one.path.label), one.path.pair_text, number(format_seconds(one.seconds))] for one in slowest]
     if not rows:
         return None
     return el(
         "details",
-        el("summary", el("b", "First use"), el("small", _count(len(rows), "road"))),
-        table(("Road", "Pair", "Opening and first 8 B"), rows),
+        el("summary", el("b", "First use"), el("small", _count(len(rows), "path"))),
+        table(("Path", "Pair", "Opening and first 8 B"), rows),
     )
 
 

@@ -1,4 +1,4 @@
-"""What `waywiser simulate` shows: tables for the terminal, and a picture. All of it says that it is simulated."""
+"""The output of `waywiser simulate`: tables for the terminal, and a picture, all labelled as simulated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _narrow(shown: Table) -> None:
 
 
 def _stacked(label: str) -> str:
-    """A setting a line, a long one in two, so that many columns fit."""
+    """One setting per line, a long one in two lines, so that many columns fit."""
     return "\n".join(
         word if len(word) <= 9 else word.replace(" ", "\n").replace("_", "_\n") for word in label.split(", ")
     )
@@ -50,7 +50,7 @@ def _cell(curve: Curve, size: int) -> str:
 
 
 def best_table(curves: list[Curve], sizes: list[int], title: str) -> Table:
-    """The setting to put in force in each range of sizes."""
+    """The best setting for each range of sizes."""
     shown = table("!sizes", "best setting", ">against the slowest", title=f"{title}. {LABEL}")
     for first, last, best in best_settings(curves, sizes):
         gains = []
@@ -62,7 +62,7 @@ def best_table(curves: list[Curve], sizes: list[int], title: str) -> Table:
 
 
 def plot_curves(curves: Sequence[Curve], sizes: Sequence[int], title: str, file: Path) -> None:
-    """Time or rate over size, a line for each setting. The kind of picture follows the file's ending."""
+    """Time or rate over size, a line for each setting. The file's ending determines the format."""
     latency = curves[0].operation == "latency"
 
     def draw(axes: Axes) -> None:
@@ -152,7 +152,7 @@ def plot_cases(cases: Sequence[Case], title: str, file: Path) -> None:
 
 
 def plot_crossover(cases: Sequence[Case], one: str, other: str, title: str, file: Path) -> None:
-    """The size from which on one algorithm is faster than another, over the number of GPUs; a triangle where never."""
+    """The size from which on one algorithm is faster than another, over the number of GPUs; a triangle if never."""
     found = crossovers(cases, one, other)
     largest = max(case.size for case in cases)
 
@@ -230,7 +230,7 @@ def published_commands(rows: Sequence[Row]) -> list[str]:
 
 
 def published_markdown(rows: Sequence[Row]) -> str:
-    """The same in Markdown, for docs/simulator.md."""
+    """The tables in Markdown, for docs/simulator.md."""
     numbers = _numbered(rows)
     lines = [
         "| Machine | Finding | Published | Predicted | Unit | Error | From command |",
@@ -241,7 +241,7 @@ def published_markdown(rows: Sequence[Row]) -> str:
 
 
 def errors_table(errors: dict[str, dict[str, float]], machine: str) -> Table:
-    """How far predictions are from the measurements of a calibration."""
+    """The errors of predictions against the measurements of a calibration."""
     shown = table(
         "prediction of", ">median error", ">90 % of points below", ">points", title=f"Calibration to {machine}"
     )
@@ -253,7 +253,7 @@ def errors_table(errors: dict[str, dict[str, float]], machine: str) -> Table:
 
 
 def kinds_table(kinds: dict[str, dict[str, float]], most: int = 12) -> Table:
-    """Where the errors are: the kinds of paths with the most points that are off by over a quarter."""
+    """The kinds of paths with the most points that are off by over a quarter."""
     title = "Costs and curves, on the other sizes: where the largest errors are"
     shown = table("paths", ">median error", ">90 % of points below", ">over 25 %", ">points", title=title)
     for kind, error in list(kinds.items())[:most]:

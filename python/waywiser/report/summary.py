@@ -1,4 +1,4 @@
-"""What `tune` says at the end."""
+"""The summary that `tune` prints at the end."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _MOST_ODD = 1
 
 
 def summary(results: Results) -> list[RenderableType]:
-    """What `tune` says at the end, in at most 40 lines."""
+    """The summary that `tune` prints at the end, in at most 40 lines."""
     profile = results.needed_profile()
     head = Text()
     if profile.warning():
         head.append(profile.warning().upper() + "\n", "bold yellow")
     head.append(profile.machine, "bold")
     memories = _count(len(places(profile)), "memory", "memories")
-    head.append(f"  {memories}, {_count(len(profile.paths()), 'road', 'roads')} measured")
+    head.append(f"  {memories}, {_count(len(profile.paths()), 'path', 'paths')} measured")
     head.append(f", {len(profile.unavailable)} unavailable")
     best = [_best(profile, results.plan)] if results.plan else []
     return [head, *best, *_odd(profile), *_reasons(profile), _verdict(results)]
 
 
 def _odd(profile: Profile) -> list[Text]:
-    """Pairs that are slower than those like them."""
+    """Pairs that are slower than similar pairs."""
     lines = [line for matrix in matrices(profile, None, 1) for line in matrix.odd()]
     more = [f"{len(lines) - _MOST_ODD} more odd pairs in the report"] if len(lines) > _MOST_ODD else []
     return [Text(line, "bold yellow") for line in lines[:_MOST_ODD] + more]
@@ -54,7 +54,7 @@ def _best(profile: Profile, plan: Plan) -> Table:
     rows = joined(rows)
     if len(rows) > _MOST_ROWS:
         rows = [row for row in rows if row.operation == "latency"]
-    made = table("pairs", "!operation", "!sizes", "!best road", ">time", ">bandwidth", ">limit")
+    made = table("pairs", "!operation", "!sizes", "!best path", ">time", ">bandwidth", ">limit")
     last = ("", "")
     for row in rows[:_MOST_ROWS]:
         name = (group_name(row.group), row.operation)

@@ -1,4 +1,4 @@
-"""Tables for the terminal. Every string from the data is shown as it is: no markup is read in it."""
+"""Tables for the terminal. Strings from the data are shown unchanged, without interpreting markup."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from waywiser.profile import PairClass, Profile
 
 
 def console() -> Console:
-    """Standard output; 100 columns where it is neither a terminal nor told by COLUMNS."""
+    """Standard output; 100 columns if it is not a terminal and COLUMNS is not set."""
     found = Console(highlight=False)
     told = found.is_terminal or "COLUMNS" in os.environ
     return found if told else Console(highlight=False, width=100)
 
 
 def print_result(what: RenderableType) -> None:
-    """To standard output."""
+    """Prints to standard output."""
     console().print(Group(what))  # a Text alone would lose its own wrapping
 
 
@@ -42,16 +42,16 @@ def add(made: Table, *cells: str) -> None:
 
 
 def group_name(group: PairClass) -> str:
-    """The class, with "2p" where two processes take part."""
+    """The class, with "2p" for two processes."""
     return group.name if group.processes == 1 else f"{group.name} (2p)"
 
 
 def operation_name(profile: Profile, group: PairClass, operation: str) -> str:
-    """The operation, with how many pairs moved at once where that was measured."""
+    """The operation, with the number of pairs that moved at once if that was measured."""
     pairs = profile.pairs_at_once(group, operation)
     return f"{operation} ({pairs} pairs)" if pairs else operation
 
 
 def spaced(label: str) -> str:
-    """A path's label that can be broken between its parameters."""
+    """A path's label with spaces, so that lines can break between parameters."""
     return label.replace("(", " (").replace(",", ", ")

@@ -27,7 +27,7 @@ _BELOW = {"root", "switch", "bridge", "gpu", "nic", "nvme", "host"}
 
 
 def tree_text(topology: _core.Topology) -> Tree:
-    """Packages, what hangs on them, and the NVLinks of each GPU; rates are nominal, per direction."""
+    """Packages, the devices below them, and the NVLinks of each GPU; rates are nominal, per direction."""
     return _TreePrinter(topology).tree()
 
 
@@ -85,7 +85,7 @@ class _TreePrinter:
         return text
 
     def _gpu_links(self, device: _core.Device, above: _core.Link | None) -> str:
-        """A GPU's NVLinks and xGMI links but the one that it hangs on."""
+        """A GPU's NVLinks and xGMI links, except the link to its parent."""
         if device.kind != "gpu":
             return ""
         text = ""
@@ -128,7 +128,7 @@ def matrix_table(topology: _core.Topology) -> Table:
 
 
 def notes_text(topology: _core.Topology) -> Text:
-    """The legend of the matrix's words that occur, software versions, and what was assumed."""
+    """The legend of the words in the matrix, software versions, and the assumptions."""
     legend = {
         "NV": "NV#: that many NVLinks",
         "XGMI": "XGMI#: that many xGMI links",

@@ -19,14 +19,14 @@ from waywiser.apply.store import is_fingerprint, kept
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.results import MACHINES, Results
 
-NOTHING_SET = "nothing to set: the defaults are best here, as far as it was measured"
+NOTHING_SET = "nothing to set: the defaults are best here, as far as measured"
 NOT_KNOWN = "No gain is known yet: waywiser verify proves the settings, between nodes with --hosts."
 
 
 @dataclass(frozen=True)
 class JobTable:
-    """Jobs of a cluster; `node_type`: what the table calls this kind of node; `share` of communication where the table
-    does not tell; `gains` that were told."""
+    """Jobs of a cluster. `node_type`: the table's name for this kind of node; `share`: fraction of communication if the
+    table does not say; `gains`: given gains."""
 
     jobs: Sequence[Job]
     node_type: str
@@ -40,7 +40,7 @@ class JobTable:
 
 
 def settings_of(results: Results) -> Settings | None:
-    """The stored settings of the results' machine; for a machine that is not here, the proposed ones."""
+    """The stored settings of the results' machine; for another machine, the proposed ones."""
     profile = results.needed_profile()
     found = kept(results.folder, profile.fingerprint) if is_fingerprint(profile.fingerprint) else None
     elsewhere = bool(profile.warning()) or results.folder.parent == MACHINES
@@ -51,7 +51,7 @@ def settings_of(results: Results) -> Settings | None:
 
 
 def gains_of(results: Results, settings: Settings | None) -> NodeGains:
-    """Proved ones, else what is expected of the roads between nodes."""
+    """The proved gains, else those expected from the paths between nodes."""
     profile = results.needed_profile()
     proved = proved_gains(results.folder, profile.fingerprint).get(profile.machine, NodeGains())
     return proved.or_else(NodeGains(between=expected_gain(profile, settings) if settings else None))
@@ -81,7 +81,7 @@ def _basis(gain: Gain | None) -> str:
 
 
 def _percent(gains: NodeGains) -> Markup:
-    """How much of the time in communication is saved."""
+    """The saved fraction of communication time."""
     parts: list[Child] = []
     for where, gain in (("within a node", gains.within), ("between nodes", gains.between)):
         if gain is not None:
@@ -92,7 +92,7 @@ def _percent(gains: NodeGains) -> Markup:
 
 
 def _hours(jobs: JobTable, gains: NodeGains) -> Markup:
-    """GPU-hours that are saved, and what that rests on."""
+    """The saved GPU-hours, and the assumptions."""
     found = savings(jobs.mine, {jobs.node_type: gains}, jobs.share)
     days = seconds_of(jobs.mine) / 86400
     saved = sum(one.saved_a_year if days else one.saved for one in found)
@@ -140,4 +140,6 @@ def _assigned(one: Setting | LeftOut) -> Markup:
 def _state(one: Setting) -> str:
     if one.proof:
         return f"proved: {one.proof}"
-    return "a prediction, not measured: exported only to who accepts it" if is_prediction(one) else not_proved(one)
+    return (
+        "a prediction, not measured: exported only with --accept-simulated" if is_prediction(one) else not_proved(one)
+    )

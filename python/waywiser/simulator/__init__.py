@@ -1,1 +1,1 @@
-"""Clusters that are not there: cluster files, costs of parts, sweeps. The simulator itself is in the core."""
+"""Simulated clusters: cluster files, costs of parts, sweeps. The simulator itself is in the core."""

@@ -1,7 +1,7 @@
-"""Fits the simulator's costs of a machine to a measured profile, and says what error is left.
+"""Fits the simulator's costs of a machine to a measured profile, and reports the remaining error.
 
-Costs first (`fit`); what remains is put into curves (`ratio_curves`), in pieces that are linear in the logarithms of
-size and ratio between the sizes that were used.
+First fits costs (`fit`); curves (`ratio_curves`) hold the remaining error. Between the used sizes they are linear in
+the logarithms of size and ratio.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from waywiser.simulator.ratio_curves import Curve, curves
 
 @dataclass
 class Calibration:
-    """The costs that fit, their error, and the curves for what they leave."""
+    """The fitted costs, their error, and the curves for the remaining error."""
 
     machine: str
     fingerprint: str
@@ -47,14 +47,14 @@ class Calibration:
         }
 
     def text(self) -> str:
-        """As a file: a line for each curve, so that differences can be read."""
+        """The text of the costs file: a line for each curve, so that diffs are readable."""
         value = self.as_json()
         lines = ",\n".join("  " + json.dumps(curve) for curve in value.pop("curves"))
         return json.dumps(value, indent=1)[:-2] + f',\n "curves": [\n{lines}\n ]\n}}\n'
 
 
 def calibrate(topology: Any, profile: Profile, show: Show) -> Calibration:
-    """Fits on every second size and tests on the others, then fits once more on all."""
+    """Fits on every second size and tests on the others, then fits again on all."""
     measured = Measured(topology, profile)
     costs = json.dumps({"parts": parts(), "values": {}})
     start = json.loads(_core.simulator_costs(topology, costs))

@@ -1,4 +1,4 @@
-"""How far predictions are from measurements: over all points, by kind of path, and what no model at all would give."""
+"""Errors of predictions against measurements: over all points, by kind of path, and without any model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def by_kind(
 
 
 def straight_lines(measured: Measured, half: int) -> dict[str, float]:
-    """The prediction without any model: lines between the points of the other half, in logarithms of size and time."""
+    """The errors without any model: lines between the points of the other half, in logarithms of size and time."""
     found = []
     for series in measured.series:
         line = sorted(measured.points(series, 1 - half).items())
@@ -71,7 +71,7 @@ def straight_lines(measured: Measured, half: int) -> dict[str, float]:
 
 
 def leave_one_out(measured: Measured, predicted: Times) -> dict[str, float]:
-    """Each point predicted from the costs and the curve through all others of its path and operation."""
+    """Predicts each point from the costs and the curve through all other points of its path and operation."""
     found = []
     everything = curves(measured, predicted, None)
     for series in measured.series:

@@ -1,4 +1,4 @@
-"""Cluster files: short YAML that says which nodes there are and what connects them. docs/simulator.md has the keys."""
+"""Cluster files: short YAML with the nodes and the network between them. docs/simulator.md lists the keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_TYPES = 32
 NETWORKS = "switch, fat-tree(2:1), rail-optimised(1:1), dragonfly(GROUPS, ROUTERS, NODES), torus(8, 8, 16)"
 _SHAPES = {"dragonfly": (3, 3), "torus": (1, 6)}
 
-# Errors of the core about values that only it can check, and their keys; a group is the name of a cost.
+# Keys and the core's errors about values that only the core can check; a group is the name of a cost.
 _SAID = {
     "failed_links": "there is no link .*cables|all links between two switches",
     "slow_links": "there is no link .*cables",
@@ -39,7 +39,8 @@ _SAID = {
 class Cluster:
     """What the core's simulator needs besides the machines: `network` has the core's keys.
 
-    `machine` is that of the first node, `others` the further types of node; `network["types"]` numbers them from there.
+    `machine` is the type of the first node, `others` are the other types; `network["types"]` numbers the types in this
+    order.
     """
 
     machine: str
@@ -48,10 +49,10 @@ class Cluster:
     job_bytes: int = 0
     costs: dict[str, float] = field(default_factory=dict)
     file: str = ""
-    lines: dict[str, int] = field(default_factory=dict)  # of its keys and costs
+    lines: dict[str, int] = field(default_factory=dict)  # line of each key and cost
 
     def located(self, message: str) -> str:
-        """What the core said about a value of the file, with the line of that value."""
+        """The core's message about a value of the file, with the line of the value."""
         if not self.file:
             return message
         for key, words in _SAID.items():
@@ -71,7 +72,7 @@ class Cluster:
         return [self.machine, *self.others]
 
     def beginning_with(self, machine: str) -> Cluster:
-        """The same cluster, with types numbered from that of `machine` on."""
+        """The same cluster, with the type of `machine` as the first one."""
         if machine == self.machine:
             return self
         machines = [machine, *(one for one in self.machines if one != machine)]
@@ -80,18 +81,18 @@ class Cluster:
         return replace(self, machine=machine, others=machines[1:], network={**self.network, "types": types})
 
     def types_reached(self, machine: str) -> list[str]:
-        """The types of the nodes other than the first one of this type."""
+        """The types of all nodes except the first node of this type."""
         types = [self.machines[one] for one in self.network.get("types", [0] * self.nodes)]
         types.remove(machine)
         return list(dict.fromkeys(types))
 
     def of_one_type(self) -> None:
-        """Raises InputError where nodes differ."""
+        """Raises InputError if the nodes differ."""
         if self.others:
             raise InputError(self.located(f"a collective needs nodes of one type, not {', '.join(self.machines)}"))
 
     def check_size(self, gpus: int) -> None:
-        """Raises InputError for more GPUs, so many on each node, than the simulator takes."""
+        """Raises InputError if nodes with this many GPUs exceed the limit of the simulator."""
         if self.nodes * gpus > MOST_GPUS:
             all_of_them = f"{self.nodes} nodes with {gpus} GPUs each are {self.nodes * gpus}"
             raise InputError(self.located(f"{all_of_them}; at most {MOST_GPUS} are simulated"))
@@ -149,7 +150,7 @@ class _Reader:
 
     # ---- the keys ----
     def nodes(self, node: Any) -> None:
-        """COUNT x MACHINE, or a list of that: nodes of several types, numbered in that order."""
+        """COUNT x MACHINE, or a list of these: nodes of several types, numbered in this order."""
         parts = node.value if isinstance(node, yaml.SequenceNode) and 1 <= len(node.value) <= MOST_TYPES else [node]
         types: list[int] = []
         for part in parts:
@@ -180,7 +181,7 @@ class _Reader:
         if name in machine_names():
             return name
         if not looks_like_file(name):
-            raise self.refuse(node, f"{name[:60]!r} is no machine; {NAMES_OR_FILES} {', '.join(machine_names())}")
+            raise self.refuse(node, f"{name[:60]!r} is not a machine; {NAMES_OR_FILES} {', '.join(machine_names())}")
         file = self.folder / name
         if "\0" in name or len(name) > 1023 or not file.is_file():
             raise self.refuse(node, f"{name[:60]!r}: there is no such file")

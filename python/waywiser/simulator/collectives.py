@@ -11,7 +11,7 @@ from waywiser import _core
 from waywiser.simulator.cluster import Cluster
 from waywiser.simulator.costs import costs_json
 
-# Operation -> algorithms that are compared when none is named.
+# Operation -> algorithms that are compared by default.
 COMPARED = {
     "all_reduce": ("ring", "double_tree", "hierarchical", "in_network"),
     "reduce": ("direct", "binomial_tree"),
@@ -29,7 +29,7 @@ Show = Callable[[int, int, float, str], None]
 
 @dataclass(frozen=True)
 class Case:
-    """One run: `seconds` is 0 when `unavailable` says why there is none."""
+    """One run; `seconds` is 0 if it is not possible, and `unavailable` says why."""
 
     algorithm: str
     direct: str
@@ -48,17 +48,17 @@ class Case:
 
 @dataclass
 class Collective:
-    """Which collective, on which cluster, over what."""
+    """A collective on a cluster over ranges of parameters."""
 
     topology: Any
     cluster: Cluster
     operation: str
     sizes: Sequence[int]
     algorithms: Sequence[str]
-    nodes: Sequence[int] = ()  # empty: the cluster's
+    nodes: Sequence[int] = ()  # empty: that of the cluster
     direct: Sequence[str] = ("best",)
     ranks: int = 0
-    order: Sequence[int] = ()  # the GPUs of a node that its ranks have, one after the other; empty: as numbered
+    order: Sequence[int] = ()  # the GPUs of a node in the order of its ranks; empty: by number
     trace: bool = False
     last_trace: dict[str, Any] = field(default_factory=dict)
 

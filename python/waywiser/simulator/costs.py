@@ -1,4 +1,4 @@
-"""The simulator's numbers beyond the topology: the package's file of parts, calibrated ones, and those of `--set`."""
+"""The simulator's costs beside the topology: the package's file of parts, calibrated costs, and those of `--set`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from waywiser.errors import InputError
 from waywiser.files import parse_json, read_bytes
 
 COSTS, COSTS_VERSION = "waywiser.costs", 1
-# Rates of a port and direction in bytes per second, as sold.
+# Nominal rates of a port and direction in bytes per second.
 PORTS = {"edr100": 12.5e9, "hdr200": 25e9, "ndr400": 50e9, "xdr800": 100e9, "eth40": 5e9}
 # Headers of 4 KB packets, as in the machine files.
 PORT_SHARE = 0.97
@@ -42,7 +42,7 @@ def read_costs(file: Path) -> dict[str, Any]:
 
 
 def costs_json(values: dict[str, Any], machine: str = "", file: Path | None = None) -> str:
-    """The core's input: the parts, then calibrated costs (from `file`, or for the machine), then `values`."""
+    """The core's input: the parts, overridden by calibrated costs (of `file` or of the machine), then by `values`."""
     fitted = read_costs(file) if file is not None else calibrated(machine)
     found = {"parts": parts(), "values": {**fitted.get("values", {}), **values}, "curves": fitted.get("curves", [])}
     return json.dumps(found)

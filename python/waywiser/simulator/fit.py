@@ -1,7 +1,7 @@
 """Fits the simulator's costs of a machine to a measured profile.
 
-One after the other by golden steps in their logarithm, each to the series of its mechanism, to the least mean of
-log(1 + |log(predicted / measured)| / 0.05): points that were disturbed while they were measured count little.
+Fits the costs one after the other by golden steps in their logarithm, each to the series of its mechanism. It minimises
+the mean of log(1 + |log(predicted / measured)| / 0.05), so that disturbed points count little.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _has(measured: Measured, mechanism: str) -> bool:
 
 
 def _first_guess(measured: Measured, name: str, half: int | None) -> float:
-    """For what the topology does not hold: a memory carries three times what the fastest large copy within it moves."""
+    """Rates that the topology lacks: a memory carries three times the rate of the fastest large copy within it."""
     if name != "memory.rate":
         return 0
     large = [
@@ -94,7 +94,7 @@ def _first_guess(measured: Measured, name: str, half: int | None) -> float:
 def _walk(
     name: str, value: float, step: float, loss: Callable[[dict[str, float]], float], known: float | None
 ) -> tuple[float, float]:
-    """Goes up or down by `step` as long as it gets better; a share stays at most 1. `known`: the loss at `value`."""
+    """Moves up or down by `step` while the loss decreases; a share stays at most 1. `known`: the loss at `value`."""
     best = loss({name: value}) if known is None else known
     if value <= 0:
         return value, best

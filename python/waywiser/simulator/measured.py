@@ -28,19 +28,19 @@ class Measured:
         ]
 
     def _whole(self, series: Series) -> bool:
-        """Whether all pairs of the class were loaded, as the simulator does it; older files do not say otherwise."""
+        """Whether all pairs of the class were loaded, as in the simulator; older files do not say."""
         members = self.members.get((series.path.processes, series.path.source, series.path.destination), [])
         return series.pairs in (0, len(members))
 
     def points(self, series: Series, half: int | None) -> dict[int, float]:
-        """Size -> seconds; of every second size when `half` is 0 or 1."""
+        """Size -> seconds; only every second size if `half` is 0 or 1."""
         chosen = series.points if half is None else series.points[half::2]
         return {point.bytes: point.seconds for point in chosen}
 
     def predict(
         self, values: dict[str, float], mechanisms: Iterable[str] | None = None, half: int | None = None
     ) -> Times:
-        """For all series or those of some mechanisms, at all sizes or those of one half."""
+        """Predictions for all series or those of some mechanisms, at all sizes or those of one half."""
         wanted = [s for s in self.series if mechanisms is None or s.path.mechanism in mechanisms]
         paths = []
         for series in wanted:

@@ -1,7 +1,7 @@
-"""Predicted beside published: findings on the published machines that the simulator can speak to.
+"""Compares predictions with published findings that the simulator can reproduce.
 
-Each comes from commands that anybody can type, which stand in the table too. docs/simulator.md says which inputs come
-from published values, what was changed in sight of these figures, and which findings are left out and why.
+Each row comes from commands that are in the table too. docs/simulator.md says which inputs come from published values,
+which were changed after seeing these figures, and which findings are left out and why.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ class Answer:
         return {int(point["bytes"]): float(point["seconds"]) for point in curve["points"]}
 
     def only(self, **setting: str) -> float:
-        """For a command with one size."""
+        """The time, for a command with one size."""
         (seconds,) = self.times(**setting).values()
         return seconds
 
     def case(self) -> tuple[int, int, float]:
-        """Ranks, size and seconds of the one collective."""
+        """Ranks, size and seconds of the only collective."""
         (case,) = self._cases
         return int(case["ranks"]), int(case["size"]), float(case["seconds"])
 
 
 @cache
 def answer(command: str) -> Answer:
-    """Runs a command line of this program, for its JSON."""
+    """Runs a command line of this program and returns its JSON."""
     from waywiser.cli import run
 
     out, errors = io.StringIO(), io.StringIO()
@@ -58,7 +58,7 @@ def answer(command: str) -> Answer:
 
 @dataclass(frozen=True)
 class Row:
-    """One finding: published from `low` to `high` in `unit`; `how` says what is taken from the commands' answers."""
+    """One finding: published from `low` to `high` in `unit`; `how` says how the figure follows from the answers."""
 
     machine: str
     finding: str
@@ -94,12 +94,12 @@ def _row(
 
 
 def _gain(one: dict[int, float], other: dict[int, float], least: int = 0, most: int = 1 << 60) -> float:
-    """How many times `one` takes what `other` takes, at most."""
+    """The largest ratio of the time of `one` to that of `other`."""
     return max(one[size] / other[size] for size in one if least <= size < most)
 
 
 def _last_win(one: dict[int, float], other: dict[int, float]) -> float:
-    """The size, in KiB, before the first one at which `one` is not 2 % faster than `other`; 0: it never is."""
+    """The last size, in KiB, up to which `one` is 2 % faster than `other`; 0 if it never is."""
     held = 0
     for size in sorted(one):
         if one[size] * 1.02 >= other[size]:
@@ -113,7 +113,7 @@ def _neither_both(told: Answer, least: int = 0, most: int = 1 << 60) -> float:
 
 
 def _rate(told: Answer) -> float:
-    """GB/s of the one curve and size."""
+    """GB/s of the only curve and size."""
     ((size, seconds),) = told.times().items()
     return size / seconds / 1e9
 
@@ -123,7 +123,7 @@ def _two_nodes() -> Iterator[Row]:
     for machine, factor in (("hse-a", 7.0), ("hse-e", 7.8)):
         text = f"latency --machine {machine} --sizes 8,16,32 --vary gdr,gdrcopy"
         yield _row(machine, "latency falls with GDR and GDRCopy, up to 32 B", factor, "times", how, _neither_both, text)
-    # Sizes were powers of two: what helped up to 16 KiB stopped to help between 16 and 32.
+    # Sizes were powers of two: a setting that helped up to 16 KiB stopped helping between 16 and 32 KiB.
     yield _row(
         "hse-a", "GDR raises bandwidth up to", (16, 32), "KiB", "the last size with 2 % by gdr",
         lambda told: _last_win(told.times(gdr="on"), told.times(gdr="off")),

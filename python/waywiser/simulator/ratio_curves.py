@@ -1,4 +1,4 @@
-"""The error that the costs leave: for each path and operation the ratio measured / predicted over size."""
+"""The remaining error of the costs: the ratio measured / predicted over size for each path and operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Curve = list[tuple[int, float]]  # size, ratio
 
 
 def curves(measured: Measured, predicted: Times, half: int | None) -> dict[Key, Curve]:
-    """Measured / predicted at the sizes of one half; a point far from both neighbours takes their mean."""
+    """Measured / predicted at the sizes of one half, smoothed."""
     found = {}
     for series in measured.series:
         key = key_of(series)
@@ -24,7 +24,7 @@ def curves(measured: Measured, predicted: Times, half: int | None) -> dict[Key, 
 
 
 def _without_outliers(ratios: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    """A point above or below both neighbours by more than a half was disturbed: it takes the nearer one's ratio."""
+    """A point above or below both neighbours by more than a half was disturbed: it gets the nearer one's ratio."""
     kept = list(ratios)
     for i in range(1, len(ratios) - 1):
         low, high = sorted((ratios[i - 1][1], ratios[i + 1][1]))
@@ -34,7 +34,7 @@ def _without_outliers(ratios: list[tuple[int, float]]) -> list[tuple[int, float]
 
 
 def ratio_at(curve: Sequence[tuple[int, float]], size: int) -> float:
-    """Its logarithm is linear in log(size) between the points, constant beyond them."""
+    """The ratio at a size; its logarithm is linear in log(size) between the points, constant beyond them."""
     sizes = [entry[0] for entry in curve]
     above = bisect_right(sizes, size)
     if above == 0:

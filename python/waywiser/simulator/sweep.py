@@ -1,4 +1,4 @@
-"""One transfer between two nodes over sizes and settings: what `waywiser simulate latency|bandwidth` runs."""
+"""One transfer between two nodes over sizes and settings, for `waywiser simulate latency|bandwidth`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def path_in(text: str) -> tuple[str, dict[str, str]]:
 
 @dataclass(frozen=True)
 class Curve:
-    """Seconds per transfer over sizes, for one setting; or why it cannot be had."""
+    """Seconds per transfer over sizes, for one setting; or why it is not available."""
 
     setting: dict[str, str]
     operation: str
@@ -45,13 +45,13 @@ class Curve:
         return ", ".join(f"{name} {value}" for name, value in self.setting.items()) or "default"
 
     def rate(self, size: int) -> float:
-        """Bytes per second; of both directions together where both move."""
+        """Bytes per second; the sum of both directions if both move."""
         return (2 if self.operation == "bidirectional" else 1) * size / self.points[size]
 
 
 @dataclass
 class Sweep:
-    """Which transfer, on which cluster (the core's keys), over what."""
+    """A transfer on a cluster (the core's keys) over ranges of parameters."""
 
     topology: Any
     cluster: dict[str, Any]
@@ -67,7 +67,7 @@ class Sweep:
     others: list[Any] = field(default_factory=list)  # topologies of further types of node
 
     def settings(self) -> list[dict[str, str]]:
-        """All combinations of what varies, the last one changing fastest."""
+        """All combinations of the varied settings, the last one changing fastest."""
         for name in self.vary:
             if name not in VARIED:
                 raise InputError(f"--vary {name!r}: write some of {','.join(VARIED)},nodes")
@@ -125,8 +125,8 @@ class Sweep:
 
 
 def best_settings(curves: list[Curve], sizes: list[int]) -> list[tuple[int, int, Curve]]:
-    """Ranges of sizes with the setting that is fastest there; where several are, the one that changes least against the
-    range before, and with most switched on."""
+    """Ranges of sizes with the fastest setting. If several are equally fast: the one that changes least from the range
+    before, and with the most switched on."""
     ranges: list[tuple[int, int, Curve]] = []
     for size in sizes:
         usable = [curve for curve in curves if size in curve.points]

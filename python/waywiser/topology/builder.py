@@ -1,4 +1,4 @@
-"""Puts a topology together from what a foreign file says, numbering devices as the own format wants them."""
+"""Builds a topology from a foreign file and numbers the devices as our own format requires."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from waywiser.topology.gpu_models import is_amd
 MOST_DEVICES = 4096
 _MOST_CPUS = 65536
 _MOST_KINDS_LEFT_OUT = 32
-# Beside this note: attribute "gpu_links" of a GPU is "unknown" where the file does not tell what joins it to others.
-_AMD_NOTE = "AMD GPUs: which ones xGMI joins is shown, its rates are not known; only NVIDIA GPUs are measured"
+# In addition, attribute "gpu_links" of a GPU is "unknown" if the file does not say how it is linked to others.
+_AMD_NOTE = "AMD GPUs: xGMI links are shown, their rates are unknown; only NVIDIA GPUs are measured"
 
 
 class TopologyBuilder:
-    """Collects devices and links; `finish` has the core check them and fill in the rates that follow from them."""
+    """Collects devices and links; in `finish` the core checks them and fills in derived rates."""
 
     def __init__(self, what: str) -> None:
         """`what` names the file in messages."""
@@ -32,13 +32,13 @@ class TopologyBuilder:
         self._left_out: Counter[str] = Counter()
 
     def leave_out(self, what: str, count: int = 1) -> None:
-        """Something of the file is not in the topology: `finish` says so in a note, with how often."""
+        """Counts parts of the file that the topology lacks; `finish` lists them in a note."""
         if what not in self._left_out and len(self._left_out) >= _MOST_KINDS_LEFT_OUT:
             what = "other elements"
         self._left_out[what] += count
 
     def links_unknown(self, gpus: Iterable[str], why: str) -> None:
-        """The file does not tell the NVLinks or xGMI links of these GPUs, which may have some."""
+        """Notes that the file does not say which NVLinks or xGMI links these GPUs have."""
         gpus = list(gpus)
         for gpu in gpus:
             self.device(gpu).setdefault("attributes", {})["gpu_links"] = "unknown"
@@ -46,7 +46,7 @@ class TopologyBuilder:
             self.notes.append(f"links between GPUs are not known for {spell(gpus)}: {why}")
 
     def add(self, kind: str, name: str = "", number: int | None = None, /, **facts: Any) -> str:
-        """Adds a device, with the next number unless one is given, and returns its id.
+        """Adds a device with the given or the next number, and returns its id.
 
         Facts are fields of the format: bus_id, numa, cores, memory_bytes, attributes.
         """
@@ -68,7 +68,7 @@ class TopologyBuilder:
         return next(device for device in self.devices if device["id"] == id_)
 
     def finish(self, name: str, kind: str, source: str) -> _core.Topology:
-        """Checks the whole. Raises `_core.Error` (invalid input) with one line."""
+        """The checked topology. Raises `_core.Error` (invalid input) with one line."""
         notes = self.notes + [
             f"left out: {what}" + (f" ({n} of them)" if n > 1 else "") for what, n in self._left_out.items()
         ]
@@ -131,7 +131,7 @@ def cpulist(cpus: list[int]) -> str:
 
 
 def cpus_of_list(text: str) -> list[int]:
-    """The inverse of `cpulist`; parts that are no numbers are left out."""
+    """The inverse of `cpulist`; parts that are not numbers are left out."""
     cpus: set[int] = set()
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
@@ -140,13 +140,13 @@ def cpus_of_list(text: str) -> list[int]:
     return sorted(cpus)
 
 
-# Rates of a lane in GB/s, by PCIe generation, as hwloc and NCCL give them.
+# Rates of a lane in GB/s, by PCIe generation, with the values of hwloc and NCCL.
 _LANE = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.5625}
 _TRANSFERS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5, "32.0": 5, "64": 6, "64.0": 6}
 
 
 def pcie_generation(speed: str) -> int:
-    """ "16.0 GT/s PCIe" -> 4; 0 when it cannot be told."""
+    """ "16.0 GT/s PCIe" -> 4; 0 if unknown."""
     return _TRANSFERS.get(speed.split(" ", 1)[0], 0)
 
 
@@ -157,7 +157,7 @@ def pcie_speed(generation: int) -> str:
 
 
 def pcie_of_rate(gigabytes: float) -> tuple[int, int]:
-    """Generation and lanes of a link that carries so many GB/s; of several that fit, the widest. (0, 0): none."""
+    """Generation and lanes of a link with this rate in GB/s; the widest if several fit, (0, 0) if none."""
     for width in (32, 16, 8, 4, 2, 1):
         for generation, lane in _LANE.items():
             if width <= 16 and abs(gigabytes - lane * width) < 0.01 * lane * width:

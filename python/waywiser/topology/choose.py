@@ -27,7 +27,7 @@ MachineOption = Annotated[
 
 
 def chosen_topology(from_: str | None, machine: str | None) -> _core.Topology:
-    """The machine that the two options name, else this one. Raises InputError or `_core.Error`."""
+    """The machine of the two options, else this machine. Raises InputError or `_core.Error`."""
     if from_ and machine:
         raise InputError("give --from or --machine, not both")
     if machine:

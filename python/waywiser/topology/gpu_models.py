@@ -1,4 +1,4 @@
-"""What a GPU is by its PCI ids, for files that say no more: its driver's name, its architecture, its NVLinks.
+"""Facts about a GPU from its PCI ids, for files with nothing else: driver's name, architecture, NVLinks.
 
 Names are those of NVIDIA's list of supported products (README of its open kernel modules) and, for older ones and
 AMD's, of the PCI ID database, spelled as the driver does.
@@ -109,13 +109,13 @@ _FAMILIES = [
 
 
 def pci_id(text: str | None) -> str:
-    """ "0x10DE" -> "10de"; empty for what is no id, and for 0000 and ffff, which say nothing."""
+    """ "0x10DE" -> "10de"; empty for an invalid id, and for 0000 and ffff, which mean nothing."""
     word = (text or "").strip().lower().removeprefix("0x")
     return word if re.fullmatch("[0-9a-f]{4}", word) and word not in ("0000", "ffff") else ""
 
 
 def is_gpu(class_: str, vendor: str) -> bool:
-    """Whether a PCI class ("0302") is that of a GPU; display controllers only of makers of GPUs that compute."""
+    """Whether a PCI class ("0302") is a GPU; display controllers count only from vendors of compute GPUs."""
     if class_[:4] == "0302":
         return True
     return (class_[:4] == "0300" and vendor == NVIDIA) or (class_[:4] in ("0380", "1200") and vendor == AMD)
@@ -127,7 +127,7 @@ def is_amd(attributes: Mapping[str, str]) -> bool:
 
 
 def gpu_name(vendor: str, device: str) -> str:
-    """The driver's name of the GPU with these PCI ids; a description where the ids are not in the tables."""
+    """The driver's name of the GPU with these PCI ids; a description if the tables lack the ids."""
     if known := {NVIDIA: _NVIDIA_NAMES, AMD: _AMD_NAMES}.get(vendor, {}).get(device):
         return known
     maker = {NVIDIA: "NVIDIA ", AMD: "AMD "}.get(vendor, "")
@@ -142,19 +142,19 @@ def _family(name: str) -> tuple[int, int] | None:
 
 
 def compute_capability(name: str) -> int:
-    """Of an NVIDIA GPU by its name, as NCCL's `sm`; 0 when it is not known."""
+    """The architecture of an NVIDIA GPU by its name, in the form of NCCL's `sm`; 0 if unknown."""
     family = _family(name)
     return family[0] if family else 0
 
 
 def nvlink_generation(name: str) -> int:
-    """NVLink generation of a GPU by its name; 0 when it has none or is not known."""
+    """NVLink generation of a GPU by its name; 0 if it has none or is unknown."""
     family = _family(name)
     return family[1] if family else 0
 
 
 def has_no_nvlink(name: str, ids: str) -> bool:
-    """Whether this is a model that is known to have no NVLinks; `ids` are its PCI ids, "10de:1db1" or empty."""
+    """Whether this model is known to have no NVLinks; `ids` are its PCI ids, "10de:1db1" or empty."""
     family, (vendor, _, device) = _family(name), ids.partition(":")
     if family is not None:
         return family[1] == 0

@@ -1,4 +1,4 @@
-"""Names of the `info` elements by which hwloc XML carries what its own format lacks; values are JSON objects."""
+"""Names of `info` elements for facts that hwloc XML cannot express; their values are JSON objects."""
 
 LINK = "WaywiserLink"
 DEVICE = "WaywiserDevice"

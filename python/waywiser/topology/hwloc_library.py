@@ -1,4 +1,4 @@
-"""libhwloc, opened at run time: this machine's tree and hwloc's synthetic descriptions, by way of its XML."""
+"""libhwloc, opened at run time: exports this machine and synthetic descriptions as hwloc XML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def looks_synthetic(text: str) -> bool:
 
 
 def read_synthetic(description: str) -> _core.Topology:
-    """The machine that hwloc makes of its synthetic description. Raises InputError with one line."""
+    """The machine of an hwloc synthetic description. Raises InputError with one line."""
     text = description.strip()
     if not looks_synthetic(text):
         raise InputError(f"{text[:60]!r} is not an hwloc synthetic description such as 'pack:2 [numa] core:8 pu:2'")
@@ -35,7 +35,7 @@ def read_synthetic(description: str) -> _core.Topology:
 
 
 def read_live() -> _core.Topology:
-    """This machine as hwloc shows it. Raises InputError when hwloc is missing or fails."""
+    """This machine according to hwloc. Raises InputError if hwloc is missing or fails."""
     return read_hwloc(_export(None), "hwloc", "discovered")
 
 

@@ -1,7 +1,7 @@
 """Links between GPUs, NVSwitches and packages in hwloc's matrices of distances, NVLinkBandwidth and XGMIBandwidth.
 
-hwloc gives MB/s per direction of all links between two objects together. An NVSwitch is a PCI device there; those that
-have a GPU in common become one device, as everywhere else.
+hwloc gives the sum of all links between two objects in MB/s per direction. In hwloc each NVSwitch is a PCI device;
+NVSwitches that share a GPU become one device, as in all our topologies.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from waywiser.topology.builder import TopologyBuilder
 from waywiser.topology.gpu_models import has_no_nvlink, nvlink_generation
 from waywiser.topology.safe_xml import whole
 
-_MEGABYTES_A_LINK = {1: 20000, 5: 50000}  # as hwloc's NVML back end counts; 25000 for the generations between
+_MEGABYTES_A_LINK = {1: 20000, 5: 50000}  # values of hwloc's NVML back end; 25000 for the generations between
 _MOST_OBJECTS = 1024
-_BANDWIDTH = 8  # the bit of `kind` that says so
+_BANDWIDTH = 8  # the bit of `kind` for bandwidth
 
 
 class HwlocLinks:
-    """Knows the objects that matrices name, and adds the links."""
+    """Maps the objects of the matrices to devices, and adds the links."""
 
     def __init__(self, build: TopologyBuilder) -> None:
         self._build = build
@@ -28,14 +28,14 @@ class HwlocLinks:
         self._looked_at: set[str] = set()  # GPUs whose links hwloc could have seen
 
     def add(self, id_: str, element: Element, *, below: bool = True) -> None:
-        """A device and its object, with the objects below it unless that is said."""
+        """Registers a device and its object, by default with the objects below it."""
         for part in element.iter("object") if below else [element]:
             self._ids[part.get("gp_index", "")] = id_
             if part.get("name", "").startswith(("nvml", "rsmi", "amdsmi")):
                 self._looked_at.add(id_)
 
     def add_other(self, element: Element) -> None:
-        """A PCI device that is not shown: an NVSwitch, or left out."""
+        """Registers a PCI device that is not shown: an NVSwitch, or a device that is left out."""
         class_, ids = element.get("pci_type", "")[:4], element.get("pci_type", "")[5:16]
         if element.get("subtype") == "NVSwitch" or (class_ == "0680" and ids.startswith("[10de:")):
             bus_id = element.get("pci_busid", "")[:40]
@@ -45,7 +45,7 @@ class HwlocLinks:
             self._build.leave_out(f"PCI device of class {class_} {ids}")
 
     def read(self, root: Element) -> None:
-        """All matrices of the file, and what they leave open."""
+        """Adds the links of all matrices, and notes for missing information."""
         matrices = [*root.findall("distances2"), *root.findall("distances2hetero")]
         known: set[str] = set()
         for matrix in matrices:
@@ -55,14 +55,14 @@ class HwlocLinks:
             elif whole(matrix.get("kind")) & _BANDWIDTH:
                 self._build.leave_out(f"matrix {name or 'without a name'} of bandwidths")
         if not known and self._nvswitches:
-            self._build.leave_out("NVSwitch: the file does not tell its links", len(self._nvswitches))
+            self._build.leave_out("NVSwitch: the file does not give its links", len(self._nvswitches))
         gpus = [device for device in self._build.devices if device["kind"] == "gpu"]
         dark = [g for g in gpus if g["id"] not in known and (g["id"] not in self._looked_at or self._nvswitches)]
         silent = [gpu["id"] for gpu in dark if not has_no_nvlink(gpu["name"], gpu["attributes"].get("pci", ""))]
-        self._build.links_unknown(silent, "hwloc saw the PCI bus, and no driver that tells them")
+        self._build.links_unknown(silent, "hwloc saw the PCI bus, but no driver that reports them")
 
     def _read_matrix(self, matrix: Element, name: str) -> set[str]:
-        """Adds its links; returns the GPUs that it covers."""
+        """Adds the links of a matrix; returns the GPUs that it covers."""
         words = " ".join(e.text or "" for e in matrix.findall("indexes")).split()
         values = [whole(v) for v in " ".join(e.text or "" for e in matrix.findall("u64values")).split()]
         if len(words) > _MOST_OBJECTS or len(values) != len(words) ** 2:
@@ -84,7 +84,7 @@ class HwlocLinks:
         return {id_ for id_ in ids if id_.startswith("gpu")}
 
     def _groups(self, ids: list[str], values: list[int]) -> dict[str, str]:
-        """Which device each NVSwitch of the matrix is part of: those that share a GPU are one."""
+        """The device of each NVSwitch of the matrix; NVSwitches that share a GPU are one device."""
         together: list[tuple[set[str], set[str]]] = []  # NVSwitches, GPUs
         for i, switch in enumerate(ids):
             if switch not in self._nvswitches:
@@ -101,11 +101,13 @@ class HwlocLinks:
         return groups
 
     def _note_apart(self, groups: list[str], rates: dict[tuple[str, str], int]) -> None:
-        """Groups of NVSwitches are joined by NVLinks that the driver of the GPUs does not show."""
+        """Notes that NVLinks between groups of NVSwitches are unknown, since the driver does not report them."""
         if len(groups) < 2 or any(a in groups and b in groups for a, b in rates):
             return
         gpus = sorted({a if b in groups else b for a, b in rates if (a in groups) != (b in groups)}, key=_number)
-        self._build.links_unknown(gpus, f"hwloc does not tell what joins the {len(groups)} groups of NVSwitches")
+        self._build.links_unknown(
+            gpus, f"hwloc does not report the links between the {len(groups)} groups of NVSwitches"
+        )
 
     def _add_link(self, a: str, b: str, kind: str, megabytes: int) -> None:
         if kind == "xgmi":  # hwloc always writes 100 GB/s, whatever the GPU

@@ -1,7 +1,7 @@
 """Reads hwloc XML (versions 2 and 3).
 
-hwloc has no links of packages or trained widths; `info` elements named Waywiser*, which hwloc keeps and passes over,
-carry them in files that `hwloc_writer` wrote.
+hwloc has no links of packages and no trained widths. In files of `hwloc_writer`, `info` elements named Waywiser* carry
+them; hwloc keeps and ignores these elements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from waywiser.topology.safe_xml import decimal, parse_xml, whole
 
 
 def read_hwloc(text: str, what: str, kind: str = "recorded") -> _core.Topology:
-    """The machine of an hwloc XML file; `kind` says where it is from.
+    """The machine of an hwloc XML file; `kind` is its source.
 
     Raises InputError or `_core.Error` with one line.
     """
@@ -89,7 +89,7 @@ class _Reader:
         if hwloc_infos.LINK in _infos(node):
             self._declared_link(id_, self._package_of(cpus), _infos(node)[hwloc_infos.LINK])
         else:
-            self.build.link(id_, self._package_of(cpus), "memory", "hwloc's format does not tell the rate of memory")
+            self.build.link(id_, self._package_of(cpus), "memory", "hwloc's format does not give the rate of memory")
         self._declared_attributes(id_, _infos(node))
 
     def _hosts(self) -> list[str]:
@@ -100,13 +100,13 @@ class _Reader:
         return max(packages, key=lambda id_: len(set(cpus) & set(self._cores[id_])))
 
     def _near(self, element: Element) -> str:
-        """The host memory whose CPUs an object is close to."""
+        """The host memory near the CPUs of an object."""
         cpus = set(cpus_of_mask(element.get("cpuset", "0x0"), self._what))
         hosts = self._hosts()
         return max(hosts, key=lambda id_: len(cpus & set(self._cores[id_])) / (len(self._cores[id_]) or 1))
 
     def _read_io(self, element: Element, place: Element) -> None:
-        """Host bridges hang on the object (machine, package, group) whose CPUs they are close to."""
+        """Adds host bridges below the object (machine, package, group) whose CPUs they are near to."""
         for child in element.findall("object"):
             if child.get("type") == "Bridge" and child.get("bridge_type", "").startswith("0-"):
                 self._read_host_bridge(child, self._near(place))
@@ -129,7 +129,7 @@ class _Reader:
         self._read_below(bridge, root, [])
 
     def _read_below(self, element: Element, parent: str, ports: list[Element]) -> None:
-        """`ports` are the PCI bridges since the last switch: a root port, then pairs of ports make switches."""
+        """`ports`: the PCI bridges since the last switch. The first is a root port, then pairs form switches."""
         for child in element.findall("object"):
             if child.get("type") == "PCIDev":
                 self._read_endpoint(child, self._close(ports, parent))
@@ -197,7 +197,7 @@ class _Reader:
 
     @staticmethod
     def declares_links(machine: Element) -> bool:
-        """Whether `hwloc_writer` wrote the file: then its links are all there."""
+        """Whether `hwloc_writer` wrote the file, so that it has all links."""
         return any(info.get("name") == hwloc_infos.LINK for info in machine.findall("info"))
 
     def finish(self, machine: Element, kind: str) -> _core.Topology:
@@ -213,7 +213,7 @@ class _Reader:
             packages = [id_ for id_ in self._cores if id_.startswith("cpu")]
             for i, a in enumerate(packages[:64]):
                 for b in packages[i + 1 : 64]:
-                    self.build.link(a, b, "socket", "hwloc's format does not tell the rate between packages")
+                    self.build.link(a, b, "socket", "hwloc's format does not give the rate between packages")
         name = infos.get("WaywiserName") or infos.get("DMIProductName") or infos.get("HostName") or "hwloc"
         return self.build.finish(name[:200], kind, "hwloc")
 
@@ -251,13 +251,13 @@ def _pci_ids(element: Element) -> tuple[str, str]:
 
 
 def _kind(element: Element) -> str:
-    """The kind of an endpoint, empty for what is not shown."""
+    """The kind of an endpoint; empty if it is not shown."""
     if element.get("type") != "PCIDev":
         return ""
     class_, vendor = element.get("pci_type", "")[:4], _pci_ids(element)[0]
     if is_gpu(class_, vendor):
         return "gpu"
-    if class_ == "0280" and vendor == "15b3":  # Mellanox; others of this class are Wi-Fi
+    if class_ == "0280" and vendor == "15b3":  # Mellanox; other devices of this class are Wi-Fi
         return "nic"
     return {"0200": "nic", "0207": "nic", "0108": "nvme"}.get(class_, "")
 

@@ -1,4 +1,4 @@
-"""Writes hwloc 2 XML. What hwloc has no place for goes into `info` elements, which hwloc keeps and passes over."""
+"""Writes hwloc 2 XML. Facts without a place in hwloc go into `info` elements, which hwloc keeps and ignores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Writer:
         self._gp_of_gpu: dict[str, int] = {}
 
     def _share_out_cpus(self) -> dict[str, list[int]]:
-        """CPUs of each memory; one of its own where the topology names none, as hwloc needs some."""
+        """CPUs of each memory; hwloc needs some, so a memory without CPUs in the topology gets one."""
         cpus: dict[str, list[int]] = {}
         taken: set[int] = set()
         for id_ in self._topology.ids("host"):
@@ -188,7 +188,7 @@ class _Writer:
         self._info(depth, hwloc_infos.LINK, json.dumps(_facts(link)))
 
     def _declarations(self) -> list[str]:
-        """Devices and links that have no place in hwloc's tree."""
+        """Writes devices and links that have no place in hwloc's tree."""
         lines = []
         for device in self._topology.devices:
             if device.id not in self._written:
@@ -203,7 +203,7 @@ class _Writer:
         return ["    " + line for line in lines]
 
     def _nvlinks(self) -> list[str]:
-        """Direct NVLinks once more, as hwloc itself writes them."""
+        """Writes direct NVLinks again, in hwloc's own form."""
         gpus = list(self._gp_of_gpu)
         rates = {
             frozenset((link.a, link.b)): round((link.nominal or 0) / 1e6)

@@ -54,15 +54,14 @@ def read_machine(name: str) -> _core.Topology:
 
 
 def looks_like_file(text: str) -> bool:
-    """Whether a word that may be a name or a file is meant as a file: whatever else is a name, also beside a file or
-    folder of that name."""
+    """Whether a word has the form of a file; any other word is a name, even if a file or folder of that name exists."""
     return "/" in text or text.endswith(_ENDINGS)
 
 
 def load_topology(source: str | Path) -> _core.Topology:
-    """The machine that `source` names: a machine of the package, a file, or the text of any of the formats.
+    """The machine of `source`: a name in the package, a file, or the text of any of the formats.
 
-    A known name wins; text is a file's only if it looks like one.
+    A known name comes first; `source` is the text of a file only if it looks like one.
     """
     if isinstance(source, Path):
         return read_topology_file(source)
@@ -72,4 +71,4 @@ def load_topology(source: str | Path) -> _core.Topology:
         return read_topology(source, "the description")
     if looks_like_file(source):
         return read_topology_file(source)
-    raise InputError(f"{source[:60]!r} is no machine; {NAMES_OR_FILES} {', '.join(machine_names())}")
+    raise InputError(f"{source[:60]!r} is not a machine; {NAMES_OR_FILES} {', '.join(machine_names())}")

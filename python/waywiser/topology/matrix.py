@@ -1,8 +1,8 @@
 """Reads and writes the table of `nvidia-smi topo -m`.
 
 The table gives relations only. The reader makes the smallest tree of root complexes and PCIe switches that has these
-relations; names, widths and rates stay unknown. Where NV# hides how two GPUs sit on the PCIe bus, their relations to
-NICs and their affinities decide.
+relations; names, widths and rates stay unknown. If NV# hides the PCIe relation of two GPUs, their relations to NICs and
+their affinities decide.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _WORD = re.compile(r"X|NV\d{1,3}|XGMI\d{1,3}|PIX|PXB|PHB|NODE|SYS|SOC")
 _LINKS = ("NV", "XGMI")
 _ORDER = {"PIX": 1, "PXB": 2, "PHB": 3, "NODE": 4, "SYS": 5, "SOC": 5}
 _MOST = 128
-_MOST_NVLINKS = 18  # of one GPU: more towards its peers means that switches share them out
+_MOST_NVLINKS = 18  # of one GPU: if it has more in sum to its peers, they share links through switches
 
 
 def looks_like_matrix(text: str) -> bool:
-    """Whether the text has the first line of such a table."""
+    """Whether the text begins with the head of such a table."""
     return any(line.split()[:1] == ["GPU0"] for line in _ESCAPES.sub("", text[:4096]).splitlines())
 
 
@@ -45,7 +45,7 @@ def _table(text: str, what: str) -> tuple[list[str], list[list[str]], list[list[
             break
         names.append(part)
     if len(names) > _MOST or len(set(names)) != len(names):
-        raise InputError(f"{what}: more than {_MOST} devices, or one of them twice")
+        raise InputError(f"{what}: more than {_MOST} devices, or a device twice")
     rows = {parts[0]: parts[1:] for parts in reversed(lines[head + 1 :]) if parts and parts[0] in names}
     words, affinities = [], []
     for name in names:
@@ -76,7 +76,7 @@ class _Reader:
             if words[i][j] != words[j][i]:
                 raise InputError(f"{what}: {names[i]} - {names[j]} is {words[i][j]}, the other way {words[j][i]}")
             if words[i][j] == "X":
-                raise InputError(f"{what}: {names[i]} and {names[j]} are said to be the same device")
+                raise InputError(f"{what}: {names[i]} and {names[j]} are the same device according to the table")
 
     def topology(self) -> _core.Topology:
         everyone = list(range(len(self._names)))
@@ -90,7 +90,7 @@ class _Reader:
         return self._build.finish("matrix", "recorded", "nvidia-smi topo -m")
 
     def _classes(self, members: list[int], most: int) -> list[list[int]]:
-        """Groups of devices that a chain of relations up to `most` joins; in the order of the table."""
+        """Groups of devices that are connected by relations up to `most`, in the order of the table."""
         groups: list[list[int]] = []
         for i in members:
             near = [g for g in groups if any(_ORDER.get(self._words[i][j], 9) <= most for j in g)]
@@ -106,7 +106,7 @@ class _Reader:
         return sorted(sorted(group) for group in by_affinity.values())
 
     def _numbers(self, groups: list[list[int]]) -> list[int]:
-        """NUMA nodes as the table names them, or counted when it does not."""
+        """NUMA nodes by the table's numbers, or counted if it has none."""
         told = [{a[1] for i in group if len(a := self._affinities[i]) > 1 and a[1].isdecimal()} for group in groups]
         numbers = [int(min(names)) if len(names) == 1 and len(min(names)) < 4 else -1 for names in told]
         return numbers if -1 not in numbers and len(set(numbers)) == len(numbers) else list(range(len(groups)))
@@ -126,7 +126,7 @@ class _Reader:
             self._add_below(root, group, node)
 
     def _merge_hidden(self, groups: list[list[int]]) -> list[list[int]]:
-        """Joins groups between which only NV# is known: one root complex is the simplest that fits."""
+        """Joins groups between which only NV# is known, with one root complex, the simplest tree that fits."""
         merged: list[list[int]] = []
         for group in groups:
             for other in merged:
@@ -190,7 +190,7 @@ class _Reader:
             found, wanted = topology.relation(self._id(i), self._id(j)), self._words[i][j].replace("SOC", "SYS")
             if found != wanted:
                 pair = f"{self._names[i]} - {self._names[j]}"
-                self._build.notes.append(f"{pair}: the table says {wanted}, no tree has that; {found} is used")
+                self._build.notes.append(f"{pair}: the table says {wanted}, but no tree has that; {found} is used")
 
 
 def write_matrix(topology: _core.Topology) -> str:

@@ -27,12 +27,12 @@ class GpuLinks:
         self._nvswitches: dict[str, str] = {}
 
     def add_gpu(self, id_: str, bus_id: str, name: str, sm: int) -> None:
-        """A GPU, as an end of links."""
+        """Registers a GPU as an end of links."""
         self._gpus[bus_id] = id_
         self._generation[id_] = nvlink_generation(name) or _BY_SM.get(sm // 10, 0)
 
     def add_link(self, gpu: str, element: Element) -> None:
-        """An element inside the `gpu` element of a GPU."""
+        """Registers an element inside the `gpu` element of a GPU."""
         self._elements.append((gpu, element))
 
     def join(self, trunks: str) -> None:
@@ -52,7 +52,7 @@ class GpuLinks:
             if b in self._generation and (b, a, kind) in counts and b < a:
                 continue  # the same links, seen from the other GPU
             generation = self._generation[a] if kind == "nvlink" else 0
-            source = "" if kind == "nvlink" else "the file does not tell the rate of xGMI"
+            source = "" if kind == "nvlink" else "the file does not give the rate of xGMI"
             self._build.link(a, b, kind, source, generation=generation, max_generation=generation, count=count)
         self._join_nvswitches(trunks)
         self._build.links_unknown(unknown, "links of the file lead nowhere")
@@ -65,7 +65,7 @@ class GpuLinks:
             return self._hosts[self._build.device(gpu)["numa"]]
         if not class_.startswith("0680"):
             return None
-        fabric = link.get("waywiser_nvswitch", "")  # NCCL takes all NVSwitches as one
+        fabric = link.get("waywiser_nvswitch", "")  # NCCL treats all NVSwitches as one
         if fabric not in self._nvswitches:
             self._nvswitches[fabric] = self._build.add("nvswitch", "NVSwitch")
         return self._nvswitches[fabric]
@@ -81,7 +81,7 @@ class GpuLinks:
                 self._build.link(ends[0], ends[1], "nvlink", "", **facts)
 
     def take_over(self, here: SameMachine) -> None:
-        """Memories of the GPUs, and the links between them, as the driver of this machine tells them."""
+        """Memories of the GPUs, and the links between them, from the driver of this machine."""
         ids = {device.id: self._gpus[device.bus_id] for device in here.topology.devices if device.bus_id in self._gpus}
         for id_, own in ids.items():
             known = self._build.device(own)
@@ -98,7 +98,7 @@ class GpuLinks:
 
 
 def _renamed(key: str, ids: dict[str, str]) -> str:
-    """ "peer:gpu1", by the file's number of that GPU."""
+    """ "peer:gpu1", with the file's number of that GPU."""
     return f"peer:{ids.get(key[5:], key[5:])}" if key.startswith("peer:") else key
 
 

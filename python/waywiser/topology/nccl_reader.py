@@ -1,8 +1,8 @@
 """Reads the XML of NCCL_TOPO_FILE and NCCL_TOPO_DUMP_FILE, and RCCL's.
 
-NCCL has one `cpu` element per NUMA node and no root complexes. Attributes `waywiser_*`, which NCCL passes over, keep
-what its format lacks: packages, and root complexes where a NUMA node has several. Files that clouds ship leave to NCCL
-what the driver knows: their GPUs are `pci` elements without a `gpu` in them.
+NCCL has one `cpu` element per NUMA node and no root complexes. Attributes `waywiser_*`, which NCCL ignores, hold facts
+that its format lacks: packages, and root complexes if a NUMA node has several. Files from clouds omit facts that the
+driver knows: their GPUs are `pci` elements without a `gpu` in them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from waywiser.topology.nccl_links import GpuLinks
 from waywiser.topology.safe_xml import decimal, parse_xml, whole
 from waywiser.topology.same_machine import SameMachine
 
-# Where NCCL puts each fact; anything else is left out with a note.
+# The known attributes of NCCL's elements; all others are left out with a note.
 _KNOWN = {
     "cpu": {"pci", "nic"},
     "pci": {"pci", "gpu", "nic"},
@@ -30,7 +30,7 @@ _KNOWN = {
 
 
 def read_nccl(text: str, what: str, discover: Callable[[], _core.Topology] = _core.discover) -> _core.Topology:
-    """The machine of an NCCL topology file; `discover` gives the one it is read on, which may be the one described.
+    """The machine of an NCCL topology file; `discover` returns this machine, which the file may describe.
 
     Raises InputError or `_core.Error` with one line.
     """
@@ -75,7 +75,7 @@ class _Reader:
     def read_cpu(self, element: Element) -> None:
         node = whole(element.get("numaid"), len(self.hosts), 4095)
         if node in self.hosts:
-            raise InputError(f"{self.what}: NUMA node {node} comes twice")
+            raise InputError(f"{self.what}: NUMA node {node} occurs twice")
         cores = cpulist(cpus_of_mask(element.get("affinity", ""), self.what))
         package_name = element.get("waywiser_package", str(node))
         name = element.get("waywiser_cpu", "") or element.get("vendor", "CPU")
@@ -83,7 +83,7 @@ class _Reader:
             self._packages[package_name] = self.build.add("cpu", name[:200])
         cpu = self.hosts[node] = self._packages[package_name]
         host = self.build.add("host", f"NUMA node {node}", node, numa=node, cores=cores)
-        self.build.link(host, cpu, "memory", "NCCL's format does not tell the rate of memory")
+        self.build.link(host, cpu, "memory", "NCCL's format does not give the rate of memory")
         for child in element.findall("pci"):
             self._read_pci(child, (node, child.get("waywiser_root", "")), node)
         for nic in element.findall("nic"):
@@ -107,7 +107,7 @@ class _Reader:
         return "nvme" if class_.startswith("0108") else "" if class_ else self._here.kind(bus_id)
 
     def _read_pci(self, element: Element, parent: str | tuple[int, str], node: int) -> None:
-        """`parent` is a device, or the root complex by node and name, which is made for the first that is below it."""
+        """`parent` is a device, or a root complex by node and name, which is created on first use."""
         bus_id = element.get("busid", "").lower()[:40]
         kind = self._kind(element, bus_id)
         if not kind:
@@ -166,7 +166,7 @@ class _Reader:
         return id_
 
     def _name_gpu(self, pci: Element, bus_id: str, ids: str) -> tuple[str, dict[str, str]]:
-        """The GPU's name and attributes: as written, as the driver says where it is here, or by its PCI ids."""
+        """The GPU's name and attributes: from the file, from the driver if the GPU is here, or from its PCI ids."""
         gpu, here = pci.find("gpu"), self._here.device(bus_id)
         vendor, _, device = ids.partition(":")
         gcn = gpu.get("gcn", "")[:20] if gpu is not None else ""
@@ -200,11 +200,11 @@ class _Reader:
         packages = list(self._packages.values())
         for i, a in enumerate(packages):
             for b in packages[i + 1 :]:
-                self.build.link(a, b, "socket", "NCCL's format does not tell the rate between packages")
+                self.build.link(a, b, "socket", "NCCL's format does not give the rate between packages")
 
     def finish_gpus(self) -> None:
-        """Adds the facts that NCCL would ask the driver for: from this machine if it is the same one, else noted as
-        missing.
+        """Adds the facts that NCCL would ask the driver for: from this machine if the file describes it; else notes
+        that they are missing.
         """
         if self._untold and self._here.is_it:
             self.links.take_over(self._here)

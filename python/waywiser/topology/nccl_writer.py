@@ -1,6 +1,6 @@
 """Writes the XML of NCCL_TOPO_FILE.
 
-Attributes `waywiser_*`, which NCCL passes over, keep what its format lacks.
+Attributes `waywiser_*`, which NCCL ignores, hold facts that its format lacks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from waywiser.topology.safe_xml import open_tag
 
 _GPU_CLASS, _SWITCH_CLASS, _NVSWITCH_CLASS, _CPU_CLASS = "0x030200", "0x060400", "0x068000", "0x068001"
 _NIC_CLASS, _NVME_CLASS, _AMD_GPU_CLASS = "0x020700", "0x010802", "0x120000"
-# NCCL wants a family; these are those of recent servers.
+# NCCL requires a CPU family; these are families of recent servers.
 _FAMILIES = {"GenuineIntel": {"familyid": 6, "modelid": 85}, "AuthenticAMD": {"familyid": 143, "modelid": 49}}
 _SM = {1: 60, 2: 70, 3: 80, 4: 90, 5: 100}
 
@@ -121,7 +121,7 @@ class _Writer:
         self._line(depth, "</pci>")
 
     def _is_open(self, device: _core.Device) -> bool:
-        """Whether nothing is known of a GPU's links: without a `gpu` element NCCL asks the driver."""
+        """Whether a GPU's links are unknown; then the `gpu` element is omitted, so that NCCL asks the driver."""
         joined = self._others(device.id, "nvlink") or self._others(device.id, "xgmi")
         return device.attributes.get("gpu_links") == "unknown" and not joined
 

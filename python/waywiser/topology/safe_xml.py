@@ -1,4 +1,4 @@
-"""XML from outside: no entities, no document type of its own, bounded in size, depth and number of elements."""
+"""Parses XML from outside: no entities, no own document type, bounded size, depth and number of elements."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def parse_xml(text: str, what: str) -> ElementTree.Element:
 def open_tag(name: str, attributes: Mapping[str, object], *, close: bool = False) -> str:
     """`<name key="value" ...>`, without attributes that are None or empty.
 
-    Always in double quotes: the parsers of hwloc and NCCL know no others.
+    Values are in double quotes, the only quotes that the parsers of hwloc and NCCL accept.
     """
     texts = "".join(f' {key}="{_quoted(str(v))}"' for key, v in attributes.items() if v not in (None, ""))
     return f"<{name}{texts}{'/' if close else ''}>"

@@ -1,4 +1,4 @@
-"""Whether a file describes the machine that it is read on, by the PCI addresses of its GPUs: the driver knows more."""
+"""Finds out, by PCI addresses of GPUs, whether a file describes this machine, so that the driver can add facts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from waywiser.topology.safe_xml import whole
 
 
 class SameMachine:
-    """This machine's devices by PCI address, none unless its GPUs are those of the file `root`."""
+    """This machine's devices by PCI address; none if its GPUs differ from those of the file `root`."""
 
     def __init__(self, root: Element, discover: Callable[[], _core.Topology]) -> None:
         """`discover` is called only for a file that leaves something open."""
         self._discover = discover
         self._declared: dict[str, int] = {}  # GPUs with a `gpu` element: bus id -> number
-        self._told: dict[str, int] = {}  # GPUs whose number is told otherwise
+        self._told: dict[str, int] = {}  # GPUs whose number comes from another source
         self._by_class: set[str] = set()
         self._open: set[str] = set()  # bus ids without a class
         for pci in root.iter("pci"):
@@ -58,7 +58,7 @@ class SameMachine:
 
     @property
     def topology(self) -> _core.Topology:
-        """This machine; only where `is_it`."""
+        """This machine; only valid if `is_it`."""
         assert self._live is not None
         return self._live
 

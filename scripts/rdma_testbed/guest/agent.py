@@ -1,8 +1,8 @@
 """Runs commands inside a guest. Requests and answers are lines of JSON on the machine's serial port.
 
-{"id", "argv", "environment", "seconds"} starts a command, {"id", "input"} is a line for it to read; {"id", "line"} is
-one that it printed, {"id", "code", "errors"} its end, code null when it was killed after its time. When nobody is there
-to ask, this program ends, and the guest with it.
+{"id", "argv", "environment", "seconds"} starts a command, {"id", "input"} is a line of its input. {"id", "line"} is a
+line of its output, {"id", "code", "errors"} its end; code is null if it was killed after its time. If the host closes
+the port, this program ends, and the guest with it.
 """
 
 import json
@@ -42,7 +42,7 @@ class Agent:
             stdin.write(request["input"] + "\n")
             stdin.flush()
         except (KeyError, OSError):
-            pass  # it has ended, as its answer says
+            pass  # it has ended; its answer says so
 
     def run(self, request):
         number, code = request["id"], None
@@ -56,7 +56,7 @@ class Agent:
             self.say(id=number, code=code, errors=errors.read()[-LONGEST_ERRORS:])
 
     def follow(self, number, request, errors):
-        """The exit code, None when its time was over."""
+        """The exit code; None if its time was over."""
         process = subprocess.Popen(
             request["argv"],
             env=os.environ | request["environment"],
