@@ -145,7 +145,7 @@ TEST(LoadedMeter, APeerThatDiesAtOnceLeavesTheOthersAlone) {
 
 TEST(LoadedMeter, AStoppedPeerIsATimeoutThatNamesItsPair) {
   const LoadedRow row{"", "virtual_gpu", between_gpus("copy_engine", {{"handle", "cuda_ipc"}})};
-  Crowd crowd(row, 16, 0.3);
+  Crowd crowd(row, 16, 2);
   ASSERT_EQ(crowd.meter.verify(row.path, Operation::loaded, 8), std::nullopt);
   ASSERT_EQ(::kill(crowd.meter.peers()[1], SIGSTOP), 0);
   EXPECT_EQ(failure([&] { crowd.meter.take(row.path, Operation::loaded, 8, 10); }),
