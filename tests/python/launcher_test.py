@@ -122,7 +122,8 @@ def test_the_first_that_failed_is_named_whoever_is_looked_at_first(tmp_path: Pat
     until(lambda: not lives(int((tmp_path / "0").read_text())), "the end of rank 0")
     job.send_signal(signal.SIGCONT)
     code, _, errors = finish(job)
-    assert code == 7 and re.fullmatch(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)
+    assert re.fullmatch(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors), (code, errors)
+    assert code == 7
 
 
 @pytest.mark.parametrize("wrapper", ["", "setsid "])
