@@ -1,4 +1,4 @@
-"""`waywiser bench`: who is timed when, what the figures mean, what is printed."""
+"""`waywiser bench`: order of the timed libraries, meaning of the figures, output."""
 
 from __future__ import annotations
 
