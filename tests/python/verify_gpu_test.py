@@ -81,7 +81,7 @@ def test_settings_of_ones_own_are_tried_and_kept_when_they_win(
     out, said = capsys.readouterr()
     value = json.loads(out)
     assert value["benchmark"] == "made up" and value["steps"][0]["kept"] == "NCCL_FAKE_DAMAGE=1"
-    assert "NCCL_IB_HCA is not tried: no benchmark between nodes touches it" in said
+    assert "NCCL_IB_HCA is not tried: no benchmark between nodes exercises it" in said
     found = kept(results, fingerprint)
     assert found and not found.proved and [one.proof != "" for one in found.settings] == [False, True]
     command[-1] = str(tmp_path / "new")  # settings of --try need no other settings
