@@ -1,4 +1,4 @@
-"""From a machine to settings: what is proposed, what is left out, and how it is written."""
+"""From a machine to settings: proposed and omitted settings, and the forms in which they are written."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_constants_that_are_far_off_are_corrected() -> None:
 
 
 def two_machines(**shapes: tuple[dict[str, str], float]) -> Machine:
-    """The made-up profile and, from GPU to GPU of another machine, roads with parameters and a rate."""
+    """The made-up profile and, from GPU to GPU of another machine, paths with parameters and a rate."""
     value: dict[str, Any] = made_up.profile(4)
     pattern = next(
         one for one in value["series"] if one["path"]["mechanism"] == "ucx" and one["operation"] == "latency"

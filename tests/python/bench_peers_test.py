@@ -1,4 +1,4 @@
-"""Other libraries of `waywiser bench` where there is no GPU: NVSHMEM against a stand-in, PyTorch's symmetric memory."""
+"""Other libraries of `waywiser bench` without a GPU: NVSHMEM with a stand-in, PyTorch's symmetric memory."""
 
 from __future__ import annotations
 

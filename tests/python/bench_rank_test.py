@@ -59,7 +59,7 @@ class Queue:
 
 
 def timed(library: Queue, calls: int, mode: str, memory: str = "gpu") -> list[str]:
-    """What `library` is asked between the barriers of a slice with one sample."""
+    """The calls of `library` between the barriers of a slice with one sample."""
     request = Request.read(f"all_reduce {memory} {memory} 64 1 {calls} 1 7 0 {mode}")
     assert len(_slice(library, _Exercise(library, request), request)) == 1
     last = [index for index, word in enumerate(library.log) if word == "barrier"]

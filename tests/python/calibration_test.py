@@ -1,4 +1,4 @@
-"""`waywiser calibrate`, and what comes calibrated with the package."""
+"""`waywiser calibrate`, and the calibrated costs in the package."""
 
 from __future__ import annotations
 

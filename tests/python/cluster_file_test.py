@@ -1,4 +1,4 @@
-"""Cluster files: what they mean, and one line for each way to get them wrong."""
+"""Cluster files: their meaning, and one line for each kind of error."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_any_text_is_read_or_refused_in_one_line(text: str) -> None:
     _read_or_refuse(GOOD[:cut] + text + GOOD[cut:])
 
 
-# Through the core, which checks what only it can: shapes with room for all nodes, cables that there are, domains.
+# Checks that only the core can make: shapes with room for all nodes, existing cables, domains.
 SHAPES = st.sampled_from(
     ["switch", "fat-tree(3:1)", "rail-optimised(1:1)", "torus(2, 2)", "torus(4)", "dragonfly(2, 2, 1)", "torus(9)"]
 )

@@ -1,4 +1,4 @@
-"""The collectives' part of tune: which ways are timed, what the profile gets, what explain says."""
+"""The collectives' part of tune: the timed algorithms, the entries in the profile, the output of explain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`waywiser compare`: only what changed beyond the intervals is told."""
+"""`waywiser compare` reports only changes beyond the intervals."""
 
 from __future__ import annotations
 

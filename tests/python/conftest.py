@@ -1,4 +1,4 @@
-"""What many tests use; and tests press Ctrl-C in programs that they start, also where a shell started them."""
+"""Fixtures of many tests; makes Ctrl-C work in programs that tests start, even if a shell started the tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verb_runs import Run
 
 from waywiser import cli
 
-# A shell lets what it starts in the background ignore Ctrl-C, and programs hand that on to those that they start.
+# A shell makes background programs ignore Ctrl-C, and their children inherit this.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,4 +1,4 @@
-"""Programs outside of this repository: how tests install what is built here, build them and run them."""
+"""Helpers for programs outside of this repository: install the present build, build the programs and run them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def done(*command: str | Path) -> str:
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is built here, installed; then moved, as it may be."""
+    """The present build, installed and then moved, which is allowed."""
     if not (BUILD / "libwaywiser.so").exists():
         pytest.skip("the library is not built here")
     installed = tmp_path_factory.mktemp("installed") / "first"

@@ -1,4 +1,4 @@
-"""Programs outside of this repository, against what `cmake --install` installs of the build."""
+"""Programs outside of this repository, built with the files that `cmake --install` installs."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_as_a_part_of_another_project(tmp_path: Path) -> None:
 
 
 def pc_flags(prefix: Path) -> list[str]:
-    """What pkg-config would say; read here, as it is not everywhere."""
+    """The output of pkg-config; read here, since pkg-config is not installed everywhere."""
     file = library_folder(prefix) / "pkgconfig/waywiser.pc"
     values = {"pcfiledir": str(file.parent)}
     flags = []

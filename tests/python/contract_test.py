@@ -1,4 +1,4 @@
-"""What the package promises to Python programs: names, types, words about errors, and one line for a wrong argument."""
+"""The contract of the Python package: names, types, documented errors, and one line for a wrong argument."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FUNCTIONS = (ww.cuda_gpus, ww.find_gpus, ww.from_mpi4py, ww.from_torch, ww.join,
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class, also those that it has from ours below it."""
+    """The public methods and properties of a class, including those of our base classes."""
     for name in dir(kind):
         member = inspect.getattr_static(kind, name)
         if name == "__call__" or not name.startswith("_"):

@@ -1,4 +1,4 @@
-"""A good and a bad machine for every check: id, what the machine has, the answer, and words that it must contain."""
+"""A good and a bad machine for every check: id, parts of the machine, the answer, and words that it must contain."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OK, WARNING, PROBLEM, UNKNOWN, ABSENT = "ok", "warning", "problem", "unknown", "
 
 @dataclass(frozen=True)
 class Case:
-    """`results` are files of the results folder; the rest is what `doctor_machines.build` takes."""
+    """`results` are files of the results folder; the other fields are arguments of `doctor_machines.build`."""
 
     check: str
     status: str
@@ -403,7 +403,7 @@ ENVIRONMENT_CASES = [
     Case("D43", UNKNOWN, "--watch", gpu()),
 ]
 
-# What people ran into: each machine once made a program slow or wrong.
+# Problems from practice: each machine once made a program slow or wrong.
 TRAPS = [
     Case("D10", PROBLEM, BRIDGE0, TWO | ACS_ON | METAL),
     Case("D10", WARNING, "use ATS", TWO | ACS_ON | VM),

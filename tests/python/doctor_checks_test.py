@@ -1,4 +1,4 @@
-"""Every check on a machine that is well and on one that is not, and the traps that people fell into."""
+"""Every check on a good and on a bad machine, and problems from practice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door to the machine: hostile files and commands are harmless, and what may not be read is unknown."""
+"""Access to the machine: hostile files and commands do no harm, and files without read permission are unknown."""
 
 from __future__ import annotations
 

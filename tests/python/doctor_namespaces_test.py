@@ -1,4 +1,4 @@
-"""The doctor in real namespaces and limits: what containers and login shells do to a program."""
+"""The doctor in real namespaces and limits, as containers and login shells set them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOCTOR = [sys.executable, "-c", "from waywiser.cli import main; main()", "doctor
 
 
 def unshared(*flags: str) -> list[str]:
-    """The beginning of a command in namespaces of its own; the test is skipped where that is not allowed."""
+    """The beginning of a command in new namespaces; skips the test if that is not allowed."""
     command = ["unshare", *flags]
     if not shutil.which("unshare") or subprocess.run([*command, "true"], capture_output=True).returncode != 0:
         pytest.skip(f"{' '.join(command)} is not allowed here")

@@ -1,4 +1,4 @@
-"""Every command line in the docs, in the READMEs and in the help does what it says when it is pasted into a shell."""
+"""Every command line in the docs, in the READMEs and in the help works if it is pasted into a shell."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from waywiser import cli
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# What a shell does itself: in an argument it would have to be in quotes. A pipe between commands is one.
+# Characters that a shell interprets, such as a pipe between commands: in an argument they must be in quotes.
 SPECIAL = re.compile(r"[<>*?;&()`$\[\]{}]")
 LAUNCHERS = {"mpirun", "srun", "torchrun", "make", "sbatch", "$", "waywiser"}
 
 
 def blocks(text: str) -> Iterator[str]:
-    """Lines inside ``` fences, and those of blocks that are indented by four spaces after an empty line."""
+    """Lines inside ``` fences, and lines of blocks that are indented by four spaces after an empty line."""
     fenced, indented, before = False, False, ""
     for line in text.splitlines():
         if line.startswith("```"):
@@ -63,7 +63,7 @@ COMMANDS = documented()
 
 
 def words_of(line: str) -> list[str]:
-    """As a shell splits it, what is in quotes with its quotes; without a comment and what follows a pipe."""
+    """The words of a line, split like a shell, but with their quotes; without comments and text after a pipe."""
     lexer = shlex.shlex(line, posix=False, punctuation_chars="|")
     lexer.whitespace_split, lexer.commenters = True, "#"
     words = list(lexer)

@@ -1,4 +1,4 @@
-"""Jobs of two machines that encrypt: what is on the wire between them is of no use to who reads or changes it."""
+"""Encrypted jobs of two machines: reading or changing the traffic between them gains an attacker nothing."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ print(group.rank, "has all")
 def test_nothing_of_the_data_can_be_read_on_the_wire_where_a_job_encrypts(
     machines: WatchedMachines, tmp_path: Path, options: list[str]
 ) -> None:
-    """The job that does not encrypt shows that it is looked for where it would be."""
+    """The unencrypted job shows that the search finds plain text."""
     code, out, err = machines.run(tmp_path, TALK, *options)
     assert (code, out) == (0, ["0 has all", "1 has all"]), err
     seen = machines.seen.read_bytes()
     assert len(seen) > 8 * 60000 * len(MARK)
     assert (MARK in seen) == (not options)
-    # Names of calls and hosts neither: those go between a rank and the root.
+    # Nor names of calls and hosts, which go between a rank and the root.
     assert b"sent 100 bytes" not in seen
 
 
@@ -144,7 +144,7 @@ def test_a_bit_that_changes_on_the_wire_is_an_error_that_names_the_rank(
 
 
 def test_without_encryption_it_is_taken_for_data(machines: WatchedMachines, tmp_path: Path) -> None:
-    """So the test above changes what it means to."""
+    """Shows that the test above changes the intended bytes."""
     _, out, err = machines.run(tmp_path, CHANGED.format(middle=b"\3" * 100))
     assert not machines.change.exists(), "nothing was changed"
     assert [line for line in out if "took wrong bytes" in line] != [], (out, err)

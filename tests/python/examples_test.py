@@ -71,7 +71,7 @@ TUTORIAL = ROOT / "docs" / "tutorial"
 
 
 def blocks(page: str, language: str) -> list[str]:
-    """What stands in a page between ```language and ```."""
+    """The text of a page between ```language and ```."""
     text = (TUTORIAL / f"{page}.md").read_text()
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 

@@ -22,7 +22,7 @@ MARK = "// Faults: "
 
 @dataclass
 class Declared:
-    """Section -> cell -> the tests that show it; and what is wrong with what tests say."""
+    """Section -> cell -> the tests that show it; and the errors in the tests' declarations."""
 
     tests: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -104,7 +104,7 @@ def tables(section: Section, declared: Declared) -> str:
 
 
 def with_tables(page: str, declared: Declared) -> str:
-    """The page with the tables of all its sections written anew. Raises ValueError where it has no place for one."""
+    """The page with new tables in all its sections. Raises ValueError if it has no place for a table."""
     for section in SECTIONS:
         begin, end = f"<!-- faults: {section.key} -->", "<!-- end -->"
         before, found, rest = page.partition(begin)

@@ -156,7 +156,7 @@ MODES: dict[str, dict[str, Call]] = {"blocking": BLOCKING, "started": STARTED}
 
 
 def other_call(name: str, group: Group) -> bool:
-    """Not what the others call: messages of other lengths, or another collective."""
+    """A call that differs from the others': messages of other lengths, or another collective."""
     right, left = (group.rank + 1) % RANKS, (group.rank + 2) % RANKS
     half = LONG // 2
     if name in ("send", "recv", "short recv"):
@@ -188,7 +188,7 @@ def out_of_memory(call: Callable[[], bool]) -> bool:
 
 
 def victim(fault: str, name: str, group: Group, call: Callable[[], bool], say: Callable[[str], None]) -> bool:
-    """What rank 1 does instead of the plain call."""
+    """The action of rank 1 instead of the plain call."""
     if fault == "dead":
         os.kill(os.getpid(), signal.SIGKILL)
     elif fault == "stopped":
@@ -207,7 +207,7 @@ def victim(fault: str, name: str, group: Group, call: Callable[[], bool], say: C
 
 
 def in_group(group: Group, fault: str, mode: str, name: str, say: Callable[[str], None], go: int) -> str:
-    """What this rank sees."""
+    """The result that this rank sees."""
     heard: list[int] = []
     signal.signal(signal.SIGUSR1, lambda number, _: heard.append(number))
     window = group.expose(np.append(0.0, mine(group))) if name in WINDOWS else None
@@ -223,7 +223,7 @@ def in_group(group: Group, fault: str, mode: str, name: str, say: Callable[[str]
         os.read(go, 1)
         right = call()
     try:
-        group.barrier()  # who needed nothing of rank 1 hears of it here
+        group.barrier()  # ranks that needed nothing from rank 1 learn of the fault here
     except Error as error:
         return f"then {error}" if right else "wrong"
     missed = fault == "signal" and group.rank == VICTIM and not heard
@@ -243,12 +243,12 @@ def rank_main(fault: str, mode: str, name: str, out: int, go: int) -> None:
 
 
 class Job:
-    """Three ranks, and a pipe for each to say what it sees."""
+    """Three ranks, each with a pipe for its reports."""
 
     def __init__(self, fault: str, mode: str, name: str) -> None:
         self.name, self.fault = name, fault
         self.said: list[list[str]] = [[] for _ in range(RANKS)]
-        self.pipes: dict[int, int] = {}  # where a rank says -> rank
+        self.pipes: dict[int, int] = {}  # pipe of a rank -> rank
         self.pids: list[int] = []
         go, self.go = os.pipe()
         job = os.urandom(8).hex()
@@ -272,7 +272,7 @@ class Job:
             os.write(self.go, bytes(RANKS))
 
     def hear(self, pipe: int) -> None:
-        """Takes what a rank says; None of it: it has ended."""
+        """Takes the report of a rank; None if the rank has ended."""
         rank = self.pipes[pipe]
         words = os.read(pipe, 1 << 16).decode()
         if not words:

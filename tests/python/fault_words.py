@@ -1,4 +1,4 @@
-"""The words of docs/faults.md: the rows of each matrix, what is seen in its cells, why others have no test."""
+"""The text of docs/faults.md: the rows of each matrix, the results in its cells, reasons for cells without a test."""
 
 from __future__ import annotations
 

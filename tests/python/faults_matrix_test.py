@@ -1,4 +1,4 @@
-"""docs/faults.md is what scripts/fault_matrix makes of the tests; each cell has a test or a reason, each call a row."""
+"""docs/faults.md equals the output of scripts/fault_matrix; each cell has a test or a reason, each call a row."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_every_call_of_a_group_has_a_row() -> None:
 
 
 def vars_of(kind: type) -> set[str]:
-    """The methods that are its own, and those of its parts."""
+    """The class's own methods, and those of its parts."""
     parts = [part for part in kind.__mro__ if part.__module__.startswith("waywiser.group")]
     return {
         name for part in parts for name, value in vars(part).items() if not name.startswith("_") and callable(value)

@@ -1,4 +1,4 @@
-"""What every call shows when something happens to one rank: the cells of docs/faults.md for arrays of the host."""
+"""The result of every call if one rank has a fault: the cells of docs/faults.md for host arrays."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Jobs = Callable[[str, str], dict[str, Seen]]
 CALLS = [("blocking", name) for name in [*BLOCKING, *WINDOWS]] + [("started", name) for name in STARTED]
 EVERY = pytest.mark.parametrize(("mode", "name"), CALLS, ids=[f"{name}-{mode}" for mode, name in CALLS])
 ALL_BLOCKING = pytest.mark.parametrize("name", [*BLOCKING, *WINDOWS])
-# What its rank 1 needs is there before: nothing is made in the call.
+# The memory that rank 1 needs exists before: the call makes nothing.
 MAKE_NOTHING = {"barrier", "short recv", "put, flush, signal and wait"}
-# Its rank 1 needs nothing of the others, who may come later.
+# Rank 1 needs nothing from the other ranks, which may come later.
 GIVEN_AT_ONCE = {"short recv", "broadcast", "scatter"}
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
-    """Fault and mode -> what each rank saw of each call; all calls of a pair are tried at once."""
+    """Fault and mode -> each rank's result of each call; all calls of a pair are tried at once."""
 
     @cache
     def seen(fault: str, mode: str) -> dict[str, Seen]:
@@ -44,7 +44,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
 
 
 def others(seen: Seen) -> list[str]:
-    """What rank 0 and rank 2 saw."""
+    """The results of rank 0 and rank 2."""
     assert seen[0] is not None and seen[2] is not None
     return [seen[0], seen[2]]
 
@@ -69,7 +69,7 @@ def test_stopped(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("stopped", mode)[name]
     assert seen[1] is None
     assert all("waited 3.00 s in" in words for words in others(seen))
-    if name not in WINDOWS:  # who is waited for there is whoever sets the flag
+    if name not in WINDOWS:  # windows wait for any rank that sets the flag
         assert any(re.search(r"(from|to|for) rank [01]", words) for words in others(seen))  # rank 0 waits for rank 1
 
 
@@ -122,7 +122,7 @@ def test_interrupted(jobs: Jobs, mode: str, name: str) -> None:
     told = [re.search(r"rank 1: (interrupted in |KeyboardInterrupt)", words) is not None for words in others(seen)]
     assert any(told) or name in WINDOWS
     for words, hears in zip(others(seen), told, strict=True):
-        # It was in the barrier behind what it gives at once: who has got its part of that has missed nothing.
+        # Rank 1 sends at once and was in the barrier: a rank that has received its part misses nothing.
         assert hears or gone(name, words) or (name in GIVEN_AT_ONCE and words == "right")
 
 

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and what is read from outside is checked."""
+"""Files are written whole or not at all, and files from outside are checked."""
 
 from __future__ import annotations
 

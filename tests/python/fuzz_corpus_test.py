@@ -1,4 +1,4 @@
-"""What once led fuzzers to new code, and what once broke something: each target keeps its promise on all of it."""
+"""Inputs that once led fuzzers to new code or broke something: each target passes all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program gets whose peer is late, gone or in another call on a GPU: an error, and never a result.
+"""If a peer is late, gone or in another call on a GPU, the program gets an error, never a result.
 
 On two GPUs, or on one that runs the two ranks by turns.
 """

@@ -1,5 +1,5 @@
-"""Run by torchrun, a process for each GPU: tensors of PyTorch, arrays of CuPy in a Group and in the back end, against
-what PyTorch itself gives; streams, graphs, windows; times beside NCCL. Rank 0 prints a table and writes JSON.
+"""Run by torchrun, a process for each GPU: tensors of PyTorch and arrays of CuPy in a Group and in the back end,
+compared with PyTorch; streams, graphs, windows; times beside NCCL. Rank 0 prints a table and writes JSON.
 
 torchrun --standalone --nproc-per-node 4 gpu_interop.py [RESULT.json]       (WAYWISER_INTEROP_DEVICE=cpu: what there is
 without a GPU, beside Gloo)
@@ -39,7 +39,7 @@ def made(count: int, dtype: torch.dtype, rank: int = RANK, device: torch.device 
 
 
 def combined(count: int, dtype: torch.dtype, op: str) -> torch.Tensor:
-    """What PyTorch makes of all ranks' arrays."""
+    """PyTorch's result for all ranks' arrays."""
     everyone = torch.stack([made(count, torch.int64, rank) for rank in range(SIZE)])
     if op == "prod":
         return everyone.prod(0).to(dtype)
@@ -139,7 +139,7 @@ def training() -> None:
 
 
 def streams() -> None:
-    """The side stream is busy before it writes: a call that did not follow it would read what was there before."""
+    """The side stream is busy before it writes: a call that does not wait for it would read old data."""
     for given in (None, "object", "number"):
         side = torch.cuda.Stream()
         data, total = torch.zeros(1000, device=DEVICE), torch.empty(1000, device=DEVICE)
@@ -300,7 +300,7 @@ def show() -> None:
 if ON_GPU:
     torch.cuda.set_device(DEVICE)
 dist.init_process_group("waywiser")
-plain = dist.new_group(backend="gloo")  # for what this program itself has to say
+plain = dist.new_group(backend="gloo")  # for messages of this program
 peer = dist.new_group(backend="nccl") if ON_GPU else plain
 store = dist.PrefixStore("interop", dist.distributed_c10d._get_default_store())
 group = ww.from_torch(store, RANK, SIZE)

@@ -85,7 +85,7 @@ def test_every_call_with_gpu_arrays() -> None:
 
 
 def test_calls_follow_the_stream() -> None:
-    """Whatever is enqueued is done 5 ms later: a call that did not follow would send what was there before."""
+    """Enqueued work is done 5 ms later: a call that does not wait for it would send old data."""
     code = """
     gpus = ww.virtual_gpus(2, delay=0.005)
     group = ww.join(gpus=gpus)
@@ -268,7 +268,7 @@ class _MadeUpType:
     [("int32", np.int32), ("uint16", np.uint16), ("uint64", np.uint64), ("complex64", np.complex64)],
 )
 def test_a_tensor_is_read_by_its_attributes(alone: ww.Group, name: str, same: Any) -> None:
-    """Of a made-up PyTorch, so that it is tried where there is none."""
+    """A type of a made-up PyTorch, for tests without PyTorch."""
     values = np.arange(5).astype(same)
 
     class Tensor:

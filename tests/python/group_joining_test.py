@@ -43,7 +43,7 @@ class MadeStore:
 
 
 def in_threads(size: int, store: MadeStore, **options: str) -> list[str]:
-    """What each rank got, or the error that it had."""
+    """Each rank's result or error."""
     results = [""] * size
 
     def rank_main(rank: int) -> None:
@@ -70,7 +70,7 @@ def test_ranks_meet_through_a_store_again_and_again() -> None:
 
 
 def test_when_rank_0_cannot_begin_the_others_hear_why() -> None:
-    errors = in_threads(2, MadeStore(), root="192.0.2.7")  # an address of nobody
+    errors = in_threads(2, MadeStore(), root="192.0.2.7")  # an unused address
     assert "192.0.2.7" in errors[0]
     assert errors[1].startswith("rank 0: ") and "192.0.2.7" in errors[1]
     with pytest.raises(InputError, match="rank 3 of 2: ranks are 0 to 1"):

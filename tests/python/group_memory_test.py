@@ -1,4 +1,4 @@
-"""Who keeps arrays, what a forked child may do, and Ctrl-C."""
+"""Ownership of arrays, calls of a forked child, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 import pytest
 from rank_jobs import PROGRAM, run, runtime_folder  # noqa: F401
 
-# A launcher's words for a rank whose other ranks never come.
+# A launcher's variables for a rank whose other ranks never come.
 LONELY = """
 import os, sys
 os.environ.update(WAYWISER_RANK=sys.argv[1], WAYWISER_SIZE="2", WAYWISER_LOCAL_RANK=sys.argv[1],

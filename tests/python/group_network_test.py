@@ -42,7 +42,7 @@ print(total[-1], theirs[0], half.all_gather(np.array([group.rank])).ravel().toli
         out, err = process.communicate(timeout=100)
         half = [0, 1] if rank < 2 else [2, 3]
         assert (process.returncode, out) == (0, f"10.0 {(rank + 2) % 4 + 1.0} {half}\n"), err
-    # What ranks 0 and 1 have sent to 2 and 3 at least.
+    # The least number of bytes that ranks 0 and 1 send to 2 and 3.
     assert machines.bytes_over_the_link() > 4_000_000
 
 

@@ -83,7 +83,7 @@ def test_collectives_in_the_background() -> None:
     assert (part.tolist(), exchanged.tolist()) == ([30 * rank + 3], [10 * rank, 10 * rank + 1, 10 * rank + 2])
     assert (shared.tolist(), nothing) == ([10 * rank], None)
     assert (product.tolist(), root_has.tolist()) == ([0, 1320], everyone) if rank == 1 else product is root_has is None
-    # Begun before a message that the others need to get there: nobody waits in between.
+    # Begun before a message that the others need in order to come: no rank waits in between.
     if rank == 0:
         late = group.start_all_reduce(mine)
         for to in (1, 2): group.send(mine, to)
@@ -221,7 +221,7 @@ def test_hosts_are_filled_in_order(tmp_path: Path) -> None:
 
 
 def test_ranks_by_ssh(tmp_path: Path) -> None:
-    """A stand-in for ssh: runs the words here, through a shell as ssh does, and keeps what could be seen of them."""
+    """A stand-in for ssh: runs the command here, through a shell like ssh, and records its visible arguments."""
     ssh = tmp_path / "ssh"
     ssh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/seen\nshift\nexec sh -c "$*"\n')
     ssh.chmod(0o700)

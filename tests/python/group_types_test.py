@@ -1,4 +1,4 @@
-"""Every type of element in the calls of a group, beside what NumPy makes of it."""
+"""Every type of element in the calls of a group, compared with NumPy's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts are about the MPI and UCX that jobs use, and say which; what was not proved is not handed out as proved."""
+"""Verdicts name the MPI and UCX that jobs use; unproved settings are not handed out as proved."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def open_mpi(prefix: Path, version: str, libucp: str = "") -> Path:
 def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     """One Open MPI in PATH, and another beside this interpreter."""
     jobs, tool = open_mpi(tmp_path / "jobs", "4.1.4", "/jobs/libucp.so.0"), open_mpi(tmp_path / "tool", "5.0.11")
-    # As ldd: made-up libraries name what they link.
+    # Replaces ldd: made-up libraries name their dependencies.
     program(tmp_path / "path/ldd", 'echo "  libucp.so.0 => $(cat "$1") (0x0)"')
     monkeypatch.setenv("PATH", os.pathsep.join((str(tmp_path / "path"), str(jobs.parent), os.environ["PATH"])))
     monkeypatch.setattr(sys, "executable", str(tool.with_name("python")))

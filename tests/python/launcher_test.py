@@ -1,4 +1,4 @@
-"""The launcher: ends, exit codes, whole lines, and what becomes of its ranks when it dies itself."""
+"""The launcher: ends, exit codes, whole lines, and the end of its ranks after its own death."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_the_first_that_failed_is_named_whoever_is_looked_at_first(tmp_path: Pat
 
 @pytest.mark.parametrize("wrapper", ["", "setsid "])
 def test_the_launchers_death_ends_its_ranks(tmp_path: Path, wrapper: str) -> None:
-    """Also those behind a shell, and those in a session of their own."""
+    """Also ranks behind a shell, and ranks in a new session."""
     program = PLAIN + f"open('{tmp_path}/' + rank, 'w').write(str(os.getpid()) + ' ')\ntime.sleep(1000)"
     (tmp_path / "rank.py").write_text(program)
     shell = f"{wrapper}{sys.executable} {tmp_path}/rank.py; true"
@@ -141,7 +141,7 @@ def test_the_launchers_death_ends_its_ranks(tmp_path: Path, wrapper: str) -> Non
 
 
 def test_the_launchers_death_ends_ranks_elsewhere(tmp_path: Path) -> None:
-    """Elsewhere: what ssh has started does not end with ssh, but its input does."""
+    """On another machine: a program does not end with the ssh that started it, but its input does."""
     ssh = tmp_path / "ssh"
     ssh.write_text(
         f"#!{sys.executable}\nimport subprocess, sys\n"

@@ -14,7 +14,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|home|root|Users)/\w")
 
 
 def pages() -> list[Path]:
-    """Those that git knows or would add; where there is no git, those of the folders that have some."""
+    """Pages that git tracks or would add; without git, pages of the folders that have some."""
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
     answer = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True)
     if answer.returncode == 0:

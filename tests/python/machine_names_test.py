@@ -1,4 +1,4 @@
-"""`--machine NAME` is the machine of that name, also where a file or folder of that name lies."""
+"""`--machine NAME` is the machine of this name, even if a file or folder of this name exists."""
 
 from __future__ import annotations
 

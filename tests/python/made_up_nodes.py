@@ -30,13 +30,13 @@ class Node:
     system: str
 
     def command(self, words: list[str]) -> list[str]:
-        """What runs `words` on this node."""
+        """The command that runs `words` on this node."""
         within = ["ip", "netns", "exec", self.namespace, "unshare", "--mount", "--uts"]
         return [*within, "sh", "-c", _ENTER, "sh", self.system, self.name, *words]
 
 
 class Nodes:
-    """A node for each of `kinds`, with its files of /sys, and `head`, from where jobs are started."""
+    """A node for each of `kinds`, with its files of /sys, and `head`, which starts the jobs."""
 
     def __init__(self, folder: Path, kinds: Mapping[str, Files]) -> None:
         if os.geteuid() != 0:

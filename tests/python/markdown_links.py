@@ -1,4 +1,4 @@
-"""The links of Markdown pages, read as GitHub reads them, and what is wrong with each. Nothing outside is asked."""
+"""The links of Markdown pages, parsed like GitHub, and the error of each. Does not use the network."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 OUTSIDE = re.compile(r"(https?|mailto):")
 OTHER_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
-# `[text][name]` and `[text][]` stay text where no line `[name]: target` defines the name.
+# `[text][name]` and `[text][]` stay text if no line `[name]: target` defines the name.
 UNDEFINED = re.compile(r"\[[^\[\]]+\]\[([^\[\]]*)\]")
 LINE = re.compile(r"L(\d+)(?:-L(\d+))?")
 
@@ -37,7 +37,7 @@ class _Html(HTMLParser):
 
 
 def _tokens(page: Path) -> Iterator[Token]:
-    """All tokens of a page, those inside a line too."""
+    """All tokens of a page, including those inside a line."""
     reader = MarkdownIt("commonmark").enable("table")
     reader.validateLink = lambda url: True  # type: ignore[method-assign]  # else a link to file:///x is text
     for token in reader.parse(page.read_text(encoding="utf-8")):
@@ -71,7 +71,7 @@ def anchors(page: Path) -> frozenset[str]:
 
 
 def targets(page: Path) -> Iterator[str]:
-    """What the links, images and HTML of a page point to, in the page's order."""
+    """The targets of the links, images and HTML of a page, in the page's order."""
     for token in _tokens(page):
         if token.type in ("link_open", "image"):
             yield str(token.attrs["href" if token.type == "link_open" else "src"])
@@ -80,7 +80,7 @@ def targets(page: Path) -> Iterator[str]:
 
 
 def wrong_with(target: str, page: Path, root: Path) -> str | None:
-    """Why the link `target` of `page` leads nowhere; None for one that leads somewhere, or to a host."""
+    """Why the link `target` of `page` is broken; None if it is not, or if it names a host."""
     if OUTSIDE.match(target):
         return None
     if OTHER_SCHEME.match(target) or target.startswith("/"):

@@ -1,4 +1,4 @@
-"""One command on nodes of several kinds: each rank gets what is known about its own kind of node.
+"""One command on nodes of several kinds: each rank gets the settings of its own kind of node.
 
 The nodes are network namespaces that see a made-up /sys; Open MPI's own mpirun starts the ranks, as over ssh.
 """
@@ -85,7 +85,7 @@ def environment() -> dict[str, str]:
 
 
 def mpirun(nodes: Nodes, slots: dict[str, int], *words: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """What the ranks of `waywiser run` on these nodes have shown, and the lines of waywiser."""
+    """The output of the ranks of `waywiser run` on these nodes, and the lines of waywiser."""
     try:
         program = find_mpirun(None)
     except InputError as error:

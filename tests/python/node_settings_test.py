@@ -1,4 +1,4 @@
-"""From a node type that is not here to its settings: rows to other nodes, what they choose, one story everywhere."""
+"""From another node type to its settings: rows to other nodes, their choices, consistent everywhere."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_cluster_of_three_types_has_rows_from_each_to_each() -> None:
         assert all(roads.single("mixed") for roads in nodes.values())
 
 
-# ---- what the published study found ----
+# ---- findings of the published study ----
 
 
 def test_latency_falls_seven_times_with_both() -> None:

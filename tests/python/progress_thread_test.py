@@ -1,4 +1,4 @@
-"""What has begun goes on while the program computes; what `waywiser status` says of that."""
+"""Started operations progress while the program computes, and `waywiser status` shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings against the defaults: statistics, what is dropped, the benchmarks' output, one real run."""
+"""Settings against the defaults: statistics, dropped settings, the benchmarks' output, one real run."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ HAS_MPI4PY = importlib.util.find_spec("mpi4py") is not None
 
 
 def _mpirun() -> list[str]:
-    """The mpirun beside this Python, of the wheel that mpi4py finds, or that of PATH; nothing where there is none."""
+    """The mpirun beside this Python, from the wheel that mpi4py finds, else that of PATH; empty if there is none."""
     beside = Path(sys.executable).with_name("mpirun")
     mpirun = str(beside) if beside.exists() else shutil.which("mpirun")
     if mpirun is None:

@@ -1,4 +1,4 @@
-"""What a rank gets before its program starts, what a run insists on, and what was watched."""
+"""The set-up of a rank before its program starts, the required paths of a run, and the watched counters."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def test_a_harmful_file_is_overruled(where: str, tmp_path: Path, monkeypatch: py
     assert (setup.variables["UCX_TLS"], setup.variables["UCX_RNDV_THRESH"]) == ("all", "auto")
     (line,) = [line for line in setup.why if line.startswith("UCX_TLS=all overrules a file: UCX_TLS=tcp (")]
     assert str(tmp_path / "ucx.conf") in line
-    both = setup_for(here, SETTINGS, 0, 1, {**given, "UCX_TLS": "tcp"}, {0, 1})  # what is removed gives way to the file
+    # If the variable is removed, the file's value applies.
+    both = setup_for(here, SETTINGS, 0, 1, {**given, "UCX_TLS": "tcp"}, {0, 1})
     assert both.removed["UCX_TLS"] and both.variables["UCX_TLS"] == "all"
     assert "UCX_TLS" not in setup_for(here, SETTINGS, 0, 1, {**given, "UCX_TLS": "^cma"}, {0, 1}).variables
     assert "UCX_TLS" not in setup_for(here, None, 0, 1, given, {0, 1}).variables

@@ -1,4 +1,4 @@
-"""What `make docs` is made with: the reader of headers, and the checks that fail a site."""
+"""The parts of `make docs`: the reader of headers, and the checks that reject a site."""
 
 from __future__ import annotations
 

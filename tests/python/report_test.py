@@ -1,4 +1,4 @@
-"""The page opens offline, shows what it must, and takes any text from the data as text."""
+"""The page opens offline, has all its parts, and shows any text from the data as text."""
 
 from __future__ import annotations
 

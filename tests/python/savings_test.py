@@ -174,7 +174,7 @@ def test_the_page_tells_gpu_hours_with_a_table_of_jobs_and_per_cent_without(tmp_
 
 
 def between_nodes(label: bool) -> Profile:
-    """Two GPUs, each with roads to one of another node: without GPUDirect RDMA twice as fast from 1 MiB on."""
+    """Two GPUs, each with paths to one of another node: without GPUDirect RDMA twice as fast from 1 MiB on."""
     series = []
     for gdr, gdrcopy in (("on", "on"), ("off", "on"), ("off", "off")):
         points = []

@@ -123,7 +123,7 @@ def test_two_simulated_measurements_are_the_same(tmp_path: Path) -> None:
     assert texts[0] == texts[1]
 
 
-# What the model gets wrong, and why, is in docs/simulator.md.
+# docs/simulator.md lists the errors of the model and their causes.
 KNOWN_MISSES = {("hse-e", "bandwidth with both against neither, small messages, up to")}
 
 
@@ -136,7 +136,7 @@ def test_published_findings(published: list[Row]) -> None:
     assert len(published) >= 27
     far = {(row.machine, row.finding) for row in published if abs(row.error) > 0.3}
     assert far == KNOWN_MISSES
-    # Directions: what helps takes less time, and a remote GPU is as fast as a local one to 10 %.
+    # Directions: helpful settings reduce the time, and a remote GPU is as fast as a local one within 10 %.
     for row in published:
         if "against" in row.finding or "falls" in row.finding:
             assert (row.predicted > 1.1) == (row.high > 1), row.finding

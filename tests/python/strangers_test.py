@@ -1,4 +1,4 @@
-"""What somebody who reaches a machine can do to a job: nothing within a machine, no wrong sum between machines."""
+"""Attacks by a host that reaches a machine of a job: no effect within a machine, no wrong sum between machines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from two_machines import TwoMachines, ip
 
 __all__ = ["runtime_folder"]
 
-# Addresses at which this process listens for whoever comes, by any protocol.
+# Addresses at which this process accepts connections from all hosts, by any protocol.
 LISTENS = """
 def listens():
     mine = {os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")
@@ -120,7 +120,7 @@ while group.rank == 1 and not os.path.exists(sys.argv[2]):
 print(group.rank, np.unique(group.all_reduce(np.full(4000, 1.0))), flush=True)
 """
 
-# What UCX says first on a connection of TCP, then a message to be matched by its tag.
+# UCX's first bytes on a TCP connection, then a message that is matched by its tag.
 STRANGER = """
 import json, socket, sys, time
 for port, data in json.load(sys.stdin):
@@ -146,14 +146,14 @@ def message(group: int, collective: int, source: int, label: int, call: int, val
 
 
 def predicted() -> bytes:
-    """What rank 1 would say in each of the first sums of float64."""
+    """The bytes that rank 1 would send in each of the first sums of float64."""
     sums = 11 << 15 | 0 << 11 | 0xFF
     values = struct.pack("<d", 41.0) * 4000
     return MAGIC + b"".join(message(0, 1, 1, label, sums, values) for label in range(6))
 
 
 def ports_of(machines: TwoMachines, process: int) -> list[int]:
-    """Where a process of the first machine listens."""
+    """The ports at which a process of the first machine listens."""
     told = ip("netns", "exec", machines.names[0], "ss", "-Hltnp").stdout
     return [int(line.split()[3].rpartition(":")[2]) for line in told.splitlines() if f"pid={process}," in line]
 

@@ -112,7 +112,7 @@ def test_xgmi() -> None:
     machine = read("xgmi")
     words = [["X", "XGMI1", "PHB", "XGMI1"], ["XGMI1", "X", "XGMI1", "PHB"]]
     assert machine.matrix()[1][:2] == words
-    assert machine.route("gpu0", "gpu1").limit is None  # nobody knows, nobody guesses
+    assert machine.route("gpu0", "gpu1").limit is None  # unknown, and not guessed
     assert machine.device("gpu0").attributes["gcn"] == "gfx942" and "sm" not in machine.device("gpu0").attributes
     placement = machine.place(2)
     assert "all 1 pairs have xGMI" in placement.why and "gpu0 - gpu1: rate not known" in placement.why

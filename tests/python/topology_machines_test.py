@@ -1,4 +1,4 @@
-"""The machines that come with the package, and what the core makes of them."""
+"""The machines that come with the package, as read by the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.distributed with backend="waywiser", beside what Gloo gives for the same calls."""
+"""torch.distributed with backend="waywiser", compared with Gloo's results of the same calls."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ for dtype in TYPES:
     for one, other in zip(everything(ours, dtype), everything(gloo, dtype), strict=True):
         assert torch.equal(one, other), (dtype, one, other)
 
-# What Gloo does not do, or not for all types.
+# Calls that Gloo lacks, or lacks for some types.
 for one, other in zip(everything(ours, torch.int16), everything(ours, torch.int64), strict=True):
     assert torch.equal(one, other.to(torch.int16))
 for op, expected in ((dist.ReduceOp.SUM, [True, True, False]), (dist.ReduceOp.PRODUCT, [True, False, False])):

@@ -1,4 +1,4 @@
-"""`waywiser tune` by two ranks on two "machines": the road between them is measured, chosen and used."""
+"""`waywiser tune` by two ranks on two "machines": paths between them are measured, chosen and used."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def tune(machines: TwoMachines, folder: Path) -> dict[str, Any]:
 
 
 def between(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of series or paths, those to the other machine."""
+    """The series or paths to the other machine."""
     return [one for one in entries if one.get("path", one)["destination"].endswith(":host0")]
 
 

@@ -1,4 +1,4 @@
-"""The verbs on made-up results: what they print, what they write, how they end."""
+"""The verbs on made-up results: their output, their files, their exit codes."""
 
 from __future__ import annotations
 

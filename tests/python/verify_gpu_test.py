@@ -1,4 +1,4 @@
-"""`verify --with nccl` and `--with ucx` where there is no GPU: against a stand-in for libnccl and the driver."""
+"""`verify --with nccl` and `--with ucx` without a GPU: with a stand-in for libnccl and the driver."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_settings_of_ones_own_are_tried_and_kept_when_they_win(
     assert "NCCL_IB_HCA is not tried: no benchmark between nodes exercises it" in said
     found = kept(results, fingerprint)
     assert found and not found.proved and [one.proof != "" for one in found.settings] == [False, True]
-    command[-1] = str(tmp_path / "new")  # what is tried by hand needs no other settings
+    command[-1] = str(tmp_path / "new")  # settings of --try need no other settings
     assert cli.run([*command, "--try", "NCCL_FAKE_DAMAGE=1"]) == 0
     assert "kept     [1] NCCL_FAKE_DAMAGE=1: 2.00 x the speed" in capsys.readouterr().out
     for text, why in (("NCCL_NO_SUCH=1", "does not know"), ("UCX_TLS=tcp", "NCCL_NAME=VALUE"), (" ", "NAME=VALUE")):

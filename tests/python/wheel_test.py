@@ -1,4 +1,4 @@
-"""The wheel of what is built here: what is in it, and programs that use it once it is installed."""
+"""The wheel of the present build: its files, and programs that use it once it is installed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_what_is_in_the_wheel(site: Path, prefix: Path) -> None:
     expected |= {f"lib/cmake/waywiser/waywiser{name}" for name in cmake}
     assert {Path(name) for name in expected} <= package
     assert {path for path in package if path.parts[0] == "lib"} == {Path(name) for name in expected if "lib/" in name}
-    # Only the public headers, and those of no other library.
+    # Only the public headers, and none of other libraries.
     headers = {"include" / path for path in public_headers(prefix)} | {Path("include/waywiser/c/waywiser.f90")}
     assert {path for path in package if path.parts[0] == "include"} == headers
     assert {path for path in package if path.suffix in HEADERS} <= headers

@@ -14,7 +14,7 @@ from pathlib import Path
 _SET_INTERFACE, _TAP, _NO_HEADER = 0x400454CA, 0x0002, 0x1000
 _NEW_NETWORK = 0x40000000
 _LONGEST = 1 << 16
-_LEAST_CHANGED = 1000  # bytes of a segment: of a message, not of what surrounds it
+_LEAST_CHANGED = 1000  # bytes of a segment, long enough to be in a message's data
 
 
 def _open_tap(namespace: str, name: str) -> int:
@@ -56,7 +56,7 @@ def changed(frame: bytes, begin: int) -> bytes:
 
 
 def main() -> None:
-    """wire.py A NAME B NAME SEEN CHANGE: what passes goes to the file SEEN.
+    """wire.py A NAME B NAME SEEN CHANGE: writes the traffic to the file SEEN.
 
     When the file CHANGE is there, the next long segment with its bytes in the middle is changed, and the file goes.
     """

@@ -17,7 +17,7 @@ from rdma_testbed.two_guests import DEVICE, TwoGuests
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 SYSTEM_UCX = "/usr/lib/x86_64-linux-gnu/libucp.so.0"
-PORTS = itertools.count(23500)  # one that was used shortly before may be taken still
+PORTS = itertools.count(23500)  # a recently used port may still be taken
 TIMEOUT = 6
 LARGEST_PACKET = 4096  # without headers
 TCP = "network-tcp"

@@ -1,4 +1,4 @@
-"""One of two ranks that measure the road between their machines; rank 0 prints what it found, a line for each path."""
+"""One of two ranks that measure the paths between their machines; rank 0 prints a line for each path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of two ranks: does what the lines of its standard input name, and says when that is done.
+"""One of two ranks: executes the commands on its standard input and reports when each is done.
 
 calls BYTES     every call of a group, with data that tells who made it; at the end: intact, bytes sent in messages
 encrypted       what encrypts messages to the other

@@ -1,4 +1,4 @@
-"""torch.distributed's calls as those of a Group."""
+"""Implements torch.distributed's calls with those of a Group."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Calls:
         return NAME
 
     def shutdown(self) -> None:
-        """Waits until all ranks have come here."""
+        """Waits until all ranks have called it."""
         with self._lock:
             self.group.close()
 
@@ -136,7 +136,7 @@ class Calls:
             return Work([self.group.start_recv(data, source, tag)], [data], self._lock)
 
     def recv_anysource(self, tensors: list[Tensor], tag: int) -> Work:
-        raise NotImplementedError("waywiser receives from a rank that is named: recv(..., src=RANK)")
+        raise NotImplementedError("waywiser needs a source rank: recv(..., src=RANK)")
 
     def _begun(self, name: str, result: Tensor, *arguments: Any) -> Work:
         """A collective of the group: on a GPU it is enqueued, on the host it goes on in the background."""

@@ -17,7 +17,7 @@ class ProcessGroup(Calls, dist.ProcessGroup):  # type: ignore[misc]
 
     def __init__(self, group: Group, store: Any) -> None:
         try:
-            super().__init__(store, group.rank, group.size)  # symmetric memory asks for it
+            super().__init__(store, group.rank, group.size)  # symmetric memory needs it
         except TypeError:
             super().__init__(group.rank, group.size)
             _refuse_symmetric_memory()
@@ -42,7 +42,7 @@ class ProcessGroup(Calls, dist.ProcessGroup):  # type: ignore[misc]
 
 
 def _refuse_symmetric_memory() -> None:
-    """A process group that is made in Python has no store in this PyTorch, where symmetric memory would read one."""
+    """In this PyTorch, process groups made in Python have no store, but symmetric memory reads one."""
     with suppress(ImportError, AttributeError):
         import torch.distributed._symmetric_memory as symmetric
 

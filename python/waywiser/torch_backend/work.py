@@ -44,7 +44,7 @@ class Work(dist._Work):  # type: ignore[misc]
         return self.is_completed()
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """On a GPU the current stream waits, not the host. The group's own timeout holds."""
+        """On a GPU the current stream waits, not the host. The group's own timeout applies."""
         with self._lock:
             while self._futures:
                 self._futures[0].wait()
@@ -60,7 +60,7 @@ class Work(dist._Work):  # type: ignore[misc]
         return self._result
 
     def get_future(self) -> Any:
-        """A complete one: PyTorch would wait for it without giving the group a turn."""
+        """A complete future: PyTorch would wait for an incomplete one without letting the group progress."""
         self.wait()
         future = torch.futures.Future(devices=[] if self._device is None else [self._device])
         future.set_result(self._result)
@@ -89,7 +89,7 @@ def share_out(blocks: Tensor, targets: list[Tensor]) -> None:
 
 
 def elements(tensor: Tensor, rows: Sequence[int], size: int) -> list[int]:
-    """Elements of each rank's block; equal blocks where no rows are given."""
+    """Elements of each rank's block; equal blocks if no rows are given."""
     if not rows:
         return [tensor.numel() // size] * size
     row = tensor.numel() // max(1, tensor.shape[0])
