@@ -90,38 +90,49 @@ def told(entry: Entry) -> list[str]:
     return [own.replace("\n", " / "), *(f"  {line}" for member in entry.members for line in told(member))]
 
 
-def test_a_header_of_cpp() -> None:
-    header = headers.read_header(CPP)
-    assert header.text == "What the file is for."
-    assert [line for entry in header.entries for line in told(entry)] == [
-        "class: Thing : public Base - A thing. / Two lines of it.",
-        "  function: Thing(int a)",
-        '  function: [[nodiscard]] int a() const noexcept - Has a body; the brace in "}" ends nothing.',
-        "  variable: int x = 1 - both",
-        "  variable: int y = 2 - both",
-        "  struct: Inner",
-        "    variable: std::array<int, 2> pair = {}",
-        "enum: Kind : int - of things",
-        "  enumerator: one - the first",
-        "  enumerator: two = 2",
-        "struct: template <typename T> Named - For a type.",
-        "variable: constexpr int limit = 3 - at most",
-        "function: Thing& operator+=(Thing& a, const Thing& b)",
-    ]
-
-
-def test_a_header_of_c() -> None:
-    header = headers.read_header(C)
-    assert header.text == "The file.\n\nGoes on."
-    assert [line for entry in header.entries for line in told(entry)] == [
-        "enum: ww_kind",
-        "  enumerator: WW_A = 0 - first",
-        "  enumerator: WW_B = 1",
-        "struct: ww_opaque",
-        "note:  - Section. Its words.",
-        "function: int ww_do(const ww_opaque* it, size_t count) - Does it.",
-        "macro: WW_WAY - Its way.",
-    ]
+@pytest.mark.parametrize(
+    ("source", "text", "lines"),
+    [
+        pytest.param(
+            CPP,
+            "What the file is for.",
+            [
+                "class: Thing : public Base - A thing. / Two lines of it.",
+                "  function: Thing(int a)",
+                '  function: [[nodiscard]] int a() const noexcept - Has a body; the brace in "}" ends nothing.',
+                "  variable: int x = 1 - both",
+                "  variable: int y = 2 - both",
+                "  struct: Inner",
+                "    variable: std::array<int, 2> pair = {}",
+                "enum: Kind : int - of things",
+                "  enumerator: one - the first",
+                "  enumerator: two = 2",
+                "struct: template <typename T> Named - For a type.",
+                "variable: constexpr int limit = 3 - at most",
+                "function: Thing& operator+=(Thing& a, const Thing& b)",
+            ],
+            id="C++",
+        ),
+        pytest.param(
+            C,
+            "The file.\n\nGoes on.",
+            [
+                "enum: ww_kind",
+                "  enumerator: WW_A = 0 - first",
+                "  enumerator: WW_B = 1",
+                "struct: ww_opaque",
+                "note:  - Section. Its words.",
+                "function: int ww_do(const ww_opaque* it, size_t count) - Does it.",
+                "macro: WW_WAY - Its way.",
+            ],
+            id="C",
+        ),
+    ],
+)
+def test_a_header(source: str, text: str, lines: list[str]) -> None:
+    header = headers.read_header(source)
+    assert header.text == text
+    assert [line for entry in header.entries for line in told(entry)] == lines
 
 
 def test_every_installed_header_can_be_read() -> None:

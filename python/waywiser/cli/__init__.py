@@ -84,7 +84,7 @@ def _options(
 
 
 def _not_asked_for() -> None:
-    """Placeholder for a verb that this command line does not use."""
+    """Stands in the list of verbs for a verb whose module was not imported."""
 
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
