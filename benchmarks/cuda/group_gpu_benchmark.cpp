@@ -227,6 +227,7 @@ class Rank {
       if (by_nccl && !nccl_) continue;
       const char* by = by_nccl ? "nccl" : "group";
       const auto once = [&] { enqueue(operation, bytes, by_nccl); };
+      once();  // sets aside the memory that this size needs, which no captured call can
       clear_output();
       const double graph = in_graph(once, times);
       add(std::string(name(operation)), bytes, "graph", by, graph, right(operation, bytes));

@@ -204,12 +204,13 @@ TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
 // Faults: gpus E
 TEST(GpuFailure, TheLastOperationOfAProgram) {
   const auto last = [](const std::function<void(Group&)>& end) {
-    Story story(2, 1);
+    Story story(2, 20);
     story.run([&](Group& group) {
       FailingArray array(group, 100, 1);
       group.barrier(Mode::on(array.stream()));
       group.synchronize(array.stream());
       if (group.rank() == 1) return stay_away(group);
+      group.set_timeout(1);  // not earlier: a GPU takes its time to be opened
       group.all_reduce(array.elements(), array.elements(), ReduceOp::sum, Mode::on(array.stream()));
       end(group);
     });

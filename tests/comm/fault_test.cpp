@@ -233,6 +233,26 @@ TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {
       << problems[1];
 }
 
+// Rank 0 waits for rank 1, which waits for rank 2: rank 0 cannot know that rank 2 is the culprit, but rank 1 says so.
+TEST(Fault, ARankThatWaitsItselfSaysForWhom) {
+  const auto problems = TestRanks(3).in_processes([](Group& group) {
+    if (group.rank() == 2) return receive_something(group, 0);
+    if (group.rank() == 1) {
+      group.send(std::as_bytes(std::span("x")), 0);
+      return receive_something(group, 2);
+    }
+    std::byte data[2];
+    group.recv(std::span(data), 1);
+    group.set_timeout(2);
+    receive_something(group, 1);
+  });
+  ASSERT_EQ(problems.size(), 3u);
+  for (const std::string& problem : problems) EXPECT_TRUE(holds(problem, "rank 0: waited 2.00 s in recv #2")) << problem;
+  EXPECT_TRUE(holds(problems[1], "; rank 1 itself had waited ")) << problems[1];
+  EXPECT_TRUE(holds(problems[1], " in recv #2 of 1000 float32 from rank 2: 0 of 4000 bytes arrived")) << problems[1];
+  EXPECT_FALSE(holds(problems[0], "itself")) << problems[0];
+}
+
 // Faults: host L
 TEST(Fault, ARankThatIsLateIsWaitedFor) {
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {

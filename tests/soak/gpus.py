@@ -36,6 +36,8 @@ class GpuProgram(Program):
         kinds = KINDS if _torch_sees_gpus(arrays.gpus) else KINDS[:-1]
         super().__init__(group, seed, largest, arrays, kinds)
         self.stream = arrays.gpus.open_stream(arrays.gpu)
+        # Messages on streams need a collective before them, and NCCL takes memory and threads at the first large one.
+        group.all_reduce(arrays.make(np.zeros(max(largest, 1 << 23), np.float64)))
 
     def _do_stream(self, group: ww.Group) -> None:
         """Some calls one after another in a stream; nobody waits before the last."""

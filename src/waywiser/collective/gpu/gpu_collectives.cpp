@@ -279,7 +279,7 @@ void GpuCollectives::check() {
     thrown_ = true;
     throw Error(*why);
   }
-  if (nccl_) nccl_->check();
+  if (nccl_) by_nccl([&] { nccl_->check(); });
 }
 
 // Waits on the GPU end by themselves at the timeout.

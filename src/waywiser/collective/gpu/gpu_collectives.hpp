@@ -102,6 +102,7 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   GpuAlgorithm default_way(const CollectiveCall& call, DataType type) const;
   std::string set_up_nccl(RankExchange& exchange, const Members& members, const Call& call);
   NcclCommunicator::Waiter waiter(const Call& call);
+  void by_nccl(const std::function<void()>& call);
   std::optional<Error> failure(const std::string& group) const override;
   bool is_gone() const override;
   void stop() noexcept override;

@@ -67,8 +67,19 @@ void GpuCollectives::enqueue_nccl(const Call& call, const CollectiveCall& wanted
     enqueue_nod(on_stream::describe(wanted, call.type, call.op), wanted.ranks, *nod_stream_);
     nod_stream_->record(*nod_ends_);
   }
-  nccl_->enqueue(wanted, call.type, call.op, input, output, stream, waiter(call));
+  by_nccl([&] { nccl_->enqueue(wanted, call.type, call.op, input, output, stream, waiter(call)); });
   if (compare) stream.wait(*nod_ends_);
+}
+
+// If the group has failed, its reason says more than that of NCCL, which has been stopped for it.
+void GpuCollectives::by_nccl(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error&) {
+    const std::string why = session_.failure();
+    if (why.empty()) throw;
+    throw Error(ErrorKind::io, why);
+  }
 }
 
 // Limits how many calls a rank may be ahead of the others.

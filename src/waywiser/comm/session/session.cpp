@@ -277,7 +277,6 @@ void Session::set_timeout(Seconds timeout) {
 
 bool Session::stop_waiting(Watch& watch, const Call& call) {
   if (turns_between_looks_ == looks_when_crowded) ::sched_yield();
-  if (const std::string* why = lifeline_->failure()) throw_failure(*why);
   if (const auto why = engine_.broken()) engine_.broken_by_an_end() ? explain(*why) : fail(ErrorKind::io, *why);
   const Seconds now = now_seconds();
   if (watch.started == 0) {
@@ -300,6 +299,13 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
 
 std::string Session::waited_too_long(const Call& call, const std::string& progress) const {
   return "waited " + format_seconds(timeout_) + " in " + text(call) + ": " + progress;
+}
+
+bool Session::Watch::is_long() const { return started != 0 && now_seconds() - started > unusual_wait; }
+
+std::string Session::own_wait(const Watch& watch, const Call& call, const std::string& progress) const {
+  return "; rank " + std::to_string(rank_) + " itself had waited " + format_seconds(now_seconds() - watch.started) + " in " +
+         text(call) + ": " + progress;
 }
 
 void Session::fail(ErrorKind kind, const std::string& why) {

@@ -183,6 +183,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Seconds tell_at = 0;
     Seconds ask_at = 0;
     Seconds longer = 0;
+    bool is_long() const;
   };
   // A wait belongs to the call that this rank is in, or is a call of its own.
   class PartOfCall {
@@ -216,10 +217,15 @@ class Session : public std::enable_shared_from_this<Session> {
 
   template <typename Text>
   void look(Watch& watch, const Call& call, Text progress_text) {
+    if (const std::string* why = lifeline_->failure())
+      throw_failure(watch.is_long() ? *why + own_wait(watch, call, progress_text()) : *why);
     if (stop_waiting(watch, call)) fail(ErrorKind::timeout, waited_too_long(call, progress_text()));
   }
   bool stop_waiting(Watch& watch, const Call& call);
   std::string waited_too_long(const Call& call, const std::string& progress) const;
+  // Which wait of this rank the failure of another one has ended. The rank whose deadline passes first often waits for a
+  // rank that waits itself; this leads to the rank that all wait for.
+  std::string own_wait(const Watch& watch, const Call& call, const std::string& progress) const;
   ProgressThread::Found turn_of_thread() noexcept;
   void wake_thread() noexcept {
     if (locks_) [[unlikely]]
