@@ -12,6 +12,7 @@
 #include "bindings/array.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/halo/grid.hpp"
+#include "waywiser/halo/tuning.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
 
 namespace nb = nanobind;

@@ -110,6 +110,7 @@ const HaloTuning& HaloExchange::tune(Seconds seconds) {
                    throw Error(ErrorKind::invalid_input, "a halo exchange is tuned for a time above 0");
                }));
   require_equal(state.group, std::bit_cast<std::uint64_t>(seconds), "time to tune for");
+  state.adopt(state.variant, nullptr);  // its memory on the GPU is free for the contest
   HaloContest contest(state.group, now_seconds());
   std::vector<HaloSamples> samples = enter(contest, [&](HaloVariant each) { return state.prepared(each); });
   contest.run(seconds);

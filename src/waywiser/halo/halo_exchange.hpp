@@ -6,13 +6,13 @@
 
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/halo/partition.hpp"
-#include "waywiser/halo/tuning.hpp"
 #include "waywiser/halo/variant.hpp"
 
 namespace waywiser {
 
 class Group;
 class Stream;
+struct HaloTuning;
 
 // An array with the values of one field for all cells of a rank, ghosts included.
 struct HaloArray {
@@ -52,7 +52,8 @@ class [[gnu::visibility("default")]] HaloExchange {
   // Collective. Throws unavailable at all ranks, with the reason.
   void use(HaloVariant variant);
   // Collective: exchanges by each variant in turn for `seconds`, and at least once; then uses the one whose slowest
-  // rank is fastest. Fills the ghosts, as exchange() does.
+  // rank is fastest. Fills the ghosts, as exchange() does. halo/tuning.hpp has the answer, which lives as long as it is
+  // in use.
   const HaloTuning& tune(Seconds seconds);
   // The variant that is used, and why.
   std::string explain() const;

@@ -8,6 +8,7 @@
 #include "waywiser/group/group.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
 #include "waywiser/halo/halo_run.hpp"
+#include "waywiser/halo/tuning.hpp"
 
 namespace waywiser {
 
