@@ -12,8 +12,8 @@
 #include "bindings/array.hpp"
 #include "bindings/group_call.hpp"
 #include "waywiser/halo/grid.hpp"
-#include "waywiser/halo/tuning.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
+#include "waywiser/halo/tuning.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -106,45 +106,51 @@ TEST(HaloExchange, OnAStreamAndInAGraph) {
             no_problems);
 }
 
-// N ranks, M fields; S1: bytes of a whole field, S2: of its boundary. Copies between a GPU and the host are counted.
-TEST(HaloExchange, CopiesOverTheBusAreThoseOfTheFormulas) {
-  constexpr int size = 4;
-  TestRanks ranks(size);
-  ranks.virtual_gpus = size;
-  EXPECT_EQ(ranks.in_processes([&](Group& group) {
-    constexpr std::uint64_t others = size - 1, each = 4, cells = 2 * others * each, fields = 3;
-    std::vector<std::vector<std::int64_t>> give, take;
-    std::vector<HaloLists> lists;
-    for (std::uint64_t i = 0; i < others; ++i) {
-      give.emplace_back(), take.emplace_back();
-      for (std::uint64_t cell = 0; cell < each; ++cell) {
-        give.back().push_back(static_cast<std::int64_t>(others * cell + i));
-        take.back().push_back(static_cast<std::int64_t>(others * each + others * cell + i));
-      }
-    }
-    for (int peer = 0, i = 0; peer < size; ++peer)
-      if (peer != group.rank()) {
-        lists.push_back({peer, give[static_cast<std::size_t>(i)], take[static_cast<std::size_t>(i)]});
-        ++i;
-      }
-    const Memory memory =
-        group.platform()->allocate(gpu_of_rank(group), fields * cells * sizeof(double), Allocation::gpu);
-    std::vector<HaloArray> arrays;
+// Fields of doubles on the GPUs of ranks that are all neighbours: each gives `each` cells to each other rank.
+struct AllNeighbors {
+  static constexpr std::uint64_t ranks = 4, others = ranks - 1, each = 4, cells = 2 * others * each, fields = 3;
+
+  explicit AllNeighbors(Group& group)
+      : memory(group.platform()->allocate(gpu_of_rank(group), fields * cells * 8, Allocation::gpu)) {
     for (std::uint64_t i = 0; i < fields; ++i)
       arrays.push_back({Elements(memory.region().slice(i * cells * 8, cells * 8), DataType::float64), 1, false});
-    HaloExchange exchange(group, listed_partition(group.rank(), size, cells, lists), arrays);
-    const std::uint64_t whole = cells * 8, boundary = others * each * 8;
+    std::vector<std::vector<std::int64_t>> give(others), take(others);
+    std::vector<HaloLists> lists;
+    for (std::uint64_t i = 0; i < others; ++i) {
+      for (std::uint64_t cell = 0; cell < each; ++cell) {
+        give[i].push_back(static_cast<std::int64_t>(others * cell + i));
+        take[i].push_back(static_cast<std::int64_t>(others * (each + cell) + i));
+      }
+      const int peer = static_cast<int>(i);
+      lists.push_back({peer < group.rank() ? peer : peer + 1, give[i], take[i]});
+    }
+    partition = listed_partition(group.rank(), ranks, cells, lists);
+  }
+
+  Memory memory;
+  std::vector<HaloArray> arrays;
+  HaloPartition partition;
+};
+
+// N ranks, M fields; S1: bytes of a whole field, S2: of its boundary. Copies between a GPU and the host are counted.
+TEST(HaloExchange, CopiesOverTheBusAreThoseOfTheFormulas) {
+  using All = AllNeighbors;
+  TestRanks ranks(All::ranks);
+  ranks.virtual_gpus = All::ranks;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    const All all(group);
+    HaloExchange exchange(group, all.partition, all.arrays);
+    constexpr std::uint64_t m = All::fields, n = All::ranks, s1 = All::cells * 8, s2 = (n - 1) * All::each * 8;
     const auto require_counts = [&](HaloVariant variant, const HaloCounts& wanted) {
       exchange.use(variant);
       exchange.exchange();
       require_that(exchange.counts(variant) == wanted, "counts of " + std::string(name(variant)));
     };
-    require_counts(HaloVariant::whole_field, {1, fields * others, fields * boundary, fields * 2, fields * 2 * whole});
-    require_counts(HaloVariant::per_neighbor,
-                   {1, fields * others, fields * boundary, fields * others * 2, fields * 2 * boundary});
-    require_counts(HaloVariant::packed, {1, others, fields * boundary, 2, fields * 2 * boundary});
-    require_counts(HaloVariant::direct, {1, fields * others, fields * boundary, 0, 0});
-    require_counts(HaloVariant::direct_packed, {1, others, fields * boundary, 0, 0});
+    require_counts(HaloVariant::whole_field, {1, m * (n - 1), m * s2, m * 2, m * 2 * s1});
+    require_counts(HaloVariant::per_neighbor, {1, m * (n - 1), m * s2, m * (n - 1) * 2, m * 2 * s2});
+    require_counts(HaloVariant::packed, {1, n - 1, m * s2, 2, m * 2 * s2});
+    require_counts(HaloVariant::direct, {1, m * (n - 1), m * s2, 0, 0});
+    require_counts(HaloVariant::direct_packed, {1, n - 1, m * s2, 0, 0});
     group.barrier();
   }),
             no_problems);

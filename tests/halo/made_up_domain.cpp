@@ -98,47 +98,49 @@ MadeUpDomain MadeUpDomain::of_grid(int ranks, std::uint64_t seed) {
   return of(made_up_grid(ranks, generator), seed);
 }
 
-// Each rank owns a random part of the cells, and has ghosts of some of the others and at times of its own; ranks
-// without a ghost in common are no neighbours. The order in an array is random too.
 MadeUpDomain MadeUpDomain::of_lists(int ranks, std::uint64_t seed) {
   Drawn generator(seed);
   MadeUpDomain domain;
-  const std::int64_t all = draw(generator, 0, 60), most_rank = draw(generator, 0, ranks - 1);
-  std::vector<std::int64_t> owner;
-  for (std::int64_t i = 0; i < all; ++i) owner.push_back(draw(generator, 0, most_rank));
-  std::vector<std::vector<std::int64_t>> place(static_cast<std::size_t>(ranks));  // where a rank has a cell of its own
-  std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> ghosts(place.size());  // of a rank: cell, where
-  for (std::size_t rank = 0; rank < place.size(); ++rank) {
-    std::vector<LocalCell> cells;
+  const std::int64_t all = draw(generator, 0, 60), last_owner = draw(generator, 0, ranks - 1);
+  std::vector<std::int64_t> owners;
+  for (std::int64_t i = 0; i < all; ++i) owners.push_back(draw(generator, 0, last_owner));
+  for (int rank = 0; rank < ranks; ++rank) {
+    std::vector<LocalCell>& cells = domain.cells_.emplace_back();
     for (std::int64_t cell = 0; cell < all; ++cell)
-      if (owner[static_cast<std::size_t>(cell)] == static_cast<std::int64_t>(rank)) cells.push_back({cell, true});
-    const std::int64_t more = all == 0 ? 0 : draw(generator, 0, 20);
-    for (std::int64_t i = 0; i < more; ++i) cells.push_back({draw(generator, 0, all - 1), false});
+      if (owners[static_cast<std::size_t>(cell)] == rank) cells.push_back({cell, true});
+    for (std::int64_t i = all == 0 ? 0 : draw(generator, 0, 20); i > 0; --i)
+      cells.push_back({draw(generator, 0, all - 1), false});
     if (draw(generator, 0, 1) == 0) std::ranges::shuffle(cells, generator);
-    place[rank].resize(static_cast<std::size_t>(all), -1);
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      if (cells[i].owned)
-        place[rank][static_cast<std::size_t>(cells[i].whole)] = static_cast<std::int64_t>(i);
-      else
-        ghosts[rank].emplace_back(cells[i].whole, static_cast<std::int64_t>(i));
-    domain.cells_.push_back(std::move(cells));
   }
-  for (std::size_t rank = 0; rank < place.size(); ++rank) {
-    std::vector<std::vector<std::int64_t>> give(place.size()), take(place.size());
-    for (std::size_t peer = 0; peer < place.size(); ++peer) {
-      for (const auto& [cell, at] : ghosts[peer])
-        if (const std::int64_t mine = place[rank][static_cast<std::size_t>(cell)]; mine >= 0)
-          give[peer].push_back(mine);
-      for (const auto& [cell, at] : ghosts[rank])
-        if (place[peer][static_cast<std::size_t>(cell)] >= 0) take[peer].push_back(at);
-    }
-    std::vector<HaloLists> lists;
-    for (std::size_t peer = 0; peer < place.size(); ++peer)
-      if (give[peer].size() + take[peer].size() != 0) lists.push_back({static_cast<int>(peer), give[peer], take[peer]});
-    domain.partitions.push_back(listed_partition(static_cast<int>(rank), ranks, domain.cells_[rank].size(), lists));
-  }
+  for (int rank = 0; rank < ranks; ++rank) domain.partitions.push_back(domain.listed(rank));
   domain.draw_fields(generator);
   return domain;
+}
+
+// The ghosts of `taker` whose cells `giver` owns: where the one has each, and where the other.
+MadeUpDomain::Places MadeUpDomain::ghosts(const std::vector<LocalCell>& taker, const std::vector<LocalCell>& giver) {
+  Places places;
+  for (std::size_t at = 0; at < taker.size(); ++at) {
+    const auto is_it = [&](const LocalCell& each) { return each.owned && each.whole == taker[at].whole; };
+    const auto found = std::ranges::find_if(giver, is_it);
+    if (taker[at].owned || found == giver.end()) continue;
+    places.taken.push_back(static_cast<std::int64_t>(at));
+    places.given.push_back(found - giver.begin());
+  }
+  return places;
+}
+
+HaloPartition MadeUpDomain::listed(int rank) const {
+  const std::vector<LocalCell>& mine = cells_[static_cast<std::size_t>(rank)];
+  std::vector<std::vector<std::int64_t>> give, take;
+  for (const std::vector<LocalCell>& theirs : cells_) {
+    give.push_back(ghosts(theirs, mine).given);
+    take.push_back(ghosts(mine, theirs).taken);
+  }
+  std::vector<HaloLists> lists;
+  for (std::size_t peer = 0; peer < cells_.size(); ++peer)
+    if (give[peer].size() + take[peer].size() != 0) lists.push_back({static_cast<int>(peer), give[peer], take[peer]});
+  return listed_partition(rank, static_cast<int>(cells_.size()), mine.size(), lists);
 }
 
 std::size_t MadeUpDomain::bytes(int rank, std::size_t field) const {
