@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   bind_peer_report(m);
   bind_device(m);
   bind_comm(m);
+  bind_halo(m);
   bind_sim(m);
   bind_bench(m);
   bind_other_machine(m);

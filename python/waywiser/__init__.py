@@ -43,9 +43,18 @@ from waywiser.group import (  # noqa: E402
     join,
     virtual_gpus,
 )
+from waywiser.halo import (  # noqa: E402
+    ComponentsFirst,
+    GridPartition,
+    HaloExchange,
+    HaloField,
+    HaloVariant,
+    MeshPartition,
+)
 
 __all__ = [
     "Array",
+    "ComponentsFirst",
     "CorruptionError",
     "DeadlineError",
     "DeviceError",
@@ -57,11 +66,16 @@ __all__ = [
     "GpuArray",
     "GpuStream",
     "Gpus",
+    "GridPartition",
     "Group",
+    "HaloExchange",
+    "HaloField",
+    "HaloVariant",
     "Indexed",
     "InputError",
     "InputTypeError",
     "InterruptionError",
+    "MeshPartition",
     "OnFailure",
     "Prepared",
     "ReduceOp",

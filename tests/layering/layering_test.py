@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
+    "halo": {"base", "device", "measure", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group"},
     "bench": {"base", "device", "kernels", "measure", "comm", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
@@ -34,6 +35,7 @@ PUBLIC_HEADERS = [
     "comm/bootstrap/join_options.hpp",
     "comm/schedule.hpp",
     *(f"group/{name}.hpp" for name in ("future", "group", "prepared", "window")),
+    *(f"halo/{name}.hpp" for name in ("grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
 MOST_PUBLIC_MEMBERS = 40
 UMBRELLA = "waywiser.hpp"

@@ -174,6 +174,9 @@ def dynamic_symbols(library: Path) -> set[str]:
 EXPORTED = re.compile(
     r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
     r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion|ArrayPart)::(?!State\b)~?\w|"
+    r"waywiser::Halo(?:Exchange|Grid|Counts)::(?!State\b)~?\w|"
+    r"waywiser::(?:explain|parse_halo_variant|(?:listed|grid|check)_partition|even_grid|ranks_per_dimension)"
+    r"(?:\[abi:cxx11\])?\(|"
     r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream)(?:\[abi:cxx11\])?\("
 )
 

@@ -104,6 +104,12 @@ def test_neighbour_exchange_alone() -> None:
     assert example(1, "05_neighbour_exchange.py") == (0, shown("05_neighbour_exchange"), "")
 
 
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_halo_exchange(ranks: int) -> None:
+    line = "after 200 steps: 996.676693 of 1000 are left, the warmest point has 2.820743"
+    assert example(ranks, "09_halo_exchange.py") == (0, [line], "")
+
+
 def torch_gpus() -> int:
     if not HAS_TORCH:
         return 0

@@ -104,6 +104,33 @@ def windows(group: ww.Group) -> None:
     group.barrier()
 
 
+def halos(group: ww.Group) -> None:
+    other = 1 - group.rank
+    grid = ww.GridPartition(group, (4, 6), ghost=(0, 1), periodic=[True, True], parts=[1, 2])
+    assert grid.local_shape == (4, 5) and grid.neighbors == [other] and grid.first == (0, 3 * group.rank)
+    x: Doubles = np.full(grid.local_shape, float(group.rank))
+    halo = ww.HaloExchange(group, grid, [x])
+    variant: ww.HaloVariant = "packed"
+    halo.use(variant)
+    halo.start()
+    halo.finish()
+    assert x[0].tolist() == [other, group.rank, group.rank, group.rank, other]
+    more: ww.HaloField = ww.ComponentsFirst(np.zeros((2, *grid.local_shape), np.float32))
+    halo.add(more)
+    times: dict[ww.HaloVariant, float | None] = halo.tune(0.001)
+    assert times[halo.variant] is not None and halo.explain().startswith(halo.variant)
+    assert halo.counts(halo.variant)["exchanges"] > 0
+    halo.remove(more)
+    halo.exchange()
+    assert len(halo.fields) == 1
+    mesh = ww.MeshPartition(group, 3, [(other, [1], np.array([0]))])
+    assert mesh.neighbors == [other]
+    again = ww.halo.init_grid((8,), group=group)
+    assert again.interior == (slice(1, 5),) and again.count == (4,)
+    ww.halo.update_halo(np.zeros(6))
+    ww.halo.finalize()
+
+
 def gpu_arrays(group: ww.Group, gpus: ww.Gpus) -> None:
     assert gpus.backend == "virtual_gpu" and len(gpus) == 1
     x: ww.GpuArray = gpus.array([1.0, 2.0])
@@ -171,6 +198,7 @@ def main() -> None:
         background(group)
         messages(group)
         windows(group)
+        halos(group)
         gpu_arrays(group, gpus)
         element_types(gpus)
         refuse(group)

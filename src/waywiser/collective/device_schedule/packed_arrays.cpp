@@ -65,11 +65,11 @@ PackedArrays::PackedArrays(Platform* platform, std::span<const ArrayExchange> ne
 void PackedArrays::set_up(Direction& direction, const std::vector<Copy>& copies, bool packs) {
   std::vector<Copy> on_gpu;
   for (const Copy& each : copies) (each.apart.region.place.is_gpu() ? on_gpu : direction.on_host).push_back(each);
-  if (!on_gpu.empty()) direction.on_gpu = program(on_gpu, packs, direction.landing);
+  if (!on_gpu.empty()) direction.on_gpu = program(on_gpu, packs);
 }
 
 // A schedule of this rank alone.
-std::unique_ptr<DeviceExecution> PackedArrays::program(std::span<const Copy> copies, bool packs, Memory& landing) {
+std::unique_ptr<LocalProgram> PackedArrays::program(std::span<const Copy> copies, bool packs) {
   Schedule schedule{packs ? "pack" : "unpack", 0, 1, 0, 0, 0, {}, {}, {}};
   std::vector<Elements> arrays;
   for (const Copy& each : copies) {
@@ -84,14 +84,7 @@ std::unique_ptr<DeviceExecution> PackedArrays::program(std::span<const Copy> cop
     schedule.steps.push_back(packs ? Step{StepKind::pack, 0, -1, packed, apart}
                                    : Step{StepKind::unpack, 0, -1, apart, packed});
   }
-  auto program = std::make_unique<DeviceExecution>(
-      *platform_, gpu_, std::make_shared<const Schedule>(std::move(schedule)), arrays, ReduceOp::sum);
-  landing = platform_->allocate(gpu_, program->landing_bytes(), Allocation::gpu);
-  const Region own = landing.region();
-  program->set_landing(own, *stream_);
-  const program::LandingPlan plan = program->plan();
-  program->connect(std::span(&own, 1), std::span(&plan, 1), *stream_);
-  return program;
+  return std::make_unique<LocalProgram>(*platform_, gpu_, std::move(schedule), arrays, *stream_);
 }
 
 void PackedArrays::copy(const Direction& direction) const {
@@ -99,7 +92,7 @@ void PackedArrays::copy(const Direction& direction) const {
   for (const Copy& each : direction.on_host)
     copy_runs(each.part, each.apart.region.data, each.packed.region.data, packs);
   if (!direction.on_gpu) return;
-  direction.on_gpu->enqueue(*stream_, packing_patience);
+  direction.execution()->enqueue(*stream_, packing_patience);
   stream_->synchronize(Deadline::in(packing_patience));
 }
 

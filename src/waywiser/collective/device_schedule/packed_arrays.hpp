@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "waywiser/collective/device_schedule/device_execution.hpp"
+#include "waywiser/collective/device_schedule/local_program.hpp"
 #include "waywiser/collective/neighbor_exchange/array_part.hpp"
 #include "waywiser/device/platform.hpp"
 
@@ -27,8 +27,8 @@ class PackedArrays {
   void pack() { copy(gives_); }
   void unpack() { copy(takes_); }
   // The same for GPU arrays, to be enqueued; nullptr if there is nothing to do.
-  DeviceExecution* packing() const noexcept { return gives_.on_gpu.get(); }
-  DeviceExecution* unpacking() const noexcept { return takes_.on_gpu.get(); }
+  DeviceExecution* packing() const noexcept { return gives_.execution(); }
+  DeviceExecution* unpacking() const noexcept { return takes_.execution(); }
 
  private:
   struct Copy {
@@ -37,10 +37,11 @@ class PackedArrays {
   };
   struct Direction {
     std::vector<Copy> on_host;
-    std::unique_ptr<DeviceExecution> on_gpu;  // nullptr: no GPU arrays
-    Memory landing;
+    std::unique_ptr<LocalProgram> on_gpu;  // nullptr: no GPU arrays
+
+    DeviceExecution* execution() const noexcept { return on_gpu ? &on_gpu->execution() : nullptr; }
   };
-  std::unique_ptr<DeviceExecution> program(std::span<const Copy> copies, bool packs, Memory& landing);
+  std::unique_ptr<LocalProgram> program(std::span<const Copy> copies, bool packs);
   void set_up(Direction& direction, const std::vector<Copy>& copies, bool packs);
   void copy(const Direction& direction) const;
 

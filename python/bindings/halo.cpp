@@ -1,0 +1,172 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bindings/argument.hpp"
+#include "bindings/array.hpp"
+#include "bindings/group_call.hpp"
+#include "waywiser/halo/grid.hpp"
+#include "waywiser/halo/halo_exchange.hpp"
+#include "waywiser/halo/tuning.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace waywiser {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+using CellList = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+HaloGrid py_even_grid(Numbers shape, Numbers ghost, std::vector<bool> periodic, const std::vector<int>& parts) {
+  return even_grid(std::move(shape), std::move(ghost), std::move(periodic), parts);
+}
+
+// The first cell and the number of cells that a rank owns, by dimension.
+std::pair<Numbers, Numbers> box_of(const HaloGrid& grid, int rank) {
+  const GridBox& box = grid.boxes.at(static_cast<std::size_t>(rank));
+  return {box.first, box.count};
+}
+
+// Each neighbour: rank, cells given, cells taken.
+HaloPartition py_listed_partition(int rank, int ranks, std::size_t cells, const nb::list& neighbors) {
+  std::vector<HaloLists> lists;
+  std::vector<CellList> kept_lists;
+  for (const nb::handle each : neighbors) {
+    HaloLists& list = lists.emplace_back();
+    list.peer = item<int>(each[0], "rank");
+    for (const bool taken : {false, true}) {
+      const CellList& cells_of = kept_lists.emplace_back(nb::cast<CellList>(each[taken ? 2 : 1]));
+      (taken ? list.take : list.give) = {cells_of.data(), cells_of.size()};
+    }
+  }
+  return listed_partition(rank, ranks, cells, lists);
+}
+
+// Each field: array, components, planar.
+std::vector<HaloArray> halo_arrays(const Group& group, const nb::list& fields) {
+  std::vector<HaloArray> arrays;
+  for (const nb::handle each : fields)
+    arrays.push_back({output(group, each[0]), item<std::size_t>(each[1], "components"), nb::cast<bool>(each[2])});
+  return arrays;
+}
+
+Place gpu_of_fields(const std::vector<HaloArray>& arrays) {
+  for (const HaloArray& each : arrays)
+    if (each.values.region.place.is_gpu()) return each.values.region.place;
+  return {};
+}
+
+// Keeps the group that it was made of, and the arrays.
+class PyHaloExchange {
+ public:
+  PyHaloExchange(nb::handle group, const HaloPartition& partition, const nb::list& fields) : group_(nb::borrow(group)) {
+    const std::vector<HaloArray> arrays = halo_arrays(of(), fields);
+    gpu_ = gpu_of_fields(arrays);
+    without_gil([&] { exchange_.emplace(of(), partition, arrays); });
+    exchange_->keep(kept(nb::borrow(fields)));
+  }
+  PyHaloExchange(PyHaloExchange&&) = default;
+  PyHaloExchange& operator=(PyHaloExchange&&) = default;
+  ~PyHaloExchange() {
+    if (group_.is_valid() && interpreter_ends()) outlive_interpreter(std::move(*this));
+  }
+
+  // `before`: streams in which the arrays are used, where `stream` is none.
+  void start(nb::handle stream, const nb::list& before) {
+    auto use = std::make_unique<StreamUse>(of(), stream, gpu_);
+    std::vector<StreamUse> uses;
+    for (const nb::handle each : before) uses.emplace_back(of(), each, gpu_);
+    if (!stream.is_none() && use->stream() == nullptr)
+      throw Error(ErrorKind::invalid_input, "a halo exchange of host arrays is started without stream=");
+    without_gil([&] {
+      for (const StreamUse& each : uses) each.settle(of());
+      use->stream() != nullptr ? exchange_->start(*use->stream()) : exchange_->start();
+    });
+    stream_ = std::move(use);
+  }
+  void finish() {
+    without_gil([this] { exchange_->finish(); });
+  }
+  void set_fields(const nb::list& fields) {
+    const std::vector<HaloArray> arrays = halo_arrays(of(), fields);
+    without_gil([&] { exchange_->set_fields(arrays); });
+    gpu_ = gpu_of_fields(arrays);
+    exchange_->keep(kept(nb::borrow(fields)));
+  }
+  void use(const Argument<std::string>& variant) {
+    const HaloVariant wanted = parse_halo_variant(variant("variant"));
+    without_gil([&] { exchange_->use(wanted); });
+  }
+  // For each variant: its name; the median time, NaN if it is unavailable.
+  std::vector<std::pair<std::string, double>> tune(const Argument<double>& seconds) {
+    const Seconds time = seconds("seconds");
+    std::vector<std::pair<std::string, double>> times;
+    without_gil([&] {
+      for (const HaloTime& each : exchange_->tune(time).times)
+        times.emplace_back(name(each.variant), each.why_unavailable.empty() ? each.median : std::nan(""));
+    });
+    return times;
+  }
+  std::string variant() const { return std::string(name(exchange_->variant())); }
+  std::string explain() const { return exchange_->explain(); }
+  nb::dict counts(const Argument<std::string>& variant) const {
+    const HaloCounts counts = exchange_->counts(parse_halo_variant(variant("variant")));
+    nb::dict named;
+    named["exchanges"] = counts.exchanges;
+    named["messages"] = counts.messages;
+    named["message_bytes"] = counts.message_bytes;
+    named["bus_copies"] = counts.bus_copies;
+    named["bus_bytes"] = counts.bus_bytes;
+    return named;
+  }
+
+ private:
+  Group& of() const { return nb::cast<Group&>(group_); }
+
+  nb::object group_;
+  std::unique_ptr<StreamUse> stream_;  // of the exchange under way
+  Place gpu_;                          // of the arrays; of the host where they are
+  std::optional<HaloExchange> exchange_;
+};
+
+}  // namespace
+}  // namespace waywiser
+
+void bind_halo(nb::module_& m) {
+  using namespace waywiser;
+  nb::class_<HaloGrid>(m, "HaloGrid", "A structured grid in boxes, one for each rank. See waywiser.GridPartition.")
+      .def("box", box_of, "rank"_a)
+      .def("local_shape", &HaloGrid::local_shape, "rank"_a);
+  nb::class_<HaloPartition>(m, "HaloPartition", "What one rank exchanges, in cells.")
+      .def_ro("cells", &HaloPartition::cells)
+      .def_prop_ro("neighbors", [](const HaloPartition& self) {
+        std::vector<int> peers;
+        for (const auto* sides : {&self.gives, &self.takes})
+          for (const HaloSide& each : *sides)
+            if (each.cells.count != 0) peers.push_back(each.peer);
+        return peers;
+      });
+  m.def("even_grid", py_even_grid, "shape"_a, "ghost"_a, "periodic"_a, "parts"_a);
+  m.def(
+      "ranks_per_dimension", [](const Numbers& shape, int ranks) { return ranks_per_dimension(shape, ranks); },
+      "shape"_a, "ranks"_a);
+  m.def("grid_partition", grid_partition, "grid"_a, "rank"_a);
+  m.def("listed_partition", py_listed_partition, "rank"_a, "ranks"_a, "cells"_a, "neighbors"_a);
+  nb::class_<PyHaloExchange>(m, "HaloExchange", "See waywiser.HaloExchange.")
+      .def(nb::init<nb::handle, const HaloPartition&, const nb::list&>(), "group"_a, "partition"_a, "fields"_a)
+      .def("start", &PyHaloExchange::start, "stream"_a.none(), "before"_a)
+      .def("finish", &PyHaloExchange::finish)
+      .def("set_fields", &PyHaloExchange::set_fields, "fields"_a)
+      .def("use", &PyHaloExchange::use, "variant"_a.none())
+      .def("tune", &PyHaloExchange::tune, "seconds"_a.none())
+      .def("explain", &PyHaloExchange::explain)
+      .def("counts", &PyHaloExchange::counts, "variant"_a.none())
+      .def_prop_ro("variant", &PyHaloExchange::variant);
+}

@@ -1,0 +1,20 @@
+"""Halo exchanges: ghost cells get the values that other ranks own, again and again.
+
+Three calls for structured grids: `init_grid`, `update_halo`, `finalize`. For everything else `waywiser.HaloExchange`.
+"""
+
+from waywiser.halo.current_grid import finalize, init_grid, update_halo
+from waywiser.halo.exchange import ComponentsFirst, HaloExchange, HaloField, HaloVariant
+from waywiser.halo.partition import GridPartition, MeshPartition
+
+__all__ = [
+    "ComponentsFirst",
+    "GridPartition",
+    "HaloExchange",
+    "HaloField",
+    "HaloVariant",
+    "MeshPartition",
+    "finalize",
+    "init_grid",
+    "update_halo",
+]

@@ -1,0 +1,81 @@
+"""Three calls for a solver on one structured grid: `init_grid`, `update_halo`, `finalize`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from waywiser.errors import InputError
+from waywiser.group.group import Group
+from waywiser.group.joining import join
+from waywiser.halo.exchange import ComponentsFirst, HaloExchange, HaloField, array_of
+from waywiser.halo.partition import GridPartition
+
+Fields = tuple[tuple[int, bool], ...]  # each array, and whether its components come first
+MOST_EXCHANGES = 16  # of different fields, kept for the next update
+
+
+class CurrentGrid:
+    """The grid of this program, and the exchanges that it has needed so far, by their fields."""
+
+    def __init__(self, group: Group, joined: bool, grid: GridPartition) -> None:
+        self.group = group
+        self.joined = joined
+        self.grid = grid
+        self._exchanges: dict[Fields, HaloExchange] = {}  # they keep their fields, so an id stays one
+
+    def exchange(self, fields: tuple[HaloField, ...]) -> HaloExchange:
+        """The exchange of these arrays; made if it is not known, in place of the one that was used longest ago."""
+        key = tuple((id(array_of(each)), isinstance(each, ComponentsFirst)) for each in fields)
+        known = self._exchanges.pop(key, None) or HaloExchange(self.group, self.grid, fields)
+        self._exchanges[key] = known
+        if len(self._exchanges) > MOST_EXCHANGES:
+            del self._exchanges[next(iter(self._exchanges))]
+        return known
+
+
+_current: CurrentGrid | None = None
+
+
+def init_grid(
+    shape: Sequence[int],
+    *,
+    ghost: int | Sequence[int] = 1,
+    periodic: bool | Sequence[bool] = False,
+    parts: Sequence[int] | None = None,
+    group: Group | None = None,
+) -> GridPartition:
+    """Cuts a grid of `shape` cells up for all ranks of `group`; left out, it joins the ranks of the job.
+
+    The other arguments are those of `waywiser.GridPartition`, which it returns. All ranks call it. Raises InputError as
+    that does, and if there is a grid already; as `waywiser.join`.
+    """
+    global _current
+    if _current is not None:
+        raise InputError("init_grid: there is a grid already; finalize() ends it")
+    used = join() if group is None else group
+    _current = CurrentGrid(used, group is None, GridPartition(used, shape, ghost=ghost, periodic=periodic, parts=parts))
+    return _current.grid
+
+
+def update_halo(*fields: HaloField) -> None:
+    """Fills the ghost cells of the given arrays; all ranks call it with the same fields in the same order.
+
+    An exchange of the same array objects is prepared once; the last 16 are kept, with their arrays. Raises InputError
+    before init_grid; as `waywiser.HaloExchange`.
+    """
+    _grid("update_halo").exchange(fields).exchange()
+
+
+def finalize() -> None:
+    """Ends the grid; closes the group if init_grid has joined it. Raises InputError before init_grid; as close."""
+    global _current
+    ended = _grid("finalize")
+    _current = None
+    if ended.joined:
+        ended.group.close()
+
+
+def _grid(call: str) -> CurrentGrid:
+    if _current is None:
+        raise InputError(f"{call}: call init_grid first")
+    return _current

@@ -1,0 +1,158 @@
+"""One exchange object for the fields of a solver."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, cast
+
+from waywiser import _core
+from waywiser.errors import InputError, InputTypeError
+from waywiser.group.arrays import stream_for
+from waywiser.group.types import Array, Stream
+from waywiser.halo.partition import Partition
+
+if TYPE_CHECKING:
+    from waywiser.group.group import Group
+
+HaloVariant = Literal["whole_field", "per_neighbor", "packed", "direct", "direct_packed"]
+
+
+class ComponentsFirst(NamedTuple):
+    """A vector field of a halo exchange whose components are the first dimension of its array, not the last."""
+
+    array: Array
+
+
+HaloField = Union[Array, ComponentsFirst]  # noqa: UP007 - for Python 3.10
+
+
+class HaloExchange:
+    """Fills the ghost cells of any number of fields with the values of the ranks that own them, again and again.
+
+    All ranks make it together, with the same fields in the same order, and start it equally often. `fields`: arrays of
+    any library, types mixed, contiguous, at each rank all in host memory or all on one GPU. The shape of each is
+    `partition.local_shape`; a vector field has its components as one more dimension, the last one, or the first one of
+    an array in `ComponentsFirst`.
+
+    Between `start()` and `finish()` the fields must not be written and their ghosts must not be read. Several exchanges
+    may be under way at once if their fields differ. It keeps its group and its arrays.
+
+    Raises as every call of a group; InputError at all ranks for fields or partitions that do not match those of the
+    other ranks, for an array of another shape, and for arrays that overlap.
+    """
+
+    def __init__(self, group: Group, partition: Partition, fields: Iterable[HaloField]) -> None:
+        if not isinstance(partition, Partition):
+            raise InputTypeError(f"partition is a GridPartition or a MeshPartition, not {type(partition).__name__}")
+        self._group = group
+        self._partition = partition
+        self._fields = list(fields)
+        self._core = _core.HaloExchange(group._core, partition._core, self._described(self._fields))
+
+    def _described(self, fields: list[HaloField]) -> list[tuple[Array, int, bool]]:
+        return [described(each, self._partition.local_shape) for each in fields]
+
+    def start(self, *, stream: Stream = None) -> None:
+        """Begins an exchange. With `stream` it comes after earlier work there; a direct variant is only enqueued and
+        can be captured in a graph, all others wait for the stream.
+
+        Raises as every call of a group; InputError for `stream` with host arrays, and before the last exchange has
+        been finished; UnavailableError in a stream that is being captured, if the variant is not a direct one.
+        """
+        if stream is not None:
+            self._core.start(stream_for(stream), [])
+            return
+        streams = {stream_for(None, array_of(each)) for each in self._fields}
+        self._core.start(None, list(streams - {None}))
+
+    def finish(self) -> None:
+        """Completes the exchange begun by `start()`. Raises as every call of a group."""
+        self._core.finish()
+
+    def exchange(self, *, stream: Stream = None) -> None:
+        """Starts an exchange and finishes it. Raises as start."""
+        self.start(stream=stream)
+        self.finish()
+
+    __call__ = exchange
+
+    @property
+    def fields(self) -> list[HaloField]:
+        """The arrays that are exchanged, in order. Raises nothing."""
+        return list(self._fields)
+
+    def add(self, *fields: HaloField) -> None:
+        """Adds arrays; all ranks call it.
+
+        Raises InputError at all ranks as the class does, and between start and finish; the fields are then as before.
+        """
+        self._set([*self._fields, *fields])
+
+    def remove(self, *fields: HaloField) -> None:
+        """Removes arrays; all ranks call it.
+
+        Raises InputError for an array that is not exchanged, and between start and finish.
+        """
+        left = list(self._fields)
+        for each in fields:
+            found = next((i for i, field in enumerate(left) if array_of(field) is array_of(each)), None)
+            if found is None:
+                raise InputError("remove: an array that is not exchanged")
+            del left[found]
+        self._set(left)
+
+    def _set(self, fields: list[HaloField]) -> None:
+        self._core.set_fields(self._described(fields))
+        self._fields = fields
+
+    @property
+    def variant(self) -> HaloVariant:
+        """The variant that is used. Raises nothing."""
+        return cast(HaloVariant, self._core.variant)
+
+    def use(self, variant: HaloVariant) -> None:
+        """Uses a variant from now on; all ranks call it.
+
+        Raises UnavailableError at all ranks, with the reason; InputError for a name that is none.
+        """
+        self._core.use(variant)
+
+    def tune(self, seconds: float) -> dict[HaloVariant, float | None]:
+        """Measures all variants in turn for `seconds`, and at least once, then uses the one whose slowest rank is the
+        fastest; all ranks call it. It exchanges the fields, as `exchange()` does. `explain()` tells the rest.
+
+        Returns the median time of an exchange by each variant in seconds, None for those that are unavailable. Raises
+        as every call of a group; InputError for a time that is not above 0, or not equal at all ranks.
+        """
+        times = dict(self._core.tune(seconds))
+        return {cast(HaloVariant, name): None if math.isnan(time) else time for name, time in times.items()}
+
+    def explain(self) -> str:
+        """The variant, its cost, the runner-up and the reason, in a few lines. Raises nothing."""
+        return str(self._core.explain())
+
+    def counts(self, variant: HaloVariant) -> dict[str, int]:
+        """What exchanges by a variant have done at this rank so far, those of `tune()` included: `exchanges`;
+        `messages` and `message_bytes` sent to other ranks; `bus_copies` and `bus_bytes` between a GPU and host memory,
+        both ways. Raises InputError for a name that is none.
+        """
+        return dict(self._core.counts(variant))
+
+
+def array_of(field: Any) -> Any:
+    """The array of a field."""
+    return field.array if isinstance(field, ComponentsFirst) else field
+
+
+def described(field: Any, local_shape: tuple[int, ...]) -> tuple[Array, int, bool]:
+    """As the core expects it: array, number of components, whether they are the first dimension."""
+    array, first = array_of(field), isinstance(field, ComponentsFirst)
+    shape = tuple(getattr(array, "shape", local_shape))
+    if shape == local_shape and not first:
+        return array, 1, False
+    cells, components = (shape[1:], shape[:1]) if first else (shape[:-1], shape[-1:])
+    if cells != local_shape or not components:
+        where = "first" if first else "last"
+        raise InputError(f"a field of shape {shape}: {local_shape} was expected, or that with components {where}")
+    return array, components[0], first

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/halo/halo_schedule.hpp"
+
+namespace waywiser {
+
+class Group;
+class Stream;
+
+// One variant of an exchange, on fixed arrays.
+class HaloRun {
+ public:
+  HaloRun() = default;
+  HaloRun(const HaloRun&) = delete;
+  HaloRun& operator=(const HaloRun&) = delete;
+  virtual ~HaloRun() = default;
+
+  // Collective; after the constructors of all ranks. Throws like Prepared::of_schedule.
+  virtual void prepare() = 0;
+  // nullptr: no stream uses the arrays. Throws unavailable if the stream is being captured and no graph can hold it.
+  virtual void start(Stream* stream) = 0;
+  virtual void finish() = 0;
+  // The run keeps the owner of the arrays while an exchange is under way.
+  virtual void keep(std::shared_ptr<void> owner) = 0;
+
+  const HaloCounts& counts() const noexcept { return counts_; }
+
+ protected:
+  HaloCounts counts_;
+};
+
+// The schedule runs on the arrays themselves, by the hosts or by kernels.
+std::unique_ptr<HaloRun> scheduled_run(Group& group, Schedule schedule, std::vector<Elements> arrays);
+// The arrays are on a GPU; messages of the hosts carry what passes through host memory: whole_field, per_neighbor or
+// packed. Throws the platform's errors.
+std::unique_ptr<HaloRun> staged_run(Group& group, HaloVariant variant, const HaloBoundary& boundary,
+                                    std::vector<Elements> arrays);
+
+}  // namespace waywiser

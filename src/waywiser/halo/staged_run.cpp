@@ -1,0 +1,172 @@
+#include <optional>
+#include <utility>
+
+#include "waywiser/collective/device_schedule/local_program.hpp"
+#include "waywiser/device/platform.hpp"
+#include "waywiser/group/group.hpp"
+#include "waywiser/halo/agreement.hpp"
+#include "waywiser/halo/halo_run.hpp"
+
+namespace waywiser {
+namespace {
+
+// A block on the GPU and its place in host memory.
+struct BusCopy {
+  Region gpu, host;
+};
+
+// Host memory that messages use, and what is copied to it and back. Outlives the run if a message is under way.
+struct BusStaging {
+  std::vector<Memory> memory;
+  std::vector<BusCopy> out, in;
+  std::vector<Elements> arrays;  // of the messages' schedule
+};
+
+class StagedRun : public HaloRun {
+ public:
+  StagedRun(Group& group, HaloVariant variant, const HaloBoundary& boundary, std::vector<Elements> arrays)
+      : group_(group),
+        platform_(*group.platform()),
+        gpu_(place_of(arrays)),
+        stream_(platform_.open_stream(gpu_)),
+        fields_(std::move(arrays)) {
+    if (variant == HaloVariant::whole_field) {
+      schedule_ = halo_schedule(HaloVariant::per_neighbor, boundary);
+      schedule_.algorithm = "halo whole_field";
+      stage_wholes();
+    } else {
+      schedule_ = staged_schedule(variant, boundary);
+      stage_boundary(boundary, variant == HaloVariant::packed);
+    }
+  }
+  ~StagedRun() override {
+    static_cast<void>(failure_of([this] { settle(*stream_); }));
+  }
+
+  void prepare() override {
+    each_.emplace(schedule_);
+    prepared_.emplace(Prepared::of_schedule(group_, schedule_, staging_->arrays));
+    prepared_->keep(staging_);
+  }
+
+  void start(Stream* stream) override {
+    user_ = stream;
+    Stream& used = stream != nullptr ? *stream : *stream_;
+    if (used.capturing())
+      throw Error(ErrorKind::unavailable,
+                  std::string(schedule_.algorithm) + " goes through the host, which no graph can capture");
+    or_abort([&] {
+      if (packing_) packing_->execution().enqueue(used, group_.timeout());
+      for (const BusCopy& each : staging_->out) copy(used, each.host, each.gpu);
+      settle(used);
+    });
+    prepared_->start();
+    ++counts_.exchanges;
+    counts_.messages += each_->messages;
+    counts_.message_bytes += each_->message_bytes;
+  }
+
+  void finish() override {
+    prepared_->wait();
+    Stream& used = user_ != nullptr ? *user_ : *stream_;
+    or_abort([&] {
+      for (const BusCopy& each : staging_->in) copy(used, each.gpu, each.host);
+      if (unpacking_) unpacking_->execution().enqueue(used, group_.timeout());
+      settle(used);
+    });
+  }
+
+  // Messages use host memory only, which prepare() keeps.
+  void keep(std::shared_ptr<void>) override {}
+
+ private:
+  static Place place_of(const std::vector<Elements>& arrays) {
+    for (const Elements& each : arrays)
+      if (each.region.place.is_gpu()) return each.region.place;
+    throw Error(ErrorKind::invalid_input, "a field of a GPU was expected");
+  }
+
+  // Other ranks would wait in vain for this one.
+  template <typename Function>
+  void or_abort(Function function) {
+    try {
+      function();
+    } catch (const Error& error) {
+      group_.abort(error.what());
+      throw;
+    }
+  }
+  void settle(Stream& stream) { stream.synchronize(Deadline::in(group_.timeout())); }
+  void copy(Stream& stream, Region to, ConstRegion from) {
+    stream.copy(to, from);
+    ++counts_.bus_copies;
+    counts_.bus_bytes += from.bytes;
+  }
+
+  Region allocate(Bytes bytes, bool on_gpu) {
+    if (bytes == 0) return {};
+    const Place place = on_gpu ? gpu_ : platform_.nearest_host(gpu_.index);
+    const Region all =
+        staging_->memory.emplace_back(platform_.allocate(place, bytes, on_gpu ? Allocation::gpu : Allocation::pinned))
+            .region();
+    return all.slice(0, bytes);
+  }
+
+  void stage_wholes() {
+    for (const Elements& field : fields_) {
+      const Region mirror = allocate(field.region.bytes, false);
+      staging_->arrays.emplace_back(mirror, DataType::uint8);
+      if (mirror.bytes == 0) continue;
+      staging_->out.push_back({field.region, mirror});
+      staging_->in.push_back({field.region, mirror});
+    }
+  }
+
+  void stage_boundary(const HaloBoundary& boundary, bool together) {
+    const PackedBoundary places(boundary);
+    const Region gives = stage(boundary.gives, places.gives, places.give_bytes, boundary.rank, together, staging_->out);
+    const Region takes = stage(boundary.takes, places.takes, places.take_bytes, boundary.rank, together, staging_->in);
+    packing_ = program(packing_schedule(boundary), gives);
+    unpacking_ = program(unpacking_schedule(boundary), takes);
+  }
+
+  // The packed array on the GPU; its array on the host is added to those of the messages.
+  Region stage(const std::vector<BoundaryPart>& parts, const std::vector<std::size_t>& places, std::size_t bytes,
+               int rank, bool together, std::vector<BusCopy>& copies) {
+    const Region gpu = allocate(bytes, true), host = allocate(bytes, false);
+    staging_->arrays.emplace_back(host, DataType::uint8);
+    if (together && bytes != 0) copies.push_back({gpu, host});
+    for (std::size_t i = 0; i < parts.size() && !together; ++i)
+      if (const std::size_t count = parts[i].part.count; parts[i].peer != rank)
+        copies.push_back({gpu.slice(places[i], count), host.slice(places[i], count)});
+    return gpu;
+  }
+
+  std::unique_ptr<LocalProgram> program(Schedule schedule, Region packed) {
+    if (schedule.steps.empty()) return nullptr;
+    std::vector<Elements> arrays = fields_;
+    arrays.emplace_back(packed, DataType::uint8);
+    return std::make_unique<LocalProgram>(platform_, gpu_, std::move(schedule), arrays, *stream_);
+  }
+
+  Group& group_;
+  Platform& platform_;
+  const Place gpu_;
+  const std::unique_ptr<Stream> stream_;  // where the caller has none
+  const std::vector<Elements> fields_;
+  Schedule schedule_;
+  const std::shared_ptr<BusStaging> staging_ = std::make_shared<BusStaging>();
+  std::unique_ptr<LocalProgram> packing_, unpacking_;  // nullptr: nothing to do
+  std::optional<ScheduleCounts> each_;                 // of one start
+  std::optional<Prepared> prepared_;
+  Stream* user_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<HaloRun> staged_run(Group& group, HaloVariant variant, const HaloBoundary& boundary,
+                                    std::vector<Elements> arrays) {
+  return std::make_unique<StagedRun>(group, variant, boundary, std::move(arrays));
+}
+
+}  // namespace waywiser

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace waywiser {
+
+// How the boundary values travel. The first three go by messages of the hosts, the last two by kernels that reach the
+// neighbours' memory.
+enum class HaloVariant : std::uint8_t {
+  whole_field,    // through a copy of each whole field
+  per_neighbor,   // one message for each field and part of the boundary
+  packed,         // one message for each neighbour: all fields, all parts
+  direct,         // as per_neighbor, by one kernel
+  direct_packed,  // as packed, by one kernel
+};
+inline constexpr HaloVariant halo_variants[] = {HaloVariant::whole_field, HaloVariant::per_neighbor,
+                                                HaloVariant::packed, HaloVariant::direct, HaloVariant::direct_packed};
+
+[[gnu::visibility("default")]] std::string_view name(HaloVariant variant) noexcept;
+// Throws invalid_input with the names.
+[[gnu::visibility("default")]] HaloVariant parse_halo_variant(std::string_view name);
+constexpr bool is_direct(HaloVariant variant) noexcept { return variant >= HaloVariant::direct; }
+
+// What the exchanges of one variant have done at one rank.
+struct [[gnu::visibility("default")]] HaloCounts {
+  std::uint64_t exchanges = 0;
+  std::uint64_t messages = 0, message_bytes = 0;  // sent to other ranks
+  std::uint64_t bus_copies = 0, bus_bytes = 0;    // copies between a GPU and host memory, both ways
+
+  HaloCounts& operator+=(const HaloCounts& more) noexcept;
+  bool operator==(const HaloCounts&) const = default;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "waywiser/halo/field.hpp"
+#include "waywiser/halo/grid.hpp"
+
+namespace waywiser {
+
+// A domain that is cut up, and what each rank's arrays hold before and after an exchange, looked up in the whole domain
+// cell by cell. The seed draws it: boxes of all sizes, empty ones among them, or lists of cells of a mesh.
+struct MadeUpDomain {
+  static MadeUpDomain of_grid(int ranks, std::uint64_t seed);
+  // Each rank owns a random part of the cells, and has ghosts of some of the others and at times of its own; ranks
+  // without a ghost in common are no neighbours. The order in an array is random too.
+  static MadeUpDomain of_lists(int ranks, std::uint64_t seed);
+  // Of a given grid; the seed draws the fields.
+  static MadeUpDomain of(const HaloGrid& grid, std::uint64_t seed);
+
+  std::size_t bytes(int rank, std::size_t field) const;
+  std::vector<std::byte> before(int rank, std::size_t field, int start) const;
+  std::vector<std::byte> after(int rank, std::size_t field, int start) const;
+
+  std::vector<HaloPartition> partitions;  // by rank
+  std::vector<HaloField> fields;
+
+ private:
+  struct LocalCell {
+    std::int64_t whole = -1;  // in the whole domain; -1: it never gets a value
+    bool owned = false;
+  };
+  struct Places {
+    std::vector<std::int64_t> given, taken;
+  };
+  static Places ghosts(const std::vector<LocalCell>& taker, const std::vector<LocalCell>& giver);
+  HaloPartition listed(int rank) const;
+  void draw_fields(std::mt19937_64& generator);
+  std::vector<std::byte> values(int rank, std::size_t field, int start, bool ghosts) const;
+
+  std::vector<std::vector<LocalCell>> cells_;  // by rank
+};
+
+}  // namespace waywiser
