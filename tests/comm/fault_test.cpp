@@ -247,7 +247,8 @@ TEST(Fault, ARankThatWaitsItselfSaysForWhom) {
     receive_something(group, 1);
   });
   ASSERT_EQ(problems.size(), 3u);
-  for (const std::string& problem : problems) EXPECT_TRUE(holds(problem, "rank 0: waited 2.00 s in recv #2")) << problem;
+  for (const std::string& problem : problems)
+    EXPECT_TRUE(holds(problem, "rank 0: waited 2.00 s in recv #2")) << problem;
   EXPECT_TRUE(holds(problems[1], "; rank 1 itself had waited ")) << problems[1];
   EXPECT_TRUE(holds(problems[1], " in recv #2 of 1000 float32 from rank 2: 0 of 4000 bytes arrived")) << problems[1];
   EXPECT_FALSE(holds(problems[0], "itself")) << problems[0];

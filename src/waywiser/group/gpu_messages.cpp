@@ -159,7 +159,8 @@ void GpuCalls::message(const Call& call, ConstElements data, int to, Elements in
 
 GpuCollectives& GpuCalls::gpus_for(const Call& call) {
   if (on_gpus_) return *on_gpus_;
-  throw Error(ErrorKind::unavailable, text(call) + " on a stream: a collective on these GPUs, such as all_reduce, comes first");
+  throw Error(ErrorKind::unavailable,
+              text(call) + " on a stream: a collective on these GPUs, such as all_reduce, comes first");
 }
 
 void GpuCalls::send(ConstElements data, int to, Stream& stream) {

@@ -304,8 +304,8 @@ std::string Session::waited_too_long(const Call& call, const std::string& progre
 bool Session::Watch::is_long() const { return started != 0 && now_seconds() - started > unusual_wait; }
 
 std::string Session::own_wait(const Watch& watch, const Call& call, const std::string& progress) const {
-  return "; rank " + std::to_string(rank_) + " itself had waited " + format_seconds(now_seconds() - watch.started) + " in " +
-         text(call) + ": " + progress;
+  return "; rank " + std::to_string(rank_) + " itself had waited " + format_seconds(now_seconds() - watch.started) +
+         " in " + text(call) + ": " + progress;
 }
 
 void Session::fail(ErrorKind kind, const std::string& why) {

@@ -223,8 +223,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   bool stop_waiting(Watch& watch, const Call& call);
   std::string waited_too_long(const Call& call, const std::string& progress) const;
-  // Which wait of this rank the failure of another one has ended. The rank whose deadline passes first often waits for a
-  // rank that waits itself; this leads to the rank that all wait for.
+  // Which wait of this rank the failure of another one has ended. The rank whose deadline passes first often waits for
+  // a rank that waits itself; this leads to the rank that all wait for.
   std::string own_wait(const Watch& watch, const Call& call, const std::string& progress) const;
   ProgressThread::Found turn_of_thread() noexcept;
   void wake_thread() noexcept {
