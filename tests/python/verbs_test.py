@@ -166,7 +166,7 @@ def test_how_many_pairs_were_loaded(
     assert ("2", "gpu", "loaded", "8") in found
     assert ("2", "gpu", "streaming", "") in found
     assert run(["measure", "--format", "table", "--output", str(tmp_path)]) == 0
-    assert "loaded (8 of 12 pairs)" in capsys.readouterr().out
+    assert "loaded (8 of 12 pairs at once)" in capsys.readouterr().out
     assert run(["plan", "--output", str(tmp_path)]) == 0
     assert "gpu>gpu NV18 (2p), loaded (8 of 12 pairs)" in capsys.readouterr().out
 

@@ -42,14 +42,14 @@ def add(made: Table, *cells: str) -> None:
 
 
 def group_name(group: PairClass) -> str:
-    """The class, with "2p" for two processes."""
-    return group.name if group.processes == 1 else f"{group.name} (2p)"
+    """The class in words: "host to GPU, PHB, two processes"."""
+    return group.title
 
 
 def operation_name(profile: Profile, group: PairClass, operation: str) -> str:
     """The operation, with the number of pairs that moved at once if that was measured."""
     pairs = profile.pairs_at_once(group, operation)
-    return f"{operation} ({pairs} pairs)" if pairs else operation
+    return f"{operation} ({pairs} pairs at once)" if pairs else operation
 
 
 def spaced(label: str) -> str:
