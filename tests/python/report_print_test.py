@@ -14,10 +14,18 @@ from waywiser.report.page import render
 from waywiser.results import Results
 
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-_OPTIONS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --virtual-time-budget=20000 --no-pdf-header-footer"
-).split()
+_OPTIONS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--virtual-time-budget=20000",
+    "--no-pdf-header-footer",
+]
 _WORD = re.compile(r'<word xMin="([\d.]+)" yMin="[\d.]+" xMax="([\d.]+)" yMax="[\d.]+">([^<]*)</word>')
 
 pytestmark = pytest.mark.skipif(
@@ -41,7 +49,7 @@ def test_no_column_is_cut_off(tmp_path: Path) -> None:
     for page in pages:
         width = float(re.search(r'width="([\d.]+)"', page)[1])  # type: ignore[index]
         for left, right, word in _WORD.findall(page):
-            assert 0 <= float(left) and float(right) <= width, (word, right, width)
+            assert float(left) >= 0 and float(right) <= width, (word, right, width)
             words.append(word)
     text = " ".join(words)
     assert "Of limit" in text and text.count("Bandwidth") >= 8  # the last column, and the titles of the curves
