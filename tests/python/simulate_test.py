@@ -11,10 +11,15 @@ from typing import Any
 
 import pytest
 
+from waywiser import stages
 from waywiser.cli import run
+from waywiser.cli.options import simulated as simulated_results
 from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
+from waywiser.simulator.cluster import Cluster
+from waywiser.simulator.collectives import Collective
 from waywiser.simulator.published import Row, compare
+from waywiser.topology import load_topology
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,6 +119,26 @@ def test_measure_plan_explain_and_report_of_a_machine_that_is_not_here(
     assert "holds Simulated: not a measurement" in capsys.readouterr().err
 
 
+def test_one_question_simulates_only_its_paths(capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer is that of the whole simulation, without its paths."""
+    asked = {"operations": ["latency"], "processes": [1], "places": ["host0", "gpu0"]}
+    part, whole = simulated_results("remote-t4", **asked), simulated_results("remote-t4", operations=["latency"])
+    answers = []
+    for results in (part, whole):
+        text = results.needed_profile_text()
+        answers.append(stages.explain(text, stages.choose(text), "host0", "gpu0", 1, "latency", 65536))
+    for key in ("chosen", "why", "candidates"):
+        assert answers[0][key] == answers[1][key]
+    assert {one.path.processes for one in part.needed_profile().series} == {1}
+    assert len(part.needed_profile().series) < len(whole.needed_profile().series)
+    assert run(["explain", "host0", "gpu0", "64K", "--machine", "remote-t4"]) == 0
+    shown = capsys.readouterr()
+    assert "SIMULATED: NOT A MEASUREMENT" in shown.out and "measured" not in shown.out.lower().replace(
+        "measurement", ""
+    )
+    assert "simulating" in shown.err and "measuring" not in shown.err
+
+
 def test_two_simulated_measurements_are_the_same(tmp_path: Path) -> None:
     texts = []
     for name in ("a", "b"):
@@ -181,3 +206,16 @@ def test_sizes_in_steps() -> None:
     for wrong in ("8/4", "1K..2K/0", "1..1G/1"):
         with pytest.raises(InputError, match="--sizes"):
             sizes_in(wrong)
+
+
+def test_best_is_never_slower_than_one_of_the_settings() -> None:
+    """By the rate of the slowest hop alone, "best" was slower than "off" for small messages on several machines."""
+    for machine in ("hse-a", "hse-c"):
+        topology = load_topology(machine)
+        request = (topology, Cluster(machine, {"nodes": 2}), "all_gather", [1024, 65536, 1 << 22], ["ring"])
+        times = {
+            direct: [case.seconds for case in Collective(*request, direct=[direct]).run(lambda *_: None)]
+            for direct in ("off", "on", "best")
+        }
+        assert times["best"] == [min(pair) for pair in zip(times["off"], times["on"], strict=True)]
+    assert len({*times["off"], *times["on"]}) == 6  # the settings do differ
