@@ -219,3 +219,27 @@ def test_best_is_never_slower_than_one_of_the_settings() -> None:
         }
         assert times["best"] == [min(pair) for pair in zip(times["off"], times["on"], strict=True)]
     assert len({*times["off"], *times["on"]}) == 6  # the settings do differ
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("pcie.share=1.5", "pcie.share is a number from 0 to 1"),
+        ("pcie.share=nan", "pcie.share is a number from 0 to 1"),
+        ("ucx.copy=nan", "ucx.copy is a number from 0 on"),
+        ("ucx.copy=inf", "ucx.copy is a number from 0 on"),
+        ("ucx.copy=-1", "ucx.copy is a number from 0 on"),
+    ],
+)
+def test_impossible_costs_are_refused(capsys: pytest.CaptureFixture[str], setting: str, words: str) -> None:
+    assert run(["simulate", "latency", "--machine", "hse-a", "--sizes", "8", "--set", setting]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.splitlines()[-1] == f"waywiser: --set {setting!r}: {words}"
+
+
+def test_a_port_faster_than_its_slot_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["simulate", "bandwidth", "--machine", "hse-a", "--sizes", "64M", "--set"]
+    assert run([*arguments, "nic=xdr800"]) == 0
+    assert "note: the port carries 97.0 GB/s, the PCIe link of the NICs of hse-a" in capsys.readouterr().err
+    assert run([*arguments, "nic=edr100"]) == 0
+    assert "note: " not in capsys.readouterr().err
