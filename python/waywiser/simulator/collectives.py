@@ -84,17 +84,18 @@ class Collective:
             show(int(told["done"]), int(told["total"]), 0.0, str(told["label"]))
             return True
 
-        trials = [self._trial(algorithm, setting, *more) for (algorithm, _, *more), setting in tried]
-        request = {"trials": trials, "trace": self.trace}
-        costs = costs_json(self.cluster.costs, self.topology.name)
-        answer = json.loads(_core.simulate_collectives(self.topology, costs, json.dumps(request), progress))
+        results = self._simulated([self._trial(name, setting, *more) for (name, _, *more), setting in tried], progress)
         gpus = max(1, len(self.topology.ids("gpu")))
-        best: dict[tuple[str, str, int, int], dict[str, Any]] = {}
-        for (case, _), result in zip(tried, answer["results"], strict=True):
-            best[case] = min(best.get(case, result), result, key=lambda one: one.get("seconds", math.inf))
+        best: dict[tuple[str, str, int, int], tuple[dict[str, Any], str]] = {}
+        for (case, setting), result in zip(tried, results, strict=True):
+            if case not in best or result.get("seconds", math.inf) < best[case][0].get("seconds", math.inf):
+                best[case] = result, setting
+        if self.trace:
+            name, _, nodes, size = wanted[-1]
+            trial = self._trial(name, best[wanted[-1]][1], nodes, size)
+            self.last_trace = self._simulated([trial], progress, trace=True)[0].get("trace") or {}
         cases = []
-        for (algorithm, direct, nodes, size), result in best.items():
-            self.last_trace = result.get("trace") or self.last_trace
+        for (algorithm, direct, nodes, size), (result, _) in best.items():
             ranks = self.ranks or nodes * gpus
             if "unavailable" in result:
                 cases.append(Case(algorithm, direct, nodes, ranks, size, 0.0, unavailable=str(result["unavailable"])))
@@ -103,6 +104,17 @@ class Collective:
             rounds, rounds_run = int(result["rounds"]), int(result["rounds_run"])
             cases.append(Case(algorithm, direct, nodes, ranks, size, seconds, messages, rounds, rounds_run))
         return cases
+
+    def _simulated(
+        self, trials: list[dict[str, Any]], progress: Callable[[str], bool], trace: bool = False
+    ) -> list[dict[str, Any]]:
+        """The core's results, in the order of the trials; with `trace` the timeline of the last one."""
+        costs = costs_json(self.cluster.costs, self.topology.name)
+        request = json.dumps({"trials": trials, "trace": trace})
+        found: list[dict[str, Any]] = json.loads(_core.simulate_collectives(self.topology, costs, request, progress))[
+            "results"
+        ]
+        return found
 
     def _trial(self, algorithm: str, direct: str, nodes: int, size: int) -> dict[str, Any]:
         return {
