@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shlex
 import subprocess
 import sys
@@ -243,3 +244,17 @@ def test_a_port_faster_than_its_slot_is_said(capsys: pytest.CaptureFixture[str])
     assert "note: the port carries 97.0 GB/s, the PCIe link of the NICs of hse-a" in capsys.readouterr().err
     assert run([*arguments, "nic=edr100"]) == 0
     assert "note: " not in capsys.readouterr().err
+
+
+def test_what_is_too_large_is_refused_before_the_work() -> None:
+    """The steps of 24,000 ranks took 1.3 GB before their number was refused; here is less memory than that."""
+    arguments = ["simulate", "all_reduce", "--machine", "dgx-a100", "--nodes", "3000", "--sizes", "1M", "--json"]
+    program = f"from waywiser.cli import run; raise SystemExit(run({[*arguments, '--algorithms', 'hierarchical']!r}))"
+
+    def little_memory() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, preexec_fn=little_memory)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "more than 50 million steps, too many to run" in json.loads(done.stdout)["cases"][0]["unavailable"]

@@ -21,7 +21,7 @@ from waywiser.report.reasons import grouped_reasons
 from waywiser.results import DEFAULT, MACHINES, Results
 from waywiser.units import format_percent
 
-REPAIR, SET, PROVED = "Slow or broken", "To set", "Proved"
+REPAIR, INSTALL, SET, PROVED = "Slow or broken", "Not available here", "To set", "Proved"
 # Mechanism -> the doctor's checks that say how to get it.
 _CHECKS = {"bar_copy": "GDRCopy", "ucx": "NIC,libraries", "ucx_staged": "NIC,libraries", "tls": "D45"}
 _MOST = 6
@@ -119,7 +119,7 @@ def _missing(profile: Profile) -> list[Action]:
         checks = _CHECKS.get(one.mechanism)
         if checks and not profile.warning() and _CURABLE.search(one.reason):
             text = f"{one.mechanism} is not available ({one.pairs_text(1)}): {one.reason}"
-            found.append(Action(REPAIR, text, f"waywiser doctor --only {checks}", "unavailable"))
+            found.append(Action(INSTALL, text, f"waywiser doctor --only {checks}", "unavailable"))
     return found[:3]
 
 

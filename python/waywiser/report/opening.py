@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from waywiser.profile import Profile
 from waywiser.report import sections
-from waywiser.report.actions import PROVED, REPAIR, SET, Action
+from waywiser.report.actions import INSTALL, PROVED, REPAIR, SET, Action
 from waywiser.report.alike import Kind, kinds
 from waywiser.report.choices import Choice
 from waywiser.report.markup import Child, Markup, el, join
@@ -40,7 +40,7 @@ def facts(profile: Profile) -> list[str]:
 
 def _to_do(todo: Sequence[Action]) -> Markup:
     parts: list[Child] = [el("h2", "What to do")]
-    for kind in (REPAIR, SET, PROVED):
+    for kind in (REPAIR, INSTALL, SET, PROVED):
         mine = [one for one in todo if one.kind == kind]
         if mine:
             parts.append(el("div", el("h3", kind), el("ul", map(_item, mine))))

@@ -14,6 +14,7 @@ from typing import Any
 from waywiser.profile import Profile
 from waywiser.report import definitions, palette, score, sections
 from waywiser.report.actions import Action, actions
+from waywiser.report.curve_cards import curve_cards
 from waywiser.report.curves import all_curves
 from waywiser.report.headline import headline
 from waywiser.report.markup import Markup, el, join
@@ -94,7 +95,7 @@ def _sections(
             "curves",
             "Curves",
             "Every path, every size",
-            sections.curve_cards(curves, rows),
+            curve_cards(curves, rows),
             "Wide band: the chosen path. Strip on top: its mechanism. Dashed line: the limit of the slowest hop.",
         ),
         (

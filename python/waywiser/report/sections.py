@@ -8,7 +8,7 @@ from typing import Any
 from waywiser.plan import CollectiveRow
 from waywiser.profile import Profile, pair_words
 from waywiser.report import definitions, palette
-from waywiser.report.alike import kinds, merged
+from waywiser.report.alike import merged
 from waywiser.report.choices import Choice, choices
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.report.matrices import Matrix, matrices
@@ -141,57 +141,6 @@ def heat_maps(results: Results, profile: Profile) -> Markup | None:
     return join(parts) if parts else None
 
 
-_SCALES = (("relative", "Time ÷ fastest"), ("linear", "Linear bandwidth"))
-
-
-def _tab(operation: str, drawn: dict[str, Any]) -> str:
-    return definitions.TITLES[operation] + (f" ({drawn['at_once']})" if drawn["at_once"] else "")
-
-
-def curve_cards(curves: list[dict[str, Any]], rows: list[Choice]) -> Markup | None:
-    """A card for each kind of pair; those of classes like them are folded away behind it."""
-    cards = _curve_cards(curves)
-    of_title = {group["title"]: card for group, card in zip(curves, cards, strict=True)}
-    parts: list[Child] = []
-    for kind in kinds(rows):
-        parts.append(of_title.pop(kind.shown.title, None))
-        folded = [card for one in kind.others if (card := of_title.pop(one.title, None))]
-        if folded:
-            count = _count(len(folded), "class like it", "classes like it")
-            summary = el("summary", el("b", count), el("small", f"{kind.shown.title}: within 10 %"))
-            parts.append(el("details", summary, folded))
-    parts += of_title.values()
-    return join(*parts) if cards else None
-
-
-def _curve_cards(curves: list[dict[str, Any]]) -> list[Markup]:
-    """Tabs for the operations, two plots, a legend. The script fills them."""
-    cards = []
-    for index, group in enumerate(curves):
-        tabs = [
-            el("button", _tab(name, drawn), type="button", data_operation=name, aria_pressed="false")
-            for name, drawn in group["operations"].items()
-        ]
-        scales = [el("button", text, type="button", data_scale=name, aria_pressed="false") for name, text in _SCALES]
-        others = f", stands for {group['pairs']} pairs" if group["pairs"] > 1 else ""
-        head = el("header", el("h3", group["title"]), el("p", f"measured {group['pair']}{others}", class_="muted"))
-        plots = [el("div", class_="plot", data_kind=kind) for kind in ("time", "rate")]
-        cards.append(
-            el(
-                "article",
-                head,
-                el("div", el("div", tabs, class_="tabs"), el("div", scales, class_="tabs"), class_="controls"),
-                el("p", class_="muted definition"),
-                el("div", plots, class_="plots"),
-                el("div", class_="legend"),
-                class_="card curves",
-                data_group=index,
-                id=f"curves-{index}",
-            )
-        )
-    return cards
-
-
 def choice_tables(rows: list[Choice]) -> Markup | None:
     """Every row of the plan, a collapsible part for each class."""
     parts = []
@@ -202,7 +151,7 @@ def choice_tables(rows: list[Choice]) -> Markup | None:
         for operation in dict.fromkeys(row.operation for row in mine):
             cells = [_choice_cells(row) for row in mine if row.operation == operation]
             tables += [el("h4", definitions.TITLES[operation]), table(_CHOICE_HEAD, cells)]
-        summary = el("summary", el("b", group.title), el("small", _count(len(mine), "range")))
+        summary = el("summary", el("b", group.title), el("small", count_words(len(mine), "range")))
         parts.append(el("details", summary, tables, open=len(groups) <= 2))
     return join(parts) if parts else None
 
@@ -215,7 +164,9 @@ def collectives(results: Results) -> Markup | None:
     for memory, ranks in kinds:
         mine = [row for row in rows if (row.memory, row.ranks) == (memory, ranks)]
         cells = _blank_repeats([_collective_cells(row) for row in mine])
-        summary = el("summary", el("b", f"{ranks} ranks, {memory} memory"), el("small", _count(len(mine), "range")))
+        summary = el(
+            "summary", el("b", f"{ranks} ranks, {memory} memory"), el("small", count_words(len(mine), "range"))
+        )
         parts.append(el("details", summary, table(_COLLECTIVE_HEAD, cells), open=len(kinds) <= 2))
     return join(parts) if parts else None
 
@@ -276,7 +227,7 @@ def first_use(profile: Profile) -> Markup | None:
         return None
     return el(
         "details",
-        el("summary", el("b", "First use"), el("small", _count(len(rows), "path"))),
+        el("summary", el("b", "First use"), el("small", count_words(len(rows), "path"))),
         table(("Path", "Pair", "Opening and first 8 B"), rows),
     )
 
@@ -293,7 +244,7 @@ def _terms(terms: list[Any]) -> Markup:
     return el("dl", (join(el("dt", term), el("dd", text)) for term, text in terms))
 
 
-def _count(count: int, word: str, several: str = "") -> str:
+def count_words(count: int, word: str, several: str = "") -> str:
     return f"{count} {word if count == 1 else several or word + 's'}"
 
 
