@@ -258,3 +258,14 @@ def test_what_is_too_large_is_refused_before_the_work() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, preexec_fn=little_memory)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "more than 50 million steps, too many to run" in json.loads(done.stdout)["cases"][0]["unavailable"]
+
+
+@pytest.mark.parametrize("machine", ["dgx-a100", "hse-e"])
+def test_a_rail_optimised_network_without_taper_blocks_nothing(machine: str) -> None:
+    """Two receivers of a leaf shared a way down, while other ways were idle."""
+    seconds = {}
+    for kind in ("fat-tree", "rail-optimised"):
+        cluster = Cluster(machine, {"nodes": 16, "kind": kind})
+        run = Collective(load_topology(machine), cluster, "all_to_all", [1 << 28], ["direct"])
+        seconds[kind] = run.run(lambda *_: None)[0].seconds
+    assert seconds["rail-optimised"] <= 1.02 * seconds["fat-tree"]

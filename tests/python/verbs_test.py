@@ -220,18 +220,6 @@ def test_explain(gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "libgdrapi" in printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [
-        (["gpu0", "gpu4", "64K"], "'gpu4' is not in"),
-        (["nowhere", "gpu0", "64K"], "'nowhere' is not in"),
-        (["gpu0", "gpu1", "64Q"], "'64Q' is not a size"),
-        (["gpu0", "gpu1", "99999999T"], "is not a size"),
-        (["gpu0", "gpu1", "1K", "--operation", "sing"], "'sing'"),
-        (["gpu0", "gpu1", "1K", "--processes", "3"], "processes"),
-        (["gpu0", "gpu1", "1K", "--machine", "../../nowhere"], "../../nowhere: "),
-    ],
-)
 def test_the_reason_is_for_the_size_of_the_question(capsys: pytest.CaptureFixture[str]) -> None:
     reasons = {}
     for size in ("64K", "1G"):
@@ -254,6 +242,18 @@ def test_wrapped_paths_stay_in_their_column(
     assert all(row[0] in "* " and row[1] == " " for row in rows if not row.startswith("unavailable"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["gpu0", "gpu4", "64K"], "'gpu4' is not in"),
+        (["nowhere", "gpu0", "64K"], "'nowhere' is not in"),
+        (["gpu0", "gpu1", "64Q"], "'64Q' is not a size"),
+        (["gpu0", "gpu1", "99999999T"], "is not a size"),
+        (["gpu0", "gpu1", "1K", "--operation", "sing"], "'sing'"),
+        (["gpu0", "gpu1", "1K", "--processes", "3"], "processes"),
+        (["gpu0", "gpu1", "1K", "--machine", "../../nowhere"], "../../nowhere: "),
+    ],
+)
 def test_explain_refuses(
     arguments: list[str], word: str, gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
