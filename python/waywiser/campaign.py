@@ -40,6 +40,8 @@ class Request:
     costs_file: Path | None = None  # from `waywiser calibrate`
     other_machine: _core.OtherMachine | None = None  # rank 1 of this job: paths to it are measured too
     cluster: Cluster | None = None  # for a simulated machine: also the paths to its other nodes
+    places: list[str] = field(default_factory=list)  # if given, only pairs of these memories of this node
+    processes: list[int] = field(default_factory=list)  # if given, only paths of 1 or 2 processes
 
     def check(self) -> None:
         """Raises InputError for an impossible request, before measuring."""
@@ -88,6 +90,10 @@ class Request:
             found["budget_seconds"] = self.budget
         if self.operations:
             found["operations"] = self.operations
+        if self.places:
+            found["places"] = self.places
+        if self.processes:
+            found["processes"] = self.processes
         return found
 
     def topology(self) -> Any:
@@ -155,7 +161,7 @@ def measure_into(results: Results, topology: Any, request: Request) -> Profile:
             results.write("profile", text)
 
     simulation = request.simulation(topology)
-    with bar("measuring", simulation is not None) as show:
+    with bar("measuring" if simulation is None else "simulating", simulation is not None) as show:
         watch = stages.Watch(show, keep)
         text = stages.measure(topology, request.options(), previous, watch, simulation, request.other_machine)
     value = json.loads(text)

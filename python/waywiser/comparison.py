@@ -51,6 +51,11 @@ class Comparison:
     switched: tuple[Switched, ...]
     state: tuple[tuple[str, str, str], ...]
 
+    @property
+    def other_machine(self) -> bool:
+        """Whether the two profiles are of machines with different fingerprints."""
+        return any(what == "fingerprint" for what, _, _ in self.state)
+
     def as_json(self) -> dict[str, Any]:
         """The object that `waywiser compare --json` prints."""
         return {

@@ -18,6 +18,9 @@ OPERATIONS = ("latency", "streaming", "bidirectional", "loaded")
 COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "reduce_scatter", "all_to_all")
 MESSAGE = "message"  # between two GPUs, on streams
 _PLACE = re.compile(r"([A-Za-z0-9._-]{1,64}:)?(host|gpu)\d{1,4}")
+_NUMBER = re.compile(r" #\d+$")
+_CLASS = re.compile(r"(host|gpu)>(host|gpu) (.+?)( #\d+)?")
+_ENDS = {"host": "host", "gpu": "GPU"}
 
 Pair = tuple[str, str]
 
@@ -94,10 +97,28 @@ class PairClass:
     processes: int
 
     @property
+    def kind(self) -> str:
+        """The name without the number that tells classes of one relation apart: "host>gpu SYS"."""
+        return _NUMBER.sub("", self.name)
+
+    @property
+    def words(self) -> str:
+        """The class for people: "host to GPU, PHB"; "within one GPU"; "host to GPU, SYS, as host1 to gpu2"."""
+        found = _CLASS.fullmatch(self.name)
+        if not found:
+            return self.name
+        source, destination, relation, number = found.groups()
+        if relation == "same":
+            text = f"within one {_ENDS[source]}"
+        else:
+            text = f"{_ENDS[source]} to {_ENDS[destination]}, {relation}"
+        return f"{text}, as {self.members[0][0]} to {self.members[0][1]}" if number else text
+
+    @property
     def title(self) -> str:
-        """Name, with "two processes" added if needed."""
+        """`words`, with "two processes" added if needed."""
         says = self.processes == 1 or "process" in self.name
-        return self.name if says else f"{self.name}, two processes"
+        return self.words if says else f"{self.words}, two processes"
 
 
 @dataclass(frozen=True)
@@ -198,6 +219,11 @@ def warning(backend: str, simulated: bool) -> str:
 def pair_text(pair: Pair, processes: int = 1) -> str:
     """ "gpu0>gpu1", or "gpu0>>gpu1" between two processes."""
     return f"{pair[0]}{'>' if processes == 1 else '>>'}{pair[1]}"
+
+
+def pair_words(pair: Pair, processes: int = 1) -> str:
+    """ "gpu0 to gpu1", or "gpu0 to gpu1, two processes"."""
+    return f"{pair[0]} to {pair[1]}{', two processes' if processes == 2 else ''}"
 
 
 def read_place(node: Node, key: str) -> str:

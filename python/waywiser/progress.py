@@ -29,7 +29,7 @@ def say(text: str) -> None:
 @contextmanager
 def bar(title: str, simulated: bool = False) -> Iterator[Show]:
     """A progress bar; yields the function that moves it. `simulated`: the time left is not of a real clock."""
-    if simulated:
+    if simulated and not title.startswith("simulating"):
         title = f"{title}, simulated"
     console = error_console()
     if not console.is_terminal:

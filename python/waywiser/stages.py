@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 import waywiser._core as _core
+from waywiser.units import format_bytes
 from waywiser.verification import SCHEMA as VERIFICATION_SCHEMA
 from waywiser.verification import VERSION as VERIFICATION_VERSION
 
@@ -130,7 +131,26 @@ def explain(
     """Every candidate for one transfer with its cost, and unavailable mechanisms; with `rail`, only over that NIC."""
     asked = (source, destination, processes, operation, size, rail)
     answer: dict[str, Any] = json.loads(_core.explain(profile, plan, *asked))
+    for one in answer["candidates"]:
+        if one["label"] == answer["chosen"]:
+            answer["why"] = one["why"] = _reason_here(answer, str(one["why"]))
     return answer
+
+
+def _reason_here(answer: dict[str, Any], planned: str) -> str:
+    """Why the chosen path is taken at the size of the question; the plan's reason is for the middle of its range."""
+    size = format_bytes(answer["bytes"])
+    others = [one for one in answer["candidates"] if one["label"] != answer["chosen"] and one["ratio"] is not None]
+    others = [one for one in others if "encrypt" not in one["why"] and not one["why"].startswith("not measured")]
+    note = f"; {planned.partition('; ')[2]}" if "; " in planned else ""
+    if not others:
+        return f"the only measured path at {size}{note}"
+    second, ratio = others[0]["label"], others[0]["ratio"]
+    if others[0]["why"].startswith("equal"):
+        return f"equal to {second} at {size} within the confidence intervals{note}"
+    if ratio < 1:
+        return f"within {100 * (1 / ratio - 1):.1f} % of {second} at {size}: not worth a switch{note}"
+    return f"fastest: {second} takes {ratio:.2f} times as long at {size}{note}"
 
 
 def verify(

@@ -47,6 +47,18 @@ def test_slower_paths_are_told_once_for_their_range(tmp_path: Path, capsys: pyte
     assert found[0]["ratio"] == pytest.approx(2)
 
 
+def test_two_machines_are_said_to_be_two_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made_up.write(tmp_path / "a", 4)
+    made_up.write(tmp_path / "b", 0)
+    assert run(["compare", "recorded-4xh200", str(tmp_path / "a")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("These are two different machines")
+    assert any("fingerprint" in line for line in lines[:8])
+    assert len(lines) < 200 and any("more: --json shows all" in line for line in lines)
+    assert run(["compare", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
+    assert "two different machines" not in capsys.readouterr().out
+
+
 def test_paths_choices_and_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     measured, later = made_up.profile(0), made_up.profile(0)
     gone = measured["series"][0]["path"]

@@ -13,10 +13,14 @@ import pytest
 from doctor_machines import OPEN, PROPRIETARY, build, gpu, nic
 from verb_runs import Run
 
+from waywiser.doctor import libraries
 from waywiser.doctor.compare import code, compare, node_names, worst_first
+from waywiser.doctor.finding import Status
 from waywiser.doctor.gather import gather_reports
 from waywiser.doctor.job import Job, job, nodes
 from waywiser.doctor.report import SCHEMA, Report, examine, read_report, selected
+from waywiser.doctor.root import Root
+from waywiser.doctor.table import print_comparison
 from waywiser.errors import InputError
 
 
@@ -85,6 +89,63 @@ def test_table_names_remedies_and_what_is_left_out(doctor: Run, tmp_path: Path) 
     assert "--all shows everything" in " ".join(out.split()) and "looked at" not in out
     _, out, _ = doctor("--root", str(folder), "--all")
     assert "looked at: /proc/driver/nvidia/version" in out and "D31" in out
+
+
+def _with_two_copies(folder: Path) -> Path:
+    return Path(build(folder, {f"{where}/libucp.so.0": "" for where in ("/usr/lib64", "/opt/hpcx/ucx/lib")}).folder)
+
+
+def test_a_known_finding_is_shown_and_does_not_count(doctor: Run, tmp_path: Path) -> None:
+    root, known = ("--root", str(_with_two_copies(tmp_path / "n1"))), tmp_path / "accepted"
+    assert doctor(*root, "--only", "D33")[0] == 1
+    status, out, _ = doctor(*root, "--only", "D33", "--ignore", "D33")
+    assert status == 0 and "accepted one copy of each library" in out and "0 warnings" in out and "1 accepted" in out
+    assert "remedy" not in out
+    known.write_text("# as delivered by the vendor\nD33: /opt/hpcx   # both are the same version\n\n")
+    assert doctor(*root, "--only", "D33", "--accepted", str(known))[0] == 0
+    known.write_text("D33: /opt/other\n")
+    assert doctor(*root, "--only", "D33", "--accepted", str(known))[0] == 1
+    _, out, _ = doctor(*root, "--only", "D33", "--ignore", "libraries", "--json")
+    row = json.loads(out)["checks"][0]
+    assert (row["status"], row["accepted"]) == ("warning", True)
+    assert read_report(json.loads(out), "x").code() == 0
+
+
+@pytest.mark.parametrize("line", ["33: x", "D99", "D33 without a colon"])
+def test_a_bad_line_of_accepted_findings_is_named(doctor: Run, tmp_path: Path, line: str) -> None:
+    file = tmp_path / "accepted"
+    file.write_text(f"D33\n{line}\n")
+    status, out, err = doctor("--accepted", str(file))
+    assert (status, out) == (3, "") and f"{file}, line 2: write a check" in err and err.count("\n") == 1
+
+
+def test_bad_words_to_ignore_name_the_option(doctor: Run) -> None:
+    assert "--ignore 'd99'" in doctor("--ignore", "D99")[2]
+
+
+def test_wheels_of_this_python_are_no_second_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = tmp_path / "site-packages"
+    (wheel / "libucx/lib").mkdir(parents=True)
+    for name in ("libucp.so", "libucp.so.0"):
+        (wheel / "libucx/lib" / name).touch()
+    root = build(tmp_path / "n1", {})
+    monkeypatch.setattr(sys, "path", [str(wheel)])
+    monkeypatch.setattr(libraries, "_FOLDERS", (str(tmp_path / "system"),))
+    monkeypatch.setattr(libraries, "mapped", lambda root, library: [])
+    (tmp_path / "system").mkdir()
+    here = Root("/", {}, root.commands)
+    assert libraries.copies(here).status is Status.ok
+    (tmp_path / "system/libucp.so.0").touch()
+    found = libraries.copies(here)
+    assert found.status is Status.ok and found.text == str(tmp_path / "system/libucp.so.0")
+
+
+def test_ranks_of_one_node_are_not_called_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    two = reports("580", "580")
+    print_comparison(two, [])
+    assert "2 nodes, no difference" in capsys.readouterr().out
+    print_comparison([Report("n", rank, (), two[0].facts) for rank in (0, 1)], [])
+    assert "2 ranks of 1 node, no difference" in capsys.readouterr().out
 
 
 def test_selection_by_id_and_group() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import shlex
 import subprocess
 import sys
@@ -11,10 +12,15 @@ from typing import Any
 
 import pytest
 
+from waywiser import stages
 from waywiser.cli import run
+from waywiser.cli.options import simulated as simulated_results
 from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
+from waywiser.simulator.cluster import Cluster
+from waywiser.simulator.collectives import Collective
 from waywiser.simulator.published import Row, compare
+from waywiser.topology import load_topology
 
 ROOT = Path(__file__).parents[2]
 
@@ -114,6 +120,26 @@ def test_measure_plan_explain_and_report_of_a_machine_that_is_not_here(
     assert "holds Simulated: not a measurement" in capsys.readouterr().err
 
 
+def test_one_question_simulates_only_its_paths(capsys: pytest.CaptureFixture[str]) -> None:
+    """The answer is that of the whole simulation, without its paths."""
+    asked = {"operations": ["latency"], "processes": [1], "places": ["host0", "gpu0"]}
+    part, whole = simulated_results("remote-t4", **asked), simulated_results("remote-t4", operations=["latency"])
+    answers = []
+    for results in (part, whole):
+        text = results.needed_profile_text()
+        answers.append(stages.explain(text, stages.choose(text), "host0", "gpu0", 1, "latency", 65536))
+    for key in ("chosen", "why", "candidates"):
+        assert answers[0][key] == answers[1][key]
+    assert {one.path.processes for one in part.needed_profile().series} == {1}
+    assert len(part.needed_profile().series) < len(whole.needed_profile().series)
+    assert run(["explain", "host0", "gpu0", "64K", "--machine", "remote-t4"]) == 0
+    shown = capsys.readouterr()
+    assert "SIMULATED: NOT A MEASUREMENT" in shown.out and "measured" not in shown.out.lower().replace(
+        "measurement", ""
+    )
+    assert "simulating" in shown.err and "measuring" not in shown.err
+
+
 def test_two_simulated_measurements_are_the_same(tmp_path: Path) -> None:
     texts = []
     for name in ("a", "b"):
@@ -181,3 +207,65 @@ def test_sizes_in_steps() -> None:
     for wrong in ("8/4", "1K..2K/0", "1..1G/1"):
         with pytest.raises(InputError, match="--sizes"):
             sizes_in(wrong)
+
+
+def test_best_is_never_slower_than_one_of_the_settings() -> None:
+    """By the rate of the slowest hop alone, "best" was slower than "off" for small messages on several machines."""
+    for machine in ("hse-a", "hse-c"):
+        topology = load_topology(machine)
+        request = (topology, Cluster(machine, {"nodes": 2}), "all_gather", [1024, 65536, 1 << 22], ["ring"])
+        times = {
+            direct: [case.seconds for case in Collective(*request, direct=[direct]).run(lambda *_: None)]
+            for direct in ("off", "on", "best")
+        }
+        assert times["best"] == [min(pair) for pair in zip(times["off"], times["on"], strict=True)]
+    assert len({*times["off"], *times["on"]}) == 6  # the settings do differ
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("pcie.share=1.5", "pcie.share is a number from 0 to 1"),
+        ("pcie.share=nan", "pcie.share is a number from 0 to 1"),
+        ("ucx.copy=nan", "ucx.copy is a number from 0 on"),
+        ("ucx.copy=inf", "ucx.copy is a number from 0 on"),
+        ("ucx.copy=-1", "ucx.copy is a number from 0 on"),
+    ],
+)
+def test_impossible_costs_are_refused(capsys: pytest.CaptureFixture[str], setting: str, words: str) -> None:
+    assert run(["simulate", "latency", "--machine", "hse-a", "--sizes", "8", "--set", setting]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.splitlines()[-1] == f"waywiser: --set {setting!r}: {words}"
+
+
+def test_a_port_faster_than_its_slot_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["simulate", "bandwidth", "--machine", "hse-a", "--sizes", "64M", "--set"]
+    assert run([*arguments, "nic=xdr800"]) == 0
+    assert "note: the port carries 97.0 GB/s, the PCIe link of the NICs of hse-a" in capsys.readouterr().err
+    assert run([*arguments, "nic=edr100"]) == 0
+    assert "note: " not in capsys.readouterr().err
+
+
+def test_what_is_too_large_is_refused_before_the_work() -> None:
+    """The steps of 24,000 ranks took 1.3 GB before their number was refused; here is less memory than that."""
+    arguments = ["simulate", "all_reduce", "--machine", "dgx-a100", "--nodes", "3000", "--sizes", "1M", "--json"]
+    program = f"from waywiser.cli import run; raise SystemExit(run({[*arguments, '--algorithms', 'hierarchical']!r}))"
+
+    def little_memory() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, preexec_fn=little_memory)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "more than 50 million steps, too many to run" in json.loads(done.stdout)["cases"][0]["unavailable"]
+
+
+@pytest.mark.parametrize("machine", ["dgx-a100", "hse-e"])
+def test_a_rail_optimised_network_without_taper_blocks_nothing(machine: str) -> None:
+    """Two receivers of a leaf shared a way down, while other ways were idle."""
+    seconds = {}
+    for kind in ("fat-tree", "rail-optimised"):
+        cluster = Cluster(machine, {"nodes": 16, "kind": kind})
+        run = Collective(load_topology(machine), cluster, "all_to_all", [1 << 28], ["direct"])
+        seconds[kind] = run.run(lambda *_: None)[0].seconds
+    assert seconds["rail-optimised"] <= 1.02 * seconds["fat-tree"]

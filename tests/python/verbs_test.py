@@ -17,6 +17,7 @@ from fake_core import FakeCore
 
 from waywiser.cli import run
 from waywiser.report.profile_table import CSV_COLUMNS
+from waywiser.units import format_bytes
 
 KEYS = [
     "machine",
@@ -166,7 +167,7 @@ def test_how_many_pairs_were_loaded(
     assert ("2", "gpu", "loaded", "8") in found
     assert ("2", "gpu", "streaming", "") in found
     assert run(["measure", "--format", "table", "--output", str(tmp_path)]) == 0
-    assert "loaded (8 of 12 pairs)" in capsys.readouterr().out
+    assert "loaded (8 of 12 pairs at once)" in capsys.readouterr().out
     assert run(["plan", "--output", str(tmp_path)]) == 0
     assert "gpu>gpu NV18 (2p), loaded (8 of 12 pairs)" in capsys.readouterr().out
 
@@ -217,6 +218,28 @@ def test_explain(gpu_core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert gpu_core.calls[-1] == ("explain", ("gpu0", "gpu3", 1, "streaming", 65536))
     assert "* copy_engine" in printed
     assert "libgdrapi" in printed
+
+
+def test_the_reason_is_for_the_size_of_the_question(capsys: pytest.CaptureFixture[str]) -> None:
+    reasons = {}
+    for size in ("64K", "1G"):
+        assert run(["explain", "gpu0", "gpu1", size, "--machine", "recorded-4xh200", "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        chosen, second = answer["candidates"][:2]
+        assert chosen["why"] == answer["why"] and second["label"] in answer["why"]
+        assert f"takes {second['ratio']:.2f} times as long at {format_bytes(answer['bytes'])}" in answer["why"]
+        reasons[size] = answer["why"]
+    assert reasons["64K"] != reasons["1G"]
+
+
+def test_wrapped_paths_stay_in_their_column(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["explain", "gpu0", "gpu1", "64K", "--machine", "recorded-4xh200"]) == 0
+    rows = capsys.readouterr().out.splitlines()[3:]
+    assert len(rows) > 20 and any("direction=push" in row for row in rows)
+    assert all(row[0] in "* " and row[1] == " " for row in rows if not row.startswith("unavailable"))
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,12 @@ def doctor(
         list[Path] | None, typer.Argument(metavar="[FILE]...", help="With --compare: reports of nodes.")
     ] = None,
     only: Annotated[str, typer.Option(metavar="LIST", help="Ids and groups: D09,D10,NIC.")] = "",
+    ignore: Annotated[
+        str, typer.Option(metavar="LIST", help="Ids and groups whose findings are known: shown, not counted.")
+    ] = "",
+    accepted: Annotated[
+        Path | None, typer.Option(metavar="FILE", help='Known findings, a line "D33: words of the finding" each.')
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="Also show checks that do not apply, and what was checked.")
@@ -45,6 +51,7 @@ def doctor(
 
     Exit code: 0 ok, 1 warning, 2 problem, 3 unknown or bad usage.
     """
+    from waywiser.doctor.accepted import ignored, read_accepted
     from waywiser.doctor.job import job
     from waywiser.doctor.report import examine, selected
 
@@ -53,8 +60,10 @@ def doctor(
     if files:
         raise InputError(f"{files[0]}: files are for --compare")
     checks = selected(only)
+    known = ignored(selected(ignore, "--ignore")) if ignore else []
+    known += read_accepted(accepted, selected("")) if accepted else []
     here = None if alone or root else job()
-    report = examine(_root(root, results), checks, here.rank if here else None)
+    report = examine(_root(root, results), checks, here.rank if here else None, known)
     if here is not None and here.size > 1:
         from waywiser.doctor.gather import gather_reports
 

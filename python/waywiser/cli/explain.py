@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -55,7 +55,7 @@ def explain(
     count = parse_bytes(size)
     if any(map(is_elsewhere, (source, destination))):
         processes = 2
-    results = results_of(output, machine)
+    results = results_of(output, machine, **_asked(source, destination, operation, processes))
     profile = results.needed_profile()
     if source in (*COLLECTIVES, MESSAGE):
         ranks = ranks or 2
@@ -87,6 +87,16 @@ def explain(
     terminal.print_result(explain_table(answer, head))
     if note := _open_links(results, source, destination):
         terminal.print_result(note)
+
+
+def _asked(source: str, destination: str, operation: str, processes: int) -> dict[str, Any]:
+    """What has to be simulated to answer for one transfer; all for a collective."""
+    if source in (*COLLECTIVES, MESSAGE):
+        return {}
+    found: dict[str, Any] = {"operations": [operation], "processes": [processes]}
+    if operation != "loaded" and not any(map(is_elsewhere, (source, destination))):
+        found["places"] = list(dict.fromkeys([source, destination]))
+    return found
 
 
 def _open_links(results: Results, source: str, destination: str) -> str:

@@ -55,14 +55,14 @@ Backend = Annotated[
 ]
 
 
-def results_of(folder: Path = DEFAULT, machine: str | None = None) -> Results:
+def results_of(folder: Path = DEFAULT, machine: str | None = None, **only: Any) -> Results:
     """The results in `folder`, or those of a machine: recorded ones, else what `tune` has simulated in `folder`, else
-    simulated now."""
+    simulated now: all paths, or `only` those of some operations, places or numbers of processes (as in Request)."""
     if machine is None:
         return Results(folder)
     if machine in recorded_machines():
         return recorded(machine)
-    return _tuned(folder, machine) or simulated(machine)
+    return _tuned(folder, machine) or simulated(machine, **only)
 
 
 def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | None:
@@ -106,16 +106,16 @@ def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster | 
     return Cluster(str(machine), {"nodes": nodes}) if nodes > 1 else None
 
 
-def simulated(machine: str, cluster: Cluster | None = None) -> Results:
+def simulated(machine: str, cluster: Cluster | None = None, **only: Any) -> Results:
     """Simulated results of another machine, in a folder that exists as long as the process.
 
     They include paths to the other nodes of `cluster`; without a cluster to a second node of its type, if it has NICs.
     """
     from waywiser.campaign import Request, measure_into
 
-    request = Request(machine=machine)
+    request = Request(machine=machine, **only)
     topology = request.topology()
-    request.cluster = cluster or pair_of_nodes(machine, topology)
+    request.cluster = None if request.places else cluster or pair_of_nodes(machine, topology)
     folder = Path(tempfile.mkdtemp(prefix="waywiser-simulated-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     results = Results(folder, f"machine {machine}, simulated")

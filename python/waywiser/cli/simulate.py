@@ -82,6 +82,13 @@ def _cluster(machine: str | None, nodes: int, file: Path | None) -> Cluster:
     return read_cluster(file) if file is not None else Cluster(str(machine), {"nodes": nodes})
 
 
+def _say_port(spec: Cluster, topology: Any) -> None:
+    from waywiser.progress import say
+
+    if note := spec.port_note(topology):
+        say(note)
+
+
 def _settings(spec: Cluster, texts: list[str]) -> dict[str, str]:
     """Adds costs and ports of `--set` to `spec`; returns the settings of the path."""
     fixed = {}
@@ -105,6 +112,7 @@ def _sweep(spec: Cluster, what: str, sizes: str, vary: list[str], fixed: dict[st
     if not arrow:
         raise InputError(f"--pair {pair!r}: write two places, such as gpu0-to-gpu0")
     topology = load_topology(spec.machine)
+    _say_port(spec, topology)
     spec.check_size(max(1, len(topology.ids("gpu"))))
     others = [load_topology(machine) for machine in spec.others]
     last = [topology, *others][spec.network["types"][-1]] if others else topology
@@ -169,6 +177,7 @@ def _collective(
     nodes = [*counts, spec.nodes] if "nodes" in vary else [spec.nodes]
     direct = ("off", "on") if "gdr" in vary else (fixed.get("gdr", "best"),)
     topology = load_topology(spec.machine)
+    _say_port(spec, topology)
     spec.check_size(max(1, len(topology.ids("gpu"))))
     run = Collective(topology, spec, what, sizes_in(sizes), chosen, nodes, direct)
     run.order = order

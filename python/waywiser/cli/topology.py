@@ -15,6 +15,8 @@ from waywiser.errors import InputError
 from waywiser.files import write_bytes_atomically
 from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
 
+_ENDLESS = 100_000  # columns of a table that is not for a terminal
+
 
 class Format(str, Enum):
     """The form of the output."""
@@ -84,15 +86,21 @@ def _by_ending(output: Path | None) -> Format:
 def _print(chosen: _core.Topology, form: Format) -> None:
     from rich.console import Console
 
-    from waywiser.report.topology_text import matrix_table, notes_text, tree_text
+    from waywiser.report.topology_text import matrix_tables, nic_legend, notes_text, tree_text
 
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=_ENDLESS)
     if form is not Format.matrix:
         console.print(tree_text(chosen))
     if form is Format.text:
         console.print()
     if form is not Format.tree and chosen.matrix()[0]:
-        console.print(matrix_table(chosen))
+        for table in matrix_tables(chosen, console.width if console.is_terminal else None):
+            console.print(table)
+            console.print()
+        if legend := nic_legend(chosen).plain:
+            console.print(legend, markup=False)
     if form is Format.text:
         console.print(notes_text(chosen))
 

@@ -87,4 +87,4 @@ def code(reports: Sequence[Report], differences: Sequence[Difference], strict: b
 def worst_first(report: Report) -> list[str]:
     """The ids of the problems and warnings of a node."""
     order = (Status.problem, Status.warning)
-    return [a.check.id for status in order for a in report.answers if a.finding.status is status]
+    return [a.check.id for status in order for a in report.answers if a.finding.status is status and not a.accepted]

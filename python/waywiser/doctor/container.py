@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from waywiser.doctor import machine, probes, rdma
-from waywiser.doctor.finding import Finding, absent, ok, problem, unknown, warning
+from waywiser.doctor.finding import Finding, Unknown, absent, ok, problem, unknown, warning
 from waywiser.doctor.root import Root
 from waywiser.units import format_bytes
 
@@ -25,7 +25,7 @@ def namespaces(root: Root) -> Finding:
 def cross_memory(root: Root) -> Finding:
     """D19."""
     scope = root.number("/proc/sys/kernel/yama/ptrace_scope")
-    if scope is not None and scope >= 2 and not machine.may_trace(root):
+    if scope is not None and (scope >= 3 or (scope == 2 and not _may_trace(root))):
         return problem(f"yama ptrace_scope is {scope}: no rank may read another rank's memory (CMA)")
     error = probes.cma_error(root)
     if not error:
@@ -33,6 +33,13 @@ def cross_memory(root: Root) -> Finding:
     if scope == 1:
         return warning("yama ptrace_scope is 1: CMA works only with programs that allow it by prctl")
     return problem(f"process_vm_readv is refused ({error}): a seccomp filter or another user namespace")
+
+
+def _may_trace(root: Root) -> bool:
+    try:
+        return machine.may_trace(root)
+    except Unknown:
+        return False
 
 
 def shared_memory(root: Root) -> Finding:

@@ -178,9 +178,25 @@ def state(root: Root) -> Finding:
         for name, active in reasons.items() if isinstance(reasons, dict) else ():
             if active == "Active" and re.search(r"Slowdown|Thermal|Power Brake|HW", name):
                 slowed.append(f"{bus}: {name}")
-    errors = machine.kernel_messages(root, r"NVRM: Xid|pcieport.*AER.*(Uncorrected|Fatal)")
+    counted = _counted_errors(root, "fatal", "nonfatal")
+    if counted:
+        return problem(f"uncorrected PCIe errors counted at {machine.named(counted)}")
+    errors = machine.kernel_messages(root, r"NVRM: Xid|(AER|PCIe Bus Error).*(Uncorrect|Fatal)")
     if errors:
         return problem(f"{len(errors)} Xid or AER messages in the kernel log, the last: {errors[-1]}")
     if slowed:
         return warning(f"the GPU is slowed down: {machine.named(slowed)}")
+    mended = _counted_errors(root, "correctable")
+    if mended:
+        return warning(f"corrected PCIe errors counted at {machine.named(mended)}: each costs a repetition")
+    logged = machine.kernel_messages(root, r"(AER|PCIe Bus Error).*\bCorrected")
+    if logged:
+        return warning(f"{len(logged)} corrected PCIe errors in the kernel log, the last: {logged[-1]}")
     return ok("no slow-down active, no Xid or AER message in the kernel log")
+
+
+def _counted_errors(root: Root, *kinds: str) -> list[str]:
+    """GPUs and the bridges above them at which the kernel counted PCIe errors, with the number."""
+    addresses = dict.fromkeys(a for device in pci.gpus(root) for a in (device.address, *device.above))
+    counts = {address: sum(pci.errors(root, address, kind) for kind in kinds) for address in addresses}
+    return [f"{address} ({count})" for address, count in counts.items() if count]

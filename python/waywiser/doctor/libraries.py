@@ -29,15 +29,31 @@ _WHEELS = {
 
 def installed(root: Root, library: str) -> list[str]:
     """Real paths of the copies of a library: LD_LIBRARY_PATH first, then the system's folders, then wheels."""
+    return list(dict.fromkeys([*for_programs(root, library), *in_wheels(root, library)]))
+
+
+def for_programs(root: Root, library: str) -> list[str]:
+    """The copies that any program finds: in LD_LIBRARY_PATH and the system's folders."""
     told = [folder for folder in root.environment.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")]
+    return _copies(root, library, [*told, *_FOLDERS])
+
+
+def in_wheels(root: Root, library: str) -> list[str]:
+    """The copies in wheels beside this interpreter, which only Python packages load."""
     inside = _WHEELS.get(library)
-    wheels = [f"{folder}/{inside}" for folder in sys.path if inside and "site-packages" in folder and root.live]
-    found: dict[str, None] = {}
-    for folder in (*told, *_FOLDERS, *wheels):
-        names = [name for name in root.names(folder) if re.fullmatch(rf"{library}\.so(\.\d{{1,3}})?", name)]
-        for name in names:
-            found.setdefault(root.real(f"{folder}/{name}"))
-    return list(found)
+    folders = [f"{folder}/{inside}" for folder in sys.path if inside and "site-packages" in folder and root.live]
+    return _copies(root, library, folders)
+
+
+def _copies(root: Root, library: str, folders: list[str]) -> list[str]:
+    """One path for each folder: libucp.so and libucp.so.0 beside each other are one copy."""
+    found: dict[str, str] = {}
+    for folder in folders:
+        for name in root.names(folder):
+            if re.fullmatch(rf"{library}\.so(\.\d{{1,3}})?", name):
+                real = root.real(f"{folder}/{name}")
+                found[real.rpartition("/")[0]] = real
+    return list(found.values())
 
 
 def mapped(root: Root, library: str) -> list[str]:
@@ -48,20 +64,21 @@ def mapped(root: Root, library: str) -> list[str]:
 
 def copies(root: Root) -> Finding:
     """D33."""
-    several, single = [], []
+    several, single, wheels = [], [], []
     for library in _LIBRARIES:
         loaded = mapped(root, library)
         if len(loaded) > 1:
             return problem(f"two copies of {library} in one process: {machine.named(loaded)}")
-        found = installed(root, library)
+        found = for_programs(root, library)
         if len(found) > 1:
             several.append(f"{library}: {machine.named(found)}")
         single += found
-    if not single:
+        wheels += in_wheels(root, library)
+    if not single and not wheels:
         return absent("no UCX, NCCL or MPI library is installed")
     if several:
         return warning(f"several copies, the first one found is used: {'; '.join(several)}")
-    return ok(machine.named(single))
+    return ok(machine.named(single) or f"only in this Python's wheels: {machine.named(wheels)}")
 
 
 def crypto(root: Root) -> Finding:

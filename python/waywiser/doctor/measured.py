@@ -124,7 +124,9 @@ def _steps(one: Series) -> list[str]:
     for a, b in pairwise(one.points):
         growth, sizes = b.seconds / a.seconds, b.bytes / a.bytes
         if sizes <= 4 and (b.low > 2 * sizes * a.high or (b.high < 0.8 * a.low and a.bytes >= 64)):
-            found.append(f"{one.path.label} {format_bytes(a.bytes)} to {format_bytes(b.bytes)}: x{growth:.2g}")
+            found.append(
+                f"{one.path.label} {format_bytes(a.bytes)} to {format_bytes(b.bytes)}: {growth:.2g} times the time"
+            )
     return found
 
 

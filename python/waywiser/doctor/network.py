@@ -11,6 +11,9 @@ from waywiser.doctor.root import Root
 _NO_RDMA = "no RDMA device"
 _LOSS = ("out_of_sequence", "packet_seq_err", "local_ack_timeout_err", "rnr_nak_retry_err")
 _TOLERATED = 1e-6  # lost packets per received packet
+_LINK = ("link_downed", "link_error_recovery", "symbol_error", "port_rcv_errors", "local_link_integrity_errors")
+_TOLERATED_LINK = 10  # errors of a link: a restart of the switch makes a few
+_LITTLE = 0.3  # of what the card's PCIe link carries: a card is seldom built for so little
 _NIC_LISTS = ("UCX_NET_DEVICES", "NCCL_IB_HCA")
 
 
@@ -54,7 +57,25 @@ def ports(root: Root) -> Finding:
     down = [f"{port.name} {port.state}" for port in found if port.state != "ACTIVE"]
     if down:
         return warning(f"{len(up)} active, but {machine.named(down)}")
-    return ok(f"{machine.named(f'{port.name} {port.rate:g} Gb/s {port.layer}' for port in up)}")
+    said = machine.named(f"{port.name} {port.rate:g} Gb/s {port.layer}" for port in up)
+    if few := _far_below_slot(root, up):
+        raise Unknown(f"{said}; needs the maximum of the card (mlxlink): {machine.named(few)}")
+    return ok(said)
+
+
+def _far_below_slot(root: Root, up: list[rdma.Port]) -> list[str]:
+    """Cards whose ports carry far less than their own PCIe link could."""
+    rates: dict[pci.Device, float] = {}
+    for port in up:
+        if port.rate and (card := rdma.pci_device(root, port.device)):
+            rates[card] = rates.get(card, 0.0) + port.rate
+    found = []
+    for card, rate in rates.items():
+        link = pci.link(root, card.address)
+        slot = link.most_speed * link.most_width
+        if rate < _LITTLE * slot:
+            found.append(f"{card.address} is made for PCIe of {slot:g} Gb/s, its ports carry {rate:g}")
+    return found
 
 
 def gids(root: Root) -> Finding:
@@ -127,7 +148,11 @@ def losses(root: Root) -> Finding:
             told = told or count is not None
             if count and count > _TOLERATED * received:
                 bad.append(f"{port.name} {name} {count}")
-    if not told:
+        for name in _LINK:
+            count = root.number(f"{port.folder}/counters/{name}") or 0
+            if count > _TOLERATED_LINK:
+                bad.append(f"{port.name} {name} {count}")
+    if not told and not bad:
         return unknown("needs hw_counters of the ports, which this driver does not provide")
     return warning(f"since the driver was loaded: {machine.named(bad)}") if bad else ok("no significant packet loss")
 

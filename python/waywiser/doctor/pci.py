@@ -121,6 +121,13 @@ def extended_capability(root: Root, address: str, wanted: int) -> tuple[bytes, i
     return None
 
 
+def errors(root: Root, address: str, kind: str) -> int:
+    """Errors counted by the kernel (AER): `kind` is "fatal", "nonfatal" or "correctable"; 0 if unknown."""
+    text = root.text(f"{_FOLDER}/{address}/aer_dev_{kind}") or ""
+    total = re.search(r"^TOTAL_ERR_\w+ (\d{1,18})$", text, re.MULTILINE)
+    return int(total[1]) if total else 0
+
+
 def register(found: tuple[bytes, int], offset: int) -> int:
     """The 16-bit register at `offset` of a capability."""
     return _word(found[0], found[1] + offset)

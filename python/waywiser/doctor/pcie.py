@@ -26,13 +26,17 @@ def iommu(root: Root) -> Finding:
     if not root.names("/sys/class/iommu"):
         vm = " in this virtual machine (the host's cannot be seen from here)" if machine.in_vm(root) else ""
         return ok(f"no IOMMU is active{vm}")
-    translated = []
+    translated, unseen = [], []
     for device in devices:
         group = (root.link(f"{device.folder}/iommu_group") or "").rsplit("/", 1)[-1]
-        if group and root.needed(f"{_GROUPS}/{group}/type") != "identity":
+        if not group:
+            unseen.append(device.address)
+        elif root.needed(f"{_GROUPS}/{group}/type") != "identity":
             translated.append(device.address)
     if translated:
         return problem(f"the IOMMU translates for {machine.named(translated)}: peer copies are slow or lost")
+    if unseen:
+        raise Unknown(f"an IOMMU is active: needs iommu_group of {machine.named(unseen)}, which is not there")
     return ok("the IOMMU is on, but passes GPU and NIC through")
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from waywiser.checked import Node, clean
+from waywiser.doctor.accepted import Accepted
 from waywiser.doctor.check import Check, looked
 from waywiser.doctor.checks import CHECKS
 from waywiser.doctor.facts import facts_of
@@ -28,6 +29,7 @@ class Answer:
 
     check: Check
     finding: Finding
+    accepted: bool = False  # by the administrator: it does not count
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,13 @@ class Report:
     facts: dict[str, str]
 
     def count(self, status: Status) -> int:
-        """The number of answers with this status."""
-        return sum(answer.finding.status is status for answer in self.answers)
+        """The number of answers with this status, without accepted ones."""
+        return sum(answer.finding.status is status and not answer.accepted for answer in self.answers)
+
+    @property
+    def accepted(self) -> int:
+        """The number of accepted warnings and problems."""
+        return sum(answer.accepted for answer in self.answers)
 
     def code(self, strict: bool = False) -> int:
         """The exit code of the worst answer. Unknown counts if `strict` is set or all answers are unknown."""
@@ -49,7 +56,7 @@ class Report:
             return CRITICAL
         if self.count(Status.warning):
             return WARNING
-        seen = self.count(Status.ok) + self.count(Status.absent)
+        seen = self.count(Status.ok) + self.count(Status.absent) + self.accepted
         return UNKNOWN if self.count(Status.unknown) and (strict or not seen) else OK
 
     def to_json(self) -> str:
@@ -60,6 +67,7 @@ class Report:
                 "group": answer.check.group,
                 "title": answer.check.title,
                 "status": answer.finding.status.value,
+                "accepted": answer.accepted,
                 "found": answer.finding.text,
                 "looked_at": answer.check.detection,
                 "remedy": answer.check.remedy,
@@ -70,13 +78,13 @@ class Report:
         return json.dumps({**head, "checks": rows, "facts": self.facts}, indent=1)
 
 
-def selected(words: str) -> list[Check]:
+def selected(words: str, option: str = "--only") -> list[Check]:
     """The checks that "D01,D09,nic" names by id or group; all for an empty text. Raises InputError."""
     wanted = [word.strip().lower() for word in words.split(",") if word.strip()]
     for word in wanted:
         if not any(_named(check, word) for check in CHECKS):
             groups = ", ".join(dict.fromkeys(check.group for check in CHECKS))
-            raise InputError(f"--only {word!r}: write ids (D01 to D45) or groups ({groups})")
+            raise InputError(f"{option} {word!r}: write ids (D01 to D45) or groups ({groups})")
     return [check for check in CHECKS if not wanted or any(_named(check, word) for word in wanted)]
 
 
@@ -84,11 +92,15 @@ def _named(check: Check, word: str) -> bool:
     return word in (check.id.lower(), check.group.lower())
 
 
-def examine(root: Root, checks: Iterable[Check], rank: int | None = None) -> Report:
-    """Runs the checks; they change nothing."""
-    answers = tuple(Answer(check, looked(check, root)) for check in checks)
+def examine(root: Root, checks: Iterable[Check], rank: int | None = None, accepted: Sequence[Accepted] = ()) -> Report:
+    """Runs the checks; they change nothing. Findings that fit one of `accepted` do not count."""
+    answers = tuple(_answer(check, looked(check, root), accepted) for check in checks)
     host = socket.gethostname() if root.live else (root.text("/proc/sys/kernel/hostname") or root.folder.name)
     return Report(clean(host)[:64], rank, answers, facts_of(root))
+
+
+def _answer(check: Check, finding: Finding, accepted: Sequence[Accepted]) -> Answer:
+    return Answer(check, finding, any(one.fits(check, finding) for one in accepted))
 
 
 def read_report(value: Any, what: str) -> Report:
@@ -100,7 +112,7 @@ def read_report(value: Any, what: str) -> Report:
         check = known.get(row.text("id"))
         if check is not None:
             status = Status(row.word("status", tuple(one.value for one in Status)))
-            answers.append(Answer(check, Finding(status, row.text("found"))))
+            answers.append(Answer(check, Finding(status, row.text("found")), row.flag("accepted")))
     facts = node.child("facts").value
     if not isinstance(facts, dict) or len(facts) > 10_000:
         raise node.child("facts").refuse("must be an object of at most 10000 entries")

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from waywiser.doctor.compare import Difference, node_names, worst_first
+from waywiser.doctor.facts import NOT_KNOWN
 from waywiser.doctor.finding import Status
 from waywiser.doctor.report import Answer, Report
 from waywiser.report.terminal import add, console, print_result, table
@@ -39,12 +40,13 @@ def _rows(answers: Sequence[Answer], everything: bool) -> list[RenderableType]:
     for answer in answers:
         status, check = answer.finding.status, answer.check
         line = Text(f"  {check.id} ")
-        line.append(f"{_SHORT.get(status, status.value):<8}", _STYLES[status])
+        word = "accepted" if answer.accepted else _SHORT.get(status, status.value)
+        line.append(f"{word:<8}", "dim" if answer.accepted else _STYLES[status])
         line.append(f" {check.title}: {answer.finding.text}")
         rows.append(_hanging(line))
         if everything:
             rows.append(_hanging(Text(f"               looked at: {check.detection}", "dim")))
-        if status in (Status.warning, Status.problem):
+        if status in (Status.warning, Status.problem) and not answer.accepted:
             rows.append(_hanging(Text(f"               remedy: {check.remedy}", "cyan")))
     return rows
 
@@ -63,9 +65,18 @@ def _summary(report: Report, everything: bool) -> Text:
         count = report.count(status)
         plural = "s" if count != 1 and status in (Status.problem, Status.warning) else ""
         text.append(f"{count} {status.value}{plural}", _STYLES[status] if count else "dim")
+    if report.accepted:
+        text.append(f", {report.accepted} accepted", "dim")
     if report.count(Status.absent) and not everything:
         text.append("; --all shows everything", "dim")
     return text
+
+
+def _members(reports: Sequence[Report]) -> str:
+    """ "3 nodes", or "2 ranks of 1 node" if ranks share a node (the same boot)."""
+    nodes = len({report.facts.get("boot") or NOT_KNOWN for report in reports} - {NOT_KNOWN}) or len(reports)
+    word = f"{nodes} node{'s' if nodes > 1 else ''}"
+    return word if nodes == len(reports) else f"{len(reports)} ranks of {word}"
 
 
 def print_comparison(reports: Sequence[Report], differences: Sequence[Difference]) -> None:
@@ -79,7 +90,7 @@ def print_comparison(reports: Sequence[Report], differences: Sequence[Difference
                 add(made, one.what if index == 0 else "", usual if index == 0 else "", name, value or "(empty)")
         parts += [made, Text()]
     else:
-        parts += [Text(f"{len(reports)} nodes, no difference", "green"), Text()]
+        parts += [Text(f"{_members(reports)}, no difference", "green"), Text()]
     made = table("node", ">problems", ">warnings", ">unknown", "which")
     for name, report in zip(node_names(reports), reports, strict=True):
         counts = (Status.problem, Status.warning, Status.unknown)

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from waywiser.doctor import machine, pci, ucx
+from waywiser.doctor import machine, open_mpi, pci, rdma, ucx
 from waywiser.doctor.finding import Finding, Unknown, ok, problem, warning
 from waywiser.doctor.nccl_names import NCCL_NAMES
 from waywiser.doctor.root import Root
@@ -60,16 +60,20 @@ def _set_by_launcher(name: str) -> bool:
 def traps(root: Root) -> Finding:
     """D34."""
     found = assignments(root)
-    bad = [finding.text for look in (_transports, _threshold) if (finding := look(root, found))]
-    if bad:
-        slips = _unknown_nccl(found)
-        return problem("; ".join([*bad, *([f"no such variable: {machine.named(slips)}"] if slips else [])]))
-    strange = [*_unknown_nccl(found), *_unknown_ucx(root, found)]
-    if strange:
-        return warning(f"no such variable: {machine.named(strange)}")
-    left = _left_in_files(found)
-    if left:
-        return warning("; ".join(left))
+    looks = (_transports, _threshold, _devices, open_mpi.trap)
+    bad = [finding.text for look in looks if (finding := look(root, found))]
+    chatty, left = _chatty(found), _left_in_files(root, found)
+    slips = _unknown_nccl(found)
+    try:
+        slips += _unknown_ucx(root, found)
+    except Unknown:
+        if not (bad or slips or chatty or left):
+            raise
+    doubtful = [f"no such variable: {machine.named(slips)}"] if slips else []
+    doubtful += [f"{machine.named(chatty)} prints a line for each message"] if chatty else []
+    doubtful += left
+    if bad or doubtful:
+        return (problem if bad else warning)("; ".join([*bad, *doubtful]))
     told = [f"{name}={value}" for name, (value, _) in found.items()]
     return ok(f"known and harmless: {machine.named(told)}" if told else "no UCX_*, NCCL_* or OMPI_MCA_* is set")
 
@@ -91,11 +95,28 @@ def _harmful(root: Root, found: Mapping[str, tuple[str, str]]) -> dict[str, str]
     return {name: finding.text for name, finding in told.items() if finding}
 
 
-def _left_in_files(found: dict[str, tuple[str, str]]) -> list[str]:
+def _devices(root: Root, found: Mapping[str, tuple[str, str]]) -> Finding | None:
+    """A finding if UCX_NET_DEVICES names only devices that are not here."""
+    text, origin = found.get("UCX_NET_DEVICES", ("all", ""))
+    here = {*rdma.devices(root), *root.names("/sys/class/net")}
+    names = [part.split(":")[0].strip() for part in text.split(",") if part.strip()]
+    if text.startswith("^") or "all" in names or not names or not here or any(name in here for name in names):
+        return None
+    return problem(f"UCX_NET_DEVICES={text} ({origin}): no such device here, so UCX finds no network")
+
+
+def _chatty(found: Mapping[str, tuple[str, str]]) -> list[str]:
+    """Variables that make a library write about every message."""
+    levels = {"NCCL_DEBUG": {"trace"}, "UCX_LOG_LEVEL": {"debug", "trace", "req", "data", "async", "func", "poll"}}
+    told = {name: found[name][0] for name in levels if name in found}
+    return [f"{name}={value}" for name, value in told.items() if value.split("_")[-1].lower() in levels[name]]
+
+
+def _left_in_files(root: Root, found: dict[str, tuple[str, str]]) -> list[str]:
     """One line for each configuration file with the variables that it sets."""
     lines: dict[str, list[str]] = {}
     for name, (value, origin) in found.items():
-        if origin != "environment":
+        if origin != "environment" and not open_mpi.delivered(root, name, value, origin):
             lines.setdefault(origin, []).append(f"{name}={value}")
     return [f"{file} sets for all users {machine.named(words, 6)}" for file, words in lines.items()]
 

@@ -17,7 +17,8 @@ def _series(one: Series, variant: int) -> dict[str, Any]:
     return {
         "label": one.path.label,
         "mechanism": one.path.mechanism,
-        "variant": variant,
+        "dash": variant % len(palette.DASHES),
+        "shade": variant // len(palette.DASHES),
         "bytes": [point.bytes for point in one.points],
         "seconds": [_short(point.seconds) for point in one.points],
         "low": [_short(point.low) for point in one.points],

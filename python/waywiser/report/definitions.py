@@ -25,6 +25,16 @@ WORDS: dict[str, str] = {
     "GB/s": "1e9 bytes per second. Sizes are binary: 1 KiB is 1024 bytes.",
 }
 
+RELATIONS: dict[str, str] = {
+    "NV#": "That many NVLinks, direct or through NVSwitches.",
+    "XGMI#": "That many xGMI links.",
+    "PIX": "Through one PCIe switch or bridge.",
+    "PXB": "Through several PCIe switches.",
+    "PHB": "Through a root complex of PCIe (the PCIe host bridge of a CPU).",
+    "NODE": "Between root complexes of one NUMA node.",
+    "SYS": "Between NUMA nodes: over the link between CPUs.",
+}
+
 MECHANISMS: dict[str, str] = {
     "host_copy": "The CPU copies, with or without non-temporal stores, by one or more threads.",
     "copy_engine": "A GPU's copy engine moves the bytes.",

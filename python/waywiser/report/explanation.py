@@ -15,15 +15,18 @@ from waywiser.units import format_percent, format_rate, format_seconds
 def explain_table(answer: dict[str, Any], head: str) -> RenderableType:
     """The answer of `explain`: candidates, cheapest first, then unavailable mechanisms."""
     wide = console().width >= 110
-    made = table("path", ">measured", ">predicted", *([">bandwidth"] if wide else []), ">limit", ">ratio", "why")
-    made.columns[0].min_width = 26 if console().width >= 100 else 12
+    times = [">simulated"] if answer.get("simulated") else [">measured", ">predicted"]
+    made = table("", "path", *times, *([">bandwidth"] if wide else []), ">limit", ">ratio", "why")
+    made.columns[1].min_width = 24 if console().width >= 100 else 12
     chosen = _label(answer.get("chosen"))
     for one in _objects(answer.get("candidates")):
         measured = one.get("measured")
         label = _label(one.get("label") or one.get("path"))
+        seconds = _figure(measured.get("seconds") if isinstance(measured, dict) else None, format_seconds)
         cells = [
-            f"{'* ' if label == chosen else '  '}{spaced(label)}",
-            _figure(measured.get("seconds") if isinstance(measured, dict) else None, format_seconds),
+            "*" if label == chosen else "",
+            spaced(label),
+            *([] if answer.get("simulated") else [seconds]),
             _figure(one.get("predicted"), format_seconds),
             *([_figure(one.get("rate"), format_rate)] if wide else []),
             _figure(one.get("percent_of_limit"), _of_limit),

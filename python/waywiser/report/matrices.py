@@ -4,6 +4,7 @@ which represent a class of pairs, and the pairs that are slower than similar one
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from waywiser.other_nodes import device_of, is_elsewhere
@@ -63,10 +64,16 @@ class Matrix:
         return tuple(place for place in self.places if any(source == place for source, _ in self.cells))
 
     def share(self, cell: Cell) -> float:
-        """0 (lowest value of this matrix) to 1 (highest); 0.5 if all are equal."""
-        values = [one.value for one in self.cells.values()]
+        """0 (lowest value between different places) to 1 (highest), on a logarithmic scale; 0.5 if all are equal.
+
+        A place and itself would take the whole scale: they set it only if there are no other pairs.
+        """
+        apart = [one.value for (source, destination), one in self.cells.items() if source != destination]
+        values = apart or [one.value for one in self.cells.values()]
         low, high = min(values), max(values)
-        return (cell.value - low) / (high - low) if high > 1.02 * low else 0.5
+        if high <= 1.02 * low:
+            return 0.5
+        return min(1.0, max(0.0, math.log(cell.value / low) / math.log(high / low)))
 
 
 def _place_key(place: str) -> tuple[str, bool, int]:
@@ -82,7 +89,7 @@ def places(profile: Profile) -> tuple[str, ...]:
 
 def relation(group: PairClass) -> str:
     """The part of a class name after the pair: "NV18"."""
-    return group.name.partition(" ")[2][:24]
+    return group.kind.partition(" ")[2][:24]
 
 
 def _points(

@@ -41,7 +41,16 @@
   document.documentElement.classList.add("ready");
 
   const look = (mechanism) => (Object.hasOwn(data.looks, mechanism) ? data.looks[mechanism] : data.other);
-  const colour = (mechanism) => look(mechanism)[dark.matches ? 1 : 0];
+  let printing = false;
+  const colour = (mechanism) => look(mechanism)[dark.matches && !printing ? 1 : 0];
+  // Variants of a mechanism beyond the number of dashes are mixed with the colour of the text.
+  function toneOf(line) {
+    const tone = colour(line.mechanism);
+    if (!line.shade) return tone;
+    const ink = variable("--ink"), part = (hex, i) => parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16);
+    const share = Math.min(0.75, 0.4 * line.shade);
+    return "#" + [0, 1, 2].map((i) => Math.round(part(tone, i) * (1 - share) + part(ink, i) * share).toString(16).padStart(2, "0")).join("");
+  }
   const faded = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, "0");
 
   function byteTicks(low, high, narrow) {
@@ -91,7 +100,7 @@
     found.push({ ...halo, mode: "lines", hoverinfo: "skip", line: { color: faded(variable("--ink"), 0.2), width: 14 } });
     for (const line of curves.series) {
       if (hidden.has(line.label)) continue;
-      const tone = colour(line.mechanism), strong = picked.has(line.label);
+      const tone = toneOf(line), strong = picked.has(line.label);
       const low = values(kind, line.bytes, line.low, best), high = values(kind, line.bytes, line.high, best);
       found.push({
         x: [...line.bytes, ...[...line.bytes].reverse()], y: [...low, ...[...high].reverse()],
@@ -101,7 +110,7 @@
         x: line.bytes, y: values(kind, line.bytes, line.seconds, best), mode: "lines+markers",
         text: line.bytes.map((_, i) => hover(line, i, curves.limit)), hovertemplate: "%{text}<extra></extra>",
         opacity: strong ? 1 : 0.62,
-        line: { color: tone, width: strong ? 2.4 : 1.4, dash: data.dashes[line.variant % data.dashes.length] },
+        line: { color: tone, width: strong ? 2.4 : 1.4, dash: data.dashes[line.dash] },
         marker: { color: tone, size: strong ? 6.5 : 4.5, symbol: look(line.mechanism)[2] },
       });
     }
@@ -164,12 +173,13 @@
     const ns = "http://www.w3.org/2000/svg", svg = document.createElementNS(ns, "svg"), path = document.createElementNS(ns, "path");
     const dashes = { solid: "", dash: "6 4", dot: "2 3", dashdot: "6 3 2 3", longdash: "10 4", longdashdot: "10 3 2 3" };
     svg.setAttribute("width", 30); svg.setAttribute("height", 10);
-    path.setAttribute("d", "M0 5H30"); path.setAttribute("stroke", colour(line.mechanism)); path.setAttribute("stroke-width", 3);
-    path.setAttribute("stroke-dasharray", dashes[data.dashes[line.variant % data.dashes.length]]);
+    path.setAttribute("d", "M0 5H30"); path.setAttribute("stroke", toneOf(line)); path.setAttribute("stroke-width", 3);
+    path.setAttribute("stroke-dasharray", dashes[data.dashes[line.dash]]);
     svg.append(path);
     return svg;
   }
 
+  const PRINTED = { width: 660, height: 310, autosize: false };
   const cards = new Map();
 
   function legend(card, state, curves) {
@@ -192,8 +202,10 @@
     card.querySelector(".definition").textContent = data.definitions[state.operation] || "";
     for (const plot of card.querySelectorAll(".plot")) {
       const kind = plot.dataset.kind === "time" && state.relative ? "ratio" : plot.dataset.kind;
-      Plotly.react(plot, traces(curves, kind, state.hidden), layout(curves, kind, plot.clientWidth, kind === "rate" && state.linear),
-        { responsive: true, displaylogo: false, displayModeBar: false, doubleClick: "reset" });
+      const width = printing ? PRINTED.width : plot.clientWidth;
+      const shape = { ...layout(curves, kind, width, kind === "rate" && state.linear), ...(printing ? PRINTED : { autosize: true }) };
+      Plotly.react(plot, traces(curves, kind, state.hidden), shape,
+        { responsive: !printing, displaylogo: false, displayModeBar: false, doubleClick: "reset" });
     }
     legend(card, state, curves);
     state.drawn = true;
@@ -213,7 +225,14 @@
   }
   const redraw = () => { for (const [card, state] of cards) if (state.drawn) draw(card); };
   dark.addEventListener("change", redraw);
-  addEventListener("beforeprint", () => { for (const card of cards.keys()) draw(card); });
+  // Paper is light and narrow: every visible card is drawn for it, and for the screen again afterwards.
+  function paper(on) {
+    printing = on;
+    document.documentElement.classList.toggle("printing", on);
+    for (const [card, state] of cards) if (on ? card.offsetParent : state.drawn) draw(card);
+  }
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
 
   const links = new Map([...document.querySelectorAll("nav div a")].map((a) => [a.hash.slice(1), a]));
   const spy = new IntersectionObserver((entries) => {

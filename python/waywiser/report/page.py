@@ -6,21 +6,24 @@ import base64
 import gzip
 import hashlib
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from waywiser.checked import clean
 from waywiser.profile import Profile
-from waywiser.report import definitions, palette, sections
-from waywiser.report.choices import Choice
+from waywiser.report import definitions, palette, score, sections
+from waywiser.report.actions import Action, actions
+from waywiser.report.curve_cards import curve_cards
 from waywiser.report.curves import all_curves
-from waywiser.report.markup import Markup, el, join, table
+from waywiser.report.headline import headline
+from waywiser.report.markup import Markup, el, join
 from waywiser.report.node_charts import node_charts
+from waywiser.report.opening import hero
 from waywiser.report.peers import peer_tables
-from waywiser.report.worth import JobTable, worth
+from waywiser.report.state import state_table
+from waywiser.report.worth import JobTable, settings_of, worth
 from waywiser.results import Results
-from waywiser.units import format_bytes, format_percent, format_rate, format_seconds
 
 _HERE = Path(__file__).parent
 
@@ -43,77 +46,6 @@ def _policy(*scripts: bytes) -> str:
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'"
 
 
-def _verdict(results: Results) -> Markup:
-    checked = results.verification
-    if checked is None or checked.fraction is None:
-        return el("p", "Not verified yet: run ", el("code", "waywiser tune"), ".", class_="verdict muted")
-    state = "good" if checked.fraction >= 0.95 else "bad"
-    worst = checked.worst_ratio or 1.0
-    lost = f"The worst case took {100 * (worst - 1):.0f} % longer." if worst > 1.005 else "No case was slower."
-    middle = f"The median is {checked.median_ratio:.3f} times the fastest. " if checked.median_ratio else ""
-    figure = el("strong", f"{checked.within_5_percent} of {checked.cases}", class_=f"figure {state}")
-    text = join(
-        f"cases ({100 * checked.fraction:.1f} %) have the chosen path within 5 % of the fastest, ",
-        f"at sizes that were not used for choosing. {middle}{lost}",
-        f" For {checked.skipped} more cases no time was left." if checked.skipped else "",
-    )
-    bar = el("span", class_=f"bar {state}", style=f"--share:{checked.fraction:.4f}")
-    return el("div", figure, el("p", text), bar, class_="verdict")
-
-
-def _tiles(rows: list[Choice]) -> Markup | None:
-    tiles = []
-    for group in dict.fromkeys(row.group for row in rows):
-        fast = next((row for row in reversed(rows) if row.group == group and row.operation == "streaming"), None)
-        quick = next(
-            (row for row in rows if row.group == group and row.operation == "latency" and row.first_seconds), None
-        )
-        if fast is None or not fast.rate:
-            continue
-        share = (
-            f"{format_percent(fast.percent)} of the limit" if fast.percent else f"at {format_bytes(fast.last_bytes)}"
-        )
-        small = (
-            el(
-                "p",
-                format_seconds(quick.first_seconds),
-                f" for {format_bytes(quick.first_bytes)} ",
-                sections.chip(quick.path.mechanism),
-            )
-            if quick
-            else None
-        )
-        tiles.append(
-            el(
-                "div",
-                el("h3", group.title),
-                el("strong", format_rate(fast.rate)),
-                el("p", share, " ", sections.chip(fast.path.mechanism)),
-                small,
-                class_="tile",
-            )
-        )
-    return el("div", tiles, class_="tiles") if tiles else None
-
-
-def _state(profile: Profile, results: Results) -> Markup:
-    rows = [["Machine", profile.machine], ["Fingerprint", profile.fingerprint], ["Back end", profile.backend]]
-    rows += [["Measured", profile.created]]
-    topology = results.topology or {}
-    rows += _flat(topology.get("software", {}), "software")
-    rows += _flat(profile.state)
-    notes = topology.get("notes")
-    rows += [["note", clean(note)] for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
-    return table(("What", "Value"), rows[:400], class_="state")
-
-
-def _flat(value: Any, name: str = "", depth: int = 0) -> list[list[str]]:
-    if isinstance(value, dict) and depth < 6:
-        return [row for key, one in value.items() for row in _flat(one, f"{name} {clean(str(key))}".strip(), depth + 1)]
-    text = clean(value if isinstance(value, str) else json.dumps(value, default=str))
-    return [[name.replace("_", " "), text[:500]]]
-
-
 def _section(name: str, heading: str, body: Markup | None, about: str = "") -> Markup | None:
     if not body:
         return None
@@ -127,16 +59,22 @@ def _sections(
     rows = sections.all_choices(results, profile)
     peers = peer_tables(results.peers) if results.peers else None
     method = join(
-        sections.words(), el("h3", "State of the machine"), _state(profile, results), sections.first_use(profile)
+        sections.words(), el("h3", "State of the machine"), state_table(profile, results), sections.first_use(profile)
     )
     parts = [
-        ("machine", "Machine", "The machine", sections.machine(results), ""),
+        (
+            "machine",
+            "Machine",
+            "The machine",
+            sections.machine(results, headline(results.topology, profile.machine)),
+            "",
+        ),
         (
             "roads",
             "Paths",
             "The best paths",
-            sections.glance(profile, rows),
-            "For each class of pairs and range of sizes.",
+            sections.glance(rows),
+            "For each kind of pair and range of sizes: time at the smallest, bandwidth at the largest measured size.",
         ),
         (
             "nodes",
@@ -157,7 +95,7 @@ def _sections(
             "curves",
             "Curves",
             "Every path, every size",
-            sections.curve_cards(curves),
+            curve_cards(curves, rows),
             "Wide band: the chosen path. Strip on top: its mechanism. Dashed line: the limit of the slowest hop.",
         ),
         (
@@ -179,8 +117,8 @@ def _sections(
             "verification",
             "Verification",
             "Verification",
-            sections.verification(results),
-            "Chosen path against every other, side by side, worst first.",
+            score.verification(results),
+            "" if profile.simulated else f"Chosen path against every other, worst first. {score.RATIO}",
         ),
         ("peers", "Peers", "Peer report", peers, "Between GPUs, with peer access off and on."),
         ("unavailable", "Unavailable", "Not available, and why", sections.unavailable(profile), ""),
@@ -209,6 +147,11 @@ def _data(curves: list[dict[str, Any]]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
+def _existing(todo: list[Action], sections_there: set[str]) -> list[Action]:
+    """Without links to sections that this page lacks."""
+    return [one if one.section in sections_there else replace(one, section="") for one in todo]
+
+
 def render(results: Results, jobs: JobTable | None = None) -> str:
     """The whole page. Raises InputError for files of `results` that cannot be read."""
     profile = results.needed_profile()
@@ -216,20 +159,13 @@ def render(results: Results, jobs: JobTable | None = None) -> str:
     parts = [(name, short, body) for name, short, body in _sections(results, profile, curves, jobs) if body]
     plotly, script = _plotly(), (_HERE / "page.js").read_bytes()
     warning = profile.warning()
+    title = headline(results.topology, profile.machine)
+    todo = _existing(actions(results, settings_of(results)), {name for name, _, _ in parts})
+    opening = hero(profile, title, sections.all_choices(results, profile), todo)
     navigation = el(
         "nav",
         el("a", "Waywiser", href="#top", class_="brand"),
         el("div", (el("a", short, href=f"#{name}") for name, short, _ in parts)),
-    )
-    hero = el(
-        "header",
-        el("p", "Paths between memories", class_="kicker"),
-        el("h1", profile.machine),
-        el("p", " · ".join(_facts(profile)), class_="muted"),
-        _verdict(results),
-        _tiles(sections.all_choices(results, profile)),
-        class_="hero",
-        id="top",
     )
     head = el(
         "head",
@@ -237,7 +173,7 @@ def render(results: Results, jobs: JobTable | None = None) -> str:
         el("meta", http_equiv="Content-Security-Policy", content=_policy(plotly, script)),
         el("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name_="color-scheme", content="light dark"),
-        el("title", f"{profile.machine} - Waywiser"),
+        el("title", f"{title} - Waywiser"),
         el("style", Markup((_HERE / "page.css").read_text(encoding="utf-8"))),
     )
     banner = el("div", warning, class_="banner", role="alert") if warning else None
@@ -251,16 +187,10 @@ def render(results: Results, jobs: JobTable | None = None) -> str:
         "body",
         banner,
         navigation,
-        el("main", hero, failed, (body for _, _, body in parts)),
+        el("main", opening, failed, (body for _, _, body in parts)),
         el("footer", "Written by Waywiser. This file is complete and loads nothing."),
         _packed("plotly", plotly),
         _packed("data", _data(curves)),
         el("script", Markup(script.decode("utf-8"))),
     )
     return "<!doctype html>\n" + el("html", head, body, lang="en") + "\n"
-
-
-def _facts(profile: Profile) -> list[str]:
-    counts = [f"{len(profile.paths())} paths measured", f"{len(profile.unavailable)} not available"]
-    made = profile.created.replace("T", " ").replace("Z", " UTC")
-    return [*counts, f"back end {profile.backend}", *([made] if made else []), f"fingerprint {profile.fingerprint}"]

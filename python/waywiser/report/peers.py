@@ -85,7 +85,7 @@ def _heat_cell(value: Any, values: list[float]) -> Markup:
         return el("td", text, class_="warned" if text.endswith("!") else "none" if value is None else "plain")
     low, high = min(values), max(values)
     share = (value - low) / (high - low) if high > 1.02 * low else 0.5
-    return el("td", text, style=f"--share:{share:.3f}", class_="strong" if share > 0.55 else None)
+    return el("td", text, style=f"--share:{share:.3f}")
 
 
 def _heat_map(name: str, matrix: list[list[Any]]) -> Markup:

@@ -83,7 +83,7 @@ def _values(kind: str, sizes: list[int], seconds: list[float]) -> list[float]:
 
 def _draw_curve(axes: Axes, kind: str, line: dict[str, Any], strong: bool) -> None:
     look = palette.look(line["mechanism"])
-    style = palette.STYLES[line["variant"] % len(palette.STYLES)]
+    style = palette.STYLES[line["dash"]]
     alpha = 1.0 if strong else 0.6
     sizes = line["bytes"]
     axes.plot(

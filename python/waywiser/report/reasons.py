@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from waywiser.profile import Pair, Unavailable, pair_text
+from waywiser.profile import Pair, Unavailable, pair_words
 
 _DEVICE = re.compile(r"\b(GPU|gpu|host) ?\d+\b")
 
@@ -20,7 +20,7 @@ class Reason:
 
     def pairs_text(self, most: int) -> str:
         """The pairs, at most `most` of them by name."""
-        names = [pair_text(pair, processes) for pair, processes in self.pairs[:most]]
+        names = [pair_words(pair, processes) for pair, processes in self.pairs[:most]]
         rest = len(self.pairs) - len(names)
         return ", ".join(names) + (f" and {rest} more" if rest else "")
 

@@ -6,9 +6,10 @@ import base64
 from typing import Any
 
 from waywiser.plan import CollectiveRow
-from waywiser.profile import Profile, pair_text
+from waywiser.profile import Profile, pair_words
 from waywiser.report import definitions, palette
-from waywiser.report.choices import Choice, choices, joined
+from waywiser.report.alike import merged
+from waywiser.report.choices import Choice, choices
 from waywiser.report.markup import Child, Markup, el, join, number, table
 from waywiser.report.matrices import Matrix, matrices
 from waywiser.report.reasons import grouped_reasons
@@ -22,7 +23,7 @@ def chip(mechanism: str, label: str = "") -> Markup:
     """A mechanism's name with its colour."""
     look = palette.look(mechanism)
     dot = el("i", style=f"--light:{look.light};--dark:{look.dark}", class_="dot", aria_hidden="true")
-    return el("span", dot, label or mechanism, class_="chip")
+    return el("span", dot, label or mechanism, class_="chip", title=definitions.MECHANISMS.get(mechanism))
 
 
 def road(label: str) -> Markup:
@@ -32,13 +33,13 @@ def road(label: str) -> Markup:
     return join(chip(mechanism), parameters)
 
 
-def machine(results: Results) -> Markup | None:
-    """The drawing of the machine."""
+def machine(results: Results, title: str) -> Markup | None:
+    """The drawing of the machine under a title."""
     if results.topology is None:
         return None
     from waywiser.report.drawing import drawing_bytes
 
-    data = base64.b64encode(drawing_bytes(results.topology)).decode("ascii")
+    data = base64.b64encode(drawing_bytes({**results.topology, "name": title})).decode("ascii")
     picture = el("img", src=f"data:image/svg+xml;base64,{data}", alt="Drawing of the machine and its links")
     return el("div", picture, class_="drawing", tabindex=0)
 
@@ -54,7 +55,7 @@ def _choice_cells(choice: Choice) -> list[Child]:
         if choice.first_seconds
         else number("–"),
         number(format_rate(choice.rate), f"at {format_bytes(choice.last_bytes)}") if choice.rate else number("–"),
-        number(format_percent(choice.percent) if choice.percent is not None else "–"),
+        number(format_percent(choice.percent)) if choice.percent is not None else el("td", "–", class_="number none"),
         join(road(second.path.label), el("small", f"{second.ratio:.2f} × the time")) if second else "–",
         el("td", choice.why, class_="why"),
     ]
@@ -63,13 +64,14 @@ def _choice_cells(choice: Choice) -> list[Child]:
 _CHOICE_HEAD = ("Sizes", "Path", "Time", "Bandwidth", "Of limit", "Runner-up", "Why")
 
 
-def glance(profile: Profile, rows: list[Choice]) -> Markup | None:
-    """The best path of each class without its parameters: latency and streaming."""
+def glance(rows: list[Choice]) -> Markup | None:
+    """The best path of each kind of pair without its parameters: latency and streaming."""
     found = []
-    for choice in joined([row for row in rows if row.operation in ("latency", "streaming")]):
-        name = join(choice.group.name, el("small", _PROCESSES[choice.group.processes]))
+    for kind, choice in merged([row for row in rows if row.operation in ("latency", "streaming")]):
+        note = f"{_PROCESSES[kind.shown.processes]} {kind.note}".rstrip()
+        name = join(kind.shown.words, el("small", note))
         found.append([name, definitions.TITLES[choice.operation], *_choice_cells(choice)[:5]])
-    return table(("Pairs", "Operation", *_CHOICE_HEAD[:5]), _blank_repeats(found)) if found else None
+    return table(("Pairs", "Operation", *_CHOICE_HEAD[:5]), _blank_repeats(found), class_="stack") if found else None
 
 
 def _blank_repeats(rows: list[list[Child]]) -> list[list[Child]]:
@@ -89,9 +91,8 @@ def _heat_cell(matrix: Matrix, source: str, destination: str) -> Markup:
     if cell is None:
         return el("td", "·", class_="none")
     share = matrix.share(cell)
-    strong = share > 0.55
     note = el("small", cell.note) if cell.note else None
-    classes = [name for name, on in (("strong", strong), ("copy", not cell.measured), ("odd", cell.odd)) if on]
+    classes = [name for name, on in (("copy", not cell.measured), ("odd", cell.odd)) if on]
     if cell.of is not None:
         how = f"not measured: {cell.of[0]} to {cell.of[1]} stands for it"
     else:
@@ -140,41 +141,6 @@ def heat_maps(results: Results, profile: Profile) -> Markup | None:
     return join(parts) if parts else None
 
 
-_SCALES = (("relative", "Time ÷ fastest"), ("linear", "Linear bandwidth"))
-
-
-def _tab(operation: str, drawn: dict[str, Any]) -> str:
-    return definitions.TITLES[operation] + (f" ({drawn['at_once']})" if drawn["at_once"] else "")
-
-
-def curve_cards(curves: list[dict[str, Any]]) -> Markup | None:
-    """One card for each class: tabs for the operations, two plots, a legend. The script fills them."""
-    cards = []
-    for index, group in enumerate(curves):
-        tabs = [
-            el("button", _tab(name, drawn), type="button", data_operation=name, aria_pressed="false")
-            for name, drawn in group["operations"].items()
-        ]
-        scales = [el("button", text, type="button", data_scale=name, aria_pressed="false") for name, text in _SCALES]
-        others = f", stands for {group['pairs']} pairs" if group["pairs"] > 1 else ""
-        head = el("header", el("h3", group["title"]), el("p", f"measured {group['pair']}{others}", class_="muted"))
-        plots = [el("div", class_="plot", data_kind=kind) for kind in ("time", "rate")]
-        cards.append(
-            el(
-                "article",
-                head,
-                el("div", el("div", tabs, class_="tabs"), el("div", scales, class_="tabs"), class_="controls"),
-                el("p", class_="muted definition"),
-                el("div", plots, class_="plots"),
-                el("div", class_="legend"),
-                class_="card curves",
-                data_group=index,
-                id=f"curves-{index}",
-            )
-        )
-    return join(cards) if cards else None
-
-
 def choice_tables(rows: list[Choice]) -> Markup | None:
     """Every row of the plan, a collapsible part for each class."""
     parts = []
@@ -185,7 +151,7 @@ def choice_tables(rows: list[Choice]) -> Markup | None:
         for operation in dict.fromkeys(row.operation for row in mine):
             cells = [_choice_cells(row) for row in mine if row.operation == operation]
             tables += [el("h4", definitions.TITLES[operation]), table(_CHOICE_HEAD, cells)]
-        summary = el("summary", el("b", group.title), el("small", _count(len(mine), "range")))
+        summary = el("summary", el("b", group.title), el("small", count_words(len(mine), "range")))
         parts.append(el("details", summary, tables, open=len(groups) <= 2))
     return join(parts) if parts else None
 
@@ -198,7 +164,9 @@ def collectives(results: Results) -> Markup | None:
     for memory, ranks in kinds:
         mine = [row for row in rows if (row.memory, row.ranks) == (memory, ranks)]
         cells = _blank_repeats([_collective_cells(row) for row in mine])
-        summary = el("summary", el("b", f"{ranks} ranks, {memory} memory"), el("small", _count(len(mine), "range")))
+        summary = el(
+            "summary", el("b", f"{ranks} ranks, {memory} memory"), el("small", count_words(len(mine), "range"))
+        )
         parts.append(el("details", summary, table(_COLLECTIVE_HEAD, cells), open=len(kinds) <= 2))
     return join(parts) if parts else None
 
@@ -224,35 +192,6 @@ def _collective_cells(row: CollectiveRow) -> list[Child]:
     ]
 
 
-def verification(results: Results) -> Markup | None:
-    """The cases, worst first."""
-    checked = results.verification
-    if checked is None or not checked.rows:
-        return None
-    rows: list[list[Child]] = []
-    for case in checked.rows:
-        state = "good" if case.ratio <= 1.05 else "bad"
-        note = case.failed or ("equal within the spread" if case.equal and case.chosen != case.best else "")
-        rows.append(
-            [
-                el("td", f"{case.ratio:.3f}", el("small", note) if note else None, class_=f"number {state}"),
-                pair_text((case.source, case.destination), case.processes),
-                definitions.TITLES[case.operation],
-                number(format_bytes(case.bytes)),
-                road(case.chosen),
-                number(format_seconds(case.chosen_seconds) if case.chosen_seconds else "–"),
-                road(case.best),
-                number(format_seconds(case.best_seconds) if case.best_seconds else "–"),
-            ]
-        )
-    head = ("Time ÷ fastest", "Pair", "Operation", "Size", "Chosen", "Time", "Fastest", "Time")
-    first = table(head, rows[:12])
-    rest = (
-        el("details", el("summary", f"The other {len(rows) - 12} cases"), table(head, rows[12:])) if rows[12:] else None
-    )
-    return join(first, rest)
-
-
 def unavailable(profile: Profile) -> Markup | None:
     """The unavailable mechanisms and the reasons."""
     rows = [
@@ -267,7 +206,7 @@ def rejected(profile: Profile) -> Markup | None:
     rows = [
         [
             road(one.path.label),
-            one.path.pair_text,
+            pair_words(one.path.pair, one.path.processes),
             definitions.TITLES[one.operation],
             number(format_bytes(one.bytes)),
             one.reason,
@@ -280,12 +219,15 @@ def rejected(profile: Profile) -> Markup | None:
 def first_use(profile: Profile) -> Markup | None:
     """The one-time cost of opening a path."""
     slowest = sorted(profile.first_use, key=lambda one: -one.seconds)[:200]
-    rows = [[road(one.path.label), one.path.pair_text, number(format_seconds(one.seconds))] for one in slowest]
+    rows = [
+        [road(one.path.label), pair_words(one.path.pair, one.path.processes), number(format_seconds(one.seconds))]
+        for one in slowest
+    ]
     if not rows:
         return None
     return el(
         "details",
-        el("summary", el("b", "First use"), el("small", _count(len(rows), "path"))),
+        el("summary", el("b", "First use"), el("small", count_words(len(rows), "path"))),
         table(("Path", "Pair", "Opening and first 8 B"), rows),
     )
 
@@ -294,7 +236,7 @@ def words() -> Markup:
     """Definitions."""
     operations = [(definitions.TITLES[name], text) for name, text in definitions.OPERATIONS.items()]
     mechanisms = [(chip(name), text) for name, text in definitions.MECHANISMS.items()]
-    terms = [*definitions.WORDS.items(), *operations]
+    terms = [*definitions.WORDS.items(), *definitions.RELATIONS.items(), *operations]
     return join(_terms(terms), el("h3", "Mechanisms"), _terms(mechanisms))
 
 
@@ -302,8 +244,8 @@ def _terms(terms: list[Any]) -> Markup:
     return el("dl", (join(el("dt", term), el("dd", text)) for term, text in terms))
 
 
-def _count(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
+def count_words(count: int, word: str, several: str = "") -> str:
+    return f"{count} {word if count == 1 else several or word + 's'}"
 
 
 def all_choices(results: Results, profile: Profile) -> list[Choice]:

@@ -8,13 +8,18 @@ from rich.text import Text
 
 from waywiser.plan import Plan
 from waywiser.profile import Profile
-from waywiser.report.choices import Choice, choices, joined
+from waywiser.report.alike import merged
+from waywiser.report.choices import Choice, choices
+from waywiser.report.headline import headline
 from waywiser.report.matrices import matrices, places
 from waywiser.report.reasons import Reason, grouped_reasons
-from waywiser.report.terminal import group_name, table
+from waywiser.report.score import SAME_MODEL
+from waywiser.report.terminal import add, console, table
 from waywiser.results import Results
 from waywiser.units import format_percent, format_range, format_rate, format_seconds
 
+_CAPTION = "time of the smallest and bandwidth of the largest size of each row"
+_FOLDED = "; (+1): and one more class of pairs within 10 % of it"
 _MOST_ROWS = 20
 _MOST_REASONS = 5
 _MOST_ODD = 1
@@ -26,9 +31,10 @@ def summary(results: Results) -> list[RenderableType]:
     head = Text()
     if profile.warning():
         head.append(profile.warning().upper() + "\n", "bold yellow")
-    head.append(profile.machine, "bold")
+    head.append(headline(results.topology, profile.machine), "bold")
     memories = _count(len(places(profile)), "memory", "memories")
-    head.append(f"  {memories}, {_count(len(profile.paths()), 'path', 'paths')} measured")
+    verb = "simulated" if profile.simulated else "measured"
+    head.append(f"  {profile.machine}, {memories}, {_count(len(profile.paths()), 'path', 'paths')} {verb}")
     head.append(f", {len(profile.unavailable)} unavailable")
     best = [_best(profile, results.plan)] if results.plan else []
     return [head, *best, *_odd(profile), *_reasons(profile), _verdict(results)]
@@ -50,28 +56,29 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def _best(profile: Profile, plan: Plan) -> Table:
-    rows = [row for row in choices(profile, plan) if row.operation in ("latency", "streaming")]
-    rows = joined(rows)
-    if len(rows) > _MOST_ROWS:
-        rows = [row for row in rows if row.operation == "latency"]
-    made = table("pairs", "!operation", "!sizes", "!best path", ">time", ">bandwidth", ">limit")
+    rows = merged([row for row in choices(profile, plan) if row.operation in ("latency", "streaming")])
+    operations = len(rows) <= _MOST_ROWS
+    rows = rows if operations else [(kind, row) for kind, row in rows if row.operation == "latency"]
+    wide = console().width >= 100
+    heads = ["pairs", "!procs", *(["!operation"] if operations else []), "!sizes", "!best path", ">time", ">bandwidth"]
+    folded = any(kind.others for kind, _ in rows)
+    title = f"Best paths, {'' if operations else 'latency, '}{_CAPTION}{_FOLDED if folded else ''}"
+    made = table(*heads, *([">limit"] if wide else []), title=title)
+    made.columns[0].min_width = 21 if wide else 16
     last = ("", "")
-    for row in rows[:_MOST_ROWS]:
-        name = (group_name(row.group), row.operation)
-        seconds = format_seconds(row.first_seconds) if row.first_seconds else "-"
-        shown = (name[0] if name[0] != last[0] else "", name[1] if name != last else "")
-        made.add_row(
-            *(
-                Text(cell, no_wrap=True, overflow="ellipsis")
-                for cell in (*shown, format_range(row.from_bytes, row.to_bytes), row.path.mechanism)
-            ),
-            seconds,
+    for kind, row in rows[:_MOST_ROWS]:
+        name = f"{row.group.words}{f' (+{len(kind.others)})' if kind.others else ''}", str(row.group.processes)
+        shown = name if name != last else ("", "")
+        size = format_range(row.from_bytes, row.to_bytes)
+        figures = (
+            format_seconds(row.first_seconds) if row.first_seconds else "-",
             format_rate(row.rate) if row.rate else "-",
-            _percent(row),
         )
+        operation = [row.operation] if operations else []
+        add(made, *shown, *operation, size, row.path.mechanism, *figures, *([_percent(row)] if wide else []))
         last = name
     if len(rows) > _MOST_ROWS:
-        made.add_row("", "", f"{len(rows) - _MOST_ROWS} more in the report", "", "", "", "")
+        add(made, f"{len(rows) - _MOST_ROWS} more in the report")
     return made
 
 
@@ -85,16 +92,15 @@ def _reasons(profile: Profile) -> list[Text]:
 
 
 def _reason(one: Reason) -> Text:
-    text = Text(
-        f"unavailable: {one.mechanism} {one.pairs_text(1)}: {one.reason}", "dim", no_wrap=True, overflow="ellipsis"
-    )
-    return text
+    return Text(f"unavailable: {one.mechanism} {one.pairs_text(1)}: {one.reason}", "dim")
 
 
 def _verdict(results: Results) -> Text:
     checked = results.verification
     if checked is None or checked.fraction is None:
         return Text("not verified", "yellow")
+    if results.needed_profile().simulated:
+        return Text(SAME_MODEL, "dim")
     text = f"chosen within 5 % of the fastest in {checked.within_5_percent} of {checked.cases} cases"
     middle = f", median {checked.median_ratio:.2f} x" if checked.median_ratio else ""
     worst = f", worst {checked.worst_ratio:.2f} x" if checked.worst_ratio else ""

@@ -6,10 +6,13 @@ import os
 
 from rich import box
 from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from waywiser.profile import PairClass, Profile
+
+_WIDEST = 10_000
 
 
 def console() -> Console:
@@ -20,8 +23,12 @@ def console() -> Console:
 
 
 def print_result(what: RenderableType) -> None:
-    """Prints to standard output."""
-    console().print(Group(what))  # a Text alone would lose its own wrapping
+    """Prints to standard output. What is not for a terminal gets the width that it needs, so that nothing is cut."""
+    shown, target = Group(what), console()  # a Text alone would lose its own wrapping
+    if not target.is_terminal and "COLUMNS" not in os.environ:
+        least = Measurement.get(target, target.options.update(width=_WIDEST), shown).minimum
+        target = Console(highlight=False, width=max(target.width, least))
+    target.print(shown)
 
 
 def table(*columns: str, title: str = "") -> Table:
@@ -42,14 +49,14 @@ def add(made: Table, *cells: str) -> None:
 
 
 def group_name(group: PairClass) -> str:
-    """The class, with "2p" for two processes."""
-    return group.name if group.processes == 1 else f"{group.name} (2p)"
+    """The class in words: "host to GPU, PHB, two processes"."""
+    return group.title
 
 
 def operation_name(profile: Profile, group: PairClass, operation: str) -> str:
     """The operation, with the number of pairs that moved at once if that was measured."""
     pairs = profile.pairs_at_once(group, operation)
-    return f"{operation} ({pairs} pairs)" if pairs else operation
+    return f"{operation} ({pairs} pairs at once)" if pairs else operation
 
 
 def spaced(label: str) -> str:

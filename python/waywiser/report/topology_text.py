@@ -10,6 +10,7 @@ from rich.tree import Tree
 
 from waywiser import _core
 from waywiser.report.drawing_text import rate_text, size_text
+from waywiser.topology.matrix import affinities, ordered_matrix
 
 _STYLE = {
     "cpu": "bold",
@@ -115,16 +116,47 @@ def _link_words(link: _core.Link) -> str:
     return f"{words} {rate_text(link.nominal)}{achievable}".rstrip()
 
 
-def matrix_table(topology: _core.Topology) -> Table:
-    """The relations of GPUs and NICs in the words of `nvidia-smi topo -m`."""
-    ids, words = topology.matrix()
-    table = Table(show_edge=False, pad_edge=False, box=None)
-    table.add_column("")
-    for id_ in ids:
-        table.add_column(id_, justify="center")
-    for id_, row in zip(ids, words, strict=True):
-        table.add_row(Text(id_, "bold"), *(Text(word, _WORD_STYLE.get(word, "green")) for word in row))
+def matrix_tables(topology: _core.Topology, width: int | None) -> list[Table]:
+    """The relations of GPUs and NICs as `nvidia-smi topo -m` shows them: NICs by number, affinities of GPUs at the end.
+
+    Columns that exceed `width` go, whole, into further tables; None: one table, however wide.
+    """
+    ids, words = ordered_matrix(topology)
+    columns = [(id_, [row[j] for row in words]) for j, id_ in enumerate(ids)]
+    told = [affinities(topology, id_) if id_.startswith("gpu") else ("", "") for id_ in ids]
+    columns += [("CPU affinity", [cpus for cpus, _ in told]), ("NUMA", [numa for _, numa in told])]
+    first = max(map(len, ids), default=0)
+    parts: list[list[tuple[str, list[str]]]] = [[]]
+    used = first
+    for head, cells in columns:
+        need = 2 + max(map(len, (head, *cells)))
+        if width is not None and parts[-1] and used + need > width:
+            parts.append([])
+            used = first
+        parts[-1].append((head, cells))
+        used += need
+    return [_matrix_part(ids, part) for part in parts]
+
+
+def _matrix_part(ids: list[str], columns: list[tuple[str, list[str]]]) -> Table:
+    table = Table(show_edge=False, pad_edge=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column("", no_wrap=True, overflow="ignore")
+    for head, _ in columns:
+        table.add_column(head, justify="left" if " " in head else "center", no_wrap=True, overflow="ignore")
+    for i, id_ in enumerate(ids):
+        words = (cells[i] for _, cells in columns)
+        table.add_row(Text(id_, "bold"), *(Text(word, _style(word)) for word in words))
     return table
+
+
+def _style(word: str) -> str:
+    return "green" if word.startswith(("NV", "XGMI")) else _WORD_STYLE.get(word, "")
+
+
+def nic_legend(topology: _core.Topology) -> Text:
+    """The names of the NICs, in one line; empty without NICs."""
+    nics = sorted(topology.ids("nic"), key=lambda id_: int(id_[3:]))
+    return Text(", ".join(f"{id_}: {topology.device(id_).name}" for id_ in nics))
 
 
 def notes_text(topology: _core.Topology) -> Text:

@@ -14,8 +14,8 @@ import yaml
 from waywiser.checked import clean
 from waywiser.errors import InputError
 from waywiser.files import read_text
-from waywiser.simulator.costs import PORT_SHARE, PORTS
-from waywiser.units import parse_bytes
+from waywiser.simulator.costs import PORT_SHARE, PORTS, is_share
+from waywiser.units import format_rate, parse_bytes
 
 MOST_NODES = 100000
 MOST_GPUS = 1 << 18
@@ -90,6 +90,17 @@ class Cluster:
         """Raises InputError if the nodes differ."""
         if self.others:
             raise InputError(self.located(f"a collective needs nodes of one type, not {', '.join(self.machines)}"))
+
+    def port_note(self, topology: Any) -> str:
+        """A line if the port that was asked for is faster than the PCIe link of the machine's NICs; else empty."""
+        port = self.network.get("port_rate", 0.0)
+        nics = topology.ids("nic")
+        rates = [link.achievable or link.nominal for link in topology.links if link.kind == "pcie" and link.b in nics]
+        slot = max((rate for rate in rates if rate), default=0.0)
+        if not slot or port <= slot:
+            return ""
+        both = f"the port carries {format_rate(port)}, the PCIe link of the NICs of {topology.name} {format_rate(slot)}"
+        return f"note: {both}: the link is the limit"
 
     def check_size(self, gpus: int) -> None:
         """Raises InputError if nodes with this many GPUs exceed the limit of the simulator."""
@@ -240,7 +251,7 @@ class _Reader:
 
     def costs(self, node: Any) -> None:
         for name, value in self.pairs(node, "costs"):
-            self.cluster.costs[name] = self.number(value, name, 0, 1e15)
+            self.cluster.costs[name] = self.number(value, name, 0, 1 if is_share(name) else 1e15)
             self.cluster.lines[name] = value.start_mark.line + 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ def read_costs(file: Path) -> dict[str, Any]:
     found: dict[str, Any] = parse_json(read_bytes(file), str(file), COSTS, COSTS_VERSION)
     if not isinstance(found.get("values"), dict) or not isinstance(found.get("curves"), list):
         raise InputError(f"{file}: 'values' must be an object and 'curves' a list")
+    for name, value in found["values"].items():
+        cost_in(str(name), str(value), str(file))
     return found
 
 
@@ -61,8 +64,23 @@ def settings_in(texts: list[str]) -> tuple[dict[str, float], float | None]:
                 raise InputError(f"--set nic={value}: write one of {', '.join(PORTS)}")
             port = PORTS[value] * PORT_SHARE
             continue
-        try:
-            values[name] = float(value)
-        except ValueError:
-            raise InputError(f"--set {text!r}: {value!r} is not a number") from None
+        values[name] = cost_in(name, value, f"--set {text!r}")
     return values, port
+
+
+def cost_in(name: str, value: str, what: str) -> float:
+    """A cost as a finite number from 0 on; a share at most 1. Raises InputError, with `what` before it."""
+    try:
+        found = float(value)
+    except ValueError:
+        raise InputError(f"{what}: {value[:40]!r} is not a number") from None
+    most = 1.0 if is_share(name) else math.inf
+    if not math.isfinite(found) or not 0 <= found <= most:
+        allowed = "from 0 to 1" if is_share(name) else "from 0 on"
+        raise InputError(f"{what}: {name[:64]} is a number {allowed}")
+    return found
+
+
+def is_share(name: str) -> bool:
+    """Whether a cost is a fraction of something, "pcie.share"."""
+    return name.endswith("share")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from waywiser import _core
@@ -86,6 +87,11 @@ class TopologyBuilder:
             "links": self.links,
         }
         return _core.Topology.from_json(json.dumps(value), self.what)
+
+
+def name_of_file(what: str, otherwise: str) -> str:
+    """The name of a machine that its file does not name: that of the file, "ndv5-topo"; `otherwise` if it is none."""
+    return Path(what).stem[:200] if "." in what and " " not in what and not what.startswith("-") else otherwise
 
 
 def spell(ids: list[str]) -> str:

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element
 from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.topology import hwloc_infos
-from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_mask, pcie_of_rate
+from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_mask, name_of_file, pcie_of_rate
 from waywiser.topology.gpu_models import AMD, NVIDIA, gpu_name, is_gpu
 from waywiser.topology.hwloc_links import HwlocLinks
 from waywiser.topology.safe_xml import decimal, parse_xml, whole
@@ -214,7 +214,12 @@ class _Reader:
             for i, a in enumerate(packages[:64]):
                 for b in packages[i + 1 : 64]:
                     self.build.link(a, b, "socket", "hwloc's format does not give the rate between packages")
-        name = infos.get("WaywiserName") or infos.get("DMIProductName") or infos.get("HostName") or "hwloc"
+        name = (
+            infos.get("WaywiserName")
+            or infos.get("DMIProductName")
+            or infos.get("HostName")
+            or name_of_file(self._what, "hwloc")
+        )
         return self.build.finish(name[:200], kind, "hwloc")
 
     def _add_declared(self, text: str) -> None:

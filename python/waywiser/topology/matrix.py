@@ -12,7 +12,7 @@ from itertools import combinations
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_list
+from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_list, name_of_file
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _DEVICE = re.compile(r"(GPU|NIC)\d{1,3}|[a-z]\w{1,40}_\w{1,20}|(mlx|bnxt|irdma|ib|eth|en)\w{0,40}")
@@ -81,13 +81,15 @@ class _Reader:
     def topology(self) -> _core.Topology:
         everyone = list(range(len(self._names)))
         groups = self._nodes(everyone)
+        self._cores = _core_numbers([self._affinity_of(group) for group in groups])
         for node, members in zip(self._numbers(groups), groups, strict=True):
             self._add_node(node, members)
         self._add_nvlinks()
         self._build.notes.append("relations only: names, widths and rates are not in such a table")
-        topology = self._build.finish("matrix", "recorded", "nvidia-smi topo -m")
+        name = name_of_file(self._what, "matrix")
+        topology = self._build.finish(name, "recorded", "nvidia-smi topo -m")
         self._compare(topology)
-        return self._build.finish("matrix", "recorded", "nvidia-smi topo -m")
+        return self._build.finish(name, "recorded", "nvidia-smi topo -m")
 
     def _classes(self, members: list[int], most: int) -> list[list[int]]:
         """Groups of devices that are connected by relations up to `most`, in the order of the table."""
@@ -112,9 +114,10 @@ class _Reader:
         return numbers if -1 not in numbers and len(set(numbers)) == len(numbers) else list(range(len(groups)))
 
     def _add_node(self, node: int, members: list[int]) -> None:
-        told = [self._affinities[i] for i in members if self._affinities[i]]
-        cores = cpulist(cpus_of_list(told[0][0])) if told else ""
-        host = self._build.add("host", f"NUMA node {node}", node, numa=node, cores=cores)
+        cores = cpulist(self._affinity_of(members))
+        numbers = self._cores.get(cores, "")
+        attributes = {"core_numbers": numbers} if numbers else {}
+        host = self._build.add("host", f"NUMA node {node}", node, numa=node, cores=cores, attributes=attributes)
         cpu = self._build.add("cpu", "CPU", cores=cores)
         self._build.link(host, cpu, "memory", "not in the table")
         for other in [d["id"] for d in self._build.devices if d["kind"] == "cpu" and d["id"] != cpu]:
@@ -124,6 +127,11 @@ class _Reader:
             root = self._build.add("root", "root complex", numa=node)
             self._build.link(cpu, root, "internal", "not in the table")
             self._add_below(root, group, node)
+
+    def _affinity_of(self, members: list[int]) -> list[int]:
+        """The CPUs of these devices; none if the table does not say."""
+        told = [self._affinities[i] for i in members if self._affinities[i]]
+        return cpus_of_list(told[0][0]) if told else []
 
     def _merge_hidden(self, groups: list[list[int]]) -> list[list[int]]:
         """Joins groups between which only NV# is known, with one root complex, the simplest tree that fits."""
@@ -193,19 +201,47 @@ class _Reader:
                 self._build.notes.append(f"{pair}: the table says {wanted}, but no tree has that; {found} is used")
 
 
+def _core_numbers(nodes: list[list[int]]) -> dict[str, str]:
+    """CPU list of each NUMA node -> its cores without hyperthreads, as Slurm counts them.
+
+    Linux numbers the second thread of every core after the first ones of all cores: "0-63,128-191" are cores 0 to 63 of
+    128. Empty if the lists do not have this form, so that each CPU counts as a core.
+    """
+    total = sum(map(len, nodes))
+    cores = [[cpu for cpu in cpus if cpu < total // 2] for cpus in nodes]
+    second = [sorted(cpu + total // 2 for cpu in mine) for mine in cores]
+    paired = total > 0 and all(
+        mine and sorted(cpus) == sorted([*mine, *theirs])
+        for cpus, mine, theirs in zip(nodes, cores, second, strict=True)
+    )
+    halves = {cpulist(cpus): cpulist(mine) for cpus, mine in zip(nodes, cores, strict=True)}
+    return halves if paired and all("," in cpus for cpus in halves) else {}
+
+
 def write_matrix(topology: _core.Topology) -> str:
     """The table of `nvidia-smi topo -m` for GPUs and NICs, with affinities and the names of NICs."""
-    ids, words = topology.matrix()
-    nics = topology.ids("nic")
+    ids, words = ordered_matrix(topology)
+    nics = [id_ for id_ in ids if id_.startswith("nic")]
     heads = [id_.upper() for id_ in ids]
     lines = ["\t".join(["", *heads, "CPU Affinity", "NUMA Affinity"])]
     for id_, head, row in zip(ids, heads, words, strict=True):
-        device = topology.device(id_)
-        affinity = [device.cores or _cores(topology, device.numa), str(device.numa)] if id_ not in nics else []
-        lines.append("\t".join([head, *row, *affinity]))
+        lines.append("\t".join([head, *row, *(affinities(topology, id_) if id_ not in nics else ())]))
     if nics:
         lines += ["", "NIC Legend:", ""] + [f"  {id_.upper()}: {topology.device(id_).name}" for id_ in nics]
     return "\n".join(lines) + "\n"
+
+
+def ordered_matrix(topology: _core.Topology) -> tuple[list[str], list[list[str]]]:
+    """The ids and relations of GPUs, then NICs, each by number."""
+    ids, words = topology.matrix()
+    order = sorted(range(len(ids)), key=lambda i: (not ids[i].startswith("gpu"), int(ids[i][3:])))
+    return [ids[i] for i in order], [[words[i][j] for j in order] for i in order]
+
+
+def affinities(topology: _core.Topology, id_: str) -> tuple[str, str]:
+    """The CPUs and the NUMA node of a device; "N/A" if unknown."""
+    device = topology.device(id_)
+    return device.cores or _cores(topology, device.numa) or "N/A", str(device.numa) if device.numa >= 0 else "N/A"
 
 
 def _cores(topology: _core.Topology, numa: int) -> str:

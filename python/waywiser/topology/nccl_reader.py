@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 
 from waywiser import _core
 from waywiser.errors import InputError
-from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_mask, pcie_generation, spell
+from waywiser.topology.builder import TopologyBuilder, cpulist, cpus_of_mask, name_of_file, pcie_generation, spell
 from waywiser.topology.gpu_models import AMD, NVIDIA, compute_capability, gpu_name, has_no_nvlink, is_gpu, pci_id
 from waywiser.topology.nccl_links import GpuLinks
 from waywiser.topology.safe_xml import decimal, parse_xml, whole
@@ -50,8 +50,19 @@ def read_nccl(text: str, what: str, discover: Callable[[], _core.Topology] = _co
     reader.join_packages()
     reader.links.join(root.get("waywiser_trunks", ""))
     reader.finish_gpus()
-    name = root.get("waywiser_name", "") or "nccl"
+    reader.note_virtual_bridges()
+    name = root.get("waywiser_name", "") or name_of_file(what, "nccl")
     return reader.build.finish(name[:200], "recorded", "NCCL topology file")
+
+
+def _virtual_bridge(element: Element) -> bool:
+    """Whether a bridge above a GPU or NIC states the slowest link that there is: the hypervisor's default."""
+    slowest = pcie_generation(element.get("link_speed", "")) == 1 and element.get("link_width") == "1"
+    return slowest and any(below.find("gpu") is not None or _device(below) for below in element.iter("pci"))
+
+
+def _device(element: Element) -> bool:
+    return element.get("class", "").lower().removeprefix("0x").startswith(("02", "03"))
 
 
 class _Reader:
@@ -65,12 +76,18 @@ class _Reader:
         self._roots: dict[tuple[int, str], str] = {}
         self._networks: dict[str, str] = {}
         self._untold: list[str] = []  # GPUs without a `gpu` element
+        self._virtual = 0
 
     def note_unknown(self, root: Element) -> None:
         for element in root.iter():
             for child in element:
                 if child.tag not in _KNOWN.get(element.tag, {child.tag}):
                     self.build.leave_out(f"<{child.tag[:40]}> in <{element.tag[:40]}>")
+
+    def note_virtual_bridges(self) -> None:
+        if self._virtual:
+            many = f"{self._virtual} bridge{'s' if self._virtual > 1 else ''} above a GPU or NIC"
+            self.build.notes.append(f"{many} with PCIe 1 x1, as virtual machines show it: taken as of unknown rate")
 
     def read_cpu(self, element: Element) -> None:
         node = whole(element.get("numaid"), len(self.hosts), 4095)
@@ -132,6 +149,9 @@ class _Reader:
             self._read_pci(child, id_, node)
 
     def _pcie(self, element: Element) -> dict[str, int]:
+        if element.find("pci") is not None and _virtual_bridge(element):
+            self._virtual += 1
+            return {}
         facts = {
             "generation": pcie_generation(element.get("link_speed", "")),
             "width": whole(element.get("link_width"), 0, 32),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <string_view>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
@@ -88,6 +90,24 @@ Schedule shifted(Schedule schedule, int rank, int ranks) {
   return schedule;
 }
 
+// The steps of all ranks if every node has as many as the one of two nodes inside that has fewer.
+std::size_t expected_steps(const std::function<Schedule(int)>& make, int ranks, int ranks_of_node) {
+  const int nodes = ranks / ranks_of_node;
+  std::size_t least = SIZE_MAX;
+  for (const int node : {std::min(1, nodes - 1), nodes / 2}) {
+    std::size_t steps = 0;
+    for (int i = 0; i < ranks_of_node; ++i) steps += make(node * ranks_of_node + i).steps.size();
+    least = std::min(least, steps);
+  }
+  return least * static_cast<std::size_t>(nodes);
+}
+
+// Before hours of work: refuses what would be refused after it.
+void check_steps(std::size_t steps, std::string_view algorithm) {
+  if (steps > most_steps)
+    throw Error(ErrorKind::unavailable, std::string(algorithm) + ": more than 50 million steps, too many to run");
+}
+
 // If a few ranks far apart have the same schedule with shifted peers, all ranks have it: one schedule is made instead
 // of thousands.
 Maker maker_of(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
@@ -98,9 +118,13 @@ Maker maker_of(const CollectiveTrial& trial, int ranks, int ranks_of_node) {
   if (ranks <= few_ranks) return {make, {}};
   Schedule first = make(0);
   for (const int other : {1, 2, 3, ranks / 3, ranks / 2, ranks - 1})
-    if (!same_but_shifted(first, make(other), other, ranks)) return {make, {}};
+    if (!same_but_shifted(first, make(other), other, ranks)) {
+      if (ranks >= ranks_of_node) check_steps(expected_steps(make, ranks, ranks_of_node), algorithm.name);
+      return {make, {}};
+    }
   std::vector<Cut> cuts;
   if (trial.most_rounds != 0 && trial.job_bytes == 0) cuts = cut_repetition(first, trial.most_rounds);
+  check_steps(first.steps.size() * static_cast<std::size_t>(ranks), algorithm.name);
   const auto by_shift = [first = std::move(first), ranks](int rank) { return shifted(first, rank, ranks); };
   return {by_shift, std::move(cuts)};
 }

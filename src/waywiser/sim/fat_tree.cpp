@@ -33,9 +33,7 @@ class FatTree : public SwitchedNetwork {
   Crossing cross(Port from, Port to) const override {
     Crossing way{{out(from)}, 1};
     const int a = leaf(from), b = leaf(to);
-    const auto key =
-        static_cast<std::size_t>(to.node) * static_cast<std::size_t>(spec().rails) + static_cast<std::size_t>(to.rail);
-    if (a != b) climb(way, a, b, key);
+    if (a != b) climb(way, a, b, static_cast<std::size_t>(b * below_ + place(to)));
     way.links.push_back(into(to));
     return way;
   }
@@ -49,6 +47,11 @@ class FatTree : public SwitchedNetwork {
   int leaf(Port port) const {
     if (spec().kind == "rail-optimised") return port.rail * (leaves_ / spec().rails) + port.node / below_;
     return (port.node * spec().rails + port.rail) / below_;
+  }
+
+  // Among the ports of its leaf. Receivers are numbered leaf by leaf, so that those of a leaf use different ways down.
+  int place(Port port) const {
+    return (spec().kind == "rail-optimised" ? port.node : port.node * spec().rails + port.rail) % below_;
   }
 
   // Hop i of a leaf: up at cables_ + 2 * (leaf * up_ + i), down beside it. The spine that both use must be one: a way

@@ -9,7 +9,6 @@ namespace waywiser::sim {
 namespace {
 
 constexpr std::uint64_t local_step = std::uint64_t{1} << 63;
-constexpr std::size_t most_steps = 50'000'000;  // 2 GB
 constexpr std::size_t most_channels = std::size_t{1} << 23;
 
 // The data of a put travel with its signal.

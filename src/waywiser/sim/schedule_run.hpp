@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -11,6 +12,8 @@
 #include "waywiser/sim/trace.hpp"
 
 namespace waywiser::sim {
+
+constexpr std::size_t most_steps = 50'000'000;  // of all ranks together: 2 GB
 
 // Rounds omitted from all ranks' schedules after round `last`, because they equal the `kept` rounds before: each takes
 // the average time of the last half of these.

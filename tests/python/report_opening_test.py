@@ -1,0 +1,277 @@
+"""The opening of the page: the machine in its owner's words, what to do, cards of kinds of pairs; and its colours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import made_up
+import pytest
+
+from waywiser.apply.setting import Setting, Settings
+from waywiser.report.actions import INSTALL, PROVED, REPAIR, SET, actions
+from waywiser.report.alike import kinds
+from waywiser.report.choices import choices
+from waywiser.report.curves import all_curves
+from waywiser.report.headline import headline
+from waywiser.report.matrices import matrices
+from waywiser.report.page import render
+from waywiser.report.score import RATIO, SAME_MODEL
+from waywiser.report.summary import summary
+from waywiser.results import Results, recorded
+from waywiser.topology import load_topology
+
+Json = dict[str, Any]
+_CSS = Path(__file__).parents[2] / "python/waywiser/report/page.css"
+
+
+def _machine(name: str) -> Json:
+    value: Json = json.loads(load_topology(name).to_json())
+    return value
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("recorded-4xh200", "4 x H200, NVSwitch, driver 580"),
+        ("hse-c", "4 x V100-SXM2-32GB, NVLink"),
+        ("dgx-2", "16 x V100-SXM3-32GB, NVSwitch"),
+        ("remote-t4", "1 x T4"),
+    ],
+)
+def test_the_headline_is_the_machine_in_its_owners_words(name: str, words: str) -> None:
+    assert headline(_machine(name), "vm") == words
+
+
+def test_a_machine_without_gpu_is_its_cpus_and_sockets() -> None:
+    cpus = [{"id": f"cpu{i}", "kind": "cpu", "name": "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz"} for i in range(2)]
+    assert headline({"devices": cpus}, "vm") == "Intel Xeon E5-2680 v4, 2 sockets, no GPU"
+    assert headline({"devices": cpus[:1]}, "vm") == "Intel Xeon E5-2680 v4, 1 socket, no GPU"
+    assert headline(None, "vm") == "vm"
+
+
+def _results(folder: Path, change: Callable[[str, Json], None] = lambda name, value: None) -> Results:
+    made_up.write(folder)
+    for file in folder.glob("*.json"):
+        value = json.loads(file.read_text())
+        change(file.stem, value)
+        file.write_text(json.dumps(value))
+    return Results(folder)
+
+
+def _simulated(name: str, value: Json) -> None:
+    if name in ("profile", "plan"):
+        value["simulated"] = True
+
+
+def test_what_to_do_comes_before_the_evidence_and_the_score_last(tmp_path: Path) -> None:
+    page = render(_results(tmp_path))
+    order = [page.index(f'id="{name}"') for name in ("todo", "machine", "roads", "matrices", "verification")]
+    assert order == sorted(order)
+    assert "<h1>4 x Made-up GPU, NVSwitch</h1>" in page
+    assert "<title>4 x Made-up GPU, NVSwitch - Waywiser</title>" in page
+    score = re.search(r'class="figure (good|bad)">\d+ of \d+<', page)
+    assert RATIO in page  # why times and ratio of a row can differ
+    assert score and score.start() > page.index('id="verification"')
+
+
+def _of(found: list[Any], kind: str) -> list[tuple[str, str]]:
+    return [(one.text, one.command) for one in found if one.kind == kind]
+
+
+def test_nothing_to_repair_is_said_with_the_next_command(tmp_path: Path) -> None:
+    results = _results(tmp_path, lambda name, value: value.update(unavailable=[]) if name == "profile" else None)
+    found = actions(results, None)
+    [(text, command)] = _of(found, REPAIR)
+    assert text.startswith("Nothing in these measurements") and command == "waywiser doctor"
+    assert _of(found, SET)[0][1] == f"waywiser apply --output {tmp_path}"
+    assert any("arrived intact" in text for text, _ in _of(found, PROVED))
+
+
+def _broken(name: str, value: Json) -> None:
+    if name == "topology":
+        value["links"][-1]["width"], value["links"][-1]["max_width"] = 8, 16
+        value["devices"][1]["attributes"] = {"nvlinks": "18", "nvlinks_active": "16"}
+    if name == "profile":
+        value["rejected"][0]["reason"] = "the data did not arrive intact"
+        one = next(s for s in value["series"] if s["path"]["source"] == "gpu0" and s["path"]["destination"] == "gpu1")
+        survey = []
+        for source, destination, factor in (("gpu0", "gpu1", 1), ("gpu0", "gpu2", 1), ("gpu3", "gpu1", 2)):
+            point = {**one["points"][-1]}
+            for key in ("seconds", "low", "high", "p50", "p99"):
+                point[key] *= factor
+            path = {**one["path"], "source": source, "destination": destination}
+            survey.append({**one, "operation": "streaming", "path": path, "points": [point]})
+        value["survey"] = survey
+
+
+def test_what_is_slow_or_broken_is_named_with_its_command(tmp_path: Path) -> None:
+    repairs = dict(_of(actions(_results(tmp_path, _broken), None), REPAIR))
+    texts = "\n".join(repairs)
+    assert "Data did not arrive intact: host0 to host0." in texts
+    assert "gpu3 - host0 runs below its best: PCIe 5 ×8 of ×16" in texts
+    assert "16 of 18 NVLinks of gpu0 are up" in texts
+    assert "gpu3 to gpu1 is odd" in texts
+    assert repairs["16 of 18 NVLinks of gpu0 are up."] == "waywiser doctor --only D13"
+    [(text, command)] = _of(actions(_results(tmp_path), None), INSTALL)
+    assert "bar_copy is not available" in text and command == "waywiser doctor --only GDRCopy"
+
+
+def _setting(name: str, proof: str) -> Setting:
+    return Setting("ucx", name, "y", "n", "measured", name, proof=proof)
+
+
+def test_settings_are_proved_or_to_be_proved(tmp_path: Path) -> None:
+    results = _results(tmp_path)
+    won, open_ = _setting("UCX_RNDV_THRESH", "1.20 times the default"), _setting("UCX_TLS", "")
+    found = actions(results, Settings("f", "m", settings=(won, open_)))
+    commands = [command for _, command in _of(found, SET)]
+    assert commands[0].startswith('eval "$(waywiser env --proved')
+    assert commands[1].startswith("waywiser verify --with ucx")
+    assert ("UCX_RNDV_THRESH=y: 1.20 times the default", "") in _of(found, PROVED)
+    nothing = actions(results, Settings("f", "m"))
+    assert _of(nothing, SET)[0][0].startswith("Nothing: the defaults")
+
+
+def test_a_simulated_plan_does_not_score_itself(tmp_path: Path) -> None:
+    results = _results(tmp_path, _simulated)
+    page = render(results)
+    assert SAME_MODEL in page and 'class="figure' not in page.split('id="settings"')[0].split('id="verification"')[-1]
+    assert "paths simulated" in page and "paths measured" not in page
+    text = "\n".join(str(part) for part in summary(results))
+    assert SAME_MODEL in text and "within 5 %" not in text and "simulated" in text
+    assert _of(actions(results, None), PROVED)[0][0].startswith("Nothing: these figures were not measured")
+
+
+def _second_socket(factor: float) -> Callable[[str, Json], None]:
+    """A class of other pairs with the same relation, `factor` times as slow."""
+
+    def change(name: str, value: Json) -> None:
+        if name not in ("profile", "plan"):
+            return
+        rename = {"gpu0": "gpu10", "gpu1": "gpu11", "gpu2": "gpu12", "gpu3": "gpu13"}
+        text = json.dumps(value)
+        for old, new in rename.items():
+            text = text.replace(f'"{old}"', f'"{new}"')
+        other = json.loads(text)
+        if name == "profile":
+            groups = [group for group in other["classes"] if group["name"] == "gpu>gpu NV18"]
+            value["classes"] += [{**group, "name": "gpu>gpu NV18 #2"} for group in groups]
+            more = [one for one in other["series"] if one["path"]["source"] == "gpu10" != one["path"]["destination"]]
+            more = [one for one in more if one["path"]["destination"].startswith("gpu")]
+            for one in more:
+                for point in one["points"]:
+                    for key in ("seconds", "low", "high", "p50", "p99"):
+                        point[key] *= factor
+            value["series"] += more
+        else:
+            more = [row for row in other["rows"] if row["pairs"][0] == ["gpu10", "gpu11"]]
+            for row in more:
+                for one in row["expected"]:
+                    one["seconds"] *= factor
+            value["rows"] += more
+
+    return change
+
+
+@pytest.mark.parametrize(("factor", "cards"), [(1.05, 0), (1.5, 1)])
+def test_classes_with_equal_figures_share_a_card(factor: float, cards: int, tmp_path: Path) -> None:
+    plain = render(_results(tmp_path / "a")).count('class="tile"')
+    results = _results(tmp_path / "b", _second_socket(factor))
+    page = render(results)
+    assert page.count('class="tile"') == plain + cards == 4 + cards
+    assert ("and 1 class like it (within 10 %)" in page) == (cards == 0)
+    assert "NV18 #2" not in page
+    assert ("GPU to GPU, NV18, as gpu10 to gpu11" in page.split('id="machine"')[0]) == (cards == 1)
+    profile, plan = results.needed_profile(), results.plan
+    assert plan is not None
+    found = kinds(choices(profile, plan))
+    members = [group for kind in found for group in (kind.shown, *kind.others)]
+    assert sorted(members, key=str) == sorted(profile.classes, key=str)
+
+
+def test_two_sockets_have_few_cards_and_no_numbered_classes() -> None:
+    page = render(recorded("recorded-4xh200"))
+    assert 3 <= page.count('class="tile"') <= 6
+    assert "host&gt;host" not in page and "(2p)" not in page
+
+
+def test_the_diagonal_does_not_take_the_scale(tmp_path: Path) -> None:
+    matrix = matrices(recorded("recorded-4xh200").needed_profile(), None, 1)[0]
+    shares = {pair: matrix.share(cell) for pair, cell in matrix.cells.items()}
+    assert shares["gpu0", "gpu1"] == pytest.approx(1.0) and shares["host0", "gpu0"] == pytest.approx(0.0, abs=0.01)
+    assert shares["gpu0", "gpu0"] == 1.0
+
+
+def test_every_curve_of_a_card_has_its_own_look(tmp_path: Path) -> None:
+    results = recorded("recorded-4xh200")
+    for card in all_curves(results.needed_profile(), results.plan):
+        for drawn in card["operations"].values():
+            looks = [(one["mechanism"], one["dash"], one["shade"]) for one in drawn["series"]]
+            assert len(looks) == len(set(looks))
+    assert max(one["dash"] for one in drawn["series"]) < 6
+
+
+# The colours: 4.5 : 1 is what WCAG 2 AA wants of text.
+
+
+def _variables(block: str) -> dict[str, str]:
+    return dict(re.findall(r"--([\w-]+):\s*([^;]+);", block))
+
+
+def _schemes() -> dict[str, dict[str, str]]:
+    css = _CSS.read_text()
+    light = _variables(css[css.index(":root {") : css.index("}", css.index(":root {"))])
+    start = css.index(":root:not(.printing) {")
+    return {"light": light, "dark": light | _variables(css[start : css.index("}", start)])}
+
+
+def _rgb(text: str) -> tuple[float, ...]:
+    if text.startswith("#"):
+        return tuple(int(text[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    hue, saturation, lightness = (float(part.rstrip("%")) for part in text.split())
+    s, light = saturation / 100, lightness / 100
+    chroma = s * min(light, 1 - light)
+
+    def channel(n: int) -> float:
+        k = (n + hue / 30) % 12
+        return light - chroma * max(-1.0, min(k - 3, 9 - k, 1.0))
+
+    return channel(0), channel(8), channel(4)
+
+
+def _luminance(rgb: tuple[float, ...]) -> float:
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def _contrast(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    low, high = sorted((_luminance(a), _luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_enough_contrast(scheme: str) -> None:
+    colours = _schemes()[scheme]
+    for text in ("ink", "muted", "accent", "good", "bad"):
+        for ground in ("paper", "card", "soft"):
+            found = _contrast(_rgb(colours[text]), _rgb(colours[ground]))
+            assert found >= 4.5, (text, ground, found)
+    assert _contrast(_rgb(colours["warn-ink"]), _rgb(colours["warn"])) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_on_every_colour_of_a_heat_map_have_enough_contrast(scheme: str) -> None:
+    css, colours = _CSS.read_text(), _schemes()[scheme]
+    assert ".heat td small { color: inherit; }" in css  # the small print has the colour of the figure
+    assert not re.search(r"\.heat[^{}]*\{[^}]*color: #fff", css)
+    least = re.search(r"\.heat td \{ background: hsl\(var\(--heat\) / calc\(([.\d]+) \+ var\(--most\)", css)
+    assert least
+    heat, card = _rgb(colours["heat"]), _rgb(colours["card"])
+    for step in range(11):
+        alpha = float(least[1]) + float(colours["most"]) * step / 10
+        ground = tuple(alpha * h + (1 - alpha) * c for h, c in zip(heat, card, strict=True))
+        assert _contrast(_rgb(colours["ink"]), ground) >= 4.5, (step, alpha)
