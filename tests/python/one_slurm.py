@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -148,6 +150,18 @@ class OneSlurm:
         for daemon in reversed(self.daemons):
             daemon.kill()
             daemon.wait()
+        for step in self.steps():
+            os.kill(step, signal.SIGKILL)
+
+    def steps(self) -> list[int]:
+        """The processes of slurmstepd that still report the end of a job to slurmctld."""
+        mine = f"SLURM_CONF={self.environment['SLURM_CONF']}".encode()
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if b"slurmstepd" in (folder / "comm").read_bytes() and mine in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+        return found
 
 
 @pytest.fixture(scope="module")
