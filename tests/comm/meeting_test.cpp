@@ -286,6 +286,15 @@ TEST_F(Rendezvous, MissingRanksAreNamed) {
   EXPECT_NE(complaint(std::move(second)).find("in time: 1, 3"), std::string::npos);
 }
 
+// Faults: forming S
+TEST_F(Rendezvous, WhoCameBeforeRank0HearsFromItWhoIsMissing) {
+  auto host = come(launch(0, 3), introduction(launch(0, 3)), 0.8);
+  auto second = come(launch(2, 3), introduction(launch(2, 3)), 0.4);
+  EXPECT_NE(complaint(std::move(second)).find("rank 0 refused this rank: 1 of 3 ranks did not come to"),
+            std::string::npos);
+  EXPECT_NE(complaint(std::move(host)).find("1 of 3 ranks did not come to"), std::string::npos);
+}
+
 // Faults: strangers K
 TEST_F(Rendezvous, ASocketOfAJobThatWasKilledIsPassedBy) {
   static_cast<void>(listen_at(meeting_path("test-job")));  // nobody listens any more

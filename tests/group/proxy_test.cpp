@@ -370,7 +370,7 @@ class WatchedStream : public Stream {
 };
 
 // An exchange whose second array finds no host memory raises before the stream has been told to read the first one.
-// Faults: gpus M
+// Faults: gpus K
 TEST(ProxyOnStreams, ACallWithoutHostMemoryRaisesAndNothingReadsItsArrays) {
   TestRanks ranks(2);
   ranks.machines_apart = true;

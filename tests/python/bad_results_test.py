@@ -100,15 +100,15 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-@pytest.mark.parametrize("verb", [["plan"], ["explain", "host0", "host0", "1K"], ["report"]])
+@pytest.mark.parametrize("verb", [["plan"], ["explain", "host0", "host0", "1K"], ["report"], ["calibrate"]])
 def test_broken_profile(
     verb: list[str], name: str, core: FakeCore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made_up.write(tmp_path, gpus=0)
     BROKEN[name][0](tmp_path / "profile.json")
     before = _bytes(tmp_path)
-    where = ["--results" if verb == ["report"] else "--output", str(tmp_path)]
-    assert run([*verb, *where]) == 2
+    where = {"calibrate": [], "report": ["--results"]}.get(verb[0], ["--output"])
+    assert run([*verb, *where, str(tmp_path)]) == 2
     assert BROKEN[name][1] in _one_line(capsys)
     assert _bytes(tmp_path) == before
 

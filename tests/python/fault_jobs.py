@@ -12,12 +12,14 @@ import os
 import resource
 import select
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import gpu_fault_jobs as on_gpus
 import numpy as np
 
 import waywiser as ww
@@ -28,6 +30,7 @@ LONG, SHORT = 60_000, 100  # float64: by both ranks or by UCX; in one piece of t
 PATIENCE = 3.0  # of calls that wait for a rank that is stopped
 DEADLINE = 80.0  # of everything
 Group = ww.Group
+Gpu = on_gpus.RankGpu | None
 Call = Callable[[Group], bool]
 
 
@@ -187,7 +190,7 @@ def out_of_memory(call: Callable[[], bool]) -> bool:
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
-def victim(fault: str, name: str, group: Group, call: Callable[[], bool], say: Callable[[str], None]) -> bool:
+def victim(fault: str, name: str, group: Group, gpu: Gpu, call: Callable[[], bool], say: Callable[[str], None]) -> bool:
     """The action of rank 1 instead of the plain call."""
     if fault == "dead":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -198,32 +201,44 @@ def victim(fault: str, name: str, group: Group, call: Callable[[], bool], say: C
     elif fault == "wrong call":
         return other_call(name, group)
     elif fault == "no memory":
-        return out_of_memory(call)
+        if gpu is None:
+            return out_of_memory(call)
+        gpu.fill()
     elif fault == "raises":
         raise ValueError("a bug of the user")
+    elif fault in ("interrupt", "signal") and gpu is not None:
+        gpu.before_waiting = lambda: say("calling")
     elif fault in ("interrupt", "signal"):
         say("calling")
     return call()
 
 
-def in_group(group: Group, fault: str, mode: str, name: str, say: Callable[[str], None], go: int) -> str:
+def ready(group: Group, gpu: Gpu, mode: str, name: str) -> Callable[[], bool]:
+    """The call, whose window is open and whose GPU is set up."""
+    if gpu is not None:
+        on_gpus.set_up(group, gpu, name)
+        return lambda: on_gpus.CALLS[mode][name](group, gpu)
+    if name in WINDOWS:
+        window = group.expose(np.append(0.0, mine(group)))
+        return lambda: WINDOWS[name](group, window)
+    return lambda: MODES[mode][name](group)
+
+
+def in_group(group: Group, gpu: Gpu, fault: str, mode: str, name: str, say: Callable[[str], None], go: int) -> str:
     """The result that this rank sees."""
     heard: list[int] = []
     signal.signal(signal.SIGUSR1, lambda number, _: heard.append(number))
-    window = group.expose(np.append(0.0, mine(group))) if name in WINDOWS else None
+    call = ready(group, gpu, mode, name)
     group.barrier()
     group.timeout = PATIENCE if fault in ("stopped", "wrong call") else DEADLINE / 2
-
-    def call() -> bool:
-        return MODES[mode][name](group) if window is None else WINDOWS[name](group, window)
-
     if group.rank == VICTIM:
-        right = victim(fault, name, group, call, say)
+        right = victim(fault, name, group, gpu, call, say)
     else:
         os.read(go, 1)
         right = call()
     try:
-        group.barrier()  # ranks that needed nothing from rank 1 learn of the fault here
+        if name != on_gpus.LAST:
+            group.barrier()  # ranks that needed nothing from rank 1 learn of the fault here
     except Error as error:
         return f"then {error}" if right else "wrong"
     missed = fault == "signal" and group.rank == VICTIM and not heard
@@ -235,11 +250,23 @@ def rank_main(fault: str, mode: str, name: str, out: int, go: int) -> None:
         os.write(out, f"{words}\n".encode())
 
     try:
-        with ww.join() as group:
-            saw = in_group(group, fault, mode, name, say, go)
+        gpu = on_gpus.RankGpu(int(os.environ["WAYWISER_RANK"])) if mode in on_gpus.CALLS else None
+        with ww.join(gpus=gpu.gpus if gpu else None) as group:
+            saw = in_group(group, gpu, fault, mode, name, say, go)
     except BaseException as error:
         saw = f"{type(error).__name__}: {error}"
     say(saw)
+
+
+def variables(mode: str) -> dict[str, str]:
+    """A launcher's variables that are the same at all ranks of a job."""
+    told = {"WAYWISER_SIZE": str(RANKS), "WAYWISER_LOCAL_SIZE": str(RANKS), "WAYWISER_JOB": os.urandom(8).hex()}
+    if mode == on_gpus.APART:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            told |= {"WAYWISER_ROOT": f"127.0.0.1:{free.getsockname()[1]}", "WAYWISER_SECRET": os.urandom(16).hex()}
+        told["WAYWISER_LOCAL_SIZE"] = "1"
+    return told
 
 
 class Job:
@@ -251,15 +278,16 @@ class Job:
         self.pipes: dict[int, int] = {}  # pipe of a rank -> rank
         self.pids: list[int] = []
         go, self.go = os.pipe()
-        job = os.urandom(8).hex()
+        told = variables(mode)
         for rank in range(RANKS):
             reads, writes = os.pipe()
             pid = os.fork()
             if pid == 0:
                 os.close(reads)
                 os.close(self.go)
-                told = {"RANK": str(rank), "SIZE": str(RANKS), "LOCAL_RANK": str(rank), "LOCAL_SIZE": str(RANKS)}
-                os.environ.update({f"WAYWISER_{key}": value for key, value in {**told, "JOB": job}.items()})
+                os.environ.update({**told, "WAYWISER_RANK": str(rank), "WAYWISER_LOCAL_RANK": str(rank)})
+                if mode == on_gpus.APART:
+                    os.environ.update({"WAYWISER_MACHINE": str(rank), "WAYWISER_LOCAL_RANK": "0"})
                 try:
                     rank_main(fault, mode, name, writes, go)
                 finally:
@@ -297,9 +325,14 @@ class Job:
         os.close(self.go)
 
 
+def calls_of(mode: str) -> list[str]:
+    if mode in on_gpus.CALLS:
+        return list(on_gpus.CALLS[mode])
+    return [*MODES[mode], *(WINDOWS if mode == "blocking" else [])]
+
+
 def main(fault: str, mode: str, names: list[str]) -> None:
-    every = [*MODES[mode], *(WINDOWS if mode == "blocking" else [])]
-    jobs = [Job(fault, mode, name) for name in names or every]
+    jobs = [Job(fault, mode, name) for name in names or calls_of(mode)]
     end = time.monotonic() + DEADLINE
     while any(job.pipes for job in jobs) and time.monotonic() < end:
         listening = {pipe: job for job in jobs for pipe in job.pipes}
@@ -312,6 +345,4 @@ def main(fault: str, mode: str, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(
-        sys.argv[1], sys.argv[2], sys.argv[3:] or [*MODES[sys.argv[2]], *(WINDOWS if sys.argv[2] == "blocking" else [])]
-    )
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

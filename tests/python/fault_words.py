@@ -99,7 +99,7 @@ HOST = Section(
 FORMING = Section(
     key="forming",
     rows=[
-        Row("join", "blocking", "D S L W X u D J"),
+        Row("join", "blocking", "D S L W X M D J"),
         Row("close", "blocking", "D Q L c s u R,E I"),
     ],
     seen={
@@ -114,6 +114,7 @@ FORMING = Section(
             "strangers neither stop nor delay it; a wrong secret is refused and named, and a root without it not "
             "believed"
         ),
+        "M": "an error there, that of the library that found no memory; the others name the rank at the timeout",
         "R": "the job ends with its words and its exit code",
         "E": "a code that `main` returns or `exit` gets: the others raise it at once, and the launcher ends with it",
         "J": "an interrupt ends `join` there",
@@ -161,15 +162,15 @@ STRANGERS = Section(
 GPUS = Section(
     key="gpus",
     rows=[
-        Row("collectives", "on a stream", "D T L W h u h u"),
-        Row("collectives, hosts between machines", "on a stream", "O O o O h u h u"),
-        Row("collectives", "in a graph", "u T L g h u h u"),
-        Row("collectives", "back end of PyTorch", "D T u W h u h u"),
-        Row("the last operation of a program", "on a stream", "E T u g h u h u"),
-        Row("messages to other machines", "on a stream", "o O o o h M h u"),
-        Row("messages", "on a stream", "D N L P h u h u"),
-        Row("messages", "blocking", "G G h P h u h h"),
-        Row("windows", "blocking", "h h h w h u h h"),
+        Row("collectives", "on a stream", "D T L W h M R I,H"),
+        Row("collectives, hosts between machines", "on a stream", "O O L O h M R I,H"),
+        Row("collectives", "in a graph", "D T g g h g h g"),
+        Row("collectives", "back end of PyTorch", "D T L W h p h p"),
+        Row("the last operation of a program", "on a stream", "E T L g h M R I,H"),
+        Row("messages to other machines", "on a stream", "O O L o h M,K R I,H"),
+        Row("messages", "on a stream", "D N L P h M R I,H"),
+        Row("messages", "blocking", "G G L P h M R I,H"),
+        Row("windows", "blocking", "G G L w h M R I,H"),
     ],
     seen={
         "D": "known within a second: a line that names rank, peer and call, and every later CUDA call raises",
@@ -185,12 +186,26 @@ GPUS = Section(
             "group beside it, by their hosts (tested without NCCL)"
         ),
         "P": "the two lengths; nothing of the message is taken",
-        "M": "the call raises before the stream has been told to read an array; the next call goes on",
+        "M": (
+            "a new array that the GPU has no room for is a `DeviceError` there, and the others raise `rank 1: "
+            "DeviceError: ...`; a call that makes no array goes on"
+        ),
+        "K": (
+            "without host memory the call raises before the stream has been told to read an array; the next call "
+            "goes on"
+        ),
+        "R": "the others raise its words: `rank 1: ValueError: a bug of the user`",
+        "I": (
+            "`KeyboardInterrupt` there, also while it waits for its stream or closes the group; the others raise "
+            "`rank 1: interrupted in ...`"
+        ),
+        "H": "nothing: the handler runs, the result is right",
         "G": "as for arrays of the host; nobody touches the arrays of a call that has ended",
         "N": "what nobody sends traps at the deadline",
     },
     reasons={
-        "g": "a graph replays what was called on a stream",
+        "g": "a graph replays what was called on a stream, and makes no array",
+        "p": "it calls the group in PyTorch's stream, and makes no array; PyTorch itself waits for the stream",
         "h": "the host's part of the call is that of arrays of the host",
         "o": "the host's part is that of the other calls whose streams wait for hosts",
         "w": "one-sided calls have no partner that could call something else",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from fault_jobs import BLOCKING, STARTED, WINDOWS
+from rank_jobs import run
 
 HERE = Path(__file__).parent
 Seen = list[str | None]
@@ -124,6 +125,23 @@ def test_interrupted(jobs: Jobs, mode: str, name: str) -> None:
     for words, hears in zip(others(seen), told, strict=True):
         # Rank 1 sends at once and was in the barrier: a rank that has received its part misses nothing.
         assert hears or gone(name, words) or (name in GIVEN_AT_ONCE and words == "right")
+
+
+@pytest.mark.faults("forming M")
+def test_join_without_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+        import resource
+        if rank == "1":
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 20, resource.RLIM_INFINITY))
+        try: ww.join(timeout=3)
+        except (ww.Error, MemoryError) as error: print(rank, error)
+        """
+    program = "import os, numpy, waywiser as ww\nfrom waywiser import _core\nrank = os.environ['WAYWISER_RANK']\n"
+    monkeypatch.setenv("WAYWISER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    ended, lines, errors = run(2, code, "--plain", program=program)
+    assert ended == 0 and len(lines) == 2, errors
+    assert re.match(r"0 1 of 2 ranks did not come to .* in time: 1$", lines[0]), lines
+    assert "did not come" not in lines[1], lines
 
 
 @ALL_BLOCKING

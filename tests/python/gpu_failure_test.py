@@ -146,10 +146,13 @@ def test_a_rank_that_is_late_never_gives_a_result(who: str) -> None:
 
 
 @pytest.mark.faults("gpus L")
-def test_a_rank_that_is_late_within_the_timeout_is_no_error() -> None:
-    program = (
-        BEGIN + GROUP + "time.sleep(R * 1.9)\ngroup.all_reduce(x, y)\ntorch.cuda.synchronize()\nprint(y[0].item())"
-    )
+@pytest.mark.parametrize("who", ["the group", "the back end"])
+def test_a_rank_that_is_late_within_the_timeout_is_no_error(who: str) -> None:
+    begin, call = {
+        "the group": (GROUP, "group.all_reduce(x, y)"),
+        "the back end": (BACKEND, "y = x.fill_(1)\ndist.all_reduce(y)"),
+    }[who]
+    program = BEGIN + begin + f"time.sleep(R * 1.9)\n{call}\ntorch.cuda.synchronize()\nprint(y[0].item())"
     for rank in run_pair(program, 60):
         assert rank.out == "2.0\n", rank
         assert rank.code == 0, rank
@@ -186,6 +189,7 @@ def test_the_process_ends_where_that_is_wanted() -> None:
 
 
 UNLIKE = {
+    "calls of the back end": ("dist.all_reduce(x[:100])", "dist.all_reduce(x[:80])", "80 float32, sum"),
     "sizes": ("group.all_reduce(x[:100], y[:100])", "group.all_reduce(x[:80], y[:80])", "80 float32, sum"),
     "methods": ("group.all_reduce(x[:100], y[:100])", "group.all_reduce(x, y)", "5000 float32, sum"),
     "types": (
@@ -205,7 +209,13 @@ def test_ranks_that_call_different_things_are_told_so(what: str) -> None:
     one, other, named = UNLIKE[what]
     big = "big = torch.ones(80000000, device=dev)\n" if "big" in one else ""
     warm = "group.all_reduce(big, big)\ntorch.cuda.synchronize()\n" if big else ""
-    program = BEGIN + GROUP + big + warm + f"if R == 0:\n    {one}\nelse:\n    {other}\nfailed({SYNC})"
+    program = (
+        BEGIN
+        + (BACKEND if one.startswith("dist.") else GROUP)
+        + big
+        + warm
+        + f"if R == 0:\n    {one}\nelse:\n    {other}\nfailed({SYNC})"
+    )
     ranks = run_pair(program, 100)
     text = ranks[0].err + ranks[1].err
     assert "rank 0 is in " in text, ranks

@@ -65,6 +65,12 @@ def test_lines_written_in_pieces_stay_whole(options: tuple[str, ...]) -> None:
     assert done.returncode == 0 and out.count("\n") == 153 and err.count("\n") == 150
 
 
+@pytest.mark.parametrize(("options", "told"), [((), "None"), (("--trust-network",), "1")])
+def test_a_network_is_trusted_only_where_the_user_says_so(options: tuple[str, ...], told: str) -> None:
+    done = started("import os; print(os.environ.get('WAYWISER_TRUST_NETWORK'))", *options)
+    assert finish(done) == (0, [told] * 2, "")
+
+
 def test_a_long_line_is_one_write() -> None:
     program = PLAIN + "sys.stdout.write(rank * 300_000 + '\\n')"
     code, lines, _ = finish(started(program))

@@ -58,6 +58,20 @@ def test_memory_is_shared_with_this_user_only() -> None:
     assert run(2, code)[:2] == (0, ["[]", "[]"])
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees the files behind mapped memory")
+@pytest.mark.faults("strangers X")
+def test_shared_memory_with_a_name_is_of_its_owner_only() -> None:
+    """Other shared memory has no name: only who may debug the process reaches it."""
+    code = """
+    group.all_reduce(np.ones(100000))
+    maps = [line.split() for line in open("/proc/self/maps").read().splitlines()]
+    files = [words[0] for words in maps if words[1].endswith("s") and "/dev/shm/" in " ".join(words[5:])]
+    print(len(files) > 0, {oct(os.stat(f"/proc/self/map_files/{name}").st_mode & 0o777) for name in files})
+    group.barrier()
+    """
+    assert run(2, code)[:2] == (0, ["True {'0o600'}"] * 2)
+
+
 def test_what_the_user_says_to_ucx_wins_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UCX_TLS", "tcp,self,sm")
     code, out, err = run(2, LISTENS + "print(len(listens()) > 0)", "--plain")

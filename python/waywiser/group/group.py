@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, cast
 
+from waywiser.errors import Error
 from waywiser.group.arrays import stream_for
 from waywiser.group.background import Background
 from waywiser.group.collectives import Collectives
@@ -53,9 +55,11 @@ class Group(Messages, Collectives, Background, Windows):
     ) -> None:
         if isinstance(error, SystemExit):
             return  # its exit code says how this rank has ended
-        if error is not None:
-            self._core.abort(_words(error))
-        self.close()
+        if error is None:
+            return self.close()
+        self._core.abort(_words(error))
+        with contextlib.suppress(Error):  # of an operation that this has ended: `error` says more
+            self.close()
 
     def __repr__(self) -> str:
         return f"<waywiser.Group: rank {self.rank} of {self.size}>"

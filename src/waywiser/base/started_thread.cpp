@@ -3,6 +3,9 @@
 #include <chrono>
 #include <exception>
 #include <future>
+#include <system_error>
+
+#include "waywiser/base/error.hpp"
 
 namespace waywiser {
 namespace {
@@ -21,13 +24,17 @@ void make_thread_data() {
 std::thread started_thread(std::function<void()> body) {
   std::promise<void> made;
   std::future<void> is_made = made.get_future();
-  std::thread thread([made = std::move(made), body = std::move(body)]() mutable {
-    make_thread_data();
-    made.set_value();
-    body();
-  });
-  is_made.wait_for(patience);
-  return thread;
+  try {
+    std::thread thread([made = std::move(made), body = std::move(body)]() mutable {
+      make_thread_data();
+      made.set_value();
+      body();
+    });
+    is_made.wait_for(patience);
+    return thread;
+  } catch (const std::system_error& error) {
+    throw Error(ErrorKind::unavailable, std::string("no thread can be started: ") + error.what());
+  }
 }
 
 }  // namespace waywiser

@@ -11,6 +11,7 @@ namespace waywiser {
 void make_thread_data();
 
 // A thread that runs `body`. When this returns, the thread has its data, or the system has not started it within 10 s.
+// Throws unavailable if there is no memory for it, or there are too many.
 std::thread started_thread(std::function<void()> body);
 
 }  // namespace waywiser

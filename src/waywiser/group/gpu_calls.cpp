@@ -128,8 +128,8 @@ void GpuCalls::finish(GpuCollectives& gpus, Stream& stream, const Call& call) {
     session_.wait(
         call, [&] { return stream.done() && !gpus.is_comparing(); },
         [] { return std::string("the GPU has not finished"); }, kernels_speak);
-  } catch (const Error&) {
-    fail_with_reason();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::interrupted) fail_with_reason();
     gpus.stop(stream);
     throw;
   }

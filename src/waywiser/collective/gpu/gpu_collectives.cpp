@@ -285,7 +285,12 @@ void GpuCollectives::check() {
 // Waits on the GPU end by themselves at the timeout.
 void GpuCollectives::settle() {
   std::string problem;
-  if (last_) problem = reason_of([&] { session_.settle(*last_, Deadline::in(session_.timeout() + last_patience)); });
+  try {
+    if (last_) session_.settle(*last_, Deadline::in(session_.timeout() + last_patience));
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::interrupted) throw;
+    problem = error.what();
+  }
   if (thrown_) return;
   check();
   if (!problem.empty()) throw Error(ErrorKind::device, "operations on " + text(gpu_) + " have not ended: " + problem);

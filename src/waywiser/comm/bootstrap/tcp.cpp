@@ -25,6 +25,7 @@ constexpr auto between_connects = std::chrono::milliseconds(20);
 constexpr double ms_between_questions = 100;
 constexpr int waiting_connections = 512;
 constexpr std::size_t read_bytes = 16384;
+constexpr int ms_without_acknowledgement = 3500;  // ranks that wait send every 0.5 s: a lost machine is known after 4 s
 
 thread_local const std::function<bool()>* asked_while_waiting = nullptr;
 
@@ -172,7 +173,7 @@ Connection::Connection(Descriptor socket, std::size_t largest_frame)
     : socket_(std::move(socket)), reader_(largest_frame) {
   keep_alive(socket_);
   // Frames are read at once. For data this timeout would end a connection whose reader is busy for that long.
-  if (is_tcp(socket_)) set(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, 4000);
+  if (is_tcp(socket_)) set(socket_, IPPROTO_TCP, TCP_USER_TIMEOUT, ms_without_acknowledgement);
 }
 
 void Connection::send(FrameKind kind, std::span<const std::byte> body, Deadline deadline) {

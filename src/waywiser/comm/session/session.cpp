@@ -149,6 +149,7 @@ void Session::close() {
   const std::lock_guard lock(*this);
   std::exception_ptr problem;
   try {
+    current_.set({CallKind::leave});
     if (watchdog_) watchdog_->settle();
   } catch (const Error&) {
     problem = std::current_exception();

@@ -8,6 +8,11 @@
 #include "waywiser/device/stream.hpp"
 
 namespace waywiser {
+namespace {
+
+constexpr Seconds between_looks_for_signals = 0.05;
+
+}  // namespace
 
 void Session::need_progress_thread() {
   if (progress_thread_ || closed_ || forked_) return;
@@ -41,9 +46,16 @@ ProgressThread::Found Session::turn_of_thread() noexcept {
 }
 
 void Session::settle(const Event& event, Deadline deadline) {
+  Seconds ask_at = now_seconds() + between_looks_for_signals;
   try {
-    for (; !ended(event) && !deadline.passed() && lifeline_->failure() == nullptr; ::sched_yield()) progress();
-  } catch (const Error&) {  // the group has failed: the GPU's error says more
+    for (; !ended(event) && !deadline.passed() && lifeline_->failure() == nullptr; ::sched_yield()) {
+      progress();
+      if (now_seconds() < ask_at || current_.get().kind != CallKind::leave) continue;
+      ask_at = now_seconds() + between_looks_for_signals;
+      if (is_interrupted()) fail(ErrorKind::interrupted, "interrupted in leave");
+    }
+  } catch (const Error& error) {  // the group has failed: the GPU's error says more
+    if (error.kind() == ErrorKind::interrupted) throw;
   }
   event.synchronize(deadline);
 }
