@@ -23,7 +23,7 @@ namespace {
 constexpr Seconds memory_patience = 60;
 constexpr Bytes mib = Bytes{1} << 20;
 
-// Of groups of that size, as many as there is room for.
+// The number of groups of that size for which there is room.
 std::vector<GroupMemory> as_many_as_fit(int ranks) {
   std::vector<GroupMemory> all;
   for (Bytes left = ReceiveArena::limit;;) {
@@ -76,7 +76,7 @@ TEST(GroupMemoryOf, OnlyLargeOperationsTakeMoreAndTheFormulaSaysHowMuch) {
   }
 }
 
-// What this library has set aside on the rank's GPU, while no array of the test is there.
+// The memory that this library has set aside on the rank's GPU, if the test has no array there.
 Bytes set_aside(Group& group, int gpu_index) { return group.platform()->allocated_memory(gpu_index); }
 
 // The sum of ones, on the GPU and on a stream of its own.
@@ -151,7 +151,7 @@ TEST(GroupMemoryBound, ClosingGivesAllBack) {
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
     const Memory exposed = group.platform()->allocate(gpu_of_rank(group), 4096, Allocation::gpu);
-    const Window window = group.expose(exposed);
+    const Window window = group.expose(exposed.region());
     auto part = group.split(0);
     for (Group* each : {&group, &*part})
       sum_ones(*each, group.rank(), 3 * mib, *group.platform()->open_stream(gpu_of_rank(group)));
@@ -179,7 +179,7 @@ TEST(GroupMemoryBound, GroupsThatComeAndGoUseTheSameMemory) {
             no_problems);
 }
 
-// The first groups have kernels; those that come when all memory is taken say so, and go by way of the host.
+// The first groups have kernels. When all memory is taken, later groups say so and go through the host.
 TEST(GroupMemoryBound, AGroupForWhichThereIsNoMemorySaysSo) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -204,7 +204,7 @@ TEST(GroupMemoryBound, AGroupForWhichThereIsNoMemorySaysSo) {
             no_problems);
 }
 
-// Of messages up to 1 MiB: what finds no room goes by messages, as right as by a kernel.
+// With messages up to 1 MiB. Exchanges that find no room go by messages and are as right as by a kernel.
 TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -248,7 +248,7 @@ TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
             no_problems);
 }
 
-// One rank's order of two groups is the other's the other way round, each on a stream of its own.
+// Two groups, each on its own stream; the two ranks use them in opposite orders.
 TEST(GroupMemoryBound, OperationsOfTwoGroupsAreUnderWayAtOnceInAnyOrder) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -309,7 +309,7 @@ TEST(GroupMemoryBound, ARankThatIsLateWithTwoGroupsFindsWhatTheOtherHasSent) {
             no_problems);
 }
 
-// A stream that says that it is captured; what is enqueued is run all the same.
+// A stream that reports a capture, but runs all enqueued work.
 class SaysCapturing : public Stream {
  public:
   explicit SaysCapturing(std::unique_ptr<Stream> real) : real_(std::move(real)) {}
