@@ -12,6 +12,7 @@
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/neighbor_exchange/array_part.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/peer_memory/receive_arena.hpp"
 #include "waywiser/device/platform.hpp"
@@ -213,16 +214,21 @@ TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
     const auto stream = group.platform()->open_stream(gpu(mine));
     const auto allocate = [&](Bytes bytes) { return group.platform()->allocate(gpu(mine), bytes, Allocation::gpu); };
     const Memory given = allocate(2 * mib), taken = allocate(2 * mib);
-    const auto exchange = [&](Bytes bytes) {
-      return Exchange{1 - mine,
-                      {given.region().slice(0, bytes), DataType::float32},
-                      {taken.region().slice(0, bytes), DataType::float32}};
+    const auto prepare = [&](Bytes bytes) {
+      const std::size_t count = bytes / sizeof(float), half = count / 2;
+      ArrayPart halves = ArrayPart::whole(DataType::float32, count);
+      halves.apart = true;
+      halves.layout = {half, {}, {0, half}};  // a list of elements needs a receive buffer
+      const std::vector<Elements> arrays{{given.region().slice(0, bytes), DataType::float32},
+                                         {taken.region().slice(0, bytes), DataType::float32}};
+      const ArrayExchange part{1 - mine, ArrayPart::whole(DataType::float32, count), halves, 0, 0};
+      return Prepared::of_parts(group, std::span(&part, 1), arrays);
     };
     sum_ones(group, mine, 4096, *stream);
-    const Bytes arrays = 4 * mib + 64 * 1024;  // and what each has besides: its program
+    const Bytes arrays = 6 * mib + 64 * 1024;  // with the packed array of the last exchange, and all programs
     std::deque<Prepared> all;
     while (all.empty() || all.back().why_staged().empty()) {
-      all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
+      all.push_back(prepare(mib));
       require_that(all.size() < 40, "there is room for all");
     }
     require_that(all.size() > 5, std::to_string(all.size()) + " have room");
@@ -237,11 +243,11 @@ TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
       group.synchronize(*stream);
     }
     const Bytes before = set_aside(group, mine);
-    all.push_back(group.prepare_exchange(std::vector{exchange(2 * mib)}));
+    all.push_back(prepare(2 * mib));
     require_that(all.back().why_staged().empty() && set_aside(group, mine) > before + 4 * mib, "longer ones take more");
     all.clear();
-    all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
-    all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
+    all.push_back(prepare(mib));
+    all.push_back(prepare(mib));
     require_that(all.back().why_staged().empty(), all.back().why_staged());
     group.barrier();
   }),

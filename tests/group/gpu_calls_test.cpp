@@ -493,19 +493,29 @@ TEST(GroupOnGpus, WindowsGoWhileSumsAreOnTheirWay) {
             no_problems);
 }
 
-// The exported memory is another one: data that others store into it do not arrive.
+// While it deceives, the shared memory is another one: data that others store into it do not arrive.
 class Deceiver : public Different {
  public:
   using Different::Different;
-  MemoryHandle export_memory(const Memory& memory) override {
-    const Region region = memory.region();
+  SharedRegion share(ConstRegion region) override {
+    if (!deceives) return Different::share(region);
     decoy_ = real().allocate(region.place, region.bytes, Allocation::gpu);
-    return real().export_memory(decoy_);
+    return Different::share(decoy_.region());
   }
+  bool deceives = false;
 
  private:
   Memory decoy_;
 };
+
+// At a rank that deceives the others get a decoy.
+Window expose_or_deceive(Group& group, Region region) {
+  auto* deceiver = dynamic_cast<Deceiver*>(group.platform().get());
+  if (deceiver != nullptr) deceiver->deceives = true;
+  Window window = group.expose(region);
+  if (deceiver != nullptr) deceiver->deceives = false;
+  return window;
+}
 
 class WithoutNvlink : public Different {
  public:
@@ -579,7 +589,7 @@ TEST(GroupOnGpus, SumsGoStraightIntoExposedOutputsAndNowhereElse) {
                              group.set_algorithm("two_shot");
                              Twins out(group, DataType::float32, 30000, 1, 16);
                              if (!before) sum_into(group, out, nullptr, "not exposed");
-                             std::optional<Window> window(group.expose(out.memory().region()));
+                             std::optional<Window> window(expose_or_deceive(group, out.memory().region()));
                              call(group, Collective::all_reduce, ReduceOp::sum, out.gpu_elements(), out.gpu_elements(),
                                   nullptr);
                              call(group, Collective::all_reduce, ReduceOp::sum, out.host_elements(),
@@ -993,7 +1003,7 @@ TEST(GroupOnGpus, LongMessagesGoStraightIntoExposedArraysAndNowhereElse) {
                            Twins take(group, DataType::float32, count, 7, 16);
                            for (const bool exposed : {false, true, false}) {
                              std::optional<Window> window;
-                             if (exposed) window.emplace(group.expose(take.memory().region()));
+                             if (exposed) window.emplace(expose_or_deceive(group, take.memory().region()));
                              const int other = 1 - group.rank();
                              group.sendrecv(give.gpu_elements(), other, take.gpu_elements(), other, 0,
                                             Mode::on(*stream));
