@@ -66,8 +66,8 @@ class Prepared:
 
     @property
     def why_copied(self) -> str:
-        """Why a message above 64 KiB to this rank's GPU is copied out of a receive buffer; empty if other ranks store all
-        such messages straight into the arrays, or if `why_staged` has a reason. Raises nothing."""
+        """Why a message above 64 KiB to this rank's GPU is copied out of a receive buffer; empty if other ranks store
+        all such messages straight into the arrays, or if `why_staged` has a reason. Raises nothing."""
         return str(self._core.why_copied)
 
 

@@ -29,7 +29,7 @@ class Windows(Rank):
     """The one-sided calls of a group. Offsets are in bytes from the beginning of the other rank's array."""
 
     def expose(self, array: A) -> Window[A]:
-        """All ranks call it. `array`: at all ranks in host memory, or at all ranks on a GPU; then all ranks must be on one
+        """All ranks call it. `array`: at all ranks in host memory, or at all on a GPU; then they must be on one
         machine. Its elements may have any type. It must live until all ranks have finished their accesses: a barrier
         tells when. Some collectives save a copy if their outputs are in exposed GPU memory.
 
