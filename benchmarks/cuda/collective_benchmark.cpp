@@ -340,7 +340,8 @@ void run(Platform& platform, int gpus, const Nccl* nccl, bool several, bool expo
       Setting setting{operation, block, nullptr};
       if (nccl != nullptr) report.add(row_of(gpus, setting, "graph"), bench.graph_time(setting));
       const CollectiveCall call = bench.call(setting, 0);
-      const fused::KernelShape first = fused::default_shape(call, block, fused::default_method(call, block, true));
+      const fused::KernelShape first =
+          fused::default_shape(call, block, fused::default_method(call, block, true), platform.multiprocessors(0));
       for (const fused::KernelShape& shape : shapes_for(first, several, setting, gpus)) {
         setting.shape = &shape;
         report.add(row_of(gpus, setting, "graph"), bench.graph_time(setting));

@@ -1,7 +1,6 @@
 #include <optional>
 
 #include "bindings/argument.hpp"
-#include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
 
 namespace nb = nanobind;
@@ -22,23 +21,11 @@ struct PyWindow {
   nb::object array;
 };
 
-template <typename Exposed>
-PyWindow expose(Group& group, const Exposed& memory, nb::handle array) {
-  std::optional<Window> window;
-  without_gil([&] { window.emplace(group.expose(memory)); });
-  return {std::move(*window), array};
-}
-
-PyWindow expose_array(Group& self, nb::handle array) {
+PyWindow expose(Group& self, nb::handle array) {
   const Region region = output_bytes(self, array);
-  if (region.place.is_gpu())
-    throw Error(ErrorKind::invalid_input,
-                "a window of GPU memory is a waywiser.GpuArray, which torch.from_dlpack and cupy.from_dlpack can view");
-  return expose(self, region, array);
-}
-
-PyWindow expose_gpu(Group& self, nb::handle memory) {
-  return expose(self, nb::cast<const GpuMemory&>(memory).memory, memory);
+  std::optional<Window> window;
+  without_gil([&] { window.emplace(self.expose(region)); });
+  return {std::move(*window), array};
 }
 
 void put(Group& self, nb::handle data, const PyWindow& window, const Argument<int>& to, const Argument<Bytes>& offset,
@@ -87,8 +74,7 @@ void bind_windows(nb::module_& m, nb::class_<Group>& type) {
           "bytes_of",
           [](const PyWindow& self, const Argument<int>& rank) { return self.window.bytes_of(rank("rank")); },
           "rank"_a.none());
-  type.def("expose", expose_array, "array"_a.none());
-  type.def("expose_gpu", expose_gpu, "memory"_a);
+  type.def("expose", expose, "array"_a.none());
   type.def("put", put, "data"_a.none(), "window"_a, "to"_a.none(), "offset"_a.none(), "stream"_a.none());
   type.def("get", get, "out"_a.none(), "window"_a, "source"_a.none(), "offset"_a.none(), "stream"_a.none());
   type.def("signal", signal, "window"_a, "to"_a.none(), "offset"_a.none(), "value"_a.none());

@@ -7,7 +7,7 @@
 
 namespace waywiser {
 
-// What a call throws; "no error" when it returns.
+// The text of the error that a call throws; "no error" if it returns.
 inline std::string error_of(const std::function<void()>& call) {
   try {
     call();

@@ -30,7 +30,7 @@ Sealed sealed(Seal& seal, const std::string& text) {
   return message;
 }
 
-// What comes out of it; nothing: it is not from there.
+// The opened content; nothing: it was not sealed there.
 std::optional<std::string> opened(Seal seal, Sealed message, const std::vector<std::byte>& its_head = head) {
   if (!seal.open(its_head, message.body, message.mark)) return {};
   return std::string(reinterpret_cast<const char*>(message.body.data()), message.body.size());

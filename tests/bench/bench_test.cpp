@@ -1,4 +1,4 @@
-// What one rank does in a benchmark.
+// One rank's side of a benchmark.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -21,7 +21,7 @@ std::string line_of(const std::string& operation, const std::string& memory, Byt
   return operation + ' ' + memory + ' ' + std::to_string(bytes) + " 4 2 2 7 1000 " + mode;
 }
 
-// What it says instead where it is not offered.
+// The reason, if it is not offered.
 std::string why_not(BenchRank& bench, const std::string& line) {
   try {
     bench.run(parse_bench_request(line));

@@ -22,7 +22,7 @@ std::vector<std::size_t> places_of(const ArrayPart& part) {
   return all;
 }
 
-// What NumPy's order is, of any number of dimensions.
+// NumPy's order, for any number of dimensions.
 std::vector<std::size_t> places_in_order(const Numbers& shape, const Numbers& strides) {
   std::vector<std::size_t> all{0};
   for (std::size_t i = 0; i < shape.size(); ++i) {

@@ -1,4 +1,4 @@
-// Calls that something carries out which does not compare them.
+// Calls that are carried out by code that does not compare them.
 #include "waywiser/collective/gpu/call_comparison.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace waywiser {
 namespace {
 
-// What the ranks of a group say whose rank 4 calls something else.
+// The errors of a group's ranks if rank 4 makes another call.
 std::vector<std::string> compared(const Call& usual, const Call& unusual) {
   constexpr int size = 9;
   const TestRanks ranks(size);

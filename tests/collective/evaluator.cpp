@@ -195,7 +195,7 @@ class Evaluator {
     std::ranges::shuffle(state.pending, generator_);
   }
 
-  // One step of each rank that has one, in a drawn order. False: nothing can go on.
+  // Runs one step of each rank that has one, in random order. False: no rank can continue.
   bool advance() {
     std::vector<std::size_t> order(schedules_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

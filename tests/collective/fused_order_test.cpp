@@ -141,7 +141,7 @@ TEST(FusedOrder, ResultsAreRightWhenStoresArriveLateAndInAnyOrder) {
   }
 }
 
-// What goes in one shot has the places of the second shot, too.
+// Operations in one shot also use the places of the second shot.
 TEST(FusedOrder, ResultsAreRightWhereTheMemoryIsOnlyJustLargeEnough) {
   for (const unsigned ranks : {2u, 3u, 4u}) {
     Ranks group(ranks, 304 * ranks, (3 * ranks + 2) / 2);
@@ -196,7 +196,7 @@ class ExposedOutputs {
   bool reaches(unsigned peer, unsigned rank, unsigned slot) const {
     return slot == 1 || peer != 0 || rank != 1 % group_.layout.ranks;
   }
-  // What the others put there in the second shot.
+  // The data that the others put there in the second shot.
   std::span<float> landing(unsigned rank, int operation) {
     const auto turn = static_cast<unsigned>(operation + 1) % 2;
     auto* begin = reinterpret_cast<std::byte*>(group_.landings[rank].data()) + group_.layout.bulk(turn, 1);

@@ -11,6 +11,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/default_choice.hpp"
 #include "waywiser/collective/fused/fused_collective.hpp"
+#include "waywiser/collective/fused/works.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
 
 namespace waywiser {
@@ -134,7 +135,21 @@ void expect_right(FusedRanks& group, const Case& wanted, const EvaluationTerms& 
       << name(terms.type) << " " << name(terms.op) << ", seed " << terms.seed;
 }
 
-// Larger messages than fit into the landing memory at once are among them.
+TEST(FusedShape, TwoShotsByLl128FillTheGpuThatThereIs) {
+  CollectiveCall call;
+  call.operation = Collective::all_reduce;
+  call.ranks = 4;
+  const auto blocks = [&](Bytes block, int multiprocessors) {
+    return fused::default_shape(call, block, fused::Method::two_shot_ll128, multiprocessors).blocks;
+  };
+  EXPECT_EQ(blocks(Bytes{1} << 20, 132), blocks(Bytes{1} << 20, 108)) << "both have room for all";
+  EXPECT_EQ(blocks(Bytes{4} << 20, 132), 384u);
+  EXPECT_EQ(blocks(Bytes{4} << 20, 66), 192u);
+  EXPECT_EQ(blocks(Bytes{8} << 20, 1000), fused::most_blocks);
+  EXPECT_EQ(blocks(Bytes{4} << 20, 1), 2u);
+}
+
+// Some messages are larger than the landing memory.
 TEST(FusedCollective, GivesTheRightResultForAllTypesSizesAndMethods) {
   std::uint64_t number = 0;
   for (const int ranks : {2, 3, 4, 8}) {
@@ -273,7 +288,7 @@ class ExposedSums {
   }
   static int value(int rank, std::size_t i) { return static_cast<int>((i * 7 + static_cast<std::size_t>(rank)) % 3); }
 
-  // What the rank's memory holds afterwards.
+  // The contents of the rank's memory afterwards.
   std::vector<std::byte> prepare(int rank, const Setting& setting, int number) {
     std::vector<std::byte> input(bytes_), before(bytes_, nothing), after(bytes_, nothing);
     std::byte *mine = input.data(), *sum = after.data() + at(rank);
@@ -323,7 +338,7 @@ std::vector<int> all_of(int ranks) {
   return all;
 }
 
-// Counts of one work and of several, that are a whole number of 16 bytes or not.
+// Counts that need one kernel or several; they are a multiple of 16 bytes or not.
 TEST(FusedCollective, SumsGoStraightIntoOutputsThatAllHaveExposed) {
   for (int ranks = 2; ranks <= 8; ++ranks) {
     ExposedSums sums(ranks, 5000 * sizeof(double));

@@ -1,4 +1,4 @@
-// What a rank gets whose peer is late, gone or in another call, on virtual GPUs: an error, and never a result.
+// If a peer is late, gone or in another call, a rank gets an error and never a result. On virtual GPUs.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ class FailingArray {
   Elements part(std::size_t count) const { return elements().slice(0, count); }
   Stream& stream() { return *stream_; }
   Place place() const { return place_; }
-  // What a consumer of the stream takes; on the host once the stream is through.
+  // The array as a consumer of the stream sees it; on the host when the stream has ended.
   void enqueue_consumer() { stream_->copy(on_host(), region()); }
   bool consumed_nothing() const { return values_are(poison); }
   bool values_are(float value) const {
@@ -63,7 +63,7 @@ class FailingArray {
   std::size_t count_;
 };
 
-// What a rank's process has written to stderr, and the error of its body.
+// The text that a rank's process has written to stderr, and the error of its body.
 class Story {
  public:
   // `apart`: each rank is on a machine of its own.
@@ -108,14 +108,14 @@ class Story {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Until the group fails: this rank is there, but does not come.
+// Waits until the group fails: this rank lives, but does not make the call.
 void stay_away(Group& group) {
   group.set_timeout(much_patience);
   group.recv(std::span<int>(), 0);
 }
 
 // The host waits for the stream and knows nothing of the group, like torch.cuda.synchronize().
-// As virtual GPUs say it, and CUDA.
+// The errors of virtual GPUs and of CUDA.
 bool is_trap(const std::string& error) {
   return has(error, "a kernel has trapped") || has(error, "cudaErrorLaunchFailure");
 }
@@ -310,7 +310,7 @@ TEST(GpuFailure, MessagesOfTwoSizesAreToldSo) {
   }
 }
 
-// What the first calls of a group wait for the others for.
+// The waits for other ranks in the first calls of a group.
 void set_up(Group& group, FailingArray& array) {
   group.barrier(Mode::on(array.stream()));
   group.all_reduce(array.part(1), array.part(1), ReduceOp::sum, Mode::on(array.stream()));

@@ -12,6 +12,7 @@
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/fused/works.hpp"
+#include "waywiser/collective/neighbor_exchange/array_part.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/peer_memory/receive_arena.hpp"
 #include "waywiser/device/platform.hpp"
@@ -23,7 +24,7 @@ namespace {
 constexpr Seconds memory_patience = 60;
 constexpr Bytes mib = Bytes{1} << 20;
 
-// Of groups of that size, as many as there is room for.
+// The number of groups of that size for which there is room.
 std::vector<GroupMemory> as_many_as_fit(int ranks) {
   std::vector<GroupMemory> all;
   for (Bytes left = ReceiveArena::limit;;) {
@@ -76,7 +77,7 @@ TEST(GroupMemoryOf, OnlyLargeOperationsTakeMoreAndTheFormulaSaysHowMuch) {
   }
 }
 
-// What this library has set aside on the rank's GPU, while no array of the test is there.
+// The memory that this library has set aside on the rank's GPU, if the test has no array there.
 Bytes set_aside(Group& group, int gpu_index) { return group.platform()->allocated_memory(gpu_index); }
 
 // The sum of ones, on the GPU and on a stream of its own.
@@ -151,7 +152,7 @@ TEST(GroupMemoryBound, ClosingGivesAllBack) {
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([](Group& group) {
     const Memory exposed = group.platform()->allocate(gpu_of_rank(group), 4096, Allocation::gpu);
-    const Window window = group.expose(exposed);
+    const Window window = group.expose(exposed.region());
     auto part = group.split(0);
     for (Group* each : {&group, &*part})
       sum_ones(*each, group.rank(), 3 * mib, *group.platform()->open_stream(gpu_of_rank(group)));
@@ -179,7 +180,7 @@ TEST(GroupMemoryBound, GroupsThatComeAndGoUseTheSameMemory) {
             no_problems);
 }
 
-// The first groups have kernels; those that come when all memory is taken say so, and go by way of the host.
+// The first groups have kernels. When all memory is taken, later groups say so and go through the host.
 TEST(GroupMemoryBound, AGroupForWhichThereIsNoMemorySaysSo) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -204,7 +205,7 @@ TEST(GroupMemoryBound, AGroupForWhichThereIsNoMemorySaysSo) {
             no_problems);
 }
 
-// Of messages up to 1 MiB: what finds no room goes by messages, as right as by a kernel.
+// With messages up to 1 MiB. Exchanges that find no room go by messages and are as right as by a kernel.
 TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -213,16 +214,21 @@ TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
     const auto stream = group.platform()->open_stream(gpu(mine));
     const auto allocate = [&](Bytes bytes) { return group.platform()->allocate(gpu(mine), bytes, Allocation::gpu); };
     const Memory given = allocate(2 * mib), taken = allocate(2 * mib);
-    const auto exchange = [&](Bytes bytes) {
-      return Exchange{1 - mine,
-                      {given.region().slice(0, bytes), DataType::float32},
-                      {taken.region().slice(0, bytes), DataType::float32}};
+    const auto prepare = [&](Bytes bytes) {
+      const std::size_t count = bytes / sizeof(float), half = count / 2;
+      ArrayPart halves = ArrayPart::whole(DataType::float32, count);
+      halves.apart = true;
+      halves.layout = {half, {}, {0, half}};  // a list of elements needs a receive buffer
+      const std::vector<Elements> arrays{{given.region().slice(0, bytes), DataType::float32},
+                                         {taken.region().slice(0, bytes), DataType::float32}};
+      const ArrayExchange part{1 - mine, ArrayPart::whole(DataType::float32, count), halves, 0, 0};
+      return Prepared::of_parts(group, std::span(&part, 1), arrays);
     };
     sum_ones(group, mine, 4096, *stream);
-    const Bytes arrays = 4 * mib + 64 * 1024;  // and what each has besides: its program
+    const Bytes arrays = 6 * mib + 64 * 1024;  // with the packed array of the last exchange, and all programs
     std::deque<Prepared> all;
     while (all.empty() || all.back().why_staged().empty()) {
-      all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
+      all.push_back(prepare(mib));
       require_that(all.size() < 40, "there is room for all");
     }
     require_that(all.size() > 5, std::to_string(all.size()) + " have room");
@@ -237,18 +243,18 @@ TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
       group.synchronize(*stream);
     }
     const Bytes before = set_aside(group, mine);
-    all.push_back(group.prepare_exchange(std::vector{exchange(2 * mib)}));
+    all.push_back(prepare(2 * mib));
     require_that(all.back().why_staged().empty() && set_aside(group, mine) > before + 4 * mib, "longer ones take more");
     all.clear();
-    all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
-    all.push_back(group.prepare_exchange(std::vector{exchange(mib)}));
+    all.push_back(prepare(mib));
+    all.push_back(prepare(mib));
     require_that(all.back().why_staged().empty(), all.back().why_staged());
     group.barrier();
   }),
             no_problems);
 }
 
-// One rank's order of two groups is the other's the other way round, each on a stream of its own.
+// Two groups, each on its own stream; the two ranks use them in opposite orders.
 TEST(GroupMemoryBound, OperationsOfTwoGroupsAreUnderWayAtOnceInAnyOrder) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -309,7 +315,7 @@ TEST(GroupMemoryBound, ARankThatIsLateWithTwoGroupsFindsWhatTheOtherHasSent) {
             no_problems);
 }
 
-// A stream that says that it is captured; what is enqueued is run all the same.
+// A stream that reports a capture, but runs all enqueued work.
 class SaysCapturing : public Stream {
  public:
   explicit SaysCapturing(std::unique_ptr<Stream> real) : real_(std::move(real)) {}

@@ -8,7 +8,7 @@
 
 namespace waywiser {
 
-// What all ranks exchange: arrays of all types, parts that lie together, rows of boxes and lists, several between two
+// An exchange of all ranks: arrays of all types, parts that lie together, rows of boxes and lists, several between two
 // ranks and with a rank itself, none between others. The seed draws it.
 struct MadeUpExchange {
   MadeUpExchange(int ranks, std::uint64_t seed, std::size_t most);
@@ -23,7 +23,8 @@ struct MadeUpExchange {
   std::mt19937_64 generator_;
 };
 
-// What ranks put, signal and wait for by hand, in a ring: packed out of rows, unpacked into a list, and a signal alone.
+// Schedules made by hand that put, signal and wait in a ring: packed out of rows, unpacked into a list, and a signal
+// alone.
 std::vector<Schedule> made_up_puts(int ranks, std::size_t count);
 // The arrays of a schedule: given ones with values, all others with garbage.
 std::vector<std::vector<std::byte>> made_up_arrays(const Schedule& schedule);

@@ -137,14 +137,13 @@ TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
   }
 }
 
-// After some messages that fit; of the same kind and of others. The receiver is told, and its array is as it was, also
-// where it is exposed: the sender has more than fits into it.
-// Faults: gpus P
+// It follows some messages that fit, of the same kind and of others. The receiver is told, and its array is as it was,
+// also where it is exposed: the sender has more than fits into it. Faults: gpus P
 TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
   for (const Kind given : {Kind::ll, Kind::ll128, Kind::bulk})
     for (const Kind taken : {Kind::ll, Kind::ll128, Kind::bulk})
       for (const bool places : {false, true}) {
-        if (places && given == Kind::ll) continue;  // only bulk messages go there
+        if (places && given == Kind::ll) continue;  // only bulk messages are stored there
         TwoRanks ranks;
         const MessageArguments sender = ranks.terms(1, 60), receiver = ranks.terms(0, 60);
         std::vector<std::byte> give = made_up(1, 0, 3000), take(4000, std::byte{1});

@@ -8,7 +8,9 @@
 #include "tests/collective/disorderly_block.hpp"
 #include "tests/collective/made_up_call.hpp"
 #include "tests/collective/made_up_exchange.hpp"
+#include "waywiser/base/error.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
+#include "waywiser/collective/device_schedule/direct_messages.hpp"
 #include "waywiser/collective/device_schedule/program_body.hpp"
 #include "waywiser/collective/device_schedule/program_kernel.hpp"
 #include "waywiser/collective/device_schedule/translate.hpp"
@@ -19,15 +21,22 @@ namespace {
 
 using fused::DisorderlyBlock;
 
+enum class Messages { in_slots, direct };
+
 // The ranks of a group on plain memory, their schedules as programs; every block of threads is a thread of its own.
 class ProgramRanks {
  public:
-  ProgramRanks(std::vector<Schedule> schedules, std::vector<PlainArrays> arrays, const EvaluationTerms& terms)
+  ProgramRanks(std::vector<Schedule> schedules, std::vector<PlainArrays> arrays, const EvaluationTerms& terms,
+               Messages messages = Messages::in_slots)
       : schedules_(std::move(schedules)), arrays_(std::move(arrays)), ranks_(schedules_.size()) {
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].direct.resize(schedules_[rank].steps.size());
+    for (std::size_t rank = 0; messages == Messages::direct && rank < ranks_.size(); ++rank) make_direct(rank, terms);
     std::vector<std::byte*> landings;
     for (const Schedule& schedule : schedules_) {
       Rank& rank = ranks_[plans_.size()];
-      plans_.push_back(LandingPlan::of(schedule, terms.type));
+      std::vector<bool> is_direct;
+      for (const View& view : rank.direct) is_direct.push_back(view.data != nullptr);
+      plans_.push_back(LandingPlan::of(schedule, terms.type, is_direct));
       rank.landing.resize(plans_.back().bytes() / sizeof(Vector16) + 8);
       const auto address = reinterpret_cast<std::uintptr_t>(rank.landing.data());
       landings.push_back(reinterpret_cast<std::byte*>((address + 127) / 128 * 128));
@@ -37,6 +46,8 @@ class ProgramRanks {
   }
 
   PlainArrays& arrays(std::size_t rank) { return arrays_[rank]; }
+  const LandingPlan& plan(std::size_t rank) const { return plans_[rank]; }
+  std::size_t direct_messages() const { return direct_messages_; }
   void set_deadline(double seconds) {
     for (Rank& rank : ranks_) rank.terms.deadline_ns = static_cast<std::uint64_t>(seconds * 1e9);
   }
@@ -79,7 +90,22 @@ class ProgramRanks {
     ProgramState state;
     block::Notice notice;
     ProgramArguments terms;
+    std::vector<View> direct;
   };
+
+  // All messages that the rank can receive so.
+  void make_direct(std::size_t receiver, const EvaluationTerms& terms) {
+    std::vector<Region> regions;
+    for (auto& array : arrays_[receiver].arrays) regions.push_back({array.data(), array.size(), host(0)});
+    for (const DirectMessage& each : program::direct_messages(schedules_[receiver], terms.type, regions).all) {
+      const auto step = storing_step(schedules_[each.sender], static_cast<int>(receiver), each.message);
+      if (!step) throw Error(ErrorKind::invalid_input, "a message that nobody sends");
+      View view = each.view;
+      view.data = arrays_[receiver].arrays[each.array].data() + each.offset;
+      ranks_[each.sender].direct[*step] = ranks_[receiver].direct[each.step] = view;
+      ++direct_messages_;
+    }
+  }
 
   void prepare(std::size_t index, const std::vector<std::byte*>& landings, const EvaluationTerms& evaluation) {
     Rank& rank = ranks_[index];
@@ -92,7 +118,8 @@ class ProgramRanks {
                         arrays.bytes.data() + arrays.scratch_at * element,
                         {},
                         landings,
-                        rank.offsets.data()};
+                        rank.offsets.data(),
+                        rank.direct};
     for (auto& array : arrays.arrays) addresses.arrays.push_back(array.data());
     rank.translation = translate(schedule, evaluation.type, evaluation.op, addresses, plans_, 132);
     std::ranges::copy(rank.translation.offsets, rank.offsets.begin());
@@ -117,6 +144,7 @@ class ProgramRanks {
   std::vector<PlainArrays> arrays_;
   std::vector<LandingPlan> plans_;
   std::vector<Rank> ranks_;
+  std::size_t direct_messages_ = 0;
 };
 
 // Other values in each start; all of an array that is given.
@@ -127,7 +155,7 @@ void fill(const Schedule& schedule, PlainArrays& arrays, int start) {
       if (schedule.arrays[i].use == ArrayUse::given) byte = static_cast<std::byte>(static_cast<int>(byte) + 41 * start);
 }
 
-// Only what the caller sees: an executor's own arrays are its own.
+// Compares the caller's arrays only, not those of the executor.
 bool same(const Schedule& schedule, const PlainArrays& a, const PlainArrays& b) {
   for (std::size_t i = 0; i < schedule.arrays.size(); ++i)
     if (schedule.arrays[i].use <= ArrayUse::taken && a.arrays[i] != b.arrays[i]) return false;
@@ -150,10 +178,11 @@ Expected expect(const std::vector<Schedule>& schedules, int starts) {
   return expected;
 }
 
-// Each rank goes from start to start as fast as it can.
-void expect_right(const std::vector<Schedule>& schedules, std::uint64_t seed, int starts, bool on_host) {
+// Each rank goes from start to start as fast as it can. Returns the number of direct messages.
+std::size_t expect_right(const std::vector<Schedule>& schedules, std::uint64_t seed, int starts, bool on_host,
+                         Messages messages) {
   const Expected expected = expect(schedules, starts);
-  ProgramRanks ranks(schedules, expected.before[0], {});
+  ProgramRanks ranks(schedules, expected.before[0], {}, messages);
   std::vector<int> wrong(schedules.size());
   {
     std::vector<std::jthread> all;
@@ -172,26 +201,137 @@ void expect_right(const std::vector<Schedule>& schedules, std::uint64_t seed, in
   }
   EXPECT_EQ(wrong, std::vector<int>(schedules.size())) << "seed " << seed;
   for (std::size_t rank = 0; rank < schedules.size(); ++rank) EXPECT_FALSE(on_stream::failure_in(ranks.notice(rank)));
+  return ranks.direct_messages();
 }
 
 TEST(ProgramOrder, ExchangesAreRightWhenStoresArriveLateAndInAnyOrder) {
-  for (std::uint64_t seed = 0; seed < 12; ++seed)
-    expect_right(MadeUpExchange(2 + static_cast<int>(seed % 3), seed, seed % 3 == 0 ? 90000 : 3000).schedules(), seed,
-                 5, false);
+  std::size_t direct = 0;
+  for (const Messages messages : {Messages::in_slots, Messages::direct})
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      const std::size_t most = messages == Messages::direct || seed % 3 == 0 ? 90000 : 3000;
+      const MadeUpExchange exchange(2 + static_cast<int>(seed % 3), seed, most);
+      direct += expect_right(exchange.schedules(), seed, 5, false, messages);
+    }
+  EXPECT_GT(direct, 3u);
 }
 
 TEST(ProgramOrder, WhatIsPutIsRightWhenStoresArriveLateAndInAnyOrder) {
-  for (std::uint64_t seed = 0; seed < 6; ++seed)
-    expect_right(made_up_puts(2 + static_cast<int>(seed % 3), seed % 2 == 0 ? 33 : 30011), seed, 5, false);
+  for (const Messages messages : {Messages::in_slots, Messages::direct})
+    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+      const int ranks = 2 + static_cast<int>(seed % 3);
+      const bool is_long = seed % 2 != 0;
+      const auto direct = expect_right(made_up_puts(ranks, is_long ? 30011 : 33), seed, 5, false, messages);
+      EXPECT_EQ(direct, is_long && messages == Messages::direct ? static_cast<std::size_t>(ranks) : 0u);
+    }
 }
 
 TEST(ProgramOrder, OneThreadCarriesOutAllBlocks) {
+  std::size_t direct = 0;
   for (std::uint64_t seed = 20; seed < 40; ++seed)
-    expect_right(MadeUpExchange(2 + static_cast<int>(seed % 4), seed, 90000).schedules(), seed, 4, true);
-  expect_right(made_up_puts(4, 40), 1, 1000, true);
+    direct += expect_right(MadeUpExchange(2 + static_cast<int>(seed % 4), seed, 90000).schedules(), seed, 4, true,
+                           seed % 2 == 0 ? Messages::in_slots : Messages::direct);
+  EXPECT_GT(direct, 10u);
+  expect_right(made_up_puts(4, 40), 1, 1000, true, Messages::in_slots);
 }
 
-// What is in the table for hosts is what a GPU runs.
+// Each rank gives `count` float64 to the other and takes as many.
+std::vector<Schedule> swaps(std::size_t count) {
+  std::vector<Schedule> all;
+  for (int rank = 0; rank < 2; ++rank)
+    all.push_back({"swap",
+                   rank,
+                   2,
+                   0,
+                   0,
+                   0,
+                   {{StepKind::send, 0, 1 - rank, {}, {Area::array, 0, count, 0, 0}},
+                    {StepKind::receive, 0, 1 - rank, {Area::array, 0, count, 1, 0}, {}}},
+                   {{DataType::float64, count, ArrayUse::given}, {DataType::float64, count, ArrayUse::taken}},
+                   {}});
+  return all;
+}
+
+TEST(ProgramOrder, DirectMessagesNeedNoSlots) {
+  constexpr std::size_t count = 100000;
+  const std::vector<Schedule> schedules = swaps(count);
+  const Expected expected = expect(schedules, 1);
+  const ProgramRanks in_slots(schedules, expected.before[0], {}),
+      direct(schedules, expected.before[0], {}, Messages::direct);
+  EXPECT_EQ(direct.direct_messages(), 2u);
+  EXPECT_GT(in_slots.plan(0).bytes(), 2 * count * sizeof(double));
+  EXPECT_LT(direct.plan(0).bytes(), 4096u);
+  EXPECT_EQ(direct.plan(0).longest, 0u);
+}
+
+// The sender's deadline passes while the receiver has begun nothing: its program may still use the array.
+TEST(ProgramOrder, ADirectMessageIsNotStoredBeforeItsReceiverHasBegun) {
+  const std::vector<Schedule> schedules = swaps(100000);
+  ProgramRanks ranks(schedules, expect(schedules, 1).before[0], {}, Messages::direct);
+  ranks.set_deadline(1e-3);
+  const auto before = ranks.arrays(1).arrays;
+  EXPECT_FALSE(ranks.start(0, 3));
+  EXPECT_EQ(ranks.arrays(1).arrays, before);
+  const auto failure = on_stream::failure_in(ranks.notice(0));
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->peer, 1);
+}
+
+TEST(DirectMessages, AreLongOnesIntoArraysThatNoEarlierRoundUses) {
+  Schedule schedule = swaps(100000)[0];
+  std::vector<std::byte> memory(1600000);
+  const Region all{memory.data(), memory.size(), host(0)};
+  std::vector<Region> arrays{all.slice(0, 800000), all.slice(800000, 800000)};
+  const auto found = direct_messages(schedule, DataType::uint8, arrays);
+  ASSERT_EQ(found.all.size(), 1u);
+  EXPECT_EQ(found.why_slots, "");
+  EXPECT_EQ(found.all[0].step, 1u);
+  EXPECT_EQ(found.all[0].bytes, 800000u);
+  const auto why_slots = [&](const auto& change) {
+    Schedule changed = schedule;
+    change(changed);
+    const auto messages = direct_messages(changed, DataType::uint8, arrays);
+    EXPECT_TRUE(messages.all.empty());
+    return messages.why_slots;
+  };
+  EXPECT_EQ(why_slots([](Schedule& s) { s.steps[0].source.count = s.steps[1].destination.count = 8192; }), "");
+  EXPECT_EQ(why_slots([](Schedule& s) { s.steps[1].kind = StepKind::receive_reduce; }),
+            "a message from rank 1: it is reduced with an array");
+  EXPECT_EQ(why_slots([](Schedule& s) {
+              s.layouts.push_back({50000, {}, {50000, 0}});
+              s.steps[1].destination.layout = 1;
+            }),
+            "a message from rank 1: its elements are in a list");
+  arrays[0] = arrays[1];
+  EXPECT_EQ(why_slots([](Schedule& s) { s.steps[1].round = 1; }),
+            "a message from rank 1: an earlier round uses its array");
+}
+
+TEST(DirectMessages, AreNamedByTheirNumberBetweenTwoRanks) {
+  const std::vector<Schedule> puts = made_up_puts(3, 30011);
+  EXPECT_EQ(storing_step(puts[0], 1, 0), 3u);            // the put, which step 4 signals
+  EXPECT_EQ(storing_step(puts[0], 1, 1), std::nullopt);  // there is no other message
+  EXPECT_EQ(storing_step(puts[0], 2, 0), std::nullopt);  // a signal without data
+  EXPECT_EQ(storing_step(swaps(10)[1], 0, 0), 0u);
+}
+
+TEST(DirectMessages, HaveAnExtent) {
+  View view;
+  view.run = 100;
+  EXPECT_EQ(extent_of(view, 100), 100u);
+  view.strides[2] = 300;
+  view.counts[1] = 4;
+  EXPECT_EQ(extent_of(view, 400), 1000u);
+  view.strides[1] = 5000;
+  view.counts[0] = 2;
+  EXPECT_EQ(extent_of(view, 800), 6000u);
+  EXPECT_EQ(extent_of(view, 700), std::nullopt);  // not whole boxes
+  view.strides[0] = std::uint64_t{1} << 62;
+  EXPECT_EQ(extent_of(view, 1600), std::nullopt);
+  view.run = 0;
+  EXPECT_EQ(extent_of(view, 800), std::nullopt);
+}
+
+// A GPU runs the same schedules as the hosts.
 TEST(ProgramOrder, EveryAlgorithmIsRightWhenStoresArriveLateAndInAnyOrder) {
   std::uint64_t seed = 1;
   for (const CollectiveAlgorithm& row : algorithms())
@@ -233,7 +373,7 @@ TEST(ProgramOrder, ARankThatIsMissingIsNamedAtTheDeadlineAndNothingIsTaken) {
   EXPECT_EQ(failure->number, 1);
 }
 
-// It comes a while after the others, and then all goes on.
+// The rank starts after the others; then all ranks complete.
 TEST(ProgramOrder, ARankThatIsLateIsWaitedFor) {
   const std::vector<Schedule> schedules = made_up_puts(3, 100);
   const Expected expected = expect(schedules, 1);
@@ -251,7 +391,7 @@ TEST(ProgramOrder, ARankThatIsLateIsWaitedFor) {
     });
 }
 
-// One that has died while others are on their way with it: told to stop by their hosts, they end at once.
+// A rank has died during a start. If the other ranks' hosts stop their kernels, these end at once.
 TEST(ProgramOrder, WhoIsToldToStopStops) {
   const std::vector<Schedule> schedules = made_up_puts(2, 100);
   ProgramRanks ranks(schedules, expect(schedules, 1).before[0], {});

@@ -130,7 +130,7 @@ TEST(DataType, NamesAreReadBack) {
   EXPECT_THROW(parse_reduce_op(""), Error);
 }
 
-// What two numbers give, at an odd address.
+// The result for two numbers at an odd address.
 template <typename T>
 T reduced(ReduceOp op, T a, T b) {
   std::vector<std::byte> left(sizeof(T) + 1), right(sizeof(T) + 1);

@@ -94,7 +94,7 @@ TEST_F(EncryptedMessagesTest, ArriveWhetherAskedForBeforeOrAfter) {
     }
 }
 
-// What is in a record that was not read to its end is no longer in the socket.
+// The rest of a record that was read in part is no longer in the socket.
 TEST_F(EncryptedMessagesTest, ManyThatComeAtOnceAllArrive) {
   const auto data = bytes_of_kind(100, 3);
   for (std::size_t count = 28; count < 70; ++count) {
@@ -208,7 +208,7 @@ TEST_F(EncryptedMessagesTest, AReceiveThatIsGivenUpIsNotWrittenTo) {
   }
 }
 
-// What has gone half-way must not be taken for the whole, nor what follows it for the rest.
+// Half a message must not be taken for the whole, nor the next message for its rest.
 TEST_F(EncryptedMessagesTest, ASendThatIsGivenUpHalfWayBreaksTheConnection) {
   meet(2);
   const auto data = bytes_of_kind(50'000'000, 1);

@@ -1,4 +1,4 @@
-// What moves messages, by itself.
+// The engine alone: it moves messages.
 #include "waywiser/comm/session/engine.hpp"
 
 #include <gtest/gtest.h>

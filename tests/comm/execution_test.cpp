@@ -31,7 +31,7 @@ class Runner {
   std::uint64_t calls_ = 0;
 };
 
-// What two ranks say, each in a process of its own.
+// The errors of two ranks, each in its own process.
 Problems run_in_two(const std::function<void(Runner&)>& body) {
   const TestRanks ranks(2);
   std::vector<TestRanks::Process> processes;
@@ -52,7 +52,7 @@ std::vector<float> made_by(int rank, std::size_t count) {
   return values;
 }
 
-// What one gives is added to what the other has: both have the sum.
+// Each rank adds the other's values to its own: both have the sum.
 Schedule sum_of_two(int rank, std::size_t count) {
   Schedule schedule{"by hand", rank, 2, count, count, 0, {}};
   const Block in{Area::input, 0, count}, out{Area::output, 0, count};

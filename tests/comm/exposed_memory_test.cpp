@@ -7,7 +7,7 @@
 namespace waywiser {
 namespace {
 
-// Writes down what it is told; keeps what has gone.
+// Records the windows that come and go; keeps those that have gone.
 struct Diary : ExposedMemory::Watcher {
   void came(unsigned slot, const ExposedMemory::Window& window) override {
     text += "+" + std::to_string(slot) + " of " + std::to_string(window.ranks.size()) + " ";

@@ -1,4 +1,4 @@
-// What the others see when a rank dies, comes late, or does something else than they do.
+// The errors of the other ranks if a rank dies, is late, or makes another call.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -192,7 +192,7 @@ void put_and_get(Group& group, int gpu_index) {
   window_memory.fill(0);
   mine.fill(static_cast<float>(100 * group.rank()));
   const int other = 1 - group.rank();
-  Window window = group.expose(window_memory.memory());
+  Window window = group.expose(window_memory.memory().region());
   const Bytes flag = bytes;
   group.barrier();
   window.signal(other, flag, 0);
@@ -229,7 +229,7 @@ void put_and_get_everything(Group& group) {
                             pinned.region().slice(0, bytes)};
     const auto number = [&](int rank, int turn) { return static_cast<float>(1000 * rank + 7 * turn + 1); };
     mine.fill(number(group.rank(), 0));
-    const Window window = group.expose(shown.memory());
+    const Window window = group.expose(shown.memory().region());
     window.put(mine.elements().region, other, 0);
     group.barrier();
     require_that(shown.holds(number(other, 0)), "what was put out of a GPU");
@@ -260,7 +260,7 @@ TEST(GpuMemory, WindowsWithoutAPlan) {
   }
 }
 
-// Whatever the plan says for the pair: what is got comes by this rank's own GPU.
+// Whatever the plan says for the pair, this rank's own GPU carries out a get.
 TEST(GpuMemory, WindowsWhereThePlanHasKernels) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;

@@ -31,7 +31,7 @@ class GuardedArray {
   bool holds_only(std::byte value) const {
     return std::ranges::all_of(bytes(), [=](std::byte one) { return one == value; });
   }
-  // What was there is gone; something else is there.
+  // Replaces the memory by other memory at the same address.
   void replace() {
     ::munmap(all_ + page_, mapped_);
     map(poison);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::byte full_byte{0x77}, blank_byte{0};
 
-// What the ranks give to calls: given up afterwards, but for what is exposed, which windows keep.
+// The arrays of the ranks' calls. They are given up afterwards, except for exposed memory, which windows keep.
 struct Arrays {
   GuardedArray give, take, exposed;
   std::optional<LentGpuArray> on_gpu;
@@ -108,7 +108,7 @@ struct LetGoCase {
   bool gpus = false;
 };
 
-// What comes to a step. Without a case of its own a step fails.
+// The call that reaches a step. A step without a case fails the test.
 std::vector<LetGoCase> cases_of(ProtocolStep step) {
   switch (step) {
     case ProtocolStep::none: break;
@@ -149,7 +149,7 @@ std::vector<LetGoCase> cases_of(ProtocolStep step) {
   return {};
 }
 
-// Who copies how much of a message is chance: then the call is made again.
+// How much of a message each rank copies is chance: if the step was not reached, the call is repeated.
 unsigned most_tries(ProtocolStep step) { return step == ProtocolStep::claim || step == ProtocolStep::fin ? 20 : 1; }
 
 // Both ranks: the call, then other memory at the place of the arrays, until the end of the group.
@@ -182,7 +182,7 @@ void expect_good_end(const RankEnd& end, const std::string& who) {
   EXPECT_EQ(end.exit_code, 0) << who << "signal " << end.signal << " " << end.problem << end.errors;
 }
 
-// True: the second rank has come to the step, as far as can be seen.
+// True: as far as can be seen, the second rank has reached the step.
 bool try_once(const LetGoCase& what, const std::string& fault, const std::string& who) {
   std::optional<WithVariable> variable;
   if (what.by_ucx) variable.emplace("WAYWISER_MAILBOX", "short");
@@ -220,7 +220,7 @@ INSTANTIATE_TEST_SUITE_P(AtEveryStep, LetGo,
                                   std::get<1>(each.param);
                          });
 
-// The line says who holds what.
+// The line names the rank and the memory that it holds.
 TEST(LetGoLine, ARankThatStopsInACopyEndsTheOther) {
   RankEnd first;
   for (bool stopped = false; !stopped;) {  // who copies is chance

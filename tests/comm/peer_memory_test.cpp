@@ -81,7 +81,8 @@ TEST(PeerMemory, LargerMemoryAtTheSameAddressIsOpenedAnew) {
   OwnerAndUser both;
   const Memory memory = both.memory_with(7);
   SharedRegion part = both.peers->share(memory.region());
-  part.allocation_bytes = part.bytes = 100;  // as where a share tells no more than what lies before its end
+  part.allocation_bytes = part.bytes =
+      100;  // some platforms know no more of an allocation than the part up to a share's end
   EXPECT_EQ(both.value_in(both.peers->open_and_keep(part, gpu(1)).region), 7);
   EXPECT_EQ(both.peers->open_and_keep(both.peers->share(memory.region()), gpu(1)).region.bytes, 4096u);
 }
@@ -136,22 +137,6 @@ TEST(PeerMemory, WhatItsOwnerHasFreedCannotBeOpened) {
     FAIL() << "it is gone";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::device);
-    EXPECT_EQ(std::string(error.what()).find("the memory of another rank on GPU " + both.platform->identity(0) + ": "),
-              0u)
-        << error.what();
-  }
-}
-
-TEST(PeerMemory, AHandleIsOpenedAsWellAndFailsInTheSameWords) {
-  OwnerAndUser both;
-  const Memory memory = both.memory_with(8);
-  MemoryHandle handle = both.platform->export_memory(memory);
-  EXPECT_EQ(both.value_in(both.peers->open(handle, gpu(1))->region()), 8);
-  handle.bytes = 1 << 30;
-  try {
-    static_cast<void>(both.peers->open(handle, gpu(1)));
-    FAIL() << "it is smaller";
-  } catch (const Error& error) {
     EXPECT_EQ(std::string(error.what()).find("the memory of another rank on GPU " + both.platform->identity(0) + ": "),
               0u)
         << error.what();

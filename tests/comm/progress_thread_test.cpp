@@ -1,4 +1,4 @@
-// What has begun goes on while the program computes, where that is wanted.
+// With a progress thread, operations progress while the program computes.
 #include "waywiser/comm/session/progress_thread.hpp"
 
 #include <gtest/gtest.h>
@@ -117,7 +117,7 @@ TEST(ProgressThread, SleepsUntilItIsWokenAndStopsWhenItIsTold) {
   EXPECT_EQ(turns, before);
 }
 
-// Whoever starts it in the middle of a call is alone in the session until that call has ended.
+// If a call starts the thread, the call has the session alone until it ends.
 TEST(ProgressThread, HasNoTurnBeforeTheCallThatStartsItHasEnded) {
   for (int time = 0; time < 50; ++time) {
     std::atomic<int> turns{0};

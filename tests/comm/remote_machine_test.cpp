@@ -12,7 +12,7 @@ namespace {
 
 constexpr Seconds link_patience = 10;
 
-// What serve() throws.
+// The error of serve().
 std::string failure_of(MachineService& service) {
   try {
     service.serve({});

@@ -1,4 +1,4 @@
-// A stranger who has recorded how a rank met its root, and plays it back.
+// A stranger has recorded how a rank met its root, and replays it.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -136,7 +136,7 @@ class Replay : public WithRuntimeFolder {
       return meet(launch(rank, size, root), introduction(rank, size), Deadline::in(replay_patience));
     });
   }
-  // Of a rank until it has joined: its hello, its proof, its introduction with a mark.
+  // The frames of a rank until it has joined: hello, proof, and introduction with a mark.
   static std::size_t length_of_joining(int rank, int size) {
     WireWriter join;
     write(join, introduction(rank, size));
@@ -188,7 +188,7 @@ TEST_F(Replay, OfARootIsNotBelieved) {
   }
 }
 
-// What two machines that are measured say to each other afterwards.
+// The later messages of two machines that are measured.
 // Faults: strangers Y
 TEST_F(Replay, OfAnOrderBetweenMachinesIsNotObeyed) {
   const Endpoint root{"127.0.0.1", port_of(listen_on({}))};  // nobody listens there any more

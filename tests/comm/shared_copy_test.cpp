@@ -29,7 +29,7 @@ std::vector<std::byte> numbered(std::size_t bytes, int seed) {
 
 std::uint64_t address(const std::byte* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
-// What the two ends of a copy share, in one process: `there` is what each takes for the other's process.
+// The state that the two ends of a copy share, in one process. `there`: the process that each takes for the other's.
 struct Ends {
   Ends(std::size_t bytes, std::uint64_t receiver, std::uint64_t sender)
       : source(numbered(bytes, 1)), target(bytes), send{&copy, receiver, 0, bytes}, receive{&copy, sender, 0, bytes} {
@@ -155,7 +155,7 @@ void exchange(Group& group) {
   group.barrier();
 }
 
-// Of this thread and its children: what sandboxes do.
+// Applies to this thread and its children, as sandboxes do.
 void forbid(long call) {
   std::array<sock_filter, 4> filter{{{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},  // the number of the call
                                      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, static_cast<std::uint32_t>(call)},

@@ -110,7 +110,7 @@ std::string possible_on_cuda(const std::vector<Row>& rows) {
   return letters.substr(0, count > 0 ? static_cast<std::size_t>(count) : 0);
 }
 
-// What this machine cannot do is left out; each mechanism's own tests look at its reasons.
+// Mechanisms that this machine does not have are left out; their own tests check the reasons.
 void add(std::vector<Case>& cases, const std::string& backend, const std::vector<Row>& rows, std::uint64_t seed) {
   const std::string letters = backend == "cuda" ? possible_on_cuda(rows) : possible(backend, rows, seed);
   for (std::size_t i = 0; i < letters.size(); ++i) {

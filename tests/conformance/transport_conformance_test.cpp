@@ -45,12 +45,12 @@ class Conformance : public testing::TestWithParam<Case> {
   }
   void finish() { transport_->finish(*stream_, soon()); }
 
-  // What the destination must hold after put(to, from, bytes).
+  // The expected contents of the destination after put(to, from, bytes).
   void expect(std::vector<std::byte>& arena, Bytes to, Bytes from, Bytes bytes) const {
     std::copy_n(sent_.begin() + static_cast<std::ptrdiff_t>(from), bytes,
                 arena.begin() + static_cast<std::ptrdiff_t>(to));
   }
-  // Every byte, those around included.
+  // Compares every byte, including those around the target.
   void check(const std::vector<std::byte>& arena) {
     const std::vector<std::byte> got = bytewise_.read(destination_.region());
     const auto wrong = std::ranges::mismatch(got, arena);

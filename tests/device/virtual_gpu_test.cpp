@@ -114,7 +114,7 @@ TEST(VirtualGpu, AnErrorOfTheWorkIsThrownBySynchronizeAndOnlyOnce) {
   EXPECT_TRUE(later);
 }
 
-// What cannot be recorded any more must not be waited for.
+// An event that can no longer be recorded must not be waited for.
 TEST(VirtualGpu, AnEventOfAGpuWhoseKernelHasTrappedIsNotWaitedFor) {
   const auto platform = open_virtual_platform(four_gpus());
   const auto stream = platform->open_stream(gpu(0));

@@ -24,7 +24,7 @@ class Devices {
     queue.push_back(std::move(work));
     course_.changed();
   }
-  // A thread that helps: what is enqueued is done, for ever.
+  // A helper thread: carries out enqueued work, for ever.
   void work() {
     for (;;) {
       std::vector<Queue*> busy;
@@ -94,7 +94,7 @@ class ExploredTransport : public Transport {
   void signal(Region, std::uint64_t, Stream&) override {}
 };
 
-// Of one rank: its GPU has the rank's number, and so an identity of its own.
+// The platform of one rank. Its GPU has the rank's number, so identities differ.
 class ExploredPlatform : public Platform {
  public:
   explicit ExploredPlatform(Devices& devices) : devices_(devices) {}
@@ -127,7 +127,7 @@ class ExploredPlatform : public Platform {
   Devices& devices_;
 };
 
-// What the ranks of a scenario can do with each other's GPUs.
+// How the ranks of a scenario can use each other's GPUs.
 struct Reach {
   bool same_machine = true;
   bool sender_shares = true, receiver_shares = true;

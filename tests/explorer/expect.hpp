@@ -11,7 +11,7 @@ namespace waywiser::explorer {
 
 inline std::uint64_t all_explored = 0;  // schedules
 
-// Of all schedules of a scenario up to its bounds; says how many there are, or which one has a problem.
+// Explores all schedules of a scenario up to its bounds; prints their number, or the one that has a problem.
 inline void expect_no_problem(const std::string& what, const Scenario& scenario, Bounds bounds = {}) {
   const Result result = explore_as_asked(scenario, bounds);
   EXPECT_EQ(result.problem, "") << what << ": again with WAYWISER_SCHEDULE=" << result.schedule;

@@ -64,12 +64,12 @@ class Course {
   void idle();
   // The thread has changed something that others may wait for.
   void changed() noexcept;
-  // Ends the run. In a thread: what is on its stack stays there.
+  // Ends the run. A thread that calls it leaves its stack as it is.
   [[noreturn]] void fail(const std::string& why);
   void require(bool good, const char* why) {
     if (!good) fail(why);
   }
-  // Of the thread that goes; none outside of threads.
+  // The number of the running thread; none outside of threads.
   bool in_thread() const noexcept { return current_ != nullptr; }
 
   // Memory whose accesses are steps (of the code that is instrumented); the others are of the thread that goes.
@@ -105,10 +105,10 @@ class Course {
   std::string problem_;
 };
 
-// What go() throws.
+// Thrown by go().
 struct Problem {};
 
-// While one of its threads goes, for what is instrumented.
+// While one of its threads runs: for instrumented code.
 inline Course* going = nullptr;
 
 }  // namespace waywiser::explorer

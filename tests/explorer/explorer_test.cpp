@@ -1,4 +1,4 @@
-// The explorer finds what is wrong with small protocols that are wrong on purpose, and nothing in those that are right.
+// The explorer finds the errors of small protocols that are wrong on purpose, and none in correct ones.
 #include "tests/explorer/explorer.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What code that is compiled with -fsanitize=thread calls at each access of memory. Here this is not the thread
-// sanitizer's library but the explorer: each access to shared memory is noted, and each atomic one is a step.
+// Code that is compiled with -fsanitize=thread calls these functions at each access of memory. Here this is not the
+// thread sanitizer's library but the explorer: each access to shared memory is noted, and each atomic one is a step.
 #include <array>
 #include <atomic>
 #include <cstddef>

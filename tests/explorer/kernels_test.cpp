@@ -190,7 +190,7 @@ TEST(ExploredKernels, SumsAreRightHoweverStoresArrive) {
   }
 }
 
-// What was cancelled has no result, what has one is right, and nobody waits for ever.
+// A cancelled operation has no result, every result is right, and nobody waits for ever.
 TEST(ExploredKernels, AGroupThatFailsEndsKernelsThatWait) {
   for (const fused::Method method : methods)
     for (const unsigned late : {0u, 1u}) {

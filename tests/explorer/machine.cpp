@@ -133,7 +133,7 @@ bool Machine::finish_or_cancel(unsigned rank, Message& message) {
   return true;
 }
 
-// Nobody is told but by what is in the shared memory.
+// Ranks learn things from the shared memory only.
 void Machine::cancel(unsigned rank, Message& message) {
   failed_ = true;
   course_.changed();

@@ -111,7 +111,7 @@ TEST(ExploredSharedCopy, WhatTheReceiverCannotReadComesByUcx) {
   expect_exchanged("neither may", {{40000}, {0}, {.sender_writes = true, .receiver_reads = true}}, {.deviations = 3});
 }
 
-// Who gives up waits until nobody holds the memory, and takes it back: nobody touches it then. The other one gives up
+// A rank that gives up waits until nobody holds its memory; then nobody touches it. The other one gives up
 // later: it would wait for ever.
 void give_up(Course& course, std::size_t bytes, Forbidden forbidden) {
   Machine machine(course, forbidden);

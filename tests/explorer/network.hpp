@@ -20,7 +20,7 @@ class Network {
   void receive(std::uint32_t from, std::uint32_t to, ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes,
                Message& message);
   void cancel(Message& message) noexcept;
-  // A thread that helps: what is under way comes, for ever.
+  // A helper thread: delivers messages that are under way, for ever.
   void carry();
   // Nothing is under way or waited for.
   bool is_empty() const noexcept { return sends_.empty() && receives_.empty() && landed_.empty(); }

@@ -1,4 +1,4 @@
-// Messages out of GPUs, under every order in which what is said about them comes and GPUs work.
+// Messages out of GPUs, under every order of control messages and GPU work.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -29,11 +29,11 @@ class SharedRegions {
     const auto where = reinterpret_cast<std::uintptr_t>(address);
     return where >= begin_ && where < end_ && find(address) != nullptr;
   }
-  // What is wrong with an access; empty: nothing.
+  // The error of an access; empty: there is none.
   std::string note(unsigned thread, const void* address, std::size_t bytes, Access access);
-  // Of an atomic word.
+  // The same for an atomic word.
   void acquire(unsigned thread, const void* address);
-  // `continues`: it also keeps what was released before, as a read-modify-write does.
+  // `continues`: earlier releases stay visible, as after a read-modify-write.
   void release(unsigned thread, const void* address, bool continues);
   // A relaxed store, after which an acquire gets nothing.
   void forget_released(const void* address);

@@ -12,7 +12,7 @@ constexpr waywiser::Bytes largest_input = 1 << 20;
 
 class FuzzCorpus : public testing::TestWithParam<Target> {};
 
-// What once led fuzzers to new code, and what once broke something.
+// Inputs that once led fuzzers to new code, or broke something.
 TEST_P(FuzzCorpus, EveryInputKeepsThePromises) {
   int inputs = 0;
   for (const auto& entry :

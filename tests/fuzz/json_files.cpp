@@ -1,4 +1,4 @@
-// Files of JSON: machines, what was measured, what was chosen.
+// JSON files: machines, profiles and plans.
 #include <algorithm>
 
 #include "tests/fuzz/targets.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t few = 4;
 
-// What was read is the same after it was written and read once more.
+// A value is the same after it has been written and read again.
 template <typename Value>
 void promise_the_same(const Value& value, Value (*read)(const Json&, std::string_view)) {
   const std::string written = to_json(value).dump();

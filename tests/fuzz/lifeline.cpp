@@ -1,4 +1,4 @@
-// What ranks tell each other until the job ends: an input is what the others say, and then they are gone.
+// Frames between ranks until the job ends: an input holds the frames of the other ranks, which are gone afterwards.
 #include "waywiser/comm/session/lifeline.hpp"
 
 #include <sys/socket.h>
@@ -18,7 +18,7 @@ struct Others {
   std::vector<Descriptor> sockets;
 };
 
-// Of rank 0: one line to each; of another: one to rank 0.
+// Rank 0 has a connection to each rank, every other rank one to rank 0.
 Others others_of(int rank) {
   Others others;
   for (std::uint32_t i = 0; i < group_size; ++i) {

@@ -26,7 +26,7 @@ void read_all(PeerChannel& channel) {
   }
 }
 
-// All that it wrote can be read after it has gone.
+// All written bytes can be read after the writer has gone.
 void write_all(Descriptor socket, Bytes bytes) {
   promise(::send(socket.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()),
           "the socket does not take an input");

@@ -17,7 +17,7 @@ constexpr std::size_t most_lines = 8;
 constexpr std::size_t largest_answer = 4096;
 const Secret secret{"the secret of this very job"};
 
-// Somebody who connects. Its connections end at once, so that ports are not used up.
+// A client. Its connections end at once, so that ports are not used up.
 class Stranger {
  public:
   explicit Stranger(const Endpoint& root) : line_(connect_to(root, Deadline::in(patience)), largest_answer) {
@@ -34,7 +34,7 @@ class Stranger {
     }
   }
   void greet() { say(FrameKind::hello, hello_bytes({protocol_version, words_.rank, words_.member})); }
-  // As one who knows the secret. False: rank 0 has turned it away before.
+  // Proves the secret. False: rank 0 has refused the client before.
   bool prove() {
     try {
       words_.root = read_nonce(line_.receive(Deadline::in(patience)));
@@ -52,7 +52,7 @@ class Stranger {
   Handshake words_{1, {}, {}};
 };
 
-// True: somebody who knows the secret was among them, and rank 0 may take it for rank 1.
+// True: one of them knew the secret, and rank 0 may take it for rank 1.
 bool play(Choices choices, const Endpoint& root) {
   std::list<Stranger> lines;
   bool knows = false;

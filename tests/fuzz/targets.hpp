@@ -11,7 +11,7 @@ namespace waywiser::fuzz {
 using Bytes = std::span<const std::byte>;
 inline constexpr double patience = 20;  // seconds for what must not wait
 
-// One parser or socket of ours that reads what comes from outside. `run` throws std::logic_error, or anything but our
+// One of our parsers or sockets that read input from outside. `run` throws std::logic_error, or anything but our
 // Error, when it does not keep what it promises.
 struct Target {
   std::string_view name;

@@ -60,7 +60,7 @@ void reductions(Group& group, std::size_t count) {
   }
 }
 
-// All at once; they are waited for in another order than they were begun in.
+// All begin at once; the waits come in another order.
 void futures(Group& group, std::size_t count) {
   const int ranks = group.size(), root = ranks - 1;
   const Numbers all = blocks_of_all(ranks, count), sum = sum_of_all(ranks, count);
@@ -203,7 +203,7 @@ TEST(GroupCollectives, AllTypes) {
             no_problems);
 }
 
-// A call that is refused is none: the next one is that of the others.
+// A refused call does not count: the next one matches that of the others.
 TEST(GroupCollectives, ComplexNumbersHaveNoOrder) {
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
     std::vector<std::complex<float>> mine(4, {0, static_cast<float>(group.rank() + 1)}), out(4), half(2);
@@ -280,7 +280,7 @@ TEST(GroupCollectives, WrongArraysAreRefusedBeforeAnythingIsSent) {
             no_problems);
 }
 
-// What one rank is refused is no call: its next one is that of the others.
+// A call that is refused at one rank does not count: its next call matches that of the others.
 TEST(GroupCollectives, RanksAreInStepAfterACallThatOneWasRefused) {
   TestRanks ranks(2);
   ranks.timeout = 20;

@@ -1,4 +1,4 @@
-// A future that goes before it is done: its operation keeps its memory, or ends.
+// If a future is dropped before its operation is done, the operation keeps its memory or ends.
 #include <gtest/gtest.h>
 
 #include "tests/comm/guarded_array.hpp"

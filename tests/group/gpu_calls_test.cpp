@@ -181,7 +181,7 @@ void exchange_on_stream(Group& group, std::size_t count, int times) {
   }
 }
 
-// What comes would overtake what goes.
+// The received data would overwrite data that are still being sent.
 void refuse_arrays_that_overlap(Group& group) {
   const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const std::size_t mine = static_cast<std::size_t>(group.rank()), ranks = static_cast<std::size_t>(group.size());
@@ -390,7 +390,7 @@ TEST(GroupOnGpus, WhatOneRankCannotAllDoByWayOfTheHost) {
             no_problems);
 }
 
-// Whatever tag a message of the user has, one on a stream that takes the host's way is another one.
+// A message on a stream that goes through the host never matches a message of the user, whatever its tag.
 TEST(GroupOnGpus, MessagesOnStreamsByWayOfTheHostHaveNoTagOfTheUser) {
   VirtualMachine machine;
   machine.gpus = 2;
@@ -443,22 +443,22 @@ TEST(GroupOnGpus, OutputsThatAreExposedOrHaveBeen) {
       const Bytes offset = 16 * static_cast<Bytes>(group.rank() + 1);
       Twins a(group, DataType::float32, 30000, 1, offset), b(group, DataType::float32, 50001, 2, 3 * offset),
           c(group, DataType::float32, 9000000, 3, offset);
-      std::optional<Window> first(group.expose(a.memory())), second;
+      std::optional<Window> first(group.expose(a.memory().region())), second;
       sum_into(group, a, nullptr, "exposed before the first collective");
       sum_into(group, b, stream.get(), "not exposed");
-      second.emplace(group.expose(b.memory()));
+      second.emplace(group.expose(b.memory().region()));
       sum_into(group, b, nullptr, "no whole number of 16 bytes");
       if (group.rank() == 0) first.reset();
       sum_into(group, a, stream.get(), "exposed at the others");
       first.reset();
       sum_into(group, a, nullptr, "no longer exposed");
-      first.emplace(group.expose(c.memory()));
+      first.emplace(group.expose(c.memory().region()));
       sum_into(group, c, stream.get(), "of several kernels");
       sum_into(group, a, stream.get(), "where another one took its place");
       std::vector<Twins> many;
       std::vector<Window> windows;
       for (int i = 0; i < 16; ++i)
-        windows.push_back(group.expose(many.emplace_back(group, DataType::float32, 400, i, offset).memory()));
+        windows.push_back(group.expose(many.emplace_back(group, DataType::float32, 400, i, offset).memory().region()));
       for (Twins& each : many) sum_into(group, each, nullptr, "more windows than slots");
       std::erase_if(windows, [i = 0](const auto&) mutable { return i++ % 2 == 0; });
       sum_into(group, many[3], nullptr, "between windows that are gone");
@@ -480,7 +480,7 @@ TEST(GroupOnGpus, WindowsGoWhileSumsAreOnTheirWay) {
     for (int i = 0; i < 24; ++i) {
       const Bytes offset = 16 * static_cast<Bytes>(group.rank() + i);
       outputs.emplace_back(group, DataType::float32, 20000, group.rank() + i, offset);
-      windows.push_back(group.expose(outputs.back().memory()));
+      windows.push_back(group.expose(outputs.back().memory().region()));
       const Elements all = outputs.back().gpu_elements(), on_host = outputs.back().host_elements();
       group.all_reduce(all, all, ReduceOp::sum, Mode::on(*stream));
       if ((i + group.rank()) % 3 == 0) windows.erase(windows.begin() + (i % 2 == 0 ? 0 : std::ssize(windows) - 1));
@@ -493,19 +493,29 @@ TEST(GroupOnGpus, WindowsGoWhileSumsAreOnTheirWay) {
             no_problems);
 }
 
-// Exported memory is not the memory itself: what others store into it does not arrive.
+// While it deceives, the shared memory is another one: data that others store into it do not arrive.
 class Deceiver : public Different {
  public:
   using Different::Different;
-  MemoryHandle export_memory(const Memory& memory) override {
-    const Region region = memory.region();
+  SharedRegion share(ConstRegion region) override {
+    if (!deceives) return Different::share(region);
     decoy_ = real().allocate(region.place, region.bytes, Allocation::gpu);
-    return real().export_memory(decoy_);
+    return Different::share(decoy_.region());
   }
+  bool deceives = false;
 
  private:
   Memory decoy_;
 };
+
+// At a rank that deceives the others get a decoy.
+Window expose_or_deceive(Group& group, Region region) {
+  auto* deceiver = dynamic_cast<Deceiver*>(group.platform().get());
+  if (deceiver != nullptr) deceiver->deceives = true;
+  Window window = group.expose(region);
+  if (deceiver != nullptr) deceiver->deceives = false;
+  return window;
+}
 
 class WithoutNvlink : public Different {
  public:
@@ -579,7 +589,7 @@ TEST(GroupOnGpus, SumsGoStraightIntoExposedOutputsAndNowhereElse) {
                              group.set_algorithm("two_shot");
                              Twins out(group, DataType::float32, 30000, 1, 16);
                              if (!before) sum_into(group, out, nullptr, "not exposed");
-                             std::optional<Window> window(group.expose(out.memory()));
+                             std::optional<Window> window(expose_or_deceive(group, out.memory().region()));
                              call(group, Collective::all_reduce, ReduceOp::sum, out.gpu_elements(), out.gpu_elements(),
                                   nullptr);
                              call(group, Collective::all_reduce, ReduceOp::sum, out.host_elements(),
@@ -655,7 +665,7 @@ TEST(GroupOnGpus, TheReceiverReadsWhereThePlanHasAKernelCopy) {
       no_problems);
 }
 
-// What is sent before anybody asks for it, on a GPU or on a host, and asked for in another order.
+// Messages are sent before they are asked for, on a GPU or on a host, and received in another order.
 TEST(GroupOnGpus, MessagesThatAreThereEarly) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -845,7 +855,7 @@ TEST(GroupOnGpus, NanAndSignedZeroAreAlikeInEveryWay) {
             no_problems);
 }
 
-// A way of a plan that cannot be is passed over; one that can is taken: its grid is too large, and that is told.
+// An impossible algorithm of a plan is skipped. A possible one is used: its grid is too large, which is an error.
 TEST(GroupOnGpus, ThePlanSaysWhich) {
   const auto problems_with = [](const std::string& way) {
     TestRanks ranks(2);
@@ -952,7 +962,7 @@ void exchange_into_exposed(Group& group) {
   for (const std::size_t count : {std::size_t{1} << 18, std::size_t{1500001}, std::size_t{5} << 20})
     for (const Bytes offset : {Bytes{16}, Bytes{8}}) {
       Twins shown(group, DataType::float32, count, 100, offset), hidden(group, DataType::float32, count, 101, offset);
-      const Window window = group.expose(shown.memory());
+      const Window window = group.expose(shown.memory().region());
       for (int i = 0; i < 4; ++i) {
         Twins give(group, DataType::float32, count, group.rank() + i);
         Twins& take = (i + group.rank() * (i / 2)) % 2 == 0 ? shown : hidden;
@@ -993,7 +1003,7 @@ TEST(GroupOnGpus, LongMessagesGoStraightIntoExposedArraysAndNowhereElse) {
                            Twins take(group, DataType::float32, count, 7, 16);
                            for (const bool exposed : {false, true, false}) {
                              std::optional<Window> window;
-                             if (exposed) window.emplace(group.expose(take.memory()));
+                             if (exposed) window.emplace(expose_or_deceive(group, take.memory().region()));
                              const int other = 1 - group.rank();
                              group.sendrecv(give.gpu_elements(), other, take.gpu_elements(), other, 0,
                                             Mode::on(*stream));
@@ -1033,7 +1043,7 @@ TEST(GroupOnGpus, AnArrayOfTheHostOnAStreamIsRefused) {
   EXPECT_NE(problems[0].find("an array of the host on a GPU's stream"), std::string::npos) << problems[0];
 }
 
-// A collective that only one rank was refused is no call there.
+// If a collective is refused at one rank only, it does not count as a call there.
 TEST(GroupOnGpus, RanksAreInStepAfterACallThatOneWasRefused) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;

@@ -163,7 +163,7 @@ TEST(Group, MessagesOnStreamsHaveNoTag) {
             no_problems);
 }
 
-// What comes would overtake what goes, or what else comes.
+// The received data would overwrite data that are being sent or received.
 TEST(Group, NeighborsWhoseArraysOverlapAreRefused) {
   EXPECT_EQ(TestRanks(2).in_processes([](Group& group) {
     std::vector<float> all = floats_of(group.rank(), 30);

@@ -80,7 +80,7 @@ class CallersArrays {
   std::vector<Elements> elements_;
 };
 
-// Counts what is launched.
+// Counts launched kernels.
 class CountingStream : public Stream {
  public:
   explicit CountingStream(Stream& real) : real_(real) {}
@@ -106,7 +106,7 @@ class CountingStream : public Stream {
   int kernels_ = 0;
 };
 
-// Other values in each start; what must come out, by the evaluator.
+// Different values in each start; the evaluator computes the expected results.
 struct PreparedValues {
   PreparedValues(const std::vector<Schedule>& schedules, int start) {
     for (const Schedule& schedule : schedules) {
@@ -129,7 +129,7 @@ struct PreparedValues {
   std::vector<PlainArrays> before, arrays;
 };
 
-// Started by the host, or on a stream; `replayed`: once captured instead.
+// Starts by the host or on a stream in turn; `replayed`: captured once, then replayed.
 void run_prepared(Group& group, const std::vector<Schedule>& schedules, bool on_gpu, int starts, bool replayed) {
   const Schedule& mine = schedules[static_cast<std::size_t>(group.rank())];
   CallersArrays arrays(group, mine, on_gpu);
@@ -195,7 +195,7 @@ TEST(Prepared, WhatIsCapturedOnceIsReplayed) {
             no_problems);
 }
 
-// Between all ranks: one kernel, whatever their number.
+// All ranks exchange with all: one kernel, whatever their number.
 TEST(Prepared, AnExchangeOfHostsOrGpus) {
   for (const bool on_gpu : {false, true}) {
     TestRanks ranks(4);
@@ -374,7 +374,7 @@ TEST(Prepared, ARankThatDiesEndsTheStartsOfAllOthers) {
   }
 }
 
-// What has been dropped by all ranks is given back when the next one is prepared.
+// If all ranks have dropped an exchange, its memory is given back when the next one is prepared.
 TEST(Prepared, MemoryOfWhatIsDroppedIsGivenBack) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -385,6 +385,65 @@ TEST(Prepared, MemoryOfWhatIsDroppedIsGivenBack) {
       if (time == 1) after_two = group.platform()->allocated_memory(gpu_of_rank(group).index);
     }
     require_that(group.platform()->allocated_memory(gpu_of_rank(group).index) == after_two, "as much as after two");
+    group.barrier();
+  }),
+            no_problems);
+}
+
+// In a ring of long messages: no rank sets memory aside for them.
+TEST(Prepared, LongMessagesOfGpusAreStoredStraightIntoTheArrays) {
+  TestRanks ranks(3);
+  ranks.virtual_gpus = 3;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    constexpr std::size_t count = std::size_t{1} << 20;
+    Schedule shapes{"", group.rank(), 3, 0, 0, 0, {}, {}, {}};
+    shapes.arrays = {{DataType::float32, count, ArrayUse::given}, {DataType::float32, count, ArrayUse::taken}};
+    CallersArrays arrays(group, shapes, true);
+    arrays.fill(made_up_arrays(shapes));
+    group.barrier(Mode::on(arrays.stream()));
+    const auto set_aside = [&] { return group.platform()->allocated_memory(gpu_of_rank(group).index); };
+    const Bytes before = set_aside();
+    const int next = (group.rank() + 1) % 3, previous = (group.rank() + 2) % 3;
+    Prepared prepared = group.prepare_exchange(
+        std::vector<Exchange>{{next, arrays.elements()[0], Elements({}, DataType::float32)},
+                              {previous, Elements({}, DataType::float32), arrays.elements()[1]}});
+    require_that(prepared.why_copied().empty(), prepared.why_copied());
+    const Bytes more = set_aside() - before, slots = 2 * count * sizeof(float);
+    require_that(more < slots, std::to_string(more) + " bytes are set aside");
+    for (int start = 0; start < 3; ++start) {
+      prepared.start();
+      prepared.wait();
+    }
+    shapes.rank = previous;
+    require_that(arrays.read()[1] == made_up_arrays(shapes)[0], "what the previous rank gives");
+    group.barrier();
+  }),
+            no_problems);
+}
+
+TEST(Prepared, LongMessagesIntoListsAreCopiedAndSayWhy) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    constexpr std::size_t count = 20000;
+    Schedule shapes{"", group.rank(), 2, 0, 0, 0, {}, {}, {}};
+    shapes.arrays = {{DataType::float32, count, ArrayUse::given}, {DataType::float32, count, ArrayUse::taken}};
+    CallersArrays arrays(group, shapes, true);
+    arrays.fill(made_up_arrays(shapes));
+    ArrayPart halves = ArrayPart::whole(DataType::float32, count);
+    halves.apart = true;
+    halves.layout = {count / 2, {}, {count / 2, 0}};
+    const int other = 1 - group.rank();
+    const std::vector<ArrayExchange> exchange{{other, ArrayPart::whole(DataType::float32, count), halves, 0, 0}};
+    Prepared prepared = Prepared::of_parts(group, exchange, arrays.elements());
+    expect_error(prepared.why_copied(),
+                 "a message from rank " + std::to_string(other) + ": its elements are in a list");
+    prepared.start();
+    prepared.wait();
+    shapes.rank = other;
+    std::vector<std::byte> wanted = made_up_arrays(shapes)[0];
+    std::ranges::rotate(wanted, wanted.begin() + static_cast<std::ptrdiff_t>(wanted.size() / 2));
+    require_that(arrays.read()[1] == wanted, "the halves are exchanged");
     group.barrier();
   }),
             no_problems);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr Seconds much_time = 20;
 
-// So many on each machine, each with a virtual GPU of its own.
+// The number of ranks on each machine; each rank has its own virtual GPU.
 struct Machines : TestRanks {
   Machines(int machines, int ranks_of_each) : TestRanks(machines * ranks_of_each) {
     virtual_gpus = ranks_of_each;
@@ -48,7 +48,7 @@ class GpuNumbers {
     stream_->synchronize(Deadline::in(much_time));
   }
   Elements elements() const { return {memory_.region().slice(0, count_ * sizeof(std::int32_t)), DataType::int32}; }
-  // What has come, in stream order.
+  // The received array, in stream order.
   void enqueue_look(Stream& stream) {
     stream.copy(host_.region().slice(0, bytes()), memory_.region().slice(0, bytes()));
   }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int longest_answer_ms = 10000;
 
-// What rank 0 of this process says that it is in; empty: nothing.
+// The call that rank 0 of this process reports; empty: none.
 std::string call_in_status() {
   const Descriptor socket = connect_at(runtime_folder() / ("rank-" + std::to_string(::getpid()) + "-0.sock"));
   std::string line;

@@ -6,6 +6,7 @@
 
 #include "tests/comm/test_ranks.hpp"
 #include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
 
 namespace waywiser {
 namespace {
@@ -82,6 +83,53 @@ TEST(Window, ASignalThatNeverComes) {
   });
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_NE(problems[0].find("the flag is 0, not 5"), std::string::npos) << problems[0];
+}
+
+// Parts of allocations that begin at odd addresses, of different sizes; rank 0 exposes nothing.
+TEST(Window, OfPartsOfGpuMemory) {
+  TestRanks ranks(3);
+  ranks.virtual_gpus = 3;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    Platform& platform = *group.platform();
+    const Memory memory = platform.allocate(gpu_of_rank(group), 4096, Allocation::gpu);
+    const Memory pinned = platform.allocate(host(0), 4096, Allocation::pinned);
+    const auto stream = platform.open_stream(gpu_of_rank(group));
+    const auto rank = static_cast<Bytes>(group.rank());
+    const Window window = group.expose(memory.region().slice(40 * rank, 64 * rank));
+    for (int other = 0; other < 3; ++other)
+      require_that(window.bytes_of(other) == 64 * static_cast<Bytes>(other), "the size of each part");
+    if (group.rank() == 0) {
+      for (std::size_t i = 0; i < 16; ++i) pinned.region().data[i] = static_cast<std::byte>(i + 1);
+      stream->copy(memory.region().slice(0, 16), pinned.region().slice(0, 16));
+      stream->synchronize(Deadline::in(20));
+      for (const int to : {1, 2}) {
+        window.put(memory.region().slice(0, 16), to, 8);
+        window.signal(to, 0, 5);
+      }
+    } else {
+      window.wait(0, 5);
+      stream->copy(pinned.region().slice(0, 4096), memory.region());
+      stream->synchronize(Deadline::in(20));
+      for (std::size_t i = 0; i < 16; ++i)
+        require_that(pinned.region().data[40 * rank + 8 + i] == static_cast<std::byte>(i + 1),
+                     "byte " + std::to_string(i));
+    }
+    group.barrier();
+  }),
+            no_problems);
+}
+
+// All ranks hear the reason of the one that cannot.
+TEST(Window, MemoryThatCannotBeSharedIsRefusedAtAllRanks) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  const auto problems = ranks.in_processes([](Group& group) {
+    const Memory memory = group.platform()->allocate(gpu_of_rank(group), 64, Allocation::gpu);
+    Region region = memory.region();
+    if (group.rank() == 1) region.data += 4096;  // of no allocation
+    static_cast<void>(group.expose(region));
+  });
+  for (const std::string& problem : problems) EXPECT_NE(problem.find("rank 1: "), std::string::npos) << problem;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace waywiser {
 namespace {
 
-// Every thread of a grid, one after the other, as a virtual GPU runs it.
+// Runs every thread of a grid, one after another, as a virtual GPU does.
 template <typename Body>
 void run_grid(unsigned blocks, unsigned threads, Body body) {
   for (unsigned block = 0; block < blocks; ++block)

@@ -42,7 +42,7 @@ class ThreadOfWarp {
   bool sees_tag_;
 };
 
-// The line comes while the thread that looks at the tag looks around, once the other one looks again or waits for it.
+// The line arrives while the thread that polls the tag checks its deadline and the other polls again or waits for it.
 // Faults: gpus L
 TEST(Waiter, ThreadsOfAWarpLookTogetherAfterSomeHaveLookedAround) {
   Warp warp;

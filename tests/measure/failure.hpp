@@ -6,7 +6,7 @@
 
 namespace waywiser {
 
-// What `work` throws, as text.
+// The text of the error that `work` throws.
 template <typename Work>
 std::string failure(Work work) {
   try {

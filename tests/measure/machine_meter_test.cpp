@@ -9,7 +9,7 @@
 namespace waywiser {
 namespace {
 
-// Continued, as after a stop, while each of its first samples is taken.
+// The measurement is continued after a stop during each of its first samples.
 class StoppedMeter : public made_up::MadeUpMeter {
  public:
   explicit StoppedMeter(int stops, bool fails = false) : stops_(stops), fails_(fails) {

@@ -46,7 +46,7 @@ TEST(PlanJson, ReadsBackWhatWasWritten) {
   EXPECT_EQ(to_json(plan_from_json(parse_json(text, "p"), "p")).dump(), text);
 }
 
-// As written before places said of which type of node they are.
+// The form of files from before places had a type of node.
 TEST(ProfileJson, ThatOfVersion1IsRead) {
   Profile profile = sample_profile();
   for (Series& series : profile.series) series.path.destination = seen_from_other(gpu(0));
@@ -160,7 +160,7 @@ TEST(ProfileJson, MutatedTextsAreReadOrRefused) {
   }
 }
 
-// One value somewhere replaced by one of another kind or size: what is read then can be used, by the look-up and by
+// One value is replaced by one of another kind or size: if it is read, the profile can be used, by the look-up and by
 // explain, or is refused with an Error about the input.
 TEST(ProfileJson, ExchangedValuesAreUsedOrRefused) {
   const Json profile = to_json(sample_profile());

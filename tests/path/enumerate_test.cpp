@@ -123,7 +123,7 @@ TEST(Enumerate, ExpandGivesEveryCombinationOnce) {
   EXPECT_EQ(expand({{"copy_engine", gpu(0), gpu(1), 1, {}}, {}}).size(), 1u);
 }
 
-// Whatever is enumerated can be asked about: a parameter that a mechanism does not know would throw here.
+// The table answers for every enumerated path: a parameter that a mechanism does not know would throw here.
 TEST(Enumerate, EveryPathIsAnsweredByItsMechanism) {
   const Topology machine = ring();
   const auto platform = open_virtual_platform(virtual_machine(machine));

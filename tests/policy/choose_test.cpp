@@ -90,7 +90,7 @@ TEST(Choose, ATwoSidedPathComesWithItsBestOneSidedRival) {
   EXPECT_EQ(rival->mechanism, "copy_engine");
 }
 
-// However fast: it is kept beside, for jobs that ask for it.
+// Even if it is the fastest: it is kept beside the chosen path, for jobs that ask for it.
 TEST(Choose, WhatEncryptsIsNotChosen) {
   Profile profile =
       made_up_profile({{"ucx", line(1e-6, 1e9)}, {"tls", line(1e-7, 1e10)}, {"ucx_staged", line(1e-3, 1e9)}});

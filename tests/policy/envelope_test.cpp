@@ -40,7 +40,7 @@ double best_at(const std::vector<Cost>& costs, double bytes) {
 class EnvelopeOfNoise : public ::testing::TestWithParam<double> {};
 
 TEST_P(EnvelopeOfNoise, IsWithinTheToleranceEverywhere) {
-  // What the intervals leave open, and one part in a thousand for boundaries that are rounded to whole bytes.
+  // The tolerance: what the intervals leave open, and 0.1 % since boundaries are rounded to whole bytes.
   const double allowed = 1.041 + 1.42 * GetParam();
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);

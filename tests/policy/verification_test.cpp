@@ -102,7 +102,7 @@ TEST(Verification, APathThreePercentSlowerIsWithinFive) {
   EXPECT_NEAR(to_json(result)["median_ratio"].get<double>(), 1.03, 0.015);
 }
 
-// Of two sittings one falls into a disturbance of the chosen path: the case stays undecided and gets more.
+// One of two sittings falls into a disturbance of the chosen path: the case stays undecided and gets more sittings.
 TEST(Verification, ADisturbanceThatLastsForOneSittingDoesNotDecide) {
   MadeUpMeter meter = machine(0.02, 1);
   const Tuned tuned = tune(meter);

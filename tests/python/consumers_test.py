@@ -90,6 +90,19 @@ def test_newer_gpus_have_ptx() -> None:
     assert [command for command in kernels if not re.search(r"code=\[?(sm_\d+,)?compute_", command)] == []
 
 
+def test_v100_is_served_if_the_compiler_can() -> None:
+    """Kernels have code for sm_70 exactly if nvcc generates it; CUDA 13 does not."""
+    commands = json.loads((BUILD / "compile_commands.json").read_text())
+    kernels = [entry["command"] for entry in commands if entry["file"].startswith(f"{ROOT}/src/") and
+               entry["file"].endswith(".cu")]  # fmt: skip
+    if not kernels:
+        pytest.skip("the build is without CUDA")
+    codes = subprocess.run([nvcc(), "--list-gpu-code"], capture_output=True, text=True, check=True).stdout.split()
+    assert "sm_90" in codes
+    with_code = [command for command in kernels if re.search(r"code=\[?(\w+,)*sm_70", command)]
+    assert with_code == (kernels if "sm_70" in codes else [])
+
+
 def test_the_fortran_module_has_the_constants_of_the_header(prefix: Path) -> None:
     header = (prefix / "include/waywiser/c/waywiser.h").read_text()
     module = (prefix / "include/waywiser/c/waywiser.f90").read_text()

@@ -201,8 +201,16 @@ def test_the_stream_of_an_interface_is_respected(alone: ww.Group, gpus: ww.Gpus)
         with pytest.raises(RuntimeError, match="no streams of gpu0 that another library could own"):
             alone.all_reduce(OnlyInterface(array, stream=stream), OnlyInterface(array))
     alone.all_reduce(OnlyInterface(array, stream=None), OnlyInterface(array))
-    with pytest.raises(RuntimeError, match=r"a window of GPU memory is a waywiser\.GpuArray"):
-        alone.expose(OnlyInterface(array))
+
+
+def test_a_window_of_gpu_memory_that_another_library_owns(alone: ww.Group, gpus: ww.Gpus) -> None:
+    array = gpus.array(np.zeros(5))
+    window = alone.expose(OnlyInterface(array))
+    assert window.bytes_of(0) == 40
+    alone.put(gpus.array([1.0, 2.0]), window, 0, 16)
+    alone.signal(window, 0, 0, 7)
+    alone.wait(window, 0, 7)
+    assert array.numpy()[1:].tolist() == [0, 1, 2, 0] and array.numpy()[:1].view(np.uint64)[0] == 7
 
 
 def test_an_array_of_a_gpu_needs_gpus(monkeypatch: pytest.MonkeyPatch, gpus: ww.Gpus) -> None:

@@ -86,7 +86,7 @@ TEST(EventLoop, NoFlowIsFasterThanItsHopsAndNoneIsLost) {
   }
 }
 
-// All that a hop has to carry cannot be over before its bytes have passed.
+// The transfers over a hop cannot end before all their bytes have passed it.
 TEST(EventLoop, AHopCarriesAllItsBytes) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     Case made = random_case(seed);

@@ -115,7 +115,7 @@ TEST(Models, TwoProcessesTakeTurnsOnOneGpuOnly) {
   EXPECT_NEAR(time(1, 2), time(1, 1), 5e-6);
 }
 
-// What was found on real nodes: behind a root complex GPUDirect RDMA slows large messages, beside the NIC it helps.
+// A finding on real nodes: behind a root complex GPUDirect RDMA slows large messages, beside the NIC it helps.
 TEST(Models, DirectRdmaHelpsOnlyWhereNothingLimitsIt) {
   constexpr Bytes bytes = 16 << 20;
   for (const auto& [name, helps] : {std::pair{"hse-a", false}, {"hse-c", false}, {"hse-e", true}}) {

@@ -6,7 +6,7 @@
 #include "tests/sim/random_machines.hpp"
 #include "waywiser/base/error.hpp"
 
-// What holds for every collective on every machine: no link carries more than it can, more bytes take no less time, and
+// In every collective on every machine no link carries more than it can, more bytes take no less time, and
 // the time is that of the last step.
 namespace waywiser::sim {
 namespace {
@@ -43,7 +43,7 @@ struct RandomCase {
   int gpus() const { return static_cast<int>(topology.ids("gpu").size()); }
   std::string gpu(int rank) const { return "gpu" + std::to_string(rank % gpus()); }
 
-  // Of all hops that leave a device, or come to it.
+  // The sum over all hops that leave a device, or lead to it.
   double out_of(const std::string& device) const {
     return sum([&](const std::string& hop) { return hop.starts_with(device + ">"); });
   }

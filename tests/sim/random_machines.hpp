@@ -12,7 +12,7 @@
 // Machines, clusters and collectives by chance: the same number gives the same one.
 namespace waywiser::sim {
 
-// Of each property; a slow lane sets more.
+// The number of cases of each property; a slow lane sets more.
 inline unsigned random_cases(unsigned usual) {
   const char* wanted = std::getenv("WAYWISER_RANDOM_CASES");
   return wanted == nullptr ? usual : static_cast<unsigned>(std::strtoul(wanted, nullptr, 10));

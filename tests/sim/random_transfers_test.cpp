@@ -7,7 +7,7 @@
 #include "waywiser/sim/simulated_meter.hpp"
 #include "waywiser/sim/timing.hpp"
 
-// What holds for every transfer on every machine: no faster than the hops that leave its source and come to its target,
+// Every transfer on every machine is no faster than the hops that leave its source and come to its target,
 // the same in both directions where the machine is the same, more bytes take no less time.
 namespace waywiser::sim {
 namespace {
@@ -35,7 +35,7 @@ struct TimedMachine {
       return std::nullopt;
     }
   }
-  // Of the memory of a host, or of the hops that leave (or come to) a GPU.
+  // The limit of a host's memory, or of the hops that leave a GPU or lead to it.
   double most(Place place, bool out) const {
     const std::string id = waywiser::text(place);
     double all = 0;

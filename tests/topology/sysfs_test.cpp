@@ -62,7 +62,7 @@ TEST(Sysfs, CachesOfTheCores) {
   EXPECT_EQ(cpu.attributes.size(), 2u);
 }
 
-// As virtual machines look: no bridges, numa_node is -1.
+// A virtual machine has no bridges, and its numa_node is -1.
 TEST(Sysfs, FlatTreeOfAVirtualMachine) {
   const FakeSystem system;
   system.cpus("0-3");

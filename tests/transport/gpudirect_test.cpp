@@ -13,7 +13,7 @@ namespace {
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
-// What is missing on a machine with these files; empty: nothing.
+// The missing part of a machine with these files; empty: none.
 std::string missing(const Files& files) {
   const std::filesystem::path root = testing::TempDir() + "gpudirect." + std::to_string(::getpid());
   std::filesystem::create_directories(root);

@@ -82,7 +82,7 @@ TEST(StagedMessages, WithoutARingAllChunksUpToALimitAreReceivedAtOnce) {
   EXPECT_TRUE(receives.done());
 }
 
-// Whole messages, each larger than the one before: the buffer grows, and what it was goes back to the pool.
+// Whole messages, each larger than the last: the buffer grows, and the old one returns to the pool.
 TEST(StagedMessages, ABufferThatIsTooSmallGivesWay) {
   Machine machine;
   std::set<std::byte*> buffers;

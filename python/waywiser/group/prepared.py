@@ -64,6 +64,12 @@ class Prepared:
         """Why GPU arrays go through messages of the hosts; empty if they do not. Raises nothing."""
         return str(self._core.why_staged)
 
+    @property
+    def why_copied(self) -> str:
+        """Why a message above 64 KiB to this rank's GPU is copied out of a receive buffer; empty if other ranks store
+        all such messages straight into the arrays, or if `why_staged` has a reason. Raises nothing."""
+        return str(self._core.why_copied)
+
 
 def part_for_core(given: Any) -> Any:
     """The part as the core expects it: indices as an array of 64-bit integers."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from waywiser.errors import InputTypeError
 from waywiser.group.arrays import stream_for
-from waywiser.group.gpus import GpuArray
 from waywiser.group.rank import Rank
 from waywiser.group.types import A, Array, Stream
 
@@ -30,15 +29,13 @@ class Windows(Rank):
     """The one-sided calls of a group. Offsets are in bytes from the beginning of the other rank's array."""
 
     def expose(self, array: A) -> Window[A]:
-        """All ranks call it. `array`: a host array with elements of any type, or a GpuArray; then all ranks must be on
-        one machine. It must live until all ranks have finished their accesses: a barrier tells when. Some collectives
-        save a copy if their outputs are in an exposed GpuArray.
+        """All ranks call it. `array`: at all ranks in host memory, or at all on a GPU; then they must be on one
+        machine. Its elements may have any type. It must live until all ranks have finished their accesses: a barrier
+        tells when. Some collectives save a copy if their outputs are in exposed GPU memory.
 
-        Raises as every call; InputError for GPU memory that is not a GpuArray; UnavailableError for a GpuArray if ranks
-        are on several machines.
+        Raises as every call; UnavailableError for arrays of GPUs if ranks are on several machines, or if the memory
+        cannot be shared between processes, such as memory of CUDA's virtual memory management.
         """
-        if isinstance(array, GpuArray):
-            return Window(self._core.expose_gpu(array._memory), array)
         return Window(self._core.expose(array), array)
 
     def put(self, data: Array, window: Window[Any], to: int, offset: int = 0, *, stream: Stream = None) -> None:

@@ -44,11 +44,6 @@ void* CMemory::add(Memory memory) {
   return address;
 }
 
-const Memory* CMemory::find(void* address) const {
-  const auto found = given_.find(address);
-  return found == given_.end() ? nullptr : &found->second;
-}
-
 void CMemory::free(void* address) {
   if (given_.erase(address) == 0)
     throw Error(ErrorKind::invalid_input, "this memory is not from ww_gpu_allocate, or it has been freed");

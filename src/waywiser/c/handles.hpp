@@ -27,8 +27,6 @@ class CMemory {
 
   Place place_of(const Group& group, const void* address) const;
   void* add(Memory memory);
-  // nullptr: add() has not returned this address.
-  const Memory* find(void* address) const;
   // Throws invalid_input.
   void free(void* address);
 

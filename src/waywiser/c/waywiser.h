@@ -205,8 +205,8 @@ WW_API void ww_future_free(ww_future* future);
  * when. Offsets and lengths are bytes. Errors: invalid input, timeout, io. -------------------------------------------
  */
 
-/* Collective. Exposes host memory, or a whole array of ww_gpu_allocate; then the ranks must be on one machine. Ranks
- * may expose different numbers of bytes. */
+/* Collective. Exposes host memory at all ranks, or GPU memory at all ranks; then the ranks must be on one machine.
+ * Ranks may expose different numbers of bytes. Errors: unavailable if GPU memory cannot be shared. */
 WW_API int ww_expose(ww_group* group, void* memory, size_t bytes, ww_window** window);
 /* NULL is allowed. Not collective. */
 WW_API void ww_window_free(ww_window* window);

@@ -8,9 +8,7 @@ int ww_expose(ww_group* group, void* memory, size_t bytes, ww_window** window) {
   return guarded([&] {
     given(window, "the place for the window");
     const Region region = elements(given(group, "the group"), memory, bytes, WW_UINT8).region;
-    const Memory* whole = group->memory->find(memory);
-    Window made = whole != nullptr ? group->group.expose(*whole) : group->group.expose(region);
-    *window = new ww_window{std::move(made), group};
+    *window = new ww_window{group->group.expose(region), group};
   });
 }
 

@@ -129,16 +129,9 @@ void Group::synchronize(Stream& stream) {
 }
 
 Window Group::expose(Region memory) {
-  if (memory.place.is_gpu())
-    throw Error(ErrorKind::invalid_input, "to expose GPU memory, give the Memory, which has a handle");
   const std::lock_guard lock(state_->session());
-  return Window(Window::State::of_host(state_->hosts, memory));
-}
-
-Window Group::expose(const Memory& memory) {
-  if (!memory.region().place.is_gpu()) return expose(memory.region());
-  const std::lock_guard lock(state_->session());
-  return Window(Window::State::of_gpu(state_->hosts, memory, state_->exposed));
+  return Window(memory.place.is_gpu() ? Window::State::of_gpu(state_->hosts, memory, state_->exposed)
+                                      : Window::State::of_host(state_->hosts, memory));
 }
 
 void Group::flush() {

@@ -13,7 +13,6 @@
 
 namespace waywiser {
 
-class Memory;
 class Platform;
 struct JoinOptions;
 
@@ -94,11 +93,11 @@ class [[gnu::visibility("default")]] Group {
   // serves boxes and lists of elements, Prepared::of_schedule any schedule.
   Prepared prepare_exchange(std::span<const Exchange> neighbors);
 
-  // One-sided access to memory that all ranks have exposed.
+  // One-sided access to memory that all ranks have exposed: all in host memory, or all on GPUs. For GPU memory all
+  // ranks must be on one machine, bytes take the plan's path, and every call is complete when it returns. If the memory
+  // of all ranks begins at a multiple of 16 bytes, an all_reduce or reduce that uses two_shot stores its sums directly
+  // into outputs that lie in the window. Throws unavailable at all ranks if GPU memory cannot be shared.
   Window expose(Region memory);
-  // For GPU memory: all ranks must be on one machine, bytes take the plan's path, and every call is complete when it
-  // returns. An all_reduce or reduce that uses two_shot stores its sums directly into outputs that lie in the window.
-  Window expose(const Memory& memory);
   // Returns when all puts and signals of this rank, in all windows, have arrived.
   void flush();
 

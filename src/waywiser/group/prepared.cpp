@@ -175,6 +175,11 @@ void Prepared::wait() { state_->wait(); }
 void Prepared::keep(std::shared_ptr<void> owner) { state_->owner = std::move(owner); }
 const std::string& Prepared::why_staged() const noexcept { return state_->why_staged; }
 
+const std::string& Prepared::why_copied() const noexcept {
+  static const std::string no_reason;
+  return state_->on_gpus ? state_->on_gpus->why_slots() : no_reason;
+}
+
 Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
   std::vector<ArrayExchange> parts;
   std::vector<Elements> arrays;

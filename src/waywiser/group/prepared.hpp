@@ -57,6 +57,9 @@ class [[gnu::visibility("default")]] Prepared {
 
   // Why GPU arrays go through messages of the hosts; empty if they do not.
   const std::string& why_staged() const noexcept;
+  // Why kernels copy a message above 64 KiB out of a receive buffer; empty if other ranks store all such messages of
+  // this rank straight into its arrays, or if why_staged() has a reason.
+  const std::string& why_copied() const noexcept;
 
  private:
   std::unique_ptr<State> state_;

@@ -1,22 +1,62 @@
 #include "waywiser/group/window_state.hpp"
 
+#include <array>
 #include <bit>
 
 #include "waywiser/base/error.hpp"
-#include "waywiser/comm/peer_memory/handle_exchange.hpp"
 
 namespace waywiser {
 namespace {
 
-// A slot that no rank uses; 0: there is none.
-unsigned free_slot(HostCollectives& hosts, const ExposedMemory& exposed) {
-  const std::uint32_t mine = exposed.in_use();
-  std::vector<std::uint32_t> all(static_cast<std::size_t>(hosts.size()));
+using Reason = std::array<char, 256>;
+
+// What each rank tells the others: first its memory, then that it has opened theirs.
+struct WindowOffer {
+  SharedRegion memory;
+  std::uint32_t slots_in_use = 0;  // bits
+  bool aligned = false;            // for kernels that store 16 bytes at once
+  ErrorKind kind = ErrorKind::unavailable;
+  Reason why_not{};
+
+  template <typename Function>
+  void attempt(Function function) {
+    try {
+      function();
+    } catch (const Error& error) {
+      kind = error.kind();
+      std::string(error.what()).copy(why_not.data(), why_not.size() - 1);
+    }
+  }
+};
+
+// Throws at all ranks if one of them has a reason.
+std::vector<WindowOffer> offers_of_all(HostCollectives& hosts, const WindowOffer& mine) {
+  std::vector<WindowOffer> all(static_cast<std::size_t>(hosts.size()));
   hosts.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    all[rank].why_not.back() = all[rank].memory.gpu.back() = '\0';
+    if (all[rank].why_not[0] != '\0')
+      throw Error(all[rank].kind, "rank " + std::to_string(rank) + ": " + all[rank].why_not.data());
+  }
+  return all;
+}
+
+// A slot that no rank uses; 0: there is none, or kernels cannot store there.
+unsigned free_slot(const std::vector<WindowOffer>& offers) {
   std::uint32_t in_use = 1;
-  for (const std::uint32_t each : all) in_use |= each;
+  for (const WindowOffer& each : offers) {
+    in_use |= each.slots_in_use;
+    if (!each.aligned) return 0;
+  }
   const auto slot = static_cast<unsigned>(std::countr_one(in_use));
   return slot <= ExposedMemory::slots ? slot : 0;
+}
+
+void check_one_machine(const Session& session, const Members& members) {
+  for (const int world : members.world)
+    if (!session.same_machine(world))
+      throw Error(ErrorKind::unavailable, "GPU memory can be exposed to ranks of one machine only: rank " +
+                                              std::to_string(world) + " is on " + session.introduction(world).host);
 }
 
 }  // namespace
@@ -33,18 +73,27 @@ std::unique_ptr<Window::State> Window::State::of_host(std::shared_ptr<HostCollec
   return state;
 }
 
-std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<HostCollectives> hosts, const Memory& memory,
+std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<HostCollectives> hosts, Region local,
                                                      const std::shared_ptr<ExposedMemory>& shown_in) {
   Session& session = hosts->session();
-  const Region local = memory.region();
-  const MemoryHandle mine = session.platform().export_memory(memory);
+  check_one_machine(session, hosts->members());
   const Call call = hosts->next_call(CallKind::expose, {local, DataType::uint8});
   const InCall in_call(session, call);
-  const std::vector<MemoryHandle> all = exchange_handles(*hosts, session, hosts->members(), call, mine);
-  const unsigned slot = free_slot(*hosts, *shown_in);
+  WindowOffer mine;
+  mine.slots_in_use = shown_in->in_use();
+  mine.aligned = reinterpret_cast<std::uintptr_t>(local.data) % 16 == 0;
+  mine.attempt([&] {
+    if (local.bytes != 0) mine.memory = session.peer_memory().share(local);
+  });
+  const std::vector<WindowOffer> offers = offers_of_all(*hosts, mine);
   auto state = std::make_unique<State>(std::move(hosts), local);
-  for (const MemoryHandle& handle : all) state->bytes.push_back(handle.bytes);
-  state->on_gpus = std::make_shared<GpuWindow>(session, local, state->hosts->rank(), all);
+  std::vector<SharedRegion> memories;
+  for (const WindowOffer& each : offers) {
+    memories.push_back(each.memory);
+    state->bytes.push_back(each.memory.bytes);
+  }
+  mine.attempt([&] { state->on_gpus = std::make_shared<GpuWindow>(session, local, state->hosts->rank(), memories); });
+  const unsigned slot = free_slot(offers_of_all(*state->hosts, mine));
   if (slot != 0) state->show_in(shown_in, slot);
   return state;
 }

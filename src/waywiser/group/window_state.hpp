@@ -14,7 +14,7 @@ namespace waywiser {
 struct [[gnu::visibility("hidden")]] Window::State {
   // Collective.
   static std::unique_ptr<State> of_host(std::shared_ptr<HostCollectives> hosts, Region memory);
-  static std::unique_ptr<State> of_gpu(std::shared_ptr<HostCollectives> hosts, const Memory& memory,
+  static std::unique_ptr<State> of_gpu(std::shared_ptr<HostCollectives> hosts, Region memory,
                                        const std::shared_ptr<ExposedMemory>& shown_in);
 
   State(std::shared_ptr<HostCollectives> group, Region memory) : hosts(std::move(group)), local(memory) {}

@@ -65,12 +65,15 @@ std::unique_ptr<Platform> open_platform(const Topology& topology, const std::str
 }
 
 std::vector<Subject> subjects(const Topology& topology, const Platform& platform, const CampaignOptions& options) {
+  Topology known = topology;
+  for (int index = 0; index < platform.gpu_count(); ++index)
+    set_multiprocessors(known, gpu(index), platform.multiprocessors(index));
   std::vector<Subject> all;
   for (PairClass& pair_class : pair_classes(topology, platform, options))
     for (const int processes : options.processes) {
       pair_class.processes = processes;
       const auto& [source, destination] = pair_class.members.front();
-      all.push_back({pair_class, families(topology, source, destination, processes)});
+      all.push_back({pair_class, families(known, source, destination, processes)});
     }
   return all;
 }

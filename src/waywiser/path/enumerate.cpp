@@ -52,11 +52,14 @@ Values powers_up_to(int most) {
   return values;
 }
 
+constexpr const char* multiprocessors_key = "multiprocessors";
+constexpr int multiprocessors_of_h100 = 132;
+
 int multiprocessors(const Topology& topology, Place place) {
   const Device* device = topology.find(text(place));
-  if (device == nullptr) return 132;
-  const auto found = device->attributes.find("multiprocessors");
-  return found == device->attributes.end() ? 132 : std::clamp(number(found->second), 1, 1024);
+  if (device == nullptr) return multiprocessors_of_h100;
+  const auto found = device->attributes.find(multiprocessors_key);
+  return found == device->attributes.end() ? multiprocessors_of_h100 : std::clamp(number(found->second), 1, 1024);
 }
 
 class Enumeration {
@@ -182,6 +185,12 @@ class Enumeration {
 
 std::vector<Family> families(const Topology& topology, Place source, Place destination, int processes) {
   return Enumeration(topology, source, destination, processes).all();
+}
+
+void set_multiprocessors(Topology& topology, Place gpu, int number) {
+  const std::string name = text(gpu);
+  for (Device& device : topology.devices)
+    if (device.id == name) device.attributes[multiprocessors_key] = std::to_string(number);
 }
 
 std::vector<Path> expand(const Family& family) {

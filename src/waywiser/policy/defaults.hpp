@@ -1,21 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <string_view>
+#include "waywiser/transport/defaults.hpp"
 
-// The choices without a plan: the only place for constants that choose protocols, sizes and blocks. Each has its
-// source; "not recorded": the reason is not known.
+// The choices without a plan: the only place for constants that choose protocols, sizes and blocks, besides those of
+// transports, which the table has too. Each has its source; "not recorded": the reason is not known.
 namespace waywiser::defaults {
-
-struct Default {
-  std::string_view name;
-  std::uint64_t value;
-  std::string_view unit, source;
-
-  constexpr operator std::uint64_t() const { return value; }
-};
-
-inline constexpr std::uint64_t kib = 1024, mib = 1024 * kib;
 
 // Messages between GPUs on streams.
 inline constexpr Default messages_ll_beside_ll128{"messages by LL where LL128 is available", 4 * kib, "bytes at most",
@@ -38,8 +27,24 @@ inline constexpr Default fused_ll128_one_shot{"fused collectives by LL128 in one
                                               "2 and 4 x H200: docs/lab/gpu-groups.md, LL128"};
 inline constexpr Default fused_ll128{"fused collectives by LL128", 4 * mib, "bytes at most",
                                      "what landing memory has room for at once"};
-inline constexpr Default fused_ll128_blocks{"blocks of a fused collective by LL128 in two shots", 264, "blocks",
-                                            "2 of 256 threads on each of 132 SMs of an H200"};
+inline constexpr Default fused_ll_blocks{"blocks of a fused collective by LL", 256, "blocks at most", "not recorded"};
+inline constexpr Default fused_ll128_one_shot_blocks{"blocks of a fused collective by LL128 in one shot", 512,
+                                                     "blocks at most", "not recorded"};
+inline constexpr Default fused_ll128_blocks{"blocks of a fused collective by LL128 in two shots", 2,
+                                            "blocks a multiprocessor", "2 blocks of 256 threads run at once"};
+inline constexpr Default fused_ll128_long_blocks{
+    "blocks of a fused collective by LL128 in two shots, if these are too few", 384, "blocks on 132 multiprocessors",
+    "not recorded"};
+inline constexpr Default fused_push_threads{"threads of a block of a fused collective that pushes", 256, "threads",
+                                            "not recorded"};
+inline constexpr Default fused_one_shot_blocks{"blocks of a fused collective that pushes in one shot", 256,
+                                               "blocks at most", "not recorded"};
+inline constexpr Default fused_two_shot_blocks{"blocks of a fused collective that pushes in two shots", 64,
+                                               "blocks at most", "not recorded"};
+inline constexpr Default fused_two_shot_long{"long fused collectives that push in two shots", 512 * kib,
+                                             "bytes of a rank's part at least", "not recorded"};
+inline constexpr Default fused_two_shot_long_blocks{"blocks of a long fused collective that pushes in two shots", 256,
+                                                    "blocks", "not recorded"};
 inline constexpr Default fused_one_shot{"fused collectives in one shot", 1 * mib, "bytes sent at most",
                                         "2 and 4 x H200: docs/lab/gpu-groups.md"};
 inline constexpr Default fused_one_shot_of_two{"fused collectives of two ranks in one shot", 4 * mib,
@@ -51,6 +56,24 @@ inline constexpr Default blocks_before_nccl{"other collectives by kernels before
 inline constexpr Default hierarchy_slice{"slice of a rank between machines", 16 * kib, "bytes at least",
                                          "not recorded"};
 
+// Memory into which the ranks of a group receive, in its slice of the arena and beyond.
+inline constexpr Default slice_ll{"receive buffers for LL in a slice", 384 * kib, "bytes from all ranks",
+                                  "what fused collectives by LL send at most"};
+inline constexpr Default slice_ll128{"receive buffers for LL128 in a slice", 1 * mib, "bytes from all ranks",
+                                     "an all_reduce of 1 MiB is one kernel"};
+inline constexpr Default slice_bulk{"receive buffers for pushes in a slice", 2 * mib, "bytes from all ranks",
+                                    "an all_reduce of 1 MiB is one kernel"};
+inline constexpr Default slice_least{"receive buffers in the smallest slice", 8 * kib, "bytes of a rank",
+                                     "operations of up to 8 KiB run alike in every slice"};
+inline constexpr Default apart_ll{"receive buffers for LL beyond the slice", 512 * kib, "bytes of a rank",
+                                  "not recorded"};
+inline constexpr Default apart_ll128{"receive buffers for LL128 beyond the slice", 4 * mib, "bytes from all ranks",
+                                     "not recorded"};
+inline constexpr Default apart_bulk_small{"receive buffers for pushes beyond the slice, at first", 8 * mib,
+                                          "bytes from all ranks", "not recorded"};
+inline constexpr Default apart_bulk{"receive buffers for pushes beyond the slice", 32 * mib, "bytes from all ranks",
+                                    "not recorded"};
+
 // Schedules that a kernel interprets.
 inline constexpr Default program_ll{"messages of a schedule on GPUs by LL", 64 * kib, "bytes at most", "not recorded"};
 inline constexpr Default program_piece{"piece of a message of a schedule on GPUs", 16 * kib, "bytes at least",
@@ -60,6 +83,12 @@ inline constexpr Default program_pieces{"pieces of a message of a schedule on GP
 inline constexpr Default program_blocks{"blocks of a schedule on GPUs", 32, "blocks at most", "not recorded"};
 
 // Schedules of hosts.
+inline constexpr Default rough_step{"a step of a schedule of hosts", 3000, "ns until a message has arrived",
+                                    "not recorded"};
+inline constexpr Default rough_message{"a message of a schedule of hosts", 300, "ns until the next can be sent",
+                                       "not recorded"};
+inline constexpr Default rough_byte{"a byte of a schedule of hosts", 100, "ps to send", "10 GB/s"};
+inline constexpr Default rough_worked{"a byte of a schedule of hosts", 30, "ps to copy or reduce", "not recorded"};
 inline constexpr Default pipeline_pieces{"pieces of a pipeline", 16, "pieces", "not recorded"};
 inline constexpr Default pipeline_piece{"piece of a pipeline", 16384, "elements at least", "not recorded"};
 inline constexpr Default two_shot_piece{"piece of a two_shot of hosts", 65536, "elements",
@@ -74,6 +103,12 @@ inline constexpr Default rails_from{"messages over several rails", 64 * kib, "by
 inline constexpr Default lane_short{"messages in a lane of shared memory", 8 * kib, "bytes at most", "not recorded"};
 inline constexpr Default ucx_alone{"messages of collectives on one machine by UCX", 256 * kib, "bytes at most",
                                    "UCX copies twice up to here: UCX_RNDV_SEND_NBR_THRESH"};
+inline constexpr Default ucx_copies{"messages of one machine that UCX copies twice", 64 * kib, "bytes at most",
+                                    "docs/lab/host.md"};
+inline constexpr Default ucx_copies_before_1_22{"messages of one machine that UCX before 1.22 copies twice", 16 * kib,
+                                                "bytes at most", "it takes twice as long to copy: docs/lab/host.md"};
+inline constexpr Default encrypted_unasked{"encrypted messages that are sent before they are asked for", 64 * kib,
+                                           "bytes at most", "not recorded"};
 inline constexpr Default copy_chunk_least{"chunk of a message that both ranks copy", 16 * kib, "bytes at least",
                                           "not recorded"};
 inline constexpr Default copy_chunk_most{"chunk of a message that both ranks copy", 256 * kib, "bytes at most",
@@ -82,6 +117,9 @@ inline constexpr Default pinned_receive{"pinned host memory for a message into a
                                         "not recorded"};
 
 inline constexpr const Default* table[] = {
+    &host_copy_share,
+    &ucx_split,
+    &courier_message,
     &messages_ll_beside_ll128,
     &messages_ll128,
     &messages_ll,
@@ -92,16 +130,36 @@ inline constexpr const Default* table[] = {
     &fused_ll128_from,
     &fused_ll128_one_shot,
     &fused_ll128,
+    &fused_ll_blocks,
+    &fused_ll128_one_shot_blocks,
     &fused_ll128_blocks,
+    &fused_ll128_long_blocks,
+    &fused_push_threads,
+    &fused_one_shot_blocks,
+    &fused_two_shot_blocks,
+    &fused_two_shot_long,
+    &fused_two_shot_long_blocks,
     &fused_one_shot,
     &fused_one_shot_of_two,
     &kernels_before_nccl,
     &blocks_before_nccl,
     &hierarchy_slice,
+    &slice_ll,
+    &slice_ll128,
+    &slice_bulk,
+    &slice_least,
+    &apart_ll,
+    &apart_ll128,
+    &apart_bulk_small,
+    &apart_bulk,
     &program_ll,
     &program_piece,
     &program_pieces,
     &program_blocks,
+    &rough_step,
+    &rough_message,
+    &rough_byte,
+    &rough_worked,
     &pipeline_pieces,
     &pipeline_piece,
     &two_shot_piece,
@@ -110,6 +168,9 @@ inline constexpr const Default* table[] = {
     &rails_from,
     &lane_short,
     &ucx_alone,
+    &ucx_copies,
+    &ucx_copies_before_1_22,
+    &encrypted_unasked,
     &copy_chunk_least,
     &copy_chunk_most,
     &pinned_receive,

@@ -157,7 +157,11 @@ std::vector<Subject> simulated_network_subjects(const NodeModel& here, const Nod
 
 Profile measure_simulated(const NodeModel& node, const ClusterSpec& cluster, const CampaignOptions& options,
                           const Profile* previous, const ProgressCallback& progress) {
-  std::vector<Subject> subjects = simulated_subjects(node.topology(), options);
+  Topology known = node.topology();
+  for (const Device& device : node.topology().devices)
+    if (device.kind == "gpu")
+      set_multiprocessors(known, parse_place(device.id), static_cast<int>(node.costs()["sm.multiprocessors"]));
+  std::vector<Subject> subjects = simulated_subjects(known, options);
   const std::map<NodeType, int> others = reached(node, cluster);
   for (const auto& [type, number] : others)
     std::ranges::move(simulated_network_subjects(node, *model_of(node, cluster, number), options),

@@ -226,6 +226,16 @@ static void gpus(void) {
   CHECK(out[1] == value((rank + size - 1) % size, 1));
   ww_window_free(window);
 
+  /* A part of an array: from its third element on. */
+  DO(ww_expose(group, (double*)output + 2, 2 * sizeof *mine, &window));
+  DO(ww_put(window, input, sizeof *mine, next, sizeof *mine));
+  DO(ww_barrier(group, WW_WAIT));
+  DO(ww_gpu_copy(group, out, output, sizeof out));
+  CHECK(out[3] == value((rank + size - 1) % size, 0));
+  REFUSED(ww_put(window, input, sizeof *mine, next, 2 * sizeof *mine), WW_INVALID_INPUT, "");
+  DO(ww_barrier(group, WW_WAIT));
+  ww_window_free(window);
+
   ww_stream* borrowed = NULL;
   REFUSED(ww_stream_borrow(group, rank, NULL, &borrowed), WW_UNAVAILABLE, ""); /* virtual GPUs have no CUDA streams */
   REFUSED(ww_gpu_allocate(group, 99, 8, &input), WW_UNAVAILABLE, "no GPU 99");

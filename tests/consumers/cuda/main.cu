@@ -33,6 +33,19 @@ int main() try {
   cudaMemcpyAsync(host.data(), x, n * sizeof(float), cudaMemcpyDeviceToHost, own);
   group.synchronize(*stream);
   std::printf("rank %d of %d: %g\n", group.rank(), group.size(), host[n - 1]);
+
+  // Each rank puts its number into the next rank's memory.
+  const int next = (group.rank() + 1) % group.size(), previous = (group.rank() + group.size() - 1) % group.size();
+  fill<<<1, 1, 0, own>>>(x + 1, 1, static_cast<float>(group.rank()));
+  cudaStreamSynchronize(own);
+  const waywiser::Window window = group.expose(array.region);
+  window.put(array.region.slice(sizeof(float), sizeof(float)), next, 0);
+  group.barrier();
+  cudaMemcpy(host.data(), x, sizeof(float), cudaMemcpyDeviceToHost);
+  if (host[0] != static_cast<float>(previous)) {
+    std::fprintf(stderr, "rank %d has %g of rank %d\n", group.rank(), host[0], previous);
+    return 1;
+  }
   group.close();
   cudaFree(x);
   return 0;

@@ -88,7 +88,7 @@ def messages(group: ww.Group) -> None:
     prepared.start()
     prepared.wait()
     prepared()
-    assert y.tolist() == [0, 1, 4, 5] and prepared.why_staged == ""
+    assert y.tolist() == [0, 1, 4, 5] and prepared.why_staged == prepared.why_copied == ""
 
 
 def windows(group: ww.Group) -> None:

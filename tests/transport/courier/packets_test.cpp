@@ -53,7 +53,7 @@ TEST(Packets, AreTakenAsTheyArrive) {
   EXPECT_EQ(back, source);
 }
 
-// With and without vectors of a whole line.
+// Vectors of a whole line are used or not.
 TEST(Packets, AreTheSameWithVectorsOfALine) {
   std::vector<Line> wide(3), narrow(3);
   const auto source = some_bytes(140);

@@ -27,7 +27,7 @@ std::pair<Descriptor, Descriptor> two_sockets() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// Until one of them throws or `done` holds.
+// Advances both ends until one of them throws or `done` holds.
 template <typename Done>
 void turns(Done done) {
   const Deadline deadline = Deadline::in(patience);

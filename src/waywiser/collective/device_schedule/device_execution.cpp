@@ -45,9 +45,21 @@ DeviceExecution::DeviceExecution(Platform& platform, Place gpu, std::shared_ptr<
       schedule_(std::move(schedule)),
       arrays_(arrays.begin(), arrays.end()),
       op_(op),
-      plan_(program::LandingPlan::of(*schedule_, DataType::uint8)) {
+      plan_(program::LandingPlan::of(*schedule_, DataType::uint8, {})) {
   check(arrays);
   allocate(platform);
+}
+
+program::DirectMessages DeviceExecution::direct_messages() const {
+  return program::direct_messages(*schedule_, DataType::uint8, regions());
+}
+
+void DeviceExecution::set_direct(std::vector<program::View> direct, std::string why_slots) {
+  direct_ = std::move(direct);
+  why_slots_ = std::move(why_slots);
+  std::vector<bool> is_direct;
+  for (const program::View& view : direct_) is_direct.push_back(view.data != nullptr);
+  plan_ = program::LandingPlan::of(*schedule_, DataType::uint8, is_direct);
 }
 
 void DeviceExecution::check(std::span<const Elements> arrays) const {
@@ -96,16 +108,24 @@ void DeviceExecution::set_landing(Region landing, Stream& stream) {
   clear(platform_, stream, program_.region().slice(0, sizeof(ProgramState)));
 }
 
-program::Addresses DeviceExecution::addresses(std::span<const Region> landings, Stream& stream) const {
-  program::Addresses addresses;
+// The memory of all arrays of the schedule.
+std::vector<Region> DeviceExecution::regions() const {
+  std::vector<Region> all;
   std::size_t next = 0;
   Bytes own = 0;
   for (const ScheduleArray& array : schedule_->arrays) {
     const Bytes bytes = bytes_of_array(array);
     const Region region = is_callers(array) ? arrays_[next++].region : own_.region().slice(own, bytes);
     if (!is_callers(array)) own += in_slots(bytes);
-    addresses.arrays.push_back(bytes == 0 ? nullptr : stream.reach(region.slice(0, bytes)));
+    all.push_back(region.slice(0, bytes));
   }
+  return all;
+}
+
+program::Addresses DeviceExecution::addresses(std::span<const Region> landings, Stream& stream) const {
+  program::Addresses addresses;
+  addresses.direct = direct_;
+  for (const Region& array : regions()) addresses.arrays.push_back(array.bytes == 0 ? nullptr : stream.reach(array));
   for (const Region& landing : landings) addresses.landing.push_back(stream.reach(landing));
   addresses.offsets =
       reinterpret_cast<const std::uint64_t*>(stream.reach(program_.region()) + ProgramPlaces(*schedule_).offsets);

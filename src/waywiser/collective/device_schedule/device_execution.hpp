@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/collective/device_schedule/direct_messages.hpp"
 #include "waywiser/collective/device_schedule/landing_plan.hpp"
 #include "waywiser/collective/device_schedule/translate.hpp"
 #include "waywiser/comm/elements.hpp"
@@ -24,6 +25,14 @@ class DeviceExecution {
   // invalid_input (an invalid schedule, arrays that do not match, avg), or the platform's errors.
   DeviceExecution(Platform& platform, Place gpu, std::shared_ptr<const Schedule> schedule,
                   std::span<const Elements> arrays, ReduceOp op);
+
+  // The messages that the other ranks could store straight into this rank's arrays, and the memory of an array.
+  program::DirectMessages direct_messages() const;
+  Region array(std::uint32_t index) const { return regions()[index]; }
+  // By step, as in program::Addresses: those that the ranks have agreed on. The default is none. Before plan().
+  // `why_slots`: why another message too long for LL needs a slot.
+  void set_direct(std::vector<program::View> direct, std::string why_slots);
+  const std::string& why_slots() const noexcept { return why_slots_; }
 
   // Exchanged between the ranks before connect().
   const program::LandingPlan& plan() const { return plan_; }
@@ -44,6 +53,7 @@ class DeviceExecution {
  private:
   void check(std::span<const Elements> arrays) const;
   void allocate(Platform& platform);
+  std::vector<Region> regions() const;
   program::Addresses addresses(std::span<const Region> landings, Stream& stream) const;
   void upload(const program::Translation& translation, Stream& stream);
   block::Notice& notice() const;
@@ -53,7 +63,9 @@ class DeviceExecution {
   const std::shared_ptr<const Schedule> schedule_;
   const std::vector<Elements> arrays_;
   const ReduceOp op_;
-  const program::LandingPlan plan_;
+  std::vector<program::View> direct_;
+  std::string why_slots_;
+  program::LandingPlan plan_;
   Region landing_;
   Memory own_, program_, notice_;  // arrays of its own; read by the kernel; written for the host
   std::unique_ptr<LaunchCache> launches_;

@@ -17,7 +17,7 @@ std::uint32_t pieces_of(std::uint64_t bytes, std::uint64_t piece) {
 
 }  // namespace
 
-MessagePlan MessagePlan::of(std::uint64_t bytes, bool put) {
+MessagePlan MessagePlan::of(std::uint64_t bytes, bool put, bool direct) {
   MessagePlan plan;
   plan.ll = !put && bytes != 0 && bytes <= defaults::program_ll;
   plan.piece = plan.ll
@@ -25,7 +25,8 @@ MessagePlan MessagePlan::of(std::uint64_t bytes, bool put) {
                    : round_up(std::max<std::uint64_t>(bytes / defaults::program_pieces, defaults::program_piece), 16);
   plan.pieces = pieces_of(bytes, plan.piece);
   plan.slot_at = plan.ll ? 0 : round_up(plan.pieces * sizeof(std::uint64_t), line);
-  plan.bytes = round_up(plan.slot_at + (plan.ll ? round_up(bytes, 8) * 2 : bytes), line);
+  const std::uint64_t slot = direct ? 0 : plan.ll ? round_up(bytes, 8) * 2 : bytes;
+  plan.bytes = round_up(plan.slot_at + slot, line);
   return plan;
 }
 
@@ -36,19 +37,21 @@ MessagePlan plan_of_copy(std::uint64_t bytes) {
   return plan;
 }
 
-LandingPlan LandingPlan::of(const Schedule& schedule, DataType type_of_call) {
+LandingPlan LandingPlan::of(const Schedule& schedule, DataType type_of_call, const std::vector<bool>& direct) {
   LandingPlan plan;
   for (int peer = 0; peer < schedule.ranks; ++peer) {
     const auto index = static_cast<std::size_t>(peer);
     plan.base[index] = plan.turn;
     plan.sent[index] = sent_to(schedule, peer, type_of_call);
     plan.received[index] = received_from(schedule, peer, type_of_call);
-    for (const Step& step : schedule.steps) {
+    for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+      const Step& step = schedule.steps[i];
       if (!receives(step.kind) || step.peer != peer) continue;
+      const bool is_direct = i < direct.size() && direct[i];
       const Block& block = step.destination;
       const std::size_t bytes = block.count == 0 ? 0 : block.count * bytes_of_element(schedule, block, type_of_call);
-      plan.longest = std::max<std::uint64_t>(plan.longest, bytes);
-      plan.turn += MessagePlan::of(bytes, step.kind == StepKind::wait).bytes;
+      if (!is_direct) plan.longest = std::max<std::uint64_t>(plan.longest, bytes);
+      plan.turn += MessagePlan::of(bytes, step.kind == StepKind::wait, is_direct).bytes;
     }
   }
   return plan;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "waywiser/collective/device_schedule/program.hpp"
 #include "waywiser/comm/schedule.hpp"
@@ -18,20 +19,21 @@ struct MessagePlan {
   std::uint64_t piece = 16;
   std::uint64_t slot_at = 0, bytes = 0;  // offset and size of its place: flags, then the slot
 
-  static MessagePlan of(std::uint64_t bytes, bool put);
+  static MessagePlan of(std::uint64_t bytes, bool put, bool direct);
 };
 // For a copy within a GPU.
 MessagePlan plan_of_copy(std::uint64_t bytes);
 
 // The memory of a rank into which others write, as it tells them: for each peer, where that peer's messages begin
-// within a turn, one after another.
+// within a turn, one after another. A direct message has flags only.
 struct LandingPlan {
   std::array<std::uint64_t, block::max_ranks> base{};
   std::uint64_t turn = 0;     // bytes of one
-  std::uint64_t longest = 0;  // message, in bytes
+  std::uint64_t longest = 0;  // message with a slot, in bytes
   std::array<MessageSummary, block::max_ranks> sent{}, received{};
 
-  static LandingPlan of(const Schedule& schedule, DataType type_of_call);
+  // `direct`: the schedule's steps whose data need no slot; it may be shorter than the schedule.
+  static LandingPlan of(const Schedule& schedule, DataType type_of_call, const std::vector<bool>& direct);
   std::uint64_t bytes() const { return begun_bytes + 2 * turn; }
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 
+#include "waywiser/collective/device_schedule/direct_agreement.hpp"
 #include "waywiser/comm/session/rank_exchange.hpp"
 
 namespace waywiser {
@@ -53,9 +54,10 @@ void PreparedSchedules::give_back_dropped(RankExchange& exchange, int ranks) {
   for (const Region& each : closed) buffers_.give_back(each);
 }
 
-// Two exchanges: first what each rank sends and takes, and its memory; then whether each has opened the others' memory.
+// After the direct messages are agreed on, two exchanges: first what each rank sends and takes, and its memory; then
+// whether each has opened the others' memory.
 std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchange,
-                                                            std::shared_ptr<const Schedule> schedule,
+                                                            const std::shared_ptr<const Schedule>& schedule,
                                                             std::span<const Elements> arrays, ReduceOp op) {
   const int ranks = schedule->ranks;
   give_back_dropped(exchange, ranks);
@@ -63,8 +65,11 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchan
   Offer mine;
   Entry entry{++prepared_, {}, {}, {}};
   std::shared_ptr<DeviceExecution> execution;
+  mine.attempt([&] { execution = std::make_shared<DeviceExecution>(platform_, gpu_, schedule, arrays, op); });
+  DirectAgreement direct = DirectAgreement::of_all(exchange, peers_, *schedule, execution.get(), gpu_, *stream);
   mine.attempt([&] {
-    execution = std::make_shared<DeviceExecution>(platform_, gpu_, std::move(schedule), arrays, op);
+    entry.opened = std::move(direct.opened);
+    execution->set_direct(std::move(direct.steps), std::move(direct.why_slots));
     mine.plan = execution->plan();
     entry.own = take(*execution);
     execution->set_landing(entry.own, *stream);

@@ -25,7 +25,7 @@ class PreparedSchedules {
       : platform_(platform), peers_(peers), buffers_(buffers), gpu_(gpu), rank_(rank) {}
 
   // Collective; an error of any rank is thrown at all ranks: unavailable if the arena has no room.
-  std::shared_ptr<DeviceExecution> prepare(RankExchange& exchange, std::shared_ptr<const Schedule> schedule,
+  std::shared_ptr<DeviceExecution> prepare(RankExchange& exchange, const std::shared_ptr<const Schedule>& schedule,
                                            std::span<const Elements> arrays, ReduceOp op);
 
   // Both are callable from any thread.

@@ -46,6 +46,7 @@ struct Instruction {
   std::uint32_t word = 1;                     // bytes that can be moved at once, for any layout: 1 to 16
   bool ll = false;                            // a message by LL: the data carry their own flags
   bool reduces = false;
+  bool direct = false;  // without a slot: `to` of a send or put is the receiver's array
   DataType type = DataType::uint8;
   ReduceOp op = ReduceOp::sum;
   View from, to;

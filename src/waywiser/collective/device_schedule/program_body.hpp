@@ -7,8 +7,8 @@
 namespace waywiser::program {
 
 // One block's part of a start. A slot at another rank is written again two starts later, when that rank has begun the
-// start between and so has ended the one that read it. `Gpu` is a block of threads (kernels/block/README.md); every
-// thread calls sync() equally often.
+// start between and so has ended the one that read it. Direct messages are written once it has begun this start. `Gpu`
+// is a block of threads (kernels/block/README.md); every thread calls sync() equally often.
 template <typename Gpu>
 class ProgramBody {
  public:
@@ -104,6 +104,7 @@ class ProgramBody {
   WAYWISER_DEVICE void carry_out(const Instruction& each) {
     const std::uint32_t mine = (gpu_.block() + terms_.blocks - each.first_block) % terms_.blocks;
     if (each.act == Act::signal) return signal(each, mine);
+    if (each.direct && each.act != Act::take && mine < each.pieces) wait_for_start(each.peer);
     for (std::uint32_t piece = mine; piece < each.pieces; piece += terms_.blocks) {
       const std::uint64_t begin = piece * each.piece, left = each.bytes - begin;
       const Piece part{piece, begin, left < each.piece ? left : each.piece};
@@ -114,6 +115,14 @@ class ProgramBody {
       else
         each.ll ? send_ll(each, part) : send_bulk(each, part);
     }
+  }
+
+  // Before a rank has begun this start, its arrays are not this rank's to write.
+  WAYWISER_DEVICE void wait_for_start(std::uint32_t peer) {
+    gpu_.each_thread([&](unsigned thread) {
+      if (thread == 0) wait(0, [&] { return gpu_.acquire(terms_.begun + peer) >= number_ ? 0 : peer + 1; });
+    });
+    gpu_.sync();
   }
 
   struct Piece {
@@ -172,7 +181,13 @@ class ProgramBody {
   WAYWISER_DEVICE void send_bulk(const Instruction& each, const Piece& piece) {
     auto* to = reinterpret_cast<Vector16*>(slot(each));
     each_unit<Vector16>(piece, [&](std::uint64_t at) {
-      gpu_.store_far(to + at / 16, load_unit<Vector16>(each.from, at, each.bytes, each.word));
+      const Vector16 unit = load_unit<Vector16>(each.from, at, each.bytes, each.word);
+      if (!each.direct)
+        gpu_.store_far(to + at / 16, unit);
+      else if (each.word == 16 && at + 16 <= each.bytes)
+        gpu_.store_far(reinterpret_cast<Vector16*>(each.to.at(at)), unit);
+      else
+        store_apart(each.to, at, each.bytes, each.word, unit);
     });
     if (each.act == Act::put) return;
     gpu_.sync();
@@ -194,6 +209,7 @@ class ProgramBody {
       if (thread == 0) wait(0, [&] { return gpu_.acquire(flag(each, piece.index)) == tag() ? 0 : each.peer + 1; });
     });
     gpu_.sync();
+    if (each.direct) return;
     const auto* from = reinterpret_cast<const Vector16*>(slot(each));
     each_unit<Vector16>(piece, [&](std::uint64_t at) { deliver(each, at, from[at / 16]); });
   }

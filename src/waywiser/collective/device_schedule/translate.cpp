@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "waywiser/collective/device_schedule/direct_messages.hpp"
 #include "waywiser/collective/fused/rare_numbers.hpp"
 #include "waywiser/policy/defaults.hpp"
 
@@ -69,6 +70,10 @@ class Translator {
     return block.count == 0 ? 0 : block.count * bytes_of_element(schedule_, block, type_);
   }
 
+  bool is_direct(std::size_t step) const {
+    return step < addresses_.direct.size() && addresses_.direct[step].data != nullptr;
+  }
+
   // Finds each message's place in the receiver's landing memory, after the earlier messages between the same two ranks.
   void find_places() {
     places_.resize(schedule_.steps.size());
@@ -77,17 +82,16 @@ class Translator {
     for (std::size_t i = 0; i < schedule_.steps.size(); ++i) {
       const Step& step = schedule_.steps[i];
       if (receives(step.kind)) {
-        const MessagePlan plan = MessagePlan::of(bytes(step.destination), step.kind == StepKind::wait);
+        const MessagePlan plan = MessagePlan::of(bytes(step.destination), step.kind == StepKind::wait, is_direct(i));
         places_[i] = {std::exchange(received[step.peer], received[step.peer] + plan.bytes), plan};
       } else if (sends(step.kind)) {
         const bool signal = step.kind == StepKind::signal;
-        const MessagePlan plan = MessagePlan::of(!signal              ? bytes(step.source)
-                                                 : puts[i] == nullptr ? 0
-                                                                      : bytes(puts[i]->source),
-                                                 signal);
+        const Step* stores = signal ? puts[i] : &step;
+        const auto storing = static_cast<std::size_t>((stores == nullptr ? &step : stores) - schedule_.steps.data());
+        const MessagePlan plan =
+            MessagePlan::of(stores == nullptr ? 0 : bytes(stores->source), signal, is_direct(storing));
         places_[i] = {std::exchange(sent[step.peer], sent[step.peer] + plan.bytes), plan};
-        if (signal && puts[i] != nullptr)
-          places_[static_cast<std::size_t>(puts[i] - schedule_.steps.data())] = places_[i];
+        places_[storing] = places_[i];
       }
     }
   }
@@ -103,6 +107,11 @@ class Translator {
     Alignment alignment;
     each.from = view(step.source, alignment);
     each.to = view(step.destination, alignment);
+    each.direct = is_direct(index);
+    if (each.direct && !receives(step.kind)) {
+      each.to = addresses_.direct[index];
+      alignment.add(each.to, each.bytes, {});
+    }
     each.word = alignment.word();
     MessagePlan plan = plan_of_copy(each.bytes);
     if (!is_local(step.kind)) {
@@ -155,14 +164,11 @@ class Translator {
     View view;
     if (block.count == 0) return view;
     const std::uint64_t size = bytes_of_element(schedule_, block, type_);
+    view = layout_of(schedule_, block, size);
     view.data = buffer(block) + block.offset * size;
-    view.run = block.count * size;
     std::size_t first = result_.offsets.size();
     if (block.layout != 0) {
       const BlockLayout& layout = schedule_.layouts[block.layout - 1];
-      view.run = layout.run * size;
-      for (std::size_t i = 0; i < 3; ++i) view.strides[i] = layout.box[i].stride * size;
-      for (std::size_t i = 0; i < 2; ++i) view.counts[i] = layout.box[i + 1].count;
       for (const std::size_t index : layout.indices) result_.offsets.push_back(index * size);
       if (!layout.indices.empty()) view.offsets = addresses_.offsets + first;
     }

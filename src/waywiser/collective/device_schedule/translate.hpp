@@ -15,6 +15,8 @@ struct Addresses {
   std::vector<std::byte*> arrays;          // all arrays of the schedule
   std::vector<std::byte*> landing;         // of all ranks
   const std::uint64_t* offsets = nullptr;  // the future address of Translation::offsets
+  // By step: where a direct message is stored, in the receiver's array; for its receiver any address. Others have none.
+  std::vector<View> direct = {};
 };
 
 struct Translation {

@@ -12,15 +12,16 @@
 #include "waywiser/collective/on_stream/description.hpp"
 #include "waywiser/collective/on_stream/exposed_table.hpp"
 #include "waywiser/device/platform.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 
 // Equal at all ranks.
 struct FusedOptions {
-  Bytes ll_bytes = Bytes{512} << 10;   // data from one rank to another by LL in one operation
-  Bytes bulk_bytes = Bytes{32} << 20;  // data that all ranks push together in one operation
-  Bytes ll128_bytes = Bytes{4} << 20;  // the same by LL128
-  Seconds deadline = 60;               // of a wait inside a kernel
+  Bytes ll_bytes = defaults::apart_ll;        // data from one rank to another by LL in one operation
+  Bytes bulk_bytes = defaults::apart_bulk;    // data that all ranks push together in one operation
+  Bytes ll128_bytes = defaults::apart_ll128;  // the same by LL128
+  Seconds deadline = 60;                      // of a wait inside a kernel
 };
 
 // Collectives of up to 8 ranks whose GPUs reach each other's memory: each operation is one kernel that sends, waits and

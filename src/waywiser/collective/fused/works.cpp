@@ -120,7 +120,7 @@ Method default_method(const CollectiveCall& call, Bytes block, bool ll128) {
 
 // LL and LL128 use many small blocks; pushes use blocks of 256 threads with two vectors each. Lines are fastest if each
 // thread has just one pair, until the GPU is full.
-KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method) {
+KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method, int multiprocessors) {
   const auto shape = [&](Bytes units, Bytes each, Bytes threads, Bytes most) {
     return KernelShape{method, static_cast<unsigned>(std::clamp<Bytes>((units + each - 1) / each, 1, most)),
                        static_cast<unsigned>(threads)};
@@ -128,22 +128,26 @@ KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method
   const Bytes part = is_two_shot(method) ? block / static_cast<Bytes>(call.ranks) : block;
   if (method == Method::ll) {
     const Bytes units = (block + 7) / 8, threads = std::clamp<Bytes>(round_up((units + 127) / 128, 32), 32, 512);
-    return shape(units, threads, threads, 256);
+    return shape(units, threads, threads, defaults::fused_ll_blocks);
   }
   if (is_ll128(method)) {
     const Bytes pairs = block::pairs_for(part), threads = pairs <= 512 ? 64 : pairs <= 2048 ? 128 : 256;
     const Bytes each = threads / block::lanes_of_pair;
-    if (method == Method::ll128) return shape(pairs, each, threads, 512);
-    const Bytes most_blocks_at_once = defaults::fused_ll128_blocks;
+    if (method == Method::ll128) return shape(pairs, each, threads, defaults::fused_ll128_one_shot_blocks);
+    const auto gpu = static_cast<Bytes>(multiprocessors);
+    const Bytes most_blocks_at_once = std::min<Bytes>(defaults::fused_ll128_blocks * gpu, most_blocks);
+    const Bytes long_blocks = std::clamp<Bytes>(defaults::fused_ll128_long_blocks * gpu / 132, 1, most_blocks);
     if (pairs <= each * most_blocks_at_once) return shape(pairs, each, threads, most_blocks_at_once);
-    if (call.ranks == 2 && pairs <= 2 * each * most_blocks_at_once) return shape(pairs, 2 * each, threads, 384);
-    return {method, 384, static_cast<unsigned>(threads)};
+    if (call.ranks == 2 && pairs <= 2 * each * most_blocks_at_once) return shape(pairs, 2 * each, threads, long_blocks);
+    return {method, static_cast<unsigned>(long_blocks), static_cast<unsigned>(threads)};
   }
-  constexpr Bytes threads = 256;
-  const Bytes vectors =
-      method == Method::two_shot ? (block + 15) / 16 / static_cast<Bytes>(call.ranks) : (block + 15) / 16;
-  if (method == Method::two_shot && vectors > 32768) return {method, 256, threads};
-  return shape(vectors, 2 * threads, threads, method == Method::two_shot ? 64 : 256);
+  constexpr Bytes threads = defaults::fused_push_threads;
+  const bool in_two_shots = method == Method::two_shot;
+  const Bytes vectors = in_two_shots ? (block + 15) / 16 / static_cast<Bytes>(call.ranks) : (block + 15) / 16;
+  if (in_two_shots && vectors > defaults::fused_two_shot_long / 16)
+    return {method, static_cast<unsigned>(defaults::fused_two_shot_long_blocks), static_cast<unsigned>(threads)};
+  return shape(vectors, 2 * threads, threads,
+               in_two_shots ? defaults::fused_two_shot_blocks : defaults::fused_one_shot_blocks);
 }
 
 }  // namespace waywiser::fused

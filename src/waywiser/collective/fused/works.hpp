@@ -33,7 +33,7 @@ std::vector<FusedWork> works(const CollectiveCall& call, DataType type, ReduceOp
 
 // The method without a measurement, for `block` bytes; with LL128 or without.
 Method default_method(const CollectiveCall& call, Bytes block, bool ll128);
-// The default grid of a method.
-KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method);
+// The default grid of a method, for GPUs with so many multiprocessors.
+KernelShape default_shape(const CollectiveCall& call, Bytes block, Method method, int multiprocessors);
 
 }  // namespace waywiser::fused

@@ -86,68 +86,6 @@ void GpuCollectives::let_go() noexcept {
   domain_.buffers().let_go();
 }
 
-bool GpuCollectives::can(const GpuAlgorithm& way, const CollectiveCall& call, DataType type) const {
-  const bool barrier = call.operation == Collective::barrier;
-  if (way.engine == Engine::nccl)
-    return !barrier && call.ranks > 1 && why_no_nccl_.empty() && !NcclCommunicator::why_not(call, type);
-  if (way.engine == Engine::host) return true;
-  if (way.engine == Engine::hierarchy) return Hierarchy::serves(domain_, call);
-  if (!fused::has_method(call.operation, way.method)) return false;
-  if (fused::is_ll128(way.method) && !domain_.why_no_ll128().empty()) return false;
-  return (domain_.is_whole() || call.ranks == 1) && (barrier || !fused::why_no_kernel(call));
-}
-
-// Without a measurement kernels are used up to this size. Between machines NCCL, if available; else kernels within
-// machines.
-GpuAlgorithm GpuCollectives::default_way(const CollectiveCall& call, DataType type) const {
-  const Bytes most = fused::has_method(call.operation, fused::Method::two_shot) ? defaults::kernels_before_nccl
-                                                                                : defaults::blocks_before_nccl;
-  const GpuAlgorithm kernels{Engine::kernels, {}, 0, 0}, nccl{Engine::nccl, {}, 0, 0};
-  const bool large = call.count * bytes_of(type) > most;
-  const GpuAlgorithm hierarchy{Engine::hierarchy, {}, 0, 0};
-  for (const GpuAlgorithm& way : {large ? nccl : kernels, large ? kernels : nccl, hierarchy})
-    if (can(way, call, type)) {
-      if (way.engine != Engine::kernels || !domain_.is_whole() || call.operation == Collective::barrier) return way;
-      return {Engine::kernels, domain_.fused()->default_method(call, type), 0, 0};
-    }
-  return {};
-}
-
-GpuAlgorithm GpuCollectives::choose(const CollectiveCall& call, DataType type) const {
-  if (way_) return *way_;
-  if (call.operation != Collective::barrier && call.ranks > 1)
-    if (const GpuAlgorithm* planned = planned_.find(call.operation, call.count * bytes_of(type));
-        planned != nullptr && can(*planned, call, type))
-      return *planned;
-  return default_way(call, type);
-}
-
-std::string GpuCollectives::why_cannot(const GpuAlgorithm& way) const {
-  if (way.engine == Engine::nccl) return why_no_nccl_;
-  if (way.engine == Engine::hierarchy) return "it is for ranks on several machines, with kernels on each";
-  return why_no_kernels().empty() ? domain_.why_no_ll128() : why_no_kernels();
-}
-
-std::optional<GpuAlgorithm> GpuCollectives::algorithm_for(RankExchange& exchange, const Members& members,
-                                                          const Call& call, const CollectiveCall& wanted,
-                                                          bool capturing) {
-  GpuAlgorithm way = choose(wanted, call.type);
-  if (way.engine == Engine::nccl) {
-    if (capturing && (!nccl_ || !nccl_->warm(wanted.operation)))
-      throw Error(ErrorKind::unavailable, "the first " + std::string(name(wanted.operation)) +
-                                              " by NCCL cannot be captured: call it once before");
-    if (!std::exchange(nccl_tried_, true)) {
-      why_no_nccl_ = set_up_nccl(exchange, members, call);
-      way = choose(wanted, call.type);
-    }
-  }
-  if (!can(way, wanted, call.type))
-    throw Error(ErrorKind::unavailable, text(call) + " by " + text(way) + ": " + why_cannot(way));
-  if (way.engine == Engine::kernels && !capturing)
-    enlarge(exchange, members, way, wanted, call.type, on_stream::describe(wanted, call.type, call.op));
-  return way.engine == Engine::host ? std::nullopt : std::optional(way);
-}
-
 // Keeps calls on different streams in order; the caller must keep graphs apart.
 void GpuCollectives::begin(Stream& stream) {
   if (stream.place() != gpu_)
@@ -243,7 +181,7 @@ void GpuCollectives::enqueue_kernels(const GpuAlgorithm& way, const CollectiveCa
                                      const on_stream::Description* as) {
   const bool by_ll = way.method != fused::Method::ll || fused::fits_into_packets(type, op);
   const fused::Method method = by_ll ? way.method : fused::Method::one_shot;
-  fused::KernelShape shape = fused::default_shape(call, call.count * bytes_of(type), method);
+  fused::KernelShape shape = fused::default_shape(call, call.count * bytes_of(type), method, domain_.multiprocessors());
   if (way.blocks != 0) shape = fused::KernelShape{method, way.blocks, way.threads};
   domain_.fused()->set_deadline(session_.timeout());
   domain_.fused()->enqueue(call, type, op, input, output, stream, shape, as);

@@ -5,12 +5,12 @@
 
 #include "waywiser/collective/messages/stream_messages.hpp"
 #include "waywiser/comm/peer_memory/receive_arena.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr Bytes kib = 1024, mib = 1024 * kib;
-constexpr Bytes least_unit = 8 * kib;  // what one kernel takes of each rank, in any slice
+constexpr Bytes least_unit = defaults::slice_least;  // what one kernel takes of each rank, in any slice
 constexpr unsigned fused_steps = 8, message_steps = 9;
 constexpr double share_of_fused = 0.55;
 
@@ -20,9 +20,9 @@ Bytes in_pages(Bytes bytes) { return (bytes + 4095) / 4096 * 4096; }
 FusedOptions fused_at_step(int ranks, unsigned step) {
   const auto all = static_cast<Bytes>(ranks);
   FusedOptions options;
-  options.ll_bytes = std::max(((384 * kib) >> step) / (all - 1), least_unit);
-  options.ll128_bytes = std::max(mib >> step, (least_unit * all + 1) / 2);
-  options.bulk_bytes = std::max((2 * mib) >> step, 16 * kib);
+  options.ll_bytes = std::max((defaults::slice_ll >> step) / (all - 1), least_unit);
+  options.ll128_bytes = std::max(defaults::slice_ll128 >> step, (least_unit * all + 1) / 2);
+  options.bulk_bytes = std::max(defaults::slice_bulk >> step, 2 * least_unit);
   return options;
 }
 
@@ -68,8 +68,9 @@ std::optional<GroupMemory> GroupMemory::within(int ranks, Bytes share, Bytes mos
 
 std::span<const FusedOptions> larger_memories() {
   constexpr Bytes ends = 4096;  // of the ranks' parts, which are rounded up
-  static constexpr std::array<FusedOptions, 2> all{FusedOptions{512 * kib, 8 * mib + ends, 4 * mib},
-                                                   FusedOptions{512 * kib, 32 * mib + ends, 4 * mib}};
+  static constexpr std::array<FusedOptions, 2> all{
+      FusedOptions{defaults::apart_ll, defaults::apart_bulk_small + ends, defaults::apart_ll128},
+      FusedOptions{defaults::apart_ll, defaults::apart_bulk + ends, defaults::apart_ll128}};
   return all;
 }
 

@@ -89,6 +89,7 @@ RankOffer KernelDomain::first_offer() const {
   mine.kernels_on_shared_gpu = *session_.options().kernels_on_shared_gpu;
   mine.refuse(reason_of([&] {
     platform_.identity(gpu_.index).copy(mine.landing.gpu.data(), mine.landing.gpu.size() - 1);
+    mine.multiprocessors = platform_.multiprocessors(gpu_.index);
     ReceiveArena& arena = session_.peer_memory().arena(gpu_);
     mine.share = arena.share_for(size());
     mine.most = arena.most();
@@ -170,6 +171,9 @@ bool KernelDomain::serves_collectives(const std::vector<RankOffer>& offers, cons
 }
 
 void KernelDomain::conclude(const std::vector<RankOffer>& offers) {
+  multiprocessors_ = of(offers, 0).multiprocessors;
+  for (int place = 1; place < size(); ++place)
+    multiprocessors_ = std::min<int>(multiprocessors_, of(offers, place).multiprocessors);
   has_collectives_ = size() > 1 && serves_collectives(offers, ranks());
   serves_all_parts_ = std::ranges::all_of(all_, [&](const auto& part) { return serves_collectives(offers, part); });
   why_no_pairs_ = why_for_all_.empty() ? first_reason(offers, ranks()) : why_for_all_;

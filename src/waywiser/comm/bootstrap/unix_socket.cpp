@@ -52,8 +52,8 @@ std::filesystem::path new_name(const std::filesystem::path& folder) {
 
 bool nobody_listens_at(const std::filesystem::path& path) { return !connect_at(path).open() && errno == ECONNREFUSED; }
 
-// "rank-PID-...", "handle-PID-...", "new-PID-...": whether the process exists here. If it belongs to another PID
-// namespace, the socket is tried.
+// "rank-PID-...", "new-PID-...", of an earlier version "handle-PID-...": whether the process exists here. If it belongs
+// to another PID namespace, the socket is tried.
 bool owner_is_here(const std::string& name) {
   if (name.starts_with("job-")) return false;
   const std::size_t begin = name.find('-') + 1;

@@ -1,7 +1,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
@@ -14,7 +13,6 @@ constexpr Seconds introduction_patience = 5;
 constexpr std::size_t most_unknown_lines = 64;
 constexpr int most_new_lines_at_once = 16;
 constexpr int most_reads_at_once = 64;
-constexpr std::size_t unwanted_at_once = 16 << 10;
 
 }  // namespace
 
@@ -65,7 +63,7 @@ void EncryptedMessages::read_in(Incoming& from) {
   for (int i = 0; i < most_reads_at_once; ++i) {
     if (from.succeeds && is_known(*from.succeeds)) return;
     if (from.succeeds) from.peer = std::exchange(from.succeeds, std::nullopt);
-    if (from.body_left != 0 ? !read_body(from) : !read_header(from)) return;
+    if (!read_part(from)) return;
     if (from.ended) return;
   }
   from.has_more = true;
@@ -75,27 +73,18 @@ bool EncryptedMessages::is_known(std::uint32_t rank) const {
   return std::ranges::any_of(lines_, [rank](const Incoming& from) { return from.peer == rank; });
 }
 
-// False: no header has arrived.
-bool EncryptedMessages::read_header(Incoming& from) {
-  const auto bytes = std::as_writable_bytes(std::span(&from.header, 1)).subspan(from.header_read);
-  const std::size_t got = from.line->read(bytes);
-  from.header_read += got;
-  if (from.header_read == sizeof(Header)) {
-    from.header_read = 0;
+// False: nothing has arrived.
+bool EncryptedMessages::read_part(Incoming& from) {
+  const auto header = std::as_writable_bytes(std::span(&from.header, 1));
+  const bool of_body = from.reader.body_left() != 0;
+  if (from.reader.read(*from.line, header) == 0) return false;
+  if (of_body) {
+    if (from.reader.body_left() == 0) finish_body(from);
+  } else if (from.reader.has_head(header)) {
+    from.reader.begin_message();
     hear(from);
   }
-  return got != 0;
-}
-
-bool EncryptedMessages::read_body(Incoming& from) {
-  std::array<std::byte, unwanted_at_once> nowhere;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  std::span<std::byte> place = std::span(nowhere).first(std::min<std::uint64_t>(from.body_left, nowhere.size()));
-  if (from.into != nullptr) place = {from.into, from.body_left};
-  const std::size_t got = from.line->read(place);
-  from.body_left -= got;
-  if (from.into != nullptr) from.into += got;
-  if (from.body_left == 0) finish_body(from);
-  return got != 0;
+  return true;
 }
 
 void EncryptedMessages::hear(Incoming& from) {
@@ -123,15 +112,14 @@ void EncryptedMessages::hear_data(Incoming& from, Peer& peer) {
   const Header& header = from.header;
   if (header.bytes > longest_unasked)
     throw Error(ErrorKind::invalid_input, "it sends more than it may before it is asked");
-  from.body_left = header.bytes;
   from.message = take_posted(peer, header.tag);
   from.early = nullptr;
   if (from.message == nullptr) {
     from.early = &peer.early.emplace_back(Early{header});
     from.early->data.resize(header.bytes);
-    from.into = from.early->data.data();
+    from.reader.expect(header.bytes, from.early->data.data());
   } else {
-    from.into = header.bytes == from.message->bytes ? from.message->into : nullptr;
+    from.reader.expect(header.bytes, header.bytes == from.message->bytes ? from.message->into : nullptr);
   }
   if (header.bytes == 0) finish_body(from);
 }
@@ -153,14 +141,13 @@ void EncryptedMessages::hear_cts(Peer& peer, const Header& header) {
 }
 
 void EncryptedMessages::hear_rest(Incoming& from, Peer& peer) {
-  from.body_left = from.header.bytes;
   from.early = nullptr;
   const auto found = peer.expected.find(from.header.number);
   from.message = found == peer.expected.end() ? nullptr : found->second;
   if (from.message != nullptr) peer.expected.erase(found);
   if (from.message != nullptr && from.message->bytes != from.header.bytes)
     throw Error(ErrorKind::invalid_input, "it sends another length than it has announced");
-  from.into = from.message == nullptr ? nullptr : from.message->into;
+  from.reader.expect(from.header.bytes, from.message == nullptr ? nullptr : from.message->into);
 }
 
 void EncryptedMessages::finish_body(Incoming& from) {
@@ -172,7 +159,6 @@ void EncryptedMessages::finish_body(Incoming& from) {
     }
   }
   if (Message* message = std::exchange(from.message, nullptr)) complete(*message, from.header);
-  from.into = nullptr;
 }
 
 }  // namespace waywiser

@@ -179,7 +179,7 @@ void EncryptedMessages::cancel(Message& message) noexcept {
   for (Incoming& from : lines_)
     if (from.message == &message) {
       from.message = nullptr;
-      from.into = nullptr;
+      from.reader.discard();
     }
   const auto sending = std::ranges::find_if(peer.outgoing, is_it, &Outgoing::message);
   if (sending == peer.outgoing.end()) return;

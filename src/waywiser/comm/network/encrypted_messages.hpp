@@ -15,6 +15,8 @@
 #include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
 #include "waywiser/comm/session/message.hpp"
+#include "waywiser/policy/defaults.hpp"
+#include "waywiser/transport/tls/tls_reader.hpp"
 #include "waywiser/transport/tls/tls_writer.hpp"
 
 namespace waywiser {
@@ -58,7 +60,7 @@ class EncryptedMessages {
 
  private:
   // Up to this size a message is sent before the receiver asks for it, and buffered if it has not asked.
-  static constexpr std::uint64_t longest_unasked = 64 << 10;
+  static constexpr std::uint64_t longest_unasked = defaults::encrypted_unasked;
   enum class Kind : std::uint32_t { hello, data, rts, cts, rest, renew };
   struct Header {
     Kind kind = Kind::hello;
@@ -84,10 +86,8 @@ class EncryptedMessages {
     std::optional<std::uint32_t> peer;
     std::optional<std::uint32_t> succeeds;  // the peer's older connection, which has not ended
     Header header;
-    std::size_t header_read = 0;
-    std::uint64_t body_left = 0;
+    TlsReader reader;
     bool has_more = false, ended = false;
-    std::byte* into = nullptr;  // nullptr: the bytes are discarded
     Message* message = nullptr;
     Early* early = nullptr;
   };
@@ -115,8 +115,7 @@ class EncryptedMessages {
   void accept_new();
   void drop_late();
   void read_in(Incoming& from);
-  bool read_header(Incoming& from);
-  bool read_body(Incoming& from);
+  bool read_part(Incoming& from);
   void hear(Incoming& from);
   void hear_hello(Incoming& from);
   void hear_data(Incoming& from, Peer& peer);

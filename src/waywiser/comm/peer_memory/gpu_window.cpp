@@ -6,19 +6,28 @@
 
 namespace waywiser {
 
-GpuWindow::GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs)
+namespace {
+
+// The GPU for which memory of another rank is opened: without peer access only the owner's copy engine reaches it.
+Place user_of(Platform& platform, const SharedRegion& memory, Place local) {
+  const auto owner = platform.find_gpu(memory.identity());
+  return owner && platform.why_no_peer_access(local.index, owner->index) ? *owner : local;
+}
+
+}  // namespace
+
+GpuWindow::GpuWindow(Session& session, Region local, int rank, const std::vector<SharedRegion>& theirs)
     : session_(session),
       platform_(session.platform()),
       connections_(session.gpu_connections()),
       local_(local),
-      rank_(rank) {
-  for (std::size_t other = 0; other < theirs.size(); ++other)
-    opened_.push_back(static_cast<int>(other) == rank ? nullptr
-                                                      : session.peer_memory().open(theirs[other], local.place));
-}
-
-Region GpuWindow::at(int rank) const {
-  return rank == rank_ ? local_ : opened_.at(static_cast<std::size_t>(rank))->region();
+      regions_(theirs.size(), Region{nullptr, 0, local.place}) {
+  for (std::size_t other = 0; other < theirs.size(); ++other) {
+    if (static_cast<int>(other) == rank || theirs[other].bytes == 0) continue;
+    opened_.push_back(session.peer_memory().open(theirs[other], user_of(platform_, theirs[other], local.place)));
+    regions_[other] = opened_.back()->region().slice(theirs[other].offset, theirs[other].bytes);
+  }
+  regions_[static_cast<std::size_t>(rank)] = local;
 }
 
 void GpuWindow::move(Region destination, ConstRegion source) {

@@ -10,15 +10,15 @@
 
 namespace waywiser {
 
-// GPU memory of the ranks of one machine, opened by their handles. Bytes take this rank's paths.
+// GPU memory of the ranks of one machine. Bytes take this rank's paths.
 class GpuWindow {
  public:
-  // `theirs` by rank; this rank's own memory is not opened.
-  GpuWindow(Session& session, Region local, int rank, const std::vector<MemoryHandle>& theirs);
+  // `theirs` by rank; this rank's own memory is not opened, nor is memory of no bytes.
+  GpuWindow(Session& session, Region local, int rank, const std::vector<SharedRegion>& theirs);
 
   Bytes bytes_of(int rank) const { return at(rank).bytes; }
   // A rank's memory, as mapped in this process.
-  Region at(int rank) const;
+  Region at(int rank) const { return regions_.at(static_cast<std::size_t>(rank)); }
   // Complete when they return.
   void put(int rank, Bytes offset, ConstRegion data);
   void get(int rank, Bytes offset, Region data);
@@ -38,8 +38,8 @@ class GpuWindow {
   Platform& platform_;
   GpuConnections& connections_;
   Region local_;
-  int rank_;
   std::vector<std::shared_ptr<const Memory>> opened_;
+  std::vector<Region> regions_;  // by rank
   Memory flag_;
   std::unique_ptr<Stream> flag_stream_;
 };

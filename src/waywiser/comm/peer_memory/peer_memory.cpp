@@ -73,11 +73,6 @@ void PeerMemory::forget() noexcept {
   for (auto& [key, known] : known_) known.kept.reset();
 }
 
-std::shared_ptr<const Memory> PeerMemory::open(const MemoryHandle& handle, Place user) {
-  const auto gpu = handle.place.is_gpu() ? platform_.identity(handle.place.index) : text(handle.place);
-  return opened(gpu, [&] { return platform_.open_memory_for(handle, user); });
-}
-
 ReceiveArena& PeerMemory::arena(Place gpu) {
   std::unique_ptr<ReceiveArena>& arena = arenas_[gpu];
   if (!arena) arena = std::make_unique<ReceiveArena>(platform_, gpu, timeout_);

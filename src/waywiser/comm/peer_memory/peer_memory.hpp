@@ -35,8 +35,6 @@ class PeerMemory {
   // message, until much else has been opened or other memory has its address: an allocation that its owner has freed
   // still takes up memory of its GPU while it is open.
   Part open_and_keep(const SharedRegion& shared, Place user);
-  // Opens memory that only its owner's descriptor names.
-  std::shared_ptr<const Memory> open(const MemoryHandle& handle, Place user);
 
   // The memory into which this rank's groups receive.
   ReceiveArena& arena(Place gpu);

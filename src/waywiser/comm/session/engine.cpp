@@ -13,12 +13,11 @@
 namespace waywiser {
 namespace {
 
-// The size that loses least, whichever cores the system gives to the two processes (docs/lab/host.md). Before 1.22,
-// UCX takes twice as long to copy.
+// The size that loses least, whichever cores the system gives to the two processes.
 Bytes longest_copied() {
   unsigned major = 0, minor = 0, release = 0;
   ucx_library().functions().get_version(&major, &minor, &release);
-  return std::pair(major, minor) >= std::pair(1u, 22u) ? 64 << 10 : 16 << 10;
+  return std::pair(major, minor) >= std::pair(1u, 22u) ? defaults::ucx_copies : defaults::ucx_copies_before_1_22;
 }
 
 bool user_says_what_ucx_uses() {
@@ -189,43 +188,6 @@ void Engine::receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::s
   message.receiving = true;
   message.into = static_cast<std::byte*>(data);
   mailboxes_.receive(message);
-}
-
-std::optional<std::size_t> Engine::way_of_long(std::uint32_t peer, std::size_t bytes, bool sends) {
-  // Shorter messages use UCX's default path: they cannot fill a rail.
-  if (!rails_ || bytes < defaults::rails_from || peers_[peer].same_machine) return {};
-  const auto way = ways_.find(host(0), host(0), bytes, peers_[peer].ends, sends);
-  return way && rails_->reach(*way, peer, sends) ? way : std::nullopt;
-}
-
-std::string Engine::why_no_way(std::size_t way, std::uint32_t peer, bool sends) const {
-  return rails_ ? rails_->why_not(way, peer, sends) : "a UCX_ variable restricts UCX";
-}
-
-void Engine::send_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, ConstRegion data, Message& message) {
-  message.railed = std::make_unique<RailedMessage>();
-  rails_->send(way, peer, tag, data, message);
-}
-
-void Engine::receive_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Region into, Message& message) {
-  message.railed = std::make_unique<RailedMessage>();
-  message.tag = tag;
-  rails_->receive(way, peer, tag, into, message);
-}
-
-// A message that arrives in place of the header is reported as it is.
-bool Engine::test_railed(Message& message) {
-  RailedMessage& railed = *message.railed;
-  if (message.receiving && railed.headed && !railed.head_read) {
-    railed.head_read = true;
-    const bool by_rails = is_head(message.info.sender_tag);
-    if (by_rails) message.info = {railed.head[0], railed.head[1]};
-    if (!by_rails || railed.head[1] != railed.bytes) rails_->cancel(message, held_);
-  }
-  if (!rails_->test(message)) return false;
-  if (message.receiving && !railed.headed) message.info = {message.tag, railed.bytes};
-  message.railed.reset();
-  return true;
 }
 
 std::optional<std::string> Engine::wrong_length() const {

@@ -14,8 +14,6 @@ constexpr Seconds send_patience = 0.5;
 constexpr Seconds ending_patience = 0.8;  // of a process that has said that it ends
 constexpr int tick_ms = 100;
 
-std::vector<std::byte> text_bytes(const std::string& text) { return refused_frame(text).body; }
-
 }  // namespace
 
 Lifeline::Lifeline(int rank, Muster muster, Callbacks callbacks)
@@ -46,7 +44,7 @@ void Lifeline::stop() {
 
 void Lifeline::fail(const std::string& why) {
   set_failure(why);
-  if (listens_) post(FrameKind::failed, text_bytes(why));
+  if (listens_) post(FrameKind::failed, refused_frame(why).body);
 }
 
 void Lifeline::tell_waiting(const Call& call) {
@@ -67,7 +65,7 @@ void Lifeline::part() {
 // The connections stay open until the process has ended.
 void Lifeline::end(const std::string& how) {
   if (!listens_) return;
-  post(FrameKind::ending, text_bytes(how));
+  post(FrameKind::ending, refused_frame(how).body);
   stop();
 }
 
@@ -223,7 +221,7 @@ void Lifeline::lost(int rank, const std::string& how) {
   }
   const std::string why = described(rank) + (words == last_words_.end() ? " is gone: " + how : " " + words->second.how);
   set_failure(why);
-  if (is_root()) pass_on(rank, {FrameKind::failed, text_bytes(why)});
+  if (is_root()) pass_on(rank, {FrameKind::failed, refused_frame(why).body});
 }
 
 void Lifeline::send_posted() {
@@ -254,67 +252,13 @@ void Lifeline::send_to(int rank, const Frame& frame) {
   }
 }
 
-void Lifeline::pass_on(int from, const Frame& frame) {
-  for (const auto& [rank, line] : lines_)
-    if (rank != from) send_to(rank, frame);
-}
-
-// The same call has the same number at all ranks: differing calls with one number can never complete. A rank reports
-// again while it waits; if its peer had already left at the first report, the peer's message would have arrived by the
-// second.
-void Lifeline::compare(int rank, const Call& call) {
-  const bool again = waiting_.contains(rank) && waiting_[rank] == call;
-  waiting_[rank] = call;
-  const bool alone = call.peer >= 0 && call.group == 0 && left_.contains(call.peer);
-  std::string why;
-  if (alone && again && abandoned_.contains(rank))
-    why = "rank " + std::to_string(rank) + " waits in " + text(call) + ", which has left the group";
-  if (alone)
-    abandoned_.insert(rank);
-  else
-    abandoned_.erase(rank);
-  for (const auto& [other, theirs] : waiting_)
-    if (why.empty() && is_collective(call.kind) && is_collective(theirs.kind))
-      why = difference(other, theirs, rank, call);
-  if (why.empty()) return;
-  set_failure(why);
-  pass_on(0, {FrameKind::failed, text_bytes(why)});
-}
-
 void Lifeline::note_halted(int rank) {
   const std::lock_guard lock(mutex_);
   known_to_have_halted_.insert(rank);
 }
 
-// The root tells the ranks that have asked.
-void Lifeline::halted(int rank) {
-  halted_.insert(rank);
-  for (const int asker : ask_halted_[rank]) tell_halted(rank, asker);
-  ask_halted_.erase(rank);
-}
-
-void Lifeline::tell_halted(int rank, int asker) {
-  if (rank < 0 || static_cast<std::size_t>(rank) >= ranks_.size()) return;
-  if (!halted_.contains(rank)) {
-    ask_halted_[rank].insert(asker);
-    return;
-  }
-  if (asker == 0) return note_halted(rank);
-  WireWriter writer;
-  writer.number(static_cast<std::uint32_t>(rank));
-  send_to(asker, {FrameKind::halted, writer.bytes()});
-}
-
 void Lifeline::halt_for_caller() {
   if (failure() != nullptr && callbacks_.halts()) send_or_hear({FrameKind::halted, {}});
-}
-
-void Lifeline::parted(int rank) {
-  parted_.insert(rank);
-  if (parted_.size() < ranks_.size()) return;
-  pass_on(0, {FrameKind::finished, {}});
-  const std::lock_guard lock(mutex_);
-  finished_ = true;
 }
 
 }  // namespace waywiser

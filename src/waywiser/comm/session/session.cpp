@@ -1,16 +1,10 @@
 #include "waywiser/comm/session/session.hpp"
 
-#include <linux/membarrier.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <exception>
-#include <iterator>
-#include <thread>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
@@ -35,12 +29,7 @@ namespace {
 
 constexpr Seconds unusual_wait = 0.5;
 constexpr Seconds long_wait = 0.01;  // from then on it yields the core
-constexpr Seconds closing_patience = 5;
 constexpr Seconds between_questions = 0.05;
-constexpr Seconds news_patience = 2;
-constexpr Seconds ending_patience = 0.2;  // for UCX's requests under way when the group fails
-constexpr unsigned turns_between_processes = 64;
-constexpr int memory_is_held_exit_code = 70;
 constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
 
 std::unique_ptr<EncryptedMessages> encrypted_messages(const JoinOptions& options) {
@@ -104,30 +93,6 @@ Session::~Session() {
   if (progress_thread_ && !forked_) progress_thread_->stop();
 }
 
-bool Session::is_unwinding() const noexcept { return std::uncaught_exceptions() > exceptions_; }
-
-void Session::close_quietly() noexcept {
-  try {
-    close();
-  } catch (const Error&) {  // the others have heard
-  }
-}
-
-// The parent still uses these objects: they are never destroyed here.
-void Session::leave_to_parent() noexcept {
-  static const std::string why =
-      "this process was forked off a rank and has no part in its group: only the parent can use it; a child may exec, "
-      "or be made another way (subprocess, multiprocessing's spawn)";
-  kept_by_fork_ = weak_from_this().lock();
-  forked_ = true;
-  locks_ = false;
-  lifeline_->leave_to_parent(&why);
-}
-
-void Session::abort(const std::string& why) noexcept {
-  if (!closed_ && !forked_) lifeline_->fail("rank " + std::to_string(rank_) + ": " + why);
-}
-
 Introduction Session::introduce(const Launch& launch) const {
   Introduction mine = waywiser::introduce(launch);
   mine.ucx = ucx_library().version();
@@ -140,88 +105,6 @@ Introduction Session::introduce(const Launch& launch) const {
   mine.encrypted = engine_.encrypted();
   if (engine_.ways().tells_nodes_apart()) mine.node = options_.node ? *options_.node : node_of_this_machine();
   return mine;
-}
-
-// The others may still need answers from this rank's engine. There is no deadline: a rank may compute for hours while
-// the others have finished, and a dead rank is detected.
-void Session::close() {
-  if (closed_ || forked_) return;
-  const std::lock_guard lock(*this);
-  std::exception_ptr problem;
-  try {
-    current_.set({CallKind::leave});
-    if (watchdog_) watchdog_->settle();
-  } catch (const Error&) {
-    problem = std::current_exception();
-  }
-  closed_ = true;
-  if (watchdog_ && !problem && lifeline_->failure() == nullptr) watchdog_->let_go();
-  leave();
-  // After an error GPUs of other ranks may still write to this one, until this object is destroyed.
-  if (peer_memory_ && !problem && lifeline_->failure() == nullptr) peer_memory_->close();
-  if (problem) std::rethrow_exception(problem);
-}
-
-void Session::leave() {
-  bool was_interrupted = false;
-  try {
-    current_.set({CallKind::leave});
-    fault_point(ProtocolStep::close);
-    if (lifeline_->failure() == nullptr) lifeline_->leave();
-    was_interrupted = !await_others(Deadline::in(longest_timeout));
-    if (was_interrupted) lifeline_->fail("rank " + std::to_string(rank_) + ": interrupted in leave");
-    if (lifeline_->failure() == nullptr) engine_.close(Deadline::in(closing_patience));
-  } catch (const Error&) {  // the others report the reason
-  }
-  abandon_all();
-  if (was_interrupted) throw Error(ErrorKind::interrupted, *lifeline_->failure());
-}
-
-// False: the others take longer, or the user wants to stop.
-bool Session::await_others(Deadline patience) {
-  Seconds ask_at = now_seconds() + between_questions;
-  for (unsigned turn = 0; !lifeline_->finished() && lifeline_->failure() == nullptr; ++turn) {
-    progress();
-    if (turn < looks_when_alone)
-      ::sched_yield();
-    else if (patience.passed())
-      return false;
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-    if (now_seconds() < ask_at) continue;
-    ask_at = now_seconds() + between_questions;
-    if (is_interrupted()) return false;
-  }
-  return true;
-}
-
-// Another thread may be inside a call while the process lives.
-bool Session::part(Deadline patience) noexcept {
-  if (forked_ || is_unwinding()) return true;
-  if (!closed_ && lifeline_->failure() == nullptr && current_.is_any()) return false;
-  const std::lock_guard lock(*this);
-  if (!closed_ && lifeline_->failure() == nullptr) {
-    options_.interrupted = nullptr;
-    current_.set({CallKind::leave});
-    bool are_gone = true;
-    try {
-      if (watchdog_) watchdog_->settle();
-      lifeline_->part();
-      are_gone = await_others(patience);
-    } catch (const Error&) {  // the others report the reason
-    }
-    current_.clear();
-    if (!are_gone) return false;
-  }
-  close_quietly();
-  return true;
-}
-
-void Session::end(int code) noexcept {
-  options_.interrupted = nullptr;
-  if (code == 0) return close_quietly();
-  if (progress_thread_) progress_thread_->stop();
-  if (!closed_) lifeline_->end("ended with exit code " + std::to_string(code));
 }
 
 bool Session::is_interrupted() const { return fault_interrupts() || (options_.interrupted && options_.interrupted()); }
@@ -309,31 +192,6 @@ std::string Session::own_wait(const Watch& watch, const Call& call, const std::s
          " in " + text(call) + ": " + progress;
 }
 
-void Session::fail(ErrorKind kind, const std::string& why) {
-  const std::string text = "rank " + std::to_string(rank_) + ": " + why;
-  lifeline_->fail(text);
-  abandon_all();
-  throw Error(kind, text);
-}
-
-// A connection may break before the life-line reports which rank has died, and how.
-void Session::explain(const std::string& problem) {
-  for (const Deadline deadline = Deadline::in(news_patience); !deadline.passed(); ::sched_yield())
-    if (const std::string* why = lifeline_->failure()) throw_failure(*why);
-  fail(ErrorKind::io, problem);
-}
-
-void Session::throw_closed() {
-  current_.clear();
-  throw Error(ErrorKind::invalid_input, "the group is closed");
-}
-
-void Session::throw_failure(const std::string& why) {
-  if (forked_) throw Error(ErrorKind::unavailable, why);
-  abandon_all();
-  throw Error(ErrorKind::io, why);
-}
-
 void Session::wait_for(Activity& operation) {
   const Call call = operation.call();
   const InCall in_call(*this, call);
@@ -376,114 +234,6 @@ void Session::leave_alone(const std::shared_ptr<Activity>& operation) {
   if (known == by_themselves_.end()) return;
   by_themselves_.erase(known);
   under_way_.push_back(operation);  // so that its end is seen
-}
-
-void Session::give_up(Activity& operation) noexcept {
-  if (forked_) return;
-  const std::lock_guard lock(*this);
-  if (lifeline_->failure() == nullptr)
-    lifeline_->fail("rank " + std::to_string(rank_) + ": " + text(operation.call()) + " was given up");
-  abandon(operation);
-  abandon_all();
-}
-
-// Called after an exception. An error from outside the group also ends the group, since others wait for this rank.
-void Session::end_after(const Call& call) {
-  if (lifeline_->failure() == nullptr) {
-    std::string why = "an error";
-    try {
-      throw;
-    } catch (const std::exception& error) {
-      why = error.what();
-    } catch (...) {
-    }
-    lifeline_->fail("rank " + std::to_string(rank_) + ": " + text(call) + ": " + why);
-  }
-  abandon_all();
-  throw;
-}
-
-void Session::abandon(Activity& operation) noexcept {
-  engine_.held().begin(operation.call());
-  operation.abandon();
-}
-
-void Session::abandon_all() noexcept {
-  if (waits_for_ != nullptr) abandon(*waits_for_);
-  for (auto* list : {&under_way_, &by_themselves_}) {
-    for (const auto& operation : *list) {
-      if (operation->under_way) abandon(*operation);
-      operation->under_way = false;
-    }
-    std::ranges::move(*list, std::back_inserter(abandoned_));
-    list->clear();
-  }
-  wait_until_let_go();
-  for (const auto& operation : abandoned_) operation->keeps.reset();
-  current_.clear();
-}
-
-// First lets nearly complete operations finish. Then this rank touches no memory any more, says so, and waits for the
-// same from the others.
-void Session::wait_until_let_go() noexcept {
-  MemoryUse usual = MemoryUse::usual;
-  const bool may_progress = memory_use_.compare_exchange_strong(usual, MemoryUse::ending);
-  const Seconds start = now_seconds();
-  for (unsigned turn = 0;; ++turn) {
-    const HeldMemory::Hold* hold = engine_.held().holder(
-        [&](std::uint32_t peer) { return holds_nothing(peer, turn % turns_between_processes == 0); });
-    if (hold == nullptr) break;
-    const Seconds waited = now_seconds() - start;
-    if (waited > options_.letting_go) end_process(*hold);
-    if (may_progress && waited < ending_patience)
-      engine_.progress_ucx();
-    else if (!engine_.held().has_own())
-      halt();
-    ::sched_yield();
-  }
-  halt();
-}
-
-// Within a machine the mailboxes say it too: rank 0, which forwards it, may be the dead rank.
-bool Session::holds_nothing(std::uint32_t peer, bool look_at_process) {
-  const bool halted = memory_use_ == MemoryUse::none && (static_cast<int>(peer) == rank_ || engine_.has_halted(peer) ||
-                                                         lifeline_->has_halted(static_cast<int>(peer)));
-  return halted ||
-         (look_at_process && engine_.sees(peer) && process_has_ended(introduction(static_cast<int>(peer)).process));
-}
-
-void Session::end_process(const HeldMemory::Hold& hold) noexcept {
-  const Introduction& peer = introduction(static_cast<int>(hold.peer));
-  const std::string* why = lifeline_->failure();
-  const std::string line = "waywiser: rank " + std::to_string(rank_) + " ends: rank " + std::to_string(hold.peer) +
-                           " (process " + std::to_string(peer.process) + " on " + peer.host +
-                           ") can still reach the memory of " + text(hold.call) + " " +
-                           format_seconds(options_.letting_go) +
-                           " after the group has failed: " + (why == nullptr ? "it was given up" : *why) + "\n";
-  static_cast<void>(!::write(STDERR_FILENO, line.data(), line.size()));
-  ::_exit(memory_is_held_exit_code);
-}
-
-void Session::halt() noexcept {
-  if (memory_use_.exchange(MemoryUse::none) == MemoryUse::none) return;
-  engine_.tell_halted();
-  lifeline_->halt();
-}
-
-// Called by the life-line's thread once the group has failed. A call that has not seen the failure before the barrier
-// is seen here; a call that begins later sees the failure and touches nothing.
-bool Session::may_halt() noexcept {
-  if (memory_use_ != MemoryUse::usual) return false;
-  if (ProgressThread* thread = seen_thread_; thread != nullptr && thread->runs()) {
-    thread->wake();  // the progress thread says it
-    return false;
-  }
-  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0) return false;
-  if (current_.get().kind != CallKind::none) return false;
-  MemoryUse usual = MemoryUse::usual;
-  if (!memory_use_.compare_exchange_strong(usual, MemoryUse::none)) return false;
-  engine_.tell_halted();
-  return true;
 }
 
 }  // namespace waywiser

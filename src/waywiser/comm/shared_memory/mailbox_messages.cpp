@@ -88,54 +88,6 @@ bool MailboxMessages::send_now(Route& route, Message& message) {
   return !message.waiting;
 }
 
-bool MailboxMessages::is_better_copied_twice(Route& route, const Message& message) const noexcept {
-  return !route.is_here && message.bytes <= longest_twice_ && route.writer.reader_is_near();
-}
-
-std::uint32_t MailboxMessages::free_copy(const Route& route) noexcept {
-  std::uint32_t one = 0;
-  const auto is_free = [&] {
-    return (route.copies_in_use >> one & 1u) == 0 &&
-           route.to->copies[one].state.load(std::memory_order_acquire) == SharedCopy::unused;
-  };
-  while (one < most_shared_copies && !is_free()) ++one;
-  return one;
-}
-
-// False: the lane has no room.
-bool MailboxMessages::offer(Route& route, Message& message) {
-  message.twice = is_better_copied_twice(route, message);
-  const std::uint32_t one = message.twice || !route.reads ? most_shared_copies : free_copy(route);
-  message.number = next_number_++;
-  if (one < most_shared_copies) {
-    SharedCopy& copy = route.to->copies[one];
-    for (auto* count : {&copy.taken, &copy.copied}) count->store(0, std::memory_order_relaxed);
-    copy.returned.store(0, std::memory_order_relaxed);
-    copy.state.store(SharedCopy::offered, std::memory_order_relaxed);
-    message.end = {&copy, route.process, 0, message.bytes};
-  }
-  if (!route.writer.write_offer(message.tag,
-                                {reinterpret_cast<std::uintptr_t>(message.from), message.bytes, one, message.number})) {
-    if (one < most_shared_copies) message.end.copy->state.store(SharedCopy::unused, std::memory_order_relaxed);
-    return false;
-  }
-  if (one == most_shared_copies) {
-    leave_to_ucx(message);
-    return true;
-  }
-  route.copies_in_use |= std::uint64_t{1} << one;
-  message.stage = Message::Stage::copied;
-  route.offered.append(message);
-  ++awaited_;
-  return true;
-}
-
-void MailboxMessages::leave_to_ucx(Message& message) {
-  fault_point(ProtocolStep::rendezvous);
-  message.stage = Message::Stage::left_to_ucx;
-  left_to_ucx_.append(message);
-}
-
 // A message that is longer than its receive says its length: the caller compares.
 std::optional<ucp_tag_recv_info_t> MailboxMessages::receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
                                                                     std::size_t bytes) {
@@ -193,23 +145,6 @@ void MailboxMessages::complete(Route& route, Message& message, const LaneMessage
   --awaited_;
 }
 
-void MailboxMessages::open(Route& route, Message& message, ucp_tag_t tag, const CopyOffer& offer) {
-  message.number = offer.number;
-  message.came_with = tag;
-  if (offer.copy >= most_shared_copies) {
-    --awaited_;
-    return leave_to_ucx(message);
-  }
-  SharedCopy& copy = route.from->copies[offer.copy];
-  message.end = {&copy, route.process, offer.source, message.bytes};
-  copy.destination.store(reinterpret_cast<std::uintptr_t>(message.into), std::memory_order_relaxed);
-  SharedCopy::State offered = SharedCopy::offered;
-  message.stage = Message::Stage::copied;
-  fault_point(ProtocolStep::cts);
-  if (copy.state.compare_exchange_strong(offered, SharedCopy::open, std::memory_order_release))
-    route.incoming.append(message);
-}
-
 void MailboxMessages::deliver(Route& route, const LaneMessage& next) {
   check_length(next);
   Message* one = route.receives.first;
@@ -220,52 +155,6 @@ void MailboxMessages::deliver(Route& route, const LaneMessage& next) {
   }
   route.receives.remove(*one);
   complete(route, *one, next);
-}
-
-// Two ranks share one message in halves; of several messages each rank takes whole ones.
-std::uint32_t MailboxMessages::chunks_at_once(const Queue& queue) noexcept { return queue.first == queue.last ? 1 : 2; }
-
-// Advances one message. True: something moved.
-bool MailboxMessages::copy_incoming(Route& route) {
-  const std::uint32_t most = chunks_at_once(route.incoming);
-  for (Message* one = route.incoming.first; one != nullptr;) {
-    Message& message = *std::exchange(one, one->next);
-    const Turn turn = message.end.receive(message.into, most);
-    if (turn == Turn::nothing_to_do) continue;
-    if (turn == Turn::copied) return true;
-    route.incoming.remove(message);
-    --awaited_;
-    if (turn == Turn::complete)
-      message.waiting = false;
-    else
-      leave_to_ucx(message);
-    return true;
-  }
-  return false;
-}
-
-bool MailboxMessages::copy_offered(Route& route) {
-  const std::uint32_t most = route.writes ? chunks_at_once(route.offered) : 0;
-  for (Message* one = route.offered.first; one != nullptr;) {
-    Message& message = *std::exchange(one, one->next);
-    const Turn turn = message.end.send(message.from, most);
-    if (turn == Turn::nothing_to_do) continue;
-    if (turn == Turn::failed) route.writes.note(false);
-    if (turn == Turn::copied || turn == Turn::failed) return true;
-    route.offered.remove(message);
-    --awaited_;
-    const auto number = message.end.copy - route.to->copies.data();
-    route.copies_in_use &= ~(std::uint64_t{1} << number);
-    route.reads.note(turn == Turn::complete);
-    if (turn == Turn::complete) {
-      message.waiting = false;
-      continue;
-    }
-    std::exchange(message.end.copy, nullptr)->state.store(SharedCopy::unused, std::memory_order_relaxed);
-    leave_to_ucx(message);
-    return true;
-  }
-  return false;
 }
 
 bool MailboxMessages::poll(Route& route) {

@@ -119,4 +119,12 @@ RegisteredRange::RegisteredRange(Memory memory) : memory_(std::move(memory)) {
 
 RegisteredRange::~RegisteredRange() { cudaHostUnregister(data_); }
 
+Memory own(Place place, Bytes bytes, Allocation allocation, std::shared_ptr<CudaRange> range, Bytes offset) {
+  auto block = std::make_unique<CudaMemoryOwner>();
+  block->region = {range->data() + offset, bytes, place};
+  block->allocation = allocation;
+  block->range = std::move(range);
+  return Memory(std::move(block));
+}
+
 }  // namespace waywiser

@@ -78,4 +78,7 @@ class RegisteredRange : public CudaRange {
   Memory memory_;
 };
 
+// A part of a range, from `offset` on.
+Memory own(Place place, Bytes bytes, Allocation allocation, std::shared_ptr<CudaRange> range, Bytes offset = 0);
+
 }  // namespace waywiser

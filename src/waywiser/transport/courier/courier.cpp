@@ -4,11 +4,12 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/transport/courier/courier_pair.hpp"
+#include "waywiser/transport/defaults.hpp"
 
 namespace waywiser {
 namespace {
 
-constexpr Bytes largest_worth = 1 << 20;
+constexpr Bytes largest_worth = defaults::courier_message;
 
 Place host_of(const Path& path) { return path.source.is_gpu() ? path.destination : path.source; }
 Place gpu_of(const Path& path) { return path.source.is_gpu() ? path.source : path.destination; }

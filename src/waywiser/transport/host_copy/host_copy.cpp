@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/transport/defaults.hpp"
 #include "waywiser/transport/host_copy/nontemporal_copy.hpp"
 #include "waywiser/transport/host_copy/thread_team.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int most_threads = 256;
 // A thread with less to copy brings little even where cores talk fast, and costs half as much again where they do not.
-constexpr Bytes least_share = 64 << 10;
+constexpr Bytes least_share = defaults::host_copy_share;
 constexpr Bytes page = 4096;
 
 bool nontemporal(const Path& path) {

@@ -21,7 +21,6 @@ namespace waywiser {
 namespace {
 
 constexpr unsigned turns_between_looks = 64;
-constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 constexpr std::string_view offer_name = "message from the peer process";
 
 sockaddr_in address_of(const std::string& host, std::uint16_t port) {
@@ -140,7 +139,7 @@ void TlsSocket::send(ConstRegion source) {
 }
 
 void TlsSocket::receive(Region destination) {
-  receives_.push_back({destination});
+  receives_.push_back(destination);
   advance();
 }
 
@@ -156,21 +155,21 @@ bool TlsSocket::write_first() {
   return writer_.write(*line_, std::as_bytes(std::span(&length, 1)), std::span(source.data, source.bytes));
 }
 
+// True: all of it has come.
 bool TlsSocket::read_first() {
-  Incoming& first = receives_.front();
-  const Bytes bytes = first.destination.bytes;
-  while (first.got < length_bytes + bytes) {
-    const bool in_length = first.got < length_bytes;
-    const std::span<std::byte> rest = in_length
-                                          ? std::as_writable_bytes(std::span(&length_, 1)).subspan(first.got)
-                                          : std::span(first.destination.data, bytes).subspan(first.got - length_bytes);
-    const std::size_t came = line_->read(rest);
-    if (came == 0) return false;
-    first.got += came;
-    if (in_length && first.got == length_bytes && length_ != bytes)
-      throw Error(ErrorKind::corrupt, name_ + ": accepted " + std::to_string(bytes) + " bytes, but " +
+  const Region destination = receives_.front();
+  const auto head = std::as_writable_bytes(std::span(&length_, 1));
+  while (!reader_.has_head(head)) {
+    if (reader_.read(*line_, head) == 0) return false;
+    if (!reader_.has_head(head)) continue;
+    if (length_ != destination.bytes)
+      throw Error(ErrorKind::corrupt, name_ + ": accepted " + std::to_string(destination.bytes) + " bytes, but " +
                                           std::to_string(length_) + " were put");
+    reader_.expect(destination.bytes, destination.data);
   }
+  while (reader_.body_left() != 0)
+    if (reader_.read(*line_, head) == 0) return false;
+  reader_.begin_message();
   return true;
 }
 

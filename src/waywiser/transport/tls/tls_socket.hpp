@@ -8,6 +8,7 @@
 
 #include "waywiser/device/region.hpp"
 #include "waywiser/path/path.hpp"
+#include "waywiser/transport/tls/tls_reader.hpp"
 #include "waywiser/transport/tls/tls_writer.hpp"
 
 namespace waywiser {
@@ -40,11 +41,6 @@ class TlsSocket {
   void finish_sends(Deadline deadline);
 
  private:
-  struct Incoming {
-    Region destination;
-    Bytes got = 0;
-  };
-
   Descriptor connect_or_accept(const Descriptor& listener, const std::string& host, std::uint16_t port,
                                Deadline deadline) const;
   void shake_hands(Deadline deadline);
@@ -60,7 +56,8 @@ class TlsSocket {
   std::unique_ptr<TlsConnection> line_;
   TlsWriter writer_;
   std::deque<ConstRegion> sends_;  // each as its length, then its bytes
-  std::deque<Incoming> receives_;
+  TlsReader reader_;
+  std::deque<Region> receives_;
   std::uint64_t length_ = 0;  // of the first incoming message, as far as it is known
   bool is_server_ = false;
 };

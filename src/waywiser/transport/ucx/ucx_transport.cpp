@@ -1,5 +1,6 @@
 #include "waywiser/transport/ucx/ucx_transport.hpp"
 
+#include "waywiser/transport/defaults.hpp"
 #include "waywiser/transport/ucx/current_gpu.hpp"
 #include "waywiser/transport/ucx/ucx_availability.hpp"
 #include "waywiser/transport/ucx/ucx_connection.hpp"
@@ -7,7 +8,7 @@
 namespace waywiser {
 namespace {
 
-constexpr Bytes smallest_split = 64 << 10;
+constexpr Bytes smallest_split = defaults::ucx_split;
 
 class UcxTransport : public Transport {
  public:

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "waywiser/collective/device_schedule/device_execution.hpp"
+#include "waywiser/comm/peer_memory/peer_memory.hpp"
+#include "waywiser/comm/session/rank_exchange.hpp"
+
+namespace waywiser {
+
+// The direct messages of a schedule: those whose array its owner can share and the sender's GPU can open.
+struct DirectAgreement {
+  std::vector<program::View> steps;                   // for DeviceExecution::set_direct()
+  std::vector<std::shared_ptr<const Memory>> opened;  // other ranks' arrays, into which this rank's GPU stores
+  std::string why_slots;  // why this rank receives a message too long for LL in a slot; empty: it receives none so
+
+  // Collective. `execution`: of this rank; nullptr: it has failed, and takes part without messages.
+  static DirectAgreement of_all(RankExchange& exchange, PeerMemory& peers, const Schedule& schedule,
+                                const DeviceExecution* execution, Place gpu, const Stream& stream);
+};
+
+}  // namespace waywiser

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+// Constants of transports that choose sizes. policy/defaults.hpp has all constants of this kind in one table.
+namespace waywiser::defaults {
+
+struct Default {
+  std::string_view name;
+  std::uint64_t value;
+  std::string_view unit, source;
+
+  constexpr operator std::uint64_t() const { return value; }
+};
+
+inline constexpr std::uint64_t kib = 1024, mib = 1024 * kib;
+
+inline constexpr Default host_copy_share{"share of a thread in a copy on a host", 64 * kib, "bytes at least",
+                                         "not recorded"};
+inline constexpr Default ucx_split{"messages over two rails in a measured path", 64 * kib, "bytes at least",
+                                   "not recorded"};
+inline constexpr Default courier_message{"messages of the courier", 1 * mib, "bytes at most", "not recorded"};
+
+}  // namespace waywiser::defaults
