@@ -261,6 +261,7 @@ def render(results: Results, jobs: JobTable | None = None) -> str:
 
 
 def _facts(profile: Profile) -> list[str]:
-    counts = [f"{len(profile.paths())} paths measured", f"{len(profile.unavailable)} not available"]
+    done = "simulated" if profile.simulated else "measured"
+    counts = [f"{len(profile.paths())} paths {done}", f"{len(profile.unavailable)} not available"]
     made = profile.created.replace("T", " ").replace("Z", " UTC")
     return [*counts, f"back end {profile.backend}", *([made] if made else []), f"fingerprint {profile.fingerprint}"]
