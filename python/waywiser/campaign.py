@@ -40,6 +40,7 @@ class Request:
     costs_file: Path | None = None  # from `waywiser calibrate`
     other_machine: _core.OtherMachine | None = None  # rank 1 of this job: paths to it are measured too
     cluster: Cluster | None = None  # for a simulated machine: also the paths to its other nodes
+    max_bytes: int | None = None  # None: the core's own
 
     def check(self) -> None:
         """Raises InputError for an impossible request, before measuring."""
@@ -88,6 +89,8 @@ class Request:
             found["budget_seconds"] = self.budget
         if self.operations:
             found["operations"] = self.operations
+        if self.max_bytes is not None:
+            found["max_bytes"] = self.max_bytes
         return found
 
     def topology(self) -> Any:
