@@ -66,7 +66,7 @@ def ping_pong(nodes: TwoGuests, *before: str) -> int:
     told = [word for name in (*BASE, "MPI4PY_LIBMPI") for word in ("-x", name)]
     program = [sys.executable, ROOT / "python/waywiser/apply/mpi_benchmark.py", str(SIZE), "ping-pong"]
     sent = int(guest.run(["cat", COUNTER]).lines[0])
-    done = guest.start([*mpirun, *told, *before, *program], BASE | OPEN_MPI | PML, seconds=120).wait()
+    done = guest.start([*mpirun, *told, *before, *program], BASE | OPEN_MPI | PML, seconds=300).wait()
     assert done.code == 0, done.errors
     answer = json.loads(done.lines[-1])
     assert answer["libmpi"].startswith("/usr/lib/x86_64-linux-gnu/"), answer
@@ -96,7 +96,17 @@ def test_the_environment_overrules_a_file(guests: TwoGuests) -> None:
     assert set(names) <= set(told)
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.short
+def test_the_packets_of_the_card_are_counted(guests: TwoGuests) -> None:
+    """By the counters with which `verify` proves the transport: this card counts packets, and no bytes."""
+    guest = guests.guests[0]
+    show = "print(*((*key, count) for key, count in read_counters(fresh()).packets.items()), sep='\\n')"
+    lines = guest.run([sys.executable, "-c", f"from waywiser.monitor.counters import *; {show}"], BASE).lines
+    (sent,) = guest.run(["cat", COUNTER]).lines
+    assert f"('rdma', '{DEVICE}:1', 'sent', {sent})" in lines and len(lines) == 2, lines
+
+
+@pytest.mark.timeout(2400)
 def test_a_wrong_file_is_found_replaced_and_its_transport_proved(nodes: TwoGuests) -> None:
     first, second = nodes.guests
     ranks = start_programs(
