@@ -42,6 +42,7 @@ class Request:
     cluster: Cluster | None = None  # for a simulated machine: also the paths to its other nodes
     places: list[str] = field(default_factory=list)  # if given, only pairs of these memories of this node
     processes: list[int] = field(default_factory=list)  # if given, only paths of 1 or 2 processes
+    max_bytes: int | None = None  # None: the core's own
 
     def check(self) -> None:
         """Raises InputError for an impossible request, before measuring."""
@@ -94,6 +95,8 @@ class Request:
             found["places"] = self.places
         if self.processes:
             found["processes"] = self.processes
+        if self.max_bytes is not None:
+            found["max_bytes"] = self.max_bytes
         return found
 
     def topology(self) -> Any:

@@ -72,7 +72,7 @@ def test_constants_that_are_far_off_are_corrected() -> None:
     found = values(settings_for(machine(), ("ucx",), libraries(ucx=UCX), accepts))
     copy = dict(part.split(":") for part in found["UCX_CUDA_COPY_BW"].split(","))
     assert 50_000 < int(copy["h2d"].removesuffix("MBs")) < 60_000
-    assert copy["d2d"] == "320000MBs"  # what was not measured keeps its default
+    assert copy["d2d"] == "320GBps" and UCX["UCX_CUDA_COPY_BW"].endswith(",d2d:320GBps")  # not measured: the default
     assert "UCX_TCP_MAX_BW" not in found  # the loopback device is no network
     assert "UCX_CMA_BW" not in found  # within 25 %
 
@@ -146,6 +146,33 @@ def test_an_older_ucx_gets_one_rate() -> None:
     known = {**UCX, "UCX_CUDA_COPY_BW": "10000.00MBps"}
     assert values(settings_for(machine(), ("ucx",), libraries(ucx=known), accepts))["UCX_CUDA_COPY_BW"].isascii()
     assert ":" not in values(settings_for(machine(), ("ucx",), libraries(ucx=known), accepts))["UCX_CUDA_COPY_BW"]
+
+
+def through_the_bar() -> Machine:
+    """The machine with GDRCopy instead of copy engines, at the same rates."""
+    value: dict[str, Any] = made_up.profile(2)
+    for one in value["series"]:
+        if one["path"]["mechanism"] == "copy_engine":
+            one["path"] = {**one["path"], "mechanism": "bar_copy"}
+    return Machine(read_machine("dgx-1v"), read_profile(value, "x"))
+
+
+def test_words_of_gdrcopy_are_those_of_the_version() -> None:
+    """UCX refuses a list with another word, and one that lacks a word."""
+    lists = {
+        "get:650.00MBps,put:6911.00MBps": ("get", "put"),
+        "get_dedicated:250.00MBps,get_shared:0.00Bps,put_dedicated:0.00Bps,put_shared:6911.00MBps": (
+            "get_dedicated", "get_shared", "put_dedicated", "put_shared",
+        ),
+        "0MBs,get_dedicated:250MBs,put_shared:6911MBs": ("", "get_dedicated", "put_shared"),
+    }  # fmt: skip
+    for default, words in lists.items():
+        known = {**UCX, "UCX_GDR_COPY_BW": default}
+        value = values(settings_for(through_the_bar(), ("ucx",), libraries(ucx=known), accepts))["UCX_GDR_COPY_BW"]
+        before, after = (dict(part.rpartition(":")[::2] for part in text.split(",")) for text in (default, value))
+        assert tuple(after) == words
+        changed = {word for word in words if after[word] != before[word]}
+        assert changed == {word for word in words if word in ("get", "put", "get_dedicated", "put_shared")}
 
 
 def test_what_the_library_does_not_know_is_left_out_with_the_reason() -> None:

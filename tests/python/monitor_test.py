@@ -13,7 +13,7 @@ from doctor_machines import Files, build, gpu, nic, smi
 from waywiser import cli
 from waywiser.doctor.commands import Replayed
 from waywiser.doctor.root import Root
-from waywiser.monitor.counters import Sample, fresh, moved_between, rates_between, read_counters
+from waywiser.monitor.counters import Sample, fresh, moved_between, packets_between, rates_between, read_counters
 from waywiser.monitor.exporter import serve, text_of
 from waywiser.monitor.load import LoadWatch, expected_rates
 from waywiser.monitor.watcher import Watcher
@@ -65,6 +65,18 @@ def test_bytes_of_pcie_links_where_the_driver_counts_them(tmp_path: Path) -> Non
 def test_a_machine_with_nothing_says_so(tmp_path: Path) -> None:
     sample = read_counters(build(tmp_path, {}))
     assert sample.bytes == {} and sample.missing == ["no NVIDIA GPU: no NVLink and PCIe counters"]
+
+
+def test_a_software_rdma_card_counts_packets(tmp_path: Path) -> None:
+    port = "/sys/class/infiniband/mlx5_0/ports/1"
+    told = {f"{port}/hw_counters/rcvd_pkts": "7", f"{port}/hw_counters/sent_pkts": "9"}
+    before = read_counters(build(tmp_path / "a", nic() | told))
+    assert before.packets == {("rdma", "mlx5_0:1", "received"): 7, ("rdma", "mlx5_0:1", "sent"): 9}
+    told |= {f"{port}/hw_counters/sent_pkts": "19"}
+    after = read_counters(build(tmp_path / "b", nic() | told))
+    assert packets_between(before, after) == {"rdma": 10} and not after.moved("rdma")
+    real = read_counters(build(tmp_path / "c", nic() | told | {f"{port}/counters/port_xmit_data": "3"}))
+    assert real.bytes["rdma", "mlx5_0:1", "sent"] == 12 and ("rdma", "mlx5_0:1", "sent") not in real.packets
 
 
 def test_rates_and_a_counter_that_was_reset(tmp_path: Path) -> None:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
-import os
 import re
-import shutil
 import subprocess
-from functools import cache
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from made_up_driver import cuda_driver, wheel_ucx
+from node_profiles import MIXED, STUDIED, profile_of, text_of
 from verb_runs import Run
 
-from waywiser import _core, libucp, stages
+from waywiser import _core, stages
+from waywiser.apply import ucx
 from waywiser.apply.facts import Machine
 from waywiser.apply.installed import Installed
 from waywiser.apply.node_switches import (
     NAMES,
     OPERATIONS,
     PURPOSES,
-    SIZES,
     Case,
     between_nodes,
     limit_for,
@@ -31,37 +33,19 @@ from waywiser.apply.node_switches import (
 from waywiser.apply.node_table import node_markdown, rows_of
 from waywiser.apply.propose import settings_for
 from waywiser.apply.setting import Settings
-from waywiser.campaign import Request
-from waywiser.doctor.nccl_names import NCCL_NAMES
+from waywiser.doctor.ucx import rates
 from waywiser.errors import InputError
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan
-from waywiser.profile import Profile, read_profile
+from waywiser.profile import read_profile
 from waywiser.report.node_charts import node_charts
-from waywiser.simulator.cluster import Cluster, parse_cluster
+from waywiser.simulator.cluster import parse_cluster
 from waywiser.simulator.sweep import OPERATIONS as SIMULATED
 from waywiser.topology import load_topology
 
+HOWTO = Path(__file__).parents[2] / "docs" / "howto-cluster.md"
+LISTS = Path(__file__).parents[1] / "library_names"
 KIB = 1024
-STUDIED = ("hse-a", "hse-c", "hse-e")
-FAR = {"hse-e": ["gpu2"]}  # not below the switch of a NIC
-MIXED = "nodes: [2 x hse-a, 2 x hse-c, 2 x hse-e]\n"
-
-
-@cache
-def text_of(machine: str, mixed: bool = False) -> str:
-    """The profile of a GPU at each distance from its NIC and the first host memory, with roads to other nodes: JSON."""
-    cluster = parse_cluster(MIXED, "mixed.yaml").beginning_with(machine) if mixed else Cluster(machine, {"nodes": 2})
-    request = Request(machine=machine, cluster=cluster)
-    topology = request.topology()
-    options = {**request.options(), "places": ["gpu0", *FAR.get(machine, ()), "host0"], "processes": [1]}
-    options |= {"operations": list(OPERATIONS), "min_bytes": SIZES[0], "max_bytes": SIZES[-1]}
-    return stages.measure(topology, options, None, stages.Watch(lambda *_: None), request.simulation(topology))
-
-
-@cache
-def profile_of(machine: str, mixed: bool = False) -> Profile:
-    return read_profile(json.loads(text_of(machine, mixed)), machine)
 
 
 def machine_of(machine: str, purpose: str = "mixed", mixed: bool = False) -> Machine:
@@ -124,12 +108,21 @@ def test_gdr_raises_bandwidth_of_hse_a_up_to_16_kib_and_slows_large_messages() -
     assert road.loss(Case("bidirectional", 64 << 20), ("on", "on")) > 2.5
 
 
-def test_gdrcopy_helps_up_to_8_kib() -> None:
-    for machine in STUDIED:
-        road = gpu_road(machine)
-        for size in (8, 512, 4 * KIB, 8 * KIB, 64 * KIB, 1 << 20):
-            off, on = (road.seconds(Case("bidirectional", size), ("off", one)) for one in ("off", "on"))
-            assert (off / on > 1.02) == (size < 8 * KIB), (machine, size)
+@pytest.mark.parametrize("machine", STUDIED)
+@pytest.mark.parametrize("operation", ["bidirectional", "latency"])
+def test_gdrcopy_helps_up_to_8_kib(machine: str, operation: str, run: Run) -> None:
+    """The crossover itself: the last byte below UCX's rendezvous threshold."""
+    sizes = [8, 512, 4 * KIB, 8 * KIB - 1, 8 * KIB, 8 * KIB + 1, 64 * KIB, 1 << 20]
+    words = ("--sizes", ",".join(map(str, sizes)), "--set", "gdr=off", "--vary", "gdrcopy", "--json")
+    curves = json.loads(run("simulate", operation, "--machine", machine, *words)[1])["curves"]
+    off, on = (
+        [point["seconds"] for curve in curves if curve["setting"]["gdrcopy"] == one for point in curve["points"]]
+        for one in ("off", "on")
+    )
+    assert [size for size, a, b in zip(sizes, off, on, strict=True) if a / b > 1.02] == sizes[:4]
+    assert [size for size, a, b in zip(sizes, off, on, strict=True) if a == b] == sizes[4:]
+    (row,) = [line for line in HOWTO.read_text().splitlines() if line.startswith("| GDRCopy helps up to")]
+    assert f"up to {sizes[3]:,} B" in row and "no effect from 8 KiB on" in row
 
 
 @pytest.mark.parametrize(
@@ -205,6 +198,19 @@ def test_the_page_marks_the_best() -> None:
     assert node_charts(read_profile({**json.loads(text_of("hse-a")), "series": []}, "x")) is None
 
 
+def test_no_two_sizes_below_an_axis_overlap() -> None:
+    """Not even where few sizes were timed, in powers of 4 and of 2 (`--quick`)."""
+    value = json.loads(text_of("hse-a"))
+    kept = {8, 256, 4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB, 64 * KIB, 1 << 20, 64 << 20}
+    for one in value["series"]:
+        one["points"] = [point for point in one["points"] if point["bytes"] in kept]
+    for page in (str(node_charts(read_profile(value, "x"))), str(node_charts(profile_of("hse-a")))):
+        for picture in page.split("<svg")[1:]:
+            found = re.findall(r'<text x="([0-9.]+)" y="318" class="tick middle">', picture)
+            assert len(found) > 3 and float(found[-1]) <= 560 - 24
+            assert all(float(b) - float(a) >= 56 for a, b in pairwise(found)), found
+
+
 # ---- settings ----
 
 
@@ -265,28 +271,73 @@ def test_in_a_mixed_cluster_a_node_is_set_by_its_own_hardware() -> None:
         assert values(settings_for(machine_of(machine, mixed=True), unchecked=True)) == alone
 
 
-def ucx_names(program: str, environment: dict[str, str]) -> set[str]:
-    told = subprocess.run([program, "-c"], env=os.environ | environment, capture_output=True, text=True, timeout=60)
-    return set(re.findall(r"^(UCX_\w+)=", told.stdout, re.MULTILINE))
+@pytest.fixture(scope="module")
+def ucx_of_the_wheel(tmp_path_factory: pytest.TempPathFactory) -> Callable[[dict[str, str]], str]:
+    """Its ucx_info -c under given variables, with the module of CUDA."""
+    program, libraries = wheel_ucx()
+    driver = cuda_driver(tmp_path_factory.mktemp("cuda"), libraries)
+
+    def told(variables: dict[str, str]) -> str:
+        environment = {"LD_LIBRARY_PATH": f"{libraries}:{driver}", **variables}
+        done = subprocess.run([program, "-c"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=60)  # fmt: skip
+        assert done.returncode == 0, done.stdout[-300:]
+        return done.stdout
+
+    return told
 
 
-def test_every_variable_is_known_to_its_library() -> None:
-    """To UCX of the wheel (CUDA) or of the system (InfiniBand), where it is there; NCCL's to the list of names."""
-    path = Path(libucp.path or "/nowhere/lib/libucp.so.0")
-    program = path.parent.parent / "bin" / "ucx_info"
-    known = ucx_names(str(program), {"LD_LIBRARY_PATH": str(path.parent)}) if program.exists() else set()
-    known |= ucx_names("ucx_info", {}) if shutil.which("ucx_info") else set()
-    if not known:
-        pytest.skip("needs ucx_info")
-    of_modules = ("UCX_IB_", "UCX_CUDA_", "UCX_GDR_COPY_")  # shown where the module can be loaded: with its hardware
-    for machine in (*STUDIED, "dgx-a100"):
-        for purpose in PURPOSES:
-            for name in values(settings_for(machine_of(machine, purpose), unchecked=True)):
-                if name.startswith("UCX_") and not name.startswith(of_modules):
-                    assert name in known, name
-                if name.startswith("NCCL_"):
-                    assert name.removeprefix("NCCL_") in NCCL_NAMES, name
-    assert {"UCX_DISTANCE_BW", "UCX_RNDV_MEMTYPE_DIRECT_SIZE", "UCX_TLS"} & known
+def recorded_names(name: str) -> set[str]:
+    """A list of variables that scripts/library_names has made from the library itself."""
+    first, *names = (LISTS / f"{name}.txt").read_text().splitlines()
+    assert re.search(r" \d+\.\d+\.\d+, .+; 20\d\d-\d\d-\d\d$", first), first
+    return set(names)
+
+
+def emitted(machine: str) -> dict[str, str]:
+    """Every variable for a machine, for any purpose."""
+    profiles = (profile_of(machine), profile_of(machine, mixed=True) if machine in STUDIED else None)
+    found: dict[str, str] = {}
+    for purpose in PURPOSES:
+        for profile in filter(None, profiles):
+            found |= values(settings_for(Machine(load_topology(machine), profile, purpose), unchecked=True))
+    return found
+
+
+@pytest.mark.parametrize("machine", [*STUDIED, "dgx-a100"])
+def test_every_variable_is_known_to_its_library(machine: str) -> None:
+    known = {"UCX_GDR_COPY_BW"}  # of a module that no package has; named in UCX's gdr_copy_iface.c
+    for name in ("ucx-debian", "ucx-wheel", "mpich", "nccl"):
+        known |= recorded_names(name)
+    found = {name for name in emitted(machine) if not name.startswith("OMPI_MCA_")}
+    libraries = {name.partition("_")[0] for name in found}
+    assert libraries >= {"UCX", "MPIR"} and ("NCCL" in libraries) == (machine != "dgx-a100")
+    assert found <= known, found - known
+
+
+@pytest.mark.parametrize("machine", [*STUDIED, "dgx-a100"])
+def test_ucx_accepts_every_value(machine: str, ucx_of_the_wheel: Callable[[dict[str, str]], str]) -> None:
+    """A list that lacks a word, or has another one, is an error for UCX."""
+    wanted = {name: value for name, value in emitted(machine).items() if name.startswith("UCX_")}
+    told = ucx_of_the_wheel(wanted)
+    assert not re.search(r"UCX +(ERROR|WARN) ", told), re.findall(r"UCX +(?:ERROR|WARN) .*", told)
+    shown = dict(re.findall(r"^(UCX_\w+)=(.*)$", told, re.MULTILINE))
+    assert wanted.keys() - shown.keys() <= {"UCX_GDR_COPY_BW"}
+    copy, before = (rates(one) for one in (shown["UCX_CUDA_COPY_BW"], ucx.USUAL["UCX_CUDA_COPY_BW"]))
+    assert copy == {**rates(wanted["UCX_CUDA_COPY_BW"])} and copy.keys() == before.keys()
+    words = [part.partition(":")[0] for part in wanted["UCX_GDR_COPY_BW"].split(",")]
+    assert words == ["get_dedicated", "get_shared", "put_dedicated", "put_shared"]  # all of gdr_copy_iface.c
+
+
+def test_the_defaults_that_are_assumed_elsewhere_are_those_of_the_wheel(
+    ucx_of_the_wheel: Callable[[dict[str, str]], str],
+) -> None:
+    shown = dict(re.findall(r"^(UCX_\w+)=(.*)$", ucx_of_the_wheel({}), re.MULTILINE))
+    if f"libucx-cu13 {importlib.metadata.version('libucx-cu13')}," in (LISTS / "ucx-wheel.txt").read_text():
+        assert recorded_names("ucx-wheel") == shown.keys()
+    for name, value in ucx.USUAL.items():
+        if name in shown and name != "UCX_DISTANCE_BW":  # which UCX's own ucx.conf sets by the model of the CPU
+            assert rates(shown[name]) == rates(value) and (rates(value) or shown[name] == value), name
 
 
 # ---- the command line ----
@@ -378,7 +429,7 @@ def test_the_table_of_the_how_to() -> None:
             assert line in text, line
     for machine in (*STUDIED, "dgx-a100"):
         for name, value in values(settings_for(machine_of(machine), unchecked=True)).items():
-            if name.startswith(("UCX_DISTANCE", "UCX_IB", "UCX_RNDV", "NCCL_NET", "MPIR_CVAR_CH4_OFI_ENABLE")):
+            if name != "UCX_CUDA_IPC_BW":  # between GPUs of one node, which these profiles leave out
                 row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
                 assert f"`{value}`" in row, (machine, name)
 

@@ -14,9 +14,11 @@ import pytest
 
 from waywiser import _core, cli
 from waywiser.apply import benchmarks, job_libraries, nccl_benchmarks, ucx_benchmark
+from waywiser.apply.carried import CountedBenchmark, transport_lines
 from waywiser.apply.chance import chance_faster
-from waywiser.apply.evidence import keep_evidence
+from waywiser.apply.evidence import keep_evidence, summary_json
 from waywiser.apply.job_libraries import JobLibraries, JobMpi, find_mpi
+from waywiser.apply.proof_table import print_proof
 from waywiser.apply.provable import split
 from waywiser.apply.prove import AGAIN, Proof, Variant, against, prove, proved
 from waywiser.apply.setting import Setting, Settings
@@ -24,6 +26,7 @@ from waywiser.apply.store import keep, kept
 from waywiser.bench import ucx_perftest
 from waywiser.bench.team import NotOffered, TeamError
 from waywiser.errors import InputError
+from waywiser.monitor.counters import Sample
 from waywiser.ranks.hosts import Host
 
 FAST = Setting("openmpi", "OMPI_MCA_fast", "1", "", "measured", "fast")
@@ -201,13 +204,67 @@ def test_bad_hosts(library: str, text: str, words: str, tmp_path: Path, capsys: 
 
 def test_evidence_keeps_every_round(tmp_path: Path) -> None:
     proof = against(BASE, Variant("fast", {"OMPI_MCA_fast": "1"}), Made(), 5, quiet)
-    file = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], {"load": "0"})
+    counted = CountedBenchmark(Made(), Sample)
+    file = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], counted, {"load": "0"})
     value = json.loads(file.read_text())
     (step,) = value["steps"]
     assert step["verdicts"]["fast"]["wins"] is True
     assert all(len(row["rounds"]) == 5 for one in step["variants"] for row in one["seconds"])
-    between = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], {"load": "0"}, ["a", "b"])
+    between = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], counted, {"load": "0"}, ["a", "b"])
     assert json.loads(between.read_text())["nodes"] == ["a", "b"] and file.exists() and between != file
+
+
+class Network:
+    """Counters of a node: what "OMPI_MCA_rdma" selects goes by a software RDMA card, which counts packets only."""
+
+    def __init__(self, benchmark: Made) -> None:
+        self.sample = Sample({("network", "eth0", "sent"): 5})
+        self._benchmark = benchmark
+
+    def __call__(self, variables: Mapping[str, str]) -> benchmarks.Times:
+        sent = {("network", "eth0", "sent"): self.sample.bytes["network", "eth0", "sent"] + (8 << 20)}
+        packets = self.sample.packets.get(("rdma", "rxe0:1", "sent"), 0) + 3000 * ("OMPI_MCA_rdma" in variables)
+        self.sample = Sample(sent, {("rdma", "rxe0:1", "sent"): packets})
+        return self._benchmark(variables)
+
+
+def judged(**more: str) -> tuple[Proof, CountedBenchmark]:
+    network = Network(Made())
+    counted = CountedBenchmark(network, lambda: network.sample)
+    return against(BASE, Variant("other", {"OMPI_MCA_rdma": "1", **more}), counted, 5, quiet), counted
+
+
+def test_counters_prove_the_transport_and_time_the_speed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    proof, counted = judged(OMPI_MCA_slow="1")
+    by_network, by_rdma = "the kernel's network 8 MiB a run", "RDMA 3,000 packets a run"
+    lines = transport_lines(proof, counted.carried(proof))
+    assert lines == [
+        f"transport  default: {by_network}",
+        f"transport  other: {by_rdma}, {by_network}",
+        "other changes the transport, and this is proved. It is not faster where it was measured",
+    ]
+    print_proof("title", proof, counted.carried(proof))
+    assert lines[-1] in " ".join(capsys.readouterr().out.split())
+    (step,) = json.loads(summary_json(SETTINGS, "openmpi", [proof], counted))["steps"]
+    assert step["verdicts"]["other"]["wins"] is False
+    assert step["carried"]["default"]["kinds"] == ["network"] and step["carried"]["default"]["runs"] == 10
+    assert step["carried"]["other"] == {
+        "runs": 5, "kinds": ["rdma", "network"], "bytes": {"network": 5 * 8 << 20}, "packets": {"rdma": 15000}
+    }  # fmt: skip
+    file = keep_evidence(tmp_path, SETTINGS, "openmpi", [proof], counted, {"load": "0"})
+    kept_too = {one["name"]: one["carried"]["kinds"] for one in json.loads(file.read_text())["steps"][0]["variants"]}
+    assert kept_too == {"default": ["network"], "other": ["rdma", "network"], AGAIN: []}
+
+
+def test_a_faster_transport_is_not_called_slow_and_the_same_one_is_told_once() -> None:
+    proof, counted = judged(OMPI_MCA_fast="1")
+    lines = transport_lines(proof, counted.carried(proof))
+    assert proof.verdicts["other"].wins and [line.split()[0] for line in lines] == ["transport", "transport"]
+    network = Network(Made())
+    counted = CountedBenchmark(network, lambda: network.sample)
+    proof = against(BASE, Variant("slow", {"OMPI_MCA_slow": "1"}), counted, 5, quiet)
+    assert transport_lines(proof, counted.carried(proof)) == ["transport  default: the kernel's network 8 MiB a run"]
+    assert transport_lines(proof, {}) == []
 
 
 def test_output_of_the_benchmarks() -> None:

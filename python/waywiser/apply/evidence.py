@@ -6,7 +6,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
+from waywiser.apply.carried import Carried, CountedBenchmark
 from waywiser.apply.prove import Proof
 from waywiser.apply.setting import Settings
 from waywiser.apply.store import file_of
@@ -18,15 +20,22 @@ VERSION = 1
 
 
 def evidence_json(
-    settings: Settings, library: str, proofs: Sequence[Proof], state: dict[str, str], nodes: Sequence[str] = ()
+    settings: Settings,
+    library: str,
+    proofs: Sequence[Proof],
+    benchmark: CountedBenchmark,
+    state: dict[str, str],
+    nodes: Sequence[str] = (),
 ) -> str:
     """All times in seconds by variant, test and size, in the order of the rounds; a step for each proof."""
     steps = []
     for proof in proofs:
+        carried = benchmark.carried(proof)
         variants = [
             {
                 "name": one.name,
                 "variables": dict(one.variables),
+                "carried": carried_json(carried.get(one.name)),
                 "seconds": [
                     {"test": test, "bytes": size, "rounds": one.times((test, size))} for test, size in proof.cases
                 ],
@@ -41,8 +50,14 @@ def evidence_json(
     return json.dumps({**head, **body, "steps": steps}, indent=1)
 
 
-def summary_json(settings: Settings, benchmark: str, proofs: Sequence[Proof]) -> str:
-    """The medians in seconds and the verdicts, for programs."""
+def carried_json(one: Carried | None) -> dict[str, Any]:
+    """What the counters of this node say about a variant, over all its runs; `kinds` carried more than background."""
+    found = one or Carried()
+    return {"runs": found.runs, "kinds": found.kinds, "bytes": found.bytes, "packets": found.packets}
+
+
+def summary_json(settings: Settings, what: str, proofs: Sequence[Proof], benchmark: CountedBenchmark) -> str:
+    """The medians in seconds, the verdicts on speed, and the counters, for programs."""
     steps = []
     for proof in proofs:
         rows = [
@@ -54,10 +69,11 @@ def summary_json(settings: Settings, benchmark: str, proofs: Sequence[Proof]) ->
             for test, size in proof.cases
         ]
         verdicts = {name: {**vars(one), "wins": one.wins} for name, one in proof.verdicts.items()}
+        carried = {name: carried_json(one) for name, one in benchmark.carried(proof).items()}
         steps.append({"base": proof.base, "kept": proof.kept, "verdicts": verdicts, "failed": dict(proof.failed),
-                      "rows": rows})  # fmt: skip
+                      "carried": carried, "rows": rows})  # fmt: skip
     kept = {one.name: one.value for one in settings.settings}
-    head = {"machine": settings.machine, "benchmark": benchmark, "libraries": settings.versions}
+    head = {"machine": settings.machine, "benchmark": what, "libraries": settings.versions}
     return json.dumps({**head, "steps": steps, "settings": kept}, indent=1)
 
 
@@ -66,11 +82,12 @@ def keep_evidence(
     settings: Settings,
     library: str,
     proofs: Sequence[Proof],
+    benchmark: CountedBenchmark,
     state: dict[str, str],
     nodes: Sequence[str] = (),
 ) -> Path:
     """Writes it to evidence/FINGERPRINT-LIBRARY.json, between `nodes` to FINGERPRINT-LIBRARY-nodes.json."""
     name = file_of(results, settings.fingerprint).stem
     file = results / "evidence" / f"{name}-{library}{'-nodes' if nodes else ''}.json"
-    write_text_atomically(file, evidence_json(settings, library, proofs, state, nodes))
+    write_text_atomically(file, evidence_json(settings, library, proofs, benchmark, state, nodes))
     return file

@@ -75,7 +75,12 @@ def installed_mpich(jobs: JobLibraries) -> Installed:
         return Installed(why_not=str(error))
     where = shutil.which("mpivars", path=jobs.environment.get("PATH")) or ""
     text = f"{version[1] if version else 'version unknown'} ({where})"
-    return Installed(text, dict.fromkeys(re.findall(r"MPIR_CVAR_\w{1,100}", told), ""), file=where)
+    return Installed(text, mpich_names(told), file=where)
+
+
+def mpich_names(told: str) -> dict[str, str]:
+    """Variable -> default from the output of mpivars; its descriptions name variables too."""
+    return dict(re.findall(r"^\s*(MPIR_CVAR_\w{1,100})\s*=(\S*)", told, re.MULTILINE))
 
 
 def installed_nccl(jobs: JobLibraries) -> Installed:
@@ -84,11 +89,14 @@ def installed_nccl(jobs: JobLibraries) -> Installed:
     if not os.path.isabs(file):
         return Installed(why_not="needs libnccl.so.2, which is not installed")
     data = jobs.root().data(file, _LARGEST) or b""
-    names = {name.decode() for name in re.findall(rb"\bNCCL_[A-Z0-9_]{2,60}\b", data)}
-    names |= {f"NCCL_{name.decode()}" for name in re.findall(rb"\0([A-Z][A-Z0-9_]{3,50})\0", data)}
     version = re.search(rb"NCCL version (\d{1,2}\.\d{1,3}\.\d{1,3})", data)
     told = version[1].decode() if version else "version unknown"
-    return Installed(f"{told} ({file})", dict.fromkeys(names, ""), file=os.path.realpath(file))
+    return Installed(f"{told} ({file})", dict.fromkeys(nccl_names(data), ""), file=os.path.realpath(file))
+
+
+def nccl_names(data: bytes) -> set[str]:
+    """The names of variables that a libnccl contains; it has each of them whole."""
+    return {name.decode() for name in re.findall(rb"\bNCCL_[A-Z0-9_]{2,60}\b", data)}
 
 
 def installed(target: str, jobs: JobLibraries) -> Installed:

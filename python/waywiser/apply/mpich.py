@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from waywiser.apply.facts import Machine
 from waywiser.apply.node_switches import between_nodes
 from waywiser.apply.setting import LeftOut, Setting
-from waywiser.apply.ucx import rdma_nics
 from waywiser.profile import Point
 from waywiser.units import format_bytes, format_seconds
 
@@ -30,11 +29,6 @@ def proposed(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | L
             name = f"MPIR_CVAR_GPU_FAST_COPY_MAX_SIZE_{word}"
             yield Setting("mpich", name, str(size), known.get(name, ""), why, name)
     yield from _gpu_direct(machine, known)
-    if rdma_nics(machine) and machine.topology.ids("gpu"):
-        name = "MPIR_CVAR_CH4_OFI_NIC_GPU_AFFINITY"
-        yield Setting(
-            "mpich", name, "1", known.get(name, ""), "each rank takes the NIC nearest to its GPU", name, False
-        )
 
 
 def _gpu_direct(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:

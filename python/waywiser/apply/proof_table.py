@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from waywiser.apply.carried import Carried, transport_lines
 from waywiser.apply.prove import Proof, Variant
 from waywiser.report.terminal import add, print_result, table
 from waywiser.units import format_bytes, format_rate, format_seconds
@@ -16,8 +17,8 @@ _MOST_COLUMNS = 5
 _LONGEST_HEAD = 16  # characters; longer names are in the lines below the table
 
 
-def print_proof(title: str, proof: Proof) -> None:
-    """A table of the medians, the best marked, and a verdict for each variant."""
+def print_proof(title: str, proof: Proof, carried: Mapping[str, Carried]) -> None:
+    """A table of the medians, the best marked; a verdict on the speed of each variant, and on its transport."""
     shown = proof.variants[:_MOST_COLUMNS]
     if shown[-1] is not proof.variants[-1]:
         shown = (*shown[:-1], proof.variants[-1])
@@ -35,6 +36,7 @@ def print_proof(title: str, proof: Proof) -> None:
         told = name if heads.get(name, name) == name else f"{heads[name]} {name}"
         parts.append(Text(f"{'kept   ' if kept else 'dropped'}  {told}: {one.text}", "green" if kept else "dim"))
     parts += [Text(f"fails    {name}: {why}", "yellow") for name, why in proof.failed.items()]
+    parts += [Text(line) for line in transport_lines(proof, carried)]
     if proof.kept == proof.base:
         parts.append(Text(f"{proof.base}: best here", "green"))
     print_result(Group(*parts, Text()))

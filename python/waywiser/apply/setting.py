@@ -75,6 +75,22 @@ class Settings:
         """Without the settings that `verify` has not proved."""
         return replace(self, settings=tuple(one for one in self.settings if one.proof), proved=True)
 
+    def with_others_of(self, before: Settings, targets: Collection[str]) -> Settings:
+        """With what `before` says about the libraries that are not in `targets`."""
+        kept = tuple(one for one in before.settings if one.target not in targets)
+        left = tuple(one for one in before.left_out if one.target not in targets)
+        versions = {name: text for name, text in before.versions.items() if name not in targets}
+        libraries = {name: file for name, file in before.libraries.items() if name not in targets}
+        settings = self.settings + kept
+        return replace(
+            self,
+            versions=self.versions | versions,
+            settings=settings,
+            left_out=self.left_out + left,
+            proved=before.proved and all(one.proof for one in settings),
+            libraries=self.libraries | libraries,
+        )
+
     def checked_with(self, lead: str, targets: Collection[str] = TARGETS) -> list[str]:
         """The version of each library that the names were checked against, after `lead`; then those that were not."""
         told = [

@@ -8,15 +8,15 @@ from dataclasses import replace
 from waywiser.apply import ucx_network
 from waywiser.apply.facts import Evidence, Machine
 from waywiser.apply.setting import LeftOut, Setting
-from waywiser.doctor.ucx import rates
+from waywiser.doctor.ucx import rates, word_for
 from waywiser.units import format_bytes, format_rate, format_seconds
 
 _TOLERANCE = 1.25
 # The defaults of UCX 1.22, for other machines.
 USUAL = {
-    "UCX_CUDA_COPY_BW": "h2d:8300MBps,d2h:11660MBps,d2d:320000MBps",
+    "UCX_CUDA_COPY_BW": "h2d:8300MBps,d2h:11660MBps,d2d:320GBps,default:10000MBps",
     "UCX_CUDA_IPC_BW": "auto",
-    "UCX_GDR_COPY_BW": "get:250MBps,put:6911MBps",
+    "UCX_GDR_COPY_BW": "get_dedicated:250MBps,get_shared:0MBps,put_dedicated:0MBps,put_shared:6911MBps",
     "UCX_POSIX_BW": "15360MBps",
     "UCX_SYSV_BW": "15360MBps",
     "UCX_CMA_BW": "11145MBps",
@@ -86,17 +86,18 @@ def _measured_constants(machine: Machine) -> dict[str, dict[str, Evidence | None
 
 def _constants(machine: Machine, known: Mapping[str, str]) -> Iterator[Setting | LeftOut]:
     for name, words in _measured_constants(machine).items():
-        evidence = {word: one for word, one in words.items() if one}
+        default = known.get(name, "")
+        texts = _texts(default)
+        evidence = {word_for(word, texts): one for word, one in words.items() if one}
         if not evidence:
             continue
-        default = known.get(name, "")
         assumed = rates(default) or _by_model(machine, name)
         if set(assumed) == {""} and "" not in evidence:  # an older UCX: one rate for all directions
             evidence = {"": min(evidence.values(), key=lambda one: one.rate)}
         off = {word: one for word, one in evidence.items() if _differs(assumed.get(word), one.rate)}
         if off:
             told = default if rates(default) else ", ".join(f"{format_rate(one)} by model" for one in assumed.values())
-            yield _constant(name, told, {**assumed, **{word: one.rate for word, one in off.items()}}, off)
+            yield _constant(name, told, texts, off)
 
 
 def _loopback(machine: Machine) -> Iterator[LeftOut]:
@@ -128,11 +129,24 @@ def _differs(assumed: float | None, rate: float) -> bool:
     return assumed is None or not 1 / _TOLERANCE <= assumed / rate <= _TOLERANCE
 
 
-def _constant(name: str, default: str, values: Mapping[str, float], off: Mapping[str, Evidence]) -> Setting:
-    value = ",".join(f"{word}:{rate / 1e6:.0f}MBs" if word else f"{rate / 1e6:.0f}MBs" for word, rate in values.items())
+def _texts(default: str) -> dict[str, str]:
+    """ "h2d:8300MBps,d2h:11660MBps" -> text by word; a single rate has the word ""."""
+    parts = (part.rpartition(":") for part in default.split(",") if part)
+    return {word: text for word, _, text in parts}
+
+
+def _constant(name: str, default: str, texts: Mapping[str, str], off: Mapping[str, Evidence]) -> Setting:
+    """UCX refuses a list that lacks one of its words, so the words that are right keep their default."""
+    values = {**texts, **{word: _told(one.rate) for word, one in off.items()}}
+    value = ",".join(f"{word}:{text}" if word else text for word, text in values.items())
     why = "; ".join(one.text for one in off.values())
     measured = all(one.measured for one in off.values())
     return Setting("ucx", name, value, default, f"{why}; UCX assumes {default or 'nothing fixed'}", name, measured)
+
+
+def _told(rate: float) -> str:
+    """With three digits: another measurement of the same hardware mostly gives the same value."""
+    return f"{float(f'{rate:.2e}') / 1e6:g}MBs"
 
 
 def _copies_instead_of_cma(machine: Machine) -> Iterator[Setting]:

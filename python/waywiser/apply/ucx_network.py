@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from waywiser.apply.facts import Machine
-from waywiser.apply.node_switches import TITLES, NodeRoads, between_nodes, limit_for, wins
+from waywiser.apply.node_switches import SIZES, TITLES, NodeRoads, between_nodes, limit_for, wins
 from waywiser.apply.setting import LeftOut, Setting
 from waywiser.doctor.ucx import rate as rate_in
 from waywiser.other_nodes import device_of, is_elsewhere
@@ -99,8 +99,14 @@ def _gdrcopy(machine: Machine, known: Mapping[str, str], roads: NodeRoads) -> It
         yield Setting("ucx", name, "^gdr_copy", known.get(name, "all"), single.text, name, _measured(machine))
         return
     helped = max((case.bytes for case in wins(roads, 1, "on")), default=0)
-    told = f"it helps up to {format_bytes(helped)}" if helped else "it makes no difference here"
+    told = f"it helps up to {_ends(helped)}" if helped else "it makes no difference here"
     yield LeftOut("ucx", name, known.get(name, "all"), f"GDRCopy is on by default if gdrdrv is loaded; {told}")
+
+
+def _ends(size: int) -> str:
+    """The last measured size with a gain; the gain ends somewhere below the next one."""
+    larger = [one for one in SIZES if one > size]
+    return format_bytes(size) + (f", no longer at {format_bytes(larger[0])}" if larger else "")
 
 
 def _series(machine: Machine, mechanism: str, **parameters: str) -> list[Series]:

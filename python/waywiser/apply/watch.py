@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from waywiser.files import write_text_atomically
-from waywiser.monitor.counters import NETWORK, NVLINK, PCIE, RDMA, Sample, moved_between
+from waywiser.monitor.counters import KIND_NAMES, NVLINK, RDMA, Sample, moved_between
 from waywiser.units import format_bytes
 
 FILE = "watch.json"
 _NOTICED = 1 << 20  # bytes: less is background traffic
 # Path that a run needs -> kind of counter that must have moved.
 _SHOWN_BY = {"nvlink": NVLINK, "fabric": NVLINK, "gdr": RDMA, "rdma": RDMA, "roce": RDMA}
-_NAMES = {NETWORK: "the kernel's network", RDMA: "RDMA", NVLINK: "NVLink", PCIE: "the GPUs' PCIe"}
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,12 @@ class Watched:
 
     def lines(self) -> list[str]:
         """For people."""
-        told = [f"{_NAMES[kind]} {format_bytes(count)}" for kind, count in self.moved.items() if count]
+        told = [f"{KIND_NAMES[kind]} {format_bytes(count)}" for kind, count in self.moved.items() if count]
         on = f" on {self.host}" if self.nodes > 1 and self.host else ""
         lines = [f"watched{on} for {self.seconds:.1f} s: {', '.join(told) or 'no counter moved'}"]
         if self.fell_back:
             seen = [kind for kind in self.roads if kind not in {_SHOWN_BY[road] for road in self.fell_back}]
-            instead = " and ".join(f"{format_bytes(self.moved[kind])} by {_NAMES[kind]}" for kind in seen)
+            instead = " and ".join(f"{format_bytes(self.moved[kind])} by {KIND_NAMES[kind]}" for kind in seen)
             lines.append(
                 f"{len(self.fell_back)} of {self.wanted} wanted paths carried nothing: "
                 f"{', '.join(self.fell_back)}; instead: {instead or 'nothing'}"

@@ -55,7 +55,7 @@ def apply(
         nodes = _machines(output, machine, cluster, purpose)
         found = [(one, settings_for(one, targets, unchecked=True)) for one in nodes]
         for one, settings in found if write else []:
-            _write_prediction(output, settings, one)
+            _write_prediction(output, settings, one, targets)
         return _show(found, as_json, markdown)
     if markdown and machine is None:
         raise InputError("--markdown is for other machines: write --machine or --cluster")
@@ -65,14 +65,15 @@ def apply(
     jobs = None if elsewhere else find_job_libraries(mpirun)
     here = replace(_machine(output, machine, from_), purpose=purpose)
     settings = settings_for(here, targets, unchecked=elsewhere, jobs=jobs)
+    before = None if elsewhere else _known_before(output, settings.fingerprint)
     if not elsewhere:
-        settings = with_verdicts_of(_known_before(output, settings.fingerprint), settings)
+        settings = with_verdicts_of(before, settings)
     if collectives and jobs:  # the file has new rules now, so earlier verdicts about it are invalid
         settings = _with_collectives(settings, output, ranks, jobs)
     if elsewhere and write:
-        _write_prediction(output, settings, here)
+        _write_prediction(output, settings, here, targets)
     if not elsewhere and write is not False:
-        _write(output, settings, here)
+        _write(output, _with_others(settings, before, targets), here)
     _show([(here, settings)], as_json, markdown)
 
 
@@ -166,7 +167,7 @@ def _machine(output: Path, name: str | None, from_: str | None) -> Machine:
     from waywiser.topology.load import load_topology
 
     if name:
-        return Machine(load_topology(name), results_of(output, name).needed_profile())
+        return Machine(load_topology(name), results_of(output, name, for_settings=True).needed_profile())
     if from_:
         return Machine(chosen_topology(from_, None))
     topology = _core.discover()
@@ -185,13 +186,20 @@ def _with_collectives(settings: Settings, output: Path, ranks: int, jobs: JobLib
     return timed_rules(settings, output, ranks, len(_core.discover().ids("gpu")), jobs, say)
 
 
-def _write_prediction(output: Path, settings: Settings, machine: Machine) -> None:
+def _with_others(settings: Settings, before: Settings | None, targets: Sequence[str]) -> Settings:
+    """With what is kept about the libraries that were not asked for; no predictions beside measured settings."""
+    if before is None or before.source != settings.source:
+        return settings
+    return settings.with_others_of(before, targets)
+
+
+def _write_prediction(output: Path, settings: Settings, machine: Machine, targets: Sequence[str]) -> None:
     """Keeps the settings of another machine. Raises InputError if that machine was measured."""
     from waywiser.apply.setting import MEASURED
 
     if settings.source == MEASURED:
         raise InputError(f"{settings.machine} has measurements: run 'waywiser apply' on it, where names can be checked")
-    _write(output, settings, machine)
+    _write(output, _with_others(settings, _known_before(output, settings.fingerprint), targets), machine)
 
 
 def _write(output: Path, settings: Settings, here: Machine) -> None:

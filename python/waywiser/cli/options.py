@@ -55,14 +55,15 @@ Backend = Annotated[
 ]
 
 
-def results_of(folder: Path = DEFAULT, machine: str | None = None, **only: Any) -> Results:
+def results_of(folder: Path = DEFAULT, machine: str | None = None, for_settings: bool = False, **only: Any) -> Results:
     """The results in `folder`, or those of a machine: recorded ones, else what `tune` has simulated in `folder`, else
-    simulated now: all paths, or `only` those of some operations, places or numbers of processes (as in Request)."""
+    simulated now: all paths, those that settings are chosen by (`for_settings`), or `only` those of some operations,
+    places or numbers of processes (as in Request)."""
     if machine is None:
         return Results(folder)
     if machine in recorded_machines():
         return recorded(machine)
-    return _tuned(folder, machine) or simulated(machine, **only)
+    return _tuned(folder, machine) or simulated(machine, for_settings=for_settings, **only)
 
 
 def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | None:
@@ -82,12 +83,13 @@ def _tuned(folder: Path, machine: str, nodes: Sequence[str] = ()) -> Results | N
 
 
 def node_results(folder: Path, cluster: Cluster) -> dict[str, Results]:
-    """The results of each type of node, as `tune --cluster` has left them in `folder`, else simulated now."""
+    """The results of each type of node, as `tune --cluster` has left them in `folder`, else simulated now as far as
+    settings are chosen by them."""
     found = {}
     for name in cluster.machines:
         types = cluster.types_reached(name)
         at = folder / Path(name).stem if cluster.others else folder
-        found[name] = _tuned(at, name, types) or simulated(name, cluster.beginning_with(name))
+        found[name] = _tuned(at, name, types) or simulated(name, cluster.beginning_with(name), for_settings=True)
     return found
 
 
@@ -106,14 +108,17 @@ def cluster_of(machine: str | None, nodes: int, file: Path | None) -> Cluster | 
     return Cluster(str(machine), {"nodes": nodes}) if nodes > 1 else None
 
 
-def simulated(machine: str, cluster: Cluster | None = None, **only: Any) -> Results:
+def simulated(machine: str, cluster: Cluster | None = None, for_settings: bool = False, **only: Any) -> Results:
     """Simulated results of another machine, in a folder that exists as long as the process.
 
     They include paths to the other nodes of `cluster`; without a cluster to a second node of its type, if it has NICs.
     """
+    from waywiser.apply.node_switches import OPERATIONS, SIZES
     from waywiser.campaign import Request, measure_into
 
     request = Request(machine=machine, **only)
+    if for_settings:
+        request.operations, request.max_bytes = list(OPERATIONS), SIZES[-1]
     topology = request.topology()
     request.cluster = None if request.places else cluster or pair_of_nodes(machine, topology)
     folder = Path(tempfile.mkdtemp(prefix="waywiser-simulated-"))

@@ -18,6 +18,7 @@ from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
     from waywiser.apply.benchmarks import Benchmark
+    from waywiser.apply.carried import CountedBenchmark
     from waywiser.apply.job_libraries import JobLibraries
     from waywiser.apply.prove import Proof
     from waywiser.apply.setting import Settings
@@ -59,9 +60,14 @@ def verify(
         typer.Option("--hosts", metavar="FILE", help="With openmpi: ranks on these nodes in turn, a line NAME each."),
     ] = None,
 ) -> None:
-    """Time defaults and settings, interleaved, at sizes not used for tuning. Settings that do not win are dropped."""
+    """Time defaults and settings, interleaved, at sizes not used for tuning. Settings that do not win are dropped.
+
+    The counters of this node's devices prove which transport carried the bytes; only the times say what is faster.
+    """
+    from waywiser.apply.carried import CountedBenchmark
     from waywiser.apply.job_libraries import find_job_libraries
     from waywiser.apply.tried import tried
+    from waywiser.monitor.counters import fresh, read_counters
 
     if library not in _LIBRARIES or baseline not in ("default", "environment"):
         raise InputError(
@@ -70,7 +76,8 @@ def verify(
     nodes = _nodes(hosts, library, ranks)
     jobs = find_job_libraries(mpirun)
     kept = _settings(output, bool(try_))
-    benchmark, what, files = _benchmark(library, output, ranks, quick, jobs, nodes)
+    timed, what, files = _benchmark(library, output, ranks, quick, jobs, nodes)
+    benchmark = CountedBenchmark(timed, lambda: read_counters(fresh()))
     _check_same(kept, library, files.get(library, ""))
     settings = tried(_timed_with(kept, jobs, files, library), library, try_ or [], jobs)
     count = rounds or (_QUICK_ROUNDS if quick else _ROUNDS)
@@ -78,12 +85,12 @@ def verify(
     title = f"{settings.machine}, {2 if library == 'ucx' else ranks} ranks, {what}"
     if baseline == "environment":
         proof = _against_environment(output, benchmark, count)
-        _show(settings, what, [proof], title, as_json)
+        _show(settings, what, [proof], benchmark, title, as_json)
         return
     other = {target: why for target, file in files.items() if (why := _other_library(kept, target, file))}
     result, proofs = _proved(settings, library, benchmark, count, other, bool(nodes))
-    _keep(output, result, library, proofs, [one.name for one in nodes])
-    _show(result, what, proofs, title, as_json)
+    _keep(output, result, library, proofs, benchmark, [one.name for one in nodes])
+    _show(result, what, proofs, benchmark, title, as_json)
     if not as_json and not proofs:
         typer.echo(f"nothing to prove: --with {library} can time none of the proposed settings; --try adds your own")
     elif not as_json and not any(one.proof for one in result.settings):
@@ -200,25 +207,29 @@ def _proved(
     return result, proofs
 
 
-def _keep(output: Path, result: Settings, library: str, proofs: list[Proof], nodes: list[str]) -> None:
+def _keep(
+    output: Path, result: Settings, library: str, proofs: list[Proof], benchmark: CountedBenchmark, nodes: list[str]
+) -> None:
     from waywiser.apply.evidence import keep_evidence
     from waywiser.apply.store import keep
 
     keep(output, result)
     state = {"load": " ".join(f"{one:.2f}" for one in os.getloadavg()), "cpus": str(os.cpu_count())}
     if proofs:
-        say(f"evidence kept in {keep_evidence(output, result, library, proofs, state, nodes)}")
+        say(f"evidence kept in {keep_evidence(output, result, library, proofs, benchmark, state, nodes)}")
 
 
-def _show(result: Settings, what: str, proofs: list[Proof], title: str, as_json: bool) -> None:
+def _show(
+    result: Settings, what: str, proofs: list[Proof], benchmark: CountedBenchmark, title: str, as_json: bool
+) -> None:
     from waywiser.apply.evidence import summary_json
     from waywiser.apply.proof_table import print_proof
 
     if as_json:
-        typer.echo(summary_json(result, what, proofs))
+        typer.echo(summary_json(result, what, proofs, benchmark))
     else:
         for proof in proofs:
-            print_proof(f"{title}, against {proof.base}", proof)
+            print_proof(f"{title}, against {proof.base}", proof, benchmark.carried(proof))
 
 
 def _against_environment(output: Path, benchmark: Benchmark, rounds: int) -> Proof:

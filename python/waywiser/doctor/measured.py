@@ -92,7 +92,7 @@ def estimates(root: Root) -> Finding:
     for name, words in measured.items():
         assumed = ucx.rates(root.environment.get(name, known.get(name, "")))
         for word, rate in words.items():
-            value = assumed.get(word)
+            value = assumed.get(ucx.word_for(word, assumed))
             if not value:
                 continue
             if not 1 / _TOLERANCE <= value / rate <= _TOLERANCE:

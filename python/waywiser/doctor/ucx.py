@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from waywiser.doctor.finding import Unknown
 from waywiser.doctor.root import Root
 
 _SETTING = re.compile(r"(UCX_[A-Z0-9_]{1,80})=(.{0,400})")
 _RATE = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([KMGT]?)B(?:ps|/s|s)", re.IGNORECASE)
+# GDRCopy's rates since UCX 1.18: a process alone reads at the one, all processes together write at the other.
+_RENAMED = {"get": "get_dedicated", "put": "put_shared"}
 _STEPS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -54,3 +57,9 @@ def rates(text: str) -> dict[str, float]:
         if number:
             found[word if colon else ""] = number
     return found
+
+
+def word_for(direction: str, words: Collection[str]) -> str:
+    """The word of a rate of GDRCopy ("get", "put") in this UCX, from the words that it has; others stay as they are."""
+    renamed = _RENAMED.get(direction, direction)
+    return renamed if renamed in words else direction

@@ -12,7 +12,9 @@ from waywiser.doctor.finding import Unknown
 from waywiser.doctor.root import Root
 
 NETWORK, RDMA, NVLINK, PCIE = "network", "rdma", "nvlink", "pcie"
+KIND_NAMES = {RDMA: "RDMA", NVLINK: "NVLink", NETWORK: "the kernel's network", PCIE: "the GPUs' PCIe"}
 _ERRORS = ("rx_errors", "tx_errors", "rx_dropped", "tx_dropped")
+_RDMA_COUNTERS = (("received", "port_rcv_data", "rcvd_pkts"), ("sent", "port_xmit_data", "sent_pkts"))
 _RDMA_ERRORS = ("symbol_error", "port_rcv_errors", "port_xmit_discards", "link_downed")
 _RDMA_AGAIN = ("packet_seq_err", "local_ack_timeout_err", "out_of_sequence", "rnr_nak_retry_err")
 _KIB = re.compile(r"(\d{1,18}) KiB")
@@ -21,9 +23,13 @@ _LANE_WORD = 4  # RDMA ports count words of 4 bytes
 
 @dataclass
 class Sample:
-    """Counters by (kind of link, device, direction or event); all only grow, except `rates` in bytes per second."""
+    """Counters by (kind of link, device, direction or event); all only grow, except `rates` in bytes per second.
+
+    `packets` has RDMA ports that do not count bytes, such as those of software cards.
+    """
 
     bytes: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    packets: dict[tuple[str, str, str], int] = field(default_factory=dict)
     errors: dict[tuple[str, str, str], int] = field(default_factory=dict)
     rates: dict[tuple[str, str, str], float] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
@@ -74,10 +80,11 @@ def _retransmissions(root: Root, sample: Sample) -> None:
 
 def _rdma_ports(root: Root, sample: Sample) -> None:
     for port in rdma.ports(root):
-        for word, file in (("received", "port_rcv_data"), ("sent", "port_xmit_data")):
-            count = root.number(f"{port.folder}/counters/{file}")
-            if count is not None:
+        for word, data, packets in _RDMA_COUNTERS:
+            if (count := root.number(f"{port.folder}/counters/{data}")) is not None:
                 sample.bytes[RDMA, port.name, word] = count * _LANE_WORD
+            elif (count := root.number(f"{port.folder}/hw_counters/{packets}")) is not None:
+                sample.packets[RDMA, port.name, word] = count
         _add_errors(root, sample, RDMA, port.name, f"{port.folder}/counters", _RDMA_ERRORS)
         _add_errors(root, sample, RDMA, port.name, f"{port.folder}/hw_counters", _RDMA_AGAIN)
 
@@ -138,7 +145,16 @@ def _grown(
 
 def moved_between(before: Sample, after: Sample) -> dict[str, int]:
     """Bytes by kind of link."""
+    return _by_kind(before.bytes, after.bytes)
+
+
+def packets_between(before: Sample, after: Sample) -> dict[str, int]:
+    """Packets by kind of link, of the devices that do not count bytes."""
+    return _by_kind(before.packets, after.packets)
+
+
+def _by_kind(before: dict[tuple[str, str, str], int], after: dict[tuple[str, str, str], int]) -> dict[str, int]:
     found: dict[str, int] = {}
-    for (kind, _, _), count in _grown(before.bytes, after.bytes):
+    for (kind, _, _), count in _grown(before, after):
         found[kind] = found.get(kind, 0) + count
     return found

@@ -16,7 +16,8 @@ from waywiser.simulator.sweep import Curve
 from waywiser.units import format_bytes, format_rate, format_seconds
 
 _WIDTH, _HEIGHT = 560, 330
-_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 12, 34, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 66, 26, 34, 34
+_LEAST_APART = 56  # between the middles of two sizes below the axis
 _SHOWN = ("latency", "bidirectional")
 _STRIP = 8  # height of the bar on top that shows the best setting
 
@@ -54,9 +55,11 @@ def _text(curve: Curve, value: float) -> str:
 
 def _grid(axes: _Axes, sample: Curve) -> list[Markup]:
     lines = []
-    for size in axes.sizes[:: max(1, len(axes.sizes) // 8)]:
-        across = f"{axes.x(size):.1f}"
-        lines.append(el("text", format_bytes(size), x=across, y=_HEIGHT - 12, class_="tick middle"))
+    last = float("-inf")
+    for size in axes.sizes:
+        if axes.x(size) - last >= _LEAST_APART:
+            last = axes.x(size)
+            lines.append(el("text", format_bytes(size), x=f"{last:.1f}", y=_HEIGHT - 12, class_="tick middle"))
     for power in range(math.floor(math.log10(axes.low)), math.ceil(math.log10(axes.high)) + 1):
         value = 10.0**power
         if axes.low <= value <= axes.high:

@@ -125,16 +125,18 @@ def _settings_table(settings: Settings | None) -> Markup | None:
     if settings is None:
         return None
     given, withheld = hand_out(settings, accept_simulated=True)
-    rows: list[list[Child]] = [[_assigned(one), one.why, _state(one)] for one in given.settings]
+    rows = [_row_of(one, one.why, _state(one)) for one in given.settings]
     why = {one.name: one.why for one in settings.settings}
-    rows += [[_assigned(one), why[one.name], f"not exported: {one.why}"] for one in withheld]
+    rows += [_row_of(one, why[one.name], f"not exported: {one.why}") for one in withheld]
     if not rows:
         return el("p", NOTHING_SET, class_="muted")
     return join(el("h3", "The settings"), table(("Setting", "Why", "State"), rows))
 
 
-def _assigned(one: Setting | LeftOut) -> Markup:
-    return el("code", f"{one.name}={one.value}")
+def _row_of(one: Setting | LeftOut, *texts: str) -> list[Child]:
+    """Values and their reasons are long and have few blanks: they may break anywhere."""
+    cells: list[Child] = [el("code", f"{one.name}={one.value}"), *texts]
+    return [el("td", cell, class_="breaks") for cell in cells]
 
 
 def _state(one: Setting) -> str:

@@ -7,7 +7,8 @@
 #include "waywiser/sim/models.hpp"
 
 // UCX between two machines, as its protocols go (docs of OpenUCX, "Protocols"; UCX-Py docs for the threshold):
-//   eager, below ucx.rndv_threshold where it is faster: a copy of GPU memory into a host buffer by the cheapest that is
+//   eager, below ucx.rndv_threshold where it is faster (UCX, ucp_request_send_start and proto_select.c: a message of
+//     exactly the threshold is a rendezvous): a copy of GPU memory into a host buffer by the cheapest that is
 //     on (BAR loads, or the copy engine; or none: the NIC reads GPU memory), the wire, at the other end a copy out of
 //     the host buffer;
 //   rendezvous: a handshake of one round trip, then

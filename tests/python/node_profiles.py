@@ -1,0 +1,32 @@
+"""Simulated profiles of node types with paths to other nodes, made once for all tests of a process."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+from waywiser import stages
+from waywiser.apply.node_switches import OPERATIONS, SIZES
+from waywiser.campaign import Request
+from waywiser.profile import Profile, read_profile
+from waywiser.simulator.cluster import Cluster, parse_cluster
+
+STUDIED = ("hse-a", "hse-c", "hse-e")
+FAR = {"hse-e": ["gpu2"]}  # not below the switch of a NIC
+MIXED = "nodes: [2 x hse-a, 2 x hse-c, 2 x hse-e]\n"
+
+
+@cache
+def text_of(machine: str, mixed: bool = False) -> str:
+    """The profile of a GPU at each distance from its NIC and the first host memory, with roads to other nodes: JSON."""
+    cluster = parse_cluster(MIXED, "mixed.yaml").beginning_with(machine) if mixed else Cluster(machine, {"nodes": 2})
+    request = Request(machine=machine, cluster=cluster)
+    topology = request.topology()
+    options = {**request.options(), "places": ["gpu0", *FAR.get(machine, ()), "host0"], "processes": [1]}
+    options |= {"operations": list(OPERATIONS), "min_bytes": SIZES[0], "max_bytes": SIZES[-1]}
+    return stages.measure(topology, options, None, stages.Watch(lambda *_: None), request.simulation(topology))
+
+
+@cache
+def profile_of(machine: str, mixed: bool = False) -> Profile:
+    return read_profile(json.loads(text_of(machine, mixed)), machine)

@@ -1,0 +1,116 @@
+"""`waywiser simulate`, `explain` and `report` say the same about a pair of memories, a size and a setting."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_profiles import MIXED, profile_of, text_of
+from verb_runs import Run
+
+from waywiser import stages
+from waywiser.apply.node_switches import NAMES, between_nodes, name_of
+from waywiser.other_nodes import for_core
+from waywiser.plan import read_plan
+from waywiser.profile import Series
+from waywiser.report.curves import all_curves
+from waywiser.report.node_charts import node_charts
+from waywiser.units import format_bytes, format_seconds
+
+SIZES = (8, 4 << 10, 8 << 10, 64 << 10, 1 << 20, 64 << 20)
+MEMORIES = [("gpu0", "gpu0"), ("host0", "gpu0"), ("gpu0", "host0"), ("host0", "host0")]
+# Alone: two nodes of the type. In the cluster file: from a node of the first type to one of the second.
+NODES = [("hse-a", "hse-a", False), ("hse-e", "hse-e", False), ("hse-a", "hse-e", True), ("hse-c", "hse-a", True)]
+Setting = dict[str, str]
+Times = dict[int, float]
+
+
+def simulated(run: Run, words: list[str], source: str, destination: str, verb: str) -> list[tuple[Setting, Times]]:
+    vary = ["--vary", "gdr,gdrcopy"] if "gpu0" in (source, destination) else []
+    sizes = ",".join(map(str, SIZES))
+    status, out, err = run("simulate", verb, *words, "--pair", f"{source}-to-{destination}", "--sizes", sizes, *vary,
+                           "--json")  # fmt: skip
+    assert status == 0, err
+    return [
+        (one["setting"], {point["bytes"]: point["seconds"] for point in one["points"]})
+        for one in json.loads(out)["curves"]
+    ]
+
+
+def measured(one: Series) -> Times:
+    return {point.bytes: point.seconds for point in one.points if point.bytes in SIZES}
+
+
+def series_of(told: tuple[Setting, Times], all_series: list[Series]) -> Series:
+    """The series of the profile, over one rail, with this setting and exactly these times."""
+    setting, times = told
+    for one in all_series:
+        given = dict(one.path.parameters)
+        over_one = "+" not in given["device"] and setting.items() <= given.items()
+        if over_one and measured(one) == pytest.approx(times, rel=1e-9):
+            return one
+    raise AssertionError((setting, times, [measured(one) for one in all_series]))
+
+
+@pytest.mark.parametrize(("machine", "other", "mixed"), NODES)
+@pytest.mark.parametrize(("source", "destination"), MEMORIES)
+def test_a_pair_between_nodes(
+    machine: str, other: str, mixed: bool, source: str, destination: str, run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_text(f"nodes: [1 x {machine}, 1 x {other}]\n")
+    words = ["--cluster", str(file)] if mixed else ["--machine", machine]
+    profile, text = profile_of(machine, mixed), text_of(machine, mixed)
+    plan = stages.choose(text)
+    drawn = {one["pair"]: one["operations"] for one in all_curves(profile, read_plan(json.loads(plan), "plan"))}
+    there = f"{other}:{destination}"
+    places = source, for_core(there, profile.other_nodes)
+    for verb, operation in (("latency", "latency"), ("bandwidth", "streaming"), ("bidirectional", "bidirectional")):
+        known = [
+            one for one in profile.series
+            if (one.path.mechanism, one.path.source, one.path.destination) == ("ucx", source, there)
+            and one.operation == operation
+        ]  # fmt: skip
+        curves = simulated(run, words, source, destination, verb)
+        assert len(curves) == (4 if "gpu0" in (source, destination) else 1)
+        for told in curves:
+            one = series_of(told, known)
+            lines = drawn[f"{source} to {there}"][operation]["series"]
+            (line,) = [each for each in lines if each["label"] == one.path.label]
+            on_the_page = dict(zip(line["bytes"], line["seconds"], strict=True))
+            for size, seconds in told[1].items():
+                assert on_the_page[size] == pytest.approx(seconds, rel=6e-4), (verb, size)  # four digits
+        rail = dict(one.path.parameters)["device"]
+        for size in SIZES:
+            explained = stages.explain(text, plan, *places, 2, operation, size, rail)
+            found = {
+                json.dumps(each["path"]["parameters"], sort_keys=True): each["measured"]["seconds"]
+                for each in explained["candidates"] if each["path"]["mechanism"] == "ucx"
+            }  # fmt: skip
+            for told in curves:
+                key = json.dumps(dict(series_of(told, known).path.parameters), sort_keys=True)
+                assert found[key] == pytest.approx(told[1][size], rel=1e-9), (verb, size, told[0])
+
+
+@pytest.mark.parametrize(("machine", "other", "mixed"), NODES)
+def test_the_chart_of_the_node_type(machine: str, other: str, mixed: bool, run: Run, tmp_path: Path) -> None:
+    """Each dot's text, and the best setting of each size."""
+    file = tmp_path / "cluster.yaml"
+    file.write_text(f"nodes: [1 x {machine}, 1 x {other}]\n")
+    words = ["--cluster", str(file)] if mixed else ["--machine", machine]
+    profile = profile_of(machine, mixed)
+    page = str(node_charts(profile))
+    road = next(one for one in between_nodes(profile).roads if one.node == other)
+    times: dict[Any, Times] = {}
+    for setting, told in simulated(run, words, "gpu0", "gpu0", "latency"):
+        switches = setting["gdr"], setting["gdrcopy"]
+        times[switches] = told
+        for size, seconds in told.items():
+            dot = f"{name_of(switches)}: {format_bytes(size)} {format_seconds(seconds)}</title>"
+            assert dot in page, (setting, size)
+    for first, last, switches in road.by_size("latency"):
+        for size in (one for one in SIZES if first <= one <= last):
+            assert times[switches][size] == pytest.approx(min(times[one][size] for one in NAMES), rel=1e-6)
+    assert MIXED.count(other) == 1
