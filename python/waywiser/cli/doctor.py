@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waywiser.cli.options import ResultsFolder
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT
 
@@ -34,8 +35,10 @@ def doctor(
             metavar="DIR", help="If ranks cannot meet over the network: a folder that all nodes see. Default: this one."
         ),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1.0, max=3600.0, help="Seconds to wait for other nodes.")] = 120.0,
-    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder with a profile.")] = DEFAULT,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1.0, max=3600.0, help="Seconds to wait for other nodes.")
+    ] = 120.0,
+    results: ResultsFolder = DEFAULT,
     root: Annotated[
         Path | None,
         typer.Option("--root", metavar="DIR", help="A copy of /sys, /proc and /dev instead of this machine."),

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from waywiser.campaign import Request, measure_into
-from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Output, Quick, cluster_of
+from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Quick, ResultsFolder, cluster_of
 from waywiser.collective_tuning import collectives_into
 from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.results import DEFAULT, Results, recorded_machines
@@ -27,7 +27,7 @@ _QUICK_COLLECTIVES, _COLLECTIVES = 2.0, 12.0  # for each number of ranks and kin
 
 
 def tune(
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
     quick: Quick = False,
     budget: Budget = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only one JSON object.")] = False,
