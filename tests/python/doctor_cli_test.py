@@ -90,7 +90,7 @@ def test_table_names_remedies_and_what_is_left_out(doctor: Run, tmp_path: Path) 
 def test_selection_by_id_and_group() -> None:
     assert [check.id for check in selected("d09, D10")] == ["D09", "D10"]
     assert {check.group for check in selected("nic")} == {"NIC"}
-    assert len(selected("")) == 45
+    assert len(selected("")) == 47
 
 
 def reports(*versions: str, **changed: str) -> list[Report]:

@@ -24,7 +24,7 @@ VERBS: dict[str, str] = {
     "tune": "Discover, measure, choose, verify, report: everything.",
     "report": "Write the page and the pictures again.",
     "explain": "Explain the choice of a path.",
-    "doctor": "Check what makes communication slow: 45 checks.",
+    "doctor": "Check what makes communication slow: 47 checks.",
     "topology": "Show this machine or a recorded one, or convert its description.",
     "place": "Find the best-connected GPUs.",
     "run": "Start the ranks of a program, here or by ssh.",
