@@ -109,6 +109,8 @@ class [[gnu::visibility("default")]] Group {
   // What encrypts messages to a rank of another machine: "openssl" or "kernel"; empty: nothing does, or no message has
   // been sent yet.
   std::string encrypted_by(int rank) const;
+  // Whether only ranks of the group can have sent what arrives: all are on one machine, or the job encrypts.
+  bool authenticated() const;
   // For measuring: sets, at all ranks, the algorithm of all later collectives and messages. For host arrays: an
   // algorithm of docs/algorithms.md; for GPU collectives: "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot",
   // "nccl" or "host"; for messages on streams: "LL", "LL128" or "bulk(blocks=16)"; empty: the group chooses. A call
