@@ -34,6 +34,7 @@ VERBS: dict[str, str] = {
     "verify": "Compare settings with the defaults by the library's benchmark.",
     "env": "Print this node's settings for a shell, a module file, Slurm.",
     "monitor": "Show the traffic on each link; serve metrics for Prometheus.",
+    "kit": "Write files for systemd, Prometheus, Grafana and Slurm.",
     "measure": "Measure every path between two memories.",
     "plan": "Choose the fastest path for each pair and size.",
     "compare": "Show the differences between two profiles.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,9 @@ def doctor(
     ] = None,
     only: Annotated[str, typer.Option(metavar="LIST", help="Ids and groups: D09,D10,NIC.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    text: Annotated[
+        bool, typer.Option("--text", help="Print in Prometheus's format, for node_exporter's textfile collector.")
+    ] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="Also show checks that do not apply, and what was checked.")
     ] = False,
@@ -55,6 +59,8 @@ def doctor(
         return _compare([_read(file) for file in files or []], as_json, strict)
     if files:
         raise InputError(f"{files[0]}: files are for --compare")
+    if text and (as_json or root or (not alone and job() is not None)):
+        raise InputError("--text is for this machine alone: write --alone in a job, and leave out --json and --root")
     checks = selected(only)
     here = None if alone or root else job()
     report = examine(_root(root, results), checks, here.rank if here else None)
@@ -65,6 +71,11 @@ def doctor(
         return 0 if reports is None else _compare(reports, as_json, strict)
     if as_json:
         typer.echo(report.to_json())
+    elif text:
+        from waywiser.cli.monitor import about_here
+        from waywiser.doctor.metrics import report_text
+
+        typer.echo(report_text(report, about_here(), time.time()), nl=False)
     else:
         from waywiser.doctor.table import print_report
 

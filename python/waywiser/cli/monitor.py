@@ -49,6 +49,15 @@ def monitor(
         _live(watcher, seconds)
 
 
+def about_here() -> dict[str, str]:
+    """The labels of waywiser_build_info."""
+    from waywiser import __version__, _core
+    from waywiser.checked import clean
+
+    topology = _core.discover()
+    return {"version": __version__, "fingerprint": topology.fingerprint, "machine": clean(topology.name)}
+
+
 def _profile(output: Path) -> Profile | None:
     from waywiser import _core
 
@@ -63,7 +72,7 @@ def _once(watcher: Watcher, text: bool, as_json: bool) -> None:
     elif text:
         from waywiser.monitor.exporter import text_of
 
-        typer.echo(text_of(view), nl=False)
+        typer.echo(text_of(view, about_here()), nl=False)
     else:
         from waywiser.monitor.screen import screen
         from waywiser.report.terminal import print_result
@@ -76,7 +85,7 @@ def _serve(watcher: Watcher, address: str, port: int) -> None:
     from waywiser.progress import say
 
     try:
-        server = serve(watcher.view, address, port)
+        server = serve(watcher.view, about_here(), address, port)
     except OSError as error:
         raise InputError(f"--port {port}: cannot serve at {address}: {error.strerror or error}") from error
     say(f"metrics at http://{address}:{server.server_port}/metrics; Ctrl-C ends")
