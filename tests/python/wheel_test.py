@@ -18,7 +18,7 @@ import waywiser
 
 __all__ = ["prefix", "runtime_folder"]
 HEADERS = {".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".tpp"}
-PARTS = {".py", ".json", ".gz", ".css", ".js"}
+PARTS = {".py", ".json", ".gz", ".css", ".js", ".service", ".timer", ".yml", ""}
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import typer
 
 from waywiser.cli.options import AsJson, Recorded, results_of
 from waywiser.errors import InputError
+from waywiser.plot_packages import need_plots
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def report(
 
             print_savings(jobs.jobs, saved, share)
     if savings is None or found.file("profile") is not None:  # a folder with evidence alone has no page
+        need_plots("no report")
         from waywiser.report.write import write_report
 
         target = output or (results if machine is None else Path(f"{Path(machine).stem}-report"))

@@ -13,6 +13,7 @@ import typer
 from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.files import write_bytes_atomically
+from waywiser.plot_packages import need_plots
 from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
 
 
@@ -64,6 +65,8 @@ def topology(
     if for_people and output is None:
         _print(chosen, form)
         return
+    if form in (Format.svg, Format.png):
+        need_plots(f"--format {form.value}")
     data = _bytes(chosen, form)
     if output is not None:
         write_bytes_atomically(output, data)
