@@ -1,11 +1,23 @@
-"""The manylinux tag of a wheel, by auditwheel."""
+"""A wheel for other machines: its manylinux tag, by auditwheel, and no folder of the machine that built it."""
 
 import os
+import re
 import subprocess
 import tempfile
+import zipfile
 from pathlib import Path
 
 from .messages import SetupError, say
+
+
+def check_no_folder(wheel, folder):
+    """Raises SetupError if a file of the wheel holds a path below `folder`, or one of pip's for a build."""
+    wanted = re.compile(re.escape(str(folder)).encode() + rb"/[\w./+-]*|/[\w./+-]*pip-build-env[\w./+-]*")
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            found = wanted.search(archive.read(name))
+            if found:
+                raise SetupError(f"{name} holds {found[0].decode('ascii', 'replace')}")
 
 
 def retag(wheel, output, python):
