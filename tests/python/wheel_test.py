@@ -78,7 +78,7 @@ def test_what_is_in_the_wheel(site: Path, prefix: Path) -> None:
     assert {path for path in package if path.suffix in HEADERS} <= headers
     source = ROOT / "python/waywiser"
     assert {path for path in package if path.suffix in PARTS} == {
-        path.relative_to(source) for path in source.rglob("*") if path.suffix in PARTS
+        path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix in PARTS
     }
 
 
@@ -89,7 +89,8 @@ def test_the_tag_for_other_distributions(site: Path, tmp_path: Path) -> None:
     made = retag(wheel, tmp_path, sys.executable)
     assert re.fullmatch(rf"waywiser-{waywiser.__version__}-cp3\d+-\w+-manylinux_2_\d+_\w+\.whl", made.name)
     with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(made) as after:
-        assert sorted(before.namelist()) == sorted(after.namelist())
+        names = [{name for name in one.namelist() if not name.endswith("/")} for one in (before, after)]
+    assert names[0] == names[1]
 
 
 def test_folders_of_the_builder_are_found(tmp_path: Path) -> None:

@@ -162,10 +162,10 @@ std::string Group::encrypted_by(int rank) const {
   return state_->session().engine().encrypted_by(state_->hosts->members().peer(rank));
 }
 
-bool Group::authenticated() const {
-  const std::lock_guard lock(state_->session());
-  const auto& session = state_->session();
-  const auto& world = state_->hosts->members().world;
+bool authenticated(const Group& group) {
+  const std::lock_guard lock(group.state_->session());
+  const auto& session = group.state_->session();
+  const auto& world = group.state_->hosts->members().world;
   return session.encrypts() || std::ranges::all_of(world, [&](int rank) { return session.same_machine(rank); });
 }
 

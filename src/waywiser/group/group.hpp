@@ -109,8 +109,6 @@ class [[gnu::visibility("default")]] Group {
   // What encrypts messages to a rank of another machine: "openssl" or "kernel"; empty: nothing does, or no message has
   // been sent yet.
   std::string encrypted_by(int rank) const;
-  // Whether only ranks of the group can have sent what arrives: all are on one machine, or the job encrypts.
-  bool authenticated() const;
   // For measuring: sets, at all ranks, the algorithm of all later collectives and messages. For host arrays: an
   // algorithm of docs/algorithms.md; for GPU collectives: "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot",
   // "nccl" or "host"; for messages on streams: "LL", "LL128" or "bulk(blocks=16)"; empty: the group chooses. A call
@@ -121,9 +119,13 @@ class [[gnu::visibility("default")]] Group {
   struct State;
   explicit Group(std::shared_ptr<State> state);
   friend class Prepared;
+  friend bool authenticated(const Group& group);
 
   std::shared_ptr<State> state_;  // shared with prepared operations
 };
+
+// Whether only ranks of the group can have sent what arrives: all are on one machine, or the job encrypts.
+[[gnu::visibility("default")]] bool authenticated(const Group& group);
 
 // A view of a stream of this program, for Mode::on; nullptr: CUDA's default stream. The stream must outlive the view.
 // Throws unavailable without CUDA.
