@@ -58,6 +58,9 @@ if(WAYWISER_WITH_CUDA)
   set(CMAKE_CUDA_EXTENSIONS OFF)
   set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
   set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo -DNDEBUG")
+  if(SKBUILD)  # as in CMakeLists.txt; line tables of kernels hold paths
+    set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG -Xcompiler=-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")
+  endif()
   enable_language(CUDA)
   message(STATUS "waywiser: CUDA ${CMAKE_CUDA_COMPILER_VERSION} from ${CMAKE_CUDA_COMPILER}, "
                  "architectures ${CMAKE_CUDA_ARCHITECTURES}")

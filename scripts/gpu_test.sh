@@ -45,7 +45,7 @@ build_programs() {
 }
 
 tune() {
-  .venv/bin/waywiser tune --json --output "$work/tune" >"$work/tune.json"
+  .venv/bin/waywiser tune --json --results "$work/tune" >"$work/tune.json"
 }
 
 # The group on all GPUs in turns with NCCL, PyTorch, its symmetric memory, NVSHMEM and UCX, of which each turn starts two
@@ -119,26 +119,26 @@ proof() {
     save
     return $code
   }
-  [ -f "$results/profile.json" ] || told tune 150 tune --quick --budget 60 --output "$results" || return 1
-  told watch 60 run -n "$gpus" --require nvlink --watch --output "$results" "$ww" bench all_reduce --memory gpu \
+  [ -f "$results/profile.json" ] || told tune 150 tune --quick --budget 60 --results "$results" || return 1
+  told watch 60 run -n "$gpus" --require nvlink --watch --results "$results" "$ww" bench all_reduce --memory gpu \
     --sizes 1M,64M --budget 4 || status=1
   # The exit code of doctor is its verdict.
   told doctor 60 doctor --all --results "$results"
   told doctor-json 60 doctor --json --results "$results"
   told doctor-job 60 run -n "$gpus" --plain "$ww" doctor
   UCX_TLS=tcp NCCL_P2P_DISABEL=1 told doctor-bad 60 doctor --only D34
-  told apply 60 apply --output "$results" || status=1
-  told env 30 env --output "$results" || status=1
+  told apply 60 apply --results "$results" || status=1
+  told env 30 env --results "$results" || status=1
   cp -r "$results/settings" "$to/settings-before"
   for library in ${WAYWISER_PROOF:-nccl ucx openmpi}; do
     case $library in
-      nccl) told verify-nccl 220 verify --with nccl -n "$gpus" --quick --rounds 4 --output "$results" \
+      nccl) told verify-nccl 220 verify --with nccl -n "$gpus" --quick --rounds 4 --results "$results" \
         --try "NCCL_MIN_P2P_NCHANNELS=32 NCCL_MIN_CTAS=32" || status=1 ;;
-      ucx) told verify-ucx 340 verify --with ucx --quick --rounds 4 --output "$results" || status=1 ;;
-      openmpi) told verify-openmpi 120 verify --with openmpi --quick --rounds 4 --output "$results" ;; # may lack mpirun
+      ucx) told verify-ucx 340 verify --with ucx --quick --rounds 4 --results "$results" || status=1 ;;
+      openmpi) told verify-openmpi 120 verify --with openmpi --quick --rounds 4 --results "$results" ;; # may lack mpirun
     esac
   done
-  told env-proved 30 env --output "$results" || status=1
+  told env-proved 30 env --results "$results" || status=1
   cp -r "$results/settings" "$results/evidence" "$to/"
   return $status
 }

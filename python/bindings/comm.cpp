@@ -101,6 +101,7 @@ void bind_comm(nb::module_& m) {
       .def(
           "encrypted_by", [](const Group& self, const Argument<int>& rank) { return self.encrypted_by(rank("rank")); },
           "rank"_a.none())
+      .def("authenticated", [](const Group& self) { return authenticated(self); })
       .def(
           "abort", [](Group& self, const std::string& why) { self.abort(why); }, "why"_a)
       .def(

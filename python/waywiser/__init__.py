@@ -21,6 +21,7 @@ from waywiser.errors import (  # noqa: E402
     UnavailableError,
 )
 from waywiser.group import (  # noqa: E402
+    PROC_NULL,
     Array,
     ElementName,
     ElementType,
@@ -53,6 +54,7 @@ from waywiser.halo import (  # noqa: E402
 )
 
 __all__ = [
+    "PROC_NULL",
     "Array",
     "ComponentsFirst",
     "CorruptionError",

@@ -130,7 +130,7 @@ def _previous(results: Results, request: Request) -> str | None:
         raise InputError(f"{error}; --fresh measures everything again") from error
     if request.kind != kind_of(profile):
         held = profile.warning() or "measurements of a real machine"
-        raise InputError(f"{results.folder}: holds {held}: choose another folder with --output")
+        raise InputError(f"{results.folder}: holds {held}: choose another folder with --results")
     return results.text("profile")
 
 

@@ -31,3 +31,8 @@ def libs() -> str:
     """Flags for the linker; programs find the library at its present place."""
     folder = _folder("lib")
     return f"-L{folder} -Wl,-rpath,{folder} -lwaywiser"
+
+
+def schemas() -> str:
+    """The folder of the JSON Schemas of the files that this package writes."""
+    return str(Path(__file__).with_name("schemas"))

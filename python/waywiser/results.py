@@ -175,7 +175,9 @@ class Results:
         self.make_writable()
         with held_file(self.folder / ".measuring") as holder:
             if holder:
-                raise InputError(f"{self.folder}: {holder} is measuring into it: wait for it, or name another --output")
+                raise InputError(
+                    f"{self.folder}: {holder} is measuring into it: wait for it, or name another --results"
+                )
             yield
 
     def make_writable(self) -> None:

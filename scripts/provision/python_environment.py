@@ -28,7 +28,7 @@ extras = project["project"]["optional-dependencies"]
 build = [name for name in project["build-system"]["requires"] if not name.startswith("scikit-build-core")]
 print(json.dumps({
     "build": build + ["cmake>=3.27", "ninja>=1.11"],
-    "runtime": project["project"]["dependencies"],
+    "runtime": project["project"]["dependencies"] + extras["plots"],
     "cuda": project["tool"]["scikit-build"]["overrides"][0]["build"]["requires"],
     "test": extras["test"],
     "lint": extras["lint"],

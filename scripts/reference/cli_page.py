@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer.main
-
 from waywiser import cli
 
 from .markdown import fenced, page
@@ -21,7 +19,7 @@ def _help(command: Any, name: str) -> str:
 
 def command_line_page() -> str:
     run = cli.run
-    program = typer.main.get_command(cli.build_app(list(cli.VERBS)))
+    program = cli.build_command(list(cli.VERBS))
     cli.run = run  # the module of the verb `run` has taken its place
     parts = ["# Command line reference", fenced(_help(program, "waywiser"))]
     for verb in cli.VERBS:

@@ -190,7 +190,7 @@ EXPORTED = re.compile(
     r"waywiser::Halo(?:Exchange|Grid|Counts)::(?!State\b)~?\w|"
     r"waywiser::(?:explain|parse_halo_variant|(?:listed|grid|check)_partition|even_grid|ranks_per_dimension)"
     r"(?:\[abi:cxx11\])?\(|"
-    r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream)(?:\[abi:cxx11\])?\("
+    r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream|authenticated)(?:\[abi:cxx11\])?\("
 )
 
 

@@ -1,8 +1,9 @@
-"""CONTRIBUTING.md quotes code that is there, and names files that are there."""
+"""CONTRIBUTING.md and README.md quote code that is there; CONTRIBUTING.md names files that are there."""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -15,6 +16,14 @@ def test_the_examples_are_quoted() -> None:
     blocks = re.findall(r"```cpp\n(.*?)```", PAGE, re.DOTALL)
     assert len(blocks) == 3
     assert [block for block in blocks if block not in code] == []
+
+
+def test_the_excerpt_of_the_readme_is_in_the_example_that_it_names() -> None:
+    chapter = (ROOT / "README.md").read_text().partition("## The plan in a program\n")[2]
+    name = re.search(r"\]\((examples/\w+\.cpp)\)", chapter)
+    block = re.search(r"```cpp\n(.*?)```", chapter, re.DOTALL)
+    assert name and block
+    assert textwrap.indent(block[1], "  ") in (ROOT / name[1]).read_text()
 
 
 def test_the_files_are_there() -> None:

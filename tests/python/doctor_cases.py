@@ -119,6 +119,16 @@ def fast_bar(value: Json) -> None:
         value["series"][-1]["points"][0][key] /= 20
 
 
+def measured_with(driver: str, kind: str = "discovered") -> dict[str, Json]:
+    """The topology of a results folder: two GPUs with peer access both ways."""
+    value = made_up.topology(2)
+    for index, device in enumerate(one for one in value["devices"] if one["kind"] == "gpu"):
+        device["attributes"] = {f"peer:gpu{1 - index}": "ok"}
+    return {"topology.json": {**value, "kind": kind, "software": {"driver": driver}}}
+
+
+DRIVEN = TWO | {VERSION: OPEN}
+
 GPU_CASES = [
     Case("D04", OK, "open kernel modules 580.95.05", gpu() | {VERSION: OPEN}),
     Case("D04", WARNING, "no dma-buf", gpu() | nic() | {VERSION: PROPRIETARY}),
@@ -126,6 +136,28 @@ GPU_CASES = [
     Case("D05", OK, "defaults", gpu() | {"/proc/driver/nvidia/params": 'EnableResizableBar: 0\nRegistryDwords: ""\n'}),
     Case("D05", WARNING, "NvLinkDisable=1", gpu() | {"/proc/driver/nvidia/params": "NvLinkDisable: 1\n"}),
     Case("D05", UNKNOWN, "/proc/driver/nvidia/params", gpu()),
+    Case("D47", OK, "driver 580.95.05", DRIVEN, cuda(2), results=measured_with("580.95.05")),
+    Case("D47", WARNING, "changed from 570.1.2 to 580.95.05", DRIVEN, cuda(2), results=measured_with("570.1.2")),
+    Case(
+        "D47",
+        PROBLEM,
+        "lost since the driver changed from 570.1.2 to 580.95.05",
+        DRIVEN,
+        cuda(2, [[True, False], [True, True]]),
+        results=measured_with("570.1.2"),
+    ),
+    Case(
+        "D47",
+        PROBLEM,
+        "gpu0>gpu1; see D09",
+        DRIVEN,
+        cuda(2, [[True, False], [True, True]]),
+        results=measured_with("580.95.05"),
+    ),
+    Case("D47", UNKNOWN, "more GPUs", DRIVEN, cuda(1), results=measured_with("580.95.05")),
+    Case("D47", UNKNOWN, "not this machine", DRIVEN, cuda(2), results=measured_with("1.2", "published")),
+    Case("D47", UNKNOWN, "--results", DRIVEN, cuda(2)),
+    Case("D47", ABSENT, "fewer than two", gpu()),
     Case("D11", OK, "data verified", TWO, cuda(2), results=GOOD_PROFILE),
     Case("D11", PROBLEM, "gpu0>gpu1", TWO, cuda(2), results=spoiled(unverify)),
     Case("D11", WARNING, "no peer access", TWO, cuda(2, [[True, False], [True, True]]), results=GOOD_PROFILE),
@@ -454,6 +486,10 @@ LIBRARY_CASES = [
     Case("D45", OK, "jobs can encrypt", {"/usr/lib64/libcrypto.so.3": "", "/usr/lib64/libssl.so.3": ""}),
     Case("D45", OK, "libcrypto.so.1.1", {"/usr/lib64/libcrypto.so.1.1": "", "/usr/lib64/libssl.so.1.1": ""}),
     Case("D45", WARNING, "cannot encrypt", {"/usr/lib64/libcrypto.so.3": ""}),
+    Case("D46", OK, "UCX 1.22.0 (ucx_info): no known defect", gpu(), {"ucx_info -v": UCX_V}),
+    Case("D46", WARNING, "UCX 1.21.3", gpu(), {"ucx_info -v": UCX_V.replace("1.22.0", "1.21.3")}),
+    Case("D46", UNKNOWN, "ucx_info", gpu()),
+    Case("D46", ABSENT, "no NVIDIA GPU", {}, {"ucx_info -v": UCX_V.replace("1.22.0", "1.21.0")}),
     Case("D45", PROBLEM, "cannot prove", {"/usr/lib64/libz.so.1": ""}),
 ]
 

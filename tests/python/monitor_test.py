@@ -13,8 +13,18 @@ from doctor_machines import Files, build, gpu, nic, smi
 from waywiser import cli
 from waywiser.doctor.commands import Replayed
 from waywiser.doctor.root import Root
-from waywiser.monitor.counters import Sample, fresh, moved_between, packets_between, rates_between, read_counters
-from waywiser.monitor.exporter import serve, text_of
+from waywiser.monitor.counters import (
+    _ERRORS,
+    _RDMA_AGAIN,
+    _RDMA_ERRORS,
+    Sample,
+    fresh,
+    moved_between,
+    packets_between,
+    rates_between,
+    read_counters,
+)
+from waywiser.monitor.exporter import ERRORS, serve, text_of
 from waywiser.monitor.load import LoadWatch, expected_rates
 from waywiser.monitor.watcher import Watcher
 from waywiser.profile import read_profile
@@ -108,6 +118,14 @@ def test_what_the_profile_lets_expect() -> None:
     assert expected_rates(simulated, {}) == {}
 
 
+ABOUT = {"version": "0", "fingerprint": "abcd1234", "machine": "node"}
+
+
+def test_every_kind_of_error_has_a_counter() -> None:
+    assert set(ERRORS) == {*_ERRORS, *_RDMA_ERRORS, *_RDMA_AGAIN, "retransmitted", "replays"}
+    assert len({name for name, _ in ERRORS.values()}) == len(ERRORS)
+
+
 def watcher(tmp_path: Path, **more: Any) -> Watcher:
     roots = [machine(tmp_path / str(i), 1000 * (i + 1)) for i in range(4)]
     looks = iter([roots[0], roots[0], roots[1], roots[2], roots[3]])
@@ -124,15 +142,16 @@ def test_watcher_counts_from_its_start(tmp_path: Path) -> None:
 
 
 def test_metrics_as_prometheus_reads_them(tmp_path: Path) -> None:
-    text = text_of(watcher(tmp_path, job="17").view())
+    text = text_of(watcher(tmp_path, job="17").view(), ABOUT)
     assert 'waywiser_road_bytes_total{device="eth0",direction="received",road="network"} 2000.0' in text
-    assert 'waywiser_road_errors_total{device="tcp",road="network",what="retransmitted"} 77.0' in text
+    assert 'waywiser_tcp_retransmissions_total{device="tcp",road="network"} 77.0' in text
+    assert 'waywiser_build_info{fingerprint="abcd1234",machine="node",version="0"} 1.0' in text
     assert 'waywiser_road_bytes_per_second{device="gpu0",direction="sent",road="pcie"} 2e+06' in text
     assert 'waywiser_job_seconds{job="17"} 1.0' in text and "waywiser_slow_roads 0.0" in text
 
 
 def test_metrics_are_served(tmp_path: Path) -> None:
-    server = serve(watcher(tmp_path).view, "127.0.0.1", 0)
+    server = serve(watcher(tmp_path).view, ABOUT, "127.0.0.1", 0)
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{server.server_port}/metrics", timeout=10) as answer:
             assert b"waywiser_road_bytes_total" in answer.read()
@@ -150,7 +169,7 @@ def test_once_on_this_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 
 def test_a_port_that_is_taken(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    server = serve(watcher(tmp_path).view, "127.0.0.1", 0)
+    server = serve(watcher(tmp_path).view, ABOUT, "127.0.0.1", 0)
     try:
         assert cli.run(["monitor", "--port", str(server.server_port), "--output", str(tmp_path)]) == 2
     finally:

@@ -187,7 +187,7 @@ def test_virtual_gpus_are_labelled_and_never_mixed(
     real, virtual = str(tmp_path / "real"), str(tmp_path / "virtual")
     assert run(["measure", "--output", real]) == 0
     assert run(["measure", "--backend", "virtual_gpu", "--output", real]) == 2
-    assert "--output" in capsys.readouterr().err.splitlines()[-1]
+    assert "--results" in capsys.readouterr().err.splitlines()[-1]
     core.profile["backend"] = "virtual_gpu"
     assert run(["tune", "--backend", "virtual_gpu", "--output", virtual]) == 0
     assert "VIRTUAL GPUS: NOT A MEASUREMENT OF ANY GPU" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,9 +17,13 @@ from rank_jobs import ROOT, runtime_folder
 
 import waywiser
 
+sys.path.insert(0, str(ROOT / "scripts"))
+from provision.messages import SetupError
+from provision.wheel_tag import check_no_folder, retag
+
 __all__ = ["prefix", "runtime_folder"]
 HEADERS = {".h", ".hh", ".hpp", ".hxx", ".cuh", ".inc", ".inl", ".tpp"}
-PARTS = {".py", ".json", ".gz", ".css", ".js"}
+PARTS = {".py", ".json", ".gz", ".css", ".js", ".service", ".timer", ".yml", ""}
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +78,34 @@ def test_what_is_in_the_wheel(site: Path, prefix: Path) -> None:
     assert {path for path in package if path.suffix in HEADERS} <= headers
     source = ROOT / "python/waywiser"
     assert {path for path in package if path.suffix in PARTS} == {
-        path.relative_to(source) for path in source.rglob("*") if path.suffix in PARTS
+        path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix in PARTS
     }
+
+
+def test_the_tag_for_other_distributions(site: Path, tmp_path: Path) -> None:
+    """Nothing is grafted in: all other libraries are opened at run time."""
+    pytest.importorskip("auditwheel")
+    (wheel,) = site.parent.glob("*.whl")
+    made = retag(wheel, tmp_path, sys.executable)
+    assert re.fullmatch(rf"waywiser-{waywiser.__version__}-cp3\d+-\w+-manylinux_2_\d+_\w+\.whl", made.name)
+    with zipfile.ZipFile(wheel) as before, zipfile.ZipFile(made) as after:
+        names = [{name for name in one.namelist() if not name.endswith("/")} for one in (before, after)]
+    assert names[0] == names[1]
+
+
+def test_folders_of_the_builder_are_found(tmp_path: Path) -> None:
+    wheel = tmp_path / "one.whl"
+    for text, message in (
+        ("x\0/a/clone/src/y.cpp\0", "/a/clone/src/y.cpp"),
+        ("/tmp/pip-build-env-1/z.hpp", "pip-build-env"),
+    ):
+        with zipfile.ZipFile(wheel, "w") as archive:
+            archive.writestr("waywiser/_core.so", text)
+        with pytest.raises(SetupError, match=f"_core.so holds .*{message}"):
+            check_no_folder(wheel, "/a/clone")
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("waywiser/_core.so", "/src/y.cpp /a/cloned")
+    check_no_folder(wheel, "/a/clone")
 
 
 def test_flags_of_the_wheel(site: Path, tmp_path: Path) -> None:

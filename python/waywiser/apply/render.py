@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 
 from waywiser.apply.provable import not_proved
 from waywiser.apply.setting import LeftOut, Setting, Settings
@@ -31,6 +32,13 @@ def render(settings: Settings, form: str, targets: Sequence[str], withheld: Sequ
     lines += [f"{mark} {line}" for line in kept_back]
     prefix = ["#!/bin/bash"] if form == "slurm" else []
     return "\n".join([*prefix, *lines]) + "\n"
+
+
+def settings_json(settings: Settings, targets: Sequence[str], withheld: Sequence[LeftOut] = ()) -> str:
+    """The settings as a document of schema waywiser.settings; those that are withheld are among the left out."""
+    chosen = tuple(one for one in settings.settings if one.target in targets)
+    kept_back = tuple(one for one in (*withheld, *settings.left_out) if one.target in targets)
+    return replace(settings, settings=chosen, left_out=kept_back).to_json()
 
 
 def head(settings: Settings) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
@@ -13,6 +14,7 @@ from waywiser.doctor.job import job
 
 if TYPE_CHECKING:
     from waywiser import _core
+    from waywiser.apply.rank_setup import RankSetup
     from waywiser.apply.setting import Settings
     from waywiser.profile import Pair
 
@@ -22,14 +24,21 @@ def running_in_job(count: int) -> bool:
     return count == 1 and "WAYWISER_RANK" not in os.environ and job() is not None
 
 
-def show_setups(
-    results: Path, ranks: Sequence[tuple[int, int]], bind: bool = True, accept_simulated: bool = False
-) -> None:
+def setups_json(ranks: Sequence[int], setups: Sequence[RankSetup]) -> str:
+    """A JSON list with an object for each rank: GPU, NIC, CPUs, NUMA node of its memory, variables, reasons."""
+    told = [
+        {"rank": rank, "gpu": one.gpu or None, "nic": one.nic or None, "cpus": list(one.cpus), "memory": one.memory,
+         "variables": dict(one.variables), "removed": dict(one.removed), "predicted": list(one.predicted),
+         "why": list(one.why)}
+        for rank, one in zip(ranks, setups, strict=True)
+    ]  # fmt: skip
+    return json.dumps(told, indent=1)
+
+
+def show_setups(ranks: Sequence[tuple[int, int]], setups: Sequence[RankSetup]) -> None:
     """A line for each rank of this node, then the variables and the reasons."""
-    from waywiser.apply.start_rank import setups_here
     from waywiser.report.terminal import add, print_result, table
 
-    setups = setups_here(results, ranks, os.environ, bind, accept_simulated)
     made = table(">rank", "GPU", "NIC", "CPUs", "variables")
     for (rank, _), setup in zip(ranks, setups, strict=True):
         told = " ".join(f"{name}={value}" for name, value in setup.variables.items())
@@ -41,19 +50,25 @@ def show_setups(
         print_result(f"{text} is simulated, not measured")
 
 
-def show_binding(
+def bindings(
     topology: _core.Topology,
     settings: Settings | None,
     ranks: int,
     allowed: set[int],
     measured: Mapping[Pair, float] | None = None,
-) -> None:
-    """A line for each of `ranks` ranks of a node: its GPU and the devices near to it; `measured` as in `setup_for`."""
+) -> list[RankSetup]:
+    """The setup of each of `ranks` ranks of a node; `measured` as in `setup_for`."""
     from waywiser.apply.rank_setup import setup_for
+
+    return [setup_for(topology, settings, rank, ranks, {}, allowed, measured=measured) for rank in range(ranks)]
+
+
+def show_binding(topology: _core.Topology, setups: Sequence[RankSetup]) -> None:
+    """A line for each rank of a node: its GPU and the devices near to it."""
     from waywiser.report.terminal import add, print_result, table
 
-    made = table(">rank", "GPU", "CPUs", "memory", "NIC", "its distance", title=f"{ranks} ranks on {topology.name}")
-    setups = [setup_for(topology, settings, rank, ranks, {}, allowed, measured=measured) for rank in range(ranks)]
+    title = f"{len(setups)} ranks on {topology.name}"
+    made = table(">rank", "GPU", "CPUs", "memory", "NIC", "its distance", title=title)
     for rank, setup in enumerate(setups):
         memory = "as it comes" if setup.memory is None else f"node {setup.memory} preferred"
         nic = f"{setup.nic} {topology.device(setup.nic).name}" if setup.nic else "-"

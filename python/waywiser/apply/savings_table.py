@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Group
 from rich.text import Text
@@ -27,6 +28,17 @@ def print_savings(jobs: Sequence[Job], found: Sequence[Saving], share: float) ->
             0, f"{sum(one.saved_a_year for one in found):,.0f} GPU-hours a year, if the year is like these days"
         )
     print_result(Group(made, Text(), *(Text(line) for line in lines)))
+
+
+def savings_as_dict(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> dict[str, Any]:
+    """The same as an object: GPU-hours for each node type, and the assumptions as texts."""
+    rows = [
+        {"node_type": one.node_type, "several_nodes": one.several, "jobs": one.jobs, "gpu_hours": one.gpu_hours,
+         "communication": one.communication, "gain": one.gain.factor if one.gain else None,
+         "basis": one.gain.basis if one.gain else None, "saved": one.saved, "saved_a_year": one.saved_a_year}
+        for one in found
+    ]  # fmt: skip
+    return {"rows": rows, "assumptions": assumptions(jobs, found, share)}
 
 
 def assumptions(jobs: Sequence[Job], found: Sequence[Saving], share: float) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from dataclasses import dataclass, field
@@ -13,6 +15,11 @@ from waywiser.bench.row import Row
 from waywiser.bench.table import tables
 from waywiser.profile import warning
 from waywiser.progress import say
+
+TABLE, JSON, CSV = "table", "json", "csv"
+_HEAD = ("operation", "memory", "mode", "ranks", "bytes")
+_FIGURES = ("us", "p99_us", "avg_us", "min_us", "max_us", "gb_per_s", "samples", "calls_per_sample")
+_COLUMNS = (*_HEAD, "library", *_FIGURES, "compute_us", "alone_us", "overlap", "label")
 
 
 @dataclass
@@ -56,10 +63,28 @@ class Outcome:
         told |= {"versions": self.versions, "left_out": self.left_out}
         return {**told, "rows": [row.as_json() for row in self.rows]}
 
-    def show(self, full: bool, as_json: bool) -> None:
-        """Prints to standard output."""
-        if as_json:
+    def as_csv(self) -> str:
+        """A line for each library and size, ours first; times are in microseconds, empty columns do not apply."""
+        text = io.StringIO()
+        lines = csv.DictWriter(text, _COLUMNS, restval="", lineterminator="\n")
+        lines.writeheader()
+        for row in self.rows:
+            told = row.as_json()
+            head = {name: told[name] for name in _HEAD}
+            for library, figures in {"waywiser": row.ours, **row.peers}.items():
+                rate = float(f"{row.rate(figures) / 1e9:.5g}")
+                lines.writerow(
+                    {**head, "library": library, "label": self.warning, **figures.as_json(), "gb_per_s": rate}
+                )
+        return text.getvalue()
+
+    def show(self, full: bool, form: str) -> None:
+        """Prints to standard output, as TABLE, JSON or CSV."""
+        if form == JSON:
             typer.echo(json.dumps(self.as_json(), indent=1))
+            return
+        if form == CSV:
+            typer.echo(self.as_csv(), nl=False)
             return
         for line in self.lines(full):
             typer.echo(line)

@@ -6,42 +6,47 @@ A verb `name` is the function `name` of `waywiser/cli/name.py`, with Typer annot
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from waywiser.checked import clean
+from waywiser.cli.config import apply_config
 from waywiser.errors import BAD_INPUT, INTERRUPTED, Error, exit_code
 
 # Verb -> its line in `waywiser --help`, in the usual order of use.
 VERBS: dict[str, str] = {
+    "tune": "Discover, measure, choose, verify, report: everything.",
+    "report": "Write the page and the pictures again.",
+    "explain": "Explain the choice of a path.",
+    "doctor": "Check what makes communication slow: 47 checks.",
     "topology": "Show this machine or a recorded one, or convert its description.",
     "place": "Find the best-connected GPUs.",
-    "calibrate": "Fit the simulator to the measurements of a machine.",
-    "simulate": "Predict times on another machine or cluster.",
-    "tune": "Discover, measure, choose, verify, report: everything.",
-    "measure": "Measure every path between two memories.",
-    "plan": "Choose the fastest path for each pair and size.",
-    "explain": "Explain the choice of a path.",
-    "report": "Write the page and the pictures again.",
-    "compare": "Show the differences between two profiles.",
     "run": "Start the ranks of a program, here or by ssh.",
-    "bench": "Time the group, beside Open MPI, NCCL, UCX, PyTorch.",
     "status": "Show the current calls of the ranks of a job.",
-    "doctor": "Check what makes communication slow: 45 checks.",
+    "bench": "Time the group, beside Open MPI, NCCL, UCX, PyTorch.",
     "apply": "Propose settings of UCX, Open MPI, MPICH and NCCL.",
     "verify": "Compare settings with the defaults by the library's benchmark.",
-    "monitor": "Show the traffic on each link; serve metrics for Prometheus.",
     "env": "Print this node's settings for a shell, a module file, Slurm.",
+    "monitor": "Show the traffic on each link; serve metrics for Prometheus.",
+    "kit": "Write files for systemd, Prometheus, Grafana and Slurm.",
+    "measure": "Measure every path between two memories.",
+    "plan": "Choose the fastest path for each pair and size.",
+    "compare": "Show the differences between two profiles.",
+    "simulate": "Predict times on another machine or cluster.",
+    "calibrate": "Fit the simulator to the measurements of a machine.",
 }
 
 # Verbs for monitoring tools, for which 1 and 2 have a meaning: any failure of these verbs is "unknown".
 _FAILURE_CODES = {"doctor": 3}
 
 _VERBOSE = "--verbose"
+_COMPLETED = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")  # the line that a shell completes
 _MISTAKES = (LookupError, TypeError, AttributeError, AssertionError, RecursionError)
 
 
@@ -78,6 +83,10 @@ def _options(
     libs: Annotated[
         bool, typer.Option("--libs", callback=_print_place, is_eager=True, help="Print the flags for the linker.")
     ] = False,
+    schemas: Annotated[
+        bool,
+        typer.Option("--schemas", callback=_print_place, is_eager=True, help="Print the folder of the JSON Schemas."),
+    ] = False,
     verbose: Annotated[bool, typer.Option(_VERBOSE, help="Show the traceback of a failure.")] = False,
 ) -> None:
     """Measures every path between two memories of a machine and chooses the fastest for each message size."""
@@ -89,7 +98,7 @@ def _not_asked_for() -> None:
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
     """The command line program; imports only the modules of verbs in `arguments`."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
     app.callback()(_options)
     for verb, line in VERBS.items():
         function, context = _not_asked_for, None
@@ -98,6 +107,33 @@ def build_app(arguments: Sequence[str]) -> typer.Typer:
             function, context = getattr(module, verb), getattr(module, "CONTEXT", None)
         app.command(verb, short_help=line, context_settings=context)(function)
     return app
+
+
+def build_command(arguments: Sequence[str]) -> Any:
+    """The command of `build_app`, with help texts that show arguments as the verbs name them."""
+    command: Any = typer.main.get_command(build_app(arguments))
+    for verb in command.commands.values():
+        for one in verb.params:
+            if one.param_type_name == "argument":
+                _show_as_named(one)
+    return command
+
+
+def _show_as_named(argument: Any) -> None:
+    """Without typer's additions: Python types such as list[Path], braces and more dots."""
+    name = argument.metavar
+    shown = name if argument.required or name.startswith("[") else f"[{name}]"
+    argument.display_type_rich = lambda ctx: None
+    argument.get_usage_pieces = lambda ctx: [shown]
+
+
+def _command(arguments: Sequence[str]) -> Any:
+    """The command for these arguments, with the values of the configuration file."""
+    command = build_command([*arguments, *(word for name in _COMPLETED for word in os.environ.get(name, "").split())])
+    verb = next((word for word in arguments if not word.startswith("-")), "")
+    if verb in VERBS:
+        apply_config(command.commands[verb], verb, VERBS, os.environ)
+    return command
 
 
 def _one_line(error: BaseException) -> str:
@@ -130,7 +166,7 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit code. Results go to stdout, one line per failure to stderr."""
     verbose, rest = _take_verbose(arguments)
     try:
-        result = build_app(rest)(args=rest, prog_name="waywiser", standalone_mode=False)
+        result = _command(rest).main(args=rest, prog_name="waywiser", standalone_mode=False)
         if result != INTERRUPTED:
             return result if isinstance(result, int) else 0
         return _fail("interrupted", INTERRUPTED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.options import ClusterFile, For, Mpirun, Output, Recorded, results_of
+from waywiser.cli.options import ClusterFile, For, Mpirun, Recorded, ResultsFolder, results_of
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT, Results
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def apply(
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
     for_: For = "",
     machine: Recorded = None,
     cluster: ClusterFile = None,
@@ -31,7 +31,7 @@ def apply(
     collectives: Annotated[
         bool, typer.Option("--collectives", help="Also time all-reduce algorithms, and write a file of rules.")
     ] = False,
-    ranks: Annotated[int, typer.Option("--ranks", "-n", min=2, max=4096, help="For --collectives.")] = 2,
+    ranks: Annotated[int, typer.Option("--ranks", "-n", metavar="N", min=2, max=4096, help="For --collectives.")] = 2,
     write: Annotated[
         bool | None,
         typer.Option("--write/--no-write", help="Keep the settings in the results folder."),

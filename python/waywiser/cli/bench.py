@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.options import Output
+from waywiser.cli.options import AsJson, ResultsFolder
 from waywiser.cli.simulate import sizes_in
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT
@@ -32,7 +32,7 @@ def bench(
         typer.Argument(metavar="[WHAT]...", help="latency, bandwidth, all_reduce, ...; messages, collectives, all."),
     ] = None,
     ranks: Annotated[
-        int | None, typer.Option("--ranks", "-n", min=2, max=4096, help="Number of ranks to start here.")
+        int | None, typer.Option("--ranks", "-n", metavar="N", min=2, max=4096, help="Number of ranks to start here.")
     ] = None,
     memory: Annotated[
         str, typer.Option(metavar="LIST", help="One or more of host,gpu,host-to-gpu,gpu-to-host,gpu-to-exposed.")
@@ -46,9 +46,10 @@ def bench(
     backend: Annotated[str, typer.Option(metavar="auto|cuda|host|virtual_gpu", help="The GPUs to use.")] = "auto",
     machine: Annotated[str | None, typer.Option(metavar="NAME|FILE", help="Simulate this machine instead.")] = None,
     full: Annotated[bool, typer.Option("--full", "-f", help="Minimum, mean and maximum over the ranks.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a line for each library.")] = False,
     bind: Annotated[str, typer.Option(metavar="default|none", help="Binding of the started ranks.")] = "default",
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
 ) -> None:
     """Time the group's operations and check the data of every sample. Starts its own ranks, or runs as a rank of a job.
 
@@ -57,6 +58,7 @@ def bench(
     from waywiser.bench.conduct import MODES
     from waywiser.bench.operations import DEFAULT as USUAL
     from waywiser.bench.operations import operations_named
+    from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.run import Wanted
 
     operations = operations_named(what or list(USUAL))
@@ -66,6 +68,9 @@ def bench(
         raise InputError(
             f"--mode {mode}: only calls on GPU memory can be enqueued: write --memory gpu, without --machine"
         )
+    if as_json and as_csv:
+        raise InputError("--json and --csv: write one of them")
+    form = JSON if as_json else CSV if as_csv else TABLE
     if backend not in _BACKENDS or bind not in ("default", "none"):
         raise InputError(f"write --backend {'|'.join(_BACKENDS)}, --bind default or none")
     peers = _among(_words(against), _PEERS, "--against") if against else []
@@ -73,11 +78,11 @@ def bench(
     usual = 2.0 * len(operations) * len(places) * len(modes) + 8.0
     wanted = Wanted(operations, places, told, ranks or 2, budget or usual, modes)
     if machine is not None:
-        _simulated(wanted, machine, peers, full, as_json)
+        _simulated(wanted, machine, peers, full, form)
     elif ranks is None and _in_job():
-        _as_rank(wanted, backend, peers, full, as_json)
+        _as_rank(wanted, backend, peers, full, form)
     else:
-        _with_own_ranks(wanted, backend, bind == "default", output, peers, full, as_json)
+        _with_own_ranks(wanted, backend, bind == "default", output, peers, full, form)
 
 
 def _places(text: str) -> list[str]:
@@ -124,7 +129,7 @@ def _backend(asked: str, memory: Sequence[str]) -> str:
 
 
 def _with_own_ranks(
-    wanted: Wanted, backend: str, bind: bool, output: Path, peers: list[str], full: bool, as_json: bool
+    wanted: Wanted, backend: str, bind: bool, output: Path, peers: list[str], full: bool, form: str
 ) -> None:
     from waywiser.bench.outcome import Outcome
     from waywiser.bench.run import timed
@@ -152,10 +157,10 @@ def _with_own_ranks(
                 share = wanted.budget / len(wanted.operations)
                 outcome.rows.append(time_startup(setup, peers, share, outcome.missing))
         finally:
-            outcome.show(full, as_json)  # before the teams are ended, which takes seconds
+            outcome.show(full, form)  # before the teams are ended, which takes seconds
 
 
-def _as_rank(wanted: Wanted, backend: str, peers: list[str], full: bool, as_json: bool) -> None:
+def _as_rank(wanted: Wanted, backend: str, peers: list[str], full: bool, form: str) -> None:
     """This process is one rank of a job."""
     from waywiser import _core
     from waywiser.bench.job import JobTeam, follow
@@ -174,13 +179,13 @@ def _as_rank(wanted: Wanted, backend: str, peers: list[str], full: bool, as_json
     outcome, team = Outcome(kind), JobTeam(core)
     here = replace(wanted, ranks=core.size)
     with ExitStack() as stack:
-        stack.callback(outcome.show, full, as_json)
+        stack.callback(outcome.show, full, form)
         with bar("bench") as show:
             outcome.rows.extend(timed(here, team, {}, show, outcome.missing))
         team.close()
 
 
-def _simulated(wanted: Wanted, machine: str, peers: list[str], full: bool, as_json: bool) -> None:
+def _simulated(wanted: Wanted, machine: str, peers: list[str], full: bool, form: str) -> None:
     from waywiser.bench.outcome import Outcome
     from waywiser.bench.simulated import simulated_rows
     from waywiser.progress import bar
@@ -190,4 +195,4 @@ def _simulated(wanted: Wanted, machine: str, peers: list[str], full: bool, as_js
     outcome = Outcome("simulated")
     with bar("bench, simulated") as show:
         outcome.rows.extend(simulated_rows(wanted, machine, outcome.missing, show))
-    outcome.show(full, as_json)
+    outcome.show(full, form)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waywiser.cli.options import ResultsFolder
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT
 
@@ -28,6 +30,9 @@ def doctor(
         Path | None, typer.Option(metavar="FILE", help='Known findings, a line "D33: words of the finding" each.')
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    text: Annotated[
+        bool, typer.Option("--text", help="Print in Prometheus's format, for node_exporter's textfile collector.")
+    ] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="Also show checks that do not apply, and what was checked.")
     ] = False,
@@ -40,8 +45,10 @@ def doctor(
             metavar="DIR", help="If ranks cannot meet over the network: a folder that all nodes see. Default: this one."
         ),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=1.0, max=3600.0, help="Seconds to wait for other nodes.")] = 120.0,
-    results: Annotated[Path, typer.Option("--results", metavar="DIR", help="Folder with a profile.")] = DEFAULT,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1.0, max=3600.0, help="Seconds to wait for other nodes.")
+    ] = 120.0,
+    results: ResultsFolder = DEFAULT,
     root: Annotated[
         Path | None,
         typer.Option("--root", metavar="DIR", help="A copy of /sys, /proc and /dev instead of this machine."),
@@ -59,6 +66,8 @@ def doctor(
         return _compare([_read(file) for file in files or []], as_json, strict)
     if files:
         raise InputError(f"{files[0]}: files are for --compare")
+    if text and (as_json or root or (not alone and job() is not None)):
+        raise InputError("--text is for this machine alone: write --alone in a job, and leave out --json and --root")
     checks = selected(only)
     known = ignored(selected(ignore, "--ignore")) if ignore else []
     known += read_accepted(accepted, selected("")) if accepted else []
@@ -71,6 +80,11 @@ def doctor(
         return 0 if reports is None else _compare(reports, as_json, strict)
     if as_json:
         typer.echo(report.to_json())
+    elif text:
+        from waywiser.cli.monitor import about_here
+        from waywiser.doctor.metrics import report_text
+
+        typer.echo(report_text(report, about_here(), time.time()), nl=False)
     else:
         from waywiser.doctor.table import print_report
 

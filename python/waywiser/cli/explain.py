@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from waywiser.cli.options import Output, Recorded, results_of
+from waywiser.cli.options import Recorded, ResultsFolder, results_of
 from waywiser.errors import InputError
 from waywiser.other_nodes import for_core, is_elsewhere
 from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, Profile, pair_text
@@ -26,15 +26,17 @@ def explain(
     operation: Annotated[
         str, typer.Option(metavar="|".join(OPERATIONS), help="The operation that is timed.")
     ] = "latency",
-    processes: Annotated[int, typer.Option(min=1, max=2, help="2: each end is in its own process.")] = 1,
-    output: Output = DEFAULT,
+    processes: Annotated[int, typer.Option(metavar="1|2", min=1, max=2, help="2: each end is in its own process.")] = 1,
+    output: ResultsFolder = DEFAULT,
     machine: Recorded = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     binding: Annotated[bool, typer.Option("--binding", help="Show instead how waywiser run binds each rank.")] = False,
     rail: Annotated[str, typer.Option(metavar="DEVICE", help="To another node: only over this network device.")] = "",
     ranks: Annotated[
         int | None,
-        typer.Option("-n", min=1, max=4096, help="Number of ranks, for a collective (2) or --binding (one per GPU)."),
+        typer.Option(
+            "-n", metavar="N", min=1, max=4096, help="Number of ranks, for a collective (2) or --binding (one per GPU)."
+        ),
     ] = None,
 ) -> None:
     """Show every path from SRC to DST for SIZE bytes: measured and predicted time, and why it was not chosen.
@@ -47,7 +49,7 @@ def explain(
     from waywiser.report.explanation import explain_table
 
     if binding:
-        return _binding(output, machine, ranks)
+        return _binding(output, machine, ranks, as_json)
     if not size:
         raise InputError("which transfer? write SRC DST SIZE, such as host0 gpu0 64K, or --binding")
     if operation not in OPERATIONS:
@@ -111,10 +113,10 @@ def _open_links(results: Results, source: str, destination: str) -> str:
     return f"note: it is unknown whether NVLinks join {source} and {destination}: paths over NVLinks are missing here"
 
 
-def _binding(output: Path, machine: str | None, ranks: int | None) -> None:
+def _binding(output: Path, machine: str | None, ranks: int | None, as_json: bool) -> None:
     """Shows the binding of ranks: to the CPUs that this process may use, or to all CPUs of another machine."""
     from waywiser import _core
-    from waywiser.apply.running import show_binding
+    from waywiser.apply.running import bindings, setups_json, show_binding
     from waywiser.apply.store import kept
     from waywiser.pair_rates import rates_for
     from waywiser.topology import load_topology
@@ -122,7 +124,12 @@ def _binding(output: Path, machine: str | None, ranks: int | None) -> None:
     topology = _core.discover() if machine is None else load_topology(machine)
     allowed = os.sched_getaffinity(0) if machine is None else set(range(1 << 16))
     count = ranks or max(1, len(topology.ids("gpu")))
-    show_binding(topology, kept(output, topology.fingerprint), count, allowed, rates_for(topology, output, machine))
+    rates = rates_for(topology, output, machine)
+    setups = bindings(topology, kept(output, topology.fingerprint), count, allowed, rates)
+    if as_json:
+        typer.echo(setups_json(range(count), setups))
+    else:
+        show_binding(topology, setups)
 
 
 def _plan(results: Results, profile: Profile, text: str) -> str:

@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from waywiser.campaign import Request, measure_into, operations_in
-from waywiser.cli.options import Backend, Budget, Costs, Output, Quick
+from waywiser.cli.options import Backend, Budget, Costs, Quick, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.profile import warning
 from waywiser.results import DEFAULT, Results
 
 
 def measure(
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
     quick: Quick = False,
     budget: Budget = None,
     pairs: Annotated[str, typer.Option(metavar="class|all", help="One pair of each class, or all.")] = "class",
@@ -30,6 +30,7 @@ def measure(
     costs: Costs = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat all measurements.")] = False,
     form: Annotated[str | None, typer.Option("--format", metavar="table|json|csv", help="Print every figure.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     peers: Annotated[bool, typer.Option("--peers", help="Report peer access between GPUs.")] = False,
 ) -> None:
     """Measure every path between the memories of this machine; writes profile.json."""
@@ -37,6 +38,9 @@ def measure(
         raise InputError(f"--pairs {pairs!r}: write class or all")
     if form not in (None, "table", "json", "csv"):
         raise InputError(f"--format {form!r}: write table, json or csv")
+    if as_json and form not in (None, "json"):
+        raise InputError(f"--json and --format {form}: write one of them")
+    form = "json" if as_json else form
     request = Request(quick, budget, pairs == "all", operations_in(operations), backend, machine, fresh, costs)
     request.check()
     results = Results(output)

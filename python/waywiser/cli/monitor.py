@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from waywiser.cli.options import Output
+from waywiser.cli.options import AsJson, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.results import DEFAULT, Results
 
@@ -20,25 +21,41 @@ if TYPE_CHECKING:
 
 
 def monitor(
-    output: Output = DEFAULT,
-    seconds: Annotated[float, typer.Option(min=0.1, max=3600.0, help="Time between two polls.")] = 1.0,
+    output: ResultsFolder = DEFAULT,
+    seconds: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, max=3600.0, help="Time between two polls.")
+    ] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Poll twice, print once.")] = False,
     text: Annotated[bool, typer.Option("--text", help="With --once: print in Prometheus's format.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Serve metrics on this port; 0: do not serve.")] = 0,
-    address: Annotated[str, typer.Option(help="Serve at this address.")] = "127.0.0.1",
-    job: Annotated[str, typer.Option(help="Name of the job. Default: Slurm's number.")] = "",
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="Serve metrics on this port; 0: do not serve.")
+    ] = 0,
+    address: Annotated[str, typer.Option(metavar="ADDRESS", help="Serve at this address.")] = "127.0.0.1",
+    job: Annotated[str, typer.Option(metavar="NAME", help="Name of the job. Default: Slurm's number.")] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Show throughput, errors and retransmissions of NICs, NVLinks and PCIe; warns if a link under load is slow."""
     from waywiser.monitor.watcher import Watcher
 
+    if as_json and not once:
+        raise InputError("--json is for --once: at --port the metrics have Prometheus's format")
     watcher = Watcher(_profile(output), job or os.environ.get("SLURM_JOB_ID", ""))
     if once:
         time.sleep(seconds)
-        _once(watcher, text)
+        _once(watcher, text, as_json)
     elif port:
         _serve(watcher, address, port)
     else:
         _live(watcher, seconds)
+
+
+def about_here() -> dict[str, str]:
+    """The labels of waywiser_build_info."""
+    from waywiser import __version__, _core
+    from waywiser.checked import clean
+
+    topology = _core.discover()
+    return {"version": __version__, "fingerprint": topology.fingerprint, "machine": clean(topology.name)}
 
 
 def _profile(output: Path) -> Profile | None:
@@ -48,12 +65,14 @@ def _profile(output: Path) -> Profile | None:
     return profile if profile and profile.fingerprint == _core.discover().fingerprint else None
 
 
-def _once(watcher: Watcher, text: bool) -> None:
+def _once(watcher: Watcher, text: bool, as_json: bool) -> None:
     view = watcher.view()
-    if text:
+    if as_json:
+        typer.echo(json.dumps(view.as_json(), indent=1))
+    elif text:
         from waywiser.monitor.exporter import text_of
 
-        typer.echo(text_of(view), nl=False)
+        typer.echo(text_of(view, about_here()), nl=False)
     else:
         from waywiser.monitor.screen import screen
         from waywiser.report.terminal import print_result
@@ -66,7 +85,7 @@ def _serve(watcher: Watcher, address: str, port: int) -> None:
     from waywiser.progress import say
 
     try:
-        server = serve(watcher.view, address, port)
+        server = serve(watcher.view, about_here(), address, port)
     except OSError as error:
         raise InputError(f"--port {port}: cannot serve at {address}: {error.strerror or error}") from error
     say(f"metrics at http://{address}:{server.server_port}/metrics; Ctrl-C ends")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from waywiser import _core
-from waywiser.cli.options import Output
+from waywiser.cli.options import ResultsFolder
 from waywiser.results import DEFAULT
 from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
 from waywiser.topology.gpu_models import is_amd
@@ -21,7 +21,7 @@ def place(
     ] = False,
     from_: FromOption = None,
     machine: MachineOption = None,
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Find the K best-connected GPUs, explain the choice, and print the lines that request them.

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.options import Output, Recorded, results_of
+from waywiser.cli.options import Recorded, ResultsFolder, results_of
 from waywiser.results import DEFAULT, Results, load_profile, read_document
 
 
 def plan(
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
     profile: Annotated[
         Path | None, typer.Option("--profile", metavar="FILE", help="The profile to choose from.")
     ] = None,

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from waywiser.cli.options import Recorded, results_of
+from waywiser.cli.options import AsJson, Recorded, results_of
 from waywiser.errors import InputError
+from waywiser.plot_packages import need_plots
 from waywiser.results import DEFAULT, Results
 
 if TYPE_CHECKING:
+    from waywiser.apply.savings import Saving
     from waywiser.report.worth import JobTable
 
 
 def report(
     results: Annotated[
-        Path, typer.Option("--results", metavar="DIR", help="Folder of results, with profile.json.")
+        Path,
+        typer.Option(
+            "--results", "-r", envvar="WAYWISER_RESULTS", metavar="DIR", help="Folder of results, with profile.json."
+        ),
     ] = DEFAULT,
     machine: Recorded = None,
     output: Annotated[
@@ -27,13 +33,16 @@ def report(
     savings: Annotated[
         Path | None, typer.Option(metavar="JOBS.csv", help="Also estimate the saved GPU-hours (sacct export).")
     ] = None,
-    share: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of communication time, if unknown.")] = 0.2,
+    share: Annotated[
+        float, typer.Option(metavar="SHARE", min=0.0, max=1.0, help="Share of communication time, if unknown.")
+    ] = 0.2,
     gain: Annotated[
         list[str] | None, typer.Option(metavar="TYPE=1.2", help="Gain of a node type without verification.")
     ] = None,
     node_type: Annotated[
         str, typer.Option(metavar="TYPE", help="This machine's type in the table of jobs; default: its name.")
     ] = "",
+    as_json: AsJson = False,
 ) -> None:
     """Write report.html and plots/*.png from existing results.
 
@@ -41,21 +50,35 @@ def report(
     """
     found = results_of(results, machine)
     jobs = None
+    answer: dict[str, Any] = {"report": None, "savings": None}
     if savings is not None:
-        jobs = _job_table(found, savings, share, gain or [], node_type)
-        if found.file("profile") is None:  # a folder with evidence alone has no page
-            return
-    from waywiser.report.write import write_report
+        jobs, saved = _job_table(found, savings, share, gain or [], node_type)
+        if as_json:
+            from waywiser.apply.savings_table import savings_as_dict
 
-    target = output or (results if machine is None else Path(f"{Path(machine).stem}-report"))
-    typer.echo(str(write_report(found, target, pictures, jobs)))
+            answer["savings"] = savings_as_dict(jobs.jobs, saved, share)
+        else:
+            from waywiser.apply.savings_table import print_savings
+
+            print_savings(jobs.jobs, saved, share)
+    if savings is None or found.file("profile") is not None:  # a folder with evidence alone has no page
+        need_plots("no report")
+        from waywiser.report.write import write_report
+
+        target = output or (results if machine is None else Path(f"{Path(machine).stem}-report"))
+        answer["report"] = str(write_report(found, target, pictures, jobs))
+        if not as_json:
+            typer.echo(answer["report"])
+    if as_json:
+        typer.echo(json.dumps(answer, indent=1))
 
 
-def _job_table(results: Results, file: Path, share: float, told: list[str], node_type: str) -> JobTable:
-    """Reads the jobs and prints their savings."""
+def _job_table(
+    results: Results, file: Path, share: float, told: list[str], node_type: str
+) -> tuple[JobTable, list[Saving]]:
+    """Reads the jobs and estimates their savings."""
     from waywiser.apply.gains import ASSUMED, PROVED, Gain, NodeGains, proved_gains
     from waywiser.apply.savings import gains_told, read_jobs, savings
-    from waywiser.apply.savings_table import print_savings
     from waywiser.files import read_bytes
     from waywiser.report.worth import JobTable, gains_of, settings_of
 
@@ -78,5 +101,4 @@ def _job_table(results: Results, file: Path, share: float, told: list[str], node
 
     table = JobTable(jobs, name, share, gains_told(told))
     default = NodeGains(assumed(only.within), assumed(only.between))
-    print_savings(jobs, savings(jobs, {**known, **table.gains}, share, default), share)
-    return table
+    return table, savings(jobs, {**known, **table.gains}, share, default)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from waywiser.cli.options import AcceptSimulated, Output
+from waywiser.cli.options import AcceptSimulated, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.launcher import Job, Launcher
 from waywiser.ranks.hosts import place_ranks, read_hosts
@@ -29,17 +29,18 @@ def run(
     ] = None,
     prefix: Annotated[bool, typer.Option("--prefix", help="Begin each line of output with the rank.")] = False,
     port: Annotated[
-        int | None, typer.Option("--port", min=1, max=65535, help="Where rank 0 listens, with --hosts.")
+        int | None, typer.Option("--port", metavar="PORT", min=1, max=65535, help="Where rank 0 listens, with --hosts.")
     ] = None,
     ssh: Annotated[
         str, typer.Option("--ssh", metavar="COMMAND", help="The command to use instead of ssh.")
     ] = "ssh -o BatchMode=yes",
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
     require: Annotated[
         str, typer.Option(metavar="LIST", help="Do not start without these paths: gdr,nvlink,rdma,cma,...")
     ] = "",
     watch: Annotated[bool, typer.Option("--watch", help="Count bytes to show which paths they took.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the settings of each rank; start nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
     bind: Annotated[
         str, typer.Option(metavar="default|none", help="Bind each rank to CPUs, memory and NIC near its GPU.")
     ] = "default",
@@ -59,10 +60,12 @@ def run(
     seconds to report their errors; then they are ended, and the exit code is that of the first failure.
     """
     from waywiser import _core
-    from waywiser.apply.running import running_in_job, show_setups, watching
+    from waywiser.apply.running import running_in_job, watching
 
     if bind not in ("default", "none"):
         raise InputError(f"--bind {bind!r}: write default or none")
+    if as_json and not dry_run:
+        raise InputError("--json is for --dry-run: otherwise the output is that of the program")
     wanted, bound = _required(require), bind == "default"
     if trust_network:
         os.environ["WAYWISER_TRUST_NETWORK"] = "1"
@@ -70,11 +73,7 @@ def run(
         os.environ["WAYWISER_ENCRYPT"] = "1"
     in_job = running_in_job(count) and hosts is None
     if dry_run:
-        from waywiser.apply.start_rank import local_rank
-
-        ranks = [local_rank(os.environ)] if in_job else [(rank, count) for rank in range(count)]
-        show_setups(output, ranks, bound, accept_simulated)
-        return 0
+        return _dry_run(output, in_job, count, bound, accept_simulated, as_json)
     if hosts is None and shutil.which(command[0]) is None:
         raise InputError(f"there is no program '{command[0]}'")
     if in_job:
@@ -87,6 +86,20 @@ def run(
     _core.sweep_runtime_folder()
     launcher = Launcher(job, prefix)
     return watching(output, wanted, launcher.run, len(set(places or ("here",)))) if watch else launcher.run()
+
+
+def _dry_run(output: Path, in_job: bool, count: int, bound: bool, accept_simulated: bool, as_json: bool) -> int:
+    """Prints the setup of each rank of this node."""
+    from waywiser.apply.running import setups_json, show_setups
+    from waywiser.apply.start_rank import local_rank, setups_here
+
+    ranks = [local_rank(os.environ)] if in_job else [(rank, count) for rank in range(count)]
+    setups = setups_here(output, ranks, os.environ, bound, accept_simulated)
+    if as_json:
+        print(setups_json([rank for rank, _ in ranks], setups))
+    else:
+        show_setups(ranks, setups)
+    return 0
 
 
 def _started(command: list[str], plain: bool, output: Path, bound: bool, accept_simulated: bool) -> list[str]:

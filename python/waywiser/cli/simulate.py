@@ -12,6 +12,7 @@ import typer
 from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
+from waywiser.plot_packages import need_plots
 from waywiser.simulator.cluster import MOST_NODES, Cluster, read_cluster
 from waywiser.simulator.collectives import COMPARED
 from waywiser.simulator.costs import settings_in
@@ -56,6 +57,8 @@ def simulate(
     if what == "published":
         return _published(as_json, markdown)
     known = [*OPERATIONS, *COMPARED, "published"]
+    if plot is not None or (trace is not None and trace.suffix != ".json"):
+        need_plots(f"{plot or trace}")
     if what not in known:
         raise InputError(f"{what!r}: write one of {', '.join(known)}")
     spec = _cluster(machine, nodes, cluster)

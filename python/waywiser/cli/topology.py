@@ -13,6 +13,7 @@ import typer
 from waywiser import _core
 from waywiser.errors import InputError
 from waywiser.files import write_bytes_atomically
+from waywiser.plot_packages import need_plots
 from waywiser.topology.choose import FromOption, MachineOption, chosen_topology
 
 _ENDLESS = 100_000  # columns of a table that is not for a terminal
@@ -42,22 +43,32 @@ def topology(
     from_: FromOption = None,
     machine: MachineOption = None,
     format: Annotated[
-        Format | None, typer.Option("--format", help="Default: from the ending of --output, else tree and matrix.")
+        Format | None,
+        typer.Option(
+            "--format", metavar="|".join(Format), help="Default: from the ending of --output, else tree and matrix."
+        ),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write here instead of to stdout.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout.")
+    ] = None,
     source: Annotated[
-        Source, typer.Option("--source", help="For this machine: /sys and NVML, or hwloc.")
+        Source, typer.Option("--source", metavar="|".join(Source), help="For this machine: /sys and NVML, or hwloc.")
     ] = Source.sysfs,
 ) -> None:
     """Show devices, links and relations of this machine or a recorded one, or convert a description."""
     if source is Source.hwloc and (from_ or machine):
         raise InputError("--source is for this machine only; leave it out with --from or --machine")
     chosen = _live_hwloc() if source is Source.hwloc else chosen_topology(from_, machine)
-    form = format or _by_ending(output)
+    if as_json and format not in (None, Format.json):
+        raise InputError(f"--json and --format {format.value}: write one of them")
+    form = Format.json if as_json else format or _by_ending(output)
     for_people = form in (Format.text, Format.tree) or (form is Format.matrix and sys.stdout.isatty())
     if for_people and output is None:
         _print(chosen, form)
         return
+    if form in (Format.svg, Format.png):
+        need_plots(f"--format {form.value}")
     data = _bytes(chosen, form)
     if output is not None:
         write_bytes_atomically(output, data)

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from waywiser.campaign import Request, measure_into
-from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Output, Quick, cluster_of
+from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Quick, ResultsFolder, cluster_of
 from waywiser.collective_tuning import collectives_into
 from waywiser.other_machine import takes_part_only, the_other_machine
+from waywiser.plot_packages import why_no_plots
 from waywiser.results import DEFAULT, Results, recorded_machines
 from waywiser.stages import ended_by_sigterm
 
@@ -27,7 +28,7 @@ _QUICK_COLLECTIVES, _COLLECTIVES = 2.0, 12.0  # for each number of ranks and kin
 
 
 def tune(
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
     quick: Quick = False,
     budget: Budget = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print only one JSON object.")] = False,
@@ -84,7 +85,7 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
         return
     for part in summary(results):
         print_result(part)
-    typer.echo(f"report: {page} ({seconds:.0f} s)")
+    typer.echo(f"report: {page} ({seconds:.0f} s)" if page else f"results: {output} ({seconds:.0f} s)")
     _hint(results)
 
 
@@ -131,12 +132,17 @@ def _choose_and_verify(results: Results, topology: Any, request: Request, second
     results.write("verification", text)
 
 
-def _report(results: Results, topology: Any, request: Request) -> Path:
+def _report(results: Results, topology: Any, request: Request) -> Path | None:
+    """The page; None without the packages that draw it."""
     from waywiser.progress import say
-    from waywiser.report.write import write_report
 
     if request.kind == "real" and len(topology.ids("gpu")) > 1:
         _peer_report(results, topology, request)
+    if why := why_no_plots():
+        say(f"no report: {why}")
+        return None
+    from waywiser.report.write import write_report
+
     say("writing the report")
     return write_report(results, results.folder)
 
@@ -158,7 +164,7 @@ def _peer_report(results: Results, topology: Any, request: Request) -> None:
         results.write("peers", text)
 
 
-def _answer(results: Results, page: Path, seconds: float) -> dict[str, Any]:
+def _answer(results: Results, page: Path | None, seconds: float) -> dict[str, Any]:
     profile, checked = results.needed_profile(), results.verification
     return {
         "machine": profile.machine,
@@ -168,7 +174,7 @@ def _answer(results: Results, page: Path, seconds: float) -> dict[str, Any]:
         "cases": checked.cases if checked else 0,
         "within_5_percent": checked.fraction if checked else None,
         "worst_ratio": checked.worst_ratio if checked else None,
-        "report": str(page),
+        "report": str(page) if page else None,
         "profile": str(results.file("profile")),
         "plan": str(results.file("plan")),
     }

@@ -11,7 +11,7 @@ import typer
 
 from waywiser import _core
 from waywiser.apply.prove import LEAST_ROUNDS
-from waywiser.cli.options import Mpirun, Output
+from waywiser.cli.options import Mpirun, ResultsFolder
 from waywiser.errors import InputError
 from waywiser.progress import say
 from waywiser.results import DEFAULT, Results
@@ -32,14 +32,17 @@ def verify(
     library: Annotated[
         str, typer.Option("--with", metavar="openmpi|nccl|ucx", help="The library whose benchmark decides.")
     ],
-    output: Output = DEFAULT,
+    output: ResultsFolder = DEFAULT,
     ranks: Annotated[
-        int, typer.Option("--ranks", "-n", min=2, max=4096, help="Number of ranks; with nccl, of GPUs.")
+        int, typer.Option("--ranks", "-n", metavar="N", min=2, max=4096, help="Number of ranks; with nccl, of GPUs.")
     ] = 2,
     rounds: Annotated[
         int | None,
         typer.Option(
-            min=LEAST_ROUNDS, max=101, help=f"Interleaved rounds of all variants: {_ROUNDS}, {_QUICK_ROUNDS} if quick."
+            metavar="N",
+            min=LEAST_ROUNDS,
+            max=101,
+            help=f"Interleaved rounds of all variants: {_ROUNDS}, {_QUICK_ROUNDS} if quick.",
         ),
     ] = None,
     baseline: Annotated[

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from waywiser.group.arrays import all_blocks, made, one_block, stream_for, whole_numbers
 from waywiser.group.rank import Rank
+from waywiser.group.scalars import S, as_array, as_scalar, is_scalar
 from waywiser.group.types import A, Array, B, ReduceOp, Stream
 
 if TYPE_CHECKING:
@@ -21,21 +22,31 @@ class Collectives(Rank):
     """The calls that all ranks must make in the same order, with arrays of the same type and operation.
 
     If `out` is omitted, a new array is made in `data`'s library, in the same memory. N is the `size` of the group.
+    all_reduce, reduce and broadcast also take a number of Python or NumPy and return a number of the same type; an int
+    has 64 bits on the way, and a sum that needs more wraps around.
     """
 
     def barrier(self) -> None:
         """Returns when all ranks have called it. Raises as every call."""
         self._core.barrier()
 
-    def broadcast(self, data: A, root: int = 0, *, stream: Stream = None) -> A:
+    @overload
+    def broadcast(self, data: S, root: int = 0) -> S: ...
+    @overload
+    def broadcast(self, data: A, root: int = 0, *, stream: Stream = None) -> A: ...
+    def broadcast(self, data: Any, root: int = 0, *, stream: Stream = None) -> Any:
         """Fills `data` of all ranks with the root's `data`; shapes may differ, but not the numbers of elements. Returns
         `data`.
 
         Raises as every call; InputError for an array that cannot be written to.
         """
+        if is_scalar(data):
+            return as_scalar(self.broadcast(as_array(data), root), data)
         self._core.broadcast(data, root, stream_for(stream, data))
         return data
 
+    @overload
+    def all_reduce(self, data: S, out: None = None, op: ReduceOp = "sum") -> S: ...
     @overload
     def all_reduce(self, data: A, out: None = None, op: ReduceOp = "sum", *, stream: Stream = None) -> A: ...
     @overload
@@ -47,11 +58,15 @@ class Collectives(Rank):
         Raises as every call; InputError for another `op`, for an average of bools, and for min and max of complex
         numbers.
         """
+        if out is None and is_scalar(data):
+            return as_scalar(self.all_reduce(as_array(data), op=op), data)
         used = stream_for(stream, data, out)
         out = made(data, None, used) if out is None else out
         self._core.all_reduce(data, out, op, used)
         return out
 
+    @overload
+    def reduce(self, data: S, out: None = None, op: ReduceOp = "sum", root: int = 0) -> S | None: ...
     @overload
     def reduce(
         self, data: A, out: None = None, op: ReduceOp = "sum", root: int = 0, *, stream: Stream = None
@@ -66,6 +81,9 @@ class Collectives(Rank):
         """Like all_reduce, but only for `root`: (2, 3) gives (2, 3) there; the other ranks get None. Raises as
         all_reduce.
         """
+        if out is None and is_scalar(data):
+            found = self.reduce(as_array(data), op=op, root=root)
+            return None if found is None else as_scalar(found, data)
         used = stream_for(stream, data, out)
         if self.rank != root:
             out = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from waywiser import _core
+    from waywiser.group.null_rank import Nothing
 
 _EAGER_TURNS = 200  # of the event loop; then it may sleep between polls
 _NAP = 2e-4  # seconds
@@ -17,7 +18,7 @@ R = TypeVar("R")
 class Future(Generic[R]):
     """A started operation of a group: `wait()` for it, ask `done()`, or `await` it. It keeps its arrays."""
 
-    def __init__(self, core: _core.Future, result: R) -> None:
+    def __init__(self, core: _core.Future | Nothing, result: R) -> None:
         self._core = core
         self._result = result
 

@@ -13,6 +13,7 @@ from waywiser.group.arrays import stream_for
 from waywiser.group.background import Background
 from waywiser.group.collectives import Collectives
 from waywiser.group.messages import Messages
+from waywiser.group.objects import Objects
 from waywiser.group.types import Array, Stream
 from waywiser.group.windows import Windows
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from waywiser import _core
 
 
-class Group(Messages, Collectives, Background, Windows):
+class Group(Messages, Collectives, Objects, Background, Windows):
     """The ranks of a job, or a part of them, as seen by one of them.
 
     All ranks must call the collectives in the same order. If `out` is omitted, the returned array is made in the
@@ -35,8 +36,9 @@ class Group(Messages, Collectives, Background, Windows):
     KeyboardInterrupt.
     """
 
-    def __init__(self, core: _core.Group) -> None:
+    def __init__(self, core: _core.Group, allow_pickle: bool = True) -> None:
         self._core = core
+        self._allow_pickle = allow_pickle
         self._end = weakref.finalize(self, _end, core)
 
     def close(self) -> None:
@@ -101,6 +103,7 @@ class Part(Group):
     def __init__(self, core: _core.Group, whole: Group) -> None:
         self._core = core
         self._whole = whole
+        self._allow_pickle = whole._allow_pickle
 
     def close(self) -> None:
         """Does nothing: only the whole group closes."""

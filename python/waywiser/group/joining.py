@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def join(
     timeout: float | None = None, *, gpus: Gpus | None = None, on_failure: OnFailure | None = None,
-    encrypt: bool | None = None, progress_thread: bool | None = None,
+    encrypt: bool | None = None, progress_thread: bool | None = None, allow_pickle: bool = True,
 ) -> Group:  # fmt: skip
     """The group of all ranks that the launcher has started; without a launcher, a group of one rank.
 
@@ -31,14 +31,15 @@ def join(
     rank's GPU a line is printed, and either every later call on the GPU raises ("raise") or the process ends ("abort");
     default WAYWISER_ON_FAILURE, or "raise". `encrypt`: whether to encrypt traffic to other machines; must be equal in
     all ranks; default WAYWISER_ENCRYPT=1, or no. `progress_thread`: whether started operations (start_...) progress
-    while the program computes; default WAYWISER_PROGRESS_THREAD=on, or no.
+    while the program computes; default WAYWISER_PROGRESS_THREAD=on, or no. `allow_pickle`: whether this rank sends and
+    receives objects (send_object and so on), which are pickled.
 
     Raises InputError for wrong options and variables, ranks of different versions and a wrong secret; DeadlineError if
     not all ranks come in time; UnavailableError if this machine cannot do it; TransferError if a rank ends meanwhile.
     """
     from waywiser import _core
 
-    return Group(_core.join(timeout, _core_of(gpus), on_failure, encrypt, progress_thread))
+    return Group(_core.join(timeout, _core_of(gpus), on_failure, encrypt, progress_thread), allow_pickle)
 
 
 class Communicator(Protocol):
@@ -61,6 +62,7 @@ class Store(Protocol):
 def from_mpi4py(
     comm: Communicator, timeout: float | None = None, *, root: str | None = None, gpus: Gpus | None = None,
     on_failure: OnFailure | None = None, encrypt: bool | None = None, progress_thread: bool | None = None,
+    allow_pickle: bool = True,
 ) -> Group:  # fmt: skip
     """A group of the ranks of an mpi4py communicator, in its order; all of them call it.
 
@@ -76,13 +78,14 @@ def from_mpi4py(
         host=lambda: root or _address_for(machines),
     )
     select_libucp()  # MPI's own UCX may have been loaded since
-    return _form(_Seat("mpi4py", rank, size), words, _Options(timeout, gpus, on_failure, encrypt, progress_thread))
+    options = _Options(timeout, gpus, on_failure, encrypt, progress_thread, allow_pickle)
+    return _form(_Seat("mpi4py", rank, size), words, options)
 
 
 def from_torch(
     store: Store, rank: int, size: int, timeout: float | None = None, *, root: str | None = None,
     gpus: Gpus | None = None, on_failure: OnFailure | None = None, encrypt: bool | None = None,
-    progress_thread: bool | None = None,
+    progress_thread: bool | None = None, allow_pickle: bool = True,
 ) -> Group:  # fmt: skip
     """A group of `size` ranks that share a store of torch.distributed; all of them call it.
 
@@ -96,7 +99,8 @@ def from_torch(
         hear=lambda: store.get(key).decode(),
         host=lambda: root or _host_of(store),
     )
-    return _form(_Seat("torch store", rank, size), words, _Options(timeout, gpus, on_failure, encrypt, progress_thread))
+    options = _Options(timeout, gpus, on_failure, encrypt, progress_thread, allow_pickle)
+    return _form(_Seat("torch store", rank, size), words, options)
 
 
 class _Options(NamedTuple):
@@ -107,6 +111,7 @@ class _Options(NamedTuple):
     on_failure: OnFailure | None
     encrypt: bool | None
     progress_thread: bool | None
+    allow_pickle: bool
 
 
 class _Seat(NamedTuple):
@@ -163,9 +168,10 @@ def _join_at(
     job = f"{seat.launcher}-{meeting['job']}"
     where = (str(meeting["host"]), int(meeting["port"]), str(meeting["secret"]))
     gpus = _core_of(options.gpus)
-    return Group(
-        _core.join_at((seat.launcher, seat.rank, seat.size), job, where, announce, options.timeout, gpus, *options[2:])
+    core = _core.join_at(
+        (seat.launcher, seat.rank, seat.size), job, where, announce, options.timeout, gpus, *options[2:5]
     )
+    return Group(core, options.allow_pickle)
 
 
 def _core_of(gpus: Gpus | None) -> _core.Gpus | None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.future import Future
+from waywiser.group.null_rank import PROC_NULL, Nothing
 from waywiser.group.prepared import Indexed, Prepared, part_for_core
 from waywiser.group.rank import Rank
 from waywiser.group.types import A, Array, Stream
@@ -16,8 +17,8 @@ from waywiser.group.types import A, Array, Stream
 class Exchange(NamedTuple):
     """What one rank gives to a neighbour and takes from it; see `Group.neighbor_exchange`, `Group.prepare_exchange`.
 
-    `rank`: the neighbour. Data that this rank gives with `give_tag` match what the neighbour takes with an equal
-    `take_tag`.
+    `rank`: the neighbour; an entry with PROC_NULL is ignored. Data that this rank gives with `give_tag` match what the
+    neighbour takes with an equal `take_tag`.
     """
 
     rank: int
@@ -33,6 +34,8 @@ class Messages(Rank):
     With `stream=`, both ends of a message only enqueue it; it has no tag and never matches other messages; a collective
     of GPU arrays must have come before. Without `stream=`, a call is complete when it returns, and it waits for earlier
     work in the arrays' current stream.
+
+    A message to or from PROC_NULL does nothing, and an array that it would fill stays as it is.
     """
 
     def send(self, data: Array, to: int, tag: int = 0, *, stream: Stream = None) -> None:
@@ -40,27 +43,38 @@ class Messages(Rank):
 
         Raises as every call; InputError for a rank that does not exist, and for a tag outside 0 to 32767.
         """
-        self._core.send(data, to, _tag(tag, stream), stream_for(stream, data))
+        if to != PROC_NULL:
+            self._core.send(data, to, _tag(tag, stream), stream_for(stream, data))
 
     def recv(self, out: A, source: int, tag: int = 0, *, stream: Stream = None) -> A:
         """Fills `out` with the message from `source`; number and type of the elements must agree. Returns `out`.
 
         Raises as send.
         """
-        self._core.recv(out, source, _tag(tag, stream), stream_for(stream, out))
+        if source != PROC_NULL:
+            self._core.recv(out, source, _tag(tag, stream), stream_for(stream, out))
         return out
 
     def sendrecv(self, data: Array, to: int, out: A, source: int, tag: int = 0, *, stream: Stream = None) -> A:
         """Sends to one rank and receives from another at the same time. Returns `out`. Raises as send."""
-        self._core.sendrecv(data, to, out, source, _tag(tag, stream), stream_for(stream, data, out))
+        if source == PROC_NULL:
+            self.send(data, to, tag, stream=stream)
+        elif to == PROC_NULL:
+            self.recv(out, source, tag, stream=stream)
+        else:
+            self._core.sendrecv(data, to, out, source, _tag(tag, stream), stream_for(stream, data, out))
         return out
 
     def start_send(self, data: Array, to: int, tag: int = 0) -> Future[None]:
         """Begins to send; `data` must not be changed until the future is done. Raises as send."""
+        if to == PROC_NULL:
+            return Future(Nothing(), None)
         return Future(self._core.start_send(data, to, tag, stream_for(None, data)), None)
 
     def start_recv(self, out: A, source: int, tag: int = 0) -> Future[A]:
         """Begins to receive; the future returns `out`, which must not be used before. Raises as send."""
+        if source == PROC_NULL:
+            return Future(Nothing(), out)
         return Future(self._core.start_recv(out, source, tag, stream_for(None, out)), out)
 
     def neighbor_exchange(self, neighbors: Sequence[Exchange], *, stream: Stream = None) -> None:
@@ -91,7 +105,7 @@ class Messages(Rank):
 
 def _listed(neighbors: Sequence[Exchange]) -> list[Exchange]:
     try:
-        return [Exchange(*each) for each in neighbors]
+        return [each for each in (Exchange(*one) for one in neighbors) if each.rank != PROC_NULL]
     except TypeError:
         raise InputTypeError("neighbors is a list of Exchange") from None
 

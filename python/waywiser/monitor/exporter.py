@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from waywiser.monitor.watcher import View
 
+# Event of a sample -> its counter's name, to which Prometheus adds _total, and its meaning.
+ERRORS: dict[str, tuple[str, str]] = {
+    "rx_errors": ("waywiser_receive_errors", "Packets that a network interface received damaged."),
+    "tx_errors": ("waywiser_send_errors", "Packets that a network interface could not send."),
+    "rx_dropped": ("waywiser_receive_drops", "Packets that were received and dropped."),
+    "tx_dropped": ("waywiser_send_drops", "Packets that were dropped instead of sent."),
+    "retransmitted": ("waywiser_tcp_retransmissions", "TCP segments that were sent again."),
+    "symbol_error": ("waywiser_symbol_errors", "Symbol errors on an RDMA port: a bad cable or connector."),
+    "port_rcv_errors": ("waywiser_port_receive_errors", "Damaged packets on an RDMA port."),
+    "port_xmit_discards": ("waywiser_port_send_discards", "Packets that an RDMA port discarded: congestion."),
+    "link_downed": ("waywiser_link_downs", "Times that the link of an RDMA port went down."),
+    "packet_seq_err": ("waywiser_packet_sequence_errors", "NAKs for lost packets that an RDMA port received."),
+    "local_ack_timeout_err": ("waywiser_ack_timeouts", "Acknowledgements that did not come in time."),
+    "out_of_sequence": ("waywiser_out_of_sequence", "Packets that arrived out of sequence."),
+    "rnr_nak_retry_err": ("waywiser_receiver_not_ready_retries", "Retries since the receiver was not ready."),
+    "replays": ("waywiser_pcie_replays", "Packets that a GPU's PCIe link sent again."),
+}
+
+
+def build_info(labels: Mapping[str, str]) -> Any:
+    """A metric with the value 1 whose labels say what made the others: version, fingerprint, machine."""
+    from prometheus_client.core import GaugeMetricFamily
+
+    info = GaugeMetricFamily("waywiser_build_info", "Version of waywiser, and the machine.", labels=list(labels))
+    info.add_metric(list(labels.values()), 1)
+    return info
+
 
 class Metrics:
-    """A collector for prometheus_client: every scrape takes a view."""
+    """A collector for prometheus_client: every scrape takes a view. `about`: labels of waywiser_build_info."""
 
-    def __init__(self, view: Callable[[], View]) -> None:
+    def __init__(self, view: Callable[[], View], about: Mapping[str, str]) -> None:
         self._view = view
+        self._about = about
 
     def describe(self) -> list[Any]:
         """Empty: the devices are only known when they are read."""
@@ -24,18 +52,29 @@ class Metrics:
 
         view, labels = self._view(), ["road", "device", "direction"]
         moved = CounterMetricFamily("waywiser_road_bytes", "Bytes that a device has moved.", labels=labels)
-        errors = CounterMetricFamily(
-            "waywiser_road_errors", "Errors, losses, retransmissions.", labels=["road", "device", "what"]
-        )
         rates = GaugeMetricFamily("waywiser_road_bytes_per_second", "Rate since the last scrape.", labels=labels)
-        for family, values in ((moved, view.sample.bytes), (errors, view.sample.errors), (rates, view.rates)):
+        for family, values in ((moved, view.sample.bytes), (rates, view.rates)):
             for key, value in values.items():
                 family.add_metric(list(key), value)
             yield family
+        yield from _errors(view)
+        yield build_info(self._about)
         slow = GaugeMetricFamily("waywiser_slow_roads", "Links under load below 80 % of their profile.")
         slow.add_metric([], len(view.warnings))
         yield slow
         yield from _job(view)
+
+
+def _errors(view: View) -> Iterator[Any]:
+    """A counter for each kind of error, also for those that this machine does not count."""
+    from prometheus_client.core import CounterMetricFamily
+
+    families = {
+        event: CounterMetricFamily(name, text, labels=["road", "device"]) for event, (name, text) in ERRORS.items()
+    }
+    for (road, device, event), count in view.sample.errors.items():
+        families[event].add_metric([road, device], count)
+    yield from families.values()
 
 
 def _job(view: View) -> Iterator[Any]:
@@ -51,20 +90,20 @@ def _job(view: View) -> Iterator[Any]:
     yield moved
 
 
-def text_of(view: View) -> str:
+def text_of(view: View, about: Mapping[str, str]) -> str:
     """The metrics in Prometheus's format."""
     from prometheus_client import CollectorRegistry, generate_latest
 
     registry = CollectorRegistry()
-    registry.register(Metrics(lambda: view))
+    registry.register(Metrics(lambda: view, about))
     return generate_latest(registry).decode()
 
 
-def serve(view: Callable[[], View], address: str, port: int) -> Any:
+def serve(view: Callable[[], View], about: Mapping[str, str], address: str, port: int) -> Any:
     """Answers scrapes until the returned server is shut down."""
     from prometheus_client import CollectorRegistry, start_http_server
 
     registry = CollectorRegistry()
-    registry.register(Metrics(view))
+    registry.register(Metrics(view, about))
     server, _ = start_http_server(port, address, registry)
     return server

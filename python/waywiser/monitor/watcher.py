@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from waywiser.doctor import rdma
 from waywiser.doctor.finding import Unknown
@@ -24,6 +25,22 @@ class View:
     job: str = ""
     job_seconds: float = 0.0
     job_bytes: dict[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """A document of schema waywiser.traffic: bytes, bytes per second and events of each link and direction."""
+        rows = [
+            {"link": kind, "device": device, "direction": word, "bytes": self.sample.bytes.get(key),
+             "bytes_per_second": self.rates.get(key)}
+            for key in sorted({*self.sample.bytes, *self.rates})
+            for kind, device, word in [key]
+        ]  # fmt: skip
+        errors = [
+            {"link": kind, "device": device, "event": event, "count": count}
+            for (kind, device, event), count in sorted(self.sample.errors.items())
+        ]
+        job = {"name": self.job, "seconds": self.job_seconds, "bytes": self.job_bytes} if self.job else None
+        told = {"traffic": rows, "errors": errors, "slow": self.warnings, "missing": self.sample.missing, "job": job}
+        return {"schema": "waywiser.traffic", "version": 1, **told}
 
 
 class Watcher:

@@ -1,5 +1,6 @@
 #include "waywiser/group/group.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <numeric>
 #include <utility>
@@ -152,6 +153,13 @@ std::string Group::encrypted_by(int rank) const {
   state_->hosts->check_rank(rank, "encrypted_by of");
   const std::lock_guard lock(state_->session());
   return state_->session().engine().encrypted_by(state_->hosts->members().peer(rank));
+}
+
+bool authenticated(const Group& group) {
+  const std::lock_guard lock(group.state_->session());
+  const auto& session = group.state_->session();
+  const auto& world = group.state_->hosts->members().world;
+  return session.encrypts() || std::ranges::all_of(world, [&](int rank) { return session.same_machine(rank); });
 }
 
 void Group::set_algorithm(std::string_view name) {

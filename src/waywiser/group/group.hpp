@@ -118,9 +118,13 @@ class [[gnu::visibility("default")]] Group {
   struct State;
   explicit Group(std::shared_ptr<State> state);
   friend class Prepared;
+  friend bool authenticated(const Group& group);
 
   std::shared_ptr<State> state_;  // shared with prepared operations
 };
+
+// Whether only ranks of the group can have sent what arrives: all are on one machine, or the job encrypts.
+[[gnu::visibility("default")]] bool authenticated(const Group& group);
 
 // A view of a stream of this program, for Mode::on; nullptr: CUDA's default stream. The stream must outlive the view.
 // Throws unavailable without CUDA.

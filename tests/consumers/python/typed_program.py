@@ -66,6 +66,22 @@ def background(group: ww.Group) -> None:
     assert asyncio.run(later())[0, 0] == 3
 
 
+def objects(group: ww.Group) -> None:
+    total: float = group.all_reduce(0.5)
+    count: int | None = group.reduce(1, root=1)
+    told: bool = group.broadcast(group.rank == 1, root=1)
+    assert total == 1.0 and count == (2 if group.rank == 1 else None) and told is True
+    if group.rank == 0:
+        group.send_object({"a": 1}, 1)
+    else:
+        assert group.recv_object(0) == {"a": 1}
+    assert group.broadcast_object("text") == "text"
+    ranks = group.gather_objects(group.rank)
+    assert ranks is None or ranks == [0, 1]
+    assert group.all_gather_objects((group.rank,)) == [(0,), (1,)]
+    group.send(np.ones(1), ww.PROC_NULL)
+
+
 def messages(group: ww.Group) -> None:
     other = 1 - group.rank
     x, y = np.full(4, float(group.rank)), np.empty(4)
@@ -197,6 +213,7 @@ def main() -> None:
         collectives(group, "sum")
         background(group)
         messages(group)
+        objects(group)
         windows(group)
         halos(group)
         gpu_arrays(group, gpus)

@@ -24,6 +24,19 @@ void set(const Configuration& configuration, const std::string& name, const std:
             "take " + name + "=" + value);
 }
 
+struct ApiVersion {
+  unsigned major, minor;
+};
+
+// That of these headers, or of an older library, such as the one that MPI has loaded: UCX would warn of it at each
+// rank, and what it lacks is not called.
+ApiVersion api_version() {
+  unsigned major = 0, minor = 0, release = 0;
+  ucx_library().functions().get_version(&major, &minor, &release);
+  if (major == UCP_API_MAJOR && minor < UCP_API_MINOR) return {major, minor};
+  return {UCP_API_MAJOR, UCP_API_MINOR};
+}
+
 template <typename Owner>
 ucs_status_t open_with(const ucp_config_t* configuration, std::uint64_t features, std::size_t endpoints, Owner& owner) {
   ucp_params_t parameters{};
@@ -31,8 +44,9 @@ ucs_status_t open_with(const ucp_config_t* configuration, std::uint64_t features
   parameters.features = features;
   parameters.estimated_num_eps = endpoints;
   ucp_context_h context = nullptr;
+  const ApiVersion api = api_version();
   const ucs_status_t status =
-      ucx_library().functions().init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, configuration, &context);
+      ucx_library().functions().init_version(api.major, api.minor, &parameters, configuration, &context);
   if (status == UCS_OK) owner.reset(context);
   return status;
 }

@@ -1,0 +1,165 @@
+"""The JSON Schemas: every file that the package writes is valid, and a file that its reader refuses is not."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import made_up
+import pytest
+from prove_test import BASE, SETTINGS, Made, quiet
+from verb_runs import Run
+
+from waywiser.apply import benchmarks
+from waywiser.apply.evidence import evidence_json
+from waywiser.apply.prove import prove
+from waywiser.apply.watch import Watched
+from waywiser.results import MACHINES
+
+jsonschema = pytest.importorskip("jsonschema")
+Json = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "python/waywiser"
+SCHEMAS = PACKAGE / "schemas"
+NAMES = sorted(file.stem for file in SCHEMAS.glob("*.json"))
+NO_DOCUMENTS = {"errors", "toml"}  # a module, the configuration file
+INTERNAL = {"parts"}  # the simulator's own table, which nothing else reads
+
+
+@cache
+def validator(name: str) -> Any:
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def wrong(value: Json) -> list[str]:
+    """What is wrong with a document, by the schema that it names."""
+    name = str(value["schema"]).removeprefix("waywiser.")
+    return [f"{one.json_path}: {one.message[:200]}" for one in validator(name).iter_errors(value)]
+
+
+def read(file: Path) -> Json:
+    data = file.read_bytes()
+    value: Json = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
+    return value
+
+
+def evidence() -> Json:
+    groups = benchmarks.groups_of(SETTINGS.settings, "openmpi")
+    proof = prove(groups, Made(), 5, BASE, quiet)
+    value: Json = json.loads(evidence_json(SETTINGS, "openmpi", [proof], {"load": "0"}, ["a", "b"]))
+    return value
+
+
+def watched() -> Json:
+    value: Json = json.loads(Watched(1.5, 2, {"nvlink": 1 << 30}, ("gdr",), (), "node", 2).to_json())
+    return value
+
+
+MADE: dict[str, Callable[[], Json]] = {
+    "topology": made_up.topology,
+    "profile": made_up.profile,
+    "plan": lambda: made_up.plan(made_up.profile()),
+    "verification": lambda: made_up.verification(made_up.plan(made_up.profile())),
+    "peers": lambda: read(MACHINES / "recorded-4xh200/peers.json"),
+    "costs": lambda: read(PACKAGE / "simulator/calibrated/recorded-4xh200.json"),
+    "settings": lambda: json.loads(SETTINGS.to_json()),
+    "evidence": evidence,
+    "watch": watched,
+    "root": lambda: {"schema": "waywiser.root", "version": 1, "commands": {"dmesg": None}, "spaces": {"/dev": [2, 1]}},
+}
+
+
+def shipped() -> Iterator[Path]:
+    """Every file of the package that has a schema."""
+    for file in sorted(PACKAGE.rglob("*.json*")):
+        if file.parent != SCHEMAS and file.stem not in INTERNAL and "schema" in read(file):
+            yield file
+
+
+def test_every_schema_has_its_name_and_every_document_its_schema() -> None:
+    for name in NAMES:
+        assert validator(name).schema["properties"]["schema"] == {"const": f"waywiser.{name}"}
+    sources = [*PACKAGE.rglob("*.py"), *(ROOT / "src").rglob("*.cpp")]
+    named = {name for file in sources for name in re.findall(r'"waywiser\.(\w+)"', file.read_text())}
+    assert named - INTERNAL - NO_DOCUMENTS == set(NAMES)
+
+
+@pytest.mark.parametrize("file", list(shipped()), ids=lambda file: "/".join(file.parts[-2:]))
+def test_files_of_the_package(file: Path) -> None:
+    assert wrong(read(file)) == []
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_documents_that_programs_make(name: str) -> None:
+    value = MADE[name]()
+    assert value["schema"] == f"waywiser.{name}" and wrong(value) == []
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_broken_document_is_refused(name: str) -> None:
+    """Each needed field left out, and each field with a value of another type."""
+    value = MADE[name]()
+    for key in validator(name).schema["required"]:
+        if key != "schema":
+            assert wrong({k: v for k, v in value.items() if k != key}), key
+    for key in value:
+        if key not in ("schema", "state"):
+            assert wrong({**value, key: object}), key  # of no JSON type
+    assert wrong({**value, "version": 99})
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "where"),
+    [
+        ("profile", lambda v: v["series"][0]["points"][0].update(seconds=0), "$.series[0].points[0].seconds"),
+        ("profile", lambda v: v["series"][0].update(operation="fast"), "$.series[0].operation"),
+        ("plan", lambda v: v["rows"][0].update(processes=3), "$.rows[0].processes"),
+        ("topology", lambda v: v.update(kind="guessed"), "$.kind"),
+        ("settings", lambda v: v["settings"][0].update(name="LD_PRELOAD"), "$.settings[0].name"),
+        ("verification", lambda v: v["rows"][0].pop("ratio"), "$.rows[0]"),
+    ],
+)
+def test_what_the_readers_refuse(name: str, spoil: Callable[[Json], object], where: str) -> None:
+    value = copy.deepcopy(MADE[name]())
+    spoil(value)
+    assert [line.partition(":")[0] for line in wrong(value)] == [where]
+
+
+def test_what_this_machine_writes(run: Run, tmp_path: Path) -> None:
+    folder = str(tmp_path / "results")
+    measured = ["measure", "--quick", "--budget", "3", "--operations", "latency", "--backend", "host"]
+    assert run(*measured, "--results", folder)[0] == 0
+    assert run("plan", "--results", folder)[0] == 0
+    for name in ("topology", "profile", "plan"):
+        assert wrong(read(tmp_path / "results" / f"{name}.json")) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["doctor", "--only", "libraries,environment", "--json"],
+        ["monitor", "--once", "--seconds", "0.1", "--json", "--job", "7"],
+        ["bench", "all_reduce", "--machine", "hse-a", "--sizes", "8,1K", "--json"],
+        ["env", "--json"],
+        ["topology", "--json"],
+        ["topology", "--machine", "hse-e", "--json"],
+    ],
+    ids=lambda command: " ".join(command[:3]),
+)
+def test_what_verbs_print(command: list[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, out, err = run(*command)
+    value = json.loads(out)
+    assert wrong(value) == [], err
+
+
+def test_where_they_are(run: Run) -> None:
+    assert run("--schemas")[:2] == (0, f"{SCHEMAS}\n")
