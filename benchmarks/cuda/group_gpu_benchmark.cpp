@@ -247,7 +247,7 @@ class Rank {
 
   // What needs no copy then.
   void with_exposed_output() {
-    const Window window = group_.expose(output_);
+    const Window window = group_.expose(output_.region());
     for (const Bytes bytes :
          {Bytes{64} << 10, Bytes{256} << 10, Bytes{1} << 20, Bytes{4} << 20, Bytes{16} << 20, Bytes{64} << 20, most}) {
       const int times = bytes <= (Bytes{1} << 20) ? 50 : 5;

@@ -17,8 +17,8 @@ class CollectiveExercise : public Exercise {
         block_(request.bytes),
         in_(bench.platform, bench.place(request.input), block_ * static_cast<Bytes>(blocks_in)),
         out_(bench.platform, bench.place(request.output), block_ * static_cast<Bytes>(blocks_out)) {
-    if (request.input == "exposed") windows_.push_back(group_.expose(in_.memory()));
-    if (request.output == "exposed") windows_.push_back(group_.expose(out_.memory()));
+    if (request.input == "exposed") windows_.push_back(group_.expose(in_.memory().region()));
+    if (request.output == "exposed") windows_.push_back(group_.expose(out_.memory().region()));
   }
 
   void prepare(std::uint64_t seed) override {

@@ -27,7 +27,7 @@ class PairExercise : public Exercise {
         pair_(pair_of(bench.group, all_pairs)),
         out_(bench.platform, bench.place(memory(request)), request.bytes),
         in_(bench.platform, bench.place(memory(request)), request.bytes) {
-    if (request.output == "exposed") window_.emplace(group_.expose(in_.memory()));
+    if (request.output == "exposed") window_.emplace(group_.expose(in_.memory().region()));
   }
 
   void prepare(std::uint64_t seed) override {

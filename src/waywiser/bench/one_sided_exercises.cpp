@@ -13,8 +13,7 @@ class OneSidedExercise : public Exercise {
         put_(put),
         mine_(bench.platform, bench.place(request.input), request.bytes),
         exposed_(bench.platform, bench.place(request.output), request.bytes),
-        window_(request.output == "host" ? group_.expose(exposed_.memory().region())
-                                         : group_.expose(exposed_.memory())) {
+        window_(group_.expose(exposed_.memory().region())) {
     refuse_streams();
   }
 
