@@ -18,6 +18,7 @@ BY_VALUE = {
     "uint64_t": "integer(c_int64_t), value",
     "ww_type": "integer(c_int), value",
     "ww_op": "integer(c_int), value",
+    "ww_halo_variant": "integer(c_int), value",
     "ww_mode": "type(ww_mode), value",
 }
 BY_ADDRESS = {
@@ -25,7 +26,13 @@ BY_ADDRESS = {
     "const size_t*": "integer(c_size_t), intent(in) :: {}(*)",
     "size_t*": "integer(c_size_t), intent(out) :: {}",
     "int*": "integer(c_int), intent(out) :: {}",
+    "const int*": "integer(c_int), intent(in) :: {}(*)",
+    "const int64_t*": "integer(c_int64_t), intent(in) :: {}(*)",
+    "int64_t*": "integer(c_int64_t), intent(out) :: {}(*)",
     "const ww_exchange*": "type(ww_exchange), intent(in) :: {}(*)",
+    "const ww_halo_neighbor*": "type(ww_halo_neighbor), intent(in) :: {}(*)",
+    "const ww_halo_field*": "type(ww_halo_field), intent(in) :: {}(*)",
+    "ww_halo_totals*": "type(ww_halo_totals), intent(out) :: {}",
     "const ww_join_options*": "type(ww_join_options), intent(in), optional :: {}",
 }
 RESULTS = {

@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
     "halo": {"base", "device", "measure", "comm", "collective", "group"},
-    "c": {"base", "device", "comm", "group"},
+    "c": {"base", "device", "comm", "group", "halo"},
     "bench": {"base", "device", "kernels", "measure", "comm", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
@@ -35,7 +35,7 @@ PUBLIC_HEADERS = [
     "comm/bootstrap/join_options.hpp",
     "comm/schedule.hpp",
     *(f"group/{name}.hpp" for name in ("future", "group", "prepared", "window")),
-    *(f"halo/{name}.hpp" for name in ("grid", "halo_exchange", "partition", "tuning", "variant")),
+    *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
 MOST_PUBLIC_MEMBERS = 40
 UMBRELLA = "waywiser.hpp"

@@ -49,8 +49,14 @@ def test_c(prefix: Path, tmp_path: Path) -> None:
     assert finish(start("run", "-n", "3", program, "one gives up")) == (0, [], "")
 
 
-def test_the_c_program_calls_every_function() -> None:
-    program = (HERE / "c/main.c").read_text()
+def test_c_grid(prefix: Path, tmp_path: Path) -> None:
+    program = build("c", prefix, tmp_path).with_name("grid")
+    for ranks in (1, 2, 5):
+        assert run(program, ranks) == [f"rank {rank} of {ranks}: ghosts are right" for rank in range(ranks)]
+
+
+def test_the_c_programs_call_every_function() -> None:
+    program = (HERE / "c/main.c").read_text() + (HERE / "c/grid.c").read_text()
     functions = re.findall(r"WW_API [^;]*?(ww_\w+)\(", (ROOT / "src/waywiser/c/waywiser.h").read_text())
     assert len(functions) > 50
     assert [name for name in functions if f"{name}(" not in program] == []
@@ -188,7 +194,7 @@ EXPORTED = re.compile(
     r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
     r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion|ArrayPart)::(?!State\b)~?\w|"
     r"waywiser::Halo(?:Exchange|Grid|Counts)::(?!State\b)~?\w|"
-    r"waywiser::(?:explain|parse_halo_variant|(?:listed|grid|check)_partition|even_grid|ranks_per_dimension)"
+    r"waywiser::(?:explain|parse_halo_variant|(?:listed|grid|check)_partition|(?:even|gathered)_grid|ranks_per_dimension)"
     r"(?:\[abi:cxx11\])?\(|"
     r"waywiser::(?:name|text|parse_place|version|usual_options|borrow_stream|authenticated)(?:\[abi:cxx11\])?\("
 )

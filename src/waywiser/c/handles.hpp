@@ -15,6 +15,7 @@
 #include "waywiser/group/group.hpp"
 #include "waywiser/group/prepared.hpp"
 #include "waywiser/group/window.hpp"
+#include "waywiser/halo/halo_exchange.hpp"
 
 namespace waywiser {
 
@@ -50,6 +51,12 @@ struct ww_window {
 };
 struct ww_prepared {
   waywiser::Prepared prepared;
+};
+struct ww_halo {
+  waywiser::HaloExchange exchange;
+  std::size_t cells;
+  ww_group* group;
+  std::string text;  // of ww_halo_explain
 };
 struct ww_stream {
   std::shared_ptr<waywiser::Stream> stream;

@@ -59,10 +59,20 @@ typedef enum ww_type {
 /* avg is the sum divided by the number of ranks; for integers it is rounded toward zero. */
 typedef enum ww_op { WW_SUM = 0, WW_PROD = 1, WW_MIN = 2, WW_MAX = 3, WW_AVG = 4 } ww_op;
 
+/* How the boundary values of a halo exchange travel: docs/halo.md. */
+typedef enum ww_halo_variant {
+  WW_HALO_WHOLE_FIELD = 0,  /* through a copy of each whole field */
+  WW_HALO_PER_NEIGHBOR = 1, /* one message for each field and part of the boundary */
+  WW_HALO_PACKED = 2,       /* one message for each neighbour */
+  WW_HALO_DIRECT = 3,       /* as per_neighbor, by one kernel */
+  WW_HALO_DIRECT_PACKED = 4 /* as packed, by one kernel */
+} ww_halo_variant;
+
 typedef struct ww_group ww_group;
 typedef struct ww_future ww_future;
 typedef struct ww_window ww_window;
 typedef struct ww_prepared ww_prepared;
+typedef struct ww_halo ww_halo;
 typedef struct ww_stream ww_stream;
 
 /* When a call is complete. WW_WAIT: when it returns. ww_begin(&future): when the future is done; the future must be
@@ -106,6 +116,31 @@ typedef struct ww_exchange {
   int take_tag;
 } ww_exchange;
 
+/* One neighbour in a mesh: the cells whose values it gets, and the cells of this rank that it fills, both in an order
+ * that both ranks know. */
+typedef struct ww_halo_neighbor {
+  int rank;
+  const int64_t* give;
+  size_t give_count;
+  const int64_t* take;
+  size_t take_count;
+} ww_halo_neighbor;
+
+/* A field: ww_halo_cells() times `components` elements. */
+typedef struct ww_halo_field {
+  void* values;
+  ww_type type;
+  size_t components;    /* 1 for a scalar field */
+  int components_first; /* 0: the components of a cell lie together; 1: the values of a component lie together */
+} ww_halo_field;
+
+/* What the exchanges by a variant have done at this rank. */
+typedef struct ww_halo_totals {
+  uint64_t exchanges;
+  uint64_t messages, message_bytes; /* sent to other ranks */
+  uint64_t bus_copies, bus_bytes;   /* between a GPU and host memory, both ways */
+} ww_halo_totals;
+
 /* Errors and names ------------------------------------------------------------------------------------------------ */
 
 /* The message of this thread's last failed call; "" before. Valid until its next failed call. */
@@ -126,8 +161,8 @@ WW_API int ww_join(const ww_join_options* options, ww_group** group);
 /* Waits until all ranks have closed and all enqueued GPU operations have ended. Afterwards only ww_group_free may be
  * called. Returns the error of a failed GPU operation if no call has returned it yet. */
 WW_API int ww_close(ww_group* group);
-/* NULL is allowed. Free the group's windows, prepared exchanges and streams before. If a rank has not closed, freeing
- * its last group waits 0.25 s; the rest of the wait is left to the end of the process. */
+/* NULL is allowed. Free its windows, prepared exchanges, halo exchanges and streams before. If a rank has not closed,
+ * freeing its last group waits 0.25 s; the rest of the wait is left to the end of the process. */
 WW_API void ww_group_free(ww_group* group);
 /* This rank cannot continue: the calls of all others fail with `why`. */
 WW_API int ww_abort(ww_group* group, const char* why);
@@ -235,6 +270,47 @@ WW_API int ww_prepared_start(ww_prepared* prepared, ww_stream* stream);
 WW_API int ww_prepared_wait(ww_prepared* prepared);
 /* NULL is allowed. */
 WW_API void ww_prepared_free(ww_prepared* prepared);
+
+/* Halo exchanges: they fill the ghost cells of a rank's fields with the values of the ranks that own them, again and
+ * again. All ranks make one together, set the same fields in the same order and start it equally often. The arrays must
+ * live as long; at each rank all are in host memory, or all on one GPU. Between start and finish the fields must not be
+ * written, and their ghosts must not be read. What one rank gets wrong is an error of all ranks. Errors: invalid input,
+ * timeout, io; on GPUs also unavailable and device. -----------------------------------------------------------------
+ */
+
+/* The box of a rank if a grid is cut evenly, with few cells on cuts. first, count: `dimensions` numbers each. Not
+ * collective. Errors: invalid input. */
+WW_API int ww_grid_box(int dimensions, const int64_t* shape, int ranks, int rank, int64_t* first, int64_t* count);
+/* Collective. A grid of 1 to 4 dimensions, the slowest first (in Fortran: the last index). shape: cells of the whole
+ * grid; ghost: the width on both sides; periodic: 0 or 1; first, count: the box of cells that this rank owns, which may
+ * be empty. The ranks' boxes must cover the grid. There are no fields yet. A field has count + 2 * ghost cells in each
+ * dimension. */
+WW_API int ww_halo_grid(ww_group* group, int dimensions, const int64_t* shape, const int64_t* ghost,
+                        const int* periodic, const int64_t* first, const int64_t* count, ww_halo** halo);
+/* Collective. A mesh by its lists; cells: of this rank's fields, with ghosts. There are no fields yet. */
+WW_API int ww_halo_mesh(ww_group* group, size_t cells, const ww_halo_neighbor* neighbors, size_t count, ww_halo** halo);
+/* The cells of a field, with ghosts. */
+WW_API int ww_halo_cells(const ww_halo* halo, size_t* cells);
+/* Collective: these fields from now on, by the default variant. After an error the fields are as before. */
+WW_API int ww_halo_set_fields(ww_halo* halo, const ww_halo_field* fields, size_t count);
+/* Begins an exchange behind earlier work of the stream; with NULL no stream may be using the fields. Errors:
+ * unavailable in a stream that is being captured, if the variant is not a direct one. */
+WW_API int ww_halo_start(ww_halo* halo, ww_stream* stream);
+/* Completes it; a direct variant on a stream is complete when the stream has run it. Required before the next start. */
+WW_API int ww_halo_finish(ww_halo* halo);
+/* Start and finish. */
+WW_API int ww_halo_exchange(ww_halo* halo, ww_stream* stream);
+/* Collective. Errors: unavailable at all ranks, with the reason; the variant is then as before. */
+WW_API int ww_halo_use(ww_halo* halo, ww_halo_variant variant);
+/* Collective: exchanges by each variant in turn for so many seconds, and at least once; then uses the fastest. */
+WW_API int ww_halo_tune(ww_halo* halo, double seconds);
+/* The variant that is used, a ww_halo_variant. */
+WW_API int ww_halo_variant_in_use(const ww_halo* halo, int* variant);
+/* The variant, its time, the runner-up and the reason, in a few lines; "" for NULL. Valid until the next call. */
+WW_API const char* ww_halo_explain(ww_halo* halo);
+WW_API int ww_halo_counts(const ww_halo* halo, ww_halo_variant variant, ww_halo_totals* totals);
+/* NULL is allowed. */
+WW_API void ww_halo_free(ww_halo* halo);
 
 /* GPUs, numbered like CUDA's. Errors: unavailable (no CUDA, no such GPU), device.
  * ---------------------------------------

@@ -1,4 +1,4 @@
-! Ranks in Fortran: collectives, messages, an operation that begins, a window, and what an error says.
+! Ranks in Fortran: collectives, messages, an operation that begins, a window, a halo exchange, and what an error says.
 program consumer
   use waywiser
   implicit none
@@ -40,6 +40,8 @@ program consumer
   call check(ww_barrier(group, ww_wait))
   call ww_window_free(window)
 
+  call exchange_a_grid()
+
   if (ww_barrier(c_null_ptr, ww_wait) /= ww_invalid_input) error stop 'a barrier of no group'
   if (ww_error_text() /= 'the group is NULL') error stop 'the text of the error'
   if (ww_error_name(ww_timed_out) /= 'timeout') error stop 'the name of an error'
@@ -49,6 +51,43 @@ program consumer
   call ww_group_free(group)
 
 contains
+
+  ! Columns are cut over the ranks; the whole grid is periodic in both directions.
+  subroutine exchange_a_grid()
+    integer, parameter :: rows = 4
+    integer(c_int64_t) :: shape(2), first(2), cells(2)
+    real(c_double), allocatable, target :: field(:, :)
+    type(ww_halo_field) :: fields(1)
+    type(ww_halo_totals) :: totals
+    type(c_ptr) :: halo
+    integer :: columns, row, column
+
+    shape = [3_c_int64_t * ranks, int(rows, c_int64_t)]
+    first = [3_c_int64_t * me, 0_c_int64_t]
+    cells = [3_c_int64_t, int(rows, c_int64_t)]
+    columns = int(shape(1))
+    allocate (field(0:rows + 1, 0:4), source=-1._c_double)
+    do column = 1, 3
+      do row = 1, rows
+        field(row, column) = row + 10 * (3 * me + column)
+      end do
+    end do
+    call check(ww_halo_grid(group, 2, shape, [1_c_int64_t, 1_c_int64_t], [1, 1], first, cells, halo))
+    fields(1) = ww_halo_field(values=c_loc(field))
+    call check(ww_halo_set_fields(halo, fields, 1_c_size_t))
+    call check(ww_halo_use(halo, ww_halo_per_neighbor))
+    call check(ww_halo_exchange(halo, c_null_ptr))
+    do column = 0, 4
+      do row = 0, rows + 1
+        if (field(row, column) /= modulo(row - 1, rows) + 1 + 10 * (modulo(3 * me + column - 1, columns) + 1)) &
+          error stop 'a ghost of a halo exchange'
+      end do
+    end do
+    call check(ww_halo_counts(halo, ww_halo_per_neighbor, totals))
+    if (totals%exchanges /= 1) error stop 'the counts of a halo exchange'
+    if (index(ww_halo_explain(halo), 'per_neighbor: ') /= 1) error stop 'the explanation of a halo exchange'
+    call ww_halo_free(halo)
+  end subroutine
 
   subroutine check(code)
     integer(c_int), intent(in) :: code
