@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tests/base/error_of.hpp"
+#include "tests/base/random_cases.hpp"
 #include "tests/collective/evaluator.hpp"
 #include "tests/halo/made_up_domain.hpp"
 #include "waywiser/comm/schedule_check.hpp"
@@ -44,7 +45,7 @@ std::string difference(const MadeUpDomain& domain, HaloVariant variant, std::uin
 
 // With empty boxes, boxes of one cell, ranks that are their own neighbours, ghosts wider than boxes.
 TEST(HaloSchedule, GhostsOfGridsAreThoseOfTheWholeDomain) {
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+  for (std::uint64_t seed = 0; seed < random_cases(500); ++seed) {
     const MadeUpDomain domain = MadeUpDomain::of_grid(1 + static_cast<int>(seed % 8), seed);
     for (const HaloVariant variant : halo_variants)
       ASSERT_EQ(difference(domain, variant, seed), "") << name(variant) << ", seed " << seed;
@@ -52,7 +53,7 @@ TEST(HaloSchedule, GhostsOfGridsAreThoseOfTheWholeDomain) {
 }
 
 TEST(HaloSchedule, GhostsOfMeshesAreThoseOfTheWholeDomain) {
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+  for (std::uint64_t seed = 0; seed < random_cases(500); ++seed) {
     const MadeUpDomain domain = MadeUpDomain::of_lists(1 + static_cast<int>(seed % 8), seed);
     for (const HaloVariant variant : halo_variants)
       ASSERT_EQ(difference(domain, variant, seed), "") << name(variant) << ", seed " << seed;

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstdlib>
 #include <random>
 #include <string>
 
+#include "tests/base/random_cases.hpp"
 #include "tests/sim/package_machines.hpp"
 #include "tests/topology/made_up_machines.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
@@ -11,12 +11,6 @@
 
 // Machines, clusters and collectives by chance: the same number gives the same one.
 namespace waywiser::sim {
-
-// The number of cases of each property; a slow lane sets more.
-inline unsigned random_cases(unsigned usual) {
-  const char* wanted = std::getenv("WAYWISER_RANDOM_CASES");
-  return wanted == nullptr ? usual : static_cast<unsigned>(std::strtoul(wanted, nullptr, 10));
-}
 
 class RandomMachine {
  public:

@@ -1,0 +1,52 @@
+#include <gtest/gtest.h>
+
+#include "tests/base/random_cases.hpp"
+#include "tests/comm/test_ranks.hpp"
+#include "tests/halo/rank_fields.hpp"
+#include "waywiser/halo/halo_exchange.hpp"
+
+// Domains by chance, cut up over 1 to 8 ranks that exchange for real: equal to the undivided domain to the last bit.
+namespace waywiser {
+namespace {
+
+constexpr int largest_group = 8;
+
+void try_variants(Group& group, std::uint64_t seed, bool on_gpu) {
+  const MadeUpDomain domain = seed / largest_group % 2 == 0 ? MadeUpDomain::of_grid(group.size(), seed)
+                                                            : MadeUpDomain::of_lists(group.size(), seed);
+  RankFields fields(group, domain, on_gpu);
+  HaloExchange exchange(group, fields.partition(), fields.arrays());
+  const bool direct = exchange.variant() == HaloVariant::direct;
+  int start = 0;
+  for (const HaloVariant variant : halo_variants) {
+    if (is_direct(variant) && !direct) continue;
+    exchange.use(variant);
+    fields.fill(++start);
+    exchange.exchange();
+    try {
+      fields.require_exchanged(start);
+    } catch (const std::exception& error) {
+      require_that(false, std::string(name(variant)) + ", seed " + std::to_string(seed) + ": " + error.what());
+    }
+  }
+}
+
+void try_domains(unsigned cases, bool on_gpu) {
+  for (int size = 1; size <= largest_group; ++size) {
+    TestRanks ranks(size);
+    ranks.virtual_gpus = on_gpu ? size : 0;
+    EXPECT_EQ(ranks.in_processes([&](Group& group) {
+      for (unsigned seed = static_cast<unsigned>(size); seed <= cases; seed += largest_group)
+        try_variants(group, (on_gpu ? 100'000 : 200'000) + seed, on_gpu);
+      group.barrier();
+    }),
+              no_problems)
+        << size << " ranks";
+  }
+}
+
+TEST(RandomHalos, AreExchangedOnHosts) { try_domains(random_cases(16), false); }
+TEST(RandomHalos, AreExchangedOnGpus) { try_domains(random_cases(8), true); }
+
+}  // namespace
+}  // namespace waywiser
