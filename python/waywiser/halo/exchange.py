@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, cast
 
 from waywiser import _core
-from waywiser.errors import InputError, InputTypeError
+from waywiser.errors import InputError, InputTypeError, UnavailableError
 from waywiser.group.arrays import stream_for
 from waywiser.group.types import Array, Stream
+from waywiser.halo.kept_answers import Answer, AnswerFile, shape_of
 from waywiser.halo.partition import Partition
+from waywiser.units import format_seconds
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
@@ -48,6 +52,7 @@ class HaloExchange:
         self._group = group
         self._partition = partition
         self._fields = list(fields)
+        self._kept = ""  # the words of an answer that was not measured in this run
         self._core = _core.HaloExchange(group._core, partition._core, self._described(self._fields))
 
     def _described(self, fields: list[HaloField]) -> list[tuple[Array, int, bool]]:
@@ -105,6 +110,7 @@ class HaloExchange:
     def _set(self, fields: list[HaloField]) -> None:
         self._core.set_fields(self._described(fields))
         self._fields = fields
+        self._kept = ""
 
     @property
     def variant(self) -> HaloVariant:
@@ -117,20 +123,48 @@ class HaloExchange:
         Raises UnavailableError at all ranks, with the reason; InputError for a name that is none.
         """
         self._core.use(variant)
+        self._kept = ""
 
-    def tune(self, seconds: float) -> dict[HaloVariant, float | None]:
+    def tune(self, seconds: float, *, file: str | os.PathLike[str] | None = None) -> dict[HaloVariant, float | None]:
         """Measures all variants in turn for `seconds`, and at least once, then uses the one whose slowest rank is the
         fastest; all ranks call it. It exchanges the fields, as `exchange()` does. `explain()` tells the rest.
 
+        `file`: a file of answers, or a folder of results, which has them in halo.json. If it has one for this shape
+        (partition, fields and their places, types of machine, of all ranks), that is used without measuring, and
+        nothing is exchanged; else the answer is measured and added. All ranks give a file, or none does.
+
         Returns the median time of an exchange by each variant in seconds, None for those that are unavailable. Raises
-        as every call of a group; InputError for a time that is not above 0, or not equal at all ranks.
+        as every call of a group; InputError for a time that is not above 0, or not equal at all ranks, and at all ranks
+        for a file that cannot be read or written.
         """
+        if file is None:
+            return self._measured(seconds)
+        answers = AnswerFile(self._group, Path(file), shape_of(self._partition._cut, self._described(self._fields)))
+        known = answers.known()
+        if known is not None and self._adopted(known, answers.file):
+            return {cast(HaloVariant, name): time for name, time in known.times.items()}
+        times = self._measured(seconds)
+        answers.keep(Answer(self.variant, {str(name): time for name, time in times.items()}))
+        return times
+
+    def _measured(self, seconds: float) -> dict[HaloVariant, float | None]:
         times = dict(self._core.tune(seconds))
+        self._kept = ""
         return {cast(HaloVariant, name): None if math.isnan(time) else time for name, time in times.items()}
+
+    def _adopted(self, answer: Answer, file: Path) -> bool:
+        """Whether the variant of a kept answer is available today; then it is used."""
+        try:
+            self.use(cast(HaloVariant, answer.variant))
+        except UnavailableError:
+            return False
+        time = format_seconds(cast(float, answer.times[answer.variant]))
+        self._kept = f"{answer.variant}: {time} an exchange at the slowest rank\nwhy: an earlier run's answer in {file}"
+        return True
 
     def explain(self) -> str:
         """The variant, its cost, the runner-up and the reason, in a few lines. Raises nothing."""
-        return str(self._core.explain())
+        return self._kept or str(self._core.explain())
 
     def counts(self, variant: HaloVariant) -> dict[str, int]:
         """What exchanges by a variant have done at this rank so far, those of `tune()` included: `exchanges`;
