@@ -46,7 +46,8 @@ void try_domains(unsigned cases, bool on_gpu) {
 }
 
 TEST(RandomHalos, AreExchangedOnHosts) { try_domains(random_cases(16), false); }
-TEST(RandomHalos, AreExchangedOnGpus) { try_domains(random_cases(8), true); }
+// A quarter of the cases: virtual GPUs of eight processes are slow.
+TEST(RandomHalos, AreExchangedOnGpus) { try_domains(random_cases(32) / 4, true); }
 
 }  // namespace
 }  // namespace waywiser
