@@ -76,7 +76,8 @@ class FakeCore:
             "why": "slower",
         }
         missing = {"label": "bar_copy", "reason": "libgdrapi.so.2: cannot open"}
-        return json.dumps({"chosen": "copy_engine", "candidates": [fast, slow], "unavailable": [missing]})
+        found = {"bytes": size, "chosen": "copy_engine", "candidates": [fast, slow], "unavailable": [missing]}
+        return json.dumps(found)
 
     def verify_plan(
         self, topology: Any, profile: str, plan: str, options: str, progress: Progress, other_machine: Any = None

@@ -22,6 +22,12 @@ NO_ROW = {
     "encrypted_by",
     "prepare",
     "prepare_exchange",
+    # Objects are pickled into the messages and collectives above.
+    "send_object",
+    "recv_object",
+    "broadcast_object",
+    "gather_objects",
+    "all_gather_objects",
 }
 
 

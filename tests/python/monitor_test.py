@@ -56,7 +56,7 @@ def test_counters_of_every_kind(tmp_path: Path) -> None:
     assert sample.errors["network", "tcp", "retransmitted"] == 77
     assert sample.errors["rdma", "mlx5_0:1", "packet_seq_err"] == 2
     assert sample.errors["pcie", "gpu0", "replays"] == 4
-    assert sample.missing == ["needs the command waywiser-probe, which is not installed"]
+    assert sample.missing == ["needs a trial on the machine itself, which this folder does not record"]
     assert sample.moved("network") == 1009
 
 

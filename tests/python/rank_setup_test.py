@@ -99,7 +99,7 @@ def test_required_roads(tmp_path: Path) -> None:
 
 def test_a_road_that_nobody_could_look_at_is_refused(tmp_path: Path) -> None:
     (line,) = missing(["gdr"], build(tmp_path, {**gpu(), **nic(), "/proc/sys/kernel/osrelease": "6.1"}))
-    assert "D01" in line and "or D03: needs the command waywiser-probe" in line
+    assert "D01" in line and "or D03: needs a trial on the machine itself" in line
 
 
 def test_unknown_roads_are_bad_input() -> None:

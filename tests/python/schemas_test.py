@@ -17,9 +17,12 @@ from prove_test import BASE, SETTINGS, Made, quiet
 from verb_runs import Run
 
 from waywiser.apply import benchmarks
+from waywiser.apply.carried import CountedBenchmark
 from waywiser.apply.evidence import evidence_json
 from waywiser.apply.prove import prove
 from waywiser.apply.watch import Watched
+from waywiser.halo.kept_answers import Answer, answers_text
+from waywiser.monitor.counters import Sample
 from waywiser.results import MACHINES
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -53,13 +56,20 @@ def read(file: Path) -> Json:
 
 def evidence() -> Json:
     groups = benchmarks.groups_of(SETTINGS.settings, "openmpi")
-    proof = prove(groups, Made(), 5, BASE, quiet)
-    value: Json = json.loads(evidence_json(SETTINGS, "openmpi", [proof], {"load": "0"}, ["a", "b"]))
+    benchmark = CountedBenchmark(Made(), Sample)
+    proof = prove(groups, benchmark, 5, BASE, quiet)
+    value: Json = json.loads(evidence_json(SETTINGS, "openmpi", [proof], benchmark, {"load": "0"}, ["a", "b"]))
     return value
 
 
 def watched() -> Json:
     value: Json = json.loads(Watched(1.5, 2, {"nvlink": 1 << 30}, ("gdr",), (), "node", 2).to_json())
+    return value
+
+
+def halo_answers() -> Json:
+    times = {"packed": 1e-5, "per_neighbor": 2e-5, "direct": None}
+    value: Json = json.loads(answers_text({"0123456789abcdef": Answer("packed", times)}))
     return value
 
 
@@ -72,6 +82,7 @@ MADE: dict[str, Callable[[], Json]] = {
     "costs": lambda: read(PACKAGE / "simulator/calibrated/recorded-4xh200.json"),
     "settings": lambda: json.loads(SETTINGS.to_json()),
     "evidence": evidence,
+    "halo_answers": halo_answers,
     "watch": watched,
     "root": lambda: {"schema": "waywiser.root", "version": 1, "commands": {"dmesg": None}, "spaces": {"/dev": [2, 1]}},
 }

@@ -74,7 +74,7 @@ class AnswerFile:
         newest = dict(list(self._answers.items())[-_MOST_ANSWERS:])
         refused = ""
         try:
-            write_text_atomically(self.file, _text(newest))
+            write_text_atomically(self.file, answers_text(newest))
         except InputError as error:
             refused = str(error)
         self._raise_at_all(refused)
@@ -104,7 +104,8 @@ def read_answers(file: Path) -> dict[str, Answer]:
     return answers
 
 
-def _text(answers: Mapping[str, Answer]) -> str:
+def answers_text(answers: Mapping[str, Answer]) -> str:
+    """The file of `answers`, by the hash of the shape."""
     lines = [{"shape": key, "variant": each.variant, "times": each.times} for key, each in answers.items()]
     value = {"schema": SCHEMA[0], "version": SCHEMA[1], "answers": lines}
     return json.dumps(value, indent=1) + "\n"

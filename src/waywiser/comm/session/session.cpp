@@ -28,6 +28,7 @@ namespace waywiser {
 namespace {
 
 constexpr Seconds unusual_wait = 0.5;
+const std::string waited = "waited ";
 constexpr Seconds long_wait = 0.01;  // from then on it yields the core
 constexpr Seconds between_questions = 0.05;
 constexpr unsigned looks_when_alone = 1024, looks_when_crowded = 16;
@@ -182,8 +183,10 @@ bool Session::stop_waiting(Watch& watch, const Call& call) {
 }
 
 std::string Session::waited_too_long(const Call& call, const std::string& progress) const {
-  return "waited " + format_seconds(timeout_) + " in " + text(call) + ": " + progress;
+  return waited + format_seconds(timeout_) + " in " + text(call) + ": " + progress;
 }
+
+bool Session::is_timeout(const std::string& why) { return why.find(": " + waited) != std::string::npos; }
 
 bool Session::Watch::is_long() const { return started != 0 && now_seconds() - started > unusual_wait; }
 

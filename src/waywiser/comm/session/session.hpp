@@ -218,12 +218,14 @@ class Session : public std::enable_shared_from_this<Session> {
   template <typename Text>
   void look(Watch& watch, const Call& call, Text progress_text) {
     if (const std::string* why = lifeline_->failure())
-      throw_failure(watch.is_long() ? *why + own_wait(watch, call, progress_text()) : *why);
+      throw_failure(watch.is_long() && is_timeout(*why) ? *why + own_wait(watch, call, progress_text()) : *why);
     if (stop_waiting(watch, call)) fail(ErrorKind::timeout, waited_too_long(call, progress_text()));
   }
   bool stop_waiting(Watch& watch, const Call& call);
   std::string waited_too_long(const Call& call, const std::string& progress) const;
-  // Which wait of this rank the failure of another one has ended. The rank whose deadline passes first often waits for
+  // Whether a failure is one of waited_too_long().
+  static bool is_timeout(const std::string& why);
+  // Which wait of this rank the timeout of another one has ended. The rank whose deadline passes first often waits for
   // a rank that waits itself; this leads to the rank that all wait for.
   std::string own_wait(const Watch& watch, const Call& call, const std::string& progress) const;
   ProgressThread::Found turn_of_thread() noexcept;
