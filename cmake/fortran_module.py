@@ -75,7 +75,7 @@ def interface(result: str, name: str, parameters: str) -> list[str]:
 def constants(header: str) -> list[str]:
     return [
         f"  integer(c_int), parameter :: {OTHER_NAMES.get(name.lower(), name.lower())} = {value}"
-        for body in re.findall(r"typedef enum \w+ \{(.*?)\}", header, re.DOTALL)
+        for body in re.findall(r"typedef enum \w+ WW_ANY_INT \{(.*?)\}", header, re.DOTALL)
         for name, value in re.findall(r"(\w+) = (\d+)", body)
     ]
 

@@ -20,11 +20,18 @@
 #define WW_API
 #endif
 
+/* An enumeration of C++ holds any int then, as one of C does: a wrong value can be passed, and is refused. */
+#ifdef __cplusplus
+#define WW_ANY_INT : int
+#else
+#define WW_ANY_INT
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum ww_error {
+typedef enum ww_error WW_ANY_INT {
   WW_OK = 0,
   WW_INVALID_INPUT = 1, /* an argument, file, environment variable or message from outside is wrong */
   WW_UNAVAILABLE = 2,   /* this machine, or this build, cannot do it */
@@ -37,7 +44,7 @@ typedef enum ww_error {
   WW_INTERNAL = 9       /* a defect of the library */
 } ww_error;
 
-typedef enum ww_type {
+typedef enum ww_type WW_ANY_INT {
   WW_FLOAT64 = 0,
   WW_FLOAT32 = 1,
   WW_FLOAT16 = 2,
@@ -57,10 +64,10 @@ typedef enum ww_type {
 } ww_type;
 
 /* avg is the sum divided by the number of ranks; for integers it is rounded toward zero. */
-typedef enum ww_op { WW_SUM = 0, WW_PROD = 1, WW_MIN = 2, WW_MAX = 3, WW_AVG = 4 } ww_op;
+typedef enum ww_op WW_ANY_INT { WW_SUM = 0, WW_PROD = 1, WW_MIN = 2, WW_MAX = 3, WW_AVG = 4 } ww_op;
 
 /* How the boundary values of a halo exchange travel: docs/halo.md. */
-typedef enum ww_halo_variant {
+typedef enum ww_halo_variant WW_ANY_INT {
   WW_HALO_WHOLE_FIELD = 0,  /* through a copy of each whole field */
   WW_HALO_PER_NEIGHBOR = 1, /* one message for each field and part of the boundary */
   WW_HALO_PACKED = 2,       /* one message for each neighbour */
