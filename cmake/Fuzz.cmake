@@ -6,7 +6,7 @@ endif()
 set(fuzz_sources ${core_sources})
 list(FILTER fuzz_sources INCLUDE REGEX "waywiser/(base|device|topology|path)/[^/]+$|\
 policy/(plan|chooser)\\.cpp|measure/(old_names|profile|profile_fields|pair_class)\\.cpp|transport/(peer_channel|memory_message)\\.cpp|\
-comm/(data_type|session/(call|lifeline))\\.cpp|\
+comm/(data_type|session/(call|lifeline|lifeline_root))\\.cpp|\
 comm/bootstrap/(frame|handshake|introduction|launch|meeting_socket|reception|meeting)\\.cpp|\
 comm/bootstrap/(root_network|runtime_folder|job_network|status_socket|tcp|unix_socket|wire)\\.cpp")
 file(GLOB target_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp" "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cc")
