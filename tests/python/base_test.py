@@ -56,6 +56,12 @@ def test_the_core_raises_the_error_of_the_kind() -> None:
         _core.open_virtual_gpus(1, 1 << 62, 0).allocate(0, 1 << 61)
 
 
+def test_the_package_is_imported_where_the_core_is_not_built() -> None:
+    source = "import sys; sys.modules['waywiser._core'] = None; import waywiser.ucx_library; print('imported')"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("imported\n", "")
+
+
 def test_version_is_a_release_number() -> None:
     assert all(part.isdigit() for part in waywiser.__version__.split("."))
     assert Path(waywiser.__file__).with_name("py.typed").exists()

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, cast
 
-from waywiser import _core
 from waywiser.errors import InputError, InputTypeError, UnavailableError
 from waywiser.group.arrays import stream_for
 from waywiser.group.types import Array, Stream
@@ -47,6 +46,8 @@ class HaloExchange:
     """
 
     def __init__(self, group: Group, partition: Partition, fields: Iterable[HaloField]) -> None:
+        from waywiser import _core
+
         if not isinstance(partition, Partition):
             raise InputTypeError(f"partition is a GridPartition or a MeshPartition, not {type(partition).__name__}")
         self._group = group

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from waywiser import _core
 from waywiser.checked import Node
 from waywiser.errors import InputError
 from waywiser.files import read_json, write_text_atomically
@@ -48,6 +47,8 @@ class AnswerFile:
     """
 
     def __init__(self, group: Group, file: Path, shape: Mapping[str, Any]) -> None:
+        from waywiser import _core
+
         self._group = group
         self.file = file / NAME if file.is_dir() else file
         self._answers: dict[str, Answer] = {}

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Any
 
-from waywiser import _core
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.types import Array
 
 if TYPE_CHECKING:
+    from waywiser import _core
     from waywiser.group.group import Group
 
 
@@ -55,6 +55,8 @@ class GridPartition(Partition):
         periodic: bool | Sequence[bool] = False,
         parts: Sequence[int] | None = None,
     ) -> None:
+        from waywiser import _core
+
         cells = _numbers("shape", shape)
         widths = _of_each("ghost", ghost, len(cells))
         repeats = [bool(each) for each in _of_each("periodic", periodic, len(cells))]
@@ -94,6 +96,8 @@ class MeshPartition(Partition):
     def __init__(
         self, group: Group, cells: int, neighbors: Iterable[tuple[int, Sequence[int] | Array, Sequence[int] | Array]]
     ) -> None:
+        from waywiser import _core
+
         lists = []
         for each in neighbors:
             try:
