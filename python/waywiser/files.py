@@ -51,8 +51,8 @@ def write_text_atomically(path: Path | str, text: str) -> None:
 def read_bytes(path: Path | str, most: int = _LARGEST) -> bytes:
     """The content of a file of at most `most` bytes. Raises InputError with the reason if it cannot be read.
 
-    Pipes (`<(...)`, /dev/stdin) are read too, but it is an error if nothing comes for 10 s, or if they are open for more
-    than 120 s.
+    Pipes (`<(...)`, /dev/stdin) are read too, but it is an error if nothing comes for 10 s, or if their end does not
+    come in 120 s.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
