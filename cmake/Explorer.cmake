@@ -19,8 +19,8 @@ target_compile_options(explored_memory PRIVATE -fsanitize=thread -U__SANITIZE_TH
 add_library(explored_activities OBJECT "${tests}/execution_test.cpp" "${tests}/rendezvous_test.cpp"
                                        ${executions} ${rendezvous})
 target_include_directories(explored_activities BEFORE PRIVATE "${tests}/doubles")
-foreach(class Session Engine PeerMemory GpuConnections Execution Transfer ChunkMessages ChunkedMessage GpuReceive
-              RendezvousReceive RendezvousSend)
+foreach(class Session Engine RankGpus RtsNumbers PeerMemory GpuConnections Execution Transfer ChunkMessages
+              ChunkedMessage GpuReceive RendezvousReceive RendezvousSend)
   target_compile_definitions(explored_activities PRIVATE ${class}=Explored${class})
 endforeach()
 

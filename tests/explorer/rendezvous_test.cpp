@@ -40,9 +40,9 @@ class Exchange {
     course_.require(network_.is_empty(), "what was given up or is complete is under way");
     if (failed_) return;
     course_.require(got_ == expected_, "other bytes have come");
-    course_.require(sessions_[0]->numbers_given_back == 1, "the message's number was not given back once");
+    course_.require(sessions_[0]->rts.given_back == 1, "the message's number was not given back once");
     for (const auto& session : sessions_)
-      course_.require(session->why_staged.empty() != what_.is_staged, "it has gone another way");
+      course_.require(session->gpus().why_staged.empty() != what_.is_staged, "it has gone another way");
   }
 
  private:

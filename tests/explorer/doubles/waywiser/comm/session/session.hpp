@@ -55,6 +55,33 @@ class Engine {
   NetworkPaths ways_{nullptr};
 };
 
+class RankGpus {
+ public:
+  void open(int rank, explorer::Devices& devices, const explorer::Reach& reach) {
+    platform_ = std::make_unique<explorer::ExploredPlatform>(devices);
+    peer_memory_ = std::make_unique<PeerMemory>(rank == 0 ? reach.sender_shares : reach.receiver_shares);
+    connections_ =
+        std::make_unique<GpuConnections>(devices, *platform_, reach.receiver_reads, rank == 1 || reach.sender_opens);
+  }
+  Platform& platform() { return *platform_; }
+  PeerMemory& peer_memory() { return *peer_memory_; }
+  GpuConnections& connections() { return *connections_; }
+  bool any_sends() const noexcept { return true; }
+  void note_staged(int, const std::string& why) { why_staged = why; }
+
+  std::string why_staged;
+
+ private:
+  std::unique_ptr<Platform> platform_;
+  std::unique_ptr<PeerMemory> peer_memory_;
+  std::unique_ptr<GpuConnections> connections_;
+};
+
+struct RtsNumbers {
+  void give_back(unsigned) { ++given_back; }
+  int given_back = 0;
+};
+
 // With GPUs when there are devices.
 class Session {
  public:
@@ -62,10 +89,7 @@ class Session {
   Session(explorer::Network& network, int rank, explorer::Devices& devices, const explorer::Reach& reach)
       : Session(network, rank) {
     same_machine_ = reach.same_machine;
-    platform_ = std::make_unique<explorer::ExploredPlatform>(devices);
-    peer_memory_ = std::make_unique<PeerMemory>(rank == 0 ? reach.sender_shares : reach.receiver_shares);
-    gpu_connections_ =
-        std::make_unique<GpuConnections>(devices, *platform_, reach.receiver_reads, rank == 1 || reach.sender_opens);
+    gpus_.open(rank, devices, reach);
   }
 
   int rank() const noexcept { return rank_; }
@@ -73,24 +97,15 @@ class Session {
   [[noreturn]] void fail(ErrorKind kind, const std::string& why) { throw Error(kind, why); }
   void give_up(Activity& operation) noexcept { operation.abandon(); }
   bool same_machine(int) const { return same_machine_; }
-  bool gpus_send() const noexcept { return true; }
   Seconds timeout() const noexcept { return 60; }
-  Platform& platform() { return *platform_; }
-  PeerMemory& peer_memory() { return *peer_memory_; }
-  GpuConnections& gpu_connections() { return *gpu_connections_; }
-  void note_staged(int, const std::string& why) { why_staged = why; }
-  void give_back_rts_number(unsigned) { ++numbers_given_back; }
-
-  std::string why_staged;
-  int numbers_given_back = 0;
+  RankGpus& gpus() { return gpus_; }
+  RtsNumbers rts;
 
  private:
   Engine engine_;
   int rank_;
   bool same_machine_ = true;
-  std::unique_ptr<Platform> platform_;
-  std::unique_ptr<PeerMemory> peer_memory_;
-  std::unique_ptr<GpuConnections> gpu_connections_;
+  RankGpus gpus_;
 };
 
 }  // namespace waywiser
