@@ -42,6 +42,7 @@ UMBRELLA = "waywiser.hpp"
 NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)$")
 README_LINES = 60
 VERB_LINES = 300
+CPP_LINES = 300
 # Function -> the only file that may call it.
 ONLY_CALLER = {
     "getenv": "base/environment.cpp",
@@ -113,6 +114,11 @@ def test_includes_point_downwards() -> None:
         for number, header in includes(path):
             wrong += [f"{path.relative_to(ROOT)}:{number}: {bad}" for bad in wrong_includes(folder, [header])]
     assert wrong == []
+
+
+def test_cpp_files_are_short() -> None:
+    lines = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in cpp_files()}
+    assert {path: count for path, count in lines.items() if count >= CPP_LINES} == {}
 
 
 def test_headers_of_blocks_of_threads_stand_alone(tmp_path: Path) -> None:
