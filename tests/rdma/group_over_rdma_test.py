@@ -169,6 +169,7 @@ def test_long_messages_take_the_road_of_the_plan(link: TwoGuests, short: str, lo
     check_errors(ranks, time.monotonic())
 
 
+@pytest.mark.timeout(1600)
 @pytest.mark.parametrize("tests", [FEW, pytest.param("Group.*:Window.*:GroupCollectives.*", marks=pytest.mark.long)])
 def test_tests_of_the_group_in_each_machine(guests: TwoGuests, tests: str) -> None:
     """rc in one machine, ud in the other; messages and one-sided calls from a device to itself."""
