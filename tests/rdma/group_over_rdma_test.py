@@ -23,6 +23,7 @@ LARGEST_PACKET = 4096  # without headers
 TCP = "network-tcp"
 VERBS_ONLY = {"WAYWISER_LIBUCP": SYSTEM_UCX, "UCX_IB_GID_INDEX": "0"}
 FEW = "Window.PutsHaveArrivedAfterAFlush:Window.ASignalThatNeverComes:Group.MessagesOfOneTag*"
+MANY = "Group.*:Window.*:GroupCollectives.*-Group.SlicesBeyond32Bits"  # for which a guest has too little memory
 
 
 def start_programs(guests: TwoGuests, program: str, *arguments: str, seconds: int = 150, **more: str) -> list[Command]:
@@ -170,7 +171,7 @@ def test_long_messages_take_the_road_of_the_plan(link: TwoGuests, short: str, lo
 
 
 @pytest.mark.timeout(1600)
-@pytest.mark.parametrize("tests", [FEW, pytest.param("Group.*:Window.*:GroupCollectives.*", marks=pytest.mark.long)])
+@pytest.mark.parametrize("tests", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
 def test_tests_of_the_group_in_each_machine(guests: TwoGuests, tests: str) -> None:
     """rc in one machine, ud in the other; messages and one-sided calls from a device to itself."""
     program = [ROOT / "build/waywiser_tests", "--gtest_brief=1", f"--gtest_filter={tests}"]

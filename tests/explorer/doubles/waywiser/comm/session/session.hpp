@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/explorer/network.hpp"
+#include "tests/explorer/one_sided.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/network/network_paths.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
@@ -21,7 +22,8 @@ enum class Awaited { later, by_sender, by_all };
 // every order is tried.
 class Engine {
  public:
-  Engine(explorer::Network& network, std::uint32_t rank) : network_(network), rank_(rank) {}
+  Engine(explorer::Network& network, std::uint32_t rank, explorer::OneSided* one_sided)
+      : network_(network), rank_(rank), one_sided_(one_sided) {}
 
   void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
                   Awaited = Awaited::later) {
@@ -41,6 +43,18 @@ class Engine {
   void cancel(Message& message) noexcept { network_.cancel(message); }
   HeldMemory& held() noexcept { return held_; }
 
+  // Of UCX for one-sided accesses.
+  struct Worker {
+    ucp_worker_h get() const { return one_sided->worker(rank); }
+    ucp_context_h context() const { return nullptr; }
+    explorer::OneSided* one_sided;
+    std::uint32_t rank;
+  };
+  Worker ucx() const { return {one_sided_, rank_}; }
+  ucp_ep_h endpoint(std::uint32_t peer) const { return one_sided_->endpoint(rank_, peer); }
+  void check(ucs_status_t, const std::string&) const {}
+  void give_up_one_sided(void*, std::uint32_t) noexcept {}
+
   // There is no plan.
   const NetworkPaths& ways() const noexcept { return ways_; }
   std::optional<std::size_t> find_way(std::uint32_t, Place, Place, Bytes) const { return {}; }
@@ -51,6 +65,7 @@ class Engine {
  private:
   explorer::Network& network_;
   std::uint32_t rank_;
+  explorer::OneSided* one_sided_;
   HeldMemory held_;
   NetworkPaths ways_{nullptr};
 };
@@ -85,7 +100,9 @@ struct RtsNumbers {
 // With GPUs when there are devices.
 class Session {
  public:
-  Session(explorer::Network& network, int rank) : engine_(network, static_cast<std::uint32_t>(rank)), rank_(rank) {}
+  Session(explorer::Network& network, int rank) : engine_(network, static_cast<std::uint32_t>(rank), {}), rank_(rank) {}
+  Session(explorer::Network& network, int rank, explorer::Course& course, explorer::OneSided& one_sided)
+      : engine_(network, static_cast<std::uint32_t>(rank), &one_sided), rank_(rank), course_(&course) {}
   Session(explorer::Network& network, int rank, explorer::Devices& devices, const explorer::Reach& reach)
       : Session(network, rank) {
     same_machine_ = reach.same_machine;
@@ -96,6 +113,10 @@ class Session {
   Engine& engine() noexcept { return engine_; }
   [[noreturn]] void fail(ErrorKind kind, const std::string& why) { throw Error(kind, why); }
   void give_up(Activity& operation) noexcept { operation.abandon(); }
+  void wait(Activity& operation) {
+    while (!operation.advance()) course_->idle();
+  }
+  bool is_forked() const noexcept { return false; }
   bool same_machine(int) const { return same_machine_; }
   Seconds timeout() const noexcept { return 60; }
   RankGpus& gpus() { return gpus_; }
@@ -104,6 +125,7 @@ class Session {
  private:
   Engine engine_;
   int rank_;
+  explorer::Course* course_ = nullptr;  // of ranks that wait
   bool same_machine_ = true;
   RankGpus gpus_;
 };
