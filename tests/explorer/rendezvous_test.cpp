@@ -69,7 +69,8 @@ class Exchange {
     course_.give_back(got_.data());
   }
 
-  // Until it is complete; or until it was given up, before any turn or when the other rank has, and let go of.
+  // Advances until complete; or gives up, before any turn or when the other rank has given up, and waits until nobody
+  // holds the memory.
   void finish(unsigned rank, Activity& message, bool may_give_up) {
     while (!message.advance()) {
       if (failed_ || (may_give_up && course_.choose(2, true) != 0)) {
@@ -82,7 +83,7 @@ class Exchange {
     }
     let_go(rank);
   }
-  // As a session does: it says that it touches nothing any more when its own GPUs do not.
+  // As in a session: a rank says that it touches no memory any more once its own GPUs touch none.
   void let_go(unsigned rank) {
     HeldMemory& held = sessions_[rank]->engine().held();
     const auto holds_nothing = [&](std::uint32_t) { return halted_[rank] && halted_[1 - rank]; };
