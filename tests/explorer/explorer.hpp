@@ -13,9 +13,8 @@ namespace waywiser::explorer {
 
 // Runs a small scenario of some threads under every schedule up to a bound (README.md).
 struct Bounds {
-  unsigned deviations = 2;  // preemptions of a thread that could continue, and choices that cost
-  bool switches_cost =
-      false;  // whether to count a switch away from an idle thread too; if not, all such switches are tried
+  unsigned deviations = 2;            // preemptions of a thread that could continue, and choices that cost
+  bool switches_cost = false;         // count switches away from idle threads too; otherwise all of them are tried
   std::uint64_t schedules = 3000000;  // if there are more, the scenario is too large for its bound: a problem
   std::uint64_t steps = 50000;        // of one schedule; if there are more, the schedule does not end: a problem
 };
