@@ -52,6 +52,7 @@ from waywiser.halo import (  # noqa: E402
     HaloVariant,
     MeshPartition,
 )
+from waywiser.offload import RemoteArray, RemoteGpu, remote  # noqa: E402
 
 __all__ = [
     "PROC_NULL",
@@ -81,6 +82,8 @@ __all__ = [
     "OnFailure",
     "Prepared",
     "ReduceOp",
+    "RemoteArray",
+    "RemoteGpu",
     "Stream",
     "TransferError",
     "UnavailableError",
@@ -91,5 +94,6 @@ __all__ = [
     "from_torch",
     "join",
     "libucp",
+    "remote",
     "virtual_gpus",
 ]

@@ -204,6 +204,18 @@ def other_ways(rank: int, size: int) -> None:
     assert len(ww.cuda_gpus()) > 0
 
 
+def remote_gpus(address: str) -> None:
+    """GPUs of a server, which this program does not start: written down for their types only."""
+    gpu: ww.RemoteGpu
+    with ww.remote(address, key="key", gpu=0, timeout=60) as gpu:
+        assert gpu.encrypted_by in ("openssl", "kernel", "")
+        ones: ww.RemoteArray = gpu.array(np.ones(5))
+        total = gpu.run("add", ones, gpu.zeros(5), times=1)
+        gpu.synchronize()
+        assert total.get().sum() + np.asarray(total).sum() == 10 and gpu.account()["device"] > 0
+    gpu.close()
+
+
 def main() -> None:
     failing: ww.OnFailure = "raise"
     gpus: ww.Gpus = ww.find_gpus() if "WITH_GPUS" in os.environ else ww.virtual_gpus(1)
