@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
-    "halo": {"base", "device", "measure", "comm", "collective", "group"},
+    "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group", "halo"},
     "bench": {"base", "device", "kernels", "measure", "comm", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
