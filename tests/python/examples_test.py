@@ -97,6 +97,7 @@ def test_pages_of_the_tutorial_quote_their_examples(page: str) -> None:
         ("03_all_reduce", 4),
         ("05_neighbour_exchange", 3),
         ("09_halo_exchange", 4),
+        ("10_mesh", 3),
     ],
 )
 def test_examples_print_what_the_tutorial_shows(page: str, ranks: int) -> None:
@@ -110,7 +111,7 @@ def test_neighbour_exchange_alone() -> None:
     assert example(1, "05_neighbour_exchange.py") == (0, shown("05_neighbour_exchange"), "")
 
 
-@pytest.mark.parametrize("page", ["09_halo_exchange"])
+@pytest.mark.parametrize("page", ["09_halo_exchange", "10_mesh"])
 def test_halo_exchange_alone(page: str) -> None:
     assert example(1, f"{page}.py") == (0, shown(page), "")
 
