@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "group": {"base", "device", "comm", "collective"},
     "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group", "halo"},
-    "bench": {"base", "device", "kernels", "measure", "comm", "group"},
+    "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
 # What programs include: needs no headers of other libraries, and has no class with more public members than that.
