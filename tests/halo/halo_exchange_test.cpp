@@ -7,7 +7,6 @@
 #include "tests/base/error_of.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "tests/halo/rank_fields.hpp"
-#include "waywiser/halo/tuning.hpp"
 
 namespace waywiser {
 namespace {
