@@ -23,6 +23,8 @@ def plot_parts(parts: MeshParts, file: Path) -> None:
     """Draws cells, or of a solid mesh the faces of its surface, in the colour of their part."""
     if file.suffix not in ENDINGS:
         raise InputError(f"{file}: write a name that ends with {', '.join(ENDINGS)}")
+    if len(parts.mesh) == 0:
+        raise InputError(f"{file}: a mesh without cells is not drawn")
     need_plots(str(file))
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
