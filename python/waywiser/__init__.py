@@ -49,6 +49,7 @@ from waywiser.halo import (  # noqa: E402
     GridPartition,
     HaloExchange,
     HaloField,
+    HaloSide,
     HaloVariant,
     MeshPartition,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "Group",
     "HaloExchange",
     "HaloField",
+    "HaloSide",
     "HaloVariant",
     "Indexed",
     "InputError",

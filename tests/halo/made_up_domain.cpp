@@ -170,4 +170,19 @@ std::vector<std::byte> MadeUpDomain::values(int rank, std::size_t field, int sta
   return all;
 }
 
+HaloMix made_up_mix(const HaloPartition& partition, std::uint64_t seed, std::span<const HaloVariant> among) {
+  HaloMix mix;
+  for (const bool given : {true, false}) {
+    std::vector<std::uint64_t> of_peer(static_cast<std::size_t>(partition.ranks), 0);
+    for (const HaloSide& side : given ? partition.gives : partition.takes) {
+      const auto here = static_cast<std::uint64_t>(partition.rank), there = static_cast<std::uint64_t>(side.peer);
+      std::uint64_t& next = of_peer[there];
+      const std::byte drawn = value(given ? here : there, given ? there : here, next, seed);
+      (given ? mix.gives : mix.takes).push_back(among[std::to_integer<std::size_t>(drawn) % among.size()]);
+      if (side.cells.count != 0) ++next;
+    }
+  }
+  return mix;
+}
+
 }  // namespace waywiser

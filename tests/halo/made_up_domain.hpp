@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
+#include "waywiser/halo/boundary.hpp"
 #include "waywiser/halo/field.hpp"
 #include "waywiser/halo/grid.hpp"
 
@@ -41,5 +43,8 @@ struct MadeUpDomain {
 
   std::vector<std::vector<LocalCell>> cells_;  // by rank
 };
+
+// Draws a variant for each side, the same at the rank that gives it and at the one that takes it.
+HaloMix made_up_mix(const HaloPartition& partition, std::uint64_t seed, std::span<const HaloVariant> among);
 
 }  // namespace waywiser

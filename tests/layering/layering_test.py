@@ -25,9 +25,9 @@ MAY_INCLUDE = {
     "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
-    "halo": {"base", "device", "measure", "comm", "collective", "group"},
+    "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group", "halo"},
-    "bench": {"base", "device", "kernels", "measure", "comm", "group"},
+    "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
 # What programs include: needs no headers of other libraries.

@@ -133,9 +133,14 @@ def halos(group: ww.Group) -> None:
     assert x[0].tolist() == [other, group.rank, group.rank, group.rank, other]
     more: ww.HaloField = ww.ComponentsFirst(np.zeros((2, *grid.local_shape), np.float32))
     halo.add(more)
-    times: dict[ww.HaloVariant, float | None] = halo.tune(0.001)
+    times = halo.tune(0.001)
     assert times[halo.variant] is not None and halo.explain().startswith(halo.variant)
-    assert halo.counts(halo.variant)["exchanges"] > 0
+    assert halo.counts(halo.variant)["exchanges"] > 0 and halo.counts()["exchanges"] > 0
+    sides: list[ww.HaloSide] = halo.sides
+    variants: list[ww.HaloVariant] = ["packed" for _ in sides]
+    halo.use(variants)
+    halo.use({each.neighbor: "per_neighbor" for each in sides})
+    assert halo.times()["inside"] >= 0
     halo.remove(more)
     halo.exchange()
     assert len(halo.fields) == 1
