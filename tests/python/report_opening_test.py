@@ -297,3 +297,14 @@ def test_figures_on_every_colour_of_a_heat_map_have_enough_contrast(scheme: str)
         alpha = float(least[1]) + float(colours["most"]) * step / 10
         ground = tuple(alpha * h + (1 - alpha) * c for h, c in zip(heat, card, strict=True))
         assert _contrast(_rgb(colours["ink"]), ground) >= 4.5, (step, alpha)
+
+
+def test_the_state_of_the_machine_is_in_words_and_its_long_lists_are_folded(tmp_path: Path) -> None:
+    def change(name: str, value: Json) -> None:
+        if name == "profile":
+            value["state"] = {"gpus": [{"name": "H200", "sm_clock_mhz": 1980}] * 2, "notes": ["a", "b", "c", "d", "e"]}
+
+    page = render(_results(tmp_path, change)).split("State of the machine")[1].split("</table>")[0]
+    assert "<td>gpus</td><td><ul><li>name H200, sm clock mhz 1980</li><li>name H200" in page
+    assert "<td>notes</td><td><details><summary>5 of them</summary><ul><li>a</li>" in page
+    assert "{" not in page
