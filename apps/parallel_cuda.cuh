@@ -55,6 +55,14 @@ struct Max {
   }
 };
 
+template <typename Function>
+struct ByRow {
+  Function f;
+  std::int64_t columns;
+
+  APPS_CALLABLE auto operator()(std::int64_t i) const { return f(i / columns, i % columns); }
+};
+
 // Each block of threads writes one part; the order of the operations depends on `count` alone.
 template <typename T, typename Function, typename Combine>
 __global__ void fold_parts(std::int64_t count, Function f, Combine combine, T* parts) {
@@ -117,6 +125,10 @@ class Processor {
     return fold(count, f, Sum());
   }
   template <typename Function>
+  auto sum(std::int64_t rows, std::int64_t columns, Function f) {
+    return fold(rows * columns, ByRow<Function>{f, columns}, Sum());
+  }
+  template <typename Function>
   auto max(std::int64_t count, Function f) {
     return fold(count, f, Max());
   }
@@ -167,7 +179,9 @@ class Array {
   const T* data() const noexcept { return values_.get(); }
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(size_); }
   waywiser::Elements elements() { return {std::span(data(), size_), processor_->place()}; }
-  waywiser::HaloArray field(std::size_t components = 1) { return {elements(), components}; }
+  waywiser::HaloArray field(std::size_t components = 1, bool planar = false) {
+    return {elements(), components, planar};
+  }
   std::vector<T> values() const {
     std::vector<T> copy(size_);
     check(cudaMemcpyAsync(copy.data(), data(), bytes(), cudaMemcpyDeviceToHost, processor_->native()), "a copy");

@@ -58,6 +58,10 @@ class Processor {
     return fold(count, f, [](auto a, auto b) { return a + b; });
   }
   template <typename Function>
+  auto sum(std::int64_t rows, std::int64_t columns, Function f) {
+    return sum(rows * columns, [=](std::int64_t i) { return f(i / columns, i % columns); });
+  }
+  template <typename Function>
   auto max(std::int64_t count, Function f) {
     return fold(count, f, [](auto a, auto b) { return a < b ? b : a; });
   }
@@ -102,7 +106,9 @@ class Array {
   T* data() const { return reinterpret_cast<T*>(processor_->stream().reach(region())); }
   std::int64_t size() const noexcept { return static_cast<std::int64_t>(size_); }
   waywiser::Elements elements() { return {region(), waywiser::DataTypeOf<T>::value}; }
-  waywiser::HaloArray field(std::size_t components = 1) { return {elements(), components}; }
+  waywiser::HaloArray field(std::size_t components = 1, bool planar = false) {
+    return {elements(), components, planar};
+  }
   std::vector<T> values() const {
     std::vector<T> copy(size_);
     processor_->for_each(1, [=, this, to = copy.data()](std::int64_t) { std::memcpy(to, data(), size_ * sizeof(T)); });
@@ -110,8 +116,7 @@ class Array {
     return copy;
   }
   void assign(std::span<const T> values) {
-    processor_->for_each(
-        1, [=, this](std::int64_t) { std::memcpy(data(), values.data(), values.size() * sizeof(T)); });
+    processor_->for_each(1, [=, this](std::int64_t) { std::memcpy(data(), values.data(), values.size() * sizeof(T)); });
     processor_->wait();
   }
   friend void swap(Array& a, Array& b) noexcept {
