@@ -53,3 +53,7 @@ foreach(file IN LISTS example_sources)
                                                                            "${PROJECT_BINARY_DIR}/examples")
   add_dependencies(waywiser_tests example_${name})
 endforeach()
+
+if(NOT WAYWISER_SANITIZE AND NOT WAYWISER_CORE_ONLY)
+  include(Apps)
+endif()

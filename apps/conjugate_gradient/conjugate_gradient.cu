@@ -1,0 +1,1 @@
+#include "apps/conjugate_gradient/conjugate_gradient.cpp"  // NOLINT(bugprone-suspicious-include): its loops as kernels

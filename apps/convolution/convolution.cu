@@ -1,0 +1,1 @@
+#include "apps/convolution/convolution.cpp"  // NOLINT(bugprone-suspicious-include): its loops as kernels

@@ -1,0 +1,196 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+#include <vector>
+#include <waywiser/halo/grid.hpp>
+
+#include "apps/comparison.hpp"
+#include "apps/convolution/layer.hpp"
+#include "apps/exchange.hpp"
+#include "apps/grid.hpp"
+
+namespace apps {
+
+// One rank's part of images that are cut in space: forward pass of one layer, and backward pass to its input and its
+// weights. Each step has new images and new gradients of the output.
+class Convolution {
+ public:
+  Convolution(waywiser::Group& group, waywiser::HaloGrid grid, std::int64_t images, int threads)
+      : group_(group),
+        processor_(group, threads),
+        grid_(std::move(grid)),
+        box_(grid_.boxes[static_cast<std::size_t>(group.rank())]),
+        pixels_{images, box_.count[0], box_.count[1]},
+        parts_(inner_and_outer(box_.count)),
+        input_(processor_, pixels_.with_ghosts()),
+        output_(processor_, pixels_.with_ghosts()),
+        output_gradient_(processor_, pixels_.with_ghosts()),
+        input_gradient_(processor_, pixels_.with_ghosts()),
+        weights_(processor_, pairs * taps),
+        turned_(processor_, pairs * taps),
+        row_gradients_(processor_, images * box_.count[0] * pairs * taps),
+        weight_gradient_(processor_, pairs * taps),
+        exchange_input_(group, processor_, partition(), {field(input_)}),
+        exchange_gradient_(group, processor_, partition(), {field(output_gradient_)}) {
+    set_weights();
+  }
+
+  const waywiser::GridBox& box() const noexcept { return box_; }
+  void use(const Way& way) {
+    exchange_input_.use(way);
+    exchange_gradient_.use(way.kind == Way::Kind::automatic ? Way{Way::Kind::variant, variant()} : way);
+  }
+  waywiser::HaloVariant variant() const noexcept { return exchange_input_.variant(); }
+
+  void reset() {
+    step_ = 0;
+    sums_.clear();
+  }
+  void steps(std::int64_t count, ExchangeTime& time) {
+    for (; count > 0; --count) {
+      ++step_;
+      fill(input_, known_input());
+      exchange_input_.start(time);
+      convolve(input_, weights_, output_, parts_.inner);
+      exchange_input_.finish(time);
+      for (const CellBox& part : parts_.outer) convolve(input_, weights_, output_, part);
+
+      fill(output_gradient_, known_gradient());
+      exchange_gradient_.start(time);
+      find_weight_gradient();
+      exchange_gradient_.finish(time);
+      convolve(output_gradient_, turned_, input_gradient_, {{0, 0}, box_.count});
+      add_sums();
+    }
+    processor_.wait();
+  }
+
+  // 0: all that was computed since reset() is right, to the last bit.
+  double error() {
+    // For each step: the layer and its transpose are adjoint, <output, gradient> = <input, gradient of the input> =
+    // <weights, gradient of the weights>. This holds only for ghosts of the same step.
+    std::vector<double> all(sums_);
+    group_.all_reduce(std::span(all), std::span(all));
+    for (std::size_t i = 0; i < all.size(); i += 3)
+      if (all[i] != all[i + 1] || all[i] != all[i + 2]) return differs;
+    // The last step's results by the definition: all pixels that have read ghosts, and some others.
+    return std::max(wrong_pixels(output_, known_input(), false), wrong_pixels(input_gradient_, known_gradient(), true));
+  }
+
+  // Of this rank's pixels, by plane: the output, then the gradient of the input; last the gradient of all weights.
+  std::vector<double> results() {
+    std::vector<double> found;
+    for (const Array<float>* array : {&output_, &input_gradient_}) {
+      const std::vector<float> all = array->values();
+      for (std::int64_t plane = 0; plane < pixels_.planes(); ++plane)
+        for (std::int64_t row = 0; row < pixels_.rows; ++row) {
+          const auto first = all.begin() + pixels_.at(plane, row);
+          found.insert(found.end(), first, first + pixels_.columns);
+        }
+    }
+    std::vector<double> weights = weight_gradient_.values();
+    group_.all_reduce(std::span(weights), std::span(weights));
+    found.insert(found.end(), weights.begin(), weights.end());
+    return found;
+  }
+
+  void set_weights() {
+    float *weights = weights_.data(), *turned = turned_.data();
+    // Backwards, what comes from a pixel goes to it, through the filter turned by half a turn.
+    processor_.for_each(pairs, taps, [=] APPS_CALLABLE(std::int64_t pair, std::int64_t tap) {
+      weights[pair * taps + tap] = known_weight(pair / channels, pair % channels, tap);
+      turned[pair * taps + tap] = known_weight(pair % channels, pair / channels, taps - 1 - tap);
+    });
+  }
+  void fill(Array<float>& array, const KnownPixels& known) {
+    float* values = array.data();
+    const Pixels pixels = pixels_;
+    const std::int64_t y0 = box_.first[0], x0 = box_.first[1];
+    processor_.for_each(pixels.planes() * pixels.rows, pixels.columns,
+                        [=] APPS_CALLABLE(std::int64_t row, std::int64_t column) {
+                          const std::int64_t plane = row / pixels.rows, y = row % pixels.rows;
+                          values[pixels.at(plane, y) + column] = known(plane, y0 + y, x0 + column);
+                        });
+  }
+  void find_weight_gradient() {
+    const std::int64_t rows = pixels_.images * pixels_.rows;
+    processor_.for_each(rows, pairs,
+                        WeightGradient{pixels_, input_.data(), output_gradient_.data(), row_gradients_.data()});
+    const float* parts = row_gradients_.data();
+    double* sums = weight_gradient_.data();
+    processor_.for_each(pairs * taps, [=] APPS_CALLABLE(std::int64_t i) {
+      double sum = 0;
+      for (std::int64_t row = 0; row < rows; ++row) sum += static_cast<double>(parts[row * pairs * taps + i]);
+      sums[i] = sum;
+    });
+  }
+  // This rank's part of the three products.
+  void add_sums() {
+    sums_.push_back(product(output_, output_gradient_));
+    sums_.push_back(product(input_, input_gradient_));
+    const float* weights = weights_.data();
+    const double* gradient = weight_gradient_.data();
+    sums_.push_back(processor_.sum(
+        pairs * taps, [=] APPS_CALLABLE(std::int64_t i) { return static_cast<double>(weights[i]) * gradient[i]; }));
+  }
+  double product(const Array<float>& a, const Array<float>& b) {
+    const float *left = a.data(), *right = b.data();
+    const Pixels pixels = pixels_;
+    return processor_.sum(pixels.planes() * pixels.rows, pixels.columns,
+                          [=] APPS_CALLABLE(std::int64_t row, std::int64_t column) {
+                            const std::int64_t i = pixels.at(row / pixels.rows, row % pixels.rows) + column;
+                            return static_cast<double>(left[i]) * static_cast<double>(right[i]);
+                          });
+  }
+  double wrong_pixels(const Array<float>& array, const KnownPixels& known, bool turned) {
+    const float* values = array.data();
+    const Pixels pixels = pixels_;
+    const std::int64_t y0 = box_.first[0], x0 = box_.first[1];
+    return processor_.max(pixels.planes() * pixels.rows * pixels.columns, [=] APPS_CALLABLE(std::int64_t i) {
+      const std::int64_t x = i % pixels.columns, y = i / pixels.columns % pixels.rows;
+      const std::int64_t plane = i / pixels.columns / pixels.rows;
+      const bool inside = x > 0 && y > 0 && x + 1 < pixels.columns && y + 1 < pixels.rows;
+      if (inside && i % 997 != 0) return 0.0;
+      float expected = 0;
+      for (std::int64_t from = 0; from < channels; ++from)
+        for (std::int64_t tap = 0; tap < taps; ++tap) {
+          const std::int64_t to = plane % channels;
+          const float weight = turned ? known_weight(from, to, taps - 1 - tap) : known_weight(to, from, tap);
+          expected += weight * known(plane / channels * channels + from, y0 + y + tap / 3 - 1, x0 + x + tap % 3 - 1);
+        }
+      return values[pixels.at(plane, y) + x] == expected ? 0.0 : differs;
+    });
+  }
+
+ private:
+  KnownPixels known_input() const { return {grid_.shape[0], grid_.shape[1], 2 * static_cast<std::uint64_t>(step_)}; }
+  KnownPixels known_gradient() const {
+    return {grid_.shape[0], grid_.shape[1], 2 * static_cast<std::uint64_t>(step_) + 1};
+  }
+  waywiser::HaloPartition partition() const { return waywiser::grid_partition(grid_, group_.rank()); }
+  waywiser::HaloArray field(Array<float>& array) {
+    return array.field(static_cast<std::size_t>(pixels_.planes()), true);
+  }
+  void convolve(const Array<float>& from, const Array<float>& weights, Array<float>& to, const CellBox& part) {
+    const Convolve loop{pixels_,       from.data(),   weights.data(), to.data(),
+                        part.first[0], part.first[1], part.count[0],  part.count[1]};
+    processor_.for_each(pixels_.planes() * part.count[0], loop.blocks(), loop);
+  }
+
+  waywiser::Group& group_;
+  Processor processor_;
+  waywiser::HaloGrid grid_;
+  waywiser::GridBox box_;
+  Pixels pixels_;
+  CellParts parts_;
+  Array<float> input_, output_, output_gradient_, input_gradient_, weights_, turned_, row_gradients_;
+  Array<double> weight_gradient_;
+  Exchange exchange_input_, exchange_gradient_;
+  std::int64_t step_ = 0;
+  std::vector<double> sums_;  // of each step
+};
+
+}  // namespace apps

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+#include <waywiser/base/error.hpp>
+#include <waywiser/halo/halo_exchange.hpp>
+#include <waywiser/halo/tuning.hpp>
+
+#include "apps/parallel.hpp"
+#ifdef APPS_MPI
+#include "apps/mpi_halo.hpp"
+#endif
+
+namespace apps {
+
+using Seconds = double;
+
+inline Seconds now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// A way to exchange: a variant of the library, what the library chooses by measuring, plain MPI, or not at all, which
+// shows that a program notices it.
+struct Way {
+  enum class Kind { variant, automatic, mpi, none };
+  Kind kind = Kind::automatic;
+  waywiser::HaloVariant variant = waywiser::HaloVariant::packed;
+
+  std::string name() const {
+    if (kind == Kind::automatic) return "automatic";
+    if (kind == Kind::none) return "none";
+    return kind == Kind::mpi ? "mpi" : std::string(waywiser::name(variant));
+  }
+};
+
+// All that this program compares.
+inline std::vector<Way> all_ways() {
+  std::vector<Way> ways;
+  for (const waywiser::HaloVariant variant : waywiser::halo_variants) ways.push_back({Way::Kind::variant, variant});
+  ways.push_back({Way::Kind::automatic});
+#ifdef APPS_MPI
+  ways.push_back({Way::Kind::mpi});
+#endif
+  return ways;
+}
+
+// The time that one rank has spent in exchanges. If it `waits`, loops end before an exchange begins and the other way
+// round: only then the time is right on a GPU, where a loop runs on after its call.
+struct ExchangeTime {
+  Seconds spent = 0;
+  bool waits = false;
+};
+
+// Exchanges fields of a program; the way can change between two exchanges.
+class Exchange {
+ public:
+  // Collective.
+  Exchange(waywiser::Group& group, Processor& processor, const waywiser::HaloPartition& partition,
+           std::vector<waywiser::HaloArray> fields)
+      : processor_(processor), halo_(group, partition, fields) {
+#ifdef APPS_MPI
+    mpi_.emplace(partition, fields);
+#endif
+  }
+
+  // Collective. Throws unavailable at all ranks. `seconds`: how long automatic may measure.
+  void use(const Way& way, Seconds seconds = 0.2) {
+    kind_ = way.kind;
+    if (way.kind == Way::Kind::variant) halo_.use(way.variant);
+    if (way.kind == Way::Kind::automatic) halo_.tune(seconds);
+  }
+  // After use(automatic): what was chosen.
+  waywiser::HaloVariant variant() const noexcept { return halo_.variant(); }
+
+  void start(ExchangeTime& time) {
+    if (time.waits) processor_.wait();
+    const Seconds begin = now();
+    if (by_library()) processor_.start(halo_);
+#ifdef APPS_MPI
+    if (kind_ == Way::Kind::mpi) mpi_->start();
+#endif
+    time.spent += now() - begin;
+  }
+  void finish(ExchangeTime& time) {
+    const Seconds begin = now();
+    if (by_library()) halo_.finish();
+#ifdef APPS_MPI
+    if (kind_ == Way::Kind::mpi) mpi_->finish();
+#endif
+    if (time.waits) processor_.wait();
+    time.spent += now() - begin;
+  }
+  void exchange(ExchangeTime& time) {
+    start(time);
+    finish(time);
+  }
+
+ private:
+  bool by_library() const { return kind_ == Way::Kind::variant || kind_ == Way::Kind::automatic; }
+
+  Processor& processor_;
+  waywiser::HaloExchange halo_;
+  Way::Kind kind_ = Way::Kind::variant;
+#ifdef APPS_MPI
+  std::optional<MpiHalo> mpi_;
+#endif
+};
+
+}  // namespace apps

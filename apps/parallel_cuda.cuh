@@ -1,0 +1,211 @@
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+#include <waywiser/base/error.hpp>
+#include <waywiser/group/group.hpp>
+#include <waywiser/halo/halo_exchange.hpp>
+
+namespace apps {
+
+inline waywiser::Group join() { return waywiser::Group::join(); }
+
+inline void check(cudaError_t code, const char* what) {
+  if (code == cudaSuccess) return;
+  const bool none = code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver;
+  throw waywiser::Error(none ? waywiser::ErrorKind::unavailable : waywiser::ErrorKind::device,
+                        std::string(what) + ": " + cudaGetErrorString(code));
+}
+
+constexpr unsigned block_threads = 256;
+constexpr std::int64_t most_blocks = 1024;  // of a sum
+
+template <typename Function>
+__global__ void loop(std::int64_t count, Function f) {
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) f(i);
+}
+
+template <typename Function>
+__global__ void loop(std::int64_t rows, std::int64_t columns, Function f) {
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (column >= columns) return;
+  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; row < rows;
+       row += static_cast<std::int64_t>(gridDim.y) * blockDim.y)
+    f(row, column);
+}
+
+struct Sum {
+  template <typename T>
+  APPS_CALLABLE T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct Max {
+  template <typename T>
+  APPS_CALLABLE T operator()(T a, T b) const {
+    return a < b ? b : a;
+  }
+};
+
+template <typename Function>
+struct ByRow {
+  Function f;
+  std::int64_t columns;
+
+  APPS_CALLABLE auto operator()(std::int64_t i) const { return f(i / columns, i % columns); }
+};
+
+// Each block of threads writes one part; the order of the operations depends on `count` alone.
+template <typename T, typename Function, typename Combine>
+__global__ void fold_parts(std::int64_t count, Function f, Combine combine, T* parts) {
+  __shared__ T shared[block_threads];
+  T all{};
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
+    all = combine(all, f(i));
+  shared[threadIdx.x] = all;
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) shared[threadIdx.x] = combine(shared[threadIdx.x], shared[threadIdx.x + half]);
+  }
+  if (threadIdx.x == 0) parts[blockIdx.x] = shared[0];
+}
+
+// One stream of one GPU. Ranks share GPUs if there are more ranks than GPUs.
+class Processor {
+ public:
+  explicit Processor(waywiser::Group& group, int /*threads*/ = 1) {
+    int gpus = 0;
+    check(cudaGetDeviceCount(&gpus), "no GPU");
+    if (gpus == 0) check(cudaErrorNoDevice, "no GPU");
+    gpu_ = group.rank() % gpus;
+    check(cudaSetDevice(gpu_), "cudaSetDevice");
+    check(cudaStreamCreateWithFlags(&native_, cudaStreamNonBlocking), "cudaStreamCreate");
+    stream_ = waywiser::borrow_stream(group, place(), native_);
+    check(cudaMalloc(&parts_, most_blocks * largest_part), "cudaMalloc");
+  }
+  Processor(const Processor&) = delete;
+  Processor& operator=(const Processor&) = delete;
+  ~Processor() {
+    stream_.reset();
+    cudaFree(parts_);
+    cudaStreamDestroy(native_);
+  }
+
+  waywiser::Place place() const noexcept { return waywiser::gpu(gpu_); }
+  cudaStream_t native() const noexcept { return native_; }
+  waywiser::Stream& stream() noexcept { return *stream_; }
+
+  template <typename Function>
+  void for_each(std::int64_t count, Function f) {
+    if (count <= 0) return;
+    loop<<<blocks_of(count, 1 << 20), block_threads, 0, native_>>>(count, f);
+    check(cudaGetLastError(), "a loop");
+  }
+  template <typename Function>
+  void for_each(std::int64_t rows, std::int64_t columns, Function f) {
+    if (rows <= 0 || columns <= 0) return;
+    const dim3 threads(64, 4);
+    const dim3 blocks(static_cast<unsigned>((columns + 63) / 64),
+                      static_cast<unsigned>(std::min<std::int64_t>((rows + 3) / 4, 16384)));
+    loop<<<blocks, threads, 0, native_>>>(rows, columns, f);
+    check(cudaGetLastError(), "a loop");
+  }
+
+  template <typename Function>
+  auto sum(std::int64_t count, Function f) {
+    return fold(count, f, Sum());
+  }
+  template <typename Function>
+  auto sum(std::int64_t rows, std::int64_t columns, Function f) {
+    return fold(rows * columns, ByRow<Function>{f, columns}, Sum());
+  }
+  template <typename Function>
+  auto max(std::int64_t count, Function f) {
+    return fold(count, f, Max());
+  }
+
+  void wait() { check(cudaStreamSynchronize(native_), "a loop"); }
+  void start(waywiser::HaloExchange& halo) { halo.start(*stream_); }
+  void exchange(waywiser::HaloExchange& halo) { halo.exchange(*stream_); }
+
+ private:
+  static constexpr std::size_t largest_part = 64;
+
+  static unsigned blocks_of(std::int64_t count, std::int64_t most) {
+    return static_cast<unsigned>(std::min<std::int64_t>((count + block_threads - 1) / block_threads, most));
+  }
+  template <typename Function, typename Combine>
+  auto fold(std::int64_t count, Function f, Combine combine) {
+    using T = decltype(f(std::int64_t{}));
+    static_assert(sizeof(T) <= largest_part);
+    if (count <= 0) return T{};
+    const unsigned blocks = blocks_of(count, most_blocks);
+    fold_parts<T><<<blocks, block_threads, 0, native_>>>(count, f, combine, static_cast<T*>(parts_));
+    check(cudaGetLastError(), "a sum");
+    std::vector<T> parts(blocks);
+    check(cudaMemcpyAsync(parts.data(), parts_, blocks * sizeof(T), cudaMemcpyDeviceToHost, native_), "a sum");
+    wait();
+    T all{};
+    for (const T& part : parts) all = combine(all, part);
+    return all;
+  }
+
+  int gpu_ = 0;
+  cudaStream_t native_ = nullptr;
+  std::shared_ptr<waywiser::Stream> stream_;
+  void* parts_ = nullptr;
+};
+
+template <typename T>
+class Array {
+ public:
+  Array(Processor& processor, std::int64_t size) : processor_(&processor), size_(static_cast<std::size_t>(size)) {
+    T* values = nullptr;
+    check(cudaMalloc(&values, std::max<std::size_t>(bytes(), 1)), "cudaMalloc");
+    values_.reset(values);
+    check(cudaMemsetAsync(values, 0, bytes(), processor.native()), "cudaMemset");
+  }
+
+  T* data() noexcept { return values_.get(); }
+  const T* data() const noexcept { return values_.get(); }
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(size_); }
+  waywiser::Elements elements() { return {std::span(data(), size_), processor_->place()}; }
+  waywiser::HaloArray field(std::size_t components = 1, bool planar = false) {
+    return {elements(), components, planar};
+  }
+  std::vector<T> values() const {
+    std::vector<T> copy(size_);
+    check(cudaMemcpyAsync(copy.data(), data(), bytes(), cudaMemcpyDeviceToHost, processor_->native()), "a copy");
+    processor_->wait();
+    return copy;
+  }
+  void assign(std::span<const T> values) {
+    check(cudaMemcpyAsync(data(), values.data(), bytes(), cudaMemcpyHostToDevice, processor_->native()), "a copy");
+    processor_->wait();
+  }
+  friend void swap(Array& a, Array& b) noexcept {
+    std::swap(a.size_, b.size_);
+    std::swap(a.values_, b.values_);
+  }
+
+ private:
+  struct Free {
+    void operator()(T* values) const { cudaFree(values); }
+  };
+  std::size_t bytes() const noexcept { return size_ * sizeof(T); }
+
+  Processor* processor_;
+  std::size_t size_;
+  std::unique_ptr<T, Free> values_;
+};
+
+}  // namespace apps

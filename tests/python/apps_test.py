@@ -1,0 +1,129 @@
+"""The programs of apps/: each checks its own result, by every way to exchange, on hosts and on virtual GPUs."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rank_jobs import MPIRUN, ROOT, finish, runtime_folder, start
+
+__all__ = ["runtime_folder"]
+APPS, BUILT = ROOT / "apps", ROOT / "build/apps"
+ON_HOSTS = ["whole_field", "per_neighbor", "packed", "automatic"]
+# Sizes that no number of ranks divides.
+CASES = {
+    "jacobi": ["--size", "37x22"],
+    "conjugate_gradient": ["--size", "5x6x7"],
+    "wilson_dslash": ["--size", "4x5x3x6"],
+    "convolution": ["--size", "19x13", "--images", "2"],
+}
+QUICK = ["--rounds", "1", "--steps", "5", "--format", "json"]
+
+if not BUILT.exists():
+    pytest.skip("the programs are not built here", allow_module_level=True)
+
+
+def ways(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["way"].split(" ")[0] for row in rows]
+
+
+def answers(command: list[str | Path]) -> list[dict[str, Any]]:
+    """What a program printed, a line for each comparison."""
+    code, lines, errors = finish(start("run", *command))
+    assert (code, errors) == (0, ""), errors
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("name", CASES)
+def test_every_way_equals_the_undivided_computation(name: str, ranks: int) -> None:
+    found = answers(["-n", str(ranks), BUILT / name, *CASES[name], *QUICK, "--undivided", "yes"])
+    assert found
+    for each in found:
+        assert each["ranks"] == ranks and not each["virtual"]
+        assert ways(each["rows"]) == ON_HOSTS
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_way_is_right_on_virtual_gpus(name: str) -> None:
+    found = answers(["-n", "2", BUILT / f"{name}_virtual", *CASES[name], *QUICK, "--undivided", "yes"])
+    for each in found:
+        assert each["virtual"] and "virtual GPUs" in each["place"]
+        assert ways(each["rows"]) == [*ON_HOSTS[:3], "direct", "direct_packed", "automatic"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_program_notices_ghosts_that_were_not_filled(name: str) -> None:
+    code, lines, errors = finish(start("run", "-n", "2", BUILT / name, *CASES[name], *QUICK, "--way", "none"))
+    assert code == 1 and lines == []
+    assert "the result of none is wrong: its error is" in errors
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.skipif(not MPIRUN, reason="there is no mpirun")
+def test_mpi_is_compared_too(name: str) -> None:
+    if not (BUILT / f"{name}_mpi").exists():
+        pytest.skip("the programs were built without MPI")
+    command = [*MPIRUN, "-n", "2", str(BUILT / f"{name}_mpi"), *CASES[name], *QUICK, "--undivided", "yes"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr
+    for each in map(json.loads, done.stdout.splitlines()):
+        assert ways(each["rows"]) == [*ON_HOSTS, "mpi"]
+
+
+def test_the_table_is_for_people() -> None:
+    options = ["--size", "16x16", "--rounds", "1", "--steps", "2"]
+    code, lines, errors = finish(start("run", "-n", "2", BUILT / "jacobi", *options))
+    assert (code, errors) == (0, "")
+    table = "\n".join(lines)
+    assert "jacobi: 16 x 16 float32, boxes of up to 8 x 16" in table
+    assert re.search(r"^packed +\d+\.\d +\(\d+\.\d to \d+\.\d\) +\d+\.\d %$", table, re.MULTILINE)
+    assert "direct                     unavailable: the fields are in host memory" in table
+    assert "every result is right: the largest error is" in table
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--size", "1y2"], "--size '1y2': whole numbers from 1 to 1048576"),
+        (["--size", "1x2x3"], "--size '1x2x3': write 2 numbers with x between"),
+        (["--parts", "3x1"], "--parts '3x1': not as many as the 2 ranks"),
+        (["--size", "1x1"], "1 cells in 2 parts: each has at least 1"),
+        (["--steps", "0"], "--steps '0': whole numbers from 1 to"),
+        (["--threads", "0"], "--threads '0': whole numbers from 1 to 1024"),
+        (["--way", "fastest"], "--way 'fastest': write one of all, none, whole_field,"),
+        (["--colour", "red"], "'--colour': the options are --help, --size,"),
+        (["--steps"], "--steps needs a value"),
+    ],
+)
+def test_bad_input_gets_one_line(words: list[str], why: str) -> None:
+    ranks = "2" if "2" in why else "1"
+    code, lines, errors = finish(start("run", "-n", ranks, BUILT / "jacobi", *words))
+    assert (code, lines) == (2, [])
+    said = [line for line in errors.splitlines() if not line.startswith("waywiser: rank ")]
+    assert len(said) == 1 and said[0].startswith(f"jacobi: {why}"), errors
+
+
+def sources() -> list[Path]:
+    return [path for path in sorted(APPS.rglob("*")) if path.suffix in (".cpp", ".hpp", ".cu", ".cuh")]
+
+
+def test_programs_use_public_headers_alone() -> None:
+    public = re.search(r"set\(public_headers\n(.*?)\)", (ROOT / "cmake/Library.cmake").read_text(), re.DOTALL)
+    assert public is not None
+    allowed = {f"waywiser/{name}" for name in public.group(1).split()}
+    wrong = []
+    for path in sources():
+        included = re.findall(r'#include [<"](waywiser/[^>"]+)[>"]', path.read_text())
+        wrong += [f"{path.relative_to(ROOT)}: {header}" for header in included if header not in allowed]
+    assert wrong == []
+
+
+def test_files_are_short() -> None:
+    assert [path.name for path in sources() if len(path.read_text().splitlines()) >= 300] == []
+    simple = (APPS / "conjugate_gradient/conjugate_gradient.hpp").read_text().splitlines()
+    assert len(simple) < 200
