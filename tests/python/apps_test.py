@@ -127,3 +127,9 @@ def test_files_are_short() -> None:
     assert [path.name for path in sources() if len(path.read_text().splitlines()) >= 300] == []
     simple = (APPS / "conjugate_gradient/conjugate_gradient.hpp").read_text().splitlines()
     assert len(simple) < 200
+
+
+def test_every_program_has_a_page() -> None:
+    names = {path.parent.name for path in sources()} - {"apps"}
+    assert CASES.keys() <= names
+    assert [name for name in names if not (ROOT / f"docs/apps/{name}.md").exists()] == []
