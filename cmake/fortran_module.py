@@ -32,6 +32,7 @@ BY_ADDRESS = {
     "const ww_exchange*": "type(ww_exchange), intent(in) :: {}(*)",
     "const ww_halo_neighbor*": "type(ww_halo_neighbor), intent(in) :: {}(*)",
     "const ww_halo_field*": "type(ww_halo_field), intent(in) :: {}(*)",
+    "ww_message_status*": "type(ww_message_status), intent(inout), target :: {}",
     "ww_halo_totals*": "type(ww_halo_totals), intent(out) :: {}",
     "const ww_join_options*": "type(ww_join_options), intent(in), optional :: {}",
 }
@@ -76,7 +77,7 @@ def constants(header: str) -> list[str]:
     return [
         f"  integer(c_int), parameter :: {OTHER_NAMES.get(name.lower(), name.lower())} = {value}"
         for body in re.findall(r"typedef enum \w+ WW_ANY_INT \{(.*?)\}", header, re.DOTALL)
-        for name, value in re.findall(r"(\w+) = (\d+)", body)
+        for name, value in re.findall(r"(\w+) = (-?\d+)", body)
     ]
 
 

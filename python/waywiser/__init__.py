@@ -21,6 +21,8 @@ from waywiser.errors import (  # noqa: E402
     UnavailableError,
 )
 from waywiser.group import (  # noqa: E402
+    ANY_SOURCE,
+    ANY_TAG,
     PROC_NULL,
     Array,
     ElementName,
@@ -32,6 +34,7 @@ from waywiser.group import (  # noqa: E402
     GpuStream,
     Group,
     Indexed,
+    MessageStatus,
     OnFailure,
     Prepared,
     ReduceOp,
@@ -54,6 +57,8 @@ from waywiser.halo import (  # noqa: E402
 )
 
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "PROC_NULL",
     "Array",
     "ComponentsFirst",
@@ -78,6 +83,7 @@ __all__ = [
     "InputTypeError",
     "InterruptionError",
     "MeshPartition",
+    "MessageStatus",
     "OnFailure",
     "Prepared",
     "ReduceOp",
