@@ -155,7 +155,7 @@ std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, int from, int
 
 std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, Envelope wanted, MessageStatus* status) {
   check_envelope(wanted, "recv from");
-  if (is_staged(data)) session_.shared_platform();  // throws before the call has begun
+  if (is_staged(data)) session_.gpus().shared_platform();  // throws before the call has begun
   const Call call = hosts_.next_call(CallKind::recv, data, wanted.source == any_source ? -1 : wanted.source);
   const InCall in_call(session_, call);
   return started(wildcards().add(call, data, wanted, status));
