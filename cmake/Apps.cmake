@@ -17,6 +17,7 @@ function(waywiser_app_program program library)
 endfunction()
 
 file(GLOB_RECURSE app_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/apps/*.cpp" "${PROJECT_SOURCE_DIR}/apps/*.cu")
+list(FILTER app_sources EXCLUDE REGEX "/apps/navier_stokes/")  # has a CMakeLists.txt
 set(app_names ${app_sources})
 list(TRANSFORM app_names REPLACE "/[^/]+$" "")
 list(REMOVE_DUPLICATES app_names)
@@ -44,4 +45,5 @@ foreach(folder IN LISTS app_names)
     add_dependencies(waywiser_apps ${name}_mpi)
   endif()
 endforeach()
+add_subdirectory("${PROJECT_SOURCE_DIR}/apps/navier_stokes" "${PROJECT_BINARY_DIR}/apps/navier_stokes.build")
 add_dependencies(waywiser_tests waywiser_apps)

@@ -17,16 +17,19 @@ target_compile_options(explored_memory PRIVATE -fsanitize=thread -U__SANITIZE_TH
 # On a session of the explorer's, whose header stands in front of the real one. Its classes, and those that are made of
 # them, have names of their own: the core has others.
 add_library(explored_activities OBJECT "${tests}/execution_test.cpp" "${tests}/rendezvous_test.cpp"
-                                       ${executions} ${rendezvous})
+                                       "${tests}/windows_test.cpp" ${executions} ${rendezvous}
+                                       "${comm}/peer_memory/host_window.cpp")
 target_include_directories(explored_activities BEFORE PRIVATE "${tests}/doubles")
-foreach(class Session Engine PeerMemory GpuConnections Execution Transfer ChunkMessages ChunkedMessage GpuReceive
-              RendezvousReceive RendezvousSend)
+foreach(class Session Engine RankGpus RtsNumbers PeerMemory GpuConnections Execution Transfer ChunkMessages
+              ChunkedMessage GpuReceive RendezvousReceive RendezvousSend HostWindow OneSidedTransfer UcxLibrary)
   target_compile_definitions(explored_activities PRIVATE ${class}=Explored${class})
 endforeach()
+target_compile_definitions(explored_activities PRIVATE ucx_library=explored_ucx_library)
 
 add_executable(waywiser_explorer
   "${tests}/explorer.cpp" "${tests}/shared_regions.cpp" "${tests}/instrumentation.cpp" "${tests}/machine.cpp"
-  "${tests}/network.cpp" "${tests}/kernels_test.cpp" "${PROJECT_SOURCE_DIR}/tests/collective/made_up_call.cpp"
+  "${tests}/network.cpp" "${tests}/one_sided.cpp" "${tests}/kernels_test.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/collective/made_up_call.cpp"
   $<TARGET_OBJECTS:explored_memory> $<TARGET_OBJECTS:explored_activities>)
 foreach(target explored_memory explored_activities waywiser_explorer)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")

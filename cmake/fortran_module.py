@@ -32,6 +32,9 @@ BY_ADDRESS = {
     "const ww_exchange*": "type(ww_exchange), intent(in) :: {}(*)",
     "const ww_halo_neighbor*": "type(ww_halo_neighbor), intent(in) :: {}(*)",
     "const ww_halo_field*": "type(ww_halo_field), intent(in) :: {}(*)",
+    "const ww_halo_variant*": "integer(c_int), intent(in) :: {}(*)",
+    "ww_halo_side*": "type(ww_halo_side), intent(out) :: {}",
+    "ww_halo_seconds*": "type(ww_halo_seconds), intent(out) :: {}",
     "ww_halo_totals*": "type(ww_halo_totals), intent(out) :: {}",
     "const ww_join_options*": "type(ww_join_options), intent(in), optional :: {}",
 }

@@ -21,7 +21,7 @@ speed[grid.interior] = 0.1 + 0.1 * np.outer(rows < 32, columns > 0)
 
 halo = ww.HaloExchange(group, grid, [plate, speed])
 halo.tune(0.05)  # measures the variants on these fields, and keeps the fastest
-halo.remove(speed)  # its ghosts never change again
+halo.remove(speed)  # its ghosts never change again; tunes again for the one that is left
 
 for _step in range(STEPS):
     halo.exchange()

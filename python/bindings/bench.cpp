@@ -1,8 +1,15 @@
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <memory>
+#include <optional>
+#include <tuple>
+
 #include "bindings/bindings.hpp"
+#include "waywiser/base/error.hpp"
 #include "waywiser/bench/bench_rank.hpp"
+#include "waywiser/bench/coalescing.hpp"
 #include "waywiser/collective/collective_algorithm.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/launch.hpp"
@@ -36,6 +43,42 @@ std::vector<std::string> host_ways(const std::string& operation, int ranks) {
   return names;
 }
 
+// A machine's memories, and the pair of them that is measured.
+class PyCoalescedCopies {
+ public:
+  PyCoalescedCopies(const std::string& backend, int gpus) {
+    PlatformChoice choice;
+    choice.backend = backend;
+    choice.machine.gpus = gpus;
+    platform_ = open_platform(choice);
+  }
+  void open(const std::string& source, const std::string& destination, Bytes largest) {
+    const Place from = checked(parse_place(source)), to = checked(parse_place(destination));
+    const nb::gil_scoped_release released;
+    copies_.reset();
+    copies_.emplace(*platform_, from, to, largest);
+  }
+  // Percent of speed gained, its interval; seconds apart and gathered; samples of each.
+  std::tuple<double, double, double, double, double, int> measure(Bytes block, int blocks, double seconds) {
+    if (!copies_) throw Error(ErrorKind::invalid_input, "coalescing: no pair of memories is open");
+    const nb::gil_scoped_release released;
+    const CoalescingTimes times = copies_->measure(block, blocks, seconds);
+    return {times.change.median, times.change.interval.low, times.change.interval.high,
+            times.apart.median,  times.gathered.median,     times.apart.samples};
+  }
+
+ private:
+  Place checked(Place place) const {
+    if (place.is_gpu() && place.index >= platform_->gpu_count())
+      throw Error(ErrorKind::unavailable,
+                  text(place) + ": there are " + std::to_string(platform_->gpu_count()) + " GPUs");
+    return place;
+  }
+
+  std::unique_ptr<Platform> platform_;
+  std::optional<CoalescedCopies> copies_;
+};
+
 }  // namespace
 
 void bind_bench(nb::module_& m) {
@@ -49,6 +92,10 @@ void bind_bench(nb::module_& m) {
       .def("share", &BenchRank::share, "text"_a, nb::call_guard<nb::gil_scoped_release>(), "What rank 0 says.")
       .def("collect", &BenchRank::collect, "values"_a, nb::call_guard<nb::gil_scoped_release>(),
            "Rank 0 gets the values of all.");
+  nb::class_<PyCoalescedCopies>(m, "CoalescedCopies", "Times blocks copied one by one, and gathered.")
+      .def(nb::init<const std::string&, int>(), "backend"_a, "gpus"_a)
+      .def("open", &PyCoalescedCopies::open, "source"_a, "destination"_a, "largest"_a)
+      .def("measure", &PyCoalescedCopies::measure, "block"_a, "blocks"_a, "seconds"_a);
   m.def("host_ways", host_ways, "operation"_a, "ranks"_a,
         "The algorithms of a collective that serve so many ranks of one machine.");
   m.def("launched_ranks", [] { return read_launch().size; }, "Ranks of the job that this process belongs to; 1: none.");

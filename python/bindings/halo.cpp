@@ -104,20 +104,44 @@ class PyHaloExchange {
     const HaloVariant wanted = parse_halo_variant(variant("variant"));
     without_gil([&] { exchange_->use(wanted); });
   }
-  // For each variant: its name; the median time, NaN if it is unavailable.
-  std::vector<std::pair<std::string, double>> tune(const Argument<double>& seconds) {
+  void use_sides(const std::vector<std::string>& variants) {
+    std::vector<HaloVariant> wanted;
+    for (const std::string& each : variants) wanted.push_back(parse_halo_variant(each));
+    without_gil([&] { exchange_->use(wanted); });
+  }
+  // Of each side: the rank that it is given to, its face, the cells, the variant.
+  nb::list sides() const {
+    nb::list all;
+    for (const HaloSideUse& each : exchange_->sides())
+      all.append(
+          nb::make_tuple(each.peer, nb::tuple(nb::cast(each.face)), each.cells, std::string(name(each.variant))));
+    return all;
+  }
+  // For each variant: its name; the median time, NaN if it is unavailable. `file`: empty for none.
+  std::vector<std::pair<std::string, double>> tune(const Argument<double>& seconds, const std::string& file) {
     const Seconds time = seconds("seconds");
     std::vector<std::pair<std::string, double>> times;
     without_gil([&] {
-      for (const HaloTime& each : exchange_->tune(time).times)
+      for (const HaloTime& each : exchange_->tune(time, file).times)
         times.emplace_back(name(each.variant), each.why_unavailable.empty() ? each.median : std::nan(""));
     });
     return times;
   }
   std::string variant() const { return std::string(name(exchange_->variant())); }
   std::string explain() const { return exchange_->explain(); }
+  std::tuple<double, double, double> times() const {
+    const HaloTimes times = exchange_->times();
+    return {times.inside, times.overlapped, times.elapsed};
+  }
   nb::dict counts(const Argument<std::string>& variant) const {
-    const HaloCounts counts = exchange_->counts(parse_halo_variant(variant("variant")));
+    const std::string wanted = variant("variant");
+    return named(
+        exchange_->counts(wanted == name(HaloVariant::mixed) ? HaloVariant::mixed : parse_halo_variant(wanted)));
+  }
+  nb::dict counts_of_all() const { return named(exchange_->counts()); }
+
+ private:
+  static nb::dict named(const HaloCounts& counts) {
     nb::dict named;
     named["exchanges"] = counts.exchanges;
     named["messages"] = counts.messages;
@@ -126,8 +150,6 @@ class PyHaloExchange {
     named["bus_bytes"] = counts.bus_bytes;
     return named;
   }
-
- private:
   Group& of() const { return nb::cast<Group&>(group_); }
 
   nb::object group_;
@@ -165,8 +187,12 @@ void bind_halo(nb::module_& m) {
       .def("finish", &PyHaloExchange::finish)
       .def("set_fields", &PyHaloExchange::set_fields, "fields"_a)
       .def("use", &PyHaloExchange::use, "variant"_a.none())
-      .def("tune", &PyHaloExchange::tune, "seconds"_a.none())
+      .def("use_sides", &PyHaloExchange::use_sides, "variants"_a)
+      .def("sides", &PyHaloExchange::sides)
+      .def("tune", &PyHaloExchange::tune, "seconds"_a.none(), "file"_a)
+      .def("times", &PyHaloExchange::times)
       .def("explain", &PyHaloExchange::explain)
       .def("counts", &PyHaloExchange::counts, "variant"_a.none())
+      .def("counts_of_all", &PyHaloExchange::counts_of_all)
       .def_prop_ro("variant", &PyHaloExchange::variant);
 }

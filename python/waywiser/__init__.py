@@ -49,9 +49,11 @@ from waywiser.halo import (  # noqa: E402
     GridPartition,
     HaloExchange,
     HaloField,
+    HaloSide,
     HaloVariant,
     MeshPartition,
 )
+from waywiser.offload import RemoteArray, RemoteGpu, remote  # noqa: E402
 
 __all__ = [
     "PROC_NULL",
@@ -72,6 +74,7 @@ __all__ = [
     "Group",
     "HaloExchange",
     "HaloField",
+    "HaloSide",
     "HaloVariant",
     "Indexed",
     "InputError",
@@ -81,6 +84,8 @@ __all__ = [
     "OnFailure",
     "Prepared",
     "ReduceOp",
+    "RemoteArray",
+    "RemoteGpu",
     "Stream",
     "TransferError",
     "UnavailableError",
@@ -91,5 +96,6 @@ __all__ = [
     "from_torch",
     "join",
     "libucp",
+    "remote",
     "virtual_gpus",
 ]

@@ -8,6 +8,7 @@ import os
 import select
 import stat
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from waywiser.errors import InputError
 
 _LARGEST = 256 << 20
 _PART = 1 << 20
-_PATIENCE = 10  # seconds to wait for the writer of a pipe
+_PATIENCE = 10  # seconds to wait for the next bytes of a pipe
+_LONGEST = 120  # seconds for all bytes of a pipe
 
 
 def write_bytes_atomically(path: Path | str, data: bytes) -> None:
@@ -49,13 +51,15 @@ def write_text_atomically(path: Path | str, text: str) -> None:
 def read_bytes(path: Path | str, most: int = _LARGEST) -> bytes:
     """The content of a file of at most `most` bytes. Raises InputError with the reason if it cannot be read.
 
-    Pipes (`<(...)`, /dev/stdin) are read too, but silence on them for 10 s is an error.
+    Pipes (`<(...)`, /dev/stdin) are read too, but it is an error if nothing comes for 10 s, or if their end does not
+    come in 120 s.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         with os.fdopen(handle, "rb", buffering=0) as file:
             data = bytearray()
-            while len(data) <= most and (part := _part_of(file, str(path))):
+            until = time.monotonic() + _LONGEST
+            while len(data) <= most and (part := _part_of(file, str(path), until)):
                 data += part
     except InputError:
         raise
@@ -66,9 +70,11 @@ def read_bytes(path: Path | str, most: int = _LARGEST) -> bytes:
     return bytes(data)
 
 
-def _part_of(file: io.FileIO, what: str) -> bytes:
+def _part_of(file: io.FileIO, what: str, until: float) -> bytes:
     """The next bytes; none at the end."""
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        if time.monotonic() > until:
+            raise InputError(f"{what}: cannot read: its end did not come in {_LONGEST} s")
         poll = select.poll()
         poll.register(file, select.POLLIN)
         if not poll.poll(_PATIENCE * 1000):

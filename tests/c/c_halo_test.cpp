@@ -62,6 +62,8 @@ TEST_F(CHalo, NullIsRefusedByEveryFunction) {
   std::int64_t box[2] = {};
   std::size_t count = 0;
   int variant = 0;
+  ww_halo_side side{};
+  ww_halo_seconds seconds{};
   ww_halo_totals totals{};
   const std::vector<std::function<int()>> calls = {
       [&] { return ww_grid_box(2, nullptr, 1, 0, box, box); },
@@ -85,7 +87,17 @@ TEST_F(CHalo, NullIsRefusedByEveryFunction) {
       [&] { return ww_halo_finish(nullptr); },
       [&] { return ww_halo_exchange(nullptr, nullptr); },
       [&] { return ww_halo_use(nullptr, WW_HALO_PACKED); },
+      [&] { return ww_halo_use_sides(nullptr, nullptr, 0); },
+      [&] { return ww_halo_use_sides(halo_, nullptr, 1); },
+      [&] { return ww_halo_side_count(nullptr, &count); },
+      [&] { return ww_halo_side_count(halo_, nullptr); },
+      [&] { return ww_halo_side_at(nullptr, 0, &side); },
+      [&] { return ww_halo_side_at(halo_, 0, nullptr); },
       [&] { return ww_halo_tune(nullptr, 1); },
+      [&] { return ww_halo_tune_file(nullptr, 1, "answers.json"); },
+      [&] { return ww_halo_tune_file(halo_, 1, nullptr); },
+      [&] { return ww_halo_times(nullptr, &seconds); },
+      [&] { return ww_halo_times(halo_, nullptr); },
       [&] { return ww_halo_variant_in_use(nullptr, &variant); },
       [&] { return ww_halo_variant_in_use(halo_, nullptr); },
       [&] { return ww_halo_counts(nullptr, WW_HALO_PACKED, &totals); },
@@ -133,6 +145,17 @@ TEST_F(CHalo, WrongArgumentsAreRefusedAndTheFieldsAreAsBefore) {
   expect_refused(ww_halo_use(halo_, static_cast<ww_halo_variant>(5)), "there is no variant 5");
   ww_halo_totals totals{};
   expect_refused(ww_halo_counts(halo_, static_cast<ww_halo_variant>(7), &totals), "there is no variant 7");
+  ww_halo_side side{};
+  std::size_t sides = 0;
+  ASSERT_EQ(ww_halo_side_count(halo_, &sides), WW_OK);
+  expect_refused(ww_halo_side_at(halo_, sides, &side), "there is no side " + std::to_string(sides));
+  const std::vector<ww_halo_variant> wrong(sides, static_cast<ww_halo_variant>(5)), one(sides, WW_HALO_WHOLE_FIELD);
+  expect_refused(ww_halo_use_sides(halo_, wrong.data(), sides), "there is no variant 5");
+  expect_refused(ww_halo_use_sides(halo_, one.data(), sides - 1), "variants of a halo exchange for");
+  EXPECT_EQ(ww_halo_use_sides(halo_, one.data(), sides), WW_OK) << said();
+  ASSERT_EQ(ww_halo_side_at(halo_, 0, &side), WW_OK);
+  EXPECT_EQ(side.variant, WW_HALO_WHOLE_FIELD);
+  EXPECT_GT(side.cells, 0u);
   EXPECT_EQ(ww_halo_use(halo_, WW_HALO_DIRECT), WW_UNAVAILABLE);
   EXPECT_EQ(said(), "the fields are in host memory, which no kernel serves");
 

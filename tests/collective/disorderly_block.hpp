@@ -10,8 +10,8 @@
 
 namespace waywiser::fused {
 
-// A block whose stores to others stay away for a while and arrive in any order, as far as the rules of memory allow:
-// a release lets everything before it go first, and at the end all has gone. It falls asleep now and then.
+// A block whose stores to others are delayed and become visible in any order that the memory model allows: a release
+// makes all earlier stores visible first, and at the end all are visible. The block pauses now and then.
 class DisorderlyBlock : public block::HostBlock {
  public:
   DisorderlyBlock(unsigned block, unsigned blocks, unsigned threads, std::uint64_t seed)
@@ -26,7 +26,7 @@ class DisorderlyBlock : public block::HostBlock {
     for (const unsigned i : {0u, 1u}) held_.push_back({halves + i, half_of(word, tag, i)});
     let_some_go();
   }
-  // Each line as a whole, when its last lane has come.
+  // Stores a line as a whole, once its last lane has been given.
   void store_line(block::Ll128Slot* slot, unsigned lane, const block::Ll128Word& word, bool active) {
     block::Ll128Slot* pair = slot - lane;
     auto& slots = pairs_[pair];

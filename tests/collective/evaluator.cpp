@@ -119,8 +119,8 @@ class Evaluator {
     result_.worked = std::max(result_.worked, worked);
   }
 
-  // What one step of a round writes, no other one touches, where input and output may be one. Returns the first step of
-  // the next round.
+  // Checks that no other step of the round touches the bytes that one step writes, also if input and output are the
+  // same array. Returns the first step of the next round.
   std::size_t check_round(std::size_t rank, std::size_t first) {
     const std::vector<Step>& steps = schedules_[rank].steps;
     std::vector<Access> accesses;
@@ -195,7 +195,7 @@ class Evaluator {
     std::ranges::shuffle(state.pending, generator_);
   }
 
-  // Runs one step of each rank that has one, in random order. False: no rank can continue.
+  // Runs one step at each rank that can continue, in random order. False: no rank can.
   bool advance() {
     std::vector<std::size_t> order(schedules_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

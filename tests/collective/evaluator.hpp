@@ -10,19 +10,19 @@
 
 namespace waywiser {
 
-// The three buffers of one rank in one array of elements; input and output may share a part.
+// The three buffers of one rank in one array of elements; input and output may overlap.
 struct PlainArrays {
   std::size_t input_at = 0, output_at = 0, scratch_at = 0;  // elements
-  std::vector<std::byte> bytes;                             // empty: only the order is of interest
-  std::vector<std::vector<std::byte>> arrays = {};          // those of Schedule::arrays, all of them
+  std::vector<std::byte> bytes;                             // empty: only the order is checked
+  std::vector<std::vector<std::byte>> arrays = {};          // all arrays of Schedule::arrays
 };
 
 struct Evaluation {
-  std::string wrong;  // the first thing that a schedule must not do; a deadlock says so
+  std::string wrong;  // the first violation of a rule by a schedule, deadlocks included
   std::vector<bool> finished;
   std::uint64_t steps = 0;                   // message times on the longest chain
-  std::uint64_t messages = 0, elements = 0;  // of the rank that sends most
-  std::uint64_t worked = 0;                  // elements copied or reduced by the rank that does so most
+  std::uint64_t messages = 0, elements = 0;  // at the rank that sends most
+  std::uint64_t worked = 0;                  // elements copied or reduced, at the rank with most
 };
 
 struct EvaluationTerms {
@@ -32,16 +32,16 @@ struct EvaluationTerms {
   int stopped_rank = -1;  // never begins
 };
 
-// The number-th pair of a type and an operation: all that there are, in turn.
+// The number-th pair of a type and an operation; all pairs come in turn.
 inline EvaluationTerms terms_of(std::uint64_t number, std::uint64_t seed) {
   const auto type = static_cast<DataType>(number % data_types);
   const auto op = static_cast<ReduceOp>(number / data_types % reduce_ops);
   return {type, has_reduction(type, op) ? op : ReduceOp::sum, seed, -1};
 }
 
-// Runs the schedules of all ranks on plain arrays, one step at a time in an order that the seed draws among those that
-// the rules allow. A send ends only when its receive has begun; what is put is read when
-// it is put, and is there when its wait has ended.
+// Runs the schedules of all ranks on plain arrays, one step at a time. The seed draws the order among all that the
+// rules allow. A send ends only after its receive has begun. A put reads its source when it runs; the bytes are there
+// when the matching wait ends.
 Evaluation evaluate(const std::vector<Schedule>& schedules, std::vector<PlainArrays>& arrays,
                     const EvaluationTerms& terms);
 

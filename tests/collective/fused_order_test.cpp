@@ -23,7 +23,7 @@ namespace {
 constexpr unsigned blocks = 2, threads = 4;
 constexpr int operations = 22;
 
-// The ranks as threads on plain memory; every block of every operation is a thread of its own.
+// The ranks on plain memory; every block of every operation is one thread.
 struct Ranks {
   explicit Ranks(unsigned ranks, std::uint64_t bulk_bytes = 4096, std::uint64_t line_pairs = 16)
       : layout{ranks, 1024, bulk_bytes, line_pairs}, states(ranks), notices(ranks), tables(ranks) {
@@ -71,7 +71,7 @@ float value(unsigned rank, int operation, std::size_t i) {
   return static_cast<float>(100 * operation + static_cast<int>(i % 50)) + static_cast<float>(rank);
 }
 
-// False: it has trapped, in some block.
+// False: a block has trapped.
 bool all_reduce(const FusedArguments& terms, const on_stream::Description& description, Method method,
                 std::uint64_t seed, std::span<const float> in, std::span<float> out, unsigned slot = 0) {
   CollectiveCall call;
@@ -149,8 +149,8 @@ TEST(FusedOrder, ResultsAreRightWhereTheMemoryIsOnlyJustLargeEnough) {
   }
 }
 
-// Outputs at places of each rank's own, in two memories that it has exposed or in none. One rank does not reach what
-// its neighbour has in the second.
+// Each rank's outputs lie at different places, in one of two exposed memories or in neither. One rank does not reach
+// the second memory of its neighbour.
 class ExposedOutputs {
  public:
   static constexpr std::size_t vectors = 128;  // of a memory
@@ -262,7 +262,7 @@ TEST(FusedOrder, WhoMissesARankTrapsAndNamesItAndItsOutputIsAsItWas) {
   }
 }
 
-// Two ranks, and how their calls differ. All methods, also where the two take different ones.
+// Two ranks whose calls differ. All methods, also different ones at the two ranks.
 // Faults: gpus W
 TEST(FusedOrder, RanksInUnlikeOperationsAreToldSoBeforeTheyHaveTheResult) {
   const auto other = [](auto change) {
@@ -336,7 +336,7 @@ TEST(FusedOrder, DescriptionsAreReadAsTheyWereWrittenAndHaveSignaturesOfTheirOwn
   EXPECT_EQ(static_cast<std::uint32_t>(block::tag_of(5, *signatures.begin())), 5u);
 }
 
-// The halves of two announcements are none.
+// Halves of two different announcements do not make one.
 TEST(FusedOrder, HalfAnAnnouncementSaysNothing) {
   const std::uint64_t a = sum_of_floats(20).word(), b = sum_of_floats(21).word();
   EXPECT_TRUE((block::Announcement{block::tag_of(7, block::signature_of(b)), b}.is_unlike(7, a)));
@@ -347,7 +347,7 @@ TEST(FusedOrder, HalfAnAnnouncementSaysNothing) {
   EXPECT_FALSE((block::Announcement{}.is_unlike(7, a)));
 }
 
-// Counts how often host memory is looked at, which GPUs do one after the other; its clock is what the test says.
+// Counts polls of host memory, which GPUs serialise; the test sets the clock.
 struct CountingBlock : block::HostBlock {
   explicit CountingBlock(const block::Notice& watched) : HostBlock(0, 1, 1), stop(&watched.stop) {}
   template <typename Word>

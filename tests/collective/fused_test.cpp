@@ -163,7 +163,7 @@ TEST(FusedCollective, GivesTheRightResultForAllTypesSizesAndMethods) {
   }
 }
 
-// Counts that fill no word, and numbers that differ between all ranks.
+// Counts smaller than a word, different at each rank.
 TEST(FusedCollective, ReducesEveryTypeByEveryMethodInEveryWay) {
   std::uint64_t seed = 1;
   for (const int ranks : {2, 5}) {
@@ -223,7 +223,7 @@ std::byte* store_number(DataType type, std::byte* to, int value) {
   return type == DataType::float32 ? put(static_cast<float>(value)) : put(to_bfloat16(static_cast<float>(value)));
 }
 
-// Sums in outputs that the ranks have exposed, or have not. Of two memories, neighbours use different ones.
+// Sums into outputs that the ranks have or have not exposed. Neighbours use different memories of the two.
 class ExposedSums {
  public:
   static constexpr std::byte nothing{0x5b};

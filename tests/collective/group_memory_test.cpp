@@ -106,7 +106,7 @@ void sums_of_all_sizes(Group& group, int gpu_index) {
   for (const Bytes bytes : {Bytes{8}, Bytes{8192}, Bytes{100000}, mib}) sum_ones(group, gpu_index, bytes, *stream);
 }
 
-// All ranks, and parts of them: those next to each other, those apart, and all but one.
+// Groups of all ranks, of adjacent ranks, of ranks apart, and of all ranks but one.
 std::deque<Group> four_groups(Group& group) {
   std::deque<Group> groups;
   const int half = (group.size() + 1) / 2;
@@ -146,7 +146,7 @@ TEST(GroupMemoryBound, HoldsForTwelveRanks) {
   EXPECT_EQ(ranks.in_processes(stay_within_the_limit), no_problems);
 }
 
-// The group is still there when it is closed.
+// The memory is given back when the group closes, before it is destroyed.
 TEST(GroupMemoryBound, ClosingGivesAllBack) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -205,7 +205,7 @@ TEST(GroupMemoryBound, AGroupForWhichThereIsNoMemorySaysSo) {
             no_problems);
 }
 
-// With messages up to 1 MiB. Exchanges that find no room go by messages and are as right as by a kernel.
+// Messages of up to 1 MiB. Exchanges without room go by messages; their results are the same as by a kernel.
 TEST(GroupMemoryBound, HoldsForPreparedExchanges) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;

@@ -58,7 +58,8 @@ std::vector<Neighbor> ring_neighbors(int rank, int ranks, std::uint64_t seed) {
   const auto count = [seed](int from, int tag) { return (seed + static_cast<std::size_t>(3 * from + tag)) % 7; };
   std::vector<Neighbor> both;
   for (const int tag : {0, 1}) {
-    const int to = wrap(rank + (tag == 0 ? 1 : -1), ranks);  // what goes up with tag 0 comes from below with tag 0
+    const int to =
+        wrap(rank + (tag == 0 ? 1 : -1), ranks);  // tag 0 is sent to the rank above and received from the rank below
     both.push_back({to, count(rank, tag), count(to, 1 - tag), tag, 1 - tag});
   }
   return both;

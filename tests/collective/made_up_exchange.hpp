@@ -8,8 +8,8 @@
 
 namespace waywiser {
 
-// An exchange of all ranks: arrays of all types, parts that lie together, rows of boxes and lists, several between two
-// ranks and with a rank itself, none between others. The seed draws it.
+// An exchange of all ranks: arrays of all types; contiguous parts, rows of boxes and lists; several messages between
+// two ranks or with a rank itself, none between others. The seed draws it.
 struct MadeUpExchange {
   MadeUpExchange(int ranks, std::uint64_t seed, std::size_t most);
 

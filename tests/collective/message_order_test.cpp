@@ -19,7 +19,7 @@ using fused::DisorderlyBlock;
 
 constexpr unsigned threads = 64;
 
-// Two ranks on plain memory; every block of threads of a message is a thread of its own.
+// Two ranks on plain memory; every block of a message is one thread.
 struct TwoRanks {
   TwoRanks() {
     for (auto& landing : landings) landing.resize(layout.bytes() / sizeof(Vector16) + 1);
@@ -57,7 +57,7 @@ MessagePart part_of(Kind kind, std::vector<std::byte>& data, unsigned peer, unsi
   return part;
 }
 
-// False: it has trapped, in some block; the others go with it.
+// False: a block has trapped, and the others have ended with it.
 template <typename Carry>
 bool each_block(const MessageArguments& terms, const MessagePart& part, std::uint64_t seed, Carry carry,
                 bool places = false) {
@@ -86,8 +86,8 @@ std::vector<std::byte> made_up(unsigned rank, int message, std::size_t bytes) {
   return data;
 }
 
-// Of less than a piece, of some, and of more than there are slots; from message to message of another kind and of other
-// numbers of blocks.
+// Messages shorter than a piece, of some pieces, and of more pieces than slots; kinds and numbers of blocks change from
+// message to message.
 TEST(MessageOrder, MessagesAreRightWhenStoresArriveLateAndInAnyOrder) {
   TwoRanks ranks;
   std::array<int, 2> wrong{};
@@ -137,8 +137,8 @@ TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
   }
 }
 
-// It follows some messages that fit, of the same kind and of others. The receiver is told, and its array is as it was,
-// also where it is exposed: the sender has more than fits into it. Faults: gpus P
+// A wrong message after some right ones of the same and other kinds. The receiver gets an error, and its array is
+// unchanged, also if it is exposed and the sender has more than fits. Faults: gpus P
 TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
   for (const Kind given : {Kind::ll, Kind::ll128, Kind::bulk})
     for (const Kind taken : {Kind::ll, Kind::ll128, Kind::bulk})
@@ -178,8 +178,8 @@ TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
       }
 }
 
-// Both are read out of the signature, but for very many elements; unlike ones have unlike signatures, also without the
-// lowest bit, for which bulk messages have no room.
+// The signature gives type and count back, unless the count is very large. Different calls have different signatures,
+// even without the lowest bit, which bulk messages drop.
 TEST(MessageOrder, ASignatureSaysWhatTheMessageIs) {
   std::set<std::uint32_t> seen;
   std::size_t messages = 0;

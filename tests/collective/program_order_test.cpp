@@ -23,7 +23,7 @@ using fused::DisorderlyBlock;
 
 enum class Messages { in_slots, direct };
 
-// The ranks of a group on plain memory, their schedules as programs; every block of threads is a thread of its own.
+// The ranks of a group on plain memory, with their schedules as programs; every block is one thread.
 class ProgramRanks {
  public:
   ProgramRanks(std::vector<Schedule> schedules, std::vector<PlainArrays> arrays, const EvaluationTerms& terms,
@@ -53,7 +53,7 @@ class ProgramRanks {
   }
   block::Notice& notice(std::size_t rank) { return ranks_[rank].notice; }
 
-  // False: it has trapped, in some block; the others go with it.
+  // False: a block has trapped, and the others have ended with it.
   bool start(std::size_t rank, std::uint64_t seed) {
     const ProgramArguments& terms = ranks_[rank].terms;
     std::atomic<bool> trapped = false;
@@ -93,7 +93,7 @@ class ProgramRanks {
     std::vector<View> direct;
   };
 
-  // All messages that the rank can receive so.
+  // All messages that the rank can receive directly.
   void make_direct(std::size_t receiver, const EvaluationTerms& terms) {
     std::vector<Region> regions;
     for (auto& array : arrays_[receiver].arrays) regions.push_back({array.data(), array.size(), host(0)});

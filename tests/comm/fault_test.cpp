@@ -23,7 +23,7 @@ void expect_each(const Problems& problems, std::size_t count, const std::string&
   for (const std::string& problem : problems) EXPECT_TRUE(holds(problem, part)) << problem;
 }
 
-// The errors of those that were not killed.
+// The errors of the ranks that were not killed.
 Problems survivors(const Problems& problems) {
   Problems others;
   for (const std::string& problem : problems)
@@ -71,7 +71,7 @@ TEST(Fault, KilledWhileTheOthersClose) {
     for (int rank = 0; rank < 2; ++rank) group.recv(std::span(&passed, 1), rank);
     die();
   });
-  EXPECT_EQ(survivors(problems), Problems());  // they had finished: nothing is missing to them
+  EXPECT_EQ(survivors(problems), Problems());  // they had finished and need nothing more
 }
 
 // Faults: host D
@@ -188,7 +188,7 @@ TEST(Fault, ARankThatExitsWithACodeIsAnErrorAtTheOthersThatNamesIt) {
   }
 }
 
-// Its group goes before the code is known.
+// The group is destroyed before the exit code is known.
 // Faults: forming E
 TEST(Fault, ARankWhoseMainReturnsACodeIsAnErrorAtTheOthersThatNamesIt) {
   for (const int victim : {0, 2}) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Seconds gpu_patience = 20;
 
-// An array on one GPU, and what the host knows of it.
+// An array on one GPU, and the host's copy of its contents.
 class GpuArray {
  public:
   GpuArray(Platform& platform, int gpu_index, std::size_t count)
@@ -214,8 +214,8 @@ TEST(GpuMemory, WindowsBetweenTwoGpus) {
   EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), no_problems);
 }
 
-// By kernels and copy engines, between GPUs and between a GPU and its host, whichever way the copy goes: memory of the
-// other rank is open for the own GPU's kernels only.
+// By kernels and copy engines, between GPUs and between a GPU and its host, in both directions: the other rank's memory
+// is open only for the kernels of this rank's GPU.
 void put_and_get_everything(Group& group) {
   const auto platform = group.platform();
   const int other = 1 - group.rank();
@@ -284,7 +284,7 @@ TEST(GpuMemory, WindowsFollowThePlan) {
   ranks.virtual_gpus = 2;
   ranks.chooser_of = [](int) { return plan_that_stages("pageable"); };
   EXPECT_EQ(ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); }), no_problems);
-  // A plan with a path that does not exist shows that it is asked.
+  // A path that does not exist shows that the plan is asked.
   ranks.chooser_of = [](int) { return plan_that_stages("by mail"); };
   const auto problems = ranks.in_processes([](Group& group) { put_and_get(group, group.rank()); });
   ASSERT_EQ(problems.size(), 2u);

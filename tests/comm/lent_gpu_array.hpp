@@ -10,7 +10,7 @@
 
 namespace waywiser {
 
-// An array of a GPU that is somebody else's from some time on, who sees whether it is written to.
+// A GPU array that is given away at some point; the new owner checks that nobody writes to it.
 class LentGpuArray {
  public:
   LentGpuArray(Platform& platform, int gpu_index, std::size_t bytes, std::byte fill)

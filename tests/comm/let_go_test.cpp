@@ -1,5 +1,5 @@
-// After a call has returned or raised nobody reads or writes its arrays, at whatever step of the protocols another rank
-// stops, dies or is interrupted; or the call has not returned, and the process has ended.
+// After a call has returned or raised, nobody reads or writes its arrays, whatever step of the protocols another rank
+// has stopped, died or been interrupted at. Otherwise the call does not return: the process ends.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -34,7 +34,7 @@ struct Arrays {
 };
 using OneOperation = std::function<void(Group&, Arrays&)>;
 
-// The second rank sends what the first one receives, or the other way round.
+// The second rank sends and the first one receives, or the reverse.
 OneOperation one_message(int from) {
   return [from](Group& group, Arrays& arrays) {
     const int other = 1 - group.rank();
@@ -66,12 +66,13 @@ void maximum_in_the_background(Group& group, Arrays& arrays) {
   all.wait();
 }
 
-// Where a rank's flag is in what it exposes; behind it lies what the others put and get.
+// The offset of a rank's flag in the memory that it exposes; behind it is the memory that the others put to and get
+// from.
 constexpr Bytes flag_bytes = 8;
 
 Region region_of(const GuardedArray& array) { return {array.bytes().data(), array.bytes().size(), host(0)}; }
 
-// Both ranks; the flag is the end of the first part, which is as large as the rest.
+// For both ranks: the flag is at the end of the first half.
 void put_and_signal(Group& group, Arrays& arrays) {
   const int other = 1 - group.rank();
   std::ranges::fill(arrays.exposed.bytes().first(flag_bytes), blank_byte);
@@ -104,7 +105,7 @@ struct LetGoCase {
   const char* name;
   OneOperation operation;
   std::size_t bytes;
-  bool by_ucx = false;  // where it could be copied
+  bool by_ucx = false;  // although it could be copied
   bool gpus = false;
 };
 
@@ -152,7 +153,7 @@ std::vector<LetGoCase> cases_of(ProtocolStep step) {
 // How much of a message each rank copies is chance: if the step was not reached, the call is repeated.
 unsigned most_tries(ProtocolStep step) { return step == ProtocolStep::claim || step == ProtocolStep::fin ? 20 : 1; }
 
-// Both ranks: the call, then other memory at the place of the arrays, until the end of the group.
+// For both ranks: makes the call, then maps other memory in place of the arrays until the group ends.
 void call_and_replace(TwoFaultyRanks::Rank rank, const LetGoCase& what) {
   Arrays arrays(rank.group, what.bytes, what.gpus);
   bool returned = false;
@@ -182,7 +183,7 @@ void expect_good_end(const RankEnd& end, const std::string& who) {
   EXPECT_EQ(end.exit_code, 0) << who << "signal " << end.signal << " " << end.problem << end.errors;
 }
 
-// True: as far as can be seen, the second rank has reached the step.
+// Whether the second rank has reached the step, as far as this can be seen.
 bool try_once(const LetGoCase& what, const std::string& fault, const std::string& who) {
   std::optional<WithVariable> variable;
   if (what.by_ucx) variable.emplace("WAYWISER_MAILBOX", "short");

@@ -75,7 +75,7 @@ class Rendezvous : public WithRuntimeFolder {
   static std::future<Muster> come_at(const Endpoint& root, int rank, int size, Seconds patience = 20) {
     return come(launch_at(root, rank, size), introduction(launch(rank, size)), patience);
   }
-  // At the socket of the job, as soon as rank 0 is there.
+  // Connects to the socket of the job as soon as rank 0 listens.
   static Descriptor visit_root() {
     for (const Deadline deadline = Deadline::in(10); !deadline.passed(); std::this_thread::yield())
       if (Descriptor line = connect_at(meeting_path("test-job")); line.open()) return line;
@@ -86,7 +86,7 @@ class Rendezvous : public WithRuntimeFolder {
   }
 };
 
-// Opens connections without a word as fast as it can, and keeps some of them open.
+// Opens connections as fast as it can, says nothing on them, and keeps some of them open.
 class Flood {
  public:
   explicit Flood(const Endpoint& target) {

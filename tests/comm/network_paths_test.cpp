@@ -38,7 +38,7 @@ std::shared_ptr<const Chooser> plan_of(std::vector<PlanRow> rows) {
   return std::make_shared<const Chooser>(std::move(plan));
 }
 
-// Long messages of hosts by two rails.
+// Long messages between hosts, by two rails.
 std::vector<PlanRow> host_rows() {
   const Path one = network_path("ucx", host(0), host(0), {});
   const Path two = network_path("ucx", host(0), host(0), {{"device", "lo+lo"}, {"share", "75+25"}});
@@ -83,7 +83,7 @@ TEST(NetworkPaths, AreFoundByKindOfMemoryAndSize) {
   EXPECT_EQ(NetworkPaths({}).find(host(0), host(0), 10, {}, true), std::nullopt);
 }
 
-// Types of nodes: the plan was made on the first.
+// Node types: the plan was made on the first.
 constexpr const char* first_node = "000000000000000a";
 constexpr const char* second_node = "000000000000000b";
 constexpr const char* third_node = "000000000000000c";
@@ -97,7 +97,7 @@ PlanRow row_to(const std::string& node, Place here, Place there, const Parameter
 
 Parameters chunks_of(const std::string& chunk) { return {{"variant", "pipelined"}, {"chunk", chunk}, {"depth", "2"}}; }
 
-// To the second type before the first: what a rank takes must not depend on the order.
+// Rows to the second type come before those to the first: the choice must not depend on the order.
 std::shared_ptr<const Chooser> plan_of_types() {
   Plan plan;
   plan.fingerprint = first_node;
@@ -321,7 +321,7 @@ INSTANTIATE_TEST_SUITE_P(Rows, StagedNetworkPaths, testing::ValuesIn(staged_rows
 INSTANTIATE_TEST_SUITE_P(Rows, AllNetworkPaths, testing::ValuesIn(all_rows()),
                          [](const testing::TestParamInfo<GpuRow>& row) { return row.param.name; });
 
-// From a GPU of each rank to a GPU of each other one. `says(sender, receiver)`: what both are told of the way.
+// From a GPU of each rank to a GPU of every other rank. `says(sender, receiver)`: the description of the way at both.
 template <typename Says>
 void exchange_with_all(Group& group, int from, int to, Says says) {
   const Bytes bytes = 200001;

@@ -1,4 +1,4 @@
-// A stranger has recorded how a rank met its root, and replays it.
+// A stranger has recorded the conversation of a rank with its root, and replays it.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -22,7 +22,7 @@ namespace {
 using Words = std::vector<std::byte>;
 constexpr Seconds replay_patience = 20;
 
-// Carries one connection on to a root, and keeps what both sides have said.
+// Forwards one connection to a root, and keeps the bytes of both sides.
 class Relay {
  public:
   explicit Relay(const Endpoint& root) : listener_(listen_on({})), root_(root) {
@@ -87,7 +87,7 @@ class Relay {
   std::thread thread_;
 };
 
-// Another process says it to whoever listens there: what it hears.
+// Another process sends the bytes to the listener there. Returns the answer.
 std::string answer_to(const Words& words, const Endpoint& listener) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) throw Error(ErrorKind::io, "pipe: " + last_system_error());
@@ -191,7 +191,7 @@ TEST_F(Replay, OfARootIsNotBelieved) {
 // The later messages of two machines that are measured.
 // Faults: strangers Y
 TEST_F(Replay, OfAnOrderBetweenMachinesIsNotObeyed) {
-  const Endpoint root{"127.0.0.1", port_of(listen_on({}))};  // nobody listens there any more
+  const Endpoint root{"127.0.0.1", port_of(listen_on({}))};  // no longer listening
   Relay relay(root);
   auto member = std::async(std::launch::async, [&] {
     return meet_other_machine(launch(1, 2, relay.here()), Deadline::in(replay_patience));

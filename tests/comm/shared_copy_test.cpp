@@ -29,7 +29,8 @@ std::vector<std::byte> numbered(std::size_t bytes, int seed) {
 
 std::uint64_t address(const std::byte* data) { return reinterpret_cast<std::uintptr_t>(data); }
 
-// The state that the two ends of a copy share, in one process. `there`: the process that each takes for the other's.
+// The shared state of the two ends of a copy, in one process. `there`: the process number that each end uses for the
+// other.
 struct Ends {
   Ends(std::size_t bytes, std::uint64_t receiver, std::uint64_t sender)
       : source(numbered(bytes, 1)), target(bytes), send{&copy, receiver, 0, bytes}, receive{&copy, sender, 0, bytes} {
@@ -135,7 +136,7 @@ TEST(SharedCopy, WhoHasClaimedAChunkHoldsTheMemory) {
   EXPECT_TRUE(process_has_ended(nobody));
 }
 
-// Messages of all ways, in both directions, more of them than can be offered at once, taken in another order.
+// Messages by all ways in both directions, more than can be offered at once, received in another order.
 void exchange(Group& group) {
   const int other = 1 - group.rank();
   std::vector<std::vector<std::byte>> out, in;

@@ -11,10 +11,10 @@
 
 namespace waywiser {
 
-using Problems = std::vector<std::string>;  // of each rank, what its error said; empty: there were none
+using Problems = std::vector<std::string>;  // the error text of each rank; empty: there were no errors
 inline const Problems no_problems;
 
-// Ranks for a test, with a job and a runtime folder of their own.
+// Ranks for a test. They have their own job and runtime folder.
 class TestRanks {
  public:
   explicit TestRanks(int size);
@@ -24,27 +24,27 @@ class TestRanks {
 
   JoinOptions options(int rank) const;
   Seconds timeout = 20;
-  // Of the machine that all ranks share. WAYWISER_TEST_GPUS=cuda: instead those of this machine, which ranks share
-  // where it has fewer.
+  // Virtual GPUs of the machine that all ranks share. WAYWISER_TEST_GPUS=cuda: the GPUs of this machine instead; if it
+  // has fewer, ranks share them.
   int virtual_gpus = 0;
-  bool machines_apart = false;  // each rank takes the others for ranks of other machines
-  int ranks_of_machine = 1;     // that do not, if machines are apart
+  bool machines_apart = false;  // each rank believes that the others are on other machines
+  int ranks_of_machine = 1;     // ranks on each machine, if machines are apart
   std::string secret;
-  bool cuda_gpus = false;                     // instead: those of this machine
+  bool cuda_gpus = false;                     // use the GPUs of this machine
   std::optional<bool> kernels_on_shared_gpu;  // default: on CUDA GPUs only
   bool progress_thread = false;
   std::function<std::shared_ptr<const Chooser>(int rank)> chooser_of;
-  std::function<std::shared_ptr<Platform>(int rank)> platform_of;  // instead: what each rank has
+  std::function<std::shared_ptr<Platform>(int rank)> platform_of;  // the platform of each rank, in place of the above
   std::function<std::string(int rank)> node_of;                    // fingerprint of its machine
   std::vector<std::vector<std::string>> no_peer_access;            // of the virtual GPUs, as VirtualMachine has it
 
   using Body = std::function<void(Group&)>;
-  // Each rank is a process of its own. Empty: each body returned; else what the ranks' errors said, by rank.
+  // Runs each rank as its own process. Returns the errors by rank; empty if each body returned.
   std::vector<std::string> in_processes(const Body& body) const;
-  // Each rank is a thread of this process.
+  // Runs each rank as a thread of this process.
   std::vector<std::string> in_threads(const Body& body) const;
 
-  // For tests that do more than that: forks `rank`; it exits with 0 when `body` returns, and writes its error to a
+  // For tests that need more: forks `rank`, which exits with 0 when `body` returns and otherwise writes its error to a
   // pipe.
   struct Process {
     int id = -1;
@@ -59,19 +59,19 @@ class TestRanks {
   std::string folder_, job_;
 };
 
-// Each rank in a process of its own, with a platform of its own; as in_processes().
+// Runs each rank in its own process with its own platform, like in_processes().
 std::vector<std::string> on_platforms(int size, const std::function<std::shared_ptr<Platform>(int rank)>& platform,
                                       const TestRanks::Body& body, std::shared_ptr<const Chooser> plan = nullptr);
 
-// The GPU of this rank, which it shares where there are fewer than ranks.
+// The GPU of this rank. If there are fewer GPUs than ranks, ranks share them.
 Place gpu_of_rank(const Group& group);
 // WAYWISER_TEST_GPUS=cuda.
 bool tests_use_cuda();
 
-// Found without CUDA, which no process may have touched before it is forked.
+// Found without CUDA: a process must not use CUDA before it forks.
 int cuda_devices_here();
 
-// Throws with `what` unless it is true: the expectation of a rank in a process of its own.
+// Throws with `what` if the condition is false: for expectations of a rank in its own process.
 void require_that(bool condition, const std::string& what);
 
 }  // namespace waywiser

@@ -14,8 +14,8 @@ struct RankEnd {
   std::string problem, errors;  // what a check found; standard error
 };
 
-// Two ranks, of which the second meets a fault. The first one is interrupted as soon as the second has stopped, and
-// the second goes on when the first one has ended its call, or itself.
+// Two ranks; the second one meets a fault. The first rank is interrupted as soon as the second has stopped. The second
+// continues once the first has ended its call, or its process.
 class TwoFaultyRanks {
  public:
   explicit TwoFaultyRanks(std::string fault) : fault_(std::move(fault)) {}
@@ -23,7 +23,7 @@ class TwoFaultyRanks {
   struct Rank {
     Group& group;
     std::function<void()> arm;     // from here on the second one meets its fault
-    std::function<void()> settle;  // this rank's memory is somebody else's now; waits until the other one's is, too
+    std::function<void()> settle;  // this rank's memory has a new owner; waits until the other rank's has, too
   };
   using Body = std::function<void(Rank)>;
   void run(const Body& body);

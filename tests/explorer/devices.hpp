@@ -13,7 +13,7 @@
 
 namespace waywiser::explorer {
 
-// GPUs whose streams work when the schedule says so: each in its order, one beside the other in any.
+// GPUs whose work runs when the schedule says so: in order within a stream, in any order between streams.
 class Devices {
  public:
   explicit Devices(Course& course) : course_(course) {}
@@ -127,12 +127,12 @@ class ExploredPlatform : public Platform {
   Devices& devices_;
 };
 
-// How the ranks of a scenario can use each other's GPUs.
+// How the ranks of a scenario reach each other's GPUs.
 struct Reach {
   bool same_machine = true;
   bool sender_shares = true, receiver_shares = true;
-  bool receiver_reads = true;  // it has a kernel for it
-  bool sender_opens = true;    // what the receiver shares
+  bool receiver_reads = true;  // by a kernel
+  bool sender_opens = true;    // the memory that the receiver shares
 };
 
 }  // namespace waywiser::explorer

@@ -35,7 +35,7 @@ struct Job {
     const Call call{CallKind::all_reduce, type, op, 0, -1, -1, 1, schedule.input_count};
     executions[rank]->begin(members[rank], call, std::make_shared<const Schedule>(schedule), input, output);
   }
-  // Turns until it is complete; where it may be given up, before any turn, and when another one has been.
+  // Advances until complete. If `may_give_up`, it may be given up before any turn, and when another rank has given up.
   void carry_out(std::size_t rank, bool may_give_up) {
     begin(rank);
     while (!executions[rank]->advance()) {

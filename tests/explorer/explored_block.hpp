@@ -11,12 +11,12 @@
 
 namespace waywiser::explorer {
 
-// A block of threads that is a thread of a course: each look at what others store is a step, and each store to others
-// goes at once or, at the cost of a deviation, stays away until a release, a pause or the end. What stays goes in any
-// order, first come first at no cost.
+// A block of threads that runs as one thread of a course. Each load of a word that others store is a step. Each store
+// to others is visible at once or, at the cost of a deviation, is delayed until a release, a pause or the end. Delayed
+// stores become visible in any order; the order of issue costs nothing.
 class ExploredBlock : public block::HostBlock {
  public:
-  // `notice`: once that says stop a wait looks at it as often as it has to.
+  // `notice`: once it says stop, a wait polls it as often as it must.
   ExploredBlock(Course& course, unsigned block, unsigned blocks, unsigned threads,
                 const block::Notice* notice = nullptr)
       : HostBlock(block, blocks, threads), course_(course), notice_(notice) {}
@@ -32,7 +32,7 @@ class ExploredBlock : public block::HostBlock {
     auto* halves = reinterpret_cast<std::uint64_t*>(to);
     for (const unsigned i : {1u, 0u}) put({{halves + i, half_of(word, tag, i)}});
   }
-  // Each line as a whole, when its last lane has come.
+  // Stores a line as a whole, once its last lane has been given.
   void store_line(block::Ll128Slot* slot, unsigned lane, const block::Ll128Word& word, bool active) {
     block::Ll128Slot* pair = slot - lane;
     auto& slots = pairs_[pair];
@@ -86,7 +86,7 @@ class ExploredBlock : public block::HostBlock {
     if (!held_.empty() && course_.choose(2, true) == 0) return end();
     if (notice_ == nullptr || notice_->stop == 0) course_.idle();
   }
-  // All that stayed away goes.
+  // All delayed stores become visible.
   void end() {
     while (!held_.empty()) {
       const auto next = held_.begin() + course_.choose(static_cast<unsigned>(held_.size()), true);
@@ -101,7 +101,7 @@ class ExploredBlock : public block::HostBlock {
     std::uint64_t* to;
     std::uint64_t value;
   };
-  using Held = std::vector<Store>;  // that are seen together
+  using Held = std::vector<Store>;  // stores that become visible together
 
   void put(const Held& stores) {
     if (course_.choose(2, true) == 0) return let_go(stores);

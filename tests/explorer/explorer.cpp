@@ -15,7 +15,7 @@ namespace {
 Course* running = nullptr;
 ucontext_t outside;  // where go() is
 
-// All have nothing to do: so many more turns each, as some look at some things now and then only.
+// If all threads are idle, each gets this many more turns, since some poll certain things only now and then.
 constexpr unsigned turns_before_deadlock = 200;
 
 std::string text_of(const std::vector<Decision>& decisions) {
@@ -32,7 +32,7 @@ std::string text_of(const std::vector<Decision>& decisions) {
   return text.empty() ? "default" : text;
 }
 
-// "3:1.0:2": after 3 decisions for the first, one for the second; then one for the third.
+// "3:1.0:2": three decisions for choice 0, one for choice 1, none for choice 0, one for choice 2.
 std::vector<Decision> decisions_in(const std::string& text) {
   std::vector<Decision> decisions;
   for (std::size_t at = 0; text != "default" && at < text.size();) {
@@ -47,7 +47,7 @@ std::vector<Decision> decisions_in(const std::string& text) {
   return decisions;
 }
 
-// False: there is no other.
+// False: there is no other schedule.
 bool next_schedule(std::vector<Decision>& decisions) {
   while (!decisions.empty() && decisions.back().taken + 1 >= decisions.back().count) decisions.pop_back();
   if (decisions.empty()) return false;
@@ -122,7 +122,7 @@ bool Course::only_helpers_are_left() const {
                      [](const auto& each) { return each->ended || each->helper; });
 }
 
-// Nobody has anything to do: each gets some more turns, one after another, without choices.
+// All threads are idle: each gets some more turns, one after another, without choices.
 Fiber* Course::next_in_turn() {
   if (changes_ != changes_when_stuck_) patience_ = 0;
   changes_when_stuck_ = changes_;
@@ -220,7 +220,7 @@ std::string Course::names_of_waiting() const {
 }
 
 Result explore_from(const Scenario& scenario, Bounds bounds, std::vector<Decision> decisions, bool all) {
-  mallopt(M_MMAP_THRESHOLD, 64 << 20);  // what one run gives back the next one has, without the system
+  mallopt(M_MMAP_THRESHOLD, 64 << 20);  // memory that one run frees is kept for the next run, without system calls
   mallopt(M_TRIM_THRESHOLD, 256 << 20);
   std::vector<std::unique_ptr<Fiber>> fibers;
   Result result;

@@ -13,35 +13,35 @@ namespace waywiser::explorer {
 
 // Runs a small scenario of some threads under every schedule up to a bound (README.md).
 struct Bounds {
-  unsigned deviations = 2;            // where a thread that could go on waits for another, or a choice that costs
-  bool switches_cost = false;         // also which thread goes when one has nothing to do: else all are tried
-  std::uint64_t schedules = 3000000;  // more are a problem: the scenario is too large for its bound
-  std::uint64_t steps = 50000;        // of one schedule; more are a problem: it does not end
+  unsigned deviations = 2;            // preemptions of a thread that could continue, and choices that cost
+  bool switches_cost = false;         // count switches away from idle threads too; otherwise all of them are tried
+  std::uint64_t schedules = 3000000;  // if there are more, the scenario is too large for its bound: a problem
+  std::uint64_t steps = 50000;        // of one schedule; if there are more, the schedule does not end: a problem
 };
 
 struct Result {
   std::uint64_t schedules = 0;
   std::string problem;   // empty: there is none
-  std::string schedule;  // the first that has one
+  std::string schedule;  // the first one with a problem
 };
 
 class Course;
 using Scenario = std::function<void(Course&)>;
 
-// Every schedule, until one has a problem.
+// Runs every schedule until one has a problem.
 Result explore(const Scenario& scenario, Bounds bounds = {});
-// The same; WAYWISER_SCHEDULE: that one alone, WAYWISER_DEVIATIONS: so many more.
+// The same. WAYWISER_SCHEDULE: run only that schedule. WAYWISER_DEVIATIONS: allow this many deviations more.
 Result explore_as_asked(const Scenario& scenario, Bounds bounds);
-// One schedule, as a Result names it.
+// Runs one schedule; `schedule` as in Result.
 Result replay(const Scenario& scenario, const std::string& schedule, Bounds bounds = {});
 
 struct Fiber;
-// One decision: which of `count` was taken.
+// One decision: `taken` is the index of the choice among `count`.
 struct Decision {
   unsigned taken = 0, count = 0;  // 0: not known yet
 };
 
-// One run of a scenario. Only one thread goes at a time; it is left at steps alone.
+// One run of a scenario. Only one thread runs at a time, and switches happen only at steps.
 class Course {
  public:
   Course(Bounds bounds, std::vector<Decision> decisions, std::vector<std::unique_ptr<Fiber>>& fibers);
@@ -49,22 +49,22 @@ class Course {
   Course& operator=(const Course&) = delete;
   ~Course();
 
-  // Before go(). A helper may be left waiting when all others have ended.
+  // Adds a thread; call it before go(). A helper may still be waiting when all other threads have ended.
   void thread(std::string name, std::function<void()> body, bool helper = false);
-  // Until all threads have ended; throws Problem.
+  // Runs the threads until all have ended. Throws Problem.
   void go();
 
-  // In a thread: others may go first here.
+  // In a thread: other threads may run here first.
   void step();
-  // In a thread: one of so many ways to go on; `costs`: all but the first are deviations.
+  // In a thread: picks one of `count` ways to continue. `costs`: all but the first count as deviations.
   unsigned choose(unsigned count, bool costs = false) { return decide(count, costs); }
-  // In a thread: memory that was shared is its caller's again, and nobody touches it any more.
+  // In a thread: shared memory belongs to its caller again; every later access by another thread is an error.
   void give_back(const void* memory);
-  // In a thread that polls: what it looked at has nothing for it. It goes on when another thread has changed something.
+  // In a thread that polls without success: it continues once another thread has changed something.
   void idle();
   // The thread has changed something that others may wait for.
   void changed() noexcept;
-  // Ends the run. A thread that calls it leaves its stack as it is.
+  // Ends the run. The stack of a thread that calls it is not unwound.
   [[noreturn]] void fail(const std::string& why);
   void require(bool good, const char* why) {
     if (!good) fail(why);
@@ -72,7 +72,7 @@ class Course {
   // The number of the running thread; none outside of threads.
   bool in_thread() const noexcept { return current_ != nullptr; }
 
-  // Memory whose accesses are steps (of the code that is instrumented); the others are of the thread that goes.
+  // Memory whose accesses by instrumented code are steps. Accesses by other code belong to the current step.
   SharedRegions regions;
   std::string note(const void* address, std::size_t bytes, Access access);
   void acquire(const void* address);
@@ -108,7 +108,7 @@ class Course {
 // Thrown by go().
 struct Problem {};
 
-// While one of its threads runs: for instrumented code.
+// The course whose thread runs now; instrumented code reports to it.
 inline Course* going = nullptr;
 
 }  // namespace waywiser::explorer

@@ -1,4 +1,4 @@
-// The explorer finds the errors of small protocols that are wrong on purpose, and none in correct ones.
+// The explorer finds the errors of small protocols that are wrong on purpose, and finds none in correct ones.
 #include "tests/explorer/explorer.hpp"
 
 #include <gtest/gtest.h>
@@ -11,13 +11,13 @@
 namespace waywiser::explorer {
 namespace {
 
-// At the end: how many schedules all scenarios together have had.
+// Prints at the end how many schedules all scenarios have had together.
 class Total : public testing::Environment {
   void TearDown() override { std::cout << "explored " << all_explored << " schedules" << std::endl; }
 };
 const testing::Environment* const total = testing::AddGlobalTestEnvironment(new Total);
 
-// A box for one value, between a giver and a taker, and what can be wrong with it.
+// A box for one value between a giver and a taker, with the bugs that can be put in.
 struct Box {
   std::atomic<std::uint32_t> full{0}, asleep{0}, woken{0};
   std::uint32_t value = 0;
@@ -27,7 +27,7 @@ enum class Bug { none, relaxed_store, lost_wake_up, taken_twice, write_after_ret
 
 void share(Course& course, Box& box) { course.regions.share("the box", &box, sizeof box, 4); }
 
-// The taker sleeps only when it has told so and has looked again after that.
+// The taker sleeps only after it has announced this and has checked the box once more.
 void wake_up_scenario(Course& course, Bug bug) {
   Box box;
   share(course, box);
@@ -66,7 +66,7 @@ TEST(Explorer, FindsAStoreThatPublishesNothing) {
   EXPECT_EQ(explored(Bug::relaxed_store).problem, "taker: nothing orders two accesses to the box");
 }
 
-// Two takers of one message: each looks first and takes then, or both at once.
+// Two takers of one message: each checks first and takes later, or does both in one atomic step.
 void take_scenario(Course& course, Bug bug) {
   Box box;
   share(course, box);
@@ -93,7 +93,7 @@ TEST(Explorer, FindsADoubledCompletion) {
   EXPECT_EQ(of(Bug::none).problem, "");
 }
 
-// The owner takes its memory back while the other claims it before it writes; the wrong one only looks.
+// The owner takes its memory back. A correct writer claims the memory before it writes; a wrong one only checks.
 void give_back_scenario(Course& course, Bug bug) {
   Box box;
   std::uint32_t memory = 0;
@@ -116,13 +116,13 @@ void give_back_scenario(Course& course, Bug bug) {
 TEST(Explorer, FindsAWriteAfterTheReturn) {
   const auto scenario = [](Bug bug) { return [bug](Course& course) { give_back_scenario(course, bug); }; };
   EXPECT_EQ(explore(scenario(Bug::write_after_return)).problem, "owner: nothing orders two accesses to the memory");
-  // The writer has looked, and goes on when the owner has its memory back.
+  // The writer has checked, and continues after the owner has taken its memory back.
   EXPECT_EQ(replay(scenario(Bug::write_after_return), "2:1").problem,
             "writer: the memory is touched after it was given back");
   EXPECT_EQ(explore(scenario(Bug::none)).problem, "");
 }
 
-// Two locks, taken in one order or in two.
+// Two locks, taken in the same order by both threads or in opposite orders.
 void lock_scenario(Course& course, Bug bug) {
   Box box;
   share(course, box);
@@ -157,7 +157,7 @@ TEST(Explorer, AScheduleThatFailedFailsAgain) {
   EXPECT_EQ(replay(scenario, "default").problem, "");
 }
 
-// One that goes on for ever, and a scenario that is too large.
+// A scenario that never ends, and one that is too large.
 TEST(Explorer, KnowsItsLimits) {
   const Result endless = explore([](Course& course) {
     course.thread("busy", [&] {

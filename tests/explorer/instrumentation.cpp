@@ -1,5 +1,5 @@
-// Code that is compiled with -fsanitize=thread calls these functions at each access of memory. Here this is not the
-// thread sanitizer's library but the explorer: each access to shared memory is noted, and each atomic one is a step.
+// Code compiled with -fsanitize=thread calls these functions at each memory access. The explorer implements them in
+// place of the thread sanitizer's library: it notes each access to shared memory, and each atomic access is a step.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -24,7 +24,7 @@ void note(const void* address, std::size_t bytes, Access access) {
 bool acquires(int order) { return order != __ATOMIC_RELAXED && order != __ATOMIC_RELEASE; }
 bool releases(int order) { return order >= __ATOMIC_RELEASE; }
 
-// An atomic operation on a word, of which `changes` says whether the word has another value then.
+// An atomic operation on a word. `changes`: whether the word has another value afterwards.
 template <typename Word, typename Operation>
 Word atomic(volatile Word* word, int order, bool reads, bool writes, Operation operation) {
   const auto* address = const_cast<const Word*>(word);
@@ -129,7 +129,7 @@ void __tsan_atomic_thread_fence(int) {
 }
 void __tsan_atomic_signal_fence(int) {}
 
-// The linker gives these what calls memcpy and the like.
+// The linker redirects calls of memcpy, memmove and memset to these (--wrap).
 void* __real_memcpy(void*, const void*, std::size_t);
 void* __real_memmove(void*, const void*, std::size_t);
 void* __real_memset(void*, int, std::size_t);

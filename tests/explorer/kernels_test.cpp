@@ -20,7 +20,7 @@ namespace {
 constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
 constexpr unsigned most = 4;  // ranks
 
-// Kernels of a stream: none begins before the blocks of the one before have ended.
+// Kernels of a stream: each begins after all blocks of the previous one have ended.
 class InOrder {
  public:
   InOrder(Course& course, unsigned blocks) : course_(course), blocks_(blocks) {}
@@ -37,7 +37,7 @@ class InOrder {
   unsigned blocks_, ended_ = 0;
 };
 
-// Two operations share no buffer, the third has that of the first.
+// Two consecutive operations use different buffers; the third uses that of the first.
 struct Reductions {
   fused::Method method;
   unsigned ranks, blocks, operations;
@@ -75,8 +75,8 @@ class Group {
     for (unsigned rank = 0; rank < what_.ranks; ++rank) require_sums(rank, what_.operations);
   }
 
-  // The group fails at any time: the host of each rank stops its kernels, of which there is one block. `late`: this
-  // many ranks, the last ones, have not enqueued anything.
+  // The group fails at any time: the host of each rank stops its kernels of one block. `late`: how many of the last
+  // ranks have enqueued nothing.
   void go_and_fail(unsigned late) {
     std::vector<unsigned> ended(what_.ranks);
     for (unsigned rank = 0; rank < what_.ranks; ++rank) {
@@ -201,7 +201,7 @@ TEST(ExploredKernels, AGroupThatFailsEndsKernelsThatWait) {
     }
 }
 
-// Messages one after another, more than there are slots, from rank 0 to rank 1.
+// Rank 0 sends rank 1 more messages, one after another, than there are slots.
 struct Messages {
   messages::Kind kind;
   unsigned blocks, count;
@@ -236,7 +236,7 @@ class Pair {
   }
 
  private:
-  // Made once for all blocks of a message, as its places are.
+  // Made once for all blocks of a message.
   const messages::MessagePart& part(unsigned rank, unsigned message, const messages::MessageArguments& terms) {
     auto& known = parts_[rank];
     if (known.size() == message) {

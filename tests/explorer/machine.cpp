@@ -10,7 +10,7 @@ extern "C" void* __real_memcpy(void*, const void*, std::size_t);  // NOLINT(bugp
 
 namespace waywiser {
 
-// In place of lane_mailbox.cpp, whose lanes are mapped twice: here one address has one name.
+// Replaces lane_mailbox.cpp, which maps each lane twice: the explorer needs one address for each word.
 LaneMailbox::LaneMailbox(std::size_t ranks) : ranks_(ranks) {}
 std::string LaneMailbox::offer() const { return "here"; }
 bool LaneMailbox::agreed(const Introduction&, const Introduction&) { return true; }
@@ -86,8 +86,8 @@ bool Machine::turn(unsigned rank) {
   return moved;
 }
 
-// As the engine does; UCX then copies as soon as both ends have asked for it. What each did before it asked is before
-// what the other one does when it is complete.
+// As in the engine: UCX copies once both ends have left the message to it. Everything that a rank did before it left
+// the message happens before everything that the other rank does after the completion.
 void Machine::take_over(unsigned rank) {
   while (Message* message = messages_[rank]->next_left_to_ucx()) {
     message->waiting = false;
@@ -133,7 +133,7 @@ bool Machine::finish_or_cancel(unsigned rank, Message& message) {
   return true;
 }
 
-// Ranks learn things from the shared memory only.
+// Ranks communicate only through the shared memory.
 void Machine::cancel(unsigned rank, Message& message) {
   failed_ = true;
   course_.changed();
@@ -143,7 +143,7 @@ void Machine::cancel(unsigned rank, Message& message) {
   while (held_[rank].holder([](std::uint32_t) { return false; }) != nullptr) course_.idle();
 }
 
-// Made once: there are many runs.
+// Made once for all runs.
 std::vector<std::byte> numbered(std::size_t bytes, unsigned seed) {
   static std::map<std::pair<std::size_t, unsigned>, std::vector<std::byte>> made;
   std::vector<std::byte>& data = made[{bytes, seed}];

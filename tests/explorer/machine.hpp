@@ -10,13 +10,13 @@
 
 namespace waywiser::explorer {
 
-// What one end of a shared copy cannot do: the other one's memory is where no process is.
+// What one end of a shared copy is forbidden: it sees the other rank's memory in a process that does not exist.
 struct Forbidden {
   bool sender_writes = false, receiver_reads = false;
 };
 
-// The two ranks of a machine, 0 sends and 1 receives, each with its own MailboxMessages, on lanes that are plain memory
-// of this process. What they leave to UCX comes when both have done so.
+// Two ranks of a machine: 0 sends, 1 receives. Each has its own MailboxMessages; the lanes are plain memory of this
+// process. A message that is left to UCX arrives once both ranks have left it.
 class Machine {
  public:
   explicit Machine(Course& course, Forbidden forbidden = {});
@@ -25,14 +25,14 @@ class Machine {
 
   void begin_send(Message& message, ucp_tag_t tag, const std::vector<std::byte>& data);
   void begin_receive(Message& message, ucp_tag_t tag, std::vector<std::byte>& data);
-  // A turn of a rank. False: nothing moved.
+  // Gives a rank one turn. False: nothing moved.
   bool turn(unsigned rank);
-  // Turns until it is complete.
+  // Gives turns until the message is complete.
   void finish(unsigned rank, Message& message);
-  // Turns until it is complete, or is cancelled: before any of them, or when the other rank has cancelled its own and
-  // nothing moves. It returns when nobody holds the memory any more. False: it was cancelled.
+  // Gives turns until the message is complete, or cancels it: before any turn, or when the other rank has cancelled its
+  // message and nothing moves. Returns when nobody holds the memory any more. False: it was cancelled.
   bool finish_or_cancel(unsigned rank, Message& message);
-  // So that a region is memory whose caller is told when it has it back.
+  // Makes the region shared memory that its caller gets back later.
   void lend(const char* name, const std::vector<std::byte>& data);
   // Neither rank awaits anything.
   bool is_quiet() const { return !messages_[0]->awaits_any() && !messages_[1]->awaits_any(); }

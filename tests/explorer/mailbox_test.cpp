@@ -1,4 +1,4 @@
-// Messages within a machine, under every order of what their two ranks do.
+// Messages within a machine, under every interleaving of their two ranks.
 #include <gtest/gtest.h>
 
 #include "tests/explorer/expect.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr ucp_tag_t tag(unsigned label) { return ucp_tag_t{label} << description_bits; }
 
-// One way, with the tag of the one before or another, up to a line of the cache and more.
+// Messages in one direction, with equal or different tags, shorter and longer than a cache line.
 TEST(ExploredLane, EachMessageComesOnceAndWhole) {
   expect_no_problem("lane",
                     [](Course& course) {
@@ -46,7 +46,7 @@ struct Exchange {
   Forbidden forbidden = {};
 };
 
-// Each has a tag of its own. The receiver waits for one after another.
+// Each message has its own tag. The receiver waits for one message after another.
 void exchange(Course& course, const Exchange& what) {
   Machine machine(course, what.forbidden);
   const std::size_t count = what.lengths.size();
@@ -89,7 +89,7 @@ TEST(ExploredMailbox, ShortMessagesInAnyOrder) {
   expect_exchanged("two short messages, received in the other order", {{8, 100}, {1, 0}}, {.deviations = 4});
 }
 
-// Three fill the lane, and a ring that turns back has no room for those behind.
+// Three messages fill the lane; at its wrap-around there is no room for the later ones.
 TEST(ExploredMailbox, ALaneThatIsFull) {
   expect_exchanged("more than a lane holds", {{8192, 8192, 8192, 8192, 20}, {0, 1, 2, 3, 4}}, {.deviations = 1});
   expect_exchanged("more than a lane holds, the last one first", {{8192, 8192, 8192, 8192, 20}, {4, 3, 2, 1, 0}},
@@ -111,8 +111,8 @@ TEST(ExploredSharedCopy, WhatTheReceiverCannotReadComesByUcx) {
   expect_exchanged("neither may", {{40000}, {0}, {.sender_writes = true, .receiver_reads = true}}, {.deviations = 3});
 }
 
-// A rank that gives up waits until nobody holds its memory; then nobody touches it. The other one gives up
-// later: it would wait for ever.
+// A rank that gives up waits until nobody holds its memory; afterwards nobody touches it. The other rank gives up
+// later; otherwise it would wait for ever.
 void give_up(Course& course, std::size_t bytes, Forbidden forbidden) {
   Machine machine(course, forbidden);
   const std::vector<std::byte> out = numbered(bytes, 1), expected = out;

@@ -10,8 +10,8 @@
 
 namespace waywiser::explorer {
 
-// Between ranks: messages of one tag come in their order, and beyond that each when the schedule says so. The bytes are
-// read as late as may be, when they come; the sender hears of it later still.
+// A network between ranks. Messages with one tag arrive in the order in which they were sent; otherwise the schedule
+// decides when each arrives. The bytes are read as late as possible, on arrival; the sender's request completes later.
 class Network {
  public:
   explicit Network(Course& course) : course_(course) {}
@@ -20,7 +20,7 @@ class Network {
   void receive(std::uint32_t from, std::uint32_t to, ucp_tag_t tag, ucp_tag_t mask, void* data, std::size_t bytes,
                Message& message);
   void cancel(Message& message) noexcept;
-  // A helper thread: delivers messages that are under way, for ever.
+  // The body of a helper thread: delivers messages, for ever.
   void carry();
   // Nothing is under way or waited for.
   bool is_empty() const noexcept { return sends_.empty() && receives_.empty() && landed_.empty(); }
@@ -33,7 +33,7 @@ class Network {
     std::size_t bytes;
     Message* message;
   };
-  // Each an index into sends_ and into receives_.
+  // Indices into sends_ and receives_.
   struct Pair {
     std::size_t send, receive;
   };
@@ -42,7 +42,7 @@ class Network {
 
   Course& course_;
   std::vector<Under> sends_, receives_;
-  std::vector<Message*> landed_;  // their senders have not heard of it
+  std::vector<Message*> landed_;  // arrived; the requests of their senders are not complete yet
 };
 
 }  // namespace waywiser::explorer

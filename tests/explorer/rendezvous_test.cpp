@@ -40,9 +40,9 @@ class Exchange {
     course_.require(network_.is_empty(), "what was given up or is complete is under way");
     if (failed_) return;
     course_.require(got_ == expected_, "other bytes have come");
-    course_.require(sessions_[0]->numbers_given_back == 1, "the message's number was not given back once");
+    course_.require(sessions_[0]->rts.given_back == 1, "the message's number was not given back once");
     for (const auto& session : sessions_)
-      course_.require(session->why_staged.empty() != what_.is_staged, "it has gone another way");
+      course_.require(session->gpus().why_staged.empty() != what_.is_staged, "it has gone another way");
   }
 
  private:
@@ -69,7 +69,8 @@ class Exchange {
     course_.give_back(got_.data());
   }
 
-  // Until it is complete; or until it was given up, before any turn or when the other rank has, and let go of.
+  // Advances until complete; or gives up, before any turn or when the other rank has given up, and waits until nobody
+  // holds the memory.
   void finish(unsigned rank, Activity& message, bool may_give_up) {
     while (!message.advance()) {
       if (failed_ || (may_give_up && course_.choose(2, true) != 0)) {
@@ -82,7 +83,7 @@ class Exchange {
     }
     let_go(rank);
   }
-  // As a session does: it says that it touches nothing any more when its own GPUs do not.
+  // As in a session: a rank says that it touches no memory any more once its own GPUs touch none.
   void let_go(unsigned rank) {
     HeldMemory& held = sessions_[rank]->engine().held();
     const auto holds_nothing = [&](std::uint32_t) { return halted_[rank] && halted_[1 - rank]; };

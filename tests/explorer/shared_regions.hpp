@@ -14,28 +14,29 @@ using Clock = std::array<std::uint32_t, most_threads>;
 enum class Access : std::uint8_t { read, write, atomic_read, atomic_write };
 inline constexpr unsigned accesses = 4;
 
-// Memory that threads of a run share, and what orders their accesses to it: each thread has a clock of all, which
-// acquires join to what was released. Two accesses of which neither is before the other, one of them a write and one
-// not atomic, are a race.
+// Memory that threads of a run share, with vector clocks that order the accesses: an acquire joins the thread's clock
+// with the released one. Two accesses race if neither happens before the other, at least one is a write, and at least
+// one is not atomic.
 class SharedRegions {
  public:
-  // In pieces of `granule` bytes, each of which is accessed as a whole. 0: what orders accesses is not known.
+  // Accesses are tracked in pieces of `granule` bytes, each accessed as a whole. 0: the order of accesses is not
+  // checked.
   void share(const char* name, const void* begin, std::size_t bytes, std::size_t granule);
-  // A region is its owner's again: what is wrong where others may still be at it, as for an access. Any later one is
-  // wrong.
+  // The region belongs to its owner again. Returns an error, as for an access, if another thread may still access it;
+  // every later access is an error.
   std::string give_back(unsigned thread, const void* begin);
 
   bool has(const void* address) const noexcept {
     const auto where = reinterpret_cast<std::uintptr_t>(address);
     return where >= begin_ && where < end_ && find(address) != nullptr;
   }
-  // The error of an access; empty: there is none.
+  // Notes an access; returns its error, or nothing.
   std::string note(unsigned thread, const void* address, std::size_t bytes, Access access);
   // The same for an atomic word.
   void acquire(unsigned thread, const void* address);
-  // `continues`: earlier releases stay visible, as after a read-modify-write.
+  // Notes a release. `continues`: earlier releases stay visible, as after a read-modify-write.
   void release(unsigned thread, const void* address, bool continues);
-  // A relaxed store, after which an acquire gets nothing.
+  // Notes a relaxed store: a later acquire of the word joins no clock.
   void forget_released(const void* address);
 
  private:

@@ -40,7 +40,7 @@ void frames(Bytes input) {
   const std::size_t how = choices.number(), piece = 1 + how / 2;
   FrameReader reader(largest_body);
   Seal seal = Handshake{}.member_seal(Secret("the secret of a job"));
-  if (how % 2 == 1) reader.expect_seal(&seal);  // nobody can make them here: no frame comes out
+  if (how % 2 == 1) reader.expect_seal(&seal);  // no input has valid seals: no frame may come out
   reads_or_refuses([&] {
     while (!choices.over()) {
       reader.feed(choices.bytes(piece));

@@ -65,7 +65,7 @@ void lifeline(Bytes input) {
   Others others = others_of(rank);
   Lifeline lifeline(rank, std::move(others.muster), Lifeline::Callbacks{[] { return std::string("{}"); }});
   play(choices, others.sockets, lifeline);
-  lifeline.leave();  // where all others have left in order, nobody is missed
+  lifeline.leave();  // if all other ranks have left in order, none is reported missing
   others.sockets.clear();
   const Deadline deadline = Deadline::in(patience);
   while (lifeline.failure() == nullptr && !lifeline.finished() && !deadline.passed()) std::this_thread::yield();

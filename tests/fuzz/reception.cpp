@@ -1,4 +1,4 @@
-// Rank 0 while its group forms: an input is what strangers do, and at its end the one rank that is awaited comes.
+// Rank 0 while its group forms. An input holds the actions of strangers; after them the one expected rank comes.
 #include <sys/socket.h>
 
 #include <list>
@@ -12,21 +12,21 @@
 namespace waywiser::fuzz {
 namespace {
 
-constexpr double short_patience = 0.2;  // where rank 0 may have another one in its place already
+constexpr double short_patience = 0.2;  // if rank 0 may already have another client in its place
 constexpr std::size_t most_lines = 8;
 constexpr std::size_t largest_answer = 4096;
 const Secret secret{"the secret of this very job"};
 
-// A client. Its connections end at once, so that ports are not used up.
+// A client. Its connections are reset at the end, so that ports are not used up.
 class Stranger {
  public:
   explicit Stranger(const Endpoint& root) : line_(connect_to(root, Deadline::in(patience)), largest_answer) {
     const linger none{1, 0};
     ::setsockopt(line_.number(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
   }
-  // Nobody may listen any more.
+  // Rank 0 may no longer listen.
   void say(Bytes bytes) { static_cast<void>(::send(line_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL)); }
-  // With a mark where it has proved that it knows the secret.
+  // Frames have a mark once the client has proved that it knows the secret.
   void say(FrameKind kind, Bytes body) {
     try {
       line_.send(kind, body, Deadline::in(patience));
@@ -52,7 +52,7 @@ class Stranger {
   Handshake words_{1, {}, {}};
 };
 
-// True: one of them knew the secret, and rank 0 may take it for rank 1.
+// Whether one of them knew the secret: rank 0 may then accept it as rank 1.
 bool play(Choices choices, const Endpoint& root) {
   std::list<Stranger> lines;
   bool knows = false;

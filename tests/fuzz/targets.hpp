@@ -9,10 +9,10 @@
 namespace waywiser::fuzz {
 
 using Bytes = std::span<const std::byte>;
-inline constexpr double patience = 20;  // seconds for what must not wait
+inline constexpr double patience = 20;  // seconds for operations that must not wait
 
-// One of our parsers or sockets that read input from outside. `run` throws std::logic_error, or anything but our
-// Error, when it does not keep what it promises.
+// One of our parsers or sockets that read input from outside. If it breaks a promise, `run` throws std::logic_error or
+// anything else but our Error.
 struct Target {
   std::string_view name;
   void (*run)(Bytes input);
@@ -26,7 +26,7 @@ void promise(bool kept, const std::string& what);
 
 inline std::string_view text_of(Bytes input) { return {reinterpret_cast<const char*>(input.data()), input.size()}; }
 
-// Takes an input apart; at its end it gives zeros.
+// Splits an input into values; after its end, all values are zero.
 class Choices {
  public:
   explicit Choices(Bytes input) : input_(input) {}

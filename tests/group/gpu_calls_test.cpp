@@ -1,4 +1,5 @@
-// Collectives of a Group on the memory of virtual GPUs: by kernels where they serve, beside the same call on the host.
+// Collectives of a Group on the memory of virtual GPUs, by kernels if these can, compared with the same call on the
+// host.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,7 +52,7 @@ class Twins {
     stream_->synchronize(Deadline::in(patience));
     return bytes_ == 0 || std::memcmp(pinned_.region().data, on_host_.data(), bytes_) == 0;
   }
-  // After equal(): where they differ, for people.
+  // After equal(): describes where they differ.
   std::string difference() const {
     std::size_t different = 0, first = bytes_, last = 0;
     for (std::size_t i = 0; i < bytes_; ++i)
@@ -167,7 +168,7 @@ TEST(GroupOnGpus, EveryCollectiveAndType) {
   }
 }
 
-// Messages on streams: long and short ones, both ways at once, more of them than there are slots.
+// Messages on streams: long and short, in both directions at once, and more than there are slots.
 void exchange_on_stream(Group& group, std::size_t count, int times) {
   const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
@@ -222,8 +223,8 @@ TEST(GroupOnGpus, ArraysThatOverlapAreRefused) {
   EXPECT_EQ(ranks.in_processes(refuse_arrays_that_overlap), no_problems);
 }
 
-// With the ranks next to this one on a ring, of which one of two ranks is both neighbours of the other, and with this
-// rank itself. Tags say what belongs to what, in another order than that of the list.
+// Each rank exchanges with both neighbours on a ring and with itself; of two ranks, each is both neighbours of the
+// other. Tags match the parts, in another order than that of the list.
 void exchange_with_neighbors(Group& group, std::size_t count) {
   const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const int ranks = group.size(), above = (group.rank() + 1) % ranks, below = (group.rank() + ranks - 1) % ranks;
@@ -493,7 +494,7 @@ TEST(GroupOnGpus, WindowsGoWhileSumsAreOnTheirWay) {
             no_problems);
 }
 
-// While it deceives, the shared memory is another one: data that others store into it do not arrive.
+// While it deceives, it shares other memory: data that others store there do not arrive.
 class Deceiver : public Different {
  public:
   using Different::Different;
@@ -508,7 +509,7 @@ class Deceiver : public Different {
   Memory decoy_;
 };
 
-// At a rank that deceives the others get a decoy.
+// A rank that deceives gives the others a decoy.
 Window expose_or_deceive(Group& group, Region region) {
   auto* deceiver = dynamic_cast<Deceiver*>(group.platform().get());
   if (deceiver != nullptr) deceiver->deceives = true;
@@ -526,10 +527,10 @@ class WithoutNvlink : public Different {
   }
 };
 
-// Counts what it opens of other processes, or cannot share anything of its own.
+// Counts the memory of other processes that it opens, or refuses to share its own.
 class Opening : public Different {
  public:
-  // `why`: it shares nothing; empty: it does.
+  // `why`: the reason why it shares nothing; empty: it shares.
   explicit Opening(const VirtualMachine& machine, std::string why = "") : Different(machine), why_(std::move(why)) {}
   SharedRegion share(ConstRegion region) override {
     if (!why_.empty()) throw Error(ErrorKind::unavailable, why_);
@@ -701,7 +702,7 @@ TEST(GroupOnGpus, MessagesThatAreThereEarly) {
             no_problems);
 }
 
-// More than announcements have numbers; taken in the opposite order.
+// More messages than there are numbers for announcements, received in the opposite order.
 TEST(GroupOnGpus, ThousandsOfMessagesAtOnce) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
@@ -953,8 +954,8 @@ TEST(GroupOnGpus, MessagesOnStreams) {
   }
 }
 
-// In a ring, with arrays that are exposed at some ranks or at all, that lie at odd addresses or have an odd number of
-// bytes; of one piece, of two, and of more than are on the way at once. What is given changes from message to message.
+// In a ring: arrays that are exposed at some or all ranks, start at odd addresses or have odd lengths; of one piece,
+// two pieces, and more pieces than are under way at once. The data change from message to message.
 void exchange_into_exposed(Group& group) {
   const auto stream = group.platform()->open_stream(gpu_of_rank(group));
   const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();

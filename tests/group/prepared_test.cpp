@@ -19,7 +19,7 @@ namespace {
 
 constexpr Seconds prepared_patience = 20;
 
-// The arrays of one rank that are the caller's, of the host or of its GPU, next to each other.
+// The caller's arrays of one rank, in host memory or on its GPU, next to each other.
 class CallersArrays {
  public:
   CallersArrays(Group& group, const Schedule& schedule, bool on_gpu) : schedule_(schedule), on_gpu_(on_gpu) {
@@ -195,7 +195,7 @@ TEST(Prepared, WhatIsCapturedOnceIsReplayed) {
             no_problems);
 }
 
-// All ranks exchange with all: one kernel, whatever their number.
+// All ranks exchange with all others, by one kernel for any number of ranks.
 TEST(Prepared, AnExchangeOfHostsOrGpus) {
   for (const bool on_gpu : {false, true}) {
     TestRanks ranks(4);
@@ -230,7 +230,7 @@ TEST(Prepared, AnExchangeOfHostsOrGpus) {
   }
 }
 
-// Without anything prepared.
+// With nothing prepared.
 TEST(Prepared, AnExchangeOnAStreamIsOneKernelForAllNeighbours) {
   TestRanks ranks(4);
   ranks.virtual_gpus = 4;
@@ -390,7 +390,7 @@ TEST(Prepared, MemoryOfWhatIsDroppedIsGivenBack) {
             no_problems);
 }
 
-// In a ring of long messages: no rank sets memory aside for them.
+// Long messages in a ring: no rank sets memory aside for them.
 TEST(Prepared, LongMessagesOfGpusAreStoredStraightIntoTheArrays) {
   TestRanks ranks(3);
   ranks.virtual_gpus = 3;

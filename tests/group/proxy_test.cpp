@@ -127,7 +127,7 @@ void every_collective(Group& group, std::size_t count, Stream& stream) {
   group.barrier(mode);
 }
 
-// Along a ring of all ranks, by kernels to one side and by the hosts to the other where machines meet.
+// Along a ring of all ranks: by kernels within a machine, by the hosts between machines.
 void every_message(Group& group, std::size_t count, Stream& stream) {
   const int me = group.rank(), ranks = group.size(), above = (me + 1) % ranks, below = (me + ranks - 1) % ranks;
   const Mode mode = Mode::on(stream);
@@ -164,7 +164,7 @@ TEST(ProxyOnStreams, EveryOperationOfRanksThatAreAllOnMachinesOfTheirOwn) {
   EXPECT_EQ(Machines(3, 1).in_processes(every_operation), no_problems);
 }
 
-// 7 and 5 of them: parts of two sizes.
+// Machines of 7 and 5 ranks: parts of two sizes.
 TEST(ProxyOnStreams, TwelveRanksOnTwoMachines) {
   TestRanks ranks(12);
   ranks.virtual_gpus = 7;
@@ -180,7 +180,7 @@ TEST(ProxyOnStreams, TwelveRanksOnTwoMachines) {
             no_problems);
 }
 
-// More than kernels serve at once, on one machine: in two parts of 5.
+// More ranks on one machine than one kernel serves: two parts of 5.
 TEST(ProxyOnStreams, TenRanksOnOneMachine) {
   TestRanks ranks(10);
   ranks.virtual_gpus = 10;
@@ -260,7 +260,7 @@ TEST(ProxyOnStreams, GraphsHoldWhatKernelsCarryAndRefuseTheRest) {
             no_problems);
 }
 
-// Enqueued, all at once, before any of them can begin; on two streams, too.
+// All operations are enqueued before any of them can begin; on two streams, too.
 TEST(ProxyOnStreams, TheOrderOfWhatWasEnqueuedIsKept) {
   EXPECT_EQ(Machines(2, 1).in_processes([](Group& group) {
     const int me = group.rank(), other = 1 - me;
@@ -292,7 +292,7 @@ TEST(ProxyOnStreams, TheOrderOfWhatWasEnqueuedIsKept) {
             no_problems);
 }
 
-// Short and long ones in one exchange, in the order of their tags.
+// Short and long messages in one exchange, in the order of their tags.
 TEST(ProxyOnStreams, MessagesOfOneExchangeComeInTheOrderOfTheirTags) {
   EXPECT_EQ(Machines(2, 1).in_processes([](Group& group) {
     const int me = group.rank(), other = 1 - me;
@@ -314,7 +314,7 @@ TEST(ProxyOnStreams, MessagesOfOneExchangeComeInTheOrderOfTheirTags) {
             no_problems);
 }
 
-// A part of the group goes while its operations are under way; the whole closes while one is.
+// A split group is closed while its operations are under way; so is the whole group.
 TEST(ProxyOnStreams, GroupsThatGoAndCloseEndWhatIsUnderWay) {
   EXPECT_EQ(Machines(2, 2).in_processes([](Group& group) {
     const auto stream = group.platform()->open_stream(gpu_of_rank(group));
@@ -333,7 +333,7 @@ TEST(ProxyOnStreams, GroupsThatGoAndCloseEndWhatIsUnderWay) {
             no_problems);
 }
 
-// Little of its memory can be pinned.
+// A platform that can pin little memory.
 class LittlePinned : public Different {
  public:
   using Different::Different;
@@ -398,7 +398,7 @@ TEST(ProxyOnStreams, ACallWithoutHostMemoryRaisesAndNothingReadsItsArrays) {
             no_problems);
 }
 
-// Counts the pinned memory that is freed while a stream has work: CUDA waits for all streams then.
+// Counts pinned memory that is freed while a stream has work: CUDA would wait for all streams.
 class CountsFrees : public Different {
  public:
   using Different::Different;

@@ -13,18 +13,20 @@
 namespace waywiser {
 namespace {
 
-std::vector<Schedule> schedules_of(const MadeUpDomain& domain, HaloVariant variant) {
+// Of one variant, or mixed by chance.
+std::vector<Schedule> schedules_of(const MadeUpDomain& domain, HaloVariant variant, std::uint64_t seed) {
   std::vector<Schedule> all;
   for (const HaloPartition& each : domain.partitions) {
     check_partition(each);
-    all.push_back(halo_schedule(variant, boundary_of(each, domain.fields)));
+    all.push_back(
+        halo_schedule(variant, with_variants(boundary_of(each, domain.fields), made_up_mix(each, seed, mixable))));
   }
   return all;
 }
 
 // Runs the schedules on plain arrays. Returns the first difference from the whole domain.
 std::string difference(const MadeUpDomain& domain, HaloVariant variant, std::uint64_t seed) {
-  const std::vector<Schedule> schedules = schedules_of(domain, variant);
+  const std::vector<Schedule> schedules = schedules_of(domain, variant, seed);
   std::vector<PlainArrays> arrays;
   for (const Schedule& each : schedules) {
     if (const auto why = why_invalid(each)) return *why;
@@ -49,6 +51,7 @@ TEST(HaloSchedule, GhostsOfGridsAreThoseOfTheWholeDomain) {
     const MadeUpDomain domain = MadeUpDomain::of_grid(1 + static_cast<int>(seed % 8), seed);
     for (const HaloVariant variant : halo_variants)
       ASSERT_EQ(difference(domain, variant, seed), "") << name(variant) << ", seed " << seed;
+    ASSERT_EQ(difference(domain, HaloVariant::mixed, seed), "") << "mixed, seed " << seed;
   }
 }
 
@@ -57,6 +60,7 @@ TEST(HaloSchedule, GhostsOfMeshesAreThoseOfTheWholeDomain) {
     const MadeUpDomain domain = MadeUpDomain::of_lists(1 + static_cast<int>(seed % 8), seed);
     for (const HaloVariant variant : halo_variants)
       ASSERT_EQ(difference(domain, variant, seed), "") << name(variant) << ", seed " << seed;
+    ASSERT_EQ(difference(domain, HaloVariant::mixed, seed), "") << "mixed, seed " << seed;
   }
 }
 
@@ -107,6 +111,32 @@ TEST(HaloSchedule, MessagesAndCopiesAreThoseOfTheFormulas) {
   const ScheduleCounts staged(staged_schedule(HaloVariant::packed, boundary));
   EXPECT_EQ(staged.messages, ranks - 1);
   EXPECT_EQ(staged.local_copies, 0u);
+}
+
+// One neighbour's sides in one message, the other's apart; two fields.
+TEST(HaloSchedule, EachSideOfAMixTravelsByItsVariant) {
+  const std::vector<std::int64_t> gives = {0, 1, 2}, takes = {4, 5, 6};
+  const HaloLists lists[] = {{1, std::span(gives).first(1), std::span(takes).first(1)},
+                             {2, std::span(gives).last(2), std::span(takes).last(2)}};
+  const HaloPartition partition = listed_partition(0, 3, 8, lists);
+  const std::vector<HaloField> fields(2, HaloField{});
+  const HaloMix mix{{HaloVariant::packed, HaloVariant::per_neighbor}, {HaloVariant::packed, HaloVariant::per_neighbor}};
+  const HaloBoundary boundary = with_variants(boundary_of(partition, fields), mix);
+  for (const Schedule& made :
+       {halo_schedule(HaloVariant::mixed, boundary), staged_schedule(HaloVariant::mixed, boundary)}) {
+    const MessageSummary first = sent_to(made, 1, DataType::uint8), second = sent_to(made, 2, DataType::uint8);
+    EXPECT_EQ(first.messages, 1u);
+    EXPECT_EQ(first.bytes, 16u);
+    EXPECT_EQ(second.messages, 2u);
+    EXPECT_EQ(second.bytes, 32u);
+  }
+  EXPECT_EQ(ScheduleCounts(halo_schedule(HaloVariant::mixed, boundary)).local_copies, 4u);
+  const PackedBoundary places(boundary, true);
+  EXPECT_EQ(places.give_packed, 16u);
+  EXPECT_EQ(places.give_bytes, 48u);
+  EXPECT_EQ(PackedBoundary(boundary, false).give_bytes, 16u);
+  EXPECT_TRUE(parts_of_kernels(boundary, true).gives.empty());
+  EXPECT_EQ(parts_of_kernels(boundary, false).gives.size(), 4u);
 }
 
 TEST(HaloSchedule, PackedElementsAreAligned) {

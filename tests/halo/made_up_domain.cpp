@@ -13,7 +13,7 @@ std::int64_t draw(Drawn& generator, std::int64_t least, std::int64_t most) {
   return std::uniform_int_distribution<std::int64_t>(least, most)(generator);
 }
 
-// Cuts the boxes [first, end) of ranks out of `whole`, anywhere.
+// Cuts `whole` at random places into boxes for the ranks [first, end).
 void cut(HaloGrid& grid, Drawn& generator, const GridBox& whole, std::size_t first, std::size_t end) {
   if (end - first == 1) {
     grid.boxes[first] = whole;
@@ -45,7 +45,7 @@ HaloGrid made_up_grid(int ranks, Drawn& generator) {
   return grid;
 }
 
-// The cell of the whole grid at a position of a rank's array; -1: beyond a border.
+// The cell of the whole grid for a position in a rank's array; -1: beyond a border.
 std::int64_t whole_cell(const HaloGrid& grid, const GridBox& box, const std::vector<std::int64_t>& local,
                         std::int64_t index, bool& owned) {
   std::int64_t cell = 0, stride = 1;
@@ -84,7 +84,7 @@ MadeUpDomain MadeUpDomain::of(const HaloGrid& grid, std::uint64_t seed) {
     const GridBox& box = grid.boxes[static_cast<std::size_t>(rank)];
     const std::vector<std::int64_t> local = grid.local_shape(rank);
     std::vector<LocalCell>& cells = domain.cells_.emplace_back(domain.partitions.back().cells);
-    const bool empty = std::ranges::count(box.count, 0) != 0;  // such a rank has no use for ghosts
+    const bool empty = std::ranges::count(box.count, 0) != 0;  // a rank without cells needs no ghosts
     for (std::size_t i = 0; i < cells.size() && !empty; ++i)
       cells[i].whole = whole_cell(grid, box, local, static_cast<std::int64_t>(i), cells[i].owned);
   }
@@ -117,7 +117,7 @@ MadeUpDomain MadeUpDomain::of_lists(int ranks, std::uint64_t seed) {
   return domain;
 }
 
-// The ghosts of `taker` whose cells `giver` owns: where the one has each, and where the other.
+// The ghosts of `taker` whose cells `giver` owns: the position of each at both ranks.
 MadeUpDomain::Places MadeUpDomain::ghosts(const std::vector<LocalCell>& taker, const std::vector<LocalCell>& giver) {
   Places places;
   for (std::size_t at = 0; at < taker.size(); ++at) {
@@ -168,6 +168,21 @@ std::vector<std::byte> MadeUpDomain::values(int rank, std::size_t field, int sta
     }
   }
   return all;
+}
+
+HaloMix made_up_mix(const HaloPartition& partition, std::uint64_t seed, std::span<const HaloVariant> among) {
+  HaloMix mix;
+  for (const bool given : {true, false}) {
+    std::vector<std::uint64_t> of_peer(static_cast<std::size_t>(partition.ranks), 0);
+    for (const HaloSide& side : given ? partition.gives : partition.takes) {
+      const auto here = static_cast<std::uint64_t>(partition.rank), there = static_cast<std::uint64_t>(side.peer);
+      std::uint64_t& next = of_peer[there];
+      const std::byte drawn = value(given ? here : there, given ? there : here, next, seed);
+      (given ? mix.gives : mix.takes).push_back(among[std::to_integer<std::size_t>(drawn) % among.size()]);
+      if (side.cells.count != 0) ++next;
+    }
+  }
+  return mix;
 }
 
 }  // namespace waywiser

@@ -2,21 +2,23 @@
 
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
+#include "waywiser/halo/boundary.hpp"
 #include "waywiser/halo/field.hpp"
 #include "waywiser/halo/grid.hpp"
 
 namespace waywiser {
 
-// A domain that is cut up, and what each rank's arrays hold before and after an exchange, looked up in the whole domain
-// cell by cell. The seed draws it: boxes of all sizes, empty ones among them, or lists of cells of a mesh.
+// A partitioned domain, and the contents of each rank's arrays before and after an exchange, looked up in the whole
+// domain cell by cell. The seed draws it: boxes of all sizes, empty ones too, or the cell lists of a mesh.
 struct MadeUpDomain {
   static MadeUpDomain of_grid(int ranks, std::uint64_t seed);
-  // Each rank owns a random part of the cells, and has ghosts of some of the others and at times of its own; ranks
-  // without a ghost in common are no neighbours. The order in an array is random too.
+  // Each rank owns a random part of the cells, and has ghosts of some other cells, at times of its own. Two ranks are
+  // neighbours only if one has ghosts of the other's cells. The order in an array is random too.
   static MadeUpDomain of_lists(int ranks, std::uint64_t seed);
-  // Of a given grid; the seed draws the fields.
+  // The domain is a given grid; the seed draws the fields.
   static MadeUpDomain of(const HaloGrid& grid, std::uint64_t seed);
 
   std::size_t bytes(int rank, std::size_t field) const;
@@ -41,5 +43,11 @@ struct MadeUpDomain {
 
   std::vector<std::vector<LocalCell>> cells_;  // by rank
 };
+
+// Those of hosts, then those of kernels.
+inline constexpr HaloVariant mixable[] = {HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::direct,
+                                          HaloVariant::direct_packed};
+// Draws a variant for each side, the same at the rank that gives it and at the one that takes it.
+HaloMix made_up_mix(const HaloPartition& partition, std::uint64_t seed, std::span<const HaloVariant> among);
 
 }  // namespace waywiser

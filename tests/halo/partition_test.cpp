@@ -52,6 +52,18 @@ TEST(HaloGrid, BoxesDifferByOneCell) {
   EXPECT_EQ(grid.local_shape(4), (Numbers{4, 6}));
 }
 
+TEST(HaloGrid, SidesSayWhereTheNeighbourLies) {
+  const int parts[] = {2, 2};
+  const HaloGrid grid = even_grid({4, 4}, {1, 1}, {false, false}, parts);
+  const HaloPartition partition = grid_partition(grid, 0);
+  ASSERT_EQ(partition.gives.size(), 3u);
+  const std::vector<int> faces[] = {{0, 1}, {1, 0}, {1, 1}};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(partition.gives[i].face, faces[i]);
+    EXPECT_EQ(partition.takes[i].face, faces[i]);
+  }
+}
+
 TEST(HaloGrid, ThatIsNoneIsRefused) {
   const int one[] = {1}, two[] = {2}, none[] = {0}, five[] = {1, 1, 1, 1, 1};
   EXPECT_EQ(error_of([&] { even_grid(Numbers(5, 2), Numbers(5, 1), std::vector<bool>(5), five); }),

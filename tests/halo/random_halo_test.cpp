@@ -16,18 +16,26 @@ void try_variants(Group& group, std::uint64_t seed, bool on_gpu) {
                                                             : MadeUpDomain::of_lists(group.size(), seed);
   RankFields fields(group, domain, on_gpu);
   HaloExchange exchange(group, fields.partition(), fields.arrays());
-  const bool direct = exchange.variant() == HaloVariant::direct;
+  const bool direct = direct_is_available(exchange);
   int start = 0;
-  for (const HaloVariant variant : halo_variants) {
-    if (is_direct(variant) && !direct) continue;
-    exchange.use(variant);
+  const auto require_right = [&] {
     fields.fill(++start);
     exchange.exchange();
     try {
       fields.require_exchanged(start);
     } catch (const std::exception& error) {
-      require_that(false, std::string(name(variant)) + ", seed " + std::to_string(seed) + ": " + error.what());
+      require_that(false, exchange.explain() + ", seed " + std::to_string(seed) + ": " + error.what());
     }
+  };
+  for (const HaloVariant variant : halo_variants) {
+    if (is_direct(variant) && !direct) continue;
+    exchange.use(variant);
+    require_right();
+  }
+  const std::span<const HaloVariant> all(mixable), of_hosts = all.first(2), of_kernels = all.last(2);
+  for (const auto among : direct ? std::vector{all, of_hosts, of_kernels} : std::vector{of_hosts}) {
+    exchange.use(made_up_mix(fields.partition(), seed, among).gives);
+    require_right();
   }
 }
 

@@ -61,4 +61,14 @@ void RankFields::require_exchanged(int start) {
   }
 }
 
+bool direct_is_available(HaloExchange& exchange) {
+  try {
+    exchange.use(HaloVariant::direct);
+    return true;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::unavailable) throw;
+    return false;
+  }
+}
+
 }  // namespace waywiser

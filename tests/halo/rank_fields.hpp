@@ -36,4 +36,7 @@ class RankFields {
   std::vector<HaloArray> arrays_;
 };
 
+// Whether kernels serve it, where ranks share a GPU too. It is then in use.
+bool direct_is_available(HaloExchange& exchange);
+
 }  // namespace waywiser

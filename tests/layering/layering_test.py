@@ -25,23 +25,24 @@ MAY_INCLUDE = {
     "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
-    "halo": {"base", "device", "measure", "comm", "collective", "group"},
+    "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group", "halo"},
-    "bench": {"base", "device", "kernels", "measure", "comm", "group"},
+    "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
-# What programs include: needs no headers of other libraries, and has no class with more public members than that.
+# What programs include: needs no headers of other libraries.
 PUBLIC_HEADERS = [
     "comm/bootstrap/join_options.hpp",
     "comm/schedule.hpp",
     *(f"group/{name}.hpp" for name in ("future", "group", "prepared", "window")),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
-MOST_PUBLIC_MEMBERS = 40
+MOST_PUBLIC_MEMBERS = 40  # of any class
 UMBRELLA = "waywiser.hpp"
 NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)$")
 README_LINES = 60
 VERB_LINES = 300
+CPP_LINES = 300
 # Function -> the only file that may call it.
 ONLY_CALLER = {
     "getenv": "base/environment.cpp",
@@ -115,6 +116,11 @@ def test_includes_point_downwards() -> None:
     assert wrong == []
 
 
+def test_cpp_files_are_short() -> None:
+    lines = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in cpp_files()}
+    assert {path: count for path, count in lines.items() if count >= CPP_LINES} == {}
+
+
 def test_headers_of_blocks_of_threads_stand_alone(tmp_path: Path) -> None:
     folder = SOURCES / "kernels/block"
     allowed = {"waywiser/kernels/copy_body.hpp", "waywiser/kernels/device_code.hpp", "waywiser/device/trap.hpp"}
@@ -144,24 +150,30 @@ def public_members(text: str) -> dict[str, int]:
     for name, body in re.findall(
         r"^class (?:\[\[[^\n]*?\]\] )?(\w+)[^;{]*\{\n(.*?)^\};", without_comments(text), re.DOTALL | re.MULTILINE
     ):
-        public = body.split(" private:")[0]
+        public = re.split(r"^ private:", body, flags=re.MULTILINE)[0]
         counts[name] = len(re.findall(r"^  (?! )[^\n]*?(?:\(|;)", public, re.MULTILINE))
     return counts
 
 
 def test_public_members_are_counted() -> None:
     public = " public:\n  A();\n  int f(int a,\n        int b) const { return 1; }\n\n"
-    text = f"class A : B {{\n{public} private:\n  int g();\n}};\nclass [[a(b)]] C {{\n{public}}};\n"
-    assert public_members(text) == {"A": 2, "C": 2}
+    within = "  class D {\n   private:\n    int h();\n  };\n"
+    text = f"class A : B {{\n{public}{within}{public} private:\n  int g();\n}};\nclass [[a(b)]] C {{\n{public}}};\n"
+    assert public_members(text) == {"A": 5, "C": 2}
 
 
 @pytest.mark.parametrize("name", PUBLIC_HEADERS)
-def test_public_headers_stand_alone_and_are_small(name: str, tmp_path: Path) -> None:
+def test_public_headers_stand_alone(name: str, tmp_path: Path) -> None:
     header = SOURCES / name
     assert compile_alone(header, tmp_path) == ""
-    assert {
-        owner: count for owner, count in public_members(header.read_text()).items() if count > MOST_PUBLIC_MEMBERS
-    } == {}
+
+
+def test_classes_are_small() -> None:
+    large = []
+    for path in cpp_files():
+        for owner, count in public_members(path.read_text()).items():
+            large += [f"{path.name}: {owner} {count}"] if count > MOST_PUBLIC_MEMBERS else []
+    assert large == []
 
 
 def class_names(text: str) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -148,12 +149,24 @@ def test_a_source_tree_says_that_it_is_one() -> None:
     assert code == 2 and "this is a source tree" in errors
 
 
+def configure_as_part(build: Path) -> None:
+    done(tool("cmake"), "-S", HERE / "subdirectory", "-B", build, "-G", "Ninja", "-DWAYWISER_CUDA=OFF",
+         f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-DWAYWISER_SOURCE={ROOT}",
+         f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")  # fmt: skip
+
+
+@pytest.mark.skipif("WAYWISER_WHOLE_CONSUMERS" not in os.environ, reason="compiles the library again: make test-long")
+@pytest.mark.timeout(3000)
+def test_as_a_part_of_another_project_built_whole(tmp_path: Path) -> None:
+    """By FetchContent: the library is compiled and linked there, and its program runs."""
+    configure_as_part(tmp_path)
+    subprocess.run([tool("ninja"), "-C", tmp_path, "consumer"], check=True, timeout=2900)
+    assert run(tmp_path / "consumer") == SUMS
+
+
 def test_as_a_part_of_another_project(tmp_path: Path) -> None:
     """By FetchContent; two of its objects are compiled: all of them are what `build` is made of already."""
-    command = [tool("cmake"), "-S", HERE / "subdirectory", "-B", tmp_path, "-G", "Ninja", "-DWAYWISER_CUDA=OFF",
-               f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}", f"-DWAYWISER_SOURCE={ROOT}",
-               f"-DPython_EXECUTABLE={sys.executable}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]  # fmt: skip
-    done(*command)
+    configure_as_part(tmp_path)
     compiled = [
         entry
         for entry in json.loads((tmp_path / "compile_commands.json").read_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,18 @@ def test_pipes_are_read_but_not_waited_for_without_end(tmp_path: Path, monkeypat
     os.close(theirs)
     assert files.read_bytes(f"/dev/fd/{ours}") == b"through a pipe"
     os.close(ours)
+
+
+def test_a_pipe_that_never_ends_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_LONGEST", 0.05)
+    ours, theirs = os.pipe()
+    with subprocess.Popen(["yes"], stdout=theirs) as writer, pytest.raises(InputError, match=r"its end did not come"):
+        try:
+            files.read_bytes(f"/dev/fd/{ours}", 1 << 40)
+        finally:
+            writer.kill()
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_no_name_and_no_bytes_end_in_a_traceback(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from rank_jobs import run, runtime_folder
+from rank_jobs import ROOT, run, runtime_folder
+
+jsonschema = pytest.importorskip("jsonschema")
 
 __all__ = ["runtime_folder"]
 
@@ -22,6 +24,7 @@ def attempt(call):
     try: call()
     except ww.Error as error: print(type(error).__name__, error)
 """
+SCHEMA = ROOT / "python/waywiser/schemas/halo_answers.json"
 FAST = {"whole_field": 3e-5, "per_neighbor": 2e-5, "packed": 1e-5, "direct": None, "direct_packed": None}
 
 
@@ -41,12 +44,12 @@ def test_the_next_run_starts_with_the_answer() -> None:
     """
     (line,) = job(3, first)
     variant, _, times = line.partition(" ")
-    assert Path("answers.json").exists()
+    jsonschema.validate(json.loads(Path("answers.json").read_text()), json.loads(SCHEMA.read_text()))
     second = f"""
     halo = made()
     assert halo.tune(100, file="answers.json") == json.loads('{times}')
     assert exchanges(halo) == 0 and halo.variant == "{variant}"
-    assert halo.explain().endswith("why: an earlier run's answer in answers.json"), halo.explain()
+    assert "\\nwhy: an earlier run's answer in answers.json" in halo.explain(), halo.explain()
     halo.exchange()
     halo.use("whole_field")
     assert halo.explain() == "whole_field: asked for"
@@ -73,10 +76,14 @@ def test_another_shape_is_measured_and_added() -> None:
     again = made()
     again.tune(0.001, file=folder)
     assert exchanges(again) == 0
-    again.add(np.zeros(again.fields[0].shape, np.int8))
-    assert "earlier" not in again.explain()
+    again.add(np.zeros(again.fields[0].shape, np.int8))  # tunes again
+    assert "earlier" not in again.explain() and exchanges(again) > 0
+    before = exchanges(again)
     again.tune(0.001, file=folder)
-    assert exchanges(again) > 0
+    assert "earlier" in again.explain() and exchanges(again) == before
+    again.use("packed")
+    again.add(np.zeros(again.fields[0].shape, np.int8))
+    assert again.variant == "packed" and "not measured" in again.explain()
     group.barrier()
     """
     job(2, code)
@@ -123,12 +130,24 @@ def test_a_variant_that_is_unavailable_today_is_measured_again() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{", "answers1.json: not valid JSON: "),
-        ('{"schema": "waywiser.profile", "version": 2}', '"schema" is "waywiser.profile", not "waywiser.halo_answers"'),
-        ('{"schema": "waywiser.halo_answers", "version": 2}', '"version" is 2; this program reads 1'),
+        ("{", "answers1.json: not JSON: "),
+        (
+            '{"schema": "waywiser.profile", "version": 2}',
+            "schema is 'waywiser.profile', expected 'waywiser.halo_answers'",
+        ),
+        ('{"schema": "waywiser.halo_answers", "version": 2}', "version 2 of waywiser.halo_answers cannot be read here"),
+        (
+            '{"schema": "waywiser.halo_answers", "version": 1, "answers": [{"shape": "x", "variant": "packed"}]}',
+            "answers1.json: answers[0]: 'times' is missing",
+        ),
         (
             '{"schema": "waywiser.halo_answers", "version": 1, "answers": [{"shape": "x", "variant": "best"}]}',
-            'answers1.json: answers[0]: "times" is missing',
+            "answers1.json: answers[0]: best: is no variant of a halo exchange",
+        ),
+        (
+            '{"schema": "waywiser.halo_answers", "version": 1, "answers": [{"shape": "x", "variant": "mixed", '
+            '"times": {"mixed": 1e-6}, "other_sides": "packed", "sides": [{"kind": "-1", "variant": "direct"}]}]}',
+            "a kind of sides is a hexadecimal number, not -1",
         ),
         (
             '{"schema": "waywiser.halo_answers", "version": 1, '
@@ -138,7 +157,7 @@ def test_a_variant_that_is_unavailable_today_is_measured_again() -> None:
         (
             '{"schema": "waywiser.halo_answers", "version": 1, '
             '"answers": [{"shape": "x", "variant": "packed", "times": {"packed": -1}}]}',
-            "packed: must be a number above 0",
+            "the time of packed is not above 0",
         ),
     ],
 )
@@ -162,19 +181,51 @@ def test_a_place_that_cannot_be_written_is_one_line() -> None:
     halo.exchange()
     group.barrier()
     """)  # fmt: skip
-    assert len(lines) == 2 and lines[0].startswith("InputError rank 0: file/answers.json: cannot write: ")
+    assert len(lines) == 2 and lines[0].startswith("TransferError rank 0: cannot write file/answers.json: ")
 
 
 def test_places_of_arrays() -> None:
     code = """
     from array import array
-    gpus = ww.virtual_gpus(2)
-    from waywiser.halo.kept_answers import place_of
-    assert place_of(np.zeros(2)) == place_of(array("d", [1])) == place_of(bytearray(2)) == "host"
-    assert place_of(gpus.empty(3, gpu=1)) == "virtual_gpu:1"
     mesh = ww.MeshPartition(group, 2, [(0, [0], [1])])
-    halo = ww.HaloExchange(group, mesh, [array("d", [1, 2])])
-    halo.tune(0.001, file="answers.json")
+    def known(field):
+        halo = ww.HaloExchange(group, mesh, [field])
+        halo.tune(0.001, file="answers.json")
+        return "earlier" in halo.explain()
+    assert not known(array("d", [1, 2])) and known(np.zeros(2))
+    assert not known(gpus.empty(2, np.float64, gpu=1)) and known(gpus.empty(2, np.float64, gpu=1))
     group.barrier()
     """
-    job(1, code)
+    ended, lines, errors = run(
+        1, code, program=PROGRAM.replace("ww.join()", "ww.join(gpus=(gpus := ww.virtual_gpus(2)))")
+    )
+    assert (ended, lines) == (0, []), errors
+
+
+def test_a_mix_is_kept() -> None:
+    code = """
+    made().tune(0.001, file="answers.json")
+    halo = made((40, 40))
+    sides = [each.face for each in halo.sides]
+    halo.tune(0.001, file="answers.json")
+    group.barrier()
+    value = json.load(open("answers.json"))
+    group.barrier()
+    if group.rank == 0:
+        # bits of a kind: one, same machine, contiguous, 6 of the magnitude, 4 of the dimensions, 4 of the face
+        def kind(magnitude, contiguous, face):
+            return f"{((((2 | 1) << 1 | contiguous) << 6 | magnitude) << 4 | 2) << 4 | face:x}"
+        value["answers"][1].update(
+            variant="mixed", times={**value["answers"][1]["times"], "mixed": 1e-6}, other_sides="packed",
+            sides=[{"kind": kind(7, 1, 0b1000), "variant": "per_neighbor"}])
+        json.dump(value, open("answers.json", "w"))
+    group.barrier()
+    halo = made((40, 40))
+    times = halo.tune(0.001, file="answers.json")
+    assert halo.variant == "mixed" and times["mixed"] == 1e-6 and exchanges(halo) == 0, halo.explain()
+    assert {each.face[0] != 0: each.variant for each in halo.sides if 0 in each.face} == {
+        True: "per_neighbor", False: "packed"}
+    halo.exchange()
+    group.barrier()
+    """
+    job(4, code)

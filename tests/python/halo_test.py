@@ -114,6 +114,40 @@ def test_meshes() -> None:
     assert run(3, code, program=DOMAIN) == (0, [], "")
 
 
+def test_sides_have_their_own_variants() -> None:
+    code = """
+    gpus = ww.virtual_gpus(4)
+    group = ww.join(gpus=gpus)
+    grid = ww.GridPartition(group, (6, 8), parts=(2, 2))
+    wanted = taken(whole(grid, 1), grid).astype(np.float32)
+    field = gpus.array(owned_only(wanted, grid), group.rank)
+    halo = ww.HaloExchange(group, grid, [field])
+    def right():
+        field.fill(owned_only(wanted, grid))
+        halo.exchange()
+        return (field.numpy() == wanted).all()
+    def refused(variant):
+        try: halo.use(variant)
+        except ww.InputError as error: return str(error)
+    assert [each.variant for each in halo.sides] == ["direct"] * 3
+    across, along = group.rank ^ 2, group.rank ^ 1
+    assert {each.neighbor: each.face for each in halo.sides}[across] == (1 if group.rank < 2 else -1, 0)
+    halo.use(["packed" if each.face[0] == 0 else "direct_packed" for each in halo.sides])
+    assert halo.variant == "mixed" and right()
+    halo.use({along: "per_neighbor"})
+    assert {each.neighbor: each.variant for each in halo.sides} == {
+        along: "per_neighbor", across: "direct_packed", 3 - group.rank: "direct_packed"}
+    assert right() and halo.counts("mixed")["exchanges"] == 2
+    assert f"to rank {along} at (0, " in halo.explain(), halo.explain()
+    assert refused({9: "packed"}) == "use: rank 9 is no neighbour that is given cells"
+    assert refused(["packed"]) == "rank 0: 1 variants of a halo exchange for 3 sides of the partition"
+    assert "is no variant" in refused({across: "best"})
+    assert right()
+    group.barrier()
+    """
+    assert run(4, code, program=DOMAIN) == (0, [], "")
+
+
 def test_the_three_calls() -> None:
     code = """
     from waywiser import halo

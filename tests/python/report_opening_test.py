@@ -12,7 +12,7 @@ import made_up
 import pytest
 
 from waywiser.apply.setting import Setting, Settings
-from waywiser.report.actions import INSTALL, PROVED, REPAIR, SET, actions
+from waywiser.report.actions import INSTALL, PROVED, REPAIR, SET, Action, actions
 from waywiser.report.alike import kinds
 from waywiser.report.choices import choices
 from waywiser.report.curves import all_curves
@@ -20,7 +20,7 @@ from waywiser.report.headline import headline
 from waywiser.report.matrices import matrices
 from waywiser.report.page import render
 from waywiser.report.score import RATIO, SAME_MODEL
-from waywiser.report.summary import summary
+from waywiser.report.summary import summary, to_do
 from waywiser.results import Results, recorded
 from waywiser.topology import load_topology
 
@@ -134,6 +134,28 @@ def test_settings_are_proved_or_to_be_proved(tmp_path: Path) -> None:
     assert ("UCX_RNDV_THRESH=y: 1.20 times the default", "") in _of(found, PROVED)
     nothing = actions(results, Settings("f", "m"))
     assert _of(nothing, SET)[0][0].startswith("Nothing: the defaults")
+
+
+def test_tune_ends_with_the_first_statements_of_the_page(tmp_path: Path) -> None:
+    results = _results(tmp_path)
+    told = str(to_do(results))
+    assert told.startswith("what to do:\n- slow or broken: ")
+    page = [one for one in actions(results, None) if one.kind in (REPAIR, SET)]
+    assert all(one.text in told and f"\n    {one.command}" in told for one in page) and len(page) <= 4
+    assert "No settings of UCX, Open MPI, MPICH or NCCL" in told and "waywiser apply" in told
+
+
+def test_tune_leaves_the_rest_to_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [Action(REPAIR, f"link {number} is slow", "waywiser doctor", bad=True) for number in range(5)]
+    monkeypatch.setattr("waywiser.report.summary.actions", lambda *_: many)
+    told = str(to_do(_results(tmp_path))).splitlines()
+    assert told[1:] == [
+        "- slow or broken: link 0 is slow",
+        "    waywiser doctor",
+        "- slow or broken: link 1 is slow",
+        "    waywiser doctor",
+        "- slow or broken: 3 more in the report",
+    ]
 
 
 def test_a_simulated_plan_does_not_score_itself(tmp_path: Path) -> None:
@@ -275,3 +297,14 @@ def test_figures_on_every_colour_of_a_heat_map_have_enough_contrast(scheme: str)
         alpha = float(least[1]) + float(colours["most"]) * step / 10
         ground = tuple(alpha * h + (1 - alpha) * c for h, c in zip(heat, card, strict=True))
         assert _contrast(_rgb(colours["ink"]), ground) >= 4.5, (step, alpha)
+
+
+def test_the_state_of_the_machine_is_in_words_and_its_long_lists_are_folded(tmp_path: Path) -> None:
+    def change(name: str, value: Json) -> None:
+        if name == "profile":
+            value["state"] = {"gpus": [{"name": "H200", "sm_clock_mhz": 1980}] * 2, "notes": ["a", "b", "c", "d", "e"]}
+
+    page = render(_results(tmp_path, change)).split("State of the machine")[1].split("</table>")[0]
+    assert "<td>gpus</td><td><ul><li>name H200, sm clock mhz 1980</li><li>name H200" in page
+    assert "<td>notes</td><td><details><summary>5 of them</summary><ul><li>a</li>" in page
+    assert "{" not in page

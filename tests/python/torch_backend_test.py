@@ -104,8 +104,34 @@ model = DistributedDataParallel(torch.nn.Linear(3, 2))
 model(torch.ones(4, 3) * (rank + 1)).sum().backward()
 assert model.module.weight.grad.tolist() == [[6.0] * 3] * 2
 
+# Blocks of several sizes, and tensors in the order of channels_last.
+blocks = [torch.full((to + 1,), float(to + 1)) for to in range(size)]
+for op, factor in ((dist.ReduceOp.SUM, size), (dist.ReduceOp.AVG, 1), (dist.ReduceOp.MAX, 1)):
+    dist.reduce_scatter(part := torch.empty(rank + 1), blocks, op)
+    assert part.tolist() == [factor * (rank + 1)] * (rank + 1), (op, part)
+for shape, order in (((2, 3, 4, 5), torch.channels_last), ((2, 3, 2, 2, 2), torch.channels_last_3d)):
+    counted = torch.arange(float(torch.Size(shape).numel())).view(shape)
+    image = (counted * (rank + 1)).to(memory_format=order)
+    dist.all_reduce(image)
+    assert torch.equal(image, counted * sum(range(size + 1))) and image.is_contiguous(memory_format=order)
+    dist.broadcast(image.mul_(rank + 1), 1)
+    assert torch.equal(image, counted * 2 * sum(range(size + 1)))
+    copies = [torch.empty(shape) for _ in range(size)]
+    dist.all_gather(copies, image.mul_(rank + 1))
+    assert all(torch.equal(copy, copies[0] * (each + 1)) for each, copy in enumerate(copies))
+    dist.reduce(image, 0)
+    assert rank != 0 or torch.equal(image, copies[0] * sum(range(size + 1)))
+for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+    dist.all_reduce(data := torch.ones(3).to(dtype))
+    assert data.float().tolist() == [size] * 3
+with dist._coalescing_manager():
+    dist.all_reduce(data := torch.ones(3))
+    dist.all_reduce(more := torch.ones(2) * rank)
+assert data.tolist() == [size] * 3 and more.tolist() == [sum(range(size))] * 2
+
 for call, words in (
-    (lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.BXOR), "SUM, AVG"),
+    (lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.BXOR), "no BXOR of torch.int32: SUM, AVG"),
+    (lambda: dist.all_reduce(torch.ones(2), dist._make_nccl_premul_sum(2.0)), "no PREMUL_SUM of torch.float32"),
     (lambda: dist.recv(torch.ones(2)), "needs a source rank"),
     (lambda: dist.broadcast(torch.ones(2, 2).T, 0), "contiguous"),
 ):

@@ -80,7 +80,7 @@ def test_summary_has_at_most_40_lines(
         lines = capsys.readouterr().out.splitlines()
         assert len(lines) <= 40
         assert all(len(line) <= int(width) for line in lines if not line.startswith("report:"))
-        assert sum(line.startswith("unavailable:") for line in lines) == 6
+        assert sum(line.startswith("unavailable:") for line in lines) == 4
     assert "within 5 %" in "\n".join(lines)
     assert (tmp_path / "peers.json").exists()
 

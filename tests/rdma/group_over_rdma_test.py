@@ -23,6 +23,7 @@ LARGEST_PACKET = 4096  # without headers
 TCP = "network-tcp"
 VERBS_ONLY = {"WAYWISER_LIBUCP": SYSTEM_UCX, "UCX_IB_GID_INDEX": "0"}
 FEW = "Window.PutsHaveArrivedAfterAFlush:Window.ASignalThatNeverComes:Group.MessagesOfOneTag*"
+MANY = "Group.*:Window.*:GroupCollectives.*-Group.SlicesBeyond32Bits"  # for which a guest has too little memory
 
 
 def start_programs(guests: TwoGuests, program: str, *arguments: str, seconds: int = 150, **more: str) -> list[Command]:
@@ -124,7 +125,8 @@ def test_rdma_gives_up(link: TwoGuests) -> None:
     ranks = start_ranks(link, "rc", UCX_RC_RETRY_COUNT="3", UCX_RC_TIMEOUT="100ms")
     tell(ranks, f"messages {TIMEOUT}", "under way")
     link.drop_rdma()
-    assert "the connection to rank 1 broke" in check_errors(ranks, time.monotonic())
+    # The rank that sees it first tells the other one.
+    assert re.search(r"the connection to rank [01] broke", check_errors(ranks, time.monotonic()))
 
 
 def test_no_connection(link: TwoGuests) -> None:
@@ -168,13 +170,15 @@ def test_long_messages_take_the_road_of_the_plan(link: TwoGuests, short: str, lo
     check_errors(ranks, time.monotonic())
 
 
-@pytest.mark.parametrize("tests", [FEW, pytest.param("Group.*:Window.*:GroupCollectives.*", marks=pytest.mark.long)])
+@pytest.mark.timeout(1600)
+@pytest.mark.parametrize("tests", [FEW, pytest.param(MANY, marks=pytest.mark.long)])
 def test_tests_of_the_group_in_each_machine(guests: TwoGuests, tests: str) -> None:
     """rc in one machine, ud in the other; messages and one-sided calls from a device to itself."""
     program = [ROOT / "build/waywiser_tests", "--gtest_brief=1", f"--gtest_filter={tests}"]
     with_verbs = [VERBS_ONLY | {"WAYWISER_UCX_TLS": f"{transport},self"} for transport in ("rc", "ud")]
     started = [
-        guest.start(program, variables, seconds=280) for guest, variables in zip(guests.guests, with_verbs, strict=True)
+        guest.start(program, variables, seconds=1500)  # without KVM
+        for guest, variables in zip(guests.guests, with_verbs, strict=True)
     ]
     for ended in [command.wait() for command in started]:
         assert ended.code == 0, "\n".join(ended.lines) + ended.errors

@@ -26,7 +26,7 @@ struct RandomCase {
     if (machine.between(0, 3) == 0) job = Bytes{1} << machine.between(10, 32);
   }
 
-  // Nothing where the algorithm does not serve the call.
+  // Nothing if the algorithm does not serve the call.
   std::optional<Ran> run(Trace* trace = nullptr) const {
     try {
       return simulate(node, cluster, trial, trace);
@@ -104,7 +104,7 @@ void check_links(const RandomCase& made, Seconds seconds, const Load& load) {
   for (const auto& [node, bytes] : load.node_in) ASSERT_GE(moving, bytes / (nodes * made.ports())) << made.text();
 }
 
-// The GPUs of a node give all but their own part away, get as many parts back, and the NICs send and get the sum once.
+// Each GPU of a node gives away all parts but its own and gets as many back; the NICs send and receive the sum once.
 void check_in_network(const RandomCase& made, Seconds seconds) {
   const auto bytes = static_cast<double>(made.trial.bytes);
   const Seconds moving = (seconds - launch(made)) * (1 + slack);
@@ -138,7 +138,7 @@ TEST(RandomCollectives, NoneBeatsItsLinks) {
   EXPECT_GT(ran, random_cases(100) / 2);
 }
 
-// Also where another job goes on after it.
+// Also if another job continues after it.
 TEST(RandomCollectives, TheTimeIsThatOfTheLastStep) {
   for (unsigned seed = 1; seed <= random_cases(50); ++seed) {
     RandomCase made(seed);

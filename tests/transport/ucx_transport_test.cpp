@@ -19,10 +19,10 @@ Path ucx_path(const std::string& transports) { return {"ucx", host(0), host(0), 
 
 // One side of a pair of processes, with a buffer.
 struct Side {
-  Side(const std::string& transports, PeerChannel& channel, Bytes bytes, Seconds patience = ucx_patience)
+  Side(const std::string& transports, PeerChannel& channel, Bytes bytes, Seconds wait = ucx_patience)
       : memory(platform->allocate(host(0), std::max<Bytes>(bytes, 1), Allocation::pageable)),
         stream(platform->open_stream(host(0))),
-        transport(open_transport(ucx_path(transports), {*platform, &channel, patience})) {}
+        transport(open_transport(ucx_path(transports), {*platform, &channel, wait})) {}
   Region part(Bytes offset, Bytes bytes) const { return memory.region().slice(offset, bytes); }
   void finish() { transport->finish(*stream, Deadline::in(ucx_patience)); }
 

@@ -29,6 +29,8 @@ VERBS: dict[str, str] = {
     "place": "Find the best-connected GPUs.",
     "run": "Start the ranks of a program, here or by ssh.",
     "status": "Show the current calls of the ranks of a job.",
+    "serve": "Offer the GPUs of this machine to programs on others.",
+    "remote": "Show a server of GPUs and its clients.",
     "bench": "Time the group, beside Open MPI, NCCL, UCX, PyTorch.",
     "apply": "Propose settings of UCX, Open MPI, MPICH and NCCL.",
     "verify": "Compare settings with the defaults by the library's benchmark.",

@@ -49,6 +49,10 @@ def bench(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV: a line for each library.")] = False,
     bind: Annotated[str, typer.Option(metavar="default|none", help="Binding of the started ranks.")] = "default",
+    blocks: Annotated[str, typer.Option(metavar="LIST", help="Of coalescing: how many blocks, such as 4,16,80.")] = "",
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Of coalescing: draw heat maps into a .png or .svg.")
+    ] = None,
     output: ResultsFolder = DEFAULT,
 ) -> None:
     """Time the group's operations and check the data of every sample. Starts its own ranks, or runs as a rank of a job.
@@ -61,6 +65,13 @@ def bench(
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.run import Wanted
 
+    if what and "coalescing" in what:
+        if len(what) > 1:
+            raise InputError("coalescing: time it alone")
+        _only_for_coalescing(ranks=ranks, machine=machine, against=against, full=full, mode=mode != "blocking")
+        return _coalescing(memory, sizes, blocks, budget, backend, plot, as_json, as_csv)
+    if blocks or plot is not None:
+        raise InputError("--blocks and --plot are for `waywiser bench coalescing`")
     operations = operations_named(what or list(USUAL))
     places = _places(memory or ("host" if machine is None else "gpu"))
     modes = _among(_words(mode), MODES, "--mode")
@@ -83,6 +94,82 @@ def bench(
         _as_rank(wanted, backend, peers, full, form)
     else:
         _with_own_ranks(wanted, backend, bind == "default", output, peers, full, form)
+
+
+def _only_for_coalescing(**others: object) -> None:
+    for name, value in others.items():
+        if value:
+            raise InputError(f"--{name} is not for coalescing, which copies within one process")
+
+
+def _coalescing(
+    memory: str,
+    sizes: str,
+    blocks: str,
+    budget: float | None,
+    backend: str,
+    plot: Path | None,
+    in_json: bool,
+    in_csv: bool,
+) -> None:
+    from waywiser.bench import coalescing
+    from waywiser.plot_packages import need_plots
+    from waywiser.profile import warning
+    from waywiser.progress import bar, say
+
+    if in_json and in_csv:
+        raise InputError("--json and --csv: write one of them")
+    if backend not in _BACKENDS:
+        raise InputError(f"write --backend {'|'.join(_BACKENDS)}")
+    if plot is not None:
+        need_plots(str(plot))
+        from waywiser.bench.heat_map import check_name
+
+        check_name(plot)
+    known = tuple(pair.replace(">", "-to-") for pair in coalescing.MEMORY)
+    words = [word.replace(">", "-to-") for word in _words(memory)]
+    pairs = [pair.replace("-to-", ">") for pair in _among(words, known, "--memory")] if memory else []
+    kind = _coalescing_backend(backend, pairs)
+    counts = sorted({_count(word) for word in _words(blocks)}) if blocks else list(coalescing.COUNTS)
+    wanted = coalescing.Wanted(
+        kind, pairs, sizes_in(sizes) if sizes else list(coalescing.SIZES), counts, budget or 60.0
+    )
+    left_out: dict[str, str] = {}
+
+    def missing(pair: str, why: str) -> None:
+        say(f"{pair}: {why}")
+        left_out[pair] = why
+
+    with bar("coalescing") as show:
+        found = list(coalescing.points(wanted, missing, show))
+    told = warning("virtual_gpu" if kind == "virtual_gpu" else "", False)
+    label = f", {told.upper()}" if told else ""
+    if in_json:
+        typer.echo(coalescing.as_json(found, kind, told, left_out))
+    elif in_csv:
+        typer.echo(coalescing.as_csv(found, told), nl=False)
+    else:
+        for line in coalescing.tables(found, label):
+            typer.echo(line)
+    if plot is not None and found:
+        from waywiser.bench.heat_map import plot_coalescing
+
+        plot_coalescing(found, label, plot)
+
+
+def _count(word: str) -> int:
+    if not word.isdecimal() or not 1 <= int(word) <= 4096:
+        raise InputError(f"--blocks {word!r}: write numbers from 1 to 4096, such as 4,16,80")
+    return int(word)
+
+
+def _coalescing_backend(asked: str, pairs: Sequence[str]) -> str:
+    """Without --memory and without a GPU: the host."""
+    from waywiser import _core
+
+    if not pairs and asked in ("auto", "host"):
+        return "host" if asked == "host" or _core.why_no_cuda() else "cuda"
+    return _backend(asked, ["host" if pair == "host>host" else pair for pair in pairs] or ["gpu"])
 
 
 def _places(text: str) -> list[str]:

@@ -62,7 +62,7 @@ def tune(
 
 def _tune(request: Request, output: Path, as_json: bool) -> None:
     """Tunes one machine into one folder."""
-    from waywiser.report.summary import summary
+    from waywiser.report.summary import summary, to_do
     from waywiser.report.terminal import print_result
 
     start = time.monotonic()
@@ -86,6 +86,7 @@ def _tune(request: Request, output: Path, as_json: bool) -> None:
     for part in summary(results):
         print_result(part)
     typer.echo(f"report: {page} ({seconds:.0f} s)" if page else f"results: {output} ({seconds:.0f} s)")
+    print_result(to_do(results))
     _hint(results)
 
 

@@ -4,7 +4,7 @@ Three calls for structured grids: `init_grid`, `update_halo`, `finalize`. For ev
 """
 
 from waywiser.halo.current_grid import finalize, init_grid, update_halo
-from waywiser.halo.exchange import ComponentsFirst, HaloExchange, HaloField, HaloVariant
+from waywiser.halo.exchange import ComponentsFirst, HaloExchange, HaloField, HaloSide, HaloVariant
 from waywiser.halo.partition import GridPartition, MeshPartition
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "GridPartition",
     "HaloExchange",
     "HaloField",
+    "HaloSide",
     "HaloVariant",
     "MeshPartition",
     "finalize",

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, cast
 
-from waywiser.errors import InputError, InputTypeError, UnavailableError
+from waywiser.errors import InputError, InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.types import Array, Stream
-from waywiser.halo.kept_answers import Answer, AnswerFile, shape_of
 from waywiser.halo.partition import Partition
-from waywiser.units import format_seconds
 
 if TYPE_CHECKING:
     from waywiser.group.group import Group
 
 HaloVariant = Literal["whole_field", "per_neighbor", "packed", "direct", "direct_packed"]
+MIXED = "mixed"  # sides have variants of their own
 
 
 class ComponentsFirst(NamedTuple):
     """A vector field of a halo exchange whose components are the first dimension of its array, not the last."""
 
     array: Array
+
+
+class HaloSide(NamedTuple):
+    """Cells that this rank gives to a neighbour, in a halo exchange: of a mesh all, of a grid those of one face.
+
+    `neighbor`: its rank. `face`: where it lies in a grid, -1, 0 or 1 in each dimension; empty for a mesh. `cells`: how
+    many. `variant`: by which they travel.
+    """
+
+    neighbor: int
+    face: tuple[int, ...]
+    cells: int
+    variant: HaloVariant
 
 
 HaloField = Union[Array, ComponentsFirst]  # noqa: UP007 - for Python 3.10
@@ -53,7 +64,6 @@ class HaloExchange:
         self._group = group
         self._partition = partition
         self._fields = list(fields)
-        self._kept = ""  # the words of an answer that was not measured in this run
         self._core = _core.HaloExchange(group._core, partition._core, self._described(self._fields))
 
     def _described(self, fields: list[HaloField]) -> list[tuple[Array, int, bool]]:
@@ -89,7 +99,7 @@ class HaloExchange:
         return list(self._fields)
 
     def add(self, *fields: HaloField) -> None:
-        """Adds arrays; all ranks call it.
+        """Adds arrays; all ranks call it. If `tune()` has chosen the variant, it is called again, also by `remove()`.
 
         Raises InputError at all ranks as the class does, and between start and finish; the fields are then as before.
         """
@@ -111,68 +121,73 @@ class HaloExchange:
     def _set(self, fields: list[HaloField]) -> None:
         self._core.set_fields(self._described(fields))
         self._fields = fields
-        self._kept = ""
 
     @property
-    def variant(self) -> HaloVariant:
-        """The variant that is used. Raises nothing."""
+    def variant(self) -> HaloVariant | Literal["mixed"]:
+        """The variant that is used; "mixed" if those of `sides` differ. Raises nothing."""
         return cast(HaloVariant, self._core.variant)
 
-    def use(self, variant: HaloVariant) -> None:
-        """Uses a variant from now on; all ranks call it.
+    @property
+    def sides(self) -> list[HaloSide]:
+        """What this rank gives, and by which variants: of a mesh in the order of its neighbours. Raises nothing."""
+        return [HaloSide(*each) for each in self._core.sides()]
 
-        Raises UnavailableError at all ranks, with the reason; InputError for a name that is none.
+    def use(self, variant: HaloVariant | Sequence[HaloVariant] | Mapping[int, HaloVariant]) -> None:
+        """Uses a variant from now on; all ranks call it. Besides one for all: a list with one for each of `sides`, or
+        the variants of some neighbours by rank, while the others keep theirs. Ranks may differ then: the rank that
+        gives the cells decides. All except "whole_field" can be mixed.
+
+        Raises UnavailableError at all ranks, with the reason; InputError for a name that is none, and at all ranks for
+        a list of another length and for "whole_field" in a mix; InputError for a rank that is given no cells.
         """
-        self._core.use(variant)
-        self._kept = ""
+        if isinstance(variant, str) or not isinstance(variant, (Mapping, Sequence)):
+            self._core.use(variant)
+        elif isinstance(variant, Mapping):
+            strangers = set(variant) - {each.neighbor for each in self.sides}
+            if strangers:
+                raise InputError(f"use: rank {min(strangers)} is no neighbour that is given cells")
+            self._core.use_sides([variant.get(each.neighbor, each.variant) for each in self.sides])
+        else:
+            self._core.use_sides(list(variant))
 
-    def tune(self, seconds: float, *, file: str | os.PathLike[str] | None = None) -> dict[HaloVariant, float | None]:
-        """Measures all variants in turn for `seconds`, and at least once, then uses the one whose slowest rank is the
-        fastest; all ranks call it. It exchanges the fields, as `exchange()` does. `explain()` tells the rest.
+    def tune(
+        self, seconds: float, *, file: str | os.PathLike[str] | None = None
+    ) -> dict[HaloVariant | Literal["mixed"], float | None]:
+        """Measures all variants in turn for `seconds`, and at least once, where time is left also mixes; then uses what
+        is the fastest at its slowest rank; all ranks call it. It exchanges the fields, as `exchange()` does.
+        `explain()` tells the rest.
 
         `file`: a file of answers, or a folder of results, which has them in halo.json. If it has one for this shape
         (partition, fields and their places, types of machine, of all ranks), that is used without measuring, and
         nothing is exchanged; else the answer is measured and added. All ranks give a file, or none does.
 
-        Returns the median time of an exchange by each variant in seconds, None for those that are unavailable. Raises
-        as every call of a group; InputError for a time that is not above 0, or not equal at all ranks, and at all ranks
-        for a file that cannot be read or written.
+        Returns the median time of an exchange by each variant in seconds, None for those that are unavailable; "mixed"
+        is among them if a mix was measured. Raises as every call of a group; InputError for a time that is not above 0,
+        or not equal at all ranks; at all ranks InputError for a file that cannot be read, and TransferError for one
+        that cannot be written.
         """
-        if file is None:
-            return self._measured(seconds)
-        answers = AnswerFile(self._group, Path(file), shape_of(self._partition._cut, self._described(self._fields)))
-        known = answers.known()
-        if known is not None and self._adopted(known, answers.file):
-            return {cast(HaloVariant, name): time for name, time in known.times.items()}
-        times = self._measured(seconds)
-        answers.keep(Answer(self.variant, {str(name): time for name, time in times.items()}))
-        return times
-
-    def _measured(self, seconds: float) -> dict[HaloVariant, float | None]:
-        times = dict(self._core.tune(seconds))
-        self._kept = ""
-        return {cast(HaloVariant, name): None if math.isnan(time) else time for name, time in times.items()}
-
-    def _adopted(self, answer: Answer, file: Path) -> bool:
-        """Whether the variant of a kept answer is available today; then it is used."""
-        try:
-            self.use(cast(HaloVariant, answer.variant))
-        except UnavailableError:
-            return False
-        time = format_seconds(cast(float, answer.times[answer.variant]))
-        self._kept = f"{answer.variant}: {time} an exchange at the slowest rank\nwhy: an earlier run's answer in {file}"
-        return True
+        times = self._core.tune(seconds, "" if file is None else os.fspath(file))
+        return {cast(HaloVariant, name): None if math.isnan(time) else time for name, time in times}
 
     def explain(self) -> str:
-        """The variant, its cost, the runner-up and the reason, in a few lines. Raises nothing."""
-        return self._kept or str(self._core.explain())
-
-    def counts(self, variant: HaloVariant) -> dict[str, int]:
-        """What exchanges by a variant have done at this rank so far, those of `tune()` included: `exchanges`;
-        `messages` and `message_bytes` sent to other ranks; `bus_copies` and `bus_bytes` between a GPU and host memory,
-        both ways. Raises InputError for a name that is none.
+        """The variant, its cost, the runner-up and the reason, the variants of all sides if they differ, and the share
+        of time in the exchange, in a few lines. Raises nothing.
         """
-        return dict(self._core.counts(variant))
+        return str(self._core.explain())
+
+    def counts(self, variant: HaloVariant | Literal["mixed"] | None = None) -> dict[str, int]:
+        """What exchanges by a variant, or by all, have done at this rank so far, those of `tune()` included:
+        `exchanges`; `messages` and `message_bytes` sent to other ranks; `bus_copies` and `bus_bytes` between a GPU and
+        host memory, both ways. Raises InputError for a name that is none.
+        """
+        return dict(self._core.counts_of_all() if variant is None else self._core.counts(variant))
+
+    def times(self) -> dict[str, float]:
+        """Seconds of this rank since the variant is in use, from the beginning of the first `start()` to the end of the
+        last `finish()`: `inside` these two, `overlapped` between them, `elapsed` in all. What a stream does later is
+        not seen. Raises nothing.
+        """
+        return dict(zip(("inside", "overlapped", "elapsed"), self._core.times(), strict=True))
 
 
 def array_of(field: Any) -> Any:

@@ -21,10 +21,9 @@ class Partition:
     `local_shape`: the shape of this rank's arrays, ghosts included, without components.
     """
 
-    def __init__(self, core: _core.HaloPartition, local_shape: tuple[int, ...], cut: tuple[object, ...]) -> None:
+    def __init__(self, core: _core.HaloPartition, local_shape: tuple[int, ...]) -> None:
         self._core = core
         self.local_shape = local_shape
-        self._cut = cut  # numbers that decide how much travels, and to whom
 
     @property
     def neighbors(self) -> list[int]:
@@ -69,8 +68,7 @@ class GridPartition(Partition):
             ranks *= each
         if ranks != group.size:
             raise InputError(f"parts={tuple(cut)} are {ranks} boxes for {group.size} ranks")
-        numbers = ("grid", cells, widths, repeats, cut)
-        super().__init__(_core.grid_partition(grid, group.rank), tuple(grid.local_shape(group.rank)), numbers)
+        super().__init__(_core.grid_partition(grid, group.rank), tuple(grid.local_shape(group.rank)))
         first, count = grid.box(group.rank)
         self.shape = tuple(cells)
         self.ghost = tuple(widths)
@@ -106,8 +104,7 @@ class MeshPartition(Partition):
                 raise InputTypeError("neighbors are tuples: rank, cells given, cells taken") from None
             lists.append((peer, _cells(give), _cells(take)))
         core = _core.listed_partition(group.rank, group.size, _number("cells", cells), lists)
-        numbers = [(index(peer), len(give), len(take)) for peer, give, take in lists]
-        super().__init__(core, (cells,), ("mesh", index(cells), numbers))
+        super().__init__(core, (cells,))
 
     def __repr__(self) -> str:
         return f"<waywiser.MeshPartition: {self.local_shape[0]} cells, neighbours {self.neighbors}>"

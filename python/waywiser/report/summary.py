@@ -8,25 +8,28 @@ from rich.text import Text
 
 from waywiser.plan import Plan
 from waywiser.profile import Profile
+from waywiser.report.actions import REPAIR, SET, actions
 from waywiser.report.alike import merged
 from waywiser.report.choices import Choice, choices
 from waywiser.report.headline import headline
-from waywiser.report.matrices import matrices, places
+from waywiser.report.matrices import places
 from waywiser.report.reasons import Reason, grouped_reasons
 from waywiser.report.score import SAME_MODEL
 from waywiser.report.terminal import add, console, table
+from waywiser.report.worth import settings_of
 from waywiser.results import Results
 from waywiser.units import format_percent, format_range, format_rate, format_seconds
 
 _CAPTION = "time of the smallest and bandwidth of the largest size of each row"
 _FOLDED = "; (+1): and one more class of pairs within 10 % of it"
 _MOST_ROWS = 20
-_MOST_REASONS = 5
-_MOST_ODD = 1
+_MOST_REASONS = 3
+# Of each kind: what is slow or broken, what to set.
+_MOST_ACTIONS = 2
 
 
 def summary(results: Results) -> list[RenderableType]:
-    """The summary that `tune` prints at the end, in at most 40 lines."""
+    """What was measured; with what to do at most 40 lines."""
     profile = results.needed_profile()
     head = Text()
     if profile.warning():
@@ -37,14 +40,21 @@ def summary(results: Results) -> list[RenderableType]:
     head.append(f"  {profile.machine}, {memories}, {_count(len(profile.paths()), 'path', 'paths')} {verb}")
     head.append(f", {len(profile.unavailable)} unavailable")
     best = [_best(profile, results.plan)] if results.plan else []
-    return [head, *best, *_odd(profile), *_reasons(profile), _verdict(results)]
+    return [head, *best, *_reasons(profile), _verdict(results)]
 
 
-def _odd(profile: Profile) -> list[Text]:
-    """Pairs that are slower than similar pairs."""
-    lines = [line for matrix in matrices(profile, None, 1) for line in matrix.odd()]
-    more = [f"{len(lines) - _MOST_ODD} more odd pairs in the report"] if len(lines) > _MOST_ODD else []
-    return [Text(line, "bold yellow") for line in lines[:_MOST_ODD] + more]
+def to_do(results: Results) -> Text:
+    """The first statements of the page: what is slow or broken and what to set, each with its command."""
+    text = Text("what to do:", "bold")
+    found = actions(results, settings_of(results))
+    for kind in (REPAIR, SET):
+        mine = [one for one in found if one.kind == kind]
+        for one in mine[:_MOST_ACTIONS]:
+            text.append(f"\n- {kind.lower()}: {one.text}", "yellow not bold" if one.bad else "not bold")
+            text.append(f"\n    {one.command}" if one.command else "", "not bold")
+        if len(mine) > _MOST_ACTIONS:
+            text.append(f"\n- {kind.lower()}: {len(mine) - _MOST_ACTIONS} more in the report", "not bold")
+    return text
 
 
 def _percent(choice: Choice) -> str:

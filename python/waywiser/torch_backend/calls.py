@@ -10,7 +10,17 @@ from typing import Any
 import torch
 
 from waywiser.group import Group
-from waywiser.torch_backend.work import Tensor, Work, elements, joined, only, operation, plain, share_out
+from waywiser.torch_backend.work import (
+    Tensor,
+    Work,
+    elements,
+    in_memory_order,
+    joined,
+    only,
+    operation,
+    plain,
+    share_out,
+)
 
 NAME = "waywiser"
 
@@ -42,18 +52,18 @@ class Calls:
         return self._done([], lambda: self.group.barrier())
 
     def broadcast(self, tensors: list[Tensor], opts: Any) -> Work:
-        data = only(tensors, "broadcast")
+        data = in_memory_order(only(tensors, "broadcast"))
         return self._begun("broadcast", data, data, opts.rootRank)
 
     def allreduce(self, tensors: list[Tensor], opts: Any) -> Work:
-        data = only(tensors, "all_reduce")
+        data = in_memory_order(only(tensors, "all_reduce"))
         return self._begun("all_reduce", data, data, data, operation(opts.reduceOp, data))
 
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any) -> Work:
         return self._together([self.allreduce([each], opts) for each in tensors])
 
     def reduce(self, tensors: list[Tensor], opts: Any) -> Work:
-        data = only(tensors, "reduce")
+        data = in_memory_order(only(tensors, "reduce"))
         out = data if self.group.rank == opts.rootRank else None
         op = operation(opts.reduceOp, data)
         return self._begun("reduce", data, data, out, op, opts.rootRank)
@@ -62,7 +72,7 @@ class Calls:
         return self._begun("all_gather", output, plain(data), plain(output))
 
     def allgather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any = None) -> Work:
-        data, targets = only(tensors, "all_gather"), outputs[0]
+        data, targets = only(tensors, "all_gather").contiguous(), outputs[0]
 
         def gather() -> None:
             sizes = [each.numel() for each in targets]
@@ -76,7 +86,7 @@ class Calls:
         return self._together([self.all_gather_single(*each) for each in zip(outputs, tensors, strict=True)])
 
     def gather(self, outputs: list[list[Tensor]], tensors: list[Tensor], opts: Any) -> Work:
-        data = only(tensors, "gather")
+        data = only(tensors, "gather").contiguous()
         targets = outputs[0] if outputs else []
 
         def gather() -> None:
@@ -100,7 +110,17 @@ class Calls:
         return self._begun("reduce_scatter", output, plain(data), plain(output), op)
 
     def reduce_scatter(self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any) -> Work:
-        return self.reduce_scatter_single(only(outputs, "reduce_scatter"), joined(inputs[0]), opts)
+        """Blocks of several sizes are reduced one after another, each to its rank."""
+        output, blocks = only(outputs, "reduce_scatter"), inputs[0]
+        if len({block.numel() for block in blocks}) == 1:
+            return self.reduce_scatter_single(output, joined(blocks), opts)
+
+        def reduce() -> None:
+            op = operation(opts.reduceOp, output)
+            for root, block in enumerate(blocks):
+                self.group.reduce(joined([block]), output if root == self.group.rank else None, op, root)
+
+        return self._done([output], reduce)
 
     def reduce_scatter_single_coalesced(
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any
@@ -136,6 +156,7 @@ class Calls:
             return Work([self.group.start_recv(data, source, tag)], [data], self._lock)
 
     def recv_anysource(self, tensors: list[Tensor], tag: int) -> Work:
+        # A group could, but PyTorch asks a work of C++ for the source.
         raise NotImplementedError("waywiser needs a source rank: recv(..., src=RANK)")
 
     def _begun(self, name: str, result: Tensor, *arguments: Any) -> Work:

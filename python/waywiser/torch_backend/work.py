@@ -59,6 +59,9 @@ class Work(dist._Work):  # type: ignore[misc]
     def result(self) -> list[Tensor]:
         return self._result
 
+    def exception(self) -> None:
+        """None: an operation that fails raises in wait() and is_completed()."""
+
     def get_future(self) -> Any:
         """A complete future: PyTorch would wait for an incomplete one without letting the group progress."""
         self.wait()
@@ -70,6 +73,15 @@ class Work(dist._Work):  # type: ignore[misc]
 def plain(tensor: Tensor) -> Tensor:
     """The same memory, without autograd history."""
     return tensor.detach()
+
+
+def in_memory_order(tensor: Tensor) -> Tensor:
+    """The same memory as one dimension, if it is dense in the order of channels_last, which all ranks must have."""
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    order = formats.get(tensor.dim())
+    if tensor.is_contiguous() or order is None or not tensor.is_contiguous(memory_format=order):
+        return tensor
+    return tensor.as_strided((tensor.numel(),), (1,))
 
 
 def only(tensors: list[Tensor], what: str) -> Tensor:
@@ -101,5 +113,11 @@ def operation(op: Any, tensor: Tensor) -> str:
     if name is not None and tensor.dtype == torch.bool:
         name = _OF_BOOLS.get(name)
     if name is None:
-        raise ValueError(f"waywiser has no {op} of {tensor.dtype}: SUM, AVG, PRODUCT, MIN and MAX of numbers")
+        raise ValueError(f"waywiser has no {_name(op)} of {tensor.dtype}: SUM, AVG, PRODUCT, MIN and MAX of numbers")
     return name
+
+
+def _name(op: Any) -> str:
+    """ "BAND"; PyTorch shows an address for an object with this operation."""
+    kinds = ("PREMUL_SUM", "BAND", "BOR", "BXOR", *(name for _, name in _OPERATIONS))
+    return next((kind for kind in kinds if op == getattr(dist.ReduceOp, kind, None)), str(op))

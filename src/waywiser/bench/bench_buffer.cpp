@@ -21,11 +21,10 @@ float number(std::uint64_t index) { return static_cast<float>(index % period); }
 
 }  // namespace
 
-BenchBuffer::BenchBuffer(Platform& platform, Place place, Bytes bytes)
+BenchBuffer::BenchBuffer(Platform& platform, Place place, Bytes bytes, Allocation on_host)
     : platform_(platform),
       size_(bytes),
-      memory_(
-          platform.allocate(place, std::max<Bytes>(bytes, 1), place.is_gpu() ? Allocation::gpu : Allocation::pageable)),
+      memory_(platform.allocate(place, std::max<Bytes>(bytes, 1), place.is_gpu() ? Allocation::gpu : on_host)),
       stream_(platform.open_stream(place)) {
   fill(0, bytes, 0);  // pages that were never written to are not there yet
 }

@@ -10,7 +10,7 @@ namespace waywiser {
 // Memory of a timed operation, on the host or on a GPU, that can be filled and checked.
 class BenchBuffer {
  public:
-  BenchBuffer(Platform& platform, Place place, Bytes bytes);
+  BenchBuffer(Platform& platform, Place place, Bytes bytes, Allocation on_host = Allocation::pageable);
 
   const Memory& memory() const { return memory_; }
   Elements bytes(Bytes offset, Bytes length) const { return {region(offset, length), DataType::uint8}; }

@@ -12,7 +12,8 @@ static_assert(static_cast<int>(HaloVariant::per_neighbor) == WW_HALO_PER_NEIGHBO
 static_assert(static_cast<int>(HaloVariant::packed) == WW_HALO_PACKED);
 static_assert(static_cast<int>(HaloVariant::direct) == WW_HALO_DIRECT);
 static_assert(static_cast<int>(HaloVariant::direct_packed) == WW_HALO_DIRECT_PACKED);
-static_assert(WW_HALO_DIRECT_PACKED + 1 == std::size(halo_variants));
+static_assert(static_cast<int>(HaloVariant::mixed) == WW_HALO_MIXED);
+static_assert(WW_HALO_MIXED == std::size(halo_variants));
 
 namespace {
 
@@ -30,8 +31,8 @@ std::size_t checked_dimensions(int dimensions) {
   return static_cast<std::size_t>(dimensions);
 }
 
-HaloVariant variant_of(ww_halo_variant variant) {
-  if (variant < WW_HALO_WHOLE_FIELD || variant > WW_HALO_DIRECT_PACKED)
+HaloVariant variant_of(ww_halo_variant variant, ww_halo_variant last = WW_HALO_DIRECT_PACKED) {
+  if (variant < WW_HALO_WHOLE_FIELD || variant > last)
     throw Error(ErrorKind::invalid_input,
                 "there is no variant " + std::to_string(static_cast<int>(variant)) + " of a halo exchange");
   return static_cast<HaloVariant>(variant);
@@ -160,8 +161,58 @@ int ww_halo_use(ww_halo* halo, ww_halo_variant variant) {
   });
 }
 
+int ww_halo_side_count(const ww_halo* halo, size_t* count) {
+  return guarded([&] {
+    given(count, "the place for the number of sides") = given(halo, "the halo exchange").exchange.sides().size();
+  });
+}
+
+int ww_halo_side_at(const ww_halo* halo, size_t index, ww_halo_side* side) {
+  return guarded([&] {
+    given(side, "the place for the side");
+    const std::vector<HaloSideUse> sides = given(halo, "the halo exchange").exchange.sides();
+    if (index >= sides.size())
+      throw Error(ErrorKind::invalid_input, "there is no side " + std::to_string(index) + " of a halo exchange of " +
+                                                std::to_string(sides.size()));
+    const HaloSideUse& of = sides[index];
+    *side = {of.peer, {}, of.cells, static_cast<int>(of.variant)};
+    std::ranges::copy(of.face, side->face);
+  });
+}
+
+int ww_halo_use_sides(ww_halo* halo, const ww_halo_variant* variants, size_t count) {
+  return guarded([&] {
+    HaloExchange& exchange = exchange_of(halo);
+    std::vector<HaloVariant> wanted;
+    at_all(*halo->group, [&] {
+      if (count != 0) given(variants, "the array of variants");
+      for (std::size_t i = 0; i < count; ++i) wanted.push_back(variant_of(variants[i]));
+    });
+    exchange.use(wanted);
+  });
+}
+
 int ww_halo_tune(ww_halo* halo, double seconds) {
   return guarded([&] { exchange_of(halo).tune(seconds); });
+}
+
+int ww_halo_tune_file(ww_halo* halo, double seconds, const char* file) {
+  return guarded([&] {
+    HaloExchange& exchange = exchange_of(halo);
+    at_all(*halo->group, [&] {
+      if (file == nullptr || *file == '\0')
+        throw Error(ErrorKind::invalid_input, "the name of the file of answers is NULL or empty");
+    });
+    exchange.tune(seconds, file);
+  });
+}
+
+int ww_halo_times(const ww_halo* halo, ww_halo_seconds* seconds) {
+  return guarded([&] {
+    given(seconds, "the place for the times");
+    const HaloTimes times = given(halo, "the halo exchange").exchange.times();
+    *seconds = {times.inside, times.overlapped, times.elapsed};
+  });
 }
 
 int ww_halo_variant_in_use(const ww_halo* halo, int* variant) {
@@ -178,7 +229,7 @@ const char* ww_halo_explain(ww_halo* halo) {
 int ww_halo_counts(const ww_halo* halo, ww_halo_variant variant, ww_halo_totals* totals) {
   return guarded([&] {
     given(totals, "the place for the counts");
-    const HaloCounts counts = given(halo, "the halo exchange").exchange.counts(variant_of(variant));
+    const HaloCounts counts = given(halo, "the halo exchange").exchange.counts(variant_of(variant, WW_HALO_MIXED));
     *totals = {counts.exchanges, counts.messages, counts.message_bytes, counts.bus_copies, counts.bus_bytes};
   });
 }

@@ -68,11 +68,12 @@ typedef enum ww_op WW_ANY_INT { WW_SUM = 0, WW_PROD = 1, WW_MIN = 2, WW_MAX = 3,
 
 /* How the boundary values of a halo exchange travel: docs/halo.md. */
 typedef enum ww_halo_variant WW_ANY_INT {
-  WW_HALO_WHOLE_FIELD = 0,  /* through a copy of each whole field */
-  WW_HALO_PER_NEIGHBOR = 1, /* one message for each field and part of the boundary */
-  WW_HALO_PACKED = 2,       /* one message for each neighbour */
-  WW_HALO_DIRECT = 3,       /* as per_neighbor, by one kernel */
-  WW_HALO_DIRECT_PACKED = 4 /* as packed, by one kernel */
+  WW_HALO_WHOLE_FIELD = 0,   /* through a copy of each whole field */
+  WW_HALO_PER_NEIGHBOR = 1,  /* one message for each field and part of the boundary */
+  WW_HALO_PACKED = 2,        /* one message for each neighbour */
+  WW_HALO_DIRECT = 3,        /* as per_neighbor, by one kernel */
+  WW_HALO_DIRECT_PACKED = 4, /* as packed, by one kernel */
+  WW_HALO_MIXED = 5          /* sides differ: ww_halo_use_sides */
 } ww_halo_variant;
 
 typedef struct ww_group ww_group;
@@ -141,12 +142,27 @@ typedef struct ww_halo_field {
   int components_first; /* 0: the components of a cell lie together; 1: the values of a component lie together */
 } ww_halo_field;
 
+/* A side: cells that this rank gives to another one. In a mesh each neighbour is one, in the order of the call. */
+typedef struct ww_halo_side {
+  int rank;
+  int face[4]; /* of a grid: where that rank lies, -1, 0 or 1 in each dimension; else 0 */
+  size_t cells;
+  int variant; /* a ww_halo_variant */
+} ww_halo_side;
+
 /* What the exchanges by a variant have done at this rank. */
 typedef struct ww_halo_totals {
   uint64_t exchanges;
   uint64_t messages, message_bytes; /* sent to other ranks */
   uint64_t bus_copies, bus_bytes;   /* between a GPU and host memory, both ways */
 } ww_halo_totals;
+
+/* From the beginning of the first start to the end of the last finish; what a stream does later is not seen. */
+typedef struct ww_halo_seconds {
+  double inside;     /* start and finish */
+  double overlapped; /* between them */
+  double elapsed;    /* in all */
+} ww_halo_seconds;
 
 /* Errors and names ------------------------------------------------------------------------------------------------ */
 
@@ -298,7 +314,8 @@ WW_API int ww_halo_grid(ww_group* group, int dimensions, const int64_t* shape, c
 WW_API int ww_halo_mesh(ww_group* group, size_t cells, const ww_halo_neighbor* neighbors, size_t count, ww_halo** halo);
 /* The cells of a field, with ghosts. */
 WW_API int ww_halo_cells(const ww_halo* halo, size_t* cells);
-/* Collective: these fields from now on, by the default variant. After an error the fields are as before. */
+/* Collective: these fields from now on. If ww_halo_tune has chosen the variant, it tunes again, with the time and the
+ * file of then; else the default variant is used. After an error the fields are as before. */
 WW_API int ww_halo_set_fields(ww_halo* halo, const ww_halo_field* fields, size_t count);
 /* Begins an exchange behind earlier work of the stream; with NULL no stream may be using the fields. Errors:
  * unavailable in a stream that is being captured, if the variant is not a direct one. */
@@ -309,13 +326,26 @@ WW_API int ww_halo_finish(ww_halo* halo);
 WW_API int ww_halo_exchange(ww_halo* halo, ww_stream* stream);
 /* Collective. Errors: unavailable at all ranks, with the reason; the variant is then as before. */
 WW_API int ww_halo_use(ww_halo* halo, ww_halo_variant variant);
-/* Collective: exchanges by each variant in turn for so many seconds, and at least once; then uses the fastest. */
+/* The sides, by index from 0. */
+WW_API int ww_halo_side_count(const ww_halo* halo, size_t* count);
+WW_API int ww_halo_side_at(const ww_halo* halo, size_t index, ww_halo_side* side);
+/* Collective: a variant for each side, at the rank that gives it; all but WW_HALO_WHOLE_FIELD can be mixed. Errors as
+ * ww_halo_use. */
+WW_API int ww_halo_use_sides(ww_halo* halo, const ww_halo_variant* variants, size_t count);
+/* Collective: exchanges by each variant in turn for so many seconds, and at least once, then by mixes where time is
+ * left; then uses the fastest. */
 WW_API int ww_halo_tune(ww_halo* halo, double seconds);
+/* The same with a file of answers, or a folder of results, which has them in halo.json. If it has one for this shape
+ * (partition, fields, types of machine of all ranks), that is used without measuring; else the answer is added. Errors:
+ * invalid input for a file that cannot be read, io for one that cannot be written. */
+WW_API int ww_halo_tune_file(ww_halo* halo, double seconds, const char* file);
 /* The variant that is used, a ww_halo_variant. */
 WW_API int ww_halo_variant_in_use(const ww_halo* halo, int* variant);
 /* The variant, its time, the runner-up and the reason, in a few lines; "" for NULL. Valid until the next call. */
 WW_API const char* ww_halo_explain(ww_halo* halo);
 WW_API int ww_halo_counts(const ww_halo* halo, ww_halo_variant variant, ww_halo_totals* totals);
+/* Where this rank's time went since the variant is in use. */
+WW_API int ww_halo_times(const ww_halo* halo, ww_halo_seconds* seconds);
 /* NULL is allowed. */
 WW_API void ww_halo_free(ww_halo* halo);
 

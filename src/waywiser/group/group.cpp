@@ -75,7 +75,7 @@ int Group::rank() const noexcept { return state_->hosts->rank(); }
 int Group::size() const noexcept { return state_->hosts->size(); }
 Seconds Group::timeout() const noexcept { return state_->session().timeout(); }
 void Group::set_timeout(Seconds timeout) { state_->session().set_timeout(timeout); }
-const std::shared_ptr<Platform>& Group::platform() const { return state_->session().shared_platform(); }
+const std::shared_ptr<Platform>& Group::platform() const { return state_->session().gpus().shared_platform(); }
 
 void Group::close() { state_->session().close(); }
 void Group::abort(const std::string& why) noexcept { state_->session().abort(why); }
@@ -146,7 +146,7 @@ std::string Group::why_staged() const { return state_->gpus.why_staged(); }
 std::string Group::why_staged(int rank) const {
   state_->hosts->check_rank(rank, "why_staged of");
   const std::lock_guard lock(state_->session());
-  return state_->session().why_staged(static_cast<int>(state_->hosts->members().peer(rank)));
+  return state_->session().gpus().why_staged(static_cast<int>(state_->hosts->members().peer(rank)));
 }
 
 std::string Group::encrypted_by(int rank) const {
@@ -159,7 +159,7 @@ bool authenticated(const Group& group) {
   const std::lock_guard lock(group.state_->session());
   const auto& session = group.state_->session();
   const auto& world = group.state_->hosts->members().world;
-  return session.encrypts() || std::ranges::all_of(world, [&](int rank) { return session.same_machine(rank); });
+  return session.network().encrypted || std::ranges::all_of(world, [&](int rank) { return session.same_machine(rank); });
 }
 
 void Group::set_algorithm(std::string_view name) {

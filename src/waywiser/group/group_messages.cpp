@@ -120,11 +120,11 @@ std::optional<ucp_tag_recv_info_t> GroupMessages::receive_at_once(const Call& ca
 
 // None: too many messages are under way, and this one is short enough to go through the host. Long ones wait.
 std::optional<unsigned> GroupMessages::announcement_number_for(const Call& call, ConstElements data) {
-  session_.shared_platform();  // throws before any rank hears of it
-  auto number = session_.take_rts_number();
+  session_.gpus().shared_platform();  // throws before any rank hears of it
+  auto number = session_.rts.take();
   if (!number && data.region.bytes > longest_short)
     session_.wait(
-        call, [&] { return (number = session_.take_rts_number()).has_value(); },
+        call, [&] { return (number = session_.rts.take()).has_value(); },
         [] { return "none of " + std::to_string(rts_numbers) + " messages out of GPUs has been taken"; });
   return number;
 }

@@ -88,7 +88,7 @@ void Prepared::State::prepare_on(GpuCollectives& gpus, const std::shared_ptr<con
 }
 
 void Prepared::State::set_up_messages(std::span<const ArrayExchange> exchange, std::span<const Elements> arrays) {
-  Platform* platform = gpu_of(arrays).is_gpu() ? &group->session().platform() : nullptr;
+  Platform* platform = gpu_of(arrays).is_gpu() ? &group->session().gpus().platform() : nullptr;
   packed = std::make_shared<PackedArrays>(platform, exchange, arrays);
   for (std::size_t i = 0; i < exchange.size(); ++i)
     messages.push_back({exchange[i].peer, packed->packed()[2 * i], packed->packed()[2 * i + 1], exchange[i].give_tag,

@@ -83,7 +83,7 @@ std::unique_ptr<Window::State> Window::State::of_gpu(std::shared_ptr<HostCollect
   mine.slots_in_use = shown_in->in_use();
   mine.aligned = reinterpret_cast<std::uintptr_t>(local.data) % 16 == 0;
   mine.attempt([&] {
-    if (local.bytes != 0) mine.memory = session.peer_memory().share(local);
+    if (local.bytes != 0) mine.memory = session.gpus().peer_memory().share(local);
   });
   const std::vector<WindowOffer> offers = offers_of_all(*hosts, mine);
   auto state = std::make_unique<State>(std::move(hosts), local);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "waywiser/comm/schedule_check.hpp"
 #include "waywiser/group/group.hpp"
@@ -30,6 +31,20 @@ std::vector<T> of_all(Group& group, const T& mine) {
   group.all_gather(as_elements(&mine, 1), as_elements(all.data(), all.size()));
   return all;
 }
+
+// The sides that have cells, by rank of the neighbour.
+struct SidesByPeer {
+  std::vector<std::size_t> order, counts;
+
+  SidesByPeer(const std::vector<HaloSide>& sides, int ranks) : counts(static_cast<std::size_t>(ranks)) {
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+      if (sides[i].cells.count == 0) continue;
+      order.push_back(i);
+      ++counts[static_cast<std::size_t>(sides[i].peer)];
+    }
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return sides[i].peer; });
+  }
+};
 
 }  // namespace
 
@@ -74,6 +89,36 @@ void require_matching(Group& group, const Schedule& schedule) {
                }));
 }
 
-std::vector<std::uint8_t> said_by_all(Group& group, std::uint8_t mine) { return of_all(group, mine); }
+std::vector<std::uint64_t> said_by_all(Group& group, std::uint64_t mine) { return of_all(group, mine); }
+
+std::vector<std::uint8_t> told_by_side(Group& group, const HaloPartition& partition,
+                                       std::span<const std::uint8_t> mine) {
+  const SidesByPeer gives(partition.gives, partition.ranks), takes(partition.takes, partition.ranks);
+  std::vector<std::size_t> comes(gives.counts.size());
+  group.all_to_all(as_elements(std::as_const(gives.counts).data(), gives.counts.size()),
+                   as_elements(comes.data(), comes.size()));
+  throw_at_all(group, failure_of([&] {
+                 for (std::size_t peer = 0; peer < comes.size(); ++peer)
+                   if (comes[peer] != takes.counts[peer])
+                     throw Error(ErrorKind::invalid_input,
+                                 "takes " + std::to_string(takes.counts[peer]) + " sides of a partition from rank " +
+                                     std::to_string(peer) + ", which gives " + std::to_string(comes[peer]));
+               }));
+  std::vector<std::uint8_t> out, in(takes.order.size()), told(partition.takes.size(), 0);
+  for (const std::size_t side : gives.order) out.push_back(mine[side]);
+  group.all_to_all_v(as_elements(std::as_const(out).data(), out.size()), gives.counts,
+                     as_elements(in.data(), in.size()), takes.counts);
+  for (std::size_t i = 0; i < in.size(); ++i) told[takes.order[i]] = in[i];
+  return told;
+}
+
+std::vector<std::uint64_t> union_of_all(Group& group, std::span<const std::uint64_t> mine) {
+  const std::vector<std::size_t> counts = of_all(group, mine.size());
+  std::vector<std::uint64_t> all(std::accumulate(counts.begin(), counts.end(), std::size_t{0}));
+  group.all_gather_v(mine, std::span(all), counts);
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
+}
 
 }  // namespace waywiser

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/schedule.hpp"
+#include "waywiser/halo/partition.hpp"
 
 namespace waywiser {
 
@@ -21,7 +23,13 @@ void require_equal(Group& group, std::uint64_t value, const std::string& what);
 // Throws invalid_input if two ranks' schedules do not match.
 void require_matching(Group& group, const Schedule& schedule);
 // What each rank says.
-std::vector<std::uint8_t> said_by_all(Group& group, std::uint8_t mine);
+std::vector<std::uint64_t> said_by_all(Group& group, std::uint64_t mine);
+// `mine`: a word for each side that this rank gives. Returns the givers' words for each side that it takes; 0 for sides
+// without cells. Throws invalid_input if the numbers of sides do not match.
+std::vector<std::uint8_t> told_by_side(Group& group, const HaloPartition& partition,
+                                       std::span<const std::uint8_t> mine);
+// The distinct words of all ranks, ascending.
+std::vector<std::uint64_t> union_of_all(Group& group, std::span<const std::uint64_t> mine);
 
 // What `function` throws.
 template <typename Function>

@@ -10,24 +10,33 @@ namespace {
 std::vector<BoundaryPart> parts_of(const std::vector<HaloSide>& sides, std::span<const HaloField> fields,
                                    std::size_t cells) {
   std::vector<BoundaryPart> parts;
-  for (const HaloSide& side : sides)
+  for (std::size_t side = 0; side < sides.size(); ++side)
     for (std::size_t field = 0; field < fields.size(); ++field)
-      if (side.cells.count * fields[field].components != 0)
-        parts.push_back(
-            {side.peer, static_cast<std::uint32_t>(field), bytes_of_cells(side.cells, fields[field], cells)});
+      if (sides[side].cells.count * fields[field].components != 0)
+        parts.push_back({sides[side].peer, static_cast<std::uint32_t>(field),
+                         bytes_of_cells(sides[side].cells, fields[field], cells), side, HaloVariant::packed});
   std::ranges::stable_sort(parts, {}, [&](const BoundaryPart& each) {
     return std::pair(each.peer, -static_cast<int>(bytes_of(fields[each.field].type)));
   });
   return parts;
 }
 
-std::size_t lay_out(const std::vector<BoundaryPart>& parts, int rank, std::vector<std::size_t>& places) {
-  std::size_t bytes = 0;
-  for (const BoundaryPart& each : parts) {
-    places.push_back(bytes);
-    if (each.peer != rank) bytes += each.part.count;
+struct LaidOut {
+  std::vector<std::size_t> places;
+  std::size_t packed = 0, bytes = 0;
+};
+
+LaidOut lay_out(const std::vector<BoundaryPart>& parts, int rank, bool all) {
+  LaidOut made{std::vector(parts.size(), PackedBoundary::nowhere), 0, 0};
+  for (const bool together : {true, false}) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].peer == rank || is_packed(parts[i].variant) != together || !(together || all)) continue;
+      made.places[i] = made.bytes;
+      made.bytes += parts[i].part.count;
+    }
+    if (together) made.packed = made.bytes;
   }
-  return bytes;
+  return made;
 }
 
 }  // namespace
@@ -40,9 +49,32 @@ HaloBoundary boundary_of(const HaloPartition& partition, std::span<const HaloFie
   return boundary;
 }
 
-PackedBoundary::PackedBoundary(const HaloBoundary& boundary) {
-  give_bytes = lay_out(boundary.gives, boundary.rank, gives);
-  take_bytes = lay_out(boundary.takes, boundary.rank, takes);
+HaloBoundary with_variant(HaloBoundary boundary, HaloVariant variant) {
+  for (auto* parts : {&boundary.gives, &boundary.takes})
+    for (BoundaryPart& each : *parts) each.variant = variant;
+  return boundary;
+}
+
+HaloBoundary with_variants(HaloBoundary boundary, const HaloMix& mix) {
+  for (BoundaryPart& each : boundary.gives) each.variant = mix.gives.at(each.side);
+  for (BoundaryPart& each : boundary.takes) each.variant = mix.takes.at(each.side);
+  return boundary;
+}
+
+HaloBoundary parts_of_kernels(HaloBoundary boundary, bool kernels) {
+  for (auto* parts : {&boundary.gives, &boundary.takes})
+    std::erase_if(*parts, [&](const BoundaryPart& each) { return is_direct(each.variant) != kernels; });
+  return boundary;
+}
+
+PackedBoundary::PackedBoundary(const HaloBoundary& boundary, bool all) {
+  LaidOut given = lay_out(boundary.gives, boundary.rank, all), taken = lay_out(boundary.takes, boundary.rank, all);
+  gives = std::move(given.places);
+  takes = std::move(taken.places);
+  give_bytes = given.bytes;
+  take_bytes = taken.bytes;
+  give_packed = given.packed;
+  take_packed = taken.packed;
 }
 
 ScheduleCounts::ScheduleCounts(const Schedule& schedule) {

@@ -7,6 +7,7 @@
 #include "waywiser/comm/schedule.hpp"
 #include "waywiser/halo/field.hpp"
 #include "waywiser/halo/partition.hpp"
+#include "waywiser/halo/variant.hpp"
 
 namespace waywiser {
 
@@ -15,6 +16,8 @@ struct BoundaryPart {
   int peer = 0;
   std::uint32_t field = 0;
   ArrayPart part;
+  std::size_t side = 0;  // the entry of the partition
+  HaloVariant variant = HaloVariant::packed;
 };
 
 // All that one rank exchanges, in the order of its messages: by peer, then fields with larger elements first (so that
@@ -27,12 +30,27 @@ struct HaloBoundary {
 
 HaloBoundary boundary_of(const HaloPartition& partition, std::span<const HaloField> fields);
 
-// The parts for other ranks one after the other, without gaps.
-struct PackedBoundary {
-  std::vector<std::size_t> gives, takes;  // where each part begins; parts of this rank itself have no place
-  std::size_t give_bytes = 0, take_bytes = 0;
+// The variant of each side of a partition: those that this rank gives, and those that it takes.
+struct HaloMix {
+  std::vector<HaloVariant> gives, takes;
 
-  explicit PackedBoundary(const HaloBoundary& boundary);
+  bool operator==(const HaloMix&) const = default;
+};
+HaloBoundary with_variant(HaloBoundary boundary, HaloVariant variant);
+HaloBoundary with_variants(HaloBoundary boundary, const HaloMix& mix);
+// The parts that kernels move, or all others.
+HaloBoundary parts_of_kernels(HaloBoundary boundary, bool kernels);
+
+// Parts for other ranks one after the other, without gaps: first those of packed variants, in the order of the
+// messages.
+struct PackedBoundary {
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  std::vector<std::size_t> gives, takes;  // where each part begins
+  std::size_t give_bytes = 0, take_bytes = 0;
+  std::size_t give_packed = 0, take_packed = 0;  // bytes of packed variants
+
+  // `all`: other variants' parts come behind them; else only packed ones have a place.
+  PackedBoundary(const HaloBoundary& boundary, bool all);
 };
 
 // What a schedule does in one start, by its steps.

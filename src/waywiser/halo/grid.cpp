@@ -141,6 +141,20 @@ class LocalArray {
   Numbers strides_;
 };
 
+// Where a part of a rank's ghosts lies: before its box, behind it, or neither.
+std::vector<int> face_of(const GridBox& box, const std::vector<GridInterval>& ghosts) {
+  std::vector<int> face;
+  for (std::size_t i = 0; i < ghosts.size(); ++i)
+    face.push_back(ghosts[i].end <= box.first[i] ? -1 : ghosts[i].first >= box.first[i] + box.count[i] ? 1 : 0);
+  return face;
+}
+
+// The same as the neighbour sees it.
+std::vector<int> opposite(std::vector<int> face) {
+  for (int& each : face) each = -each;
+  return face;
+}
+
 GridInterval even_part(std::int64_t cells, std::int64_t parts, std::int64_t index) {
   const std::int64_t each = cells / parts, more = cells % parts, first = index * each + std::min(index, more);
   return {first, first + each + (index < more ? 1 : 0)};
@@ -216,12 +230,13 @@ HaloPartition grid_partition(const HaloGrid& grid, int rank) {
   const LocalArray local(grid, rank);
   HaloPartition partition{rank, ranks, local.cells(), {}, {}};
   const Numbers here(grid.shape.size(), 0);
+  const auto box_of = [&](int of) -> const GridBox& { return grid.boxes[static_cast<std::size_t>(of)]; };
   for (int peer = 0; peer < ranks; ++peer) {
     GhostImages(grid, rank, peer).for_each([&](const std::vector<GridInterval>& part, const Numbers&) {
-      partition.takes.push_back({peer, local.part(part, here)});
+      partition.takes.push_back({peer, local.part(part, here), face_of(box_of(rank), part)});
     });
     GhostImages(grid, peer, rank).for_each([&](const std::vector<GridInterval>& part, const Numbers& image) {
-      partition.gives.push_back({peer, local.part(part, image)});
+      partition.gives.push_back({peer, local.part(part, image), opposite(face_of(box_of(peer), part))});
     });
   }
   return partition;

@@ -1,9 +1,12 @@
 #include "waywiser/halo/halo_exchange.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/fingerprint_hash.hpp"
+#include "waywiser/comm/bootstrap/introduction.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/halo_state.hpp"
@@ -11,7 +14,7 @@
 namespace waywiser {
 namespace {
 
-constexpr std::uint8_t says_host = 0, says_gpu = 1, says_virtual_gpu = 2;
+constexpr std::uint64_t says_host = 0, says_gpu = 1, says_virtual_gpu = 2;
 
 [[noreturn]] void refuse_fields(const std::string& why) {
   throw Error(ErrorKind::invalid_input, "a halo exchange: " + why);
@@ -49,6 +52,38 @@ std::uint64_t digest_of(std::span<const HaloArray> fields) {
   return digest;
 }
 
+Place place_of(std::span<const HaloArray> fields) {
+  const auto found = std::ranges::find_if(fields, [](const HaloArray& each) { return each.values.region.bytes != 0; });
+  return found == fields.end() ? host(0) : found->values.region.place;
+}
+
+std::string percent(Seconds part, Seconds whole) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f %%", 100 * part / whole);
+  return text;
+}
+
+std::string words_of(const HaloTimes& times) {
+  if (!(times.elapsed > 0)) return {};
+  return "\nshare of time: " + percent(times.inside, times.elapsed) + " of " + format_seconds(times.elapsed) +
+         " in start() and finish(), " + percent(times.overlapped, times.elapsed) + " between them";
+}
+
+// Equal for two ranks on one GPU.
+std::uint64_t gpu_number(const Platform& platform, Place place) {
+  FingerprintHash hash;
+  hash.add(machine_id());
+  hash.add(platform.identity(place.index));
+  return std::stoull(hash.hexadecimal(), nullptr, 16);
+}
+
+// 0 does not count.
+bool any_twice(std::vector<std::uint64_t> numbers) {
+  std::erase(numbers, 0);
+  std::ranges::sort(numbers);
+  return std::ranges::adjacent_find(numbers) != numbers.end();
+}
+
 std::vector<Elements> byte_elements(std::span<const HaloArray> fields) {
   std::vector<Elements> bytes;
   for (const HaloArray& each : fields) bytes.emplace_back(each.values.region, DataType::uint8);
@@ -71,48 +106,37 @@ void HaloExchange::State::set_fields(std::span<const HaloArray> wanted) {
   std::ranges::transform(wanted, std::back_inserter(fields), field_of);
   HaloBoundary made = boundary_of(partition, fields);
   require_matching(group, halo_schedule(HaloVariant::per_neighbor, made));
-  const bool gpu = std::ranges::any_of(
-      wanted, [](const HaloArray& each) { return each.values.region.bytes != 0 && each.values.region.place.is_gpu(); });
-  const std::vector<std::uint8_t> places =
+  const bool gpu = place_of(wanted).is_gpu();
+  const std::vector<std::uint64_t> places =
       said_by_all(group, !gpu                                           ? says_host
                          : group.platform()->backend() == "virtual_gpu" ? says_virtual_gpu
                                                                         : says_gpu);
-  adopt(variant, nullptr);
+  adopt(choice, nullptr);
   tuning.reset();
   boundary = std::move(made);
   arrays = byte_elements(wanted);
   on_gpu = gpu;
+  place = gpu ? std::string(group.platform()->backend()) + " " + text(place_of(wanted)) : "host";
   any_on_virtual_gpu = std::ranges::count(places, says_virtual_gpu) != 0;
   any_on_gpu = any_on_virtual_gpu || std::ranges::count(places, says_gpu) != 0;
-}
-
-std::unique_ptr<HaloRun> HaloExchange::State::prepared(HaloVariant wanted) {
-  if (is_direct(wanted) && !any_on_gpu)
-    throw Error(ErrorKind::unavailable, "the fields are in host memory, which no kernel serves");
-  std::unique_ptr<HaloRun> made;
-  throw_at_all(group, failure_of([&] {
-                 made = on_gpu && !is_direct(wanted) ? staged_run(group, wanted, boundary, arrays)
-                                                     : scheduled_run(group, halo_schedule(wanted, boundary), arrays);
-               }));
-  made->prepare();
-  made->keep(owner);
-  return made;
-}
-
-void HaloExchange::State::adopt(HaloVariant taken, std::unique_ptr<HaloRun> made) {
-  if (run) counts[static_cast<std::size_t>(variant)] += run->counts();
-  variant = taken;
-  run = std::move(made);
+  share_gpu = any_twice(said_by_all(group, gpu ? gpu_number(*group.platform(), place_of(wanted)) : 0));
 }
 
 void HaloExchange::State::use_default() {
+  const HaloChoice direct = all_by(HaloVariant::direct), packed = all_by(HaloVariant::packed);
+  if (share_gpu) {
+    adopt(packed, prepared(packed));
+    reason =
+        "the default where ranks share a GPU: their kernels run in turns, and would wait for each other; not measured";
+    return;
+  }
   try {
-    adopt(HaloVariant::direct, prepared(HaloVariant::direct));
+    adopt(direct, prepared(direct));
     reason = "the default where kernels reach the neighbours' memory; not measured";
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unavailable) throw;
     reason = "the default where direct is unavailable (" + std::string(error.what()) + "); not measured";
-    adopt(HaloVariant::packed, prepared(HaloVariant::packed));
+    adopt(packed, prepared(packed));
   }
 }
 
@@ -123,14 +147,23 @@ void HaloExchange::State::check_is_over(const char* what) const {
 void HaloExchange::State::start(Stream* stream) {
   check_is_over("it is started again");
   if (!run) refuse_fields("no variant could be prepared");
+  const Seconds called = now_seconds();
   run->start(stream);
   under_way = true;
+  started = now_seconds();
+  if (times.elapsed == 0) first_start = called;
+  times.inside += started - called;
 }
 
 void HaloExchange::State::finish() {
   if (!under_way) refuse_fields("finish() without start()");
   under_way = false;
+  const Seconds called = now_seconds();
+  times.overlapped += called - started;
   run->finish();
+  const Seconds finished = now_seconds();
+  times.inside += finished - called;
+  times.elapsed = finished - first_start;
 }
 
 HaloExchange::HaloExchange(Group& group, HaloPartition partition, std::span<const HaloArray> fields)
@@ -154,29 +187,40 @@ void HaloExchange::exchange(Stream& stream) {
 }
 
 void HaloExchange::set_fields(std::span<const HaloArray> fields) {
-  state_->set_fields(fields);
-  state_->use_default();
+  State& state = *state_;
+  state.set_fields(fields);
+  const bool again = state.tuned_for > 0 && !state.kinds_of_all().empty();
+  again ? state.tune(state.tuned_for, state.tuned_file) : state.use_default();
 }
 
-HaloVariant HaloExchange::variant() const noexcept { return state_->variant; }
+HaloVariant HaloExchange::variant() const noexcept { return state_->choice.variant; }
 
-void HaloExchange::use(HaloVariant variant) {
-  state_->check_is_over("the variant is changed");
-  state_->adopt(variant, state_->prepared(variant));
-  state_->reason = "asked for";
-  state_->tuning.reset();
+void HaloExchange::use(HaloVariant variant) { state_->use(state_->all_by(variant)); }
+
+void HaloExchange::use(std::span<const HaloVariant> of_sides) {
+  state_->use(state_->agreed({of_sides.begin(), of_sides.end()}));
 }
 
 std::string HaloExchange::explain() const {
-  if (state_->tuning) return waywiser::explain(*state_->tuning);
-  return std::string(name(state_->variant)) + ": " + state_->reason;
+  const std::string text = state_->tuning ? waywiser::explain(*state_->tuning)
+                                          : std::string(name(state_->choice.variant)) + ": " + state_->reason;
+  const std::string sides = state_->choice.variant == HaloVariant::mixed ? state_->words_of_sides() : "";
+  return text + sides + words_of(state_->times);
 }
 
 HaloCounts HaloExchange::counts(HaloVariant variant) const {
   HaloCounts all = state_->counts[static_cast<std::size_t>(variant)];
-  if (variant == state_->variant && state_->run) all += state_->run->counts();
+  if (variant == state_->choice.variant && state_->run) all += state_->run->counts();
   return all;
 }
+
+HaloCounts HaloExchange::counts() const {
+  HaloCounts all;
+  for (std::size_t i = 0; i < state_->counts.size(); ++i) all += counts(static_cast<HaloVariant>(i));
+  return all;
+}
+
+HaloTimes HaloExchange::times() const { return state_->times; }
 
 void HaloExchange::keep(std::shared_ptr<void> owner) {
   state_->owner = std::move(owner);

@@ -36,9 +36,12 @@ class HaloRun {
 
 // The schedule runs on the arrays themselves, by the hosts or by kernels.
 std::unique_ptr<HaloRun> scheduled_run(Group& group, Schedule schedule, std::vector<Elements> arrays);
-// The arrays are on a GPU; messages of the hosts carry what passes through host memory: whole_field, per_neighbor or
-// packed. Throws the platform's errors.
+// The arrays are on a GPU; messages of the hosts carry what passes through host memory: not for direct variants. Throws
+// the platform's errors.
 std::unique_ptr<HaloRun> staged_run(Group& group, HaloVariant variant, const HaloBoundary& boundary,
                                     std::vector<Elements> arrays);
+
+// Some parts by messages of the hosts, the others by kernels, both under way at once.
+std::unique_ptr<HaloRun> mixed_run(std::unique_ptr<HaloRun> hosts, std::unique_ptr<HaloRun> kernels);
 
 }  // namespace waywiser

@@ -11,8 +11,11 @@ constexpr std::uint32_t packs = 0, moves = 1, unpacks = 2;  // rounds
 // Collects the arrays and steps of one rank's schedule.
 class HaloScheduleMaker {
  public:
-  HaloScheduleMaker(std::string_view name, const HaloBoundary& boundary)
-      : boundary_(boundary), packed_(boundary), made_{name, boundary.rank, boundary.ranks, 0, 0, 0, {}, {}, {}} {}
+  // `all`: all parts have a place in packed arrays, not only those of packed variants.
+  HaloScheduleMaker(std::string_view name, const HaloBoundary& boundary, bool all)
+      : boundary_(boundary), packed_(boundary, all), made_{name, boundary.rank, boundary.ranks, 0, 0, 0, {}, {}, {}} {}
+
+  bool packs_any() const { return packed_.give_packed + packed_.take_packed != 0; }
 
   // Returns the first one's index.
   std::uint32_t add_fields(ArrayUse use) {
@@ -54,39 +57,27 @@ class HaloScheduleMaker {
     }
   }
   void pack(std::uint32_t packed) {
-    for_others(boundary_.gives, packed_.gives, [&](const BoundaryPart& each, std::size_t at) {
+    for_placed(boundary_.gives, packed_.gives, [&](const BoundaryPart& each, std::size_t at) {
       add({StepKind::pack, packs, -1, {Area::array, at, each.part.count, packed, 0}, apart(each)});
     });
   }
   void unpack(std::uint32_t packed) {
-    for_others(boundary_.takes, packed_.takes, [&](const BoundaryPart& each, std::size_t at) {
+    for_placed(boundary_.takes, packed_.takes, [&](const BoundaryPart& each, std::size_t at) {
       add({StepKind::unpack, unpacks, -1, apart(each), {Area::array, at, each.part.count, packed, 0}});
     });
   }
 
-  // Each part by itself. Ordered by distance, so that not all ranks send to the same rank at once.
-  void move_parts(std::uint32_t round, std::uint32_t first) {
-    by_distance(
-        [&](int to) {
-          for (const BoundaryPart& each : boundary_.gives)
-            if (each.peer == to) add({StepKind::send, round, to, {}, apart(each, first)});
-        },
-        [&](int from) {
-          for (const BoundaryPart& each : boundary_.takes)
-            if (each.peer == from) add({StepKind::receive, round, from, apart(each, first), {}});
-        });
-  }
-  // From the packed array `out` into `in`; `together`: all parts of a neighbour as one.
-  void move_packed(std::uint32_t out, std::uint32_t in, bool together) {
-    by_distance(
-        [&](int to) {
-          for (const Block& each : packed_with(to, boundary_.gives, packed_.gives, out, together))
-            add({StepKind::send, moves, to, {}, each});
-        },
-        [&](int from) {
-          for (const Block& each : packed_with(from, boundary_.takes, packed_.takes, in, together))
-            add({StepKind::receive, moves, from, each, {}});
-        });
+  // The messages: to each neighbour its packed parts as one, then the others. Ordered by distance, so that not all
+  // ranks send to the same rank at once. `out`, `in`: packed arrays; `first`: where parts without a place there lie.
+  void move(std::uint32_t round, std::uint32_t out, std::uint32_t in, std::uint32_t first) {
+    for (int distance = 1; distance < boundary_.ranks; ++distance) {
+      const int to = (boundary_.rank + distance) % boundary_.ranks,
+                from = (boundary_.rank + boundary_.ranks - distance) % boundary_.ranks;
+      for (const Block& each : blocks_of(to, boundary_.gives, packed_.gives, out, first))
+        add({StepKind::send, round, to, {}, each});
+      for (const Block& each : blocks_of(from, boundary_.takes, packed_.takes, in, first))
+        add({StepKind::receive, round, from, each, {}});
+    }
   }
 
   Schedule finish() {
@@ -97,28 +88,24 @@ class HaloScheduleMaker {
  private:
   void add(const Step& step) { made_.steps.push_back(step); }
 
-  template <typename Send, typename Receive>
-  void by_distance(Send send, Receive receive) {
-    for (int distance = 1; distance < boundary_.ranks; ++distance) {
-      send((boundary_.rank + distance) % boundary_.ranks);
-      receive((boundary_.rank + boundary_.ranks - distance) % boundary_.ranks);
-    }
-  }
   template <typename Function>
-  void for_others(const std::vector<BoundaryPart>& parts, const std::vector<std::size_t>& places, Function f) {
+  void for_placed(const std::vector<BoundaryPart>& parts, const std::vector<std::size_t>& places, Function f) {
     for (std::size_t i = 0; i < parts.size(); ++i)
-      if (parts[i].peer != boundary_.rank) f(parts[i], places[i]);
+      if (places[i] != PackedBoundary::nowhere) f(parts[i], places[i]);
   }
-  std::vector<Block> packed_with(int peer, const std::vector<BoundaryPart>& parts,
-                                 const std::vector<std::size_t>& places, std::uint32_t array, bool together) {
+  std::vector<Block> blocks_of(int peer, const std::vector<BoundaryPart>& parts, const std::vector<std::size_t>& places,
+                               std::uint32_t array, std::uint32_t first) {
     std::vector<Block> blocks;
-    for_others(parts, places, [&](const BoundaryPart& each, std::size_t at) {
-      if (each.peer != peer) return;
-      if (together && !blocks.empty())
-        blocks.back().count += each.part.count;
-      else
-        blocks.push_back({Area::array, at, each.part.count, array, 0});
-    });
+    for (const bool together : {true, false})
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (parts[i].peer != peer || is_packed(parts[i].variant) != together) continue;
+        if (places[i] == PackedBoundary::nowhere)
+          blocks.push_back(apart(parts[i], first));
+        else if (together && !blocks.empty())
+          blocks.back().count += parts[i].part.count;
+        else
+          blocks.push_back({Area::array, places[i], parts[i].part.count, array, 0});
+      }
     return blocks;
   }
 
@@ -127,57 +114,65 @@ class HaloScheduleMaker {
   Schedule made_;
 };
 
-Schedule whole_field(const HaloBoundary& boundary) {
-  HaloScheduleMaker maker("halo whole_field", boundary);
+std::string_view schedule_name(HaloVariant variant) {
+  switch (variant) {
+    case HaloVariant::whole_field: return "halo whole_field";
+    case HaloVariant::per_neighbor: return "halo per_neighbor";
+    case HaloVariant::packed: return "halo packed";
+    case HaloVariant::direct: return "halo direct";
+    case HaloVariant::direct_packed: return "halo direct_packed";
+    case HaloVariant::mixed: return "halo mixed";
+  }
+  return "";
+}
+
+Schedule whole_fields(const HaloBoundary& boundary) {
+  HaloScheduleMaker maker(schedule_name(HaloVariant::whole_field), boundary, false);
   const std::uint32_t fields = maker.add_fields(ArrayUse::taken), copies = maker.add_fields(ArrayUse::scratch);
   maker.copy_wholes(packs, fields, copies);
   maker.copy_own(moves, copies);
-  maker.move_parts(moves, copies);
+  maker.move(moves, 0, 0, copies);
   maker.copy_wholes(unpacks, copies, fields);
   return maker.finish();
 }
 
-Schedule part_by_part(std::string_view name, const HaloBoundary& boundary) {
-  HaloScheduleMaker maker(name, boundary);
+Schedule by_parts(std::string_view name, const HaloBoundary& boundary) {
+  HaloScheduleMaker maker(name, boundary, false);
   const std::uint32_t fields = maker.add_fields(ArrayUse::taken);
   maker.copy_own(packs, fields);
-  maker.move_parts(packs, fields);
+  if (!maker.packs_any()) {
+    maker.move(packs, 0, 0, fields);
+    return maker.finish();
+  }
+  const std::uint32_t out = maker.add_packed(true, ArrayUse::scratch), in = maker.add_packed(false, ArrayUse::scratch);
+  maker.pack(out);
+  maker.move(moves, out, in, fields);
+  maker.unpack(in);
   return maker.finish();
 }
 
-Schedule packed_by_neighbor(std::string_view name, const HaloBoundary& boundary) {
-  HaloScheduleMaker maker(name, boundary);
-  maker.add_fields(ArrayUse::taken);
-  const std::uint32_t out = maker.add_packed(true, ArrayUse::scratch), in = maker.add_packed(false, ArrayUse::scratch);
-  maker.copy_own(packs);
-  maker.pack(out);
-  maker.move_packed(out, in, true);
-  maker.unpack(in);
+Schedule staged(std::string_view name, const HaloBoundary& boundary) {
+  HaloScheduleMaker maker(name, boundary, true);
+  const std::uint32_t out = maker.add_packed(true, ArrayUse::given), in = maker.add_packed(false, ArrayUse::taken);
+  maker.move(moves, out, in, 0);
   return maker.finish();
 }
 
 }  // namespace
 
 Schedule halo_schedule(HaloVariant variant, const HaloBoundary& boundary) {
-  switch (variant) {
-    case HaloVariant::whole_field: return whole_field(boundary);
-    case HaloVariant::per_neighbor: return part_by_part("halo per_neighbor", boundary);
-    case HaloVariant::packed: return packed_by_neighbor("halo packed", boundary);
-    case HaloVariant::direct: return part_by_part("halo direct", boundary);
-    case HaloVariant::direct_packed: return packed_by_neighbor("halo direct_packed", boundary);
-  }
-  return {};
+  if (variant == HaloVariant::mixed) return by_parts(schedule_name(variant), boundary);
+  const HaloBoundary same = with_variant(boundary, variant);
+  return variant == HaloVariant::whole_field ? whole_fields(same) : by_parts(schedule_name(variant), same);
 }
 
 Schedule staged_schedule(HaloVariant variant, const HaloBoundary& boundary) {
-  HaloScheduleMaker maker(variant == HaloVariant::packed ? "halo packed" : "halo per_neighbor", boundary);
-  const std::uint32_t out = maker.add_packed(true, ArrayUse::given), in = maker.add_packed(false, ArrayUse::taken);
-  maker.move_packed(out, in, variant == HaloVariant::packed);
-  return maker.finish();
+  if (variant == HaloVariant::mixed) return staged(schedule_name(variant), boundary);
+  return staged(schedule_name(variant), with_variant(boundary, variant));
 }
 
 Schedule packing_schedule(const HaloBoundary& boundary) {
-  HaloScheduleMaker maker("halo pack", boundary);
+  HaloScheduleMaker maker("halo pack", boundary, true);
   maker.add_fields(ArrayUse::taken);
   maker.pack(maker.add_packed(true, ArrayUse::taken));
   maker.copy_own(packs);
@@ -187,7 +182,7 @@ Schedule packing_schedule(const HaloBoundary& boundary) {
 }
 
 Schedule unpacking_schedule(const HaloBoundary& boundary) {
-  HaloScheduleMaker maker("halo unpack", boundary);
+  HaloScheduleMaker maker("halo unpack", boundary, true);
   maker.add_fields(ArrayUse::taken);
   maker.unpack(maker.add_packed(false, ArrayUse::given));
   Schedule made = maker.finish();

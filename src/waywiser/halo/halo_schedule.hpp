@@ -6,8 +6,9 @@
 
 namespace waywiser {
 
-// Pure functions. All arrays of these schedules are of uint8. Schedules of two ranks match if both are of one variant,
-// or made by staged_schedule() of it.
+// Pure functions. All arrays of these schedules are of uint8. If the variant is mixed, those of the parts decide.
+// Schedules of two ranks match if both are of one variant, or of parts whose variants match, also if one is made by
+// staged_schedule().
 
 // The fields' arrays are where the schedule runs.
 Schedule halo_schedule(HaloVariant variant, const HaloBoundary& boundary);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,16 +13,39 @@
 
 namespace waywiser {
 
+// What an exchange uses.
+struct HaloChoice {
+  HaloVariant variant = HaloVariant::packed;  // mixed: that of each side differs
+  HaloMix mix;
+  bool hosts = false, kernels = false;  // mixed: whether they move sides of any rank
+};
+
 // The parts of an exchange.
 struct [[gnu::visibility("hidden")]] HaloExchange::State {
+  class Tuner;
+
   State(Group& of, HaloPartition made) : group(of), partition(std::move(made)) {}
 
   // Collective.
   void set_fields(std::span<const HaloArray> wanted);
+  HaloChoice all_by(HaloVariant variant) const;
+  // Collective: what all ranks use if each gives its sides by these variants. Throws invalid_input at all ranks.
+  HaloChoice agreed(std::vector<HaloVariant> gives);
   // Collective. Throws unavailable at all ranks.
-  std::unique_ptr<HaloRun> prepared(HaloVariant variant);
-  void adopt(HaloVariant variant, std::unique_ptr<HaloRun> made);
+  std::unique_ptr<HaloRun> prepared(const HaloChoice& wanted);
+  void adopt(HaloChoice taken, std::unique_ptr<HaloRun> made);
+  void use(const HaloChoice& wanted);
+  // The variant of each of this rank's sides, with its runner-up: a line for each.
+  std::string words_of_sides() const;
   void use_default();
+  // Collective, and the answer is used from then on. `file`: empty for none.
+  void tune(Seconds seconds, const std::filesystem::path& file);
+  // Collective: whether what a file has is available today; then it is used.
+  bool adopt_known(const HaloTuning& known);
+  // Collective: finds the kind of each side. Returns the distinct ones of all ranks, those of larger sides first.
+  std::vector<std::uint64_t> kinds_of_all();
+  // Collective: the choice by the variants that an answer has for each kind.
+  HaloChoice by_kinds(const HaloTuning& answer);
   void start(Stream* stream);
   void finish();
   void check_is_over(const char* what) const;
@@ -31,13 +55,20 @@ struct [[gnu::visibility("hidden")]] HaloExchange::State {
   HaloBoundary boundary;
   std::vector<Elements> arrays;                         // as bytes
   bool on_gpu = false;                                  // this rank's
+  bool share_gpu = false;                               // two ranks have their fields on one GPU
   bool any_on_gpu = false, any_on_virtual_gpu = false;  // those of all ranks
-  HaloVariant variant = HaloVariant::packed;
-  std::string reason;  // for the variant
+  HaloChoice choice;
+  std::string reason;  // for the choice
+  std::string place;   // of this rank's fields: "host", "cuda gpu:0"
   std::unique_ptr<HaloRun> run;
   bool under_way = false;
-  std::array<HaloCounts, std::size(halo_variants)> counts{};  // of runs that are gone
+  HaloTimes times;
+  Seconds first_start = 0, started = 0;                           // by now_seconds()
+  std::array<HaloCounts, std::size(halo_variants) + 1> counts{};  // of runs that are gone
   std::optional<HaloTuning> tuning;
+  Seconds tuned_for = 0;  // 0: tune() has not chosen the variant
+  std::filesystem::path tuned_file;
+  std::vector<std::uint64_t> kinds;  // of the sides that this rank gives, as kinds_of_all() found them
   std::shared_ptr<void> owner;
 };
 

@@ -71,8 +71,8 @@ ArrayPart listed_cells(std::span<const std::int64_t> list, std::size_t cells, in
 HaloPartition listed_partition(int rank, int ranks, std::size_t cells, std::span<const HaloLists> neighbors) {
   HaloPartition partition{rank, ranks, cells, {}, {}};
   for (const HaloLists& each : neighbors) {
-    partition.gives.push_back({each.peer, listed_cells(each.give, cells, each.peer)});
-    partition.takes.push_back({each.peer, listed_cells(each.take, cells, each.peer)});
+    partition.gives.push_back({each.peer, listed_cells(each.give, cells, each.peer), {}});
+    partition.takes.push_back({each.peer, listed_cells(each.take, cells, each.peer), {}});
   }
   check_partition(partition);
   return partition;

@@ -13,6 +13,8 @@ namespace waywiser {
 struct HaloSide {
   int peer = 0;
   ArrayPart cells;
+  // Of a grid: where the neighbour lies, -1, 0 or 1 in each dimension; of a mesh: empty.
+  std::vector<int> face = {};
 };
 
 // What one rank exchanges with its neighbours, in cells of its arrays. Between two ranks the k-th entry that one gives

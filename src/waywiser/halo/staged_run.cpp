@@ -36,7 +36,7 @@ class StagedRun : public HaloRun {
       stage_wholes();
     } else {
       schedule_ = staged_schedule(variant, boundary);
-      stage_boundary(boundary, variant == HaloVariant::packed);
+      stage_boundary(boundary);
     }
   }
   ~StagedRun() override {
@@ -122,23 +122,26 @@ class StagedRun : public HaloRun {
     }
   }
 
-  void stage_boundary(const HaloBoundary& boundary, bool together) {
-    const PackedBoundary places(boundary);
-    const Region gives = stage(boundary.gives, places.gives, places.give_bytes, boundary.rank, together, staging_->out);
-    const Region takes = stage(boundary.takes, places.takes, places.take_bytes, boundary.rank, together, staging_->in);
+  void stage_boundary(const HaloBoundary& boundary) {
+    const PackedBoundary places(boundary, true);
+    const Region gives = stage(boundary.gives, places.gives, places.give_bytes, places.give_packed, staging_->out);
+    const Region takes = stage(boundary.takes, places.takes, places.take_bytes, places.take_packed, staging_->in);
     packing_ = program(packing_schedule(boundary), gives);
     unpacking_ = program(unpacking_schedule(boundary), takes);
   }
 
-  // The packed array on the GPU; its array on the host is added to those of the messages.
+  // The packed array on the GPU; its array on the host is added to those of the messages. The first `packed` bytes are
+  // one copy.
   Region stage(const std::vector<BoundaryPart>& parts, const std::vector<std::size_t>& places, std::size_t bytes,
-               int rank, bool together, std::vector<BusCopy>& copies) {
+               std::size_t packed, std::vector<BusCopy>& copies) {
     const Region gpu = allocate(bytes, true), host = allocate(bytes, false);
     staging_->arrays.emplace_back(host, DataType::uint8);
-    if (together && bytes != 0) copies.push_back({gpu, host});
-    for (std::size_t i = 0; i < parts.size() && !together; ++i)
-      if (const std::size_t count = parts[i].part.count; parts[i].peer != rank)
-        copies.push_back({gpu.slice(places[i], count), host.slice(places[i], count)});
+    const auto add = [&](std::size_t at, std::size_t count) {
+      copies.push_back({gpu.slice(at, count), host.slice(at, count)});
+    };
+    if (packed != 0) add(0, packed);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      if (places[i] != PackedBoundary::nowhere && !is_packed(parts[i].variant)) add(places[i], parts[i].part.count);
     return gpu;
   }
 

@@ -10,17 +10,18 @@
 namespace waywiser {
 namespace {
 
-std::vector<const HaloTime*> fastest_first(const HaloTuning& tuning) {
+std::vector<const HaloTime*> fastest_first(const std::vector<HaloTime>& times) {
   std::vector<const HaloTime*> measured;
-  for (const HaloTime& each : tuning.times)
+  for (const HaloTime& each : times)
     if (each.why_unavailable.empty()) measured.push_back(&each);
   std::ranges::stable_sort(measured, {}, &HaloTime::median);
   return measured;
 }
 
 std::string in_words(const HaloTime& time) {
-  return std::string(name(time.variant)) + ": " + format_seconds(time.median) + " (" + format_seconds(time.low) +
-         " to " + format_seconds(time.high) + ")";
+  const std::string text = std::string(name(time.variant)) + ": " + format_seconds(time.median);
+  return time.low == time.high ? text
+                               : text + " (" + format_seconds(time.low) + " to " + format_seconds(time.high) + ")";
 }
 
 std::string times_as_long(double ratio) {
@@ -44,14 +45,34 @@ HaloTuning tuning_of(std::vector<HaloSamples> samples) {
     }
     tuning.times.push_back(std::move(time));
   }
-  const std::vector<const HaloTime*> measured = fastest_first(tuning);
+  const std::vector<const HaloTime*> measured = fastest_first(tuning.times);
   if (measured.empty()) throw Error(ErrorKind::unavailable, "no variant of the halo exchange could be measured");
   tuning.chosen = measured.front()->variant;
   return tuning;
 }
 
+void add_last(HaloTuning& tuning, const HaloTuning& last) {
+  for (const HaloTime& each : last.times) {
+    const auto known = std::ranges::find(tuning.times, each.variant, &HaloTime::variant);
+    if (known == tuning.times.end())
+      tuning.times.push_back(each);
+    else
+      *known = each;
+  }
+  tuning.chosen = last.chosen;
+  tuning.last_rounds = last.rounds;
+}
+
+std::string runner_up(const HaloKindTimes& kind) {
+  const std::vector<const HaloTime*> measured = fastest_first(kind.times);
+  if (measured.size() < 2) return {};
+  return "; runner-up " + std::string(name(measured[1]->variant)) + ", " +
+         times_as_long(measured[1]->median / measured[0]->median);
+}
+
 std::string explain(const HaloTuning& tuning) {
-  const std::vector<const HaloTime*> measured = fastest_first(tuning);
+  std::vector<const HaloTime*> measured = fastest_first(tuning.times);
+  std::ranges::stable_partition(measured, [&](const HaloTime* each) { return each->variant == tuning.chosen; });
   std::string text = in_words(*measured.front()) + " an exchange at the slowest rank";
   for (std::size_t i = 1; i < measured.size(); ++i)
     text += (i == 1 ? "\nrunner-up " : "\n") + in_words(*measured[i]) + ", " +
@@ -59,8 +80,13 @@ std::string explain(const HaloTuning& tuning) {
   for (const HaloTime& each : tuning.times)
     if (!each.why_unavailable.empty())
       text += "\n" + std::string(name(each.variant)) + " unavailable: " + each.why_unavailable;
-  text += "\nwhy: the least median of " + std::to_string(tuning.rounds) + " interleaved rounds, measured in " +
-          format_seconds(tuning.took);
+  for (const HaloKindTimes& each : tuning.kinds)
+    text += "\n" + each.words + ": " + std::string(name(each.chosen)) + runner_up(each);
+  if (!tuning.source.empty()) return text + "\nwhy: an earlier run's answer in " + tuning.source;
+  text += "\nwhy: the least median of " + std::to_string(tuning.rounds) + " interleaved rounds";
+  if (tuning.last_rounds != 0)
+    text += ", and of " + std::to_string(tuning.last_rounds) + " between the mix and the best";
+  text += ", measured in " + format_seconds(tuning.took);
   if (tuning.virtual_gpus) text += "\ntimes of virtual GPUs, which say nothing about GPUs";
   return text;
 }

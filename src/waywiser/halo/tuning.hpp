@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,25 @@ struct HaloTime {
   Seconds median = 0, low = 0, high = 0;
 };
 
+// Sides of a partition that are alike, so that they got one variant.
+struct HaloKindTimes {
+  std::uint64_t key = 0;
+  std::string words;  // "sides like (0, 1) of 4K to 8K bytes"
+  HaloVariant chosen = HaloVariant::packed;
+  std::vector<HaloTime> times;  // of a whole exchange, while other kinds stayed as they were
+};
+
 // The answer of tune(), the same at all ranks.
 struct HaloTuning {
-  std::vector<HaloTime> times;  // of all variants
+  std::vector<HaloTime> times;  // of all variants, and of the mix, if one was better for some sides
   HaloVariant chosen = HaloVariant::packed;
-  int rounds = 0;  // samples of each variant
+  HaloVariant base = HaloVariant::packed;  // of a mix: that of sides of no kind below
+  std::vector<HaloKindTimes> kinds;        // in the order in which they were tried
+  int rounds = 0;                          // samples of each variant
+  int last_rounds = 0;                     // samples of the mix, and of the variant that it met
   Seconds took = 0;
   bool virtual_gpus = false;  // the times say nothing about GPUs
+  std::string source;         // the file from which an earlier run's answer comes; empty: it was measured
 };
 
 // The samples of each variant, one for each round, the largest of all ranks; empty: it is unavailable for a reason.
@@ -34,8 +47,12 @@ struct HaloSamples {
 
 // The variant with the least median; of equal ones the first. Throws unavailable if none was measured.
 HaloTuning tuning_of(std::vector<HaloSamples> samples);
+// `last`: how the best single variant and the mix have met. The single variant's time is from there, too.
+void add_last(HaloTuning& tuning, const HaloTuning& last);
 
-// For people: the variant, its time, the runner-up, the others, and how it was measured.
+// "; runner-up packed, 1.20 times as long": of a kind's times. Empty if only one was measured.
+std::string runner_up(const HaloKindTimes& kind);
+// For people: the variant, its time, the runner-up, the others, the kinds of sides, and how it was measured.
 [[gnu::visibility("default")]] std::string explain(const HaloTuning& tuning);
 
 }  // namespace waywiser

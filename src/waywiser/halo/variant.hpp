@@ -5,7 +5,7 @@
 
 namespace waywiser {
 
-// How the boundary values travel. The first three go by messages of the hosts, the last two by kernels that reach the
+// How the boundary values travel. The first three go by messages of the hosts, the next two by kernels that reach the
 // neighbours' memory.
 enum class HaloVariant : std::uint8_t {
   whole_field,    // through a copy of each whole field
@@ -13,14 +13,21 @@ enum class HaloVariant : std::uint8_t {
   packed,         // one message for each neighbour: all fields, all parts
   direct,         // as per_neighbor, by one kernel
   direct_packed,  // as packed, by one kernel
+  mixed,          // the last four, chosen for each side of the partition
 };
+// Those that one word chooses.
 inline constexpr HaloVariant halo_variants[] = {HaloVariant::whole_field, HaloVariant::per_neighbor,
                                                 HaloVariant::packed, HaloVariant::direct, HaloVariant::direct_packed};
 
 [[gnu::visibility("default")]] std::string_view name(HaloVariant variant) noexcept;
-// Throws invalid_input with the names.
+// Throws invalid_input with the names of halo_variants.
 [[gnu::visibility("default")]] HaloVariant parse_halo_variant(std::string_view name);
-constexpr bool is_direct(HaloVariant variant) noexcept { return variant >= HaloVariant::direct; }
+constexpr bool is_direct(HaloVariant variant) noexcept {
+  return variant == HaloVariant::direct || variant == HaloVariant::direct_packed;
+}
+constexpr bool is_packed(HaloVariant variant) noexcept {
+  return variant == HaloVariant::packed || variant == HaloVariant::direct_packed;
+}
 
 // What the exchanges of one variant have done at one rank.
 struct [[gnu::visibility("default")]] HaloCounts {

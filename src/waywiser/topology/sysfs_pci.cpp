@@ -15,8 +15,7 @@ constexpr long long mellanox = 0x15b3;
 constexpr std::string_view amd_note = "AMD GPUs: their xGMI links are not read, and only NVIDIA GPUs are measured";
 
 struct Speed {
-  int generation = 0;
-  int width = 0;
+  int generation = 0, width = 0;
 };
 
 struct Function {
@@ -26,8 +25,7 @@ struct Function {
   long long class_code = 0;            // without the programming interface: 0x0302
   long long vendor = 0;
   long long device = 0;
-  Speed now;
-  Speed most;
+  Speed now, most;
 };
 
 bool is_bus_id(std::string_view text) {

@@ -61,6 +61,39 @@ static void exchange_and_check(ww_halo* halo, fields* f, size_t cells) {
   each_cell(f, ghost, 0);
 }
 
+/* Sides in the direction of columns by one variant, the others by another. */
+static void by_sides(ww_halo* halo, fields* f, size_t cells) {
+  ww_halo_variant variants[8 * 4];
+  size_t count = 0;
+  int mixed = 0, variant = -1;
+  DO(ww_halo_side_count(halo, &count));
+  CHECK(count <= sizeof variants / sizeof *variants);
+  for (size_t i = 0; i < count; ++i) {
+    ww_halo_side side;
+    DO(ww_halo_side_at(halo, i, &side));
+    CHECK(side.rank >= 0 && side.rank < size && side.face[2] == 0 && side.face[3] == 0);
+    variants[i] = side.face[1] == 0 ? WW_HALO_PER_NEIGHBOR : WW_HALO_PACKED;
+    mixed |= 1 << variants[i];
+  }
+  DO(ww_halo_use_sides(halo, variants, count));
+  exchange_and_check(halo, f, cells);
+  DO(ww_halo_variant_in_use(halo, &variant));
+  CHECK(mixed != (1 << WW_HALO_PER_NEIGHBOR | 1 << WW_HALO_PACKED) || variant == WW_HALO_MIXED);
+}
+
+/* The second time the answer comes from the file. */
+static void kept_answers(ww_halo* halo, fields* f, size_t cells) {
+  char file[64];
+  snprintf(file, sizeof file, "answers-%d.json", rank);
+  remove(file);
+  DO(ww_halo_tune_file(halo, 1e-3, file));
+  CHECK(strstr(ww_halo_explain(halo), "the least median of") != NULL);
+  DO(ww_halo_tune_file(halo, 1e-3, file));
+  CHECK(strstr(ww_halo_explain(halo), "an earlier run's answer in answers-") != NULL);
+  exchange_and_check(halo, f, cells);
+  remove(file);
+}
+
 static void grid(void) {
   const int64_t shape[] = {height, width}, widths[] = {ghost, ghost};
   const int periodic[] = {1, 0};
@@ -83,14 +116,19 @@ static void grid(void) {
     DO(ww_halo_counts(halo, (ww_halo_variant)variant, &totals));
     CHECK(totals.exchanges == 3 && (size == 1 || totals.messages > 0));
   }
+  by_sides(halo, &f, cells);
   prepare(&f, cells);
   DO(ww_halo_tune(halo, 1e-3));
   each_cell(&f, ghost, 0);
   int variant = -1;
   DO(ww_halo_variant_in_use(halo, &variant));
-  CHECK(variant >= WW_HALO_WHOLE_FIELD && variant <= WW_HALO_PACKED);
+  CHECK(variant >= WW_HALO_WHOLE_FIELD && variant <= WW_HALO_MIXED);
   CHECK(strstr(ww_halo_explain(halo), "the least median of") != NULL);
   exchange_and_check(halo, &f, cells);
+  ww_halo_seconds seconds;
+  DO(ww_halo_times(halo, &seconds));
+  CHECK(seconds.inside > 0 && seconds.overlapped >= 0 && seconds.inside + seconds.overlapped <= seconds.elapsed * 1.0001);
+  kept_answers(halo, &f, cells);
   ww_halo_free(halo);
   free(f.pressure);
   free(f.velocity);

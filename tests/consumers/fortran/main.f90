@@ -59,7 +59,10 @@ contains
     real(c_double), allocatable, target :: field(:, :)
     type(ww_halo_field) :: fields(1)
     type(ww_halo_totals) :: totals
+    type(ww_halo_seconds) :: seconds
+    type(ww_halo_side) :: side
     type(c_ptr) :: halo
+    integer(c_size_t) :: sides
     integer :: columns, row, column
 
     shape = [3_c_int64_t * ranks, int(rows, c_int64_t)]
@@ -86,6 +89,13 @@ contains
     call check(ww_halo_counts(halo, ww_halo_per_neighbor, totals))
     if (totals%exchanges /= 1) error stop 'the counts of a halo exchange'
     if (index(ww_halo_explain(halo), 'per_neighbor: ') /= 1) error stop 'the explanation of a halo exchange'
+    call check(ww_halo_times(halo, seconds))
+    if (.not. (0 < seconds%inside .and. seconds%inside <= seconds%elapsed)) error stop 'the times of a halo exchange'
+    call check(ww_halo_side_count(halo, sides))
+    call check(ww_halo_side_at(halo, 0_c_size_t, side))
+    if (side%cells == 0 .or. side%variant /= ww_halo_per_neighbor) error stop 'a side of a halo exchange'
+    call check(ww_halo_use_sides(halo, [(ww_halo_packed, column=1, int(sides))], sides))
+    if (index(ww_halo_explain(halo), 'packed: ') /= 1) error stop 'the sides of a halo exchange'
     call ww_halo_free(halo)
   end subroutine
 

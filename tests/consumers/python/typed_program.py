@@ -133,9 +133,14 @@ def halos(group: ww.Group) -> None:
     assert x[0].tolist() == [other, group.rank, group.rank, group.rank, other]
     more: ww.HaloField = ww.ComponentsFirst(np.zeros((2, *grid.local_shape), np.float32))
     halo.add(more)
-    times: dict[ww.HaloVariant, float | None] = halo.tune(0.001)
+    times = halo.tune(0.001)
     assert times[halo.variant] is not None and halo.explain().startswith(halo.variant)
-    assert halo.counts(halo.variant)["exchanges"] > 0
+    assert halo.counts(halo.variant)["exchanges"] > 0 and halo.counts()["exchanges"] > 0
+    sides: list[ww.HaloSide] = halo.sides
+    variants: list[ww.HaloVariant] = ["packed" for _ in sides]
+    halo.use(variants)
+    halo.use({each.neighbor: "per_neighbor" for each in sides})
+    assert halo.times()["inside"] >= 0
     halo.remove(more)
     halo.exchange()
     assert len(halo.fields) == 1
@@ -202,6 +207,18 @@ def other_ways(rank: int, size: int) -> None:
 
     ww.from_mpi4py(MPI.COMM_WORLD).close()
     assert len(ww.cuda_gpus()) > 0
+
+
+def remote_gpus(address: str) -> None:
+    """GPUs of a server, which this program does not start: written down for their types only."""
+    gpu: ww.RemoteGpu
+    with ww.remote(address, key="key", gpu=0, timeout=60) as gpu:
+        assert gpu.encrypted_by in ("openssl", "kernel", "")
+        ones: ww.RemoteArray = gpu.array(np.ones(5))
+        total = gpu.run("add", ones, gpu.zeros(5), times=1)
+        gpu.synchronize()
+        assert total.get().sum() + np.asarray(total).sum() == 10 and gpu.account()["device"] > 0
+    gpu.close()
 
 
 def main() -> None:

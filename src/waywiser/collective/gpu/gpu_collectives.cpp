@@ -22,17 +22,17 @@ constexpr Seconds last_patience = 5;
 GpuCollectives::GpuCollectives(RankExchange& exchange, Session& session, std::shared_ptr<const Members> members,
                                Place gpu, std::shared_ptr<ExposedMemory> exposed)
     : session_(session),
-      platform_(session.platform()),
+      platform_(session.gpus().platform()),
       gpu_(gpu),
       stream_(platform_.open_stream(gpu)),
       planned_(session.options().chooser.get(), members->size()),
       members_(std::move(members)),
       domain_(exchange, session, *members_, gpu, *stream_),
-      prepared_(platform_, session.peer_memory(), domain_.buffers(), gpu, members_->rank),
+      prepared_(platform_, session.gpus().peer_memory(), domain_.buffers(), gpu, members_->rank),
       exposed_(std::move(exposed)) {
   if (domain_.messages() != nullptr) exposed_->watch(this);
   if (members_->size() == 1) return;
-  session_.watchdog().add(*this);
+  session_.gpus().watchdog().add(*this);
   watched_ = true;
 }
 
@@ -75,7 +75,7 @@ GpuCollectives::~GpuCollectives() {
   if (domain_.messages() != nullptr) exposed_->watch(nullptr);
   const std::string problem = reason_of([&] { settle(); });
   stop(*stream_);
-  if (watched_) session_.watchdog().remove(*this);
+  if (watched_) session_.gpus().watchdog().remove(*this);
   prepared_.let_go();
   if (problem.empty() && !thrown_ && session_.failure().empty()) domain_.buffers().leave(*platform_.open_stream(gpu_));
 }

@@ -43,7 +43,7 @@ std::vector<std::vector<int>> kernel_domains(const std::vector<int>& machine_of)
 
 KernelDomain::KernelDomain(RankExchange& exchange, Session& session, const Members& members, Place gpu, Stream& stream)
     : session_(session),
-      platform_(session.platform()),
+      platform_(session.gpus().platform()),
       gpu_(gpu),
       stream_(stream),
       group_rank_(members.rank),
@@ -52,7 +52,7 @@ KernelDomain::KernelDomain(RankExchange& exchange, Session& session, const Membe
       all_(kernel_domains(machine_of_)),
       index_(part_of(members.rank)),
       rank_(place_of(members.rank)),
-      buffers_(session.peer_memory(), gpu, rank_),
+      buffers_(session.gpus().peer_memory(), gpu, rank_),
       peers_(ranks().size()) {
   if (group_size_ == 1) return;
   why_not_whole_ = general_reason();
@@ -90,7 +90,7 @@ RankOffer KernelDomain::first_offer() const {
   mine.refuse(reason_of([&] {
     platform_.identity(gpu_.index).copy(mine.landing.gpu.data(), mine.landing.gpu.size() - 1);
     mine.multiprocessors = platform_.multiprocessors(gpu_.index);
-    ReceiveArena& arena = session_.peer_memory().arena(gpu_);
+    ReceiveArena& arena = session_.gpus().peer_memory().arena(gpu_);
     mine.share = arena.share_for(size());
     mine.most = arena.most();
   }));
@@ -237,7 +237,7 @@ std::string KernelDomain::enlarge(RankExchange& exchange, const FusedOptions& op
   mine.refuse(reason_of([&] {
     own = buffers_.take_apart(FusedCollective::landing_bytes(size(), options));
     FusedCollective::clear_landing(platform_, *platform_.open_stream(gpu_), size(), options, own);
-    mine.landing = session_.peer_memory().share(own);
+    mine.landing = session_.gpus().peer_memory().share(own);
   }));
   const std::vector<RankOffer> offers = offers_of_all(exchange, group_size_, mine);
   std::string why = first_reason(offers, ranks());

@@ -87,7 +87,7 @@ JobNetwork job_network(const Launch& launch, const Plan* plan, bool encrypted) {
   const auto transports = set_by_user("TLS"), devices = set_by_user("NET_DEVICES");
   if (is_within_a_machine(launch)) return within(transports);
   const bool leaves_out = transports && transports->starts_with('^');
-  if (encrypted) return {false, {{"TLS", local_transports(leaves_out ? *transports : "")}}, {}};
+  if (encrypted) return {false, {{"TLS", local_transports(leaves_out ? *transports : "")}}, {}, false, true};
   if (plan != nullptr && !transports && !devices)
     if (auto settings = network_choice(*plan); !settings.empty()) return {false, std::move(settings), {}, true};
   JobNetwork network = devices ? JobNetwork{false} : at_root(launch, transports.has_value());

@@ -16,8 +16,9 @@ bool is_within_a_machine(const Launch& launch);
 struct JobNetwork {
   bool within_a_machine = true;
   UcxContext::Settings settings = {};
-  std::string note = {};  // printed once; empty: nothing to print
-  bool open = false;      // UCX carries the traffic between machines
+  std::string note = {};   // printed once; empty: nothing to print
+  bool open = false;       // UCX carries the traffic between machines
+  bool encrypted = false;  // traffic between machines is
 };
 // Throws unavailable or io if the root cannot be reached.
 JobNetwork job_network(const Launch& launch, const Plan* plan, bool encrypted = false);

@@ -18,13 +18,13 @@ Place user_of(Platform& platform, const SharedRegion& memory, Place local) {
 
 GpuWindow::GpuWindow(Session& session, Region local, int rank, const std::vector<SharedRegion>& theirs)
     : session_(session),
-      platform_(session.platform()),
-      connections_(session.gpu_connections()),
+      platform_(session.gpus().platform()),
+      connections_(session.gpus().connections()),
       local_(local),
       regions_(theirs.size(), Region{nullptr, 0, local.place}) {
   for (std::size_t other = 0; other < theirs.size(); ++other) {
     if (static_cast<int>(other) == rank || theirs[other].bytes == 0) continue;
-    opened_.push_back(session.peer_memory().open(theirs[other], user_of(platform_, theirs[other], local.place)));
+    opened_.push_back(session.gpus().peer_memory().open(theirs[other], user_of(platform_, theirs[other], local.place)));
     regions_[other] = opened_.back()->region().slice(theirs[other].offset, theirs[other].bytes);
   }
   regions_[static_cast<std::size_t>(rank)] = local;

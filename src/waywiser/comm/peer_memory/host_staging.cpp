@@ -7,13 +7,13 @@
 namespace waywiser {
 
 Staging::~Staging() {
-  for (Copy& copy : copies_) session_.gpu_connections().pool().give_back(std::move(copy.memory));
+  for (Copy& copy : copies_) session_.gpus().connections().pool().give_back(std::move(copy.memory));
 }
 
 Stream& Staging::stream(Place place) {
   if (stream_ && stream_->place() != place)
     throw Error(ErrorKind::invalid_input, "input and output of a call must be on one GPU or on the host");
-  stream_ = &session_.gpu_connections().stream(place);
+  stream_ = &session_.gpus().connections().stream(place);
   return *stream_;
 }
 
@@ -26,7 +26,7 @@ Region Staging::stage(Region on_gpu, bool back) {
   Copy copy;
   copy.on_gpu = on_gpu;
   copy.back = back;
-  copy.memory = session_.gpu_connections().pool().take(on_gpu.place.index, on_gpu.bytes);
+  copy.memory = session_.gpus().connections().pool().take(on_gpu.place.index, on_gpu.bytes);
   copy.on_host = copy.memory.region().slice(0, on_gpu.bytes);
   Stream& line = stream(on_gpu.place);
   line.copy(copy.on_host, on_gpu);

@@ -77,7 +77,7 @@ HostWindow::~HostWindow() {
   const UcxFunctions& ucx = ucx_library().functions();
   for (Exposed& rank : ranks_)
     if (rank.opened != nullptr) ucx.rkey_destroy(rank.opened);
-  if (mapped_ != nullptr) ucx.mem_unmap(session_.engine().context(), mapped_);
+  if (mapped_ != nullptr) ucx.mem_unmap(session_.engine().ucx().context(), mapped_);
 }
 
 HostWindow::Record HostWindow::map() {
@@ -90,10 +90,10 @@ HostWindow::Record HostWindow::map() {
   parameters.address = local_.data;
   parameters.length = local_.bytes;
   parameters.memory_type = UCS_MEMORY_TYPE_HOST;
-  check_ucx(ucx.mem_map(session_.engine().context(), &parameters, &mapped_), "expose memory");
+  check_ucx(ucx.mem_map(session_.engine().ucx().context(), &parameters, &mapped_), "expose memory");
   void* key = nullptr;
   std::size_t length = 0;
-  check_ucx(ucx.rkey_pack(session_.engine().context(), mapped_, &key, &length), "pack the key of memory");
+  check_ucx(ucx.rkey_pack(session_.engine().ucx().context(), mapped_, &key, &length), "pack the key of memory");
   const bool fits = length <= longest_key;
   if (fits) std::memcpy(record.key.data(), key, length);
   ucx.rkey_buffer_release(key);
@@ -150,7 +150,7 @@ void HostWindow::signal(const Call& call, Bytes offset, std::uint64_t value) {
 
 void flush_puts(Session& session, const Call& call, std::uint32_t peer) {
   const ucp_request_param_t parameters{};
-  finish(session, ucx_library().functions().worker_flush_nbx(session.engine().worker(), &parameters), call, peer);
+  finish(session, ucx_library().functions().worker_flush_nbx(session.engine().ucx().get(), &parameters), call, peer);
 }
 
 }  // namespace waywiser

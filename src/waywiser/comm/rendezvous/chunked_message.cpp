@@ -62,8 +62,8 @@ template <typename Direction>
 bool ChunkedMessage::advance(Region message) {
   if (!messages_) {
     const bool staged = message.place.is_gpu() && !at_once_;
-    Stream* stream = staged ? &session_.gpu_connections().stream(message.place) : nullptr;
-    if (staged) ring_ = std::make_unique<StagingRing>(session_.gpu_connections().pool(), message.place, shape_);
+    Stream* stream = staged ? &session_.gpus().connections().stream(message.place) : nullptr;
+    if (staged) ring_ = std::make_unique<StagingRing>(session_.gpus().connections().pool(), message.place, shape_);
     messages_ = std::make_unique<Direction>(line_, shape_, ring_.get());
     messages_->add(message, stream);
   }

@@ -8,14 +8,14 @@ GpuReceive::GpuReceive(Session& session, const Members& members, const Call& cal
       into_(into.region),
       pooled_(into_.bytes <= defaults::pinned_receive),
       transfer_(session, call, call.peer, into_.bytes) {
-  Platform& platform = session.platform();
-  landing_ = pooled_ ? session.gpu_connections().pool().take(into_.place.index, into_.bytes)
+  Platform& platform = session.gpus().platform();
+  landing_ = pooled_ ? session.gpus().connections().pool().take(into_.place.index, into_.bytes)
                      : platform.allocate(platform.nearest_host(into_.place.index), into_.bytes, Allocation::pageable);
   transfer_.receive(members, label, landing_.region().data, into);
 }
 
 GpuReceive::~GpuReceive() {
-  if (pooled_) session_.gpu_connections().pool().give_back(std::move(landing_));
+  if (pooled_) session_.gpus().connections().pool().give_back(std::move(landing_));
 }
 
 void GpuReceive::abandon() noexcept {
@@ -28,8 +28,8 @@ bool GpuReceive::advance() {
   if (copied_) return copied_->done();
   if (!transfer_.advance()) return false;
   if (transfer_.came_by_rendezvous()) return true;
-  Stream& stream = session_.gpu_connections().stream(into_.place);
-  copied_ = session_.platform().create_event(into_.place);
+  Stream& stream = session_.gpus().connections().stream(into_.place);
+  copied_ = session_.gpus().platform().create_event(into_.place);
   stream.copy(into_, landing_.region().slice(0, into_.bytes));
   stream.record(*copied_);
   return copied_->done();

@@ -17,7 +17,7 @@ RendezvousReceive::RendezvousReceive(Session& session, const Call& call, std::ui
   reply_.element_type = static_cast<std::uint32_t>(into.type);
   reply_.on_gpu = into_.place.is_gpu() ? 1 : 0;
   reply_.gpu_index = static_cast<std::uint32_t>(into_.place.index);
-  reply_.ucx_reaches = !into_.place.is_gpu() || session_.platform().backend() == "cuda" ? 1 : 0;
+  reply_.ucx_reaches = !into_.place.is_gpu() || session_.gpus().platform().backend() == "cuda" ? 1 : 0;
   if (session.same_machine(static_cast<int>(peer)))
     listen(&source_, sizeof source_);
   else
@@ -41,10 +41,10 @@ bool RendezvousReceive::read() {
   const bool alike = source_.bytes == reply_.bytes && source_.element_type == reply_.element_type;
   if (source_.readable == 0 || !alike || !into_.place.is_gpu()) return false;
   try {
-    const auto theirs = session_.platform().find_gpu(source_.region.identity());
+    const auto theirs = session_.gpus().platform().find_gpu(source_.region.identity());
     if (!theirs)
       throw Error(ErrorKind::unavailable, "the receiver does not see GPU " + std::string(source_.region.identity()));
-    GpuConnections& connections = session_.gpu_connections();
+    GpuConnections& connections = session_.gpus().connections();
     connection_ = connections.reading_connection(*theirs, into_.place, into_.bytes);
     if (connection_ == nullptr) return false;
     opened_ = connections.open(source_.region, into_.place);
@@ -74,7 +74,7 @@ void RendezvousReceive::offer() {
   if (!session_.same_machine(static_cast<int>(peer_))) return refuse("the ranks are on two machines");
   if (!into_.place.is_gpu()) return refuse("the receiver's array is on its host");
   try {
-    reply_.region = session_.peer_memory().share(into_);
+    reply_.region = session_.gpus().peer_memory().share(into_);
     reply_.way = Way::direct;
   } catch (const Error& error) {
     refuse(error.what());
@@ -111,7 +111,7 @@ void RendezvousReceive::take_verdict() {
   if (verdict_.way == Way::direct) return;
   stage_ = Stage::pieces;
   verdict_.why_not_direct.back() = '\0';
-  session_.note_staged(static_cast<int>(peer_), with_second_reason(verdict_.why_not_direct.data(),
+  session_.gpus().note_staged(static_cast<int>(peer_), with_second_reason(verdict_.why_not_direct.data(),
                                                                    "the receiver cannot read it", why_not_read_));
   if (verdict_.network_path != no_network_path) follow(verdict_.network_path);
 }

@@ -27,7 +27,7 @@ void RendezvousSend::offer() {
   source_.bytes = data_.region.bytes;
   // For larger messages the receiver's kernel is slower than a copy engine by more than the time of a reply.
   if (source_.bytes <= defaults::read_by_receiver) try {
-      source_.region = session_.peer_memory().share(data_.region);
+      source_.region = session_.gpus().peer_memory().share(data_.region);
       source_.readable = 1;
     } catch (const Error& error) {  // then the receiver replies with the destination
       why_not_shared_ = error.what();
@@ -69,7 +69,7 @@ void RendezvousSend::read_reply() {
 
 void RendezvousSend::end() {
   stage_ = Stage::done;
-  session_.give_back_rts_number(number_);
+  session_.rts.give_back(number_);
 }
 
 void RendezvousSend::tell_pieces() {
@@ -86,7 +86,7 @@ std::string RendezvousSend::choose_network_way() {
   if (!way) return apart;
   const NetworkPath& found = engine.ways().all()[*way];
   std::string why_not = engine.why_no_way(*way, peer_, true);
-  if (found.reads_gpus() && (reply_.ucx_reaches == 0 || session_.platform().backend() != "cuda"))
+  if (found.reads_gpus() && (reply_.ucx_reaches == 0 || session_.gpus().platform().backend() != "cuda"))
     why_not = "UCX cannot reach the memory of these GPUs";
   if (!why_not.empty()) return apart + ", and not " + label(found.path) + ": " + why_not;
   verdict_.network_path = static_cast<std::uint32_t>(*way);
@@ -107,12 +107,12 @@ void RendezvousSend::check_reply() const {
 
 void RendezvousSend::start_copy() {
   const Place mine = data_.region.place;
-  const auto theirs = session_.platform().find_gpu(reply_.region.identity());
+  const auto theirs = session_.gpus().platform().find_gpu(reply_.region.identity());
   if (!theirs)
     throw Error(ErrorKind::unavailable,
                 "this process does not see GPU " + std::string(reply_.region.identity()) + " (CUDA_VISIBLE_DEVICES?)");
-  GpuConnections& connections = session_.gpu_connections();
-  const bool reached = !session_.platform().why_no_peer_access(mine.index, theirs->index);
+  GpuConnections& connections = session_.gpus().connections();
+  const bool reached = !session_.gpus().platform().why_no_peer_access(mine.index, theirs->index);
   opened_ = connections.open(reply_.region, reached ? mine : *theirs);
   Region there = opened_.region;
   there.place = *theirs;
@@ -125,7 +125,7 @@ void RendezvousSend::tell(Way way, const std::string& why) {
   const std::string all = with_second_reason(why, "the sender cannot share it", why_not_shared_);
   verdict_.way = way;
   all.copy(verdict_.why_not_direct.data(), verdict_.why_not_direct.size() - 1);
-  if (way == Way::pieces) session_.note_staged(static_cast<int>(peer_), all);
+  if (way == Way::pieces) session_.gpus().note_staged(static_cast<int>(peer_), all);
   stage_ = way == Way::direct ? Stage::tells : Stage::pieces;
   session_.engine().send_sized(peer_, rest_tag(true, session_.rank(), number_), &verdict_, sizeof verdict_, told_);
 }

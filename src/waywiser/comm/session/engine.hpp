@@ -115,8 +115,7 @@ class Engine {
   void tell_halted() noexcept { mailboxes_.tell_halted(); }
   bool has_halted(std::uint32_t peer) const noexcept { return mailboxes_.has_halted(peer); }
 
-  ucp_worker_h worker() const noexcept { return worker_.get(); }
-  ucp_context_h context() const noexcept { return worker_.context(); }
+  const UcxWorker& ucx() const noexcept { return worker_; }
   ucp_ep_h endpoint(std::uint32_t peer) { return connected(peer).get(); }
   // The explainer is called with the text of a UCX error before it is thrown: it may know a better reason.
   void set_explainer(std::function<void(const std::string&)> explainer) { explainer_ = std::move(explainer); }

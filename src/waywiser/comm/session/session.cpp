@@ -64,7 +64,8 @@ Session::Session(const JoinOptions& options)
       network_(chosen_network(options_)),
       engine_(static_cast<std::size_t>(options_.launch->size), network_.settings,
               NetworkPaths(network_.open ? options_.chooser : nullptr), encrypted_messages(options_)),
-      rank_(options_.launch->rank) {
+      rank_(options_.launch->rank),
+      gpus_(options_, timeout_, rank_) {
   arm_faults();
   make_thread_data();
   const Launch& launch = *options_.launch;
@@ -78,7 +79,7 @@ Session::Session(const JoinOptions& options)
   engine_.set_explainer([this](const std::string& problem) { explain(problem); });
   exceptions_ = std::uncaught_exceptions();
   const bool crowded = is_crowded(lifeline_->ranks(), static_cast<std::size_t>(rank_));
-  gpus_send_ = std::ranges::any_of(lifeline_->ranks(), &Introduction::gpus);
+  gpus_.introduce(*lifeline_, std::ranges::any_of(lifeline_->ranks(), &Introduction::gpus));
   turns_between_looks_ = crowded ? looks_when_crowded : looks_when_alone;
   watch_process_end(*this);
   ForkWatch::add(*this);
@@ -117,42 +118,6 @@ std::function<std::string()> Session::describer(const Introduction& mine, const 
     return rank_status(mine, job, current_.get(), since == 0 ? 0 : now_seconds() - since,
                        thread == nullptr ? "" : core_text(options_.progress_core));
   };
-}
-
-const std::shared_ptr<Platform>& Session::shared_platform() {
-  if (!options_.platform && options_.open_platform) options_.platform = options_.open_platform();
-  if (!options_.platform)
-    throw Error(ErrorKind::unavailable, "this rank has joined without a platform: host memory only");
-  return options_.platform;
-}
-
-GpuConnections& Session::gpu_connections() {
-  if (!gpu_connections_)
-    gpu_connections_ = std::make_unique<GpuConnections>(platform(), peer_memory(), options_.chooser.get(), rank_ == 0);
-  return *gpu_connections_;
-}
-
-PeerMemory& Session::peer_memory() {
-  if (!peer_memory_) peer_memory_ = std::make_unique<PeerMemory>(platform(), timeout_);
-  return *peer_memory_;
-}
-
-Watchdog& Session::watchdog() {
-  if (!watchdog_) watchdog_ = std::make_unique<Watchdog>(*lifeline_, *options_.on_failure);
-  return *watchdog_;
-}
-
-std::optional<unsigned> Session::take_rts_number() {
-  if (rts_numbers_taken_.all()) return {};
-  while (rts_numbers_taken_.test(next_rts_number_ % rts_numbers)) ++next_rts_number_;
-  const unsigned number = next_rts_number_++ % rts_numbers;
-  rts_numbers_taken_.set(number);
-  return number;
-}
-
-std::string Session::why_staged(int rank) const {
-  const auto found = why_staged_.find(rank);
-  return found == why_staged_.end() ? "" : found->second;
 }
 
 void Session::set_timeout(Seconds timeout) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <bitset>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,19 +9,17 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/job_network.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
-#include "waywiser/comm/rendezvous/rts_cts_fin.hpp"
 #include "waywiser/comm/session/activity.hpp"
 #include "waywiser/comm/session/engine.hpp"
 #include "waywiser/comm/session/group_numbers.hpp"
 #include "waywiser/comm/session/lifeline.hpp"
 #include "waywiser/comm/session/progress_thread.hpp"
-#include "waywiser/comm/session/watchdog.hpp"
+#include "waywiser/comm/session/rank_gpus.hpp"
+#include "waywiser/comm/session/rts_numbers.hpp"
 
 namespace waywiser {
 
 class Event;
-class GpuConnections;
-class PeerMemory;
 
 // What all groups of one rank share: the engine, the life-line and all operations under way. One thread uses it at a
 // time: the program's thread or, between its calls, the progress thread if there is one.
@@ -90,32 +86,12 @@ class Session : public std::enable_shared_from_this<Session> {
   const Introduction& introduction(int rank) const { return lifeline_->ranks()[static_cast<std::size_t>(rank)]; }
   const JoinOptions& options() const noexcept { return options_; }
   bool same_machine(int rank) const { return introduction(rank).machine_id == introduction(rank_).machine_id; }
-  // As the launcher says, before any rank has come: true means that nothing listens on a network.
-  bool within_a_machine() const noexcept { return network_.within_a_machine; }
-  bool encrypts() const noexcept { return !network_.within_a_machine && options_.encrypt.value_or(false); }
-  // Whether any rank sends out of a GPU: if so, a message may need the receiver to act before it completes.
-  bool gpus_send() const noexcept { return gpus_send_; }
-  // Throws unavailable if this rank has joined without a platform.
-  const std::shared_ptr<Platform>& shared_platform();
-  Platform& platform() { return *shared_platform(); }
-  // The connections of this rank's GPUs; throws unavailable like platform().
-  GpuConnections& gpu_connections();
-  PeerMemory& peer_memory();
-  Watchdog& watchdog();
+  // As the launcher says, before any rank has come.
+  const JobNetwork& network() const noexcept { return network_; }
+  RankGpus& gpus() noexcept { return gpus_; }
   Seconds timeout() const noexcept { return timeout_; }
   void set_timeout(Seconds timeout);
 
-  // Begins a call (used by InCall): throws if the group has failed; other processes can see which call this rank is in.
-  void begin(const Call& call) {
-    current_.set(call);
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // in this order: see may_halt()
-    if (const std::string* why = lifeline_->failure()) throw_failure(*why);
-    if (closed_) throw_closed();
-  }
-  void end() {
-    current_.clear();
-    waiting_since_.store(0, std::memory_order_relaxed);
-  }
   // Why the group has failed; empty if it has not.
   std::string failure() const { return lifeline_->failure() == nullptr ? "" : *lifeline_->failure(); }
   Call current() const noexcept { return current_.get(); }
@@ -169,15 +145,22 @@ class Session : public std::enable_shared_from_this<Session> {
   // Fails the group: all ranks hear of it.
   [[noreturn]] void fail(ErrorKind kind, const std::string& why);
 
-  // Why the last message between GPUs of this rank and `rank` was staged through the host; empty: none was.
-  std::string why_staged(int rank) const;
-  void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
-  // A number for an RTS of this rank, until it is given back; nothing if all are in use.
-  std::optional<unsigned> take_rts_number();
-  void give_back_rts_number(unsigned number) { rts_numbers_taken_.reset(number); }
   GroupNumbers group_numbers;
+  RtsNumbers rts;
 
  private:
+  friend class InCall;
+  // Begins a call: throws if the group has failed; other processes can see which call this rank is in.
+  void begin(const Call& call) {
+    current_.set(call);
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // in this order: see may_halt()
+    if (const std::string* why = lifeline_->failure()) throw_failure(*why);
+    if (closed_) throw_closed();
+  }
+  void end() {
+    current_.clear();
+    waiting_since_.store(0, std::memory_order_relaxed);
+  }
   struct Watch {
     Seconds started = 0;
     Seconds tell_at = 0;
@@ -277,19 +260,14 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unique_ptr<Lifeline> lifeline_;
   int exceptions_ = 0;
   unsigned turns_between_looks_ = 1024;
-  bool closed_ = false, gpus_send_ = false, forked_ = false;
+  bool closed_ = false, forked_ = false;
   std::shared_ptr<Session> kept_by_fork_;  // this session
-  std::bitset<rts_numbers> rts_numbers_taken_;
-  unsigned next_rts_number_ = 0;
-  std::unique_ptr<Watchdog> watchdog_;
-  std::unique_ptr<PeerMemory> peer_memory_;
-  std::unique_ptr<GpuConnections> gpu_connections_;  // the operations below return memory to it
-  Activity* waits_for_ = nullptr;                    // an operation that a caller owns
+  RankGpus gpus_;                  // the operations below return memory to it
+  Activity* waits_for_ = nullptr;  // an operation that a caller owns
   // Operations that need turns; those that progress by themselves, some already complete; those that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;
   static constexpr std::size_t first_forget = 256;
-  std::map<int, std::string> why_staged_;
 };
 
 // While this object lives, this rank is in a call; it ends when the call returns or throws.

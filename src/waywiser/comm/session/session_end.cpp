@@ -47,15 +47,15 @@ void Session::close() {
   std::exception_ptr problem;
   try {
     current_.set({CallKind::leave});
-    if (watchdog_) watchdog_->settle();
+    gpus_.settle();
   } catch (const Error&) {
     problem = std::current_exception();
   }
   closed_ = true;
-  if (watchdog_ && !problem && lifeline_->failure() == nullptr) watchdog_->let_go();
+  if (!problem && lifeline_->failure() == nullptr) gpus_.let_go();
   leave();
   // After an error GPUs of other ranks may still write to this one, until this object is destroyed.
-  if (peer_memory_ && !problem && lifeline_->failure() == nullptr) peer_memory_->close();
+  if (!problem && lifeline_->failure() == nullptr) gpus_.close_memory();
   if (problem) std::rethrow_exception(problem);
 }
 
@@ -102,7 +102,7 @@ bool Session::part(Deadline patience) noexcept {
     current_.set({CallKind::leave});
     bool are_gone = true;
     try {
-      if (watchdog_) watchdog_->settle();
+      gpus_.settle();
       lifeline_->part();
       are_gone = await_others(patience);
     } catch (const Error&) {  // the others report the reason

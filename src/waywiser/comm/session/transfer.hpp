@@ -51,7 +51,7 @@ class Transfer : public Activity {
                               : std::to_string(bytes_) + " bytes have not been taken";
   }
   // UCX and the mailboxes move it without advance().
-  bool needs_turns() const noexcept override { return message_.receiving && session_.gpus_send(); }
+  bool needs_turns() const noexcept override { return message_.receiving && session_.gpus().any_sends(); }
   void abandon() noexcept override {
     session_.engine().cancel(message_);
     if (rest_) rest_->abandon();

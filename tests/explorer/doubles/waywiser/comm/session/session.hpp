@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/explorer/network.hpp"
+#include "tests/explorer/one_sided.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/network/network_paths.hpp"
 #include "waywiser/comm/peer_memory/gpu_connections.hpp"
@@ -21,7 +22,8 @@ enum class Awaited { later, by_sender, by_all };
 // every order is tried.
 class Engine {
  public:
-  Engine(explorer::Network& network, std::uint32_t rank) : network_(network), rank_(rank) {}
+  Engine(explorer::Network& network, std::uint32_t rank, explorer::OneSided* one_sided)
+      : network_(network), rank_(rank), one_sided_(one_sided) {}
 
   void send_sized(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message,
                   Awaited = Awaited::later) {
@@ -41,6 +43,18 @@ class Engine {
   void cancel(Message& message) noexcept { network_.cancel(message); }
   HeldMemory& held() noexcept { return held_; }
 
+  // Of UCX for one-sided accesses.
+  struct Worker {
+    ucp_worker_h get() const { return one_sided->worker(rank); }
+    ucp_context_h context() const { return nullptr; }
+    explorer::OneSided* one_sided;
+    std::uint32_t rank;
+  };
+  Worker ucx() const { return {one_sided_, rank_}; }
+  ucp_ep_h endpoint(std::uint32_t peer) const { return one_sided_->endpoint(rank_, peer); }
+  void check(ucs_status_t, const std::string&) const {}
+  void give_up_one_sided(void*, std::uint32_t) noexcept {}
+
   // There is no plan.
   const NetworkPaths& ways() const noexcept { return ways_; }
   std::optional<std::size_t> find_way(std::uint32_t, Place, Place, Bytes) const { return {}; }
@@ -51,46 +65,69 @@ class Engine {
  private:
   explorer::Network& network_;
   std::uint32_t rank_;
+  explorer::OneSided* one_sided_;
   HeldMemory held_;
   NetworkPaths ways_{nullptr};
+};
+
+class RankGpus {
+ public:
+  void open(int rank, explorer::Devices& devices, const explorer::Reach& reach) {
+    platform_ = std::make_unique<explorer::ExploredPlatform>(devices);
+    peer_memory_ = std::make_unique<PeerMemory>(rank == 0 ? reach.sender_shares : reach.receiver_shares);
+    connections_ =
+        std::make_unique<GpuConnections>(devices, *platform_, reach.receiver_reads, rank == 1 || reach.sender_opens);
+  }
+  Platform& platform() { return *platform_; }
+  PeerMemory& peer_memory() { return *peer_memory_; }
+  GpuConnections& connections() { return *connections_; }
+  bool any_sends() const noexcept { return true; }
+  void note_staged(int, const std::string& why) { why_staged = why; }
+
+  std::string why_staged;
+
+ private:
+  std::unique_ptr<Platform> platform_;
+  std::unique_ptr<PeerMemory> peer_memory_;
+  std::unique_ptr<GpuConnections> connections_;
+};
+
+struct RtsNumbers {
+  void give_back(unsigned) { ++given_back; }
+  int given_back = 0;
 };
 
 // With GPUs when there are devices.
 class Session {
  public:
-  Session(explorer::Network& network, int rank) : engine_(network, static_cast<std::uint32_t>(rank)), rank_(rank) {}
+  Session(explorer::Network& network, int rank) : engine_(network, static_cast<std::uint32_t>(rank), {}), rank_(rank) {}
+  Session(explorer::Network& network, int rank, explorer::Course& course, explorer::OneSided& one_sided)
+      : engine_(network, static_cast<std::uint32_t>(rank), &one_sided), rank_(rank), course_(&course) {}
   Session(explorer::Network& network, int rank, explorer::Devices& devices, const explorer::Reach& reach)
       : Session(network, rank) {
     same_machine_ = reach.same_machine;
-    platform_ = std::make_unique<explorer::ExploredPlatform>(devices);
-    peer_memory_ = std::make_unique<PeerMemory>(rank == 0 ? reach.sender_shares : reach.receiver_shares);
-    gpu_connections_ =
-        std::make_unique<GpuConnections>(devices, *platform_, reach.receiver_reads, rank == 1 || reach.sender_opens);
+    gpus_.open(rank, devices, reach);
   }
 
   int rank() const noexcept { return rank_; }
   Engine& engine() noexcept { return engine_; }
   [[noreturn]] void fail(ErrorKind kind, const std::string& why) { throw Error(kind, why); }
   void give_up(Activity& operation) noexcept { operation.abandon(); }
+  void wait(Activity& operation) {
+    while (!operation.advance()) course_->idle();
+  }
+  bool is_forked() const noexcept { return false; }
   bool same_machine(int) const { return same_machine_; }
-  bool gpus_send() const noexcept { return true; }
   Seconds timeout() const noexcept { return 60; }
-  Platform& platform() { return *platform_; }
-  PeerMemory& peer_memory() { return *peer_memory_; }
-  GpuConnections& gpu_connections() { return *gpu_connections_; }
-  void note_staged(int, const std::string& why) { why_staged = why; }
-  void give_back_rts_number(unsigned) { ++numbers_given_back; }
-
-  std::string why_staged;
-  int numbers_given_back = 0;
+  RankGpus& gpus() { return gpus_; }
+  RtsNumbers rts;
 
  private:
   Engine engine_;
   int rank_;
+  explorer::Course* course_ = nullptr;  // of ranks that wait
   bool same_machine_ = true;
-  std::unique_ptr<Platform> platform_;
-  std::unique_ptr<PeerMemory> peer_memory_;
-  std::unique_ptr<GpuConnections> gpu_connections_;
+  RankGpus gpus_;
 };
 
 }  // namespace waywiser

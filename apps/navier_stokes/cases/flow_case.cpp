@@ -1,0 +1,140 @@
+#include "apps/navier_stokes/cases/flow_case.hpp"
+
+#include <algorithm>
+#include <numbers>
+#include <waywiser/base/error.hpp>
+
+#include "apps/navier_stokes/mesh/generators.hpp"
+
+namespace flow {
+namespace {
+
+using std::numbers::pi;
+
+BoxCells shape_of(const CaseWishes& wishes) {
+  if (wishes.shape == "triangles") return BoxCells::triangles;
+  return wishes.shape == "perturbed" ? BoxCells::perturbed : BoxCells::even;
+}
+
+// A flat box of squares, about `cells` of them, or of as many triangles.
+Box flat_box(const CaseWishes& wishes, std::int64_t usual, double length, double height) {
+  const double cells = static_cast<double>(wishes.cells > 0 ? wishes.cells : usual);
+  const bool triangles = shape_of(wishes) == BoxCells::triangles;
+  const double across = std::sqrt(cells / (triangles ? 2 : 1) * height / length);
+  Box box;
+  box.cells = {2 * std::max<Index>(2, static_cast<Index>(std::lround(across * length / height / 2))),
+               2 * std::max<Index>(2, static_cast<Index>(std::lround(across / 2))), 0};
+  box.size = {length, height, 0};
+  box.shape = shape_of(wishes);
+  return box;
+}
+
+// A square box whose lid moves: Ghia, Ghia and Shin (1982).
+FlowCase cavity(const CaseWishes& wishes) {
+  FlowCase made;
+  made.mesh = box(flat_box(wishes, 4096, 1, 1));
+  made.boundary_at = [](const Vector3& at) {
+    return BoundaryCondition{{at.y > 1 - 1e-9 ? 1.0 : 0.0, 0, 0}, false, false};
+  };
+  made.start = [](const Vector3&) { return Vector3{}; };
+  made.time = 40;
+  return made;
+}
+
+// Between two walls at distance 1, of mean velocity 1; it enters with the velocity of the exact solution.
+FlowCase poiseuille(const CaseWishes& wishes) {
+  FlowCase made;
+  made.mesh = box(flat_box(wishes, 512, 2, 1));
+  const auto parabola = [](const Vector3& at) { return Vector3{6 * at.y * (1 - at.y), 0, 0}; };
+  made.boundary_at = [parabola](const Vector3& at) {
+    return BoundaryCondition{at.x < 1e-9 ? parabola(at) : Vector3{}, at.x > 2 - 1e-9, false};
+  };
+  made.start = [](const Vector3&) { return Vector3{1, 0, 0}; };
+  made.exact = [parabola](const Vector3& at, double) { return parabola(at); };
+  made.speed = 1.5;
+  made.reynolds = 10;
+  made.time = 10;
+  return made;
+}
+
+// Vortices in a periodic square of side 2 pi that decay as exp(-2 t / Reynolds number), carried by a uniform wind so
+// that convection does not cancel out: Taylor and Green (1937).
+FlowCase taylor_green(const CaseWishes& wishes) {
+  FlowCase made;
+  Box square = flat_box(wishes, 1024, 2 * pi, 2 * pi);
+  square.periodic = {true, true, false};
+  made.mesh = box(square);
+  made.reynolds = wishes.reynolds > 0 ? wishes.reynolds : 10;
+  made.exact = [nu = 1 / made.reynolds](const Vector3& at, double time) {
+    const double x = at.x - time, y = at.y - time / 2, decay = std::exp(-2 * nu * time);
+    return Vector3{1 + std::cos(x) * std::sin(y) * decay, 0.5 - std::sin(x) * std::cos(y) * decay, 0};
+  };
+  made.start = [exact = made.exact](const Vector3& at) { return exact(at, 0); };
+  made.speed = 2;
+  made.time = 1;
+  return made;
+}
+
+// A cylinder of diameter 1 in a wind of velocity 1, which is disturbed at the beginning so that vortices shed soon.
+FlowCase cylinder(const CaseWishes& wishes) {
+  constexpr double far = 40;
+  FlowCase made;
+  const double cells = static_cast<double>(wishes.cells > 0 ? wishes.cells : 16384);
+  const auto side = static_cast<Index>(std::lround(std::sqrt(cells)));
+  if (wishes.shape != "even")
+    throw waywiser::Error(waywiser::ErrorKind::invalid_input, "a cylinder has cells of even shape only");
+  made.mesh = ring(std::max<Index>(side, 8), std::max<Index>(side, 4), far);
+  made.boundary_at = [](const Vector3& at) {
+    const bool body = norm(at) < 1;
+    return BoundaryCondition{{body ? 0.0 : 1.0, 0, 0}, !body && at.x > 0, body};
+  };
+  made.start = [](const Vector3& at) {
+    const double r = norm(at), swirl = 0.3 * std::exp(-(r - 1) * (r - 1));
+    return Vector3{1 - swirl * at.y / r, swirl * at.x / r, 0};
+  };
+  made.speed = 1.6;
+  made.time = 160;
+  return made;
+}
+
+// Through a bent pipe of diameter 1, with mean velocity 1; it enters as it does in a long straight pipe.
+FlowCase bend(const CaseWishes& wishes) {
+  FlowCase made;
+  Bend pipe;
+  const double cells = static_cast<double>(wishes.cells > 0 ? wishes.cells : 20000);
+  if (wishes.shape != "even")
+    throw waywiser::Error(waywiser::ErrorKind::invalid_input, "a bend has cells of even shape only");
+  pipe.across = 2 * std::max<Index>(1, static_cast<Index>(std::lround(std::cbrt(cells / 22.5) / 2)));
+  pipe.along = std::max<Index>(4, static_cast<Index>(std::lround(cells / (3.0 * pipe.across * pipe.across))));
+  made.mesh = pipe_bend(pipe);
+  const double end = pipe.radius + pipe.outlet;  // the height of the outlet
+  made.boundary_at = [end](const Vector3& at) {
+    BoundaryCondition condition;
+    if (at.x < 1e-9) condition.velocity = {2 * std::max(0.0, 1 - 4 * (at.y * at.y + at.z * at.z)), 0, 0};
+    condition.outlet = at.y > end - 1e-9;
+    return condition;
+  };
+  made.start = [](const Vector3&) { return Vector3{}; };
+  made.speed = 2.5;
+  made.reynolds = 400;
+  made.time = 20;
+  return made;
+}
+
+}  // namespace
+
+std::vector<std::string> case_names() { return {"cavity", "poiseuille", "taylor_green", "cylinder", "bend"}; }
+std::vector<std::string> shape_names() { return {"even", "perturbed", "triangles"}; }
+
+FlowCase flow_case(const CaseWishes& wishes) {
+  FlowCase (*const cases[])(const CaseWishes&) = {cavity, poiseuille, taylor_green, cylinder, bend};
+  const auto names = case_names();
+  const auto found = std::ranges::find(names, wishes.name);
+  if (found == names.end())
+    throw waywiser::Error(waywiser::ErrorKind::invalid_input, "there is no case '" + wishes.name + "'");
+  FlowCase made = cases[found - names.begin()](wishes);
+  if (wishes.reynolds > 0) made.reynolds = wishes.reynolds;
+  return made;
+}
+
+}  // namespace flow

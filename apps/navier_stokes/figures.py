@@ -1,0 +1,140 @@
+"""Pictures of flows, by matplotlib."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.collections import PolyCollection
+from measures import cavity_profile, ghia, history
+from vtu import Frame, last_frame, read_frame, read_series
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+BLUE, ORANGE, GREY = "#1f5fa8", "#d9661f", "#666666"
+plt.rcParams.update({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": 110})
+
+
+def save(figure: plt.Figure, file: Path) -> None:
+    """Writes a figure and closes it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, bbox_inches="tight")
+    plt.close(figure)
+
+
+def flat(frame: Frame) -> tuple[list[np.ndarray], np.ndarray]:
+    """Polygons in the plane, and the cells that they show: all of a flat mesh, else those that z = 0 cuts."""
+    if np.ptp(frame.points[:, 2]) == 0:
+        return [frame.points[cell][:, :2] for cell in frame.cells], np.arange(len(frame.cells))
+    polygons, shown = [], []
+    for number, cell in enumerate(frame.cells):
+        corners = frame.points[cell]
+        below = corners[:, 2] <= 1e-9
+        if not below.any() or (corners[:, 2] <= -1e-9).all() or not (corners[:, 2] > 1e-9).any():
+            continue
+        # Where the plane cuts the edges of a hexahedron, in the order of the angle around their middle.
+        cuts = []
+        for a, b in [(0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7)]:
+            if below[a] != below[b]:
+                share = corners[a, 2] / (corners[a, 2] - corners[b, 2])
+                cuts.append(corners[a, :2] + share * (corners[b, :2] - corners[a, :2]))
+        middle = np.mean(cuts, axis=0)
+        cuts.sort(key=lambda at: np.arctan2(at[1] - middle[1], at[0] - middle[0]))
+        polygons.append(np.array(cuts))
+        shown.append(number)
+    return polygons, np.array(shown)
+
+
+def draw_field(axes: plt.Axes, frame: Frame, values: np.ndarray, label: str, window: list[float] | None) -> None:
+    """The values of the cells as colours; `window`: left, right, bottom, top."""
+    polygons, shown = flat(frame)
+    if window:
+        inside = [i for i, p in enumerate(polygons) if (p[:, 0] > window[0]).any() and (p[:, 0] < window[1]).any()
+                  and (p[:, 1] > window[2]).any() and (p[:, 1] < window[3]).any()]  # fmt: skip
+        polygons, shown = [polygons[i] for i in inside], shown[inside]
+    chosen = values[shown]
+    low, high = np.percentile(chosen, [0.5, 99.5])
+    cells = PolyCollection(polygons, array=chosen, cmap="viridis", edgecolors="face", linewidths=0.2)
+    cells.set_clim(low, high)
+    axes.add_collection(cells)
+    axes.autoscale()
+    if window:
+        axes.set(xlim=window[:2], ylim=window[2:])
+    axes.set(aspect="equal", xlabel="x", ylabel="y")
+    axes.figure.colorbar(cells, ax=axes, label=label, shrink=0.8)
+
+
+def fields(folder: Path, file: Path, window: list[float] | None = None) -> None:
+    """Velocity and pressure of the last frame of a run, side by side."""
+    frame = last_frame(folder)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    draw_field(left, frame, np.linalg.norm(frame.velocity, axis=1), "speed", window)
+    draw_field(right, frame, frame.pressure, "pressure", window)
+    save(figure, file)
+
+
+def residuals(folder: Path, file: Path) -> None:
+    """How fast the velocity still changes, and the iterations of both solvers."""
+    lines = history(folder)
+    figure, (upper, lower) = plt.subplots(2, 1, figsize=(6.5, 5), sharex=True, layout="constrained")
+    upper.semilogy(lines["time"], lines["change"], color=BLUE)
+    upper.set(ylabel="change of velocity\nin a unit of time (rms)")
+    lower.plot(lines["time"], lines["pressure_iterations"], color=BLUE, label="pressure")
+    lower.plot(lines["time"], lines["momentum_iterations"], color=ORANGE, label="velocity")
+    lower.set(xlabel="time", ylabel="iterations in a step", ylim=(0, None))
+    lower.legend(frameon=False)
+    save(figure, file)
+
+
+def partition(folder: Path, file: Path) -> None:
+    """The rank of each cell."""
+    frame = read_frame(read_series(folder)[-1][1])
+    figure, axes = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
+    draw_field(axes, frame, frame.rank.astype(float), "rank", None)
+    save(figure, file)
+
+
+def cavity(frames: dict[int, Frame], file: Path) -> None:
+    """Both middle lines of cavities beside Ghia et al.; frames by Reynolds number."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
+    for color, (reynolds, frame) in zip((BLUE, ORANGE, GREY), frames.items(), strict=False):
+        for axes, line in ((left, "u"), (right, "v")):
+            at, profile = cavity_profile(frame, line)
+            places, wanted = ghia(line, reynolds)
+            pairs = [(profile, at), (wanted, places)] if line == "u" else [(at, profile), (places, wanted)]
+            axes.plot(*pairs[0], color=color, label=f"Re {reynolds}")
+            axes.plot(*pairs[1], "o", color=color, markersize=4, markerfacecolor="none")
+    left.set(xlabel="u on the line x = 0.5", ylabel="y")
+    right.set(xlabel="x", ylabel="v on the line y = 0.5")
+    left.plot([], [], "o", color="black", markersize=4, markerfacecolor="none", label="Ghia et al. (1982)")
+    left.legend(frameon=False)
+    save(figure, file)
+
+
+def convergence(curves: dict[str, tuple[list[float], list[float]]], across: str, file: Path) -> None:
+    """Errors by size of cells or length of steps, with a line of order 2."""
+    figure, axes = plt.subplots(figsize=(5.5, 4.2), layout="constrained")
+    for color, (name, (sizes, errors)) in zip((BLUE, ORANGE, GREY), curves.items(), strict=False):
+        axes.loglog(sizes, errors, "o-", color=color, label=name)
+    sizes, errors = next(iter(curves.values()))
+    axes.loglog(
+        sizes, [0.5 * errors[-1] * (size / sizes[-1]) ** 2 for size in sizes], "--", color="black", label="order 2"
+    )
+    axes.set(xlabel=across, ylabel="error of the velocity (rms)")
+    axes.legend(frameon=False)
+    save(figure, file)
+
+
+def lift(folder: Path, file: Path, found: float) -> None:
+    """Drag and lift of a cylinder over time."""
+    lines = history(folder)
+    figure, axes = plt.subplots(figsize=(7.5, 3.6), layout="constrained")
+    axes.plot(lines["time"], 2 * lines["force_x"], color=BLUE, label="drag coefficient")
+    axes.plot(lines["time"], 2 * lines["force_y"], color=ORANGE, label="lift coefficient")
+    axes.set(
+        xlabel="time (diameters / wind)", ylim=(-0.6, 2), title=f"Strouhal number {found:.4f}; published: 0.16 to 0.17"
+    )
+    axes.legend(frameon=False, loc="center right")
+    save(figure, file)

@@ -1,0 +1,104 @@
+#include "apps/navier_stokes/output/report.hpp"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include "apps/navier_stokes/solver/monitor.hpp"
+
+namespace flow {
+namespace {
+
+class Json {
+ public:
+  void add(const char* name, double value) { put(name, formatted("%.9g", value)); }
+  void add(const char* name, std::int64_t value) { put(name, std::to_string(value)); }
+  // `text` needs no escapes.
+  void add(const char* name, const std::string& text) { put(name, "\"" + text + "\""); }
+  void add(const char* name, const std::vector<std::int64_t>& values) {
+    std::string list;
+    for (const std::int64_t value : values) list += (list.empty() ? "" : ", ") + std::to_string(value);
+    put(name, "[" + list + "]");
+  }
+  std::string text() const { return "{\n" + lines_ + "\n}\n"; }
+
+ private:
+  static std::string formatted(const char* format, double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, format, value);
+    return text;
+  }
+  void put(const char* name, const std::string& value) {
+    lines_ += (lines_.empty() ? "  \"" : ",\n  \"") + std::string(name) + "\": " + value;
+  }
+  std::string lines_;
+};
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+void RunTimes::add(waywiser::Seconds step, const Spent& more, const StepReport& report) {
+  steps.push_back(step);
+  spent.exchanges += more.exchanges;
+  spent.reductions += more.reductions;
+  spent.exchange_calls += more.exchange_calls;
+  spent.reduction_calls += more.reduction_calls;
+  momentum_iterations += report.momentum.iterations;
+  pressure_iterations += report.pressure.iterations;
+}
+
+std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes& times, const ReportInput& input) {
+  const double steps = static_cast<double>(std::max<std::size_t>(times.steps.size(), 1));
+  const double ranks = exchanges.group().size();
+  std::vector<double> slowest = times.steps;
+  if (!slowest.empty())
+    exchanges.group().all_reduce(std::span<const double>(slowest), std::span(slowest), waywiser::ReduceOp::max);
+  double all = 0, mine = 0;
+  for (const double each : slowest) all += each;
+  for (const double each : times.steps) mine += each;
+  const auto [in_steps, in_exchanges, in_reductions] =
+      exchanges.sum<3>({mine, times.spent.exchanges, times.spent.reductions});
+  const waywiser::HaloCounts counts = exchanges.counts();
+  const auto [messages, bytes, exchanged] =
+      exchanges.sum<3>({static_cast<double>(counts.messages), static_cast<double>(counts.message_bytes),
+                        static_cast<double>(counts.exchanges)});
+
+  Json json;
+  json.add("case", input.name);
+  json.add("shape", input.shape);
+  json.add("cells", input.cells);
+  json.add("ranks", std::int64_t{exchanges.group().size()});
+  json.add("reynolds", input.reynolds);
+  json.add("time_step", input.flow.time_step);
+  json.add("tolerance", input.flow.tolerance);
+  json.add("first_step", input.first);
+  json.add("steps", solver.steps());
+  json.add("time", solver.time());
+  json.add("change", input.change);
+  json.add("divergence", largest_divergence(solver));
+  json.add("energy", kinetic_energy(solver));
+  if (input.error) json.add("velocity_error", *input.error);
+  json.add("levels", solver.multigrid().sizes());
+  json.add("momentum_iterations_per_step", static_cast<double>(times.momentum_iterations) / steps);
+  json.add("pressure_iterations_per_step", static_cast<double>(times.pressure_iterations) / steps);
+  json.add("timed_steps", static_cast<std::int64_t>(times.steps.size()));
+  json.add("seconds_per_step", all / steps);
+  json.add("median_seconds_per_step", median(slowest));
+  json.add("exchange_share", in_steps > 0 ? in_exchanges / in_steps : 0);
+  json.add("reduction_share", in_steps > 0 ? in_reductions / in_steps : 0);
+  json.add("exchanges_per_step", static_cast<double>(times.spent.exchange_calls) / steps);
+  json.add("variants", exchanges.variants());
+  json.add("messages_per_exchange_and_rank", exchanged > 0 ? messages / exchanged : 0);
+  json.add("bytes_per_exchange_and_rank", exchanged > 0 ? bytes / exchanged : 0);
+  json.add("seconds", input.setup_and_all);
+  static_cast<void>(ranks);
+  return json.text();
+}
+
+}  // namespace flow

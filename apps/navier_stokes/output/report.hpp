@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/navier_stokes/solver/flow_solver.hpp"
+
+namespace flow {
+
+// Times of steps, at this rank.
+struct RunTimes {
+  std::vector<waywiser::Seconds> steps;
+  Spent spent;
+  std::int64_t momentum_iterations = 0, pressure_iterations = 0;
+
+  void add(waywiser::Seconds step, const Spent& more, const StepReport& report);
+};
+
+struct ReportInput {
+  std::string name, shape;
+  std::int64_t cells = 0, first = 0;
+  double reynolds = 0, change = 0, setup_and_all = 0;
+  FlowOptions flow;
+  std::optional<double> error;  // of the velocity
+};
+
+// Collective: the figures of a run as JSON, the same at all ranks. A step takes as long as at the slowest rank; times
+// of exchanges and reductions are means over the ranks, and contain the waits for slower ranks.
+std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes& times, const ReportInput& input);
+
+}  // namespace flow

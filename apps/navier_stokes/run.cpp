@@ -1,0 +1,164 @@
+#include "apps/navier_stokes/run.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <waywiser/base/error.hpp>
+
+#include "apps/navier_stokes/output/checkpoint.hpp"
+#include "apps/navier_stokes/output/durable_file.hpp"
+#include "apps/navier_stokes/output/history.hpp"
+#include "apps/navier_stokes/output/progress.hpp"
+#include "apps/navier_stokes/output/report.hpp"
+#include "apps/navier_stokes/output/vtu.hpp"
+#include "apps/navier_stokes/solver/monitor.hpp"
+
+namespace flow {
+namespace {
+
+LocalMesh mesh_of(waywiser::Group& group, const FlowCase& made) {
+  if (made.mesh.cells() < group.size())
+    throw waywiser::Error(waywiser::ErrorKind::invalid_input,
+                          std::to_string(made.mesh.cells()) + " cells for " + std::to_string(group.size()) + " ranks");
+  std::vector<Vector3> centers;
+  for (std::int64_t i = 0; i < made.mesh.cells(); ++i) centers.push_back(geometry_of_cell(made.mesh, i).center);
+  return local_mesh(made.mesh, bisect(centers, group.size()), group.rank(), made.boundary_at);
+}
+
+// Figures of all ranks that the options of the flow depend on.
+struct MeshFigures {
+  double smallest = 0;  // the edge of a cube, in two dimensions a square, in proportion to the shortest distance
+  double largest_angle = 0;
+  bool outlet = false;
+};
+
+MeshFigures figures_of(Exchanges& exchanges, const LocalMesh& mesh) {
+  double shortest = 1e300, angle = 0, outlet = 0;
+  for (const LocalMesh::Face& face : mesh.faces) {
+    const Vector3 d = face.outside < 0 ? 2.0 * face.from_inside : face.from_inside - face.from_outside;
+    shortest = std::min(shortest, norm(d));
+    angle = std::max(angle, std::sqrt(std::max(0.0, 1 - std::pow(dot(d, face.area) / norm(d) / norm(face.area), 2))));
+  }
+  for (const BoundaryCondition& each : mesh.boundary) outlet = std::max(outlet, each.outlet ? 1.0 : 0.0);
+  return {-exchanges.max(-shortest), exchanges.max(angle), exchanges.max(outlet) > 0};
+}
+
+FlowOptions flow_options(const RunOptions& options, const FlowCase& made, const MeshFigures& figures) {
+  FlowOptions flow;
+  flow.viscosity = 1 / made.reynolds;
+  flow.tolerance = options.tolerance;
+  flow.time_step = options.time_step > 0 ? options.time_step : options.courant * figures.smallest / made.speed;
+  flow.corrections = options.corrections >= 0 ? options.corrections : figures.largest_angle > 1e-6 ? 1 : 0;
+  return flow;
+}
+
+std::vector<Vector3> at_centers(const LocalMesh& mesh, const std::function<Vector3(const Vector3&)>& function) {
+  std::vector<Vector3> values;
+  for (std::int64_t i = 0; i < mesh.owned; ++i)
+    values.push_back(function(geometry_of_cell(mesh.owned_cells, i).center));
+  return values;
+}
+
+// What tells a run's checkpoints from others.
+std::string key_of(const RunOptions& options, const FlowCase& made, const FlowOptions& flow, int ranks) {
+  char text[300];
+  std::snprintf(text, sizeof text, "%s %s cells=%lld reynolds=%.17g step=%.17g tolerance=%.17g corrections=%d ranks=%d",
+                options.wishes.name.c_str(), options.wishes.shape.c_str(), static_cast<long long>(made.mesh.cells()),
+                made.reynolds, flow.time_step, flow.tolerance, flow.corrections, ranks);
+  return text;
+}
+
+void choose_variants(Exchanges& exchanges, const RunOptions& options) {
+  if (options.exchange == "auto")
+    exchanges.tune(options.tune_seconds);
+  else if (options.exchange != "default")
+    exchanges.use(waywiser::parse_halo_variant(options.exchange));
+}
+
+}  // namespace
+
+std::string run(waywiser::Group& group, const RunOptions& options) {
+  const double begun = Exchanges::now();
+  FlowCase made = flow_case(options.wishes);
+  const LocalMesh mesh = mesh_of(group, made);
+  const std::int64_t cells = made.mesh.cells();
+  apps::Processor processor(group, options.threads);
+  Exchanges exchanges(group, processor);
+  const MeshFigures figures = figures_of(exchanges, mesh);
+  const FlowOptions flow = flow_options(options, made, figures);
+  FlowSolver solver(exchanges, mesh, flow, !figures.outlet);
+
+  const std::string key = key_of(options, made, flow, group.size());
+  made.mesh = {};  // of no use any more, and large
+  const bool writes = !options.folder.empty();
+  if (writes) std::filesystem::create_directories(options.folder);
+  Checkpoints checkpoints(group, options.folder, key);
+  std::optional<FlowValues> found;
+  if (options.resume) found = checkpoints.newest(solver.values());
+  if (found)
+    solver.continue_with(*found);
+  else
+    solver.start_with(at_centers(mesh, made.start));
+  choose_variants(exchanges, options);
+
+  const double end = options.time > 0 ? options.time : made.time;
+  const std::int64_t first = solver.steps();
+  const std::int64_t last =
+      options.steps > 0 ? options.steps : static_cast<std::int64_t>(std::ceil(end / flow.time_step - 1e-9));
+  std::optional<VtuSeries> series;
+  std::optional<History> history;
+  if (writes) series.emplace(options.folder, group.rank(), group.size(), mesh, found.has_value(), solver.time());
+  if (writes && group.rank() == 0) history.emplace(options.folder / "history.csv", found ? first : -1);
+  const auto frame = [&] {
+    const FlowValues values = solver.values();
+    series->add(solver.steps(), solver.time(), values.velocity, values.pressure);
+  };
+
+  ChangeMonitor monitor(solver);
+  Progress progress(options.progress && group.rank() == 0, first, last);
+  RunTimes times;
+  double change = 0;
+  for (std::int64_t step = first + 1; step <= last; ++step) {
+    const bool records = step % options.record == 0 || step == last;
+    if (records) monitor.remember();
+    exchanges.forget_spent();
+    processor.wait();
+    const double before = Exchanges::now();
+    const StepReport report = solver.step();
+    processor.wait();
+    if (step > first + options.untimed) times.add(Exchanges::now() - before, exchanges.spent(), report);
+    if (records) {
+      change = monitor.change(flow.time_step);
+      const Vector3 force = force_on_body(solver);
+      if (history) history->add({step, solver.time(), change, report, force});
+      if (!(change < 1e6))
+        throw waywiser::Error(waywiser::ErrorKind::invalid_input,
+                              "the flow has blown up at step " + std::to_string(step) + ": take a smaller time step");
+    }
+    const bool steady = records && change < options.steady;
+    const std::int64_t frames = std::max<std::int64_t>(options.frames, 1);
+    if (writes && (step == last || steady || step * frames / last != (step - 1) * frames / last)) frame();
+    if (writes && options.checkpoint > 0 && step % options.checkpoint == 0) checkpoints.write(solver.values());
+    progress.at(step);
+    if (steady) break;
+  }
+
+  ReportInput input;
+  input.name = options.wishes.name;
+  input.shape = options.wishes.shape;
+  input.cells = cells;
+  input.reynolds = made.reynolds;
+  input.flow = flow;
+  input.first = first;
+  input.change = change;
+  input.setup_and_all = Exchanges::now() - begun;
+  if (made.exact)
+    input.error =
+        velocity_error(solver, at_centers(mesh, [&](const Vector3& at) { return made.exact(at, solver.time()); }));
+  const std::string report = report_json(solver, exchanges, times, input);
+  if (writes && group.rank() == 0) write_durably(options.folder / "report.json", report);
+  return report;
+}
+
+}  // namespace flow

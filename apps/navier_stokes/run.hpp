@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "apps/navier_stokes/cases/flow_case.hpp"
+
+namespace flow {
+
+struct RunOptions {
+  CaseWishes wishes;
+  double time = 0;         // 0: that of the case
+  std::int64_t steps = 0;  // 0: as many as the time needs
+  double time_step = 0;    // 0: by the Courant number
+  double courant = 0.4;
+  double tolerance = 1e-6;
+  int corrections = -1;        // -1: one if a face is not orthogonal, else none
+  double steady = 0;           // ends when the velocity changes less than this a unit of time
+  std::string exchange;        // "default", "auto" or a variant
+  double tune_seconds = 0.05;  // for each exchange, with "auto"
+  int threads = 1;
+  std::filesystem::path folder;  // for results; empty: none
+  std::int64_t frames = 1;       // of the time series
+  std::int64_t record = 10;      // steps between lines of history.csv
+  std::int64_t checkpoint = 0;   // steps between checkpoints; 0: none
+  bool resume = false;
+  bool progress = true;
+  std::int64_t untimed = 1;  // steps at the beginning that do not count in times
+};
+
+// Collective: computes a case and writes its results; returns what rank 0 reports, as JSON. Throws waywiser::Error.
+std::string run(waywiser::Group& group, const RunOptions& options);
+
+}  // namespace flow

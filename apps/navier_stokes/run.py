@@ -1,0 +1,92 @@
+"""Runs the Navier-Stokes solver: single cases with pictures, validations beside references, and the table of times.
+
+python apps/navier_stokes/run.py case cavity --ranks 2 --output results -- --cells 4096 --reynolds 400
+python apps/navier_stokes/run.py validate cavity taylor_green --output results
+python apps/navier_stokes/run.py table --cells 0.5M 2M 8M --ranks 1 2 4 --output results
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from program import RunError, find_program, run
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gpu", action="store_true", help="the program for GPUs")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    case = verbs.add_parser("case", help="compute one case and draw it")
+    case.add_argument("name")
+    case.add_argument("--ranks", type=int, default=1)
+    case.add_argument("options", nargs="*", help="after --: options of the program")
+    validate = verbs.add_parser("validate", help="compare with references; exit code 1 if a figure is off")
+    validate.add_argument("names", nargs="*", help="of cavity, poiseuille, taylor_green, cylinder, bend; default: all")
+    validate.add_argument("--ranks", type=int, default=1)
+    validate.add_argument("--quick", action="store_true", help="small meshes")
+    validate.add_argument("--images", type=Path, help="folder for pictures; default: that of the results")
+    table = verbs.add_parser("table", help="time of a step and share of the exchange, by variant")
+    table.add_argument("--cells", nargs="+", default=["0.5M", "2M", "8M"])
+    table.add_argument("--ranks", nargs="+", type=int, default=[1, 2, 4])
+    table.add_argument("--steps", type=int, default=10)
+    table.add_argument("--variants", nargs="+", help="default: all, and the automatic choice")
+    for each in (case, validate, table):
+        each.add_argument("--output", type=Path, required=True, help="folder for results")
+    return parser.parse_args()
+
+
+def case(chosen: argparse.Namespace, program: Path) -> int:
+    """One run and its pictures."""
+    import figures
+
+    if len(chosen.options) % 2 or any(not word.startswith("--") for word in chosen.options[::2]):
+        raise RunError("options of the program come as --name value")
+    options = {name[2:]: value for name, value in zip(chosen.options[::2], chosen.options[1::2], strict=True)}
+    report = run(program, chosen.ranks, case=chosen.name, output=chosen.output, **options)
+    figures.fields(chosen.output, chosen.output / "fields.png")
+    figures.residuals(chosen.output, chosen.output / "residual.png")
+    for name, value in report.items():
+        print(f"{name}: {value}")
+    return 0
+
+
+def validate(chosen: argparse.Namespace, program: Path) -> int:
+    """All findings; 1 if one is off."""
+    from validation import VALIDATIONS, Validation
+
+    unknown = [name for name in chosen.names if name not in VALIDATIONS]
+    if unknown:
+        raise RunError(f"there is no validation {unknown[0]}; there are {', '.join(VALIDATIONS)}")
+    on = Validation(program, chosen.ranks, chosen.output, chosen.images or chosen.output, chosen.quick)
+    good = True
+    for name in chosen.names or VALIDATIONS:
+        for finding in VALIDATIONS[name](on):
+            print(finding, flush=True)
+            good = good and finding.good
+    return 0 if good else 1
+
+
+def main() -> int:
+    """The exit code."""
+    chosen = arguments()
+    try:
+        program = find_program(chosen.gpu)
+        if chosen.verb == "case":
+            return case(chosen, program)
+        if chosen.verb == "validate":
+            return validate(chosen, program)
+        from table import VARIANTS, parsed_cells, table
+
+        cells = [parsed_cells(each) for each in chosen.cells]
+        print(table(program, cells, chosen.ranks, chosen.steps, chosen.variants or VARIANTS, chosen.output), end="")
+        return 0
+    except RunError as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <memory>
+
+#include "apps/navier_stokes/multigrid/multigrid.hpp"
+#include "apps/navier_stokes/solver/conjugate_gradient.hpp"
+#include "apps/navier_stokes/solver/flow_mesh.hpp"
+
+namespace flow {
+
+struct FlowOptions {
+  double viscosity = 0.01;  // kinematic
+  Vector3 force;            // on a unit of mass
+  double time_step = 0.01;
+  double tolerance = 1e-6;  // of the two linear solvers, relative to the right-hand side
+  double memory = 0.2;      // the time in which the flux forgets how it differs from the velocity in the cells
+  int corrections = 0;      // more solves for the pressure in a step, for faces that are not orthogonal
+};
+
+struct StepReport {
+  SolverResult momentum, pressure;
+};
+
+// All that the next step depends on, in host memory, for owned cells and all faces of this rank.
+struct FlowValues {
+  std::vector<double> velocity, pressure, old_explicit, flux, skew_flux;
+  double time = 0;
+  std::int64_t steps = 0;
+};
+
+// Incompressible flow of density 1 on one rank's part of a mesh: velocity and pressure in the cells, volume flux
+// through the faces.
+//
+// A step (fractional, second order; Kim and Choi 2000 on collocated unstructured meshes): convection and
+// the non-orthogonal part of diffusion by Adams-Bashforth, the rest of diffusion by Crank-Nicolson, both with the old
+// pressure gradient; then the gradient is taken out again, the velocity goes to the faces, and the pressure makes
+// its flux free of divergence. So the flux sees the compact pressure difference across a face, as that of Rhie and Chow
+// (1983) does. What the flux had beyond the interpolated velocity is kept for a while: if each step began
+// with the interpolated velocity alone, its errors on triangles would add up the faster the shorter the steps are.
+class FlowSolver {
+ public:
+  // Collective. `singular`: no rank has an outlet.
+  FlowSolver(Exchanges& exchanges, const LocalMesh& mesh, const FlowOptions& options, bool singular);
+
+  // Collective: the velocity at the centers of the owned cells; the flux is its interpolation.
+  void start_with(const std::vector<Vector3>& velocity);
+  FlowValues values() const;
+  // Collective.
+  void continue_with(const FlowValues& values);
+
+  StepReport step();
+
+  double time() const { return time_; }
+  std::int64_t steps() const { return steps_; }
+  const Multigrid& multigrid() const { return multigrid_; }
+  FlowMesh::View mesh() const { return mesh_.view(); }
+  const double* velocity() const { return velocity_.data(); }
+  const double* pressure() const { return pressure_.data(); }
+  const double* pressure_gradient() const { return pressure_gradient_.data(); }
+  const double* flux() const { return flux_.data(); }
+  const FlowOptions& options() const { return options_; }
+  Exchanges& exchanges() { return exchanges_; }
+
+ private:
+  SolverResult predict_velocity();
+  SolverResult solve_pressure(bool last);
+
+  Exchanges& exchanges_;
+  const FlowOptions options_;
+  const bool singular_;
+  FlowMesh mesh_;
+  Matrix diffusion_, poisson_;
+  Multigrid multigrid_;
+  ConjugateGradient momentum_solver_, pressure_solver_;
+  // Three components: velocity and its gradient's rows, pressure gradient, explicit terms. One: pressure, face values.
+  apps::Array<double> velocity_, velocity_gradient_, pressure_, pressure_gradient_, explicit_, old_explicit_, right_;
+  apps::Array<double> flux_, skew_flux_, corrected_flux_, face_force_;
+  std::size_t velocity_ghosts_, velocity_gradient_ghosts_, pressure_ghosts_, pressure_gradient_ghosts_;
+  double time_ = 0;
+  std::int64_t steps_ = 0;
+  bool has_old_ = false;
+};
+
+}  // namespace flow

@@ -1,0 +1,80 @@
+#include "apps/navier_stokes/solver/monitor.hpp"
+
+#include <algorithm>
+
+namespace flow {
+namespace {
+
+double mean_square(FlowSolver& solver, const double* values, const double* others) {
+  const FlowMesh::View mesh = solver.mesh();
+  const Vector3 sums = solver.exchanges().processor().sum(mesh.owned, [=] APPS_CALLABLE(std::int64_t i) {
+    const Vector3 apart = vector_at(values, i) - vector_at(others, i);
+    return Vector3{mesh.volume[i] * dot(apart, apart), mesh.volume[i], 0};
+  });
+  const auto [square, volume] = solver.exchanges().sum<2>({sums.x, sums.y});
+  return square / volume;
+}
+
+}  // namespace
+
+ChangeMonitor::ChangeMonitor(FlowSolver& solver)
+    : solver_(solver), before_(solver.exchanges().processor(), 3 * solver.mesh().owned) {}
+
+void ChangeMonitor::remember() {
+  double* to = before_.data();
+  const double* from = solver_.velocity();
+  solver_.exchanges().processor().for_each(before_.size(), [=] APPS_CALLABLE(std::int64_t i) { to[i] = from[i]; });
+}
+
+double ChangeMonitor::change(double seconds) {
+  return std::sqrt(mean_square(solver_, solver_.velocity(), before_.data())) / seconds;
+}
+
+Vector3 force_on_body(FlowSolver& solver) {
+  const FlowMesh::View mesh = solver.mesh();
+  const double *u = solver.velocity(), *p = solver.pressure(), *slope = solver.pressure_gradient();
+  const double viscosity = solver.options().viscosity;
+  const Vector3 mine = solver.exchanges().processor().sum(mesh.faces, [=] APPS_CALLABLE(std::int64_t f) {
+    const Index in = mesh.inside[f], out = mesh.outside[f];
+    if (out >= 0 || !mesh.border(out).body) return Vector3{};
+    const double pressure = p[in] + dot(vector_at(slope, in), vector_at(mesh.skew, f));
+    const Vector3 shear = (viscosity * mesh.coefficient[f]) * (mesh.border(out).velocity - vector_at(u, in));
+    return pressure * vector_at(mesh.area, f) - shear;
+  });
+  const auto [x, y, z] = solver.exchanges().sum<3>({mine.x, mine.y, mine.z});
+  return {x, y, z};
+}
+
+double largest_divergence(FlowSolver& solver) {
+  const FlowMesh::View mesh = solver.mesh();
+  const double* flux = solver.flux();
+  const double mine = solver.exchanges().processor().max(mesh.owned, [=] APPS_CALLABLE(std::int64_t i) {
+    double sum = 0;
+    for (Index k = mesh.first_face[i]; k < mesh.first_face[i + 1]; ++k) {
+      const Index f = mesh.faces_of_cell[k];
+      sum += mesh.inside[f] == i ? flux[f] : -flux[f];
+    }
+    return std::fabs(sum) / mesh.volume[i];
+  });
+  return solver.exchanges().max(mine);
+}
+
+double kinetic_energy(FlowSolver& solver) {
+  const FlowMesh::View mesh = solver.mesh();
+  const double* u = solver.velocity();
+  const double mine = solver.exchanges().processor().sum(mesh.owned, [=] APPS_CALLABLE(std::int64_t i) {
+    const Vector3 v = vector_at(u, i);
+    return 0.5 * mesh.volume[i] * dot(v, v);
+  });
+  return solver.exchanges().sum<1>({mine})[0];
+}
+
+double velocity_error(FlowSolver& solver, const std::vector<Vector3>& exact) {
+  std::vector<double> values(3 * exact.size());
+  for (std::size_t i = 0; i < exact.size(); ++i) set_vector(values.data(), static_cast<std::int64_t>(i), exact[i]);
+  apps::Array<double> there(solver.exchanges().processor(), static_cast<std::int64_t>(values.size()));
+  there.assign(values);
+  return std::sqrt(mean_square(solver, solver.velocity(), there.data()));
+}
+
+}  // namespace flow

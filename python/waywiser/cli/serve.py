@@ -1,0 +1,99 @@
+"""`waywiser serve`: offers the GPUs of this machine to programs on others."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from waywiser.errors import InputError, UnavailableError
+
+_MOST_VIRTUAL = 64
+
+
+def serve(
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Listen at this address; port 0: any free port.")
+    ] = "127.0.0.1:7421",
+    gpu: Annotated[str, typer.Option(metavar="LIST", help="GPUs to offer: 0,2. Default: all.")] = "",
+    virtual: Annotated[
+        int, typer.Option(metavar="N", min=0, max=_MOST_VIRTUAL, help="Offer N virtual GPUs instead, for tests.")
+    ] = 0,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The shared key. Default: ~/.config/waywiser/serve.key.")
+    ] = None,
+    new_key: Annotated[bool, typer.Option("--new-key", help="Write a new key into the file first.")] = False,
+    functions: Annotated[
+        str, typer.Option(metavar="MODULE|FILE", help="A module whose dictionary `functions` clients may call.")
+    ] = "",
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="The most memory of one client.")] = "1G",
+    clients: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="The most clients at a time.")] = 16,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the log as JSON, a line for each event.")] = False,
+) -> None:
+    """Offer GPUs to programs on other machines, until Ctrl-C or SIGTERM: see waywiser.remote.
+
+    Clients prove that they know the key before anything else of theirs is read. Between machines all data are
+    encrypted. Each client has a process of its own; a client that ends or dies gives its memory back.
+    """
+    from waywiser.offload.functions import functions_of
+    from waywiser.offload.keys import make_key, usual_key_file
+    from waywiser.offload.server import Offer, Server
+    from waywiser.units import parse_bytes
+
+    host, port = _address(listen)
+    file = key or usual_key_file()
+    if new_key:
+        make_key(file)
+    functions_of(functions)
+    offer = Offer(_offered(gpu, virtual), virtual, parse_bytes(memory), clients, functions)
+
+    def log(event: str, facts: dict[str, Any]) -> None:
+        at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        words = " ".join(f"{name}={value}" for name, value in facts.items() if value != "")
+        print(json.dumps({"at": at, "event": event, **facts}) if as_json else f"{at} {event} {words}", flush=True)
+
+    server = Server((host, port), file, offer, log)
+    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    log("listening", {"address": f"{host}:{server.port}", "gpus": len(offer.gpus), "key": str(file)})
+    if not ipaddress.ip_address(host).is_loopback:
+        print("waywiser: clients on other machines can run the functions of this server", file=sys.stderr)
+    try:
+        server.serve()
+    except KeyboardInterrupt:
+        log("stopping", {})
+    finally:
+        server.stop()
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    try:
+        address = str(ipaddress.ip_address(host.strip("[]")))
+    except ValueError:
+        colon = ""
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise InputError(f"--listen {text}: write an address of this machine and a port, as 10.0.0.1:7421")
+    return address, int(port)
+
+
+def _offered(listed: str, virtual: int) -> tuple[int, ...]:
+    if virtual:
+        count = virtual
+    else:
+        from waywiser import _core
+
+        count = len(_core.discover().ids("gpu"))
+        if count == 0:
+            raise UnavailableError("this machine has no GPU to offer; --virtual N offers virtual ones, for tests")
+    if not listed:
+        return tuple(range(count))
+    words = listed.split(",")
+    if not all(word.isdecimal() and int(word) < count for word in words) or len(set(words)) != len(words):
+        raise InputError(f"--gpu {listed}: write numbers below {count}, each once, as 0,2")
+    return tuple(int(word) for word in words)

@@ -1,0 +1,11 @@
+"""Unstructured meshes over ranks: read one, cut it into parts, and get the partition of a halo exchange.
+
+`waywiser.HaloExchange` fills the ghost cells of a `PartitionedMesh`.
+"""
+
+from waywiser.mesh.mesh import Mesh
+from waywiser.mesh.partitioned import PartitionedMesh
+from waywiser.mesh.parts import MeshParts, PartQuality, partition
+from waywiser.mesh.reading import read_mesh
+
+__all__ = ["Mesh", "MeshParts", "PartQuality", "PartitionedMesh", "partition", "read_mesh"]

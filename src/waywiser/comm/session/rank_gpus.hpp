@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
+
+namespace waywiser {
+
+class GpuConnections;
+class Lifeline;
+class PeerMemory;
+class Watchdog;
+
+// What one rank has of its GPUs, each part made on first use.
+class RankGpus {
+ public:
+  // The session's; `options` keeps the platform once it is open, `timeout` may change.
+  RankGpus(JoinOptions& options, const Seconds& timeout, int rank);
+  RankGpus(const RankGpus&) = delete;
+  RankGpus& operator=(const RankGpus&) = delete;
+  ~RankGpus();
+  // All ranks have met. `any_sends`: whether any rank sends out of a GPU.
+  void introduce(Lifeline& lifeline, bool any_sends);
+
+  // This and the next three throw unavailable if this rank has joined without a platform.
+  const std::shared_ptr<Platform>& shared_platform();
+  Platform& platform() { return *shared_platform(); }
+  GpuConnections& connections();
+  PeerMemory& peer_memory();
+
+  Watchdog& watchdog();
+  // If true, a message may need the receiver to act before it completes.
+  bool any_sends() const noexcept { return any_sends_; }
+  // Waits until all enqueued operations have ended. Throws the error of a failed one that no call has thrown yet.
+  void settle();
+  // Nothing has failed, and nothing more is enqueued: closes the memory of other ranks, whose owners will free it soon.
+  void let_go() noexcept;
+  // All ranks have let go.
+  void close_memory() noexcept;
+
+  // Why the last message between GPUs of this rank and `rank` was staged through the host; empty: none was.
+  std::string why_staged(int rank) const;
+  void note_staged(int rank, const std::string& why) { why_staged_[rank] = why; }
+
+ private:
+  JoinOptions& options_;
+  const Seconds& timeout_;
+  const int rank_;
+  Lifeline* lifeline_ = nullptr;
+  bool any_sends_ = false;
+  std::unique_ptr<Watchdog> watchdog_;
+  std::unique_ptr<PeerMemory> peer_memory_;
+  std::unique_ptr<GpuConnections> connections_;
+  std::map<int, std::string> why_staged_;
+};
+
+}  // namespace waywiser

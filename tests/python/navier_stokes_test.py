@@ -1,0 +1,205 @@
+"""apps/navier_stokes: flows with known solutions, any number of ranks, checkpoints, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rank_jobs import ROOT, finish, runtime_folder, start
+
+sys.path.insert(0, str(ROOT / "apps/navier_stokes"))
+from measures import cavity_difference, history, orders, strouhal
+from vtu import last_frame, read_frame, read_series
+
+__all__ = ["runtime_folder"]
+PROGRAM = ROOT / "build/apps/navier_stokes"
+TIGHT = ["--tolerance", "1e-13"]
+
+
+def words(case: str, *options: object) -> list[str]:
+    return [str(PROGRAM), "--case", case, "--progress", "no", *map(str, options)]
+
+
+def begun(ranks: int, case: str, *options: object) -> subprocess.Popen[str]:
+    """A single rank needs no launcher."""
+    if ranks > 1:
+        return start("run", "-n", str(ranks), *words(case, *options))
+    return subprocess.Popen(words(case, *options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def solve(ranks: int, case: str, *options: object) -> dict[str, object]:
+    """The report of a run."""
+    process = begun(ranks, case, *options)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == 0, err
+    report = json.loads(out)
+    assert isinstance(report, dict)
+    return report
+
+
+def number(report: dict[str, object], name: str) -> float:
+    value = report[name]
+    assert isinstance(value, (int, float))
+    return float(value)
+
+
+@pytest.mark.parametrize("shape", ["even", "perturbed", "triangles"])
+def test_taylor_green_is_of_second_order(shape: str) -> None:
+    reports = [solve(1, "taylor_green", "--shape", shape, "--cells", n, "--time", 0.5) for n in (1024, 4096)]
+    sizes = [number(report, "cells") ** -0.5 for report in reports]
+    assert 1.8 < orders(sizes, [number(report, "velocity_error") for report in reports])[0] < 2.4
+    assert all(number(report, "divergence") < 1e-6 for report in reports)
+
+
+@pytest.mark.parametrize("shape", ["even", "triangles"])
+def test_poiseuille_is_of_second_order(shape: str) -> None:
+    reports = [
+        solve(1, "poiseuille", "--shape", shape, "--cells", n, "--time", 4, "--courant", 0.8) for n in (128, 512)
+    ]
+    sizes = [number(report, "cells") ** -0.5 for report in reports]
+    assert 1.7 < orders(sizes, [number(report, "velocity_error") for report in reports])[0] < 2.6
+
+
+def test_cavity_beside_ghia(tmp_path: Path) -> None:
+    solve(1, "cavity", "--cells", 1024, "--time", 12, "--courant", 0.6, "--output", tmp_path)
+    assert cavity_difference(last_frame(tmp_path), 100) < 0.02
+    assert history(tmp_path)["change"][-1] < 1e-2
+
+
+def test_a_bend_gives_out_what_it_takes_in() -> None:
+    report = solve(2, "bend", "--cells", 800, "--steps", 10, "--tolerance", 1e-10)
+    assert number(report, "divergence") < 1e-7
+    assert number(report, "energy") > 0.5
+
+
+def test_flow_around_a_cylinder_pushes_it(tmp_path: Path) -> None:
+    solve(2, "cylinder", "--cells", 1024, "--steps", 100, "--output", tmp_path)
+    assert 0.5 < history(tmp_path)["force_x"][-1] < 2
+
+
+@pytest.mark.parametrize(("case", "cells"), [("cavity", 400), ("bend", 400)])
+def test_results_do_not_depend_on_the_ranks(case: str, cells: int, tmp_path: Path) -> None:
+    frames = []
+    for ranks in (1, 2, 4):
+        folder = tmp_path / str(ranks)
+        solve(ranks, case, "--cells", cells, "--steps", 10, "--output", folder, *TIGHT)
+        frames.append(last_frame(folder))
+        assert set(frames[-1].rank) == set(range(ranks))
+    assert np.abs(frames[0].velocity).max() > 0.1
+    for frame in frames[1:]:
+        assert np.abs(frame.velocity - frames[0].velocity).max() < 1e-11
+        assert np.abs(frame.pressure - frames[0].pressure).max() < 1e-9
+
+
+@pytest.mark.parametrize("variant", ["whole_field", "per_neighbor", "auto"])
+def test_results_do_not_depend_on_the_variant(variant: str, tmp_path: Path) -> None:
+    frames = []
+    for each in ("packed", variant):
+        options = ["--cells", 256, "--steps", 5, "--shape", "triangles", "--exchange", each, "--tune", 0.001]
+        report = solve(3, "taylor_green", *options, "--output", tmp_path / each)
+        assert each == "auto" or str(report["variants"]).startswith(each + " ")
+        frames.append(last_frame(tmp_path / each))
+    assert (frames[0].velocity == frames[1].velocity).all()
+    assert (frames[0].pressure == frames[1].pressure).all()
+
+
+def test_multigrid_keeps_iterations_few() -> None:
+    counts = [
+        number(solve(1, "taylor_green", "--cells", n, "--steps", 4, *TIGHT), "pressure_iterations_per_step")
+        for n in (1024, 16384)
+    ]
+    assert 2 < counts[0] < 30
+    assert counts[1] < 1.7 * counts[0]  # without multigrid it would be 4 times
+
+
+def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    options = ["--cells", 64, "--shape", "perturbed", "--checkpoint", 20, "--record", 1]
+    folder, pids = tmp_path / "killed", tmp_path / "pids"
+    command = words("cavity", *options, "--output", folder, "--steps", 2000)[1:]
+    command[command.index("no")] = "yes"  # --progress: a line at each tenth
+    process = start("run", "-n", "2", "sh", "-c", f'echo $$ >> {pids}; exec {PROGRAM} "$@"', "sh", *command)
+    assert process.stderr is not None and "10 %" in process.stderr.readline()
+    for pid in pids.read_text().split():
+        os.kill(int(pid), signal.SIGKILL)
+    process.communicate(timeout=100)
+    assert process.returncode != 0
+    first = int((folder / "checkpoint").read_text())
+    assert first >= 200 - 20 and first % 20 == 0
+
+    last = ["--steps", first + 40]
+    resumed = solve(2, "cavity", *options, *last, "--output", folder, "--resume", "yes")
+    assert resumed["first_step"] == first
+    solve(2, "cavity", *options, *last, "--output", tmp_path / "whole")
+    frames = [last_frame(each) for each in (folder, tmp_path / "whole")]
+    assert (frames[0].velocity == frames[1].velocity).all() and (frames[0].pressure == frames[1].pressure).all()
+    lines = [history(each)["step"] for each in (folder, tmp_path / "whole")]
+    assert (lines[0] == np.arange(1, first + 41)).all() and (lines[1] == lines[0]).all()
+
+
+def refused(code: int, text: str, ranks: int, case: str, *options: object) -> None:
+    got, _, err = finish(begun(ranks, case, *options))
+    assert (got, text in err) == (code, True), err
+    said = [line for line in err.splitlines() if line.startswith("navier_stokes: ")]
+    assert len(said) == (1 if code == 2 else ranks)
+
+
+def test_checkpoints_of_other_runs_and_damaged_ones_are_refused(tmp_path: Path) -> None:
+    options = ["--cells", 64, "--output", tmp_path, "--checkpoint", 2, "--resume", "yes"]
+    solve(2, "cavity", *options, "--steps", 2)
+    refused(2, "is not a checkpoint of this run", 1, "cavity", *options, "--steps", 4)
+    file = tmp_path / "checkpoint.2.1"
+    data = bytearray(file.read_bytes())
+    data[-100] ^= 1
+    file.write_bytes(data)
+    refused(1, "checkpoint.2.1 is damaged", 2, "cavity", *options, "--steps", 4)
+    (tmp_path / "checkpoint").write_text("two\n")
+    refused(1, "is damaged", 1, "cavity", *options, "--steps", 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--cells", "many"], "--cells 'many'"),
+        (["--shape", "round"], "--shape 'round'"),
+        (["--reynolds", "-1"], "--reynolds '-1'"),
+        (["--resume", "yes"], "checkpoints need a folder"),
+        (["--speed", "1"], "--speed"),
+        (["--cells", "64", "--courant", "50", "--steps", "100"], "blown up"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(options: list[str], text: str) -> None:
+    refused(2, text, 1, "cavity", *options)
+
+
+def test_variants_that_hosts_cannot_use_say_why() -> None:
+    refused(1, "no kernel serves", 2, "cavity", "--cells", 64, "--steps", 1, "--exchange", "direct")
+
+
+def test_a_series_lists_its_frames(tmp_path: Path) -> None:
+    solve(3, "taylor_green", "--cells", 64, "--steps", 8, "--frames", 4, "--output", tmp_path)
+    series = read_series(tmp_path)
+    assert len(series) == 4
+    assert [time for time, _ in series] == sorted({time for time, _ in series})
+    frame = read_frame(series[0][1])
+    assert len(frame.cells) == len(frame.pressure) == 64
+    assert {len(cell) for cell in frame.cells} == {4}
+    assert np.isclose(frame.centers().mean(axis=0), [np.pi, np.pi, 0]).all()
+
+
+def test_the_time_left_is_shown() -> None:
+    command = [PROGRAM, "--case", "cavity", "--cells", "64", "--steps", "20"]
+    err = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert "[##########..........] 50 %, step 10 of 20, 1 s left" in err
+    assert err.splitlines()[-1] == "[####################] 100 %, step 20 of 20"
+
+
+def test_strouhal_is_the_frequency_of_the_lift() -> None:
+    time = np.linspace(0, 50, 2000)
+    assert abs(strouhal(time, 0.3 * np.sin(2 * np.pi * 0.165 * time) + 0.01) - 0.165) < 1e-4
+    assert strouhal(time, time) == 0

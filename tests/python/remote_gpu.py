@@ -1,0 +1,86 @@
+"""A server of virtual GPUs, for tests."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rank_jobs import COMMAND
+
+from waywiser.offload.client import state_of
+
+PATIENCE = 60.0
+FUNCTIONS = """
+import os, time
+
+def never_ends(a):
+    while True:
+        time.sleep(1)
+
+def dies(a):
+    os._exit(5)
+
+def raises(a):
+    raise ValueError("not this one")
+
+functions = {"never_ends": never_ends, "dies": dies, "raises": raises}
+"""
+
+
+class Server:
+    """`waywiser serve`, at a free port of this machine; `log` is what it has said so far."""
+
+    def __init__(self, folder: Path, *options: str, before: tuple[str, ...] = (), at: str = "127.0.0.1:0") -> None:
+        self.key = folder / "key"
+        if not self.key.exists():
+            options = ("--new-key", *options)
+        words = ["serve", "--listen", at, "--virtual", "2", "--key", str(self.key), "--json"]
+        self.process = subprocess.Popen(
+            [*before, *COMMAND, *words, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.log: list[dict[str, Any]] = []
+        self._lines: queue.Queue[dict[str, Any]] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+        self.address = str(self.wait_for("listening")["address"])
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(json.loads(line))
+
+    def wait_for(self, event: str) -> dict[str, Any]:
+        """The next event of this name."""
+        while True:
+            told = self._lines.get(timeout=PATIENCE)
+            self.log.append(told)
+            if told["event"] == event:
+                return told
+
+    def wait_until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The state of the server, once `holds` is true for it."""
+        deadline = time.monotonic() + PATIENCE
+        while not holds(state := state_of(self.address, key=self.key)):
+            assert time.monotonic() < deadline, state
+        return state
+
+    def close(self) -> tuple[int, str]:
+        """Exit code and errors."""
+        self.process.terminate()
+        assert self.process.stderr is not None
+        errors = self.process.stderr.read()
+        return self.process.wait(PATIENCE), errors
+
+
+def start_client(code: str, server: Server, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """A program with `gpu`, a GPU of the server."""
+    program = "import numpy as np, waywiser as ww\n" + f"gpu = ww.remote({server.address!r}, key={str(server.key)!r})\n"
+    words = [*before, sys.executable, "-c", program + code]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(words, text=True, **pipes)

@@ -1,0 +1,302 @@
+"""Programs use GPUs of a server: the same results as here, errors that say what was wrong, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rank_jobs import finish, runtime_folder, start
+from remote_gpu import FUNCTIONS, PATIENCE, Server, start_client
+from two_machines import TwoMachines
+
+import waywiser as ww
+from waywiser import _core
+from waywiser.offload.handshake import MAGIC
+from waywiser.offload.keys import make_key, read_key
+
+__all__ = ["runtime_folder"]
+pytestmark = pytest.mark.usefixtures("runtime_folder")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "more.py").write_text(FUNCTIONS)
+    made = Server(tmp_path, "--functions", str(tmp_path / "more.py"), "--memory", "64M", "--clients", "3")
+    yield made
+    code, errors = made.close()
+    assert (code, errors) == (0, "")
+
+
+def test_arrays_come_back_as_they_went(server: Server) -> None:
+    draw = np.random.default_rng(1)
+    with ww.remote(server.address, key=server.key, gpu=1) as gpu:
+        for dtype in (np.float64, np.float32, np.float16, np.int8, np.uint64, np.complex64, np.bool_):
+            for shape in ((), (0,), (3,), (7, 5, 2), (100001,)):
+                values = np.asarray(draw.integers(0, 100, shape)).astype(dtype)
+                array = gpu.array(values)
+                assert (array.shape, array.dtype) == (shape, np.dtype(dtype))
+                got = array.get()
+                assert got.dtype == values.dtype and got.shape == shape
+                np.testing.assert_array_equal(got, values)
+        np.testing.assert_array_equal(gpu.zeros((2, 3), np.int32), np.zeros((2, 3), np.int32))
+        columns = np.arange(12.0).reshape(3, 4)[:, ::2]  # not contiguous
+        np.testing.assert_array_equal(gpu.array(columns), columns)
+        assert gpu.encrypted_by == ""
+
+
+def test_functions_run_there_and_results_stay_there(server: Server) -> None:
+    a, b = np.arange(50000.0), np.linspace(0, 1, 50000)
+    with ww.remote(server.address, key=server.key) as gpu:
+        x, y = gpu.array(a), gpu.array(b)
+        total = gpu.run("add", x, gpu.run("scale", y, factor=3))
+        np.testing.assert_array_equal(total.get(), a + b * 3)
+        np.testing.assert_array_equal(gpu.run("repeat_add", x, y, times=4).get(), a + b + b + b + b)
+        seconds = gpu.account()
+        assert set(seconds) == {
+            "client_input", "server_input", "client_compute", "server_compute", "device", "server_output",
+            "client_output",
+        }  # fmt: skip
+        assert all(value > 0 for value in seconds.values())
+        assert seconds["device"] <= seconds["server_compute"]
+
+
+def test_a_failed_request_is_told_by_the_next_answer(server: Server) -> None:
+    with ww.remote(server.address, key=server.key) as gpu:
+        x = gpu.array(np.ones(4))
+        lost = gpu.run("nothing", x)
+        gpu.run("scale", lost)
+        with pytest.raises(ww.InputError, match=r"virtual GPU 0 of .*: nothing: this server has no function 'nothing'"):
+            gpu.synchronize()
+        gpu.synchronize()  # told once
+        with pytest.raises(ww.InputError, match=r"there is no array"):
+            lost.get()
+        gpu.run("add", x, gpu.zeros(3))
+        with pytest.raises(ww.InputError, match=r"add: ValueError: operands could not be broadcast"):
+            gpu.synchronize()
+        gpu.run("raises", x)
+        with pytest.raises(ww.InputError, match=r"raises: ValueError: not this one"):
+            x.get()
+        np.testing.assert_array_equal(x.get(), np.ones(4))
+
+
+def test_memory_has_a_limit_and_is_given_back(server: Server) -> None:
+    with ww.remote(server.address, key=server.key) as gpu:
+        half = gpu.zeros(32 << 20, np.uint8)
+        values = np.ones(40 << 20, np.uint8)
+        gpu.array(values)
+        with pytest.raises(ww.DeviceError, match=r"above this server's limit of 67108864"):
+            gpu.synchronize()
+        with pytest.raises(ww.DeviceError, match=r"67108865 bytes are above this server's limit"):
+            gpu.zeros((64 << 20) + 1, np.uint8)
+        del half
+        np.testing.assert_array_equal(gpu.array(values).get(), values)
+
+
+def test_clients_do_not_see_each_others_arrays(server: Server) -> None:
+    with ww.remote(server.address, key=server.key) as one, ww.remote(server.address, key=server.key) as other:
+        mine = one.array(np.full(1000, 7.0))
+        np.testing.assert_array_equal(other.zeros(1000).get(), np.zeros(1000))
+        with pytest.raises(ww.InputError, match="another remote GPU"):
+            other.run("scale", mine)
+        state = server.wait_until(lambda state: len(state["clients"]) == 2)
+        assert [each["clients"] for each in state["gpus"]] == [2, 0]
+
+
+def test_a_client_that_dies_gives_everything_back(server: Server) -> None:
+    client = start_client(
+        "x = gpu.array(np.ones(1000000))\ngpu.synchronize()\nprint('there', flush=True)\ninput()", server
+    )
+    assert client.stdout is not None and client.stdout.readline() == "there\n"
+    server.wait_until(lambda state: len(state["clients"]) == 1)
+    client.kill()
+    left = server.wait_for("left")
+    assert "is gone" in left["why"] or "closed" in left["why"], left
+    assert server.wait_until(lambda state: state["clients"] == [])["gpus"][0]["memory"] == 0
+    client.wait(PATIENCE)
+
+
+def test_a_server_that_dies_is_an_error_that_names_it(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    gpu = ww.remote(server.address, key=server.key)
+    x = gpu.array(np.ones(10))
+    gpu.synchronize()
+    server.process.kill()
+    with pytest.raises(ww.TransferError, match=rf"{server.address}, .*: .*rank 0"):
+        while True:
+            x.get()
+    gpu.close()
+    with pytest.raises(ww.TransferError, match=rf"no server of GPUs at {server.address}"):
+        ww.remote(server.address, key=server.key)
+    again = Server(tmp_path, at=server.address)
+    with ww.remote(again.address, key=again.key) as another:
+        np.testing.assert_array_equal(another.array(np.ones(10)).get(), np.ones(10))
+    assert again.close()[0] == 0
+
+
+@pytest.mark.parametrize(("function", "error"), [("never_ends", ww.DeadlineError), ("dies", ww.TransferError)])
+def test_a_function_costs_its_own_client_only(server: Server, function: str, error: type[ww.Error]) -> None:
+    with ww.remote(server.address, key=server.key) as other:
+        x = other.array(np.ones(3))
+        gpu = ww.remote(server.address, key=server.key, timeout=3)
+        gpu.run(function, gpu.array(np.ones(1)))
+        with pytest.raises(error, match=rf"{server.address}, synchronize: "):
+            gpu.synchronize()
+        gpu.close()
+        server.wait_for("left")
+        np.testing.assert_array_equal(x.get(), np.ones(3))
+
+
+def all_of(sock: socket.socket) -> bytes:
+    """What comes until the other end has closed."""
+    data = b""
+    try:
+        while part := sock.recv(4096):
+            data += part
+    except ConnectionResetError:  # it has not read everything
+        pass
+    return data
+
+
+def test_who_does_not_know_the_key_is_refused(server: Server, tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong"
+    make_key(wrong)
+    with pytest.raises(ww.InputError, match="the server does not know this key"):
+        ww.remote(server.address, key=wrong)
+    host, port = server.address.split(":")
+    hellos = (b"", b"GET / HTTP/1.1\r\n\r\n", MAGIC, MAGIC + bytes(32) + bytes(32), b"\xff" * 4096)
+    for hello in hellos:
+        with socket.create_connection((host, int(port)), PATIENCE) as stranger:
+            stranger.sendall(hello)
+            stranger.shutdown(socket.SHUT_WR)
+            assert len(all_of(stranger)) in (0, 64)
+    silent = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(200)]
+    for each in silent:
+        each.close()
+    with ww.remote(server.address, key=server.key) as gpu:
+        gpu.synchronize()
+    assert not any(told["event"] == "joined" for told in server.log)
+
+
+def test_a_replayed_conversation_gains_nothing(server: Server) -> None:
+    """What a client has sent, to the byte, does not prove anything a second time."""
+    host, port = server.address.split(":")
+    sent: list[bytes] = []
+
+    class Recorded(socket.socket):
+        def sendall(self, data: bytes, flags: int = 0) -> None:  # type: ignore[override]
+            sent.append(bytes(data))
+            super().sendall(data, flags)
+
+    from waywiser.offload.handshake import greet_as_client
+
+    with Recorded(socket.AF_INET, socket.SOCK_STREAM) as client:
+        client.connect((host, int(port)))
+        connection = greet_as_client(client, read_key(server.key))
+        connection.send({"do": "list"})
+        assert connection.receive().has("gpus")
+    with socket.create_connection((host, int(port)), PATIENCE) as stranger:
+        stranger.sendall(b"".join(sent))
+        answer = all_of(stranger)
+    assert len(answer) == 64  # the server's proof, and nothing after it
+    assert "does not know the key" in server.wait_for("refused")["why"]
+
+
+def test_limits_and_wrong_numbers_are_refused(server: Server) -> None:
+    with pytest.raises(ww.InputError, match="this server has no GPU 2: it offers 2"):
+        ww.remote(server.address, key=server.key, gpu=2)
+    gpus = [ww.remote(server.address, key=server.key) for _ in range(3)]
+    with pytest.raises(ww.InputError, match="this server has 3 clients, and takes no more"):
+        ww.remote(server.address, key=server.key)
+    for gpu in gpus:
+        gpu.close()
+    with pytest.raises(ww.InputError, match="write HOST:PORT"):
+        ww.remote("nowhere", key=server.key)
+    closed = gpus[0]
+    with pytest.raises(ww.InputError, match="is closed"):
+        closed.synchronize()
+
+
+def test_a_new_key_counts_without_a_restart(server: Server, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    os.link(server.key, old)
+    server.key.unlink()
+    make_key(server.key)
+    with pytest.raises(ww.InputError, match="does not know this key"):
+        ww.remote(server.address, key=old)
+    with ww.remote(server.address, key=server.key) as gpu:
+        gpu.synchronize()
+
+
+def test_a_key_is_its_owners(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    make_key(key)
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600 and len(read_key(key)) == 32
+    with pytest.raises(ww.InputError, match="File exists"):
+        make_key(key)
+    key.chmod(0o644)
+    with pytest.raises(ww.InputError, match="other users may read this key"):
+        read_key(key)
+    key.chmod(0o600)
+    key.write_text("zz")
+    with pytest.raises(ww.InputError, match="at least 64 hexadecimal digits"):
+        read_key(key)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--listen", "nowhere:1"), "--listen nowhere:1: write an address of this machine and a port"),
+        (("--virtual", "2", "--gpu", "2"), "--gpu 2: write numbers below 2"),
+        (("--virtual", "2", "--memory", "much"), "'much' is not a size"),
+        (("--virtual", "2", "--functions", "no_such_module"), "no_such_module: ModuleNotFoundError"),
+        (("--virtual", "2", "--key", "/nowhere/key"), "/nowhere/key: cannot read"),
+    ],
+)
+def test_bad_options_are_one_line(words: tuple[str, ...], says: str) -> None:
+    code, _, errors = finish(start("serve", *words))
+    assert code == 2 and errors.count("\n") == 1 and says in errors, errors
+
+
+def test_the_verb_shows_a_server(server: Server) -> None:
+    with ww.remote(server.address, key=server.key, gpu=1) as gpu:
+        gpu.zeros(1 << 20, np.uint8)
+        gpu.synchronize()
+        code, lines, errors = finish(start("remote", server.address, "--key", str(server.key)))
+    assert (code, errors) == (0, "")
+    assert "virtual GPU 0: 0 clients, 0 B in use" in lines and "at most 64 MiB for a client" in lines
+    assert any(line.startswith("client 127.0.0.1:") and "GPU 1" in line for line in lines)
+
+
+def test_sigterm_ends_the_clients_processes(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    gpu = ww.remote(server.address, key=server.key)
+    gpu.synchronize()
+    joined = server.wait_for("joined")
+    code, errors = server.close()
+    assert (code, errors) == (0, "")
+    assert not Path(f"/proc/{joined['process']}").exists()
+    with pytest.raises(ww.TransferError):
+        while True:
+            gpu.synchronize()
+    gpu.close()
+
+
+@pytest.mark.skipif(bool(_core.why_no_tls()), reason=_core.why_no_tls())
+def test_between_machines_all_is_encrypted(tmp_path: Path) -> None:
+    machines = TwoMachines()
+    on_a, on_b = (("ip", "netns", "exec", name) for name in machines.names)
+    try:
+        server = Server(tmp_path, before=on_a, at="10.99.7.1:0")
+        code = "x = np.arange(300000.)\nassert (gpu.run('scale', gpu.array(x), factor=2).get() == 2 * x).all()\n"
+        client = start_client(code + "print(gpu.encrypted_by)\ngpu.close()", server, on_b)
+        out, errors = client.communicate(timeout=PATIENCE)
+        assert (client.returncode, errors) == (0, "") and out in ("openssl\n", "kernel\n")
+        assert machines.bytes_over_the_link() > 300000 * 8
+        assert "clients on other machines can run the functions" in server.close()[1]
+    finally:
+        machines.close()
