@@ -25,6 +25,7 @@ apps::Options known_options() {
            {"step", "0", "length of a time step; 0: by the Courant number"},
            {"courant", "0.4", "greatest speed times step over the shortest distance of cells"},
            {"tolerance", "1e-6", "of the linear solvers"},
+           {"memory", "0.2", "time in which fluxes forget how they differ from the velocity in the cells"},
            {"corrections", "-1", "more solves for the pressure in a step; -1: 1 on meshes that are not orthogonal"},
            {"steady", "0", "ends when the velocity changes less than this in a unit of time"},
            {"exchange", "default", "default, auto (measured), or a variant of docs/halo.md"},
@@ -60,6 +61,7 @@ flow::RunOptions run_options(const apps::Options& options) {
   made.time_step = real(options, "step", 0, 1e9);
   made.courant = real(options, "courant", 1e-6, 100);
   made.tolerance = real(options, "tolerance", 1e-15, 0.1);
+  made.memory = real(options, "memory", 1e-9, 1e9);
   made.corrections = static_cast<int>(options.integer("corrections", -1, 100));
   made.steady = real(options, "steady", 0, 1e9);
   made.exchange = options.choice(

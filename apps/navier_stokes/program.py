@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCHER = [sys.executable, "-c", "from waywiser.cli import main; main()", "run"]
@@ -24,7 +25,7 @@ def find_program(gpu: bool = False) -> Path:
     return program
 
 
-def run(program: Path, ranks: int, **options: object) -> dict[str, object]:
+def run(program: Path, ranks: int, **options: object) -> dict[str, Any]:
     """Runs the program by `waywiser run` and returns its report; `options` are the program's."""
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     environment = dict(os.environ)

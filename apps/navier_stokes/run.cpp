@@ -48,6 +48,7 @@ FlowOptions flow_options(const RunOptions& options, const FlowCase& made, const 
   FlowOptions flow;
   flow.viscosity = 1 / made.reynolds;
   flow.tolerance = options.tolerance;
+  flow.memory = options.memory;
   flow.time_step = options.time_step > 0 ? options.time_step : options.courant * figures.smallest / made.speed;
   flow.corrections = options.corrections >= 0 ? options.corrections : figures.largest_angle > 1e-6 ? 1 : 0;
   return flow;
@@ -63,9 +64,10 @@ std::vector<Vector3> at_centers(const LocalMesh& mesh, const std::function<Vecto
 // What tells a run's checkpoints from others.
 std::string key_of(const RunOptions& options, const FlowCase& made, const FlowOptions& flow, int ranks) {
   char text[300];
-  std::snprintf(text, sizeof text, "%s %s cells=%lld reynolds=%.17g step=%.17g tolerance=%.17g corrections=%d ranks=%d",
+  std::snprintf(text, sizeof text,
+                "%s %s cells=%lld reynolds=%.17g step=%.17g tolerance=%.17g memory=%.17g corrections=%d ranks=%d",
                 options.wishes.name.c_str(), options.wishes.shape.c_str(), static_cast<long long>(made.mesh.cells()),
-                made.reynolds, flow.time_step, flow.tolerance, flow.corrections, ranks);
+                made.reynolds, flow.time_step, flow.tolerance, flow.memory, flow.corrections, ranks);
   return text;
 }
 

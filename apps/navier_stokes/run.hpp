@@ -14,6 +14,7 @@ struct RunOptions {
   double time_step = 0;    // 0: by the Courant number
   double courant = 0.4;
   double tolerance = 1e-6;
+  double memory = 0.2;         // as FlowOptions has it
   int corrections = -1;        // -1: one if a face is not orthogonal, else none
   double steady = 0;           // ends when the velocity changes less than this a unit of time
   std::string exchange;        // "default", "auto" or a variant

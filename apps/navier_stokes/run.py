@@ -19,10 +19,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpu", action="store_true", help="the program for GPUs")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    case = verbs.add_parser("case", help="compute one case and draw it")
+    case = verbs.add_parser("case", help="compute one case and draw it; after --: options of the program")
     case.add_argument("name")
     case.add_argument("--ranks", type=int, default=1)
-    case.add_argument("options", nargs="*", help="after --: options of the program")
     validate = verbs.add_parser("validate", help="compare with references; exit code 1 if a figure is off")
     validate.add_argument("names", nargs="*", help="of cavity, poiseuille, taylor_green, cylinder, bend; default: all")
     validate.add_argument("--ranks", type=int, default=1)
@@ -35,7 +34,11 @@ def arguments() -> argparse.Namespace:
     table.add_argument("--variants", nargs="+", help="default: all, and the automatic choice")
     for each in (case, validate, table):
         each.add_argument("--output", type=Path, required=True, help="folder for results")
-    return parser.parse_args()
+    words = sys.argv[1:]
+    cut = words.index("--") if "--" in words else len(words)
+    chosen = parser.parse_args(words[:cut])
+    chosen.options = words[cut + 1 :]
+    return chosen
 
 
 def case(chosen: argparse.Namespace, program: Path) -> int:

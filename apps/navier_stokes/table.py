@@ -27,11 +27,11 @@ def measured(program: Path, cells: int, ranks: int, variant: str, steps: int) ->
     except RunError:
         return row
     row["cells"] = report["cells"]
-    row["ms a step"] = f"{1e3 * float(report['median_seconds_per_step']):.1f}"  # type: ignore[arg-type]
-    row["exchange %"] = f"{100 * float(report['exchange_share']):.1f}"  # type: ignore[arg-type]
-    row["sums %"] = f"{100 * float(report['reduction_share']):.1f}"  # type: ignore[arg-type]
-    row["KiB an exchange"] = f"{float(report['bytes_per_exchange_and_rank']) / 1024:.1f}"  # type: ignore[arg-type]
-    row["messages"] = f"{float(report['messages_per_exchange_and_rank']):.1f}"  # type: ignore[arg-type]
+    row["ms a step"] = f"{1e3 * float(report['median_seconds_per_step']):.1f}"
+    row["exchange %"] = f"{100 * float(report['exchange_share']):.1f}"
+    row["sums %"] = f"{100 * float(report['reduction_share']):.1f}"
+    row["KiB an exchange"] = f"{float(report['bytes_per_exchange_and_rank']) / 1024:.1f}"
+    row["messages"] = f"{float(report['messages_per_exchange_and_rank']):.1f}"
     row["chosen"] = report["variants"]
     return row
 

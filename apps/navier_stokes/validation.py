@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import figures
 from measures import cavity_difference, history, orders, strouhal
@@ -28,7 +29,7 @@ class Validation:
     images: Path
     quick: bool = False
 
-    def case(self, name: str, **options: object) -> dict[str, object]:
+    def case(self, name: str, **options: object) -> dict[str, Any]:
         """The report of a run whose results are kept in a folder of this name."""
         return run(self.program, self.ranks, output=self.results / name, **options)
 
@@ -76,8 +77,8 @@ def in_space(
         sizes, errors = [], []
         for side in GRIDS[on.quick]:
             report = on.case(f"{case}_{shape}_{side}", case=case, shape=shape, cells=cells(side), **options)
-            sizes.append(float(report["cells"]) ** -0.5)  # type: ignore[arg-type]
-            errors.append(float(report["velocity_error"]))  # type: ignore[arg-type]
+            sizes.append(float(report["cells"]) ** -0.5)
+            errors.append(float(report["velocity_error"]))
         curves[shape] = (sizes, errors)
         print(f"{case}, {shape}: errors {' '.join(f'{e:.3g}' for e in errors)},"
               f" orders {' '.join(f'{o:.2f}' for o in orders(sizes, errors))}", flush=True)  # fmt: skip
@@ -129,7 +130,7 @@ def bend(on: Validation) -> list[Finding]:
     report = on.case("bend", case="bend", cells=4000 if on.quick else 20000, time=4 if on.quick else 12)
     figures.fields(on.results / "bend", on.images / "bend.png")
     figures.residuals(on.results / "bend", on.images / "bend_residual.png")
-    return [Finding("bend: greatest divergence", float(report["divergence"]), 0, 1e-2)]  # type: ignore[arg-type]
+    return [Finding("bend: greatest divergence", float(report["divergence"]), 0, 1e-2)]
 
 
 VALIDATIONS = {each.__name__: each for each in (cavity, poiseuille, taylor_green, cylinder, bend)}

@@ -83,12 +83,12 @@ def test_flow_around_a_cylinder_pushes_it(tmp_path: Path) -> None:
     assert 0.5 < history(tmp_path)["force_x"][-1] < 2
 
 
-@pytest.mark.parametrize(("case", "cells"), [("cavity", 400), ("bend", 400)])
+@pytest.mark.parametrize(("case", "cells"), [("cavity", 1024), ("bend", 1600)])
 def test_results_do_not_depend_on_the_ranks(case: str, cells: int, tmp_path: Path) -> None:
     frames = []
     for ranks in (1, 2, 4):
         folder = tmp_path / str(ranks)
-        solve(ranks, case, "--cells", cells, "--steps", 10, "--output", folder, *TIGHT)
+        solve(ranks, case, "--cells", cells, "--steps", 5, "--output", folder, *TIGHT)
         frames.append(last_frame(folder))
         assert set(frames[-1].rank) == set(range(ranks))
     assert np.abs(frames[0].velocity).max() > 0.1
@@ -107,6 +107,18 @@ def test_results_do_not_depend_on_the_variant(variant: str, tmp_path: Path) -> N
         frames.append(last_frame(tmp_path / each))
     assert (frames[0].velocity == frames[1].velocity).all()
     assert (frames[0].pressure == frames[1].pressure).all()
+
+
+def test_on_virtual_gpus(tmp_path: Path) -> None:
+    options = ["--case", "taylor_green", "--shape", "triangles", "--cells", "800", "--steps", "3", *TIGHT]
+    frames = []
+    for name, variant in (("navier_stokes", "packed"), ("navier_stokes_virtual", "direct")):
+        where = ["--output", str(tmp_path / name), "--exchange", variant, "--progress", "no"]
+        code, out, err = finish(start("run", "-n", "2", PROGRAM.with_name(name), *options, *where))
+        assert code == 0, err
+        assert any(f'"variants": "{variant} ' in line for line in out)
+        frames.append(last_frame(tmp_path / name))
+    assert np.abs(frames[0].velocity - frames[1].velocity).max() < 1e-12
 
 
 def test_multigrid_keeps_iterations_few() -> None:
@@ -197,6 +209,34 @@ def test_the_time_left_is_shown() -> None:
     err = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     assert "[##########..........] 50 %, step 10 of 20, 1 s left" in err
     assert err.splitlines()[-1] == "[####################] 100 %, step 20 of 20"
+
+
+def test_the_driver_draws_a_run(tmp_path: Path) -> None:
+    driver = [sys.executable, str(ROOT / "apps/navier_stokes/run.py")]
+    command = [
+        *driver,
+        "case",
+        "bend",
+        "--ranks",
+        "2",
+        "--output",
+        str(tmp_path),
+        "--",
+        "--cells",
+        "300",
+        "--steps",
+        "4",
+    ]
+    done = subprocess.run([*command, "--record", "1"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ranks: 2\n" in done.stdout
+    for name in ("fields.png", "residual.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG") and (tmp_path / name).stat().st_size > 10_000
+    done = subprocess.run(
+        [*driver, "validate", "boat", "--output", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "there is no validation boat" in done.stderr
 
 
 def test_strouhal_is_the_frequency_of_the_lift() -> None:

@@ -19,7 +19,8 @@ struct Box {
 CellList box(const Box& box);
 
 // Around a cylinder of diameter 1 at the origin: `around` cells along the circle, `outward` to the radius `far`, each
-// longer than the one before by the same factor. Throws invalid_input.
+// longer than the one before by the same factor. Along the circle cells at its right side are half as long as the mean,
+// at its left side one and a half times: a wake needs more. Throws invalid_input.
 CellList ring(Index around, Index outward, double far);
 
 // A pipe of radius 0.5 with a bend of 90 degrees: along x, around (inlet, radius, 0), along y. The cross section has a

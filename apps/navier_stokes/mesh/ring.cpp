@@ -15,7 +15,7 @@ CellList ring(Index around, Index outward, double far) {
   for (Index layer = 0; layer <= outward; ++layer) {
     const double radius = 0.5 * std::pow(2 * far, static_cast<double>(layer) / outward);
     for (Index i = 0; i < around; ++i) {
-      const double angle = 2 * std::numbers::pi * i / around;
+      const double even = 2 * std::numbers::pi * i / around, angle = even - 0.5 * std::sin(even);
       list.points.push_back({radius * std::cos(angle), radius * std::sin(angle), 0});
     }
   }

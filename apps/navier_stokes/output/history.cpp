@@ -1,7 +1,9 @@
 #include "apps/navier_stokes/output/history.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <string_view>
 #include <waywiser/base/error.hpp>
 
 #include "apps/navier_stokes/output/durable_file.hpp"
@@ -20,9 +22,12 @@ History::History(const std::filesystem::path& file, std::int64_t kept) {
   if (kept >= 0 && std::filesystem::exists(file)) {
     std::istringstream lines(read_file(file));
     std::string line;
-    // A line that was cut off when the run was killed has no step to go on from, since it is newer.
-    while (std::getline(lines, line))
-      if (std::atoll(line.c_str()) > 0 && std::atoll(line.c_str()) <= kept) text += line + "\n";
+    // Not the head, and not a line that was cut off when the run was killed.
+    const auto whole = std::ranges::count(std::string_view(columns), ',');
+    while (std::getline(lines, line)) {
+      const std::int64_t step = std::atoll(line.c_str());
+      if (step > 0 && step <= kept && std::ranges::count(line, ',') == whole) text += line + "\n";
+    }
   }
   write_durably(file, text);
   file_ = std::fopen(file.c_str(), "a");

@@ -1,7 +1,6 @@
 #include "apps/navier_stokes/output/report.hpp"
 
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 
 #include "apps/navier_stokes/solver/monitor.hpp"
@@ -55,7 +54,6 @@ void RunTimes::add(waywiser::Seconds step, const Spent& more, const StepReport& 
 
 std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes& times, const ReportInput& input) {
   const double steps = static_cast<double>(std::max<std::size_t>(times.steps.size(), 1));
-  const double ranks = exchanges.group().size();
   std::vector<double> slowest = times.steps;
   if (!slowest.empty())
     exchanges.group().all_reduce(std::span<const double>(slowest), std::span(slowest), waywiser::ReduceOp::max);
@@ -97,7 +95,6 @@ std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes
   json.add("messages_per_exchange_and_rank", exchanged > 0 ? messages / exchanged : 0);
   json.add("bytes_per_exchange_and_rank", exchanged > 0 ? bytes / exchanged : 0);
   json.add("seconds", input.setup_and_all);
-  static_cast<void>(ranks);
   return json.text();
 }
 
