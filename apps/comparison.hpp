@@ -110,20 +110,14 @@ class Comparison {
   // Returns the error of the result.
   double one(const Compared& compared, const Way& way, std::int64_t round, ComparedRow& row) {
     try {
-      // What automatic has chosen is found once, and then compared like any other.
-      if (way.kind == Way::Kind::automatic && round >= 0)
-        compared.use({Way::Kind::variant, chosen_});
-      else
-        compared.use(way);
+      compared.use(way);
     } catch (const waywiser::Error& error) {
       if (error.kind() != waywiser::ErrorKind::unavailable) throw;
       row.why_unavailable = error.what();
       return 0;
     }
-    if (way.kind == Way::Kind::automatic && round < 0) {
-      chosen_ = compared.variant();
-      row.name += " (" + std::string(waywiser::name(chosen_)) + ")";
-    }
+    if (way.kind == Way::Kind::automatic && round < 0)
+      row.name += " (" + std::string(waywiser::name(compared.variant())) + ")";
     compared.reset();
     group_.barrier();
     ExchangeTime unused, time{0, true};
@@ -200,7 +194,6 @@ class Comparison {
   std::vector<Way> ways_;
   std::int64_t rounds_, steps_;
   bool json_;
-  waywiser::HaloVariant chosen_ = waywiser::HaloVariant::packed;
 };
 
 }  // namespace apps

@@ -67,11 +67,20 @@ class Exchange {
 #endif
   }
 
-  // Collective. Throws unavailable at all ranks. `seconds`: how long automatic may measure.
+  // Collective. Throws unavailable at all ranks. `seconds`: how long automatic may measure, the first time; what it has
+  // found is used from then on.
   void use(const Way& way, Seconds seconds = 0.2) {
     kind_ = way.kind;
     if (way.kind == Way::Kind::variant) halo_.use(way.variant);
-    if (way.kind == Way::Kind::automatic) halo_.tune(seconds);
+    if (way.kind != Way::Kind::automatic) return;
+    if (!tuned_) {
+      tuned_ = halo_.tune(seconds).chosen;
+      for (const waywiser::HaloSideUse& side : halo_.sides()) of_sides_.push_back(side.variant);
+    } else if (*tuned_ == waywiser::HaloVariant::mixed) {
+      halo_.use(of_sides_);
+    } else {
+      halo_.use(*tuned_);
+    }
   }
   // After use(automatic): what was chosen.
   waywiser::HaloVariant variant() const noexcept { return halo_.variant(); }
@@ -105,6 +114,8 @@ class Exchange {
   Processor& processor_;
   waywiser::HaloExchange halo_;
   Way::Kind kind_ = Way::Kind::variant;
+  std::optional<waywiser::HaloVariant> tuned_;   // by automatic
+  std::vector<waywiser::HaloVariant> of_sides_;  // the same, if they differ
 #ifdef APPS_MPI
   std::optional<MpiHalo> mpi_;
 #endif

@@ -41,7 +41,7 @@ class Convolution {
   const waywiser::GridBox& box() const noexcept { return box_; }
   void use(const Way& way) {
     exchange_input_.use(way);
-    exchange_gradient_.use(way.kind == Way::Kind::automatic ? Way{Way::Kind::variant, variant()} : way);
+    exchange_gradient_.use(way);
   }
   waywiser::HaloVariant variant() const noexcept { return exchange_input_.variant(); }
 

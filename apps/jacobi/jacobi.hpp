@@ -108,8 +108,7 @@ class Jacobi {
 
   // Collective, as Exchange has it.
   void use(const Way& way) {
-    exchanges_[0].use(way);
-    exchanges_[1].use(way.kind == Way::Kind::automatic ? Way{Way::Kind::variant, variant()} : way);
+    for (Exchange& each : exchanges_) each.use(way);
   }
   waywiser::HaloVariant variant() const noexcept { return exchanges_[0].variant(); }
 

@@ -79,8 +79,7 @@ class WilsonDslash {
 
   const waywiser::GridBox& box() const { return grid_.boxes[static_cast<std::size_t>(group_.rank())]; }
   void use(const Way& way) {
-    exchanges_[0].use(way);
-    exchanges_[1].use(way.kind == Way::Kind::automatic ? Way{Way::Kind::variant, variant()} : way);
+    for (Exchange& each : exchanges_) each.use(way);
   }
   waywiser::HaloVariant variant() const noexcept { return exchanges_[0].variant(); }
 
