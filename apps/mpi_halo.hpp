@@ -38,7 +38,10 @@ class MpiHalo {
     for (MPI_Datatype& type : types_) MPI_Type_free(&type);
   }
 
-  void start() { MPI_Startall(static_cast<int>(requests_.size()), requests_.data()); }
+  // Open MPI refuses no requests at all.
+  void start() {
+    if (!requests_.empty()) MPI_Startall(static_cast<int>(requests_.size()), requests_.data());
+  }
   void finish() { MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE); }
 
  private:

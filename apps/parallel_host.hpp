@@ -16,6 +16,13 @@
 #include <waywiser/group/group.hpp>
 #include <waywiser/halo/halo_exchange.hpp>
 
+// Iterations of the loop that follows do not depend on each other: vector instructions need no checks of pointers.
+#if defined(__clang__)
+#define APPS_ANY_ORDER _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define APPS_ANY_ORDER _Pragma("GCC ivdep")
+#endif
+
 namespace apps {
 
 inline waywiser::Group join() { return waywiser::Group::join(); }
@@ -85,14 +92,17 @@ class Processor {
   template <typename Function>
   void for_each(std::int64_t count, Function f) {
     split(count, [&f](std::int64_t first, std::int64_t end) {
+      APPS_ANY_ORDER
       for (std::int64_t i = first; i < end; ++i) f(i);
     });
   }
   template <typename Function>
   void for_each(std::int64_t rows, std::int64_t columns, Function f) {
     split(rows, [&f, columns](std::int64_t first, std::int64_t end) {
-      for (std::int64_t row = first; row < end; ++row)
+      for (std::int64_t row = first; row < end; ++row) {
+        APPS_ANY_ORDER
         for (std::int64_t column = 0; column < columns; ++column) f(row, column);
+      }
     });
   }
 

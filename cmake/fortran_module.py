@@ -35,6 +35,7 @@ BY_ADDRESS = {
     "const ww_halo_variant*": "integer(c_int), intent(in) :: {}(*)",
     "ww_halo_side*": "type(ww_halo_side), intent(out) :: {}",
     "ww_halo_seconds*": "type(ww_halo_seconds), intent(out) :: {}",
+    "ww_message_status*": "type(ww_message_status), intent(inout), target :: {}",
     "ww_halo_totals*": "type(ww_halo_totals), intent(out) :: {}",
     "const ww_join_options*": "type(ww_join_options), intent(in), optional :: {}",
 }
@@ -79,7 +80,7 @@ def constants(header: str) -> list[str]:
     return [
         f"  integer(c_int), parameter :: {OTHER_NAMES.get(name.lower(), name.lower())} = {value}"
         for body in re.findall(r"typedef enum \w+ WW_ANY_INT \{(.*?)\}", header, re.DOTALL)
-        for name, value in re.findall(r"(\w+) = (\d+)", body)
+        for name, value in re.findall(r"(\w+) = (-?\d+)", body)
     ]
 
 

@@ -10,25 +10,23 @@ struct TwoSums {
   APPS_CALLABLE friend TwoSums operator+(TwoSums a, TwoSums b) { return {a.first + b.first, a.second + b.second}; }
 };
 
-// w = the left side of r in a part of the cells, and both sums.
+// w = the left side of r, in a part of the cells.
 struct LeftSide {
   const double* r;
   double* w;
   Cells cells;
   std::int64_t z, y, x, rows_of_plane;
 
-  APPS_CALLABLE TwoSums operator()(std::int64_t row, std::int64_t k) const {
+  APPS_CALLABLE void operator()(std::int64_t row, std::int64_t k) const {
     const std::int64_t i =
         (z + row / rows_of_plane + 1) * cells.plane() + (y + row % rows_of_plane + 1) * cells.width() + x + k + 1;
-    const double left = laplace(r, i, cells.width(), cells.plane());
-    w[i] = left;
-    return {r[i] * r[i], r[i] * left};
+    w[i] = laplace(r, i, cells.width(), cells.plane());
   }
 };
 
 // The same method tuned by hand, in the form of Chronopoulos and Gear (1989): one reduction of two numbers for each
-// iteration instead of two reductions, all updates of vectors in one loop, both sums in the loop of the left side, and
-// the ghosts of r travel while the cells inside are computed. Here p is the direction, q its left side, and w that of
+// iteration instead of two reductions, all updates of vectors in one loop, both sums in another, and the ghosts of r
+// travel while the cells inside are computed. Here p is the direction, q its left side, and w that of
 // r.
 class OptimisedGradient : public ConjugateGradient {
  public:
@@ -74,17 +72,23 @@ class OptimisedGradient : public ConjugateGradient {
   // w = the left side of r; the sums of r r and r w over all ranks.
   TwoSums left_side(ExchangeTime& time) {
     exchange_r_.start(time);
-    TwoSums all = left_side(parts_.inner);
+    apply(parts_.inner);
     exchange_r_.finish(time);
-    for (const CellBox& part : parts_.outer) all = all + left_side(part);
+    for (const CellBox& part : parts_.outer) apply(part);
+    const Cells cells = cells_;
+    const double *r = r_.data(), *w = w_.data();
+    const TwoSums all = processor_.sum(cells.rows(), cells.nx, [=] APPS_CALLABLE(std::int64_t row, std::int64_t k) {
+      const std::int64_t i = cells.row(row) + k;
+      return TwoSums{r[i] * r[i], r[i] * w[i]};
+    });
     double sums[2] = {all.first, all.second};
     group_.all_reduce(std::span(sums), std::span(sums));
     return {sums[0], sums[1]};
   }
 
  private:
-  TwoSums left_side(const CellBox& part) {
-    return processor_.sum(
+  void apply(const CellBox& part) {
+    processor_.for_each(
         part.count[0] * part.count[1], part.count[2],
         LeftSide{r_.data(), w_.data(), cells_, part.first[0], part.first[1], part.first[2], part.count[1]});
   }

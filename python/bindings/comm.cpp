@@ -120,7 +120,7 @@ void bind_comm(nb::module_& m) {
             without_gil([&] { use.settle(self); });
           },
           "array"_a.none(), "stream"_a.none());
-  bind_messages(type);
+  bind_messages(m, type);
   bind_collectives(type);
   bind_prepared(m, type);
   bind_windows(m, type);

@@ -79,7 +79,7 @@ class PyFuture {
   Future future_;
 };
 
-void bind_messages(nanobind::class_<Group>& type);
+void bind_messages(nanobind::module_& m, nanobind::class_<Group>& type);
 void bind_collectives(nanobind::class_<Group>& type);
 void bind_prepared(nanobind::module_& m, nanobind::class_<Group>& type);
 void bind_windows(nanobind::module_& m, nanobind::class_<Group>& type);

@@ -1,3 +1,5 @@
+#include <nanobind/stl/string_view.h>
+
 #include <optional>
 
 #include "bindings/argument.hpp"
@@ -26,20 +28,30 @@ void send(Group& self, nb::handle data, const Argument<int>& to, const Argument<
   });
 }
 
+// A receive writes the status without the GIL.
 void recv(Group& self, nb::handle out, const Argument<int>& from, const Argument<std::optional<int>>& tag,
-          nb::handle stream) {
+          nb::handle stream, MessageStatus* status) {
   const int source = from("source");
   const std::optional<int>& mark = tag("tag");
   const Elements take = output(self, out);
   const StreamUse use(self, stream, take.region.place);
   without_gil([&] {
     if (use.stream() != nullptr && !mark) {
-      self.recv(take, source, 0, Mode::on(*use.stream()));
+      self.recv(take, source, 0, Mode::on(*use.stream()), status);
       return;
     }
     use.settle(self);
-    self.recv(take, source, mark.value_or(0));
+    self.recv(take, source, mark.value_or(0), Mode::wait, status);
   });
+}
+
+std::optional<MessageStatus> probe(Group& self, const Argument<int>& from, const Argument<int>& tag,
+                                   const Argument<std::optional<double>>& patience) {
+  const int source = from("source"), mark = tag("tag");
+  const std::optional<double>& longest = patience("patience");
+  std::optional<MessageStatus> found;
+  without_gil([&] { found = self.probe(source, mark, longest); });
+  return found;
 }
 
 void sendrecv(Group& self, nb::handle data, const Argument<int>& to, nb::handle out, const Argument<int>& from,
@@ -75,17 +87,18 @@ PyFuture start_send(Group& self, const nb::object& data, const Argument<int>& to
 }
 
 PyFuture start_recv(Group& self, const nb::object& out, const Argument<int>& from, const Argument<int>& tag,
-                    nb::handle stream) {
+                    nb::handle stream, const nb::object& status) {
   const int source = from("source");
   const int mark = tag("tag");
   const Elements take = output(self, out);
   const StreamUse use(self, stream, take.region.place);
+  MessageStatus* place = status.is_none() ? nullptr : nb::cast<MessageStatus*>(status);
   std::optional<Future> future;
   without_gil([&] {
     use.settle(self);
-    future = self.recv(take, source, mark, Mode::begin);
+    future = self.recv(take, source, mark, Mode::begin, place);
   });
-  return {std::move(*future), out};
+  return {std::move(*future), nb::make_tuple(out, status)};
 }
 
 // Each exchange: rank, give, take, give_tag, take_tag, stream. `asked`: the caller has named one stream for all; else
@@ -109,13 +122,24 @@ void neighbor_exchange(Group& self, const nb::list& list, bool asked) {
 
 }  // namespace
 
-void bind_messages(nb::class_<Group>& type) {
+void bind_messages(nb::module_& m, nb::class_<Group>& type) {
+  nb::class_<MessageStatus>(m, "MessageStatus", "See waywiser.MessageStatus.")
+      .def(nb::init<>())
+      .def_ro("source", &MessageStatus::source)
+      .def_ro("tag", &MessageStatus::tag)
+      .def_prop_ro("type", [](const MessageStatus& self) { return name(self.type); })
+      .def_ro("count", &MessageStatus::count);
+  m.attr("ANY_SOURCE") = any_source;
+  m.attr("ANY_TAG") = any_tag;
   type.def("send", send, "data"_a.none(), "to"_a.none(), "tag"_a.none(), "stream"_a.none());
-  type.def("recv", recv, "out"_a.none(), "source"_a.none(), "tag"_a.none(), "stream"_a.none());
+  type.def("recv", recv, "out"_a.none(), "source"_a.none(), "tag"_a.none(), "stream"_a.none(),
+           "status"_a.none() = nb::none());
+  type.def("probe", probe, "source"_a.none(), "tag"_a.none(), "patience"_a.none());
   type.def("sendrecv", sendrecv, "data"_a.none(), "to"_a.none(), "out"_a.none(), "source"_a.none(), "tag"_a.none(),
            "stream"_a.none());
   type.def("start_send", start_send, "data"_a.none(), "to"_a.none(), "tag"_a.none(), "stream"_a.none());
-  type.def("start_recv", start_recv, "out"_a.none(), "source"_a.none(), "tag"_a.none(), "stream"_a.none());
+  type.def("start_recv", start_recv, "out"_a.none(), "source"_a.none(), "tag"_a.none(), "stream"_a.none(),
+           "status"_a.none() = nb::none());
   type.def("neighbor_exchange", neighbor_exchange, "neighbors"_a, "asked"_a);
 }
 

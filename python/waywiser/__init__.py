@@ -21,6 +21,8 @@ from waywiser.errors import (  # noqa: E402
     UnavailableError,
 )
 from waywiser.group import (  # noqa: E402
+    ANY_SOURCE,
+    ANY_TAG,
     PROC_NULL,
     Array,
     ElementName,
@@ -32,6 +34,7 @@ from waywiser.group import (  # noqa: E402
     GpuStream,
     Group,
     Indexed,
+    MessageStatus,
     OnFailure,
     Prepared,
     ReduceOp,
@@ -56,6 +59,8 @@ from waywiser.halo import (  # noqa: E402
 from waywiser.offload import RemoteArray, RemoteGpu, remote  # noqa: E402
 
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "PROC_NULL",
     "Array",
     "ComponentsFirst",
@@ -81,6 +86,7 @@ __all__ = [
     "InputTypeError",
     "InterruptionError",
     "MeshPartition",
+    "MessageStatus",
     "OnFailure",
     "Prepared",
     "ReduceOp",

@@ -94,6 +94,8 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
   ww_window* window = nullptr;
   ww_prepared* prepared = nullptr;
   ww_stream* stream = nullptr;
+  ww_future* future = nullptr;
+  ww_message_status status{};
   const std::vector<std::function<int(ww_group*)>> of_groups = {
       [&](auto g) { return ww_close(g); },
       [&](auto g) { return ww_abort(g, "why"); },
@@ -101,6 +103,10 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
       [&](auto g) { return ww_set_timeout(g, 1); },
       [&](auto g) { return ww_send(g, x, 1, WW_FLOAT64, 0, 0, WW_WAIT); },
       [&](auto g) { return ww_recv(g, x, 1, WW_FLOAT64, 0, 0, WW_WAIT); },
+      [&](auto g) { return ww_recv_status(g, x, 1, WW_FLOAT64, 0, 0, &status, WW_WAIT); },
+      [&](auto g) { return ww_recv_status(g, x, 1, WW_FLOAT64, 0, 0, &status, ww_begin(&future)); },
+      [&](auto g) { return ww_probe(g, 0, 0, &status); },
+      [&](auto g) { return ww_iprobe(g, 0, 0, 0, &done, &status); },
       [&](auto g) { return ww_sendrecv(g, x, 1, 0, x + 1, 1, 0, WW_FLOAT64, 0, WW_WAIT); },
       [&](auto g) { return ww_neighbor_exchange(g, nullptr, 0, WW_WAIT); },
       [&](auto g) { return ww_barrier(g, WW_WAIT); },
@@ -151,6 +157,11 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
       [&] { return ww_get(nullptr, x, 8, 0, 0); },
       [&] { return ww_signal(nullptr, 0, 0, 1); },
       [&] { return ww_wait_signal(nullptr, 0, 1); },
+      [&] { return ww_recv_status(group_, x, 1, WW_FLOAT64, 0, 0, nullptr, WW_WAIT); },
+      [&] { return ww_recv_status(group_, x, 1, WW_FLOAT64, 0, 0, nullptr, ww_begin(&future)); },
+      [&] { return ww_probe(group_, 0, 0, nullptr); },
+      [&] { return ww_iprobe(group_, 0, 0, 0, nullptr, &status); },
+      [&] { return ww_iprobe(group_, 0, 0, 0, &done, nullptr); },
       [&] { return ww_prepare_exchange(group_, nullptr, 0, nullptr); },
       [&] { return ww_prepare_exchange(group_, nullptr, 1, &prepared); },
       [&] { return ww_prepared_start(nullptr, nullptr); },
@@ -170,6 +181,7 @@ TEST_F(CGroup, NullIsRefusedByEveryFunctionThatNeedsMore) {
   EXPECT_EQ(prepared, nullptr);
   EXPECT_EQ(stream, nullptr);
   EXPECT_EQ(memory, nullptr);
+  EXPECT_EQ(future, nullptr);
   ww_future_free(nullptr);
   ww_window_free(nullptr);
   ww_prepared_free(nullptr);
@@ -206,6 +218,44 @@ TEST_F(CGroup, WrongArgumentsAreRefusedAndTheGroupGoesOn) {
 
   ASSERT_EQ(ww_all_reduce(group_, x, &y, 1, WW_FLOAT64, WW_SUM, WW_WAIT), WW_OK) << text();
   EXPECT_EQ(y, 1);
+}
+
+bool is_of(const ww_message_status& status, int tag, ww_type type, std::size_t count) {
+  return status.source == 0 && status.tag == tag && status.type == type && status.count == count;
+}
+
+// The status of a call that has only begun is told by the future.
+TEST_F(CGroup, MessagesOfAnyRankHaveAStatus) {
+  const double x[3] = {1, 2, 3};
+  double y[5] = {};
+  ww_message_status status{};
+  ww_future* future = nullptr;
+  int found = 1, done = 0;
+  ASSERT_EQ(ww_iprobe(group_, WW_ANY_SOURCE, WW_ANY_TAG, 0, &found, &status), WW_OK) << text();
+  EXPECT_EQ(found, 0);
+  const auto send = [&](int tag) { return ww_send(group_, x, 3, WW_FLOAT64, 0, tag, WW_WAIT); };
+  ASSERT_EQ(send(4), WW_OK) << text();
+  ASSERT_EQ(ww_probe(group_, WW_ANY_SOURCE, WW_ANY_TAG, &status), WW_OK) << text();
+  EXPECT_TRUE(is_of(status, 4, WW_FLOAT64, 3));
+  ASSERT_EQ(ww_recv_status(group_, y, 5, WW_FLOAT64, WW_ANY_SOURCE, WW_ANY_TAG, &(status = {}), WW_WAIT), WW_OK);
+  EXPECT_TRUE(is_of(status, 4, WW_FLOAT64, 3) && y[2] == 3);
+
+  for (const bool waits : {true, false}) {
+    ASSERT_EQ(ww_recv_status(group_, y, 5, WW_FLOAT64, WW_ANY_SOURCE, 6, &(status = {}), ww_begin(&future)), WW_OK);
+    ASSERT_EQ(ww_future_test(future, &done), WW_OK) << text();
+    EXPECT_TRUE(done == 0 && status.count == 0);
+    ASSERT_EQ(send(6), WW_OK) << text();
+    if (waits) {
+      ASSERT_EQ(ww_future_wait(future), WW_OK) << text();
+    }
+    while (done == 0) ASSERT_EQ(ww_future_test(future, &done), WW_OK) << text();
+    EXPECT_TRUE(is_of(status, 6, WW_FLOAT64, 3));
+    ww_future_free(std::exchange(future, nullptr));
+  }
+  ASSERT_EQ(send(7), WW_OK) << text();
+  ASSERT_EQ(ww_recv(group_, y, 3, WW_FLOAT64, WW_ANY_SOURCE, WW_ANY_TAG, WW_WAIT), WW_OK) << text();
+  expect_refused(ww_probe(group_, -1, 0, &status), "rank -1");
+  expect_refused(ww_iprobe(group_, 0, 0, -1, &found, &status), "patience");
 }
 
 TEST_F(CGroup, MemoryOfAGpuIsKnownByItsAddress) {

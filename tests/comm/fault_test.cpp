@@ -217,6 +217,40 @@ TEST(Fault, ExitCode0IsNoError) {
             Problems());
 }
 
+// Faults: host D
+TEST(Fault, ARankThatIsKilledIsAnErrorAtAllThatWaitForAnyRank) {
+  for (const bool probes : {false, true}) {
+    const auto problems = TestRanks(4).in_processes([&](Group& group) {
+      if (group.rank() == 2) die();
+      std::vector<float> data(1000);
+      if (probes) static_cast<void>(group.probe());
+      if (group.rank() == 1) group.recv(std::span(data), any_source, any_tag, Mode::begin).wait();
+      group.recv(std::span(data), any_source);
+    });
+    expect_each(survivors(problems), 3, "rank 2 (process ");
+  }
+}
+
+// Faults: host S
+TEST(Fault, ADeadlineSaysThatNoRankHasSent) {
+  for (const bool probes : {false, true}) {
+    TestRanks ranks(2);
+    ranks.timeout = 0.3;
+    const auto problems = ranks.in_processes([&](Group& group) {
+      if (group.rank() == 1) group.set_timeout(20);  // rank 0 is the first whose deadline passes
+      std::int32_t data = 0;
+      if (group.rank() == 0 && probes) static_cast<void>(group.probe());
+      if (group.rank() == 0) group.recv(std::span(&data, 1), any_source);
+      group.barrier();
+    });
+    ASSERT_EQ(problems.size(), 2u);
+    EXPECT_TRUE(holds(problems[0] + problems[1], "waited 300 ms in ")) << problems[0];
+    EXPECT_TRUE(holds(problems[0], probes ? "in probe #1 from any rank: no message has come"
+                                          : "in recv #1 of 1 int32 from any rank: no message has come"))
+        << problems[0];
+  }
+}
+
 // Faults: host S
 TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {
   TestRanks ranks(2);
@@ -322,6 +356,15 @@ TEST(Fault, WaitingForARankThatHasLeft) {
   });
   ASSERT_FALSE(problems.empty());
   EXPECT_TRUE(holds(problems[0], "rank 1 waits in recv #1 of 1000 float32 from rank 2, which has left the group"))
+      << problems[0];
+}
+
+TEST(Fault, WaitingForAnyRankWhenAllOthersHaveLeft) {
+  const auto problems = TestRanks(3).in_processes([](Group& group) {
+    if (group.rank() == 1) static_cast<void>(group.probe());
+  });
+  ASSERT_FALSE(problems.empty());
+  EXPECT_TRUE(holds(problems[0], "rank 1 waits in probe #1 from any rank, but all others have left the group"))
       << problems[0];
 }
 

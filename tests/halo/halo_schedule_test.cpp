@@ -13,9 +13,6 @@
 namespace waywiser {
 namespace {
 
-constexpr HaloVariant mixable[] = {HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::direct,
-                                   HaloVariant::direct_packed};
-
 // Of one variant, or mixed by chance.
 std::vector<Schedule> schedules_of(const MadeUpDomain& domain, HaloVariant variant, std::uint64_t seed) {
   std::vector<Schedule> all;

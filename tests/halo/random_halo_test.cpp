@@ -32,8 +32,6 @@ void try_variants(Group& group, std::uint64_t seed, bool on_gpu) {
     exchange.use(variant);
     require_right();
   }
-  constexpr HaloVariant mixable[] = {HaloVariant::per_neighbor, HaloVariant::packed, HaloVariant::direct,
-                                     HaloVariant::direct_packed};
   const std::span<const HaloVariant> all(mixable), of_hosts = all.first(2), of_kernels = all.last(2);
   for (const auto among : direct ? std::vector{all, of_hosts, of_kernels} : std::vector{of_hosts}) {
     exchange.use(made_up_mix(fields.partition(), seed, among).gives);

@@ -63,12 +63,12 @@ def test_a_program_notices_ghosts_that_were_not_filled(name: str) -> None:
     assert "the result of none is wrong: its error is" in errors
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "ranks"), [*((name, 2) for name in CASES), ("conjugate_gradient", 1)])
 @pytest.mark.skipif(not MPIRUN, reason="there is no mpirun")
-def test_mpi_is_compared_too(name: str) -> None:
+def test_mpi_is_compared_too(name: str, ranks: int) -> None:
     if not (BUILT / f"{name}_mpi").exists():
         pytest.skip("the programs were built without MPI")
-    command = [*MPIRUN, "-n", "2", str(BUILT / f"{name}_mpi"), *CASES[name], *QUICK, "--undivided", "yes"]
+    command = [*MPIRUN, "-n", str(ranks), str(BUILT / f"{name}_mpi"), *CASES[name], *QUICK, "--undivided", "yes"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 0, done.stderr
     for each in map(json.loads, done.stdout.splitlines()):
@@ -127,3 +127,9 @@ def test_files_are_short() -> None:
     assert [path.name for path in sources() if len(path.read_text().splitlines()) >= 300] == []
     simple = (APPS / "conjugate_gradient/conjugate_gradient.hpp").read_text().splitlines()
     assert len(simple) < 200
+
+
+def test_every_program_has_a_page() -> None:
+    names = {path.parent.name for path in sources()} - {"apps"}
+    assert CASES.keys() <= names
+    assert [name for name in names if not (ROOT / f"docs/apps/{name}.md").exists()] == []

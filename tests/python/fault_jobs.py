@@ -73,6 +73,17 @@ def started_messages(group: Group, send: bool) -> bool:
     return full(group.start_recv(np.empty(LONG), VICTIM).wait(), VICTIM + 1)
 
 
+def from_any_rank(group: Group, started: bool = False, probed: bool = False) -> bool:
+    """Rank 1 has messages for the others, which do not say that they want them from it."""
+    if group.rank == VICTIM:
+        return messages(group, LONG, send=False)
+    if probed and group.probe().source != VICTIM:
+        return False
+    if started:
+        return full(group.start_recv(np.empty(LONG), ww.ANY_SOURCE).wait(), VICTIM + 1)
+    return full(group.recv(np.empty(LONG), ww.ANY_SOURCE), VICTIM + 1)
+
+
 def around(group: Group) -> bool:
     right, left = (group.rank + 1) % RANKS, (group.rank + 2) % RANKS
     return full(group.sendrecv(mine(group), right, np.empty(LONG), left), left + 1)
@@ -137,6 +148,8 @@ BLOCKING: dict[str, Call] = {
     "send": lambda g: messages(g, LONG, send=True),
     "recv": lambda g: messages(g, LONG, send=False),
     "short recv": lambda g: messages(g, SHORT, send=False),
+    "recv from any rank": from_any_rank,
+    "probe, then recv": lambda g: from_any_rank(g, probed=True),
     "sendrecv": around,
     "expose": lambda g: len(g.expose(mine(g)).array) == LONG,
 }
@@ -152,6 +165,7 @@ STARTED: dict[str, Call] = {
     "all_to_all": lambda g: each(g.start_all_to_all(np.repeat(mine(g, 1), RANKS * LONG)).wait()),
     "send": lambda g: started_messages(g, send=True),
     "recv": lambda g: started_messages(g, send=False),
+    "recv from any rank": lambda g: from_any_rank(g, started=True),
 }
 # Their windows are open before anything happens.
 WINDOWS: dict[str, Callable[[Group, ww.Window], bool]] = {"put, flush, signal and wait": flagged, "get": fetched}
@@ -162,7 +176,7 @@ def other_call(name: str, group: Group) -> bool:
     """A call that differs from the others': messages of other lengths, or another collective."""
     right, left = (group.rank + 1) % RANKS, (group.rank + 2) % RANKS
     half = LONG // 2
-    if name in ("send", "recv", "short recv"):
+    if name in ("send", "recv", "short recv", "recv from any rank", "probe, then recv"):
         return messages(group, half, send=name == "send")
     if name == "sendrecv":
         return full(group.sendrecv(mine(group, half), right, np.empty(half), left), left + 1)

@@ -45,6 +45,8 @@ HOST = Section(
         Row("send", "blocking", "D S L W s M R I,H"),
         Row("recv", "blocking", "D S L W s M R I,H"),
         Row("short recv", "blocking", "D S L W s M R I,H"),
+        Row("recv from any rank", "blocking", "D S L W s M R I,H"),
+        Row("probe, then recv", "blocking", "D S L W s M R I,H"),
         Row("sendrecv", "blocking", "D S L W s M R I,H"),
         Row("expose", "blocking", "D S L W s M R I,H"),
         Row("put, flush, signal and wait", "blocking", "D S L w s M R I,H"),
@@ -60,6 +62,7 @@ HOST = Section(
         Row("all_to_all", "started", "D S L b s b R I"),
         Row("send", "started", "D S L b s b R I"),
         Row("recv", "started", "D S L b s b R I"),
+        Row("recv from any rank", "started", "D S L b s b R I"),
     ],
     seen={
         "D": "the others raise as soon as the kernel knows: `rank 1 (process 4711 on host) is gone: it has ended`",

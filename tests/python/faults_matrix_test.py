@@ -22,6 +22,7 @@ NO_ROW = {
     "encrypted_by",
     "prepare",
     "prepare_exchange",
+    "iprobe",  # waits for others only as long as it is told
     # Objects are pickled into the messages and collectives above.
     "send_object",
     "recv_object",

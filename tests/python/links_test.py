@@ -19,7 +19,7 @@ def pages() -> list[Path]:
     answer = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True)
     if answer.returncode == 0:
         return [ROOT / name for name in answer.stdout.splitlines() if (ROOT / name).exists()]
-    folders = ("benchmarks", "docs", "examples", "python", "scripts", "src", "tests")
+    folders = ("apps", "benchmarks", "docs", "examples", "python", "scripts", "src", "tests")
     return sorted([*ROOT.glob("*.md"), *(page for folder in folders for page in (ROOT / folder).rglob("*.md"))])
 
 

@@ -13,6 +13,7 @@ PAGE = (Path(__file__).parents[2] / "docs/porting.md").read_text()
 HOST = """
 import waywiser
 peer = 1 - group.rank
+status = waywiser.MessageStatus()
 def fresh():
     global x, y, row, row2
     x, y = (np.full((2, 2), group.rank + offset, np.float64) for offset in (1.0, 5.0))

@@ -62,9 +62,9 @@ TEST(FlowNetwork, GivesWhatOthersCannotUse) {
 TEST(FlowNetwork, CountsAHopThatIsCrossedTwiceTwice) {
   FlowNetwork network;
   const LinkId memory = network.add_link(10);
-  const FlowId copy = network.start(std::vector<Use>{{memory, 1}, {memory, 1}});
+  const FlowId flow = network.start(std::vector<Use>{{memory, 1}, {memory, 1}});
   network.solve();
-  EXPECT_DOUBLE_EQ(network.rate(copy), 5);
+  EXPECT_DOUBLE_EQ(network.rate(flow), 5);
 }
 
 TEST(FlowNetwork, RefusesWhatHasNoRate) {

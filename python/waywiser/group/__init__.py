@@ -16,6 +16,7 @@ from waywiser.group.future import Future
 from waywiser.group.gpus import GpuArray, Gpus, GpuStream, cuda_gpus, find_gpus, virtual_gpus
 from waywiser.group.group import Group
 from waywiser.group.joining import from_mpi4py, from_torch, join
+from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus
 from waywiser.group.messages import Exchange
 from waywiser.group.null_rank import PROC_NULL
 from waywiser.group.prepared import Indexed, Prepared
@@ -23,6 +24,8 @@ from waywiser.group.types import Array, ElementName, ElementType, OnFailure, Red
 from waywiser.group.windows import Window
 
 __all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
     "PROC_NULL",
     "Array",
     "ElementName",
@@ -34,6 +37,7 @@ __all__ = [
     "Gpus",
     "Group",
     "Indexed",
+    "MessageStatus",
     "OnFailure",
     "Prepared",
     "ReduceOp",

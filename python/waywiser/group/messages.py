@@ -8,10 +8,13 @@ from typing import NamedTuple
 from waywiser.errors import InputError, InputTypeError
 from waywiser.group.arrays import stream_for
 from waywiser.group.future import Future
+from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus, Told, new_status, place_for, tell
 from waywiser.group.null_rank import PROC_NULL, Nothing
 from waywiser.group.prepared import Indexed, Prepared, part_for_core
 from waywiser.group.rank import Rank
 from waywiser.group.types import A, Array, Stream
+
+FROM_NOBODY = Told(source=PROC_NULL)
 
 
 class Exchange(NamedTuple):
@@ -36,6 +39,10 @@ class Messages(Rank):
     work in the arrays' current stream.
 
     A message to or from PROC_NULL does nothing, and an array that it would fill stays as it is.
+
+    To receive, `source` may be ANY_SOURCE and `tag` ANY_TAG, but not with `stream=`: a message goes to the first
+    receive, in the order of the calls, that it matches. With `status=` the message may be shorter than `out`, unless it
+    comes out of a GPU, and the status says who has sent how much.
     """
 
     def send(self, data: Array, to: int, tag: int = 0, *, stream: Stream = None) -> None:
@@ -46,14 +53,40 @@ class Messages(Rank):
         if to != PROC_NULL:
             self._core.send(data, to, _tag(tag, stream), stream_for(stream, data))
 
-    def recv(self, out: A, source: int, tag: int = 0, *, stream: Stream = None) -> A:
+    def recv(
+        self, out: A, source: int, tag: int = 0, *, stream: Stream = None, status: MessageStatus | None = None
+    ) -> A:
         """Fills `out` with the message from `source`; number and type of the elements must agree. Returns `out`.
 
         Raises as send.
         """
-        if source != PROC_NULL:
-            self._core.recv(out, source, _tag(tag, stream), stream_for(stream, out))
+        if source == PROC_NULL:
+            tell(status, FROM_NOBODY)
+        else:
+            place = None if status is None else place_for(status)
+            self._core.recv(out, source, _tag(tag, stream), stream_for(stream, out), place)
         return out
+
+    def probe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageStatus:
+        """Waits for the first message that matches and that no receive takes, and says who has sent how much.
+
+        A receive that names this rank and this tag then takes it. Raises as send; UnavailableError for a message out of
+        a GPU or by several network cards, whose length only a receive learns.
+        """
+        if source == PROC_NULL:
+            return new_status(FROM_NOBODY)
+        core = self._core.probe(source, tag, None)
+        assert core is not None
+        return new_status(core)
+
+    def iprobe(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, patience: float = 0) -> MessageStatus | None:
+        """The same, but waits at most `patience` seconds; None if no message has come. Raises as probe; InputError for
+        a patience below 0.
+        """
+        if source == PROC_NULL:
+            return new_status(FROM_NOBODY)
+        core = self._core.probe(source, tag, patience)
+        return None if core is None else new_status(core)
 
     def sendrecv(self, data: Array, to: int, out: A, source: int, tag: int = 0, *, stream: Stream = None) -> A:
         """Sends to one rank and receives from another at the same time. Returns `out`. Raises as send."""
@@ -71,11 +104,12 @@ class Messages(Rank):
             return Future(Nothing(), None)
         return Future(self._core.start_send(data, to, tag, stream_for(None, data)), None)
 
-    def start_recv(self, out: A, source: int, tag: int = 0) -> Future[A]:
+    def start_recv(self, out: A, source: int, tag: int = 0, *, status: MessageStatus | None = None) -> Future[A]:
         """Begins to receive; the future returns `out`, which must not be used before. Raises as send."""
         if source == PROC_NULL:
+            tell(status, FROM_NOBODY)
             return Future(Nothing(), out)
-        return Future(self._core.start_recv(out, source, tag, stream_for(None, out)), out)
+        return Future(self._core.start_recv(out, source, tag, stream_for(None, out), place_for(status)), out)
 
     def neighbor_exchange(self, neighbors: Sequence[Exchange], *, stream: Stream = None) -> None:
         """Gives to and takes from each neighbour at the same time; fills `take` of each. With `stream`, the arrays of

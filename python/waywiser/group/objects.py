@@ -10,6 +10,8 @@ import pickle
 from typing import Any
 
 from waywiser.errors import CorruptionError, InputError
+from waywiser.group.message_status import ANY_SOURCE, ANY_TAG, MessageStatus, Told, place_for, tell
+from waywiser.group.messages import FROM_NOBODY
 from waywiser.group.null_rank import PROC_NULL
 from waywiser.group.rank import Rank
 
@@ -36,16 +38,34 @@ class Objects(Rank):
         self._core.send(_size_of(data), to, tag, None)
         self._core.send(data, to, tag, None)
 
-    def recv_object(self, source: int, tag: int = 0) -> Any:
-        """The next object from `source`. Raises as recv; CorruptionError for a size above 256 MiB."""
+    def recv_object(self, source: int, tag: int = 0, *, status: MessageStatus | None = None) -> Any:
+        """The next object from `source`, which may be ANY_SOURCE, with `tag`, which may be ANY_TAG.
+
+        `status` says who has sent it, and its size pickled, as a count of uint8. Raises as recv; CorruptionError for a
+        size above 256 MiB.
+        """
         self._check_pickle()
         if source == PROC_NULL:
+            tell(status, FROM_NOBODY)
             return None
         size = bytearray(8)
-        self._core.recv(size, source, tag, None)
+        if source == ANY_SOURCE or tag == ANY_TAG:
+            source, tag = self._recv_any_size(size, source, tag)
+        else:
+            self._core.recv(size, source, tag, None)
         data = bytearray(_checked_size(size, f"rank {source}"))
         self._core.recv(data, source, tag, None)
+        tell(status, Told(source, tag, count=len(data)))
         return pickle.loads(data)
+
+    def _recv_any_size(self, size: bytearray, source: int, tag: int) -> tuple[int, int]:
+        """Who has sent an object, and with which tag."""
+        first = MessageStatus()
+        self._core.recv(size, source, tag, None, place_for(first))
+        if first.count != len(size):
+            sent = f"rank {first.source} sent {first.count} bytes"
+            raise CorruptionError(f"{sent} where the size of an object was expected")
+        return first.source, first.tag
 
     def broadcast_object(self, obj: object = None, root: int = 0) -> Any:
         """The root's object, at all ranks; `obj` of the others does not matter. Raises as broadcast."""

@@ -116,7 +116,7 @@ class Calls:
             return self.reduce_scatter_single(output, joined(blocks), opts)
 
         def reduce() -> None:
-            op = operation(opts.reduceOp, output)
+            op: Any = operation(opts.reduceOp, output)
             for root, block in enumerate(blocks):
                 self.group.reduce(joined([block]), output if root == self.group.rank else None, op, root)
 

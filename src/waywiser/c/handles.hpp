@@ -43,7 +43,9 @@ struct ww_group {
   std::shared_ptr<waywiser::CMemory> memory;
 };
 struct ww_future {
-  waywiser::Future future;
+  waywiser::MessageStatus status;  // of a receive, which tells it to the program
+  ww_message_status* told = nullptr;
+  waywiser::Future future;  // uses the status
 };
 struct ww_window {
   waywiser::Window window;

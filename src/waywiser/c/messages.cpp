@@ -2,6 +2,20 @@
 
 using namespace waywiser;
 
+namespace {
+
+static_assert(WW_ANY_SOURCE == any_source && WW_ANY_TAG == any_tag);
+
+void tell(const MessageStatus& from, ww_message_status& to) {
+  to = {from.source, from.tag, static_cast<ww_type>(from.type), from.count};
+}
+
+void tell_end(const ww_future& future) {
+  if (future.told != nullptr) tell(future.status, *future.told);
+}
+
+}  // namespace
+
 int ww_send(ww_group* group, const void* data, size_t count, ww_type type, int to, int tag, ww_mode mode) {
   return call_in_mode(group, mode,
                       [&](Mode when) { return group->group.send(elements(*group, data, count, type), to, tag, when); });
@@ -10,6 +24,43 @@ int ww_send(ww_group* group, const void* data, size_t count, ww_type type, int t
 int ww_recv(ww_group* group, void* data, size_t count, ww_type type, int from, int tag, ww_mode mode) {
   return call_in_mode(
       group, mode, [&](Mode when) { return group->group.recv(elements(*group, data, count, type), from, tag, when); });
+}
+
+int ww_recv_status(ww_group* group, void* data, size_t count, ww_type type, int from, int tag,
+                   ww_message_status* status, ww_mode mode) {
+  if (mode.future == nullptr || mode.stream != nullptr) {
+    MessageStatus told;
+    return call_in_mode(group, mode, [&](Mode when) {
+      ww_message_status& place = given(status, "the place for the status");
+      Future done = group->group.recv(elements(*group, data, count, type), from, tag, when, &told);
+      tell(told, place);
+      return done;
+    });
+  }
+  return guarded([&] {
+    auto begun = std::make_unique<ww_future>();
+    begun->told = &given(status, "the place for the status");
+    begun->future = given(group, "the group")
+                        .group.recv(elements(*group, data, count, type), from, tag, Mode::begin, &begun->status);
+    *mode.future = begun.release();
+  });
+}
+
+int ww_probe(ww_group* group, int from, int tag, ww_message_status* status) {
+  return guarded([&] {
+    ww_message_status& place = given(status, "the place for the status");
+    tell(given(group, "the group").group.probe(from, tag).value(), place);
+  });
+}
+
+int ww_iprobe(ww_group* group, int from, int tag, double patience, int* found, ww_message_status* status) {
+  return guarded([&] {
+    int& answer = given(found, "the place for the answer");
+    ww_message_status& place = given(status, "the place for the status");
+    const auto known = given(group, "the group").group.probe(from, tag, patience);
+    answer = static_cast<int>(known.has_value());
+    if (known) tell(*known, place);
+  });
 }
 
 int ww_sendrecv(ww_group* group, const void* data, size_t count, int to, void* into, size_t into_count, int from,
@@ -30,11 +81,15 @@ int ww_future_test(ww_future* future, int* done) {
   return guarded([&] {
     given(done, "the place for the answer");
     *done = static_cast<int>(given(future, "the future").future.done());
+    if (*done != 0) tell_end(*future);
   });
 }
 
 int ww_future_wait(ww_future* future) {
-  return guarded([&] { given(future, "the future").future.wait(); });
+  return guarded([&] {
+    given(future, "the future").future.wait();
+    tell_end(*future);
+  });
 }
 
 void ww_future_free(ww_future* future) { delete future; }

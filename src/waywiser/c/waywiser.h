@@ -110,6 +110,17 @@ typedef struct ww_join_options {
   int virtual_gpus;    /* for tests without a GPU: number of virtual GPUs of 1 GiB that replace CUDA's */
 } ww_join_options;
 
+/* In place of a rank and of a tag, to receive and to probe. */
+typedef enum ww_any WW_ANY_INT { WW_ANY_SOURCE = -32769, WW_ANY_TAG = -32770 } ww_any;
+
+/* What a receive has taken, or what a probe has found. */
+typedef struct ww_message_status {
+  int source;
+  int tag;
+  ww_type type;
+  size_t count; /* elements */
+} ww_message_status;
+
 /* What one rank gives to a neighbour, and what it takes from it. If two ranks are neighbours in several ways, tags
  * (0 to 32766) match what is given with what is taken. */
 typedef struct ww_exchange {
@@ -205,7 +216,18 @@ WW_API int ww_set_timeout(ww_group* group, double seconds);
  * input, timeout, io; with a stream also unavailable and device. */
 
 WW_API int ww_send(ww_group* group, const void* data, size_t count, ww_type type, int to, int tag, ww_mode mode);
+/* `from` may be WW_ANY_SOURCE and `tag` WW_ANY_TAG, but not on a stream: the message goes to the first receive, in the
+ * order of the calls, that it matches. */
 WW_API int ww_recv(ww_group* group, void* data, size_t count, ww_type type, int from, int tag, ww_mode mode);
+/* The same for a message of at most `count` elements (out of a GPU: exactly as many). When the call is complete,
+ * `status`, which must live as long as `data`, says what has come. */
+WW_API int ww_recv_status(ww_group* group, void* data, size_t count, ww_type type, int from, int tag,
+                          ww_message_status* status, ww_mode mode);
+/* Waits for the first message that matches and that no receive takes; the message stays. Errors also: unavailable, for
+ * a message out of a GPU or by several network cards, whose length only a receive learns. */
+WW_API int ww_probe(ww_group* group, int from, int tag, ww_message_status* status);
+/* The same, but waits at most `patience` seconds, 0 or more; if no message has come, *found is 0. */
+WW_API int ww_iprobe(ww_group* group, int from, int tag, double patience, int* found, ww_message_status* status);
 /* `data` and `into` may be the same array, if the mode is WW_WAIT. */
 WW_API int ww_sendrecv(ww_group* group, const void* data, size_t count, int to, void* into, size_t into_count, int from,
                        ww_type type, int tag, ww_mode mode);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <utility>
+
+#include "waywiser/comm/data_type.hpp"
 
 namespace waywiser {
 
@@ -33,6 +36,17 @@ class Mode {
 
 inline constexpr Mode Mode::wait{nullptr, false};
 inline constexpr Mode Mode::begin{nullptr, true};
+
+// In place of a rank, and of a tag: any. Far from all ranks, so that rank - 1 is not one of them by accident.
+inline constexpr int any_source = -32769, any_tag = -32770;
+
+// What a receive has taken, or what a probe has found.
+struct MessageStatus {
+  int source = any_source;
+  int tag = any_tag;
+  DataType type = DataType::uint8;
+  std::size_t count = 0;  // elements
+};
 
 // What a call returns: complete, unless the call has only begun (Mode::begin). The memory given to such a call must
 // live until the future is done. If the future is destroyed earlier, the operation ends and the group fails, unless the

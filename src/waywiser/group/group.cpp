@@ -93,12 +93,30 @@ Future Group::send(ConstElements data, int to, int tag, Mode mode) {
   return {};
 }
 
-Future Group::recv(Elements data, int from, int tag, Mode mode) {
+Future Group::recv(Elements data, int from, int tag, Mode mode, MessageStatus* status) {
+  if (from == any_source || tag == any_tag || status != nullptr) [[unlikely]]
+    return recv_any(data, {from, tag}, mode, status);
   check_tag(tag, mode);
   const std::lock_guard lock(state_->session());
   if (mode.begins()) return state_->messages.begin_recv(data, from, tag);
   mode.stream() != nullptr ? state_->gpus.recv(data, from, *mode.stream()) : state_->messages.recv(data, from, tag);
   return {};
+}
+
+Future Group::recv_any(Elements data, Envelope wanted, Mode mode, MessageStatus* status) {
+  if (mode.stream() != nullptr)
+    throw Error(ErrorKind::invalid_input, "recv on a stream: it names its source, and it has no tag and no status");
+  if (wanted.tag != any_tag) check_tag(wanted.tag, mode);
+  const std::lock_guard lock(state_->session());
+  Future future = state_->messages.begin_recv(data, wanted, status);
+  if (!mode.begins()) future.wait();
+  return future;
+}
+
+std::optional<MessageStatus> Group::probe(int from, int tag, std::optional<Seconds> patience) {
+  if (tag != any_tag) check_tag(tag, Mode::wait);
+  const std::lock_guard lock(state_->session());
+  return state_->messages.probe({from, tag}, patience);
 }
 
 Future Group::sendrecv(ConstElements data, int to, Elements into, int from, int tag, Mode mode) {

@@ -14,6 +14,7 @@
 namespace waywiser {
 
 class Platform;
+struct Envelope;
 struct JoinOptions;
 
 // The first array on a GPU opens CUDA; all other options come from the environment.
@@ -55,8 +56,16 @@ class [[gnu::visibility("default")]] Group {
   // collective on GPUs must have come before. While 2,048 messages out of this rank's GPUs are under way, the next one
   // above 8 KiB waits for one of them.
   Future send(ConstElements data, int to, int tag = 0, Mode mode = Mode::wait);
-  Future recv(Elements data, int from, int tag = 0, Mode mode = Mode::wait);
-  // `data` and `into` may be the same array but must not overlap otherwise; on a stream they must not overlap at all.
+  // `from` may be any_source, and `tag` any_tag, but not on a stream. A message goes to the first receive, in the order
+  // of the calls, that it matches. With `status`, which must live as long as `data`, the message may be shorter than
+  // `data` (one out of a GPU may not), and the status says what has come when the call is complete.
+  Future recv(Elements data, int from, int tag = 0, Mode mode = Mode::wait, MessageStatus* status = nullptr);
+  // The first message that has come and that no receive takes. Without `patience` it waits for one as every call; else
+  // at most so many seconds, and nothing is returned if none has come. Throws unavailable for a message out of a GPU or
+  // by several network cards, whose length only a receive learns.
+  std::optional<MessageStatus> probe(int from = any_source, int tag = any_tag, std::optional<Seconds> patience = {});
+  // `from` may be any_source. `data` and `into` may be the same array but must not overlap otherwise; on a stream they
+  // must not overlap at all.
   Future sendrecv(ConstElements data, int to, Elements into, int from, int tag = 0, Mode mode = Mode::wait);
   // Arrays that are received into must not overlap any other array.
   Future neighbor_exchange(std::span<const Exchange> neighbors, Mode mode = Mode::wait);
@@ -116,6 +125,7 @@ class [[gnu::visibility("default")]] Group {
 
  private:
   struct State;
+  Future recv_any(Elements data, Envelope wanted, Mode mode, MessageStatus* status);
   explicit Group(std::shared_ptr<State> state);
   friend class Prepared;
   friend bool authenticated(const Group& group);

@@ -1,11 +1,12 @@
 #include "waywiser/group/group_messages.hpp"
 
 #include "waywiser/base/error.hpp"
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/comm/peer_memory/host_staging.hpp"
-#include "waywiser/comm/rendezvous/gpu_receive.hpp"
 #include "waywiser/comm/rendezvous/rendezvous_send.hpp"
 #include "waywiser/comm/session/joint_activity.hpp"
 #include "waywiser/comm/session/transfer.hpp"
+#include "waywiser/group/named_receive.hpp"
 
 namespace waywiser {
 namespace {
@@ -56,7 +57,7 @@ void GroupMessages::send(const ConstElements& data, int to, int label) {
 }
 
 void GroupMessages::recv(const Elements& data, int from, int label) {
-  if (is_staged(data)) return begin_recv(data, from, label).wait();
+  if (is_staged(data) || has_wildcards()) return begin_recv(data, from, label).wait();
   hosts_.check_rank(from, "recv from");
   const Call call = hosts_.next_call(CallKind::recv, data, from);
   const InCall in_call(session_, call);
@@ -67,7 +68,7 @@ void GroupMessages::recv(const Elements& data, int from, int label) {
 
 void GroupMessages::check_sendrecv(ConstElements data, int to, Elements into, int from) const {
   hosts_.check_rank(to, "send to");
-  hosts_.check_rank(from, "recv from");
+  check_envelope({from, 0}, "recv from");
   const bool same = data.region.data == into.region.data && data.region.bytes == into.region.bytes;
   if (!same && overlap(data.region, into.region))
     throw Error(ErrorKind::invalid_input, "sendrecv: the two arrays overlap; they may be the same, or apart");
@@ -104,18 +105,6 @@ Future GroupMessages::begin_sendrecv(ConstElements data, int to, Elements into, 
 bool GroupMessages::send_at_once(const Call& call, ConstElements data, int label) {
   const ucp_tag_t tag = members().tag(hosts_.rank(), static_cast<unsigned>(label), call);
   return session_.engine().send_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
-}
-
-std::optional<ucp_tag_recv_info_t> GroupMessages::receive_at_once(const Call& call, Elements data, int label) {
-  Call theirs = call;
-  theirs.kind = CallKind::send;
-  const ucp_tag_t tag = members().tag(call.peer, static_cast<unsigned>(label), theirs);
-  const auto came =
-      session_.engine().receive_at_once(members().peer(call.peer), tag, data.region.data, data.region.bytes);
-  if (!came || is_rts(came->sender_tag)) return came;
-  if (const auto why = unlike(*came, tag, data.region.bytes, call.peer))
-    session_.fail(ErrorKind::invalid_input, text(call) + ": " + *why);
-  return came;
 }
 
 // None: too many messages are under way, and this one is short enough to go through the host. Long ones wait.
@@ -155,17 +144,47 @@ std::shared_ptr<Activity> GroupMessages::start_send(ConstElements data, int to, 
 }
 
 std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, int from, int label) {
+  if (from == any_source || (has_wildcards() && label < exchange_labels)) [[unlikely]]
+    return start_recv(data, {from, label}, nullptr);
   hosts_.check_rank(from, "recv from");
   const Call call = hosts_.next_call(CallKind::recv, data, from);
   const InCall in_call(session_, call);
-  if (is_staged(data)) return started(std::make_shared<GpuReceive>(session_, members(), call, label, data));
-  if (const auto came = receive_at_once(call, data, label)) {
-    if (!is_rts(came->sender_tag)) return {};
-    return started(std::make_shared<RendezvousReceive>(session_, call, members().peer(from), came->sender_tag, data));
-  }
-  auto transfer = std::make_shared<Transfer>(session_, call, from, data.region.bytes);
-  transfer->receive(members(), label, data.region.data, data);
-  return started(std::move(transfer));
+  auto operation = named_receive(session_, members(), call, data, label);
+  return operation ? started(std::move(operation)) : nullptr;
+}
+
+std::shared_ptr<Activity> GroupMessages::start_recv(Elements data, Envelope wanted, MessageStatus* status) {
+  check_envelope(wanted, "recv from");
+  if (is_staged(data)) session_.shared_platform();  // throws before the call has begun
+  const Call call = hosts_.next_call(CallKind::recv, data, wanted.source == any_source ? -1 : wanted.source);
+  const InCall in_call(session_, call);
+  return started(wildcards().add(call, data, wanted, status));
+}
+
+std::optional<MessageStatus> GroupMessages::probe(Envelope wanted, std::optional<Seconds> patience) {
+  check_envelope(wanted, "probe");
+  if (patience && !(*patience >= 0 && *patience <= longest_timeout))
+    throw Error(ErrorKind::invalid_input, "probe: a patience of " + std::to_string(*patience) + " s is not in 0 to " +
+                                              std::to_string(longest_timeout) + " s");
+  const Call call = hosts_.next_call(CallKind::probe, {}, wanted.source == any_source ? -1 : wanted.source);
+  const InCall in_call(session_, call);
+  const Deadline end = Deadline::in(patience.value_or(0));
+  std::optional<ucp_tag_recv_info_t> found;
+  session_.progress();
+  session_.wait(
+      call, [&] { return (found = wildcards().find(wanted)).has_value() || (patience && end.passed()); },
+      [] { return "no message has come"; }, patience.value_or(0));
+  if (!found) return {};
+  return wildcards().status_of(*found, call);
+}
+
+void GroupMessages::check_envelope(Envelope wanted, const char* what) const {
+  if (wanted.source != any_source) hosts_.check_rank(wanted.source, what);
+}
+
+Wildcards& GroupMessages::wildcards() {
+  if (!wildcards_) wildcards_ = std::make_shared<Wildcards>(session_, hosts_.shared_members());
+  return *wildcards_;
 }
 
 void GroupMessages::check_neighbor(int rank, int give_tag, int take_tag) const {

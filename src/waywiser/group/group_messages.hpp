@@ -8,6 +8,7 @@
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/group/future.hpp"
 #include "waywiser/group/prepared.hpp"
+#include "waywiser/group/wildcards.hpp"
 
 namespace waywiser {
 
@@ -24,6 +25,12 @@ class GroupMessages {
   void exchange(std::span<const Exchange> neighbors);
   Future begin_send(ConstElements data, int to, int label) { return future_of(start_send(data, to, label)); }
   Future begin_recv(Elements data, int from, int label) { return future_of(start_recv(data, from, label)); }
+  // Takes any_source and any_tag. With a status the message may be shorter than `data`.
+  Future begin_recv(Elements data, Envelope wanted, MessageStatus* status) {
+    return future_of(start_recv(data, wanted, status));
+  }
+  // Without `patience` it waits as every call.
+  std::optional<MessageStatus> probe(Envelope wanted, std::optional<Seconds> patience);
   Future begin_sendrecv(ConstElements data, int to, Elements into, int from, int label);
   Future begin_exchange(std::span<const Exchange> neighbors);
 
@@ -34,6 +41,7 @@ class GroupMessages {
   // nullptr: it is complete.
   std::shared_ptr<Activity> start_send(ConstElements data, int to, int label);
   std::shared_ptr<Activity> start_recv(Elements data, int from, int label);
+  std::shared_ptr<Activity> start_recv(Elements data, Envelope wanted, MessageStatus* status);
   std::shared_ptr<Activity> started(std::shared_ptr<Activity> operation);
   std::shared_ptr<JointActivity> start_exchange(std::span<const Exchange> neighbors);
   Future begun(std::shared_ptr<JointActivity> parts);
@@ -41,11 +49,15 @@ class GroupMessages {
   void check_sendrecv(ConstElements data, int to, Elements into, int from) const;
   bool send_at_once(const Call& call, ConstElements data, int label);
   std::optional<unsigned> announcement_number_for(const Call& call, ConstElements data);
-  std::optional<ucp_tag_recv_info_t> receive_at_once(const Call& call, Elements data, int label);
+  // Whether a receive may have to wait until an earlier one has got its message.
+  bool has_wildcards() const noexcept { return wildcards_ && !wildcards_->empty(); }
+  Wildcards& wildcards();
+  void check_envelope(Envelope wanted, const char* what) const;
   const Members& members() const noexcept { return hosts_.members(); }
 
   HostCollectives& hosts_;
   Session& session_;
+  std::shared_ptr<Wildcards> wildcards_;  // nullptr until the first is needed
 };
 
 }  // namespace waywiser

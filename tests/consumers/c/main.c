@@ -64,6 +64,17 @@ static void messages(void) {
   }
   CHECK(number == 4711);
 
+  ww_message_status status;
+  int found = 0;
+  memset(theirs, 0, sizeof theirs);
+  DO(ww_send(group, mine, count, WW_FLOAT64, next, 8, WW_WAIT));
+  DO(ww_probe(group, WW_ANY_SOURCE, WW_ANY_TAG, &status));
+  CHECK(status.source == before && status.tag == 8 && status.type == WW_FLOAT64 && status.count == (size_t)count);
+  DO(ww_recv_status(group, theirs, count, WW_FLOAT64, WW_ANY_SOURCE, WW_ANY_TAG, &status, WW_WAIT));
+  CHECK(status.source == before && theirs[count - 1] == value(before, count - 1));
+  DO(ww_iprobe(group, WW_ANY_SOURCE, 8, 0, &found, &status));
+  CHECK(found == 0);
+
   ww_future *sent = NULL, *received = NULL;
   memset(theirs, 0, sizeof theirs);
   DO(ww_recv(group, theirs, count, WW_FLOAT64, before, 9, ww_begin(&received)));

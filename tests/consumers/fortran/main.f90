@@ -10,6 +10,7 @@ program consumer
   complex(c_float_complex), target :: turn, turned
   integer(c_int64_t), target :: flags(2) = 0
   integer(c_int) :: me, ranks, next, before
+  type(ww_message_status) :: status
 
   if (ww_error_text() /= '') error stop 'there was no error'
   options%size = c_sizeof(options)
@@ -33,6 +34,13 @@ program consumer
   call check(ww_future_wait(future))
   call ww_future_free(future)
   if (any(total /= before + 1)) error stop 'send and recv'
+
+  call check(ww_send(group, c_loc(x), int(n, c_size_t), ww_float64, next, 6, ww_wait))
+  call check(ww_probe(group, ww_any_source, ww_any_tag, status))
+  if (status%count /= n .or. status%type /= ww_float64) error stop 'probe'
+  total = 0
+  call check(ww_recv_status(group, c_loc(total), int(n, c_size_t), ww_float64, ww_any_source, ww_any_tag, status, ww_wait))
+  if (status%source /= before .or. status%tag /= 6 .or. any(total /= before + 1)) error stop 'recv from any rank'
 
   call check(ww_expose(group, c_loc(flags), c_sizeof(flags), window))
   call check(ww_signal(window, next, 8_c_size_t, 7_c_int64_t))

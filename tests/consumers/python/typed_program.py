@@ -98,6 +98,13 @@ def messages(group: ww.Group) -> None:
     taken: Doubles = group.start_recv(y, other).wait()
     sent.wait()
     assert taken is y
+    group.send(x, other, tag=3)
+    found: ww.MessageStatus = group.probe()
+    perhaps: ww.MessageStatus | None = group.iprobe(other, 4)
+    assert (found.source, found.tag, found.type, found.count, perhaps) == (other, 3, "float64", 4, None)
+    status = ww.MessageStatus()
+    anybodys: Doubles = group.recv(y, ww.ANY_SOURCE, ww.ANY_TAG, status=status)
+    assert anybodys is y and status.source == other
     group.neighbor_exchange([ww.Exchange(other, x, y)])
     table = np.arange(8.0)
     prepared: ww.Prepared = group.prepare_exchange([ww.Exchange(other, ww.Indexed(table, [0, 4], 2), y)])

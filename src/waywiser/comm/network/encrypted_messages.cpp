@@ -138,6 +138,13 @@ void EncryptedMessages::receive(Message& message) {
     take_early(peer, early, message);
 }
 
+std::optional<ucp_tag_recv_info_t> EncryptedMessages::probe(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask) const {
+  for (const Early& one : peers_[peer].early)
+    if (one.wanted_by == nullptr && ((one.header.tag ^ tag) & mask) == 0)
+      return ucp_tag_recv_info_t{one.header.tag, one.header.bytes};
+  return {};
+}
+
 void EncryptedMessages::take_early(Peer& peer, std::list<Early>::iterator early, Message& message) {
   const Header header = early->header;
   if (header.kind == Kind::data && !early->whole) {

@@ -47,6 +47,8 @@ class EncryptedMessages {
   // The operation is complete when `message` no longer waits.
   void send(Message& message);
   void receive(Message& message);
+  // The first message of the peer that no receive has taken and that matches the tag in the bits of `mask`.
+  std::optional<ucp_tag_recv_info_t> probe(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask) const;
   void cancel(Message& message) noexcept;
   void progress();
   // The peer's rank and the reason, if a connection broke by itself.

@@ -3,7 +3,8 @@
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser {
-GpuReceive::GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into)
+GpuReceive::GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into,
+                       const MessageHead* head)
     : session_(session),
       into_(into.region),
       pooled_(into_.bytes <= defaults::pinned_receive),
@@ -11,7 +12,7 @@ GpuReceive::GpuReceive(Session& session, const Members& members, const Call& cal
   Platform& platform = session.gpus().platform();
   landing_ = pooled_ ? session.gpus().connections().pool().take(into_.place.index, into_.bytes)
                      : platform.allocate(platform.nearest_host(into_.place.index), into_.bytes, Allocation::pageable);
-  transfer_.receive(members, label, landing_.region().data, into);
+  transfer_.receive(members, label, landing_.region().data, into, head);
 }
 
 GpuReceive::~GpuReceive() {

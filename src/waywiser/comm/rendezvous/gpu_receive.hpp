@@ -7,7 +7,8 @@ namespace waywiser {
 // Receives a message into GPU memory. A message out of a GPU uses the rendezvous; others go through the host.
 class GpuReceive : public Activity {
  public:
-  GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into);
+  GpuReceive(Session& session, const Members& members, const Call& call, int label, Elements into,
+             const MessageHead* head = nullptr);
   ~GpuReceive() override;
   GpuReceive(const GpuReceive&) = delete;
   GpuReceive& operator=(const GpuReceive&) = delete;

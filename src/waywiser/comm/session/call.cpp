@@ -4,19 +4,19 @@ namespace waywiser {
 namespace {
 
 constexpr std::array<std::string_view, call_kinds> call_names{
-    "nothing",      "send",       "recv",       "sendrecv",          "put",
-    "get",          "signal",     "wait",       "barrier",           "broadcast",
-    "reduce",       "all_reduce", "all_gather", "reduce_scatter",    "all_to_all",
-    "all_to_all_v", "gather",     "scatter",    "neighbor_exchange", "split",
-    "expose",       "leave"};
+    "nothing",    "send",         "recv",       "sendrecv",   "put",
+    "get",        "signal",       "wait",       "probe",      "barrier",
+    "broadcast",  "reduce",       "all_reduce", "all_gather", "reduce_scatter",
+    "all_to_all", "all_to_all_v", "gather",     "scatter",    "neighbor_exchange",
+    "split",      "expose",       "leave"};
 
 bool reduces(CallKind kind) {
   return kind == CallKind::reduce || kind == CallKind::all_reduce || kind == CallKind::reduce_scatter;
 }
 
 std::string peer_text(const Call& call) {
-  if (call.peer < 0) return {};
-  const bool from = call.kind == CallKind::recv || call.kind == CallKind::get;
+  if (call.peer < 0) return takes_from_any(call) ? " from any rank" : "";
+  const bool from = call.kind == CallKind::recv || call.kind == CallKind::probe || call.kind == CallKind::get;
   return (from ? " from rank " : " to rank ") + std::to_string(call.peer);
 }
 
@@ -39,7 +39,8 @@ std::string_view name(CallKind kind) noexcept { return call_names[static_cast<st
 std::string text(const Call& call) {
   if (call.kind == CallKind::none) return "nothing";
   std::string text = std::string(name(call.kind)) + " #" + std::to_string(call.sequence);
-  const bool sized = call.kind != CallKind::barrier && call.kind != CallKind::split && call.kind != CallKind::leave;
+  const bool sized = call.kind != CallKind::probe && call.kind != CallKind::barrier && call.kind != CallKind::split &&
+                     call.kind != CallKind::leave;
   if (sized) text += " of " + std::to_string(call.count) + " " + std::string(name(call.type));
   text += peer_text(call);
   if (reduces(call.kind)) text += ", " + std::string(name(call.op));

@@ -22,6 +22,7 @@ enum class CallKind : std::uint8_t {
   get,
   signal,
   wait,
+  probe,
   barrier,
   broadcast,
   reduce,
@@ -37,7 +38,7 @@ enum class CallKind : std::uint8_t {
   expose,
   leave,
 };
-inline constexpr int call_kinds = 22;
+inline constexpr int call_kinds = 23;
 std::string_view name(CallKind kind) noexcept;
 constexpr bool is_collective(CallKind kind) noexcept { return kind >= CallKind::barrier; }
 
@@ -48,12 +49,16 @@ struct Call {
   ReduceOp op = ReduceOp::sum;
   std::uint32_t group = 0;
   std::int32_t root = -1;      // of a collective with a root
-  std::int32_t peer = -1;      // of send, recv, put, get, signal
+  std::int32_t peer = -1;      // of send, recv, probe, put, get, signal; below 0: any rank
   std::uint64_t sequence = 0;  // counts the calls of the group
   std::uint64_t count = 0;     // elements
 
   bool operator==(const Call&) const = default;
 };
+// Whether it waits for a message of any rank.
+constexpr bool takes_from_any(const Call& call) noexcept {
+  return call.peer < 0 && (call.kind == CallKind::recv || call.kind == CallKind::probe);
+}
 // "all_reduce #12 of 100 float32, sum", "recv #3 of 8 uint8 from rank 2".
 std::string text(const Call& call);
 

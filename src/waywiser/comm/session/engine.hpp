@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -78,6 +79,12 @@ class Engine {
     if (bytes > longest_short || !mailboxes_.reaches(peer)) return {};
     return mailboxes_.receive_at_once(peer, tag, data, bytes);
   }
+  // The first message of one of `peers`, ranks of the session, that no receive has taken and that matches the tag in
+  // the bits of `mask`; each peer in turn is asked first. The length of a message by rails is that of its header.
+  std::optional<ucp_tag_recv_info_t> probe(std::span<const int> peers, ucp_tag_t tag, ucp_tag_t mask);
+  // Receives a message by rails whose header has been received.
+  void receive_headed(std::uint32_t peer, ucp_tag_t tag, const MessageHead& head, void* data, std::size_t bytes,
+                      Message& message);
   // For awaited messages of known length: the error, if the message came by the other way, which proves that its length
   // is wrong.
   std::optional<std::string> wrong_length() const;
@@ -147,6 +154,7 @@ class Engine {
   // `reached`: the request has reached the peer. `needs`: the memory that it uses.
   void give_up(UcxRequest request, std::uint32_t peer, bool reached, const std::shared_ptr<void>& needs) noexcept;
   bool peer_reaches_memory(std::uint32_t peer, ucp_tag_t tag, std::size_t bytes) const;
+  std::optional<ucp_tag_recv_info_t> probe_ucx(std::span<const int> peers, ucp_tag_t tag, ucp_tag_t mask) const;
   std::optional<std::size_t> way_of_long(std::uint32_t peer, std::size_t bytes, bool sends);
   bool test_railed(Message& message);
   ucs_status_t connect(Peer& peer);
@@ -174,6 +182,7 @@ class Engine {
   bool peers_have_mailboxes_ = false;
   unsigned turns_without_ucx_ = 0;
   std::size_t with_ucx_ = 0;  // messages
+  std::size_t first_probed_ = 0;
   std::function<void(const std::string&)> explainer_;
 };
 

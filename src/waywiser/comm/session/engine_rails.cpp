@@ -28,6 +28,23 @@ void Engine::receive_by(std::size_t way, std::uint32_t peer, ucp_tag_t tag, Regi
   rails_->receive(way, peer, tag, into, message);
 }
 
+// If the length differs, or this end has no such way, nothing is received: the caller compares.
+void Engine::receive_headed(std::uint32_t peer, ucp_tag_t tag, const MessageHead& head, void* data, std::size_t bytes,
+                            Message& message) {
+  message.receiving = true;
+  message.info = {head[0], head[1]};
+  if (bytes != head[1]) return;
+  const auto way = way_of_long(peer, bytes, false);
+  if (!way) {
+    message.info.sender_tag = head_tag(tag);
+    return;
+  }
+  receive_by(*way, peer, tag, {static_cast<std::byte*>(data), bytes, host(0)}, message);
+  message.railed->headed = true;
+  message.railed->head_read = true;
+  message.railed->head = head;
+}
+
 // A message that arrives in place of the header is reported as it is.
 bool Engine::test_railed(Message& message) {
   RailedMessage& railed = *message.railed;

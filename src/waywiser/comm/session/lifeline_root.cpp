@@ -13,10 +13,13 @@ void Lifeline::pass_on(int from, const Frame& frame) {
 void Lifeline::compare(int rank, const Call& call) {
   const bool again = waiting_.contains(rank) && waiting_[rank] == call;
   waiting_[rank] = call;
-  const bool alone = call.peer >= 0 && call.group == 0 && left_.contains(call.peer);
+  const bool by_any = takes_from_any(call);
+  const bool alone = call.group == 0 && (by_any ? left_.size() + 1 >= ranks_.size() && !left_.contains(rank)
+                                                : call.peer >= 0 && left_.contains(call.peer));
   std::string why;
   if (alone && again && abandoned_.contains(rank))
-    why = "rank " + std::to_string(rank) + " waits in " + text(call) + ", which has left the group";
+    why = "rank " + std::to_string(rank) + " waits in " + text(call) +
+          (by_any ? ", but all others have left the group" : ", which has left the group");
   if (alone)
     abandoned_.insert(rank);
   else

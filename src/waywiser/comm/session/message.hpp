@@ -10,6 +10,9 @@
 
 namespace waywiser {
 
+// What precedes a message by rails: its tag and its length.
+using MessageHead = std::array<std::uint64_t, 2>;
+
 // The part of a message between machines that NetworkRails moves.
 struct RailedMessage {
   const std::vector<UcxRail>* rails = nullptr;
@@ -19,7 +22,7 @@ struct RailedMessage {
   // A header with the sender's tag and length, sent by UCX's default path: the receiver compares them. Pieces need
   // none, since their length is agreed.
   bool headed = false, head_read = false;
-  std::array<std::uint64_t, 2> head{};
+  MessageHead head{};
 };
 
 // One message in flight, or its result. Its owner keeps it at its address until it is complete or cancelled.

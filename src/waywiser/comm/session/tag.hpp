@@ -48,6 +48,9 @@ constexpr bool is_head(ucp_tag_t tag) { return (tag & ucp_tag_t{0x1f} << 15) == 
 // The sender's rank in its group.
 constexpr int source_of(ucp_tag_t tag) { return static_cast<int>(tag >> 36 & 0x7fff); }
 
+// The user's tag, or the number of the collective.
+constexpr int label_of(ucp_tag_t tag) { return static_cast<int>(tag >> description_bits & largest_label); }
+
 // What is wrong with a message that arrived for a receive of `bytes` with the tag `expected`; `source` is its rank.
 std::string why_unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes, int source);
 inline std::optional<std::string> unlike(const ucp_tag_recv_info_t& info, ucp_tag_t expected, std::size_t bytes,

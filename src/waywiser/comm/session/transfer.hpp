@@ -23,12 +23,13 @@ class Transfer : public Activity {
     session_.engine().send_sized(members.peer(to), members.tag(members.rank, static_cast<unsigned>(tag), call_), data,
                                  bytes_, message_, awaited);
   }
-  // A rendezvous writes to `into`, any other message to `data`.
-  void receive(const Members& members, int tag, std::byte* data, Elements into) {
+  // A rendezvous writes to `into`, any other message to `data`. `head`: the header that has been received.
+  void receive(const Members& members, int tag, std::byte* data, Elements into, const MessageHead* head = nullptr) {
     into_ = into;
     peer_ = members.peer(source_);
     expected_ = members.tag(source_, static_cast<unsigned>(tag), as_send());
-    session_.engine().receive_sized(members.peer(source_), expected_, data, bytes_, message_);
+    if (head != nullptr) return session_.engine().receive_headed(peer_, expected_, *head, data, bytes_, message_);
+    session_.engine().receive_sized(peer_, expected_, data, bytes_, message_);
   }
 
   bool advance() override {

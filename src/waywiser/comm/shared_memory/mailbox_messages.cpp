@@ -112,6 +112,14 @@ std::optional<ucp_tag_recv_info_t> MailboxMessages::receive_at_once(std::uint32_
   return info;
 }
 
+std::optional<ucp_tag_recv_info_t> MailboxMessages::probe(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask) {
+  Route& route = routes_[peer];
+  poll(route);
+  for (const Early& early : route.early)
+    if (((early.tag ^ tag) & mask) == 0) return ucp_tag_recv_info_t{early.tag, length_of(early.message())};
+  return {};
+}
+
 void MailboxMessages::receive(Message& message) {
   Route& route = routes_[message.peer];
   message.waiting = true;

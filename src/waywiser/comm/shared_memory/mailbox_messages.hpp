@@ -52,6 +52,8 @@ class MailboxMessages {
   }
   std::optional<ucp_tag_recv_info_t> receive_at_once(std::uint32_t peer, ucp_tag_t tag, std::byte* into,
                                                      std::size_t bytes);
+  // The first message of the peer that no receive has taken and that matches the tag in the bits of `mask`.
+  std::optional<ucp_tag_recv_info_t> probe(std::uint32_t peer, ucp_tag_t tag, ucp_tag_t mask);
   // `held` then holds the memory that the other rank may still be copying.
   void cancel(Message& message, HeldMemory& held) noexcept;
   // Matches arrived messages with receives and retries sends that did not fit. False: nothing moved.

@@ -32,6 +32,9 @@ class Engine {
   void receive_sized(std::uint32_t peer, ucp_tag_t tag, void* data, std::size_t bytes, Message& message) {
     receive(peer, tag, matched_bits, data, bytes, message);
   }
+  void receive_headed(std::uint32_t, ucp_tag_t, const MessageHead&, void*, std::size_t, Message&) {
+    throw Error(ErrorKind::unavailable, "this network has no rails");
+  }
   void send_rts(std::uint32_t peer, ucp_tag_t tag, Message& message) { send_sized(peer, tag, nullptr, 0, message); }
   void send(std::uint32_t peer, ucp_tag_t tag, const void* data, std::size_t bytes, Message& message) {
     send_sized(peer, tag, data, bytes, message);

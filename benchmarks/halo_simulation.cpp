@@ -1,0 +1,157 @@
+// Strong scaling of the programs of apps/ on clusters that are not here: simulated, never measured. The exchange is the
+// halo exchange's own schedules on the simulator; the computation is the program's memory traffic at the GPU's memory
+// rate (convolution: its operations at the data sheet's peak, if that takes longer), with no overlap of the two.
+//   halo_simulation MACHINE NODES       a file of python/waywiser/machines, and the number of its nodes in a fat tree
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "apps/grid.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/halo/halo_schedule.hpp"
+#include "waywiser/sim/collective_run.hpp"
+#include "waywiser/sim/costs.hpp"
+
+using namespace waywiser;
+
+namespace {
+
+constexpr HaloVariant compared[] = {HaloVariant::whole_field, HaloVariant::per_neighbor, HaloVariant::packed};
+
+struct App {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  bool periodic;  // in all dimensions; jacobi: in the first one
+  HaloField field;
+  int exchanges;             // a step
+  double bytes, operations;  // of one cell in a step
+  Bytes reduced;             // by an all-reduce in a step; 0: none
+  bool corners = false;
+};
+
+// Bytes: what a loop loads and stores once. jacobi: a value in, one out. conjugate_gradient, tuned by hand: its update
+// loads five vectors and stores four, its left side loads one and stores one, its sums load two. wilson_dslash: eight
+// links and a spinor in (neighbouring spinors come from a cache), a spinor out. convolution: 2 * 16 * 16 * 9 operations
+// in each of its three parts.
+const std::vector<App> programs = {
+    {"jacobi 16384 x 16384 float32", {16384, 16384}, false, {DataType::float32, 1, false}, 1, 8, 0, 0},
+    {"jacobi 2048 x 2048 float32", {2048, 2048}, false, {DataType::float32, 1, false}, 1, 8, 0, 0},
+    {"conjugate_gradient 512 x 512 x 512 float64",
+     {512, 512, 512},
+     false,
+     {DataType::float64, 1, false},
+     1,
+     104,
+     0,
+     16},
+    {"wilson_dslash 64 x 64 x 64 x 128 float32", {128, 64, 64, 64}, true, {DataType::float32, 24, false}, 1, 768, 0, 0},
+    {"convolution 1024 x 1024 float32, 16 channels",
+     {1024, 1024},
+     false,
+     {DataType::float32, 16, true},
+     2,
+     512,
+     13824,
+     9216,
+     true},
+};
+
+// Operations per second in float32 by data sheet: Tesla V100 SXM2 (NVIDIA, 2018), A100 (NVIDIA, 2020).
+double peak_of(const std::string& machine) {
+  return machine == "lassen" ? 15.7e12 : machine == "dgx-a100" ? 19.5e12 : 0;
+}
+
+HaloGrid grid_of(const App& app, int ranks) {
+  const std::size_t dimensions = app.shape.size();
+  std::vector<bool> periodic(dimensions, app.periodic);
+  if (app.name.starts_with("jacobi")) periodic[0] = true;
+  return even_grid(app.shape, std::vector<std::int64_t>(dimensions, 1), periodic,
+                   ranks_per_dimension(app.shape, ranks));
+}
+
+Seconds least(const std::function<Seconds(sim::DirectRdma)>& time, int nodes) {
+  if (nodes == 1) return time(sim::DirectRdma::on);
+  return std::min(time(sim::DirectRdma::on), time(sim::DirectRdma::off));
+}
+
+Seconds exchange_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, const App& app,
+                      HaloVariant variant) {
+  const HaloGrid grid = grid_of(app, ranks);
+  const auto schedule_of = [&](int rank) {
+    const HaloPartition cells = app.corners ? grid_partition(grid, rank) : apps::face_partition(grid, rank);
+    return halo_schedule(variant, boundary_of(cells, std::vector<HaloField>{app.field}));
+  };
+  return least(
+      [&](sim::DirectRdma direct) {
+        sim::World world(node, cluster);
+        const sim::RankRoutes roads(world, direct);
+        sim::StepCosts costs;
+        costs.reduce_rate = node.reduce_rate();
+        costs.copy_rate = 1.5 * costs.reduce_rate;  // two accesses instead of three
+        const Seconds ran = sim::ScheduleRun(world, roads, ranks, schedule_of, costs).run().seconds;
+        return ran + node.costs()["kernel.issue"] + node.costs()["kernel.finish"];
+      },
+      cluster.network.nodes);
+}
+
+Seconds reduction_time(const sim::NodeModel& node, const sim::ClusterSpec& cluster, int ranks, Bytes bytes) {
+  if (bytes == 0 || ranks == 1) return 0;
+  return least(
+      [&](sim::DirectRdma direct) {
+        sim::CollectiveTrial trial;
+        trial.algorithm = "double_tree";
+        trial.ranks = ranks;
+        trial.bytes = bytes;
+        trial.direct = direct;
+        return sim::simulate(node, cluster, trial).seconds;
+      },
+      cluster.network.nodes);
+}
+
+void run(const std::string& machine, int most_nodes) {
+  const std::string package = WAYWISER_SOURCE_DIR "/python/waywiser/";
+  const Topology topology = topology_from_json(read_json(package + "machines/" + machine + ".json"), machine);
+  const sim::NodeModel node(topology, sim::costs_of(topology, read_json(package + "simulator/parts.json"), "parts"));
+  const int gpus = static_cast<int>(topology.ids("gpu").size());
+  const double memory_rate = 3 * node.reduce_rate(), peak = peak_of(machine);
+  for (const App& app : programs)
+    for (int ranks = 1; ranks <= gpus * most_nodes; ranks *= 2) {
+      if (app.corners && (ranks > 256 || peak == 0)) continue;
+      sim::ClusterSpec cluster;
+      cluster.network.kind = ranks > gpus ? "fat-tree" : "switch";
+      cluster.network.nodes = std::max(1, ranks / gpus);
+      const GridBox largest = grid_of(app, ranks).boxes.front();
+      double cells = 1;
+      for (const std::int64_t side : largest.count) cells *= static_cast<double>(side);
+      const Seconds compute = cells * std::max(app.bytes / memory_rate, peak == 0 ? 0 : app.operations / peak);
+      const Seconds reduction = reduction_time(node, cluster, ranks, app.reduced);
+      for (const HaloVariant variant : compared) {
+        const Seconds exchange = app.exchanges * exchange_time(node, cluster, ranks, app, variant);
+        std::printf(
+            "{\"simulated\": true, \"machine\": \"%s\", \"app\": \"%s\", \"gpus\": %d, \"variant\": \"%s\", "
+            "\"compute\": "
+            "%.9g, \"exchange\": %.9g, \"reduction\": %.9g}\n",
+            machine.c_str(), app.name.c_str(), ranks, std::string(name(variant)).c_str(), compute, exchange, reduction);
+      }
+    }
+}
+
+}  // namespace
+
+int main(int count, char** words) try {
+  if (count == 1) {  // as `make bench` calls it
+    run("lassen", 8);
+    run("dgx-a100", 4);
+    return 0;
+  }
+  const int nodes = count == 3 ? std::atoi(words[2]) : 0;
+  if (nodes < 1 || nodes > 1024)
+    throw Error(ErrorKind::invalid_input, "write a machine of the package and 1 to 1024 nodes: lassen 8");
+  run(words[1], nodes);
+  return 0;
+} catch (const Error& error) {
+  std::fprintf(stderr, "halo_simulation: %s\n", error.what());
+  return error.kind() == ErrorKind::invalid_input ? 2 : 1;
+}

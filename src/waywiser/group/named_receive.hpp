@@ -1,0 +1,12 @@
+#pragma once
+
+#include "waywiser/comm/session/transfer.hpp"
+
+namespace waywiser {
+
+// A receive whose source (call.peer), label and length are known; nullptr: it is complete. `head`: the header of the
+// message, if it comes by rails and the header has been received.
+std::shared_ptr<Activity> named_receive(Session& session, const Members& members, const Call& call, Elements data,
+                                        int label, const MessageHead* head = nullptr);
+
+}  // namespace waywiser

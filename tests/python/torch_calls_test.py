@@ -1,0 +1,134 @@
+"""docs/torch_calls.md: every name of torch.distributed.distributed_c10d, and what the back end makes of it on the host.
+
+`python tests/python/torch_calls_test.py` writes the page, with PyTorch's version and the date.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from rank_jobs import HAS_TORCH, ROOT, TORCHRUN, runtime_folder
+
+__all__ = ["runtime_folder"]
+
+PAGE = ROOT / "docs" / "torch_calls.md"
+# What each of two ranks runs; x is [1, 1, 1] at rank 0 and [2, 2, 2] at rank 1. The last line is the check.
+CALLS = {
+    "all_gather": "c.all_gather(outs, x)\nouts[1].tolist() == [2] * 3",
+    "all_gather_coalesced": "c.all_gather_coalesced([outs], [x])\nouts[1].tolist() == [2] * 3",
+    "all_gather_into_tensor": "c.all_gather_into_tensor(six, x)\nsix.tolist() == [1, 1, 1, 2, 2, 2]",
+    "all_gather_object": "c.all_gather_object(objects, rank)\nobjects == [0, 1]",
+    "all_gather_single": "c.all_gather_single(six, x)\nsix.tolist() == [1, 1, 1, 2, 2, 2]",
+    "all_reduce": "c.all_reduce(x)\nx.tolist() == [3] * 3",
+    "all_reduce_coalesced": "c.all_reduce_coalesced([x])\nx.tolist() == [3] * 3",
+    "all_to_all": "c.all_to_all(outs, [x, x])\nouts[1].tolist() == [2] * 3",
+    "all_to_all_single": "c.all_to_all_single(six, torch.cat([x, x]))\nsix.tolist() == [1, 1, 1, 2, 2, 2]",
+    "barrier": "c.barrier()\nTrue",
+    "batch_isend_irecv": "[w.wait() for w in c.batch_isend_irecv([c.P2POp(c.isend, x, other), "
+    "c.P2POp(c.irecv, outs[0], other)])]\nouts[0][0] == other + 1",
+    "broadcast": "c.broadcast(x, 1)\nx.tolist() == [2] * 3",
+    "broadcast_object_list": "c.broadcast_object_list(objects, 1)\nobjects[1] == 1",
+    "gather": "c.gather(x, outs if rank == 0 else None)\nrank == 1 or outs[1].tolist() == [2] * 3",
+    "gather_into_tensor": "c.gather_into_tensor(six if rank == 0 else None, x)\nrank == 1 or six.sum() == 9",
+    "gather_object": "c.gather_object(rank, objects if rank == 0 else None)\nrank == 1 or objects == [0, 1]",
+    "gather_single": "c.gather_single(six if rank == 0 else None, x)\nrank == 1 or six.sum() == 9",
+    "irecv": "work = c.isend(x, other)\nc.irecv(outs[0], other).wait()\nwork.wait()\nouts[0][0] == other + 1",
+    "isend": "work = c.isend(x, other)\nc.recv(outs[0], other)\nwork.wait()\nouts[0][0] == other + 1",
+    "monitored_barrier": "c.monitored_barrier()\nTrue",
+    "new_group": "g = c.new_group([0, 1], backend='waywiser')\nc.all_reduce(x, group=g)\nx.tolist() == [3] * 3",
+    "new_subgroups": "g, _ = c.new_subgroups(2)\nc.all_reduce(x, group=g)\nx.tolist() == [3] * 3",
+    "new_subgroups_by_enumeration": "g, _ = c.new_subgroups_by_enumeration([[0], [1]])\nc.get_world_size(g) == 1",
+    "recv": "c.send(x, 1) if rank == 0 else c.recv(x, 0)\nx.tolist() == [1] * 3",
+    "recv_object_list": "c.send_object_list([5], 1) if rank == 0 else c.recv_object_list(objects[:1], 0)\nTrue",
+    "reduce": "c.reduce(x, 0)\nrank == 1 or x.tolist() == [3] * 3",
+    "reduce_scatter": "c.reduce_scatter(outs[0], [x, x])\nouts[0].tolist() == [3] * 3",
+    "reduce_scatter_single": "c.reduce_scatter_single(outs[0], torch.cat([x, x]))\nouts[0].tolist() == [3] * 3",
+    "reduce_scatter_tensor": "c.reduce_scatter_tensor(outs[0], torch.cat([x, x]))\nouts[0].tolist() == [3] * 3",
+    "scatter": "c.scatter(outs[0], [x, x] if rank == 0 else None)\nouts[0].tolist() == [1] * 3",
+    "scatter_object_list": "c.scatter_object_list(objects, [0, 1] if rank == 0 else None)\nobjects[0] == rank",
+    "send": "c.send(x, 1) if rank == 0 else c.recv(x, 0)\nx.tolist() == [1] * 3",
+    "send_object_list": "c.send_object_list([5], 1) if rank == 0 else c.recv_object_list(objects[:1], 0)\nTrue",
+    "set_timeout": "c.set_timeout(datetime.timedelta(seconds=50), c.group.WORLD)\nTrue",
+    "shrink_group": "c.shrink_group([1])\nTrue",
+    "split_group": "c.split_group(c.group.WORLD, [[0], [1]])\nTrue",
+}
+# Every rank begins and ends with it.
+ALWAYS = {"init_process_group", "destroy_process_group"}
+PROGRAM = """
+import datetime, json, sys, torch, waywiser.torch_backend
+from torch.distributed import distributed_c10d as c
+c.init_process_group("waywiser")
+rank, other = c.get_rank(), 1 - c.get_rank()
+seen = {}
+for name, code in json.loads(sys.argv[1]).items():
+    x, six = torch.full((3,), rank + 1.0), torch.zeros(6)
+    outs, objects = [torch.zeros(3), torch.zeros(3)], [rank, rank]
+    *lines, check = code.splitlines()
+    try:
+        exec("\\n".join(lines))
+        seen[name] = "works" if eval(check) else "WRONG"
+    except (RuntimeError, ValueError, NotImplementedError, AttributeError, TypeError) as error:
+        seen[name] = f"refused: {error}".splitlines()[0]
+    c.barrier()
+if rank == 0: print("SEEN", json.dumps([torch.__version__.partition("+")[0], c.__all__, seen]), flush=True)
+c.destroy_process_group()
+"""
+
+
+def seen() -> tuple[str, list[str], dict[str, str]]:
+    """PyTorch's version, its names, and what each call has come to."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program.py"
+        program.write_text(PROGRAM)
+        command = [*TORCHRUN, "--nproc-per-node", "2", str(program), json.dumps(CALLS)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
+    found = re.search(r"^SEEN (.*)$", done.stdout, re.MULTILINE)
+    assert done.returncode == 0 and found, done.stderr[-3000:]
+    version, names, calls = json.loads(found[1])
+    return version, names, calls
+
+
+def rows(names: list[str], calls: dict[str, str]) -> list[str]:
+    kinds = {name: calls.get(name, "works" if name in ALWAYS else "no call of a back end") for name in sorted(names)}
+    return [f"| `{name}` | {kind.replace('|', '/')} | not run |" for name, kind in kinds.items()]
+
+
+def page(version: str, names: list[str], calls: dict[str, str]) -> str:
+    return f"""# The calls of torch.distributed
+
+What `init_process_group("waywiser")` makes of every public name of `torch.distributed.distributed_c10d`:
+PyTorch {version}, two ranks, tensors in host memory, {datetime.date.today()}.
+Calls on GPUs were not run for this table.
+
+| Name | Host | GPU |
+|---|---|---|
+""" + "".join(f"{row}\n" for row in rows(names, calls))
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
+def test_the_page_has_what_was_seen() -> None:
+    version, names, calls = seen()
+    assert "WRONG" not in calls.values(), calls
+    if f"PyTorch {version}," not in PAGE.read_text():
+        pytest.skip(f"the page is of another PyTorch than {version}: this file writes it")
+    shown = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    assert shown == rows(names, calls)
+
+
+def test_every_call_that_was_run_is_in_the_page() -> None:
+    named = re.findall(r"^\| `(\w+)` \| (.*?) \| not run \|$", PAGE.read_text(), re.MULTILINE)
+    assert {name for name, kind in named if kind != "no call of a back end"} == {*CALLS, *ALWAYS}
+
+
+if __name__ == "__main__":
+    os.environ["PYTHONPATH"] = f"{ROOT / 'python'}:{os.environ.get('PYTHONPATH', '')}"
+    PAGE.write_text(page(*seen()))
+    sys.exit(0)
