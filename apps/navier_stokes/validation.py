@@ -58,7 +58,9 @@ def cavity(on: Validation) -> list[Finding]:
     frames, findings = {}, []
     for reynolds, cells in CAVITY_CELLS[on.quick].items():
         folder = f"cavity_{reynolds}"
-        on.case(folder, case="cavity", cells=cells, reynolds=reynolds, time=CAVITY_TIME[reynolds], steady=1e-5)
+        on.case(
+            folder, case="cavity", cells=cells, reynolds=reynolds, time=CAVITY_TIME[reynolds], courant=0.7, steady=1e-4
+        )
         frames[reynolds] = last_frame(on.results / folder)
         what = f"cavity, Re {reynolds}: greatest difference from Ghia et al."
         findings.append(Finding(what, cavity_difference(frames[reynolds], reynolds), 0, 0.02))
@@ -112,7 +114,7 @@ def taylor_green(on: Validation) -> list[Finding]:
 
 def cylinder(on: Validation) -> list[Finding]:
     """Vortices behind a cylinder at Re 100: their frequency, and the mean drag."""
-    on.case("cylinder", case="cylinder", record=5, **({"cells": 4096, "time": 120} if on.quick else {}))
+    on.case("cylinder", case="cylinder", record=5, courant=0.8, cells=4096 if on.quick else 9216, time=60)
     lines = history(on.results / "cylinder")
     late = lines["time"] > lines["time"][-1] * 0.6
     found = strouhal(lines["time"][late], lines["force_y"][late])

@@ -83,6 +83,16 @@ def test_flow_around_a_cylinder_pushes_it(tmp_path: Path) -> None:
     assert 0.5 < history(tmp_path)["force_x"][-1] < 2
 
 
+def test_small_cells_are_solved_as_well_as_large_ones(tmp_path: Path) -> None:
+    """The cells at a cylinder have a ten thousandth of the volume of those far away."""
+    forces = []
+    for tolerance in (1e-6, 1e-10):
+        options = ["--cells", 1024, "--step", 0.004, "--steps", 120, "--tolerance", tolerance]
+        solve(1, "cylinder", *options, "--output", tmp_path)
+        forces.append([history(tmp_path)[name][-1] for name in ("force_x", "force_y")])
+    assert np.abs(np.subtract(*forces)).max() < 1e-4
+
+
 @pytest.mark.parametrize(("case", "cells"), [("cavity", 1024), ("bend", 1600)])
 def test_results_do_not_depend_on_the_ranks(case: str, cells: int, tmp_path: Path) -> None:
     frames = []

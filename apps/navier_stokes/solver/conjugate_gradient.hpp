@@ -30,14 +30,16 @@ class ConjugateGradient {
   // Solves A x = b from the present x, whose ghosts are filled, until |b - A x| <= tolerance * |b|, at least once.
   // `apply(in, out)` computes A in, `precondition(r, z)` an approximation of the inverse of A times r, which may differ
   // from call to call (the flexible variant: Notay 2000). The ghosts of x are stale afterwards.
+  // `square` is the square of the norm, of this rank's part; cells of different sizes need one that does them all
+  // justice.
   SolverResult solve(double* x, const double* b, double tolerance, int most, const Operation& apply,
-                     const Operation& precondition) {
+                     const Operation& precondition, const std::function<double(const double*)>& square) {
     apps::Processor& processor = exchanges_.processor();
     double *r = residual_.data(), *z = preconditioned_.data(), *q = product_.data(), *d = direction_.data();
     const std::int64_t n = count_;
     apply(x, q);
     processor.for_each(n, [=] APPS_CALLABLE(std::int64_t i) { r[i] = b[i] - q[i]; });
-    auto [right, rest] = exchanges_.sum<2>({dot(b, b), dot(r, r)});
+    auto [right, rest] = exchanges_.sum<2>({square(b), square(r)});
     SolverResult result;
     double old = 0, step = 0;
     // At least one iteration: near a steady state small changes would never be made.
@@ -58,7 +60,7 @@ class ConjugateGradient {
         x[i] += length * d[i];
         r[i] -= length * q[i];
       });
-      rest = exchanges_.sum<1>({dot(r, r)})[0];
+      rest = exchanges_.sum<1>({square(r)})[0];
     }
     result.residual = right > 0 ? std::sqrt(rest / right) : 0;
     return result;

@@ -12,7 +12,7 @@ struct FlowOptions {
   double viscosity = 0.01;  // kinematic
   Vector3 force;            // on a unit of mass
   double time_step = 0.01;
-  double tolerance = 1e-6;  // of the two linear solvers, relative to the right-hand side
+  double tolerance = 1e-6;  // of the pressure, relative to the right-hand side; of the velocity a thousandth of it
   double memory = 0.2;      // the time in which the flux forgets how it differs from the velocity in the cells
   int corrections = 0;      // more solves for the pressure in a step, for faces that are not orthogonal
 };
