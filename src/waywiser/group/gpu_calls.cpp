@@ -36,7 +36,8 @@ GpuCalls::~GpuCalls() {
 
 std::string GpuCalls::why_staged() const {
   const std::string why = on_gpus_ ? on_gpus_->why_no_kernels() : "";
-  const std::string network = why_no_network_for_nccl(session_.network().within_a_machine, session_.network().encrypted);
+  const std::string network =
+      why_no_network_for_nccl(session_.network().within_a_machine, session_.network().encrypted);
   return why.empty() || network.empty() ? why : why + "; " + network;
 }
 

@@ -177,7 +177,8 @@ bool authenticated(const Group& group) {
   const std::lock_guard lock(group.state_->session());
   const auto& session = group.state_->session();
   const auto& world = group.state_->hosts->members().world;
-  return session.network().encrypted || std::ranges::all_of(world, [&](int rank) { return session.same_machine(rank); });
+  return session.network().encrypted ||
+         std::ranges::all_of(world, [&](int rank) { return session.same_machine(rank); });
 }
 
 void Group::set_algorithm(std::string_view name) {

@@ -24,7 +24,8 @@ std::string GpuCollectives::set_up_nccl(RankExchange& exchange, const Members& m
                   "NCCL is for CUDA GPUs, these are of the " + std::string(platform_.backend()) + " back end");
     const NcclLibrary& nccl = nccl_library();
     if (!nccl.why_not().empty()) throw Error(ErrorKind::unavailable, nccl.why_not());
-    if (const auto why = open_network_for_nccl(session_.network().within_a_machine, session_.network().encrypted); !why.empty())
+    if (const auto why = open_network_for_nccl(session_.network().within_a_machine, session_.network().encrypted);
+        !why.empty())
       throw Error(ErrorKind::unavailable, why);
     if (members.rank == 0) nccl.check(nccl.functions().get_unique_id(&id), "ncclGetUniqueId");
     platform_.identity(gpu_.index).copy(mine.landing.gpu.data(), mine.landing.gpu.size() - 1);

@@ -111,8 +111,9 @@ void RendezvousReceive::take_verdict() {
   if (verdict_.way == Way::direct) return;
   stage_ = Stage::pieces;
   verdict_.why_not_direct.back() = '\0';
-  session_.gpus().note_staged(static_cast<int>(peer_), with_second_reason(verdict_.why_not_direct.data(),
-                                                                   "the receiver cannot read it", why_not_read_));
+  session_.gpus().note_staged(
+      static_cast<int>(peer_),
+      with_second_reason(verdict_.why_not_direct.data(), "the receiver cannot read it", why_not_read_));
   if (verdict_.network_path != no_network_path) follow(verdict_.network_path);
 }
 

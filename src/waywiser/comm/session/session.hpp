@@ -262,8 +262,8 @@ class Session : public std::enable_shared_from_this<Session> {
   unsigned turns_between_looks_ = 1024;
   bool closed_ = false, forked_ = false;
   std::shared_ptr<Session> kept_by_fork_;  // this session
-  RankGpus gpus_;                  // the operations below return memory to it
-  Activity* waits_for_ = nullptr;  // an operation that a caller owns
+  RankGpus gpus_;                          // the operations below return memory to it
+  Activity* waits_for_ = nullptr;          // an operation that a caller owns
   // Operations that need turns; those that progress by themselves, some already complete; those that were given up.
   std::vector<std::shared_ptr<Activity>> under_way_, by_themselves_, abandoned_;
   std::size_t forget_at_ = first_forget;
