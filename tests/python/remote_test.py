@@ -126,6 +126,7 @@ def test_a_server_that_dies_is_an_error_that_names_it(tmp_path: Path) -> None:
     x = gpu.array(np.ones(10))
     gpu.synchronize()
     server.process.kill()
+    server.process.wait(PATIENCE)
     with pytest.raises(ww.TransferError, match=rf"{server.address}, .*: .*rank 0"):
         while True:
             x.get()
