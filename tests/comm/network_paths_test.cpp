@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
+#include "waywiser/base/environment.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
 
@@ -220,6 +221,7 @@ TEST(NetworkPaths, AReceiveOfAnyRankTakesMessagesByRails) {
       }
       group.barrier();
     }
+    if (environment("UCX_TLS")) return;  // then there are no rails
     const std::vector<int> last = numbers(300000, 7);
     if (group.rank() == 1) {
       group.send(std::span(last), 0);
