@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _CONTAINER = re.compile(r"(?:typedef )?(class|struct|enum class|enum)\b(?! \w+\* )")
 _TRANSPARENT = re.compile(r'(?:namespace(?: \w+)?|extern "C") \{')
 _NOT_FOR_READERS = re.compile(
-    r"\[\[gnu::visibility\(\"default\"\)\]\] |\bWW_API |\bWAYWISER_DEVICE |^inline (?!constexpr)"
+    r"\[\[gnu::visibility\(\"default\"\)\]\] |\bWW_API | WW_ANY_INT\b|\bWAYWISER_DEVICE |^inline (?!constexpr)"
 )
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _LITERAL = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)\'')
