@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "apps/navier_stokes/multigrid/multigrid.hpp"
-#include "apps/navier_stokes/solver/conjugate_gradient.hpp"
+#include "apps/navier_stokes/solver/preconditioned_cg.hpp"
 #include "apps/navier_stokes/solver/flow_mesh.hpp"
 
 namespace flow {

@@ -8,6 +8,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -59,7 +60,7 @@ def serve(
         print(json.dumps({"at": at, "event": event, **facts}) if as_json else f"{at} {event} {words}", flush=True)
 
     server = Server((host, port), file, offer, log)
-    signal.signal(signal.SIGTERM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    signal.signal(signal.SIGTERM, _as_ctrl_c)
     log("listening", {"address": f"{host}:{server.port}", "gpus": len(offer.gpus), "key": str(file)})
     if not ipaddress.ip_address(host).is_loopback:
         print("waywiser: clients on other machines can run the functions of this server", file=sys.stderr)
@@ -69,6 +70,10 @@ def serve(
         log("stopping", {})
     finally:
         server.stop()
+
+
+def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def _address(text: str) -> tuple[str, int]:
