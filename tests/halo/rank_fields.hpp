@@ -23,6 +23,8 @@ class RankFields {
   void fill(int start);
   // Throws unless they are what comes after it.
   void require_exchanged(int start);
+  // Launches a captured exchange again and again, each time with other values, and throws unless all of them are right.
+  void require_replays(Group& group, StreamGraph& exchange);
 
  private:
   void move(std::size_t field, std::vector<std::byte>& values, bool write);
