@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "apps/navier_stokes/multigrid/multigrid.hpp"
-#include "apps/navier_stokes/solver/preconditioned_cg.hpp"
 #include "apps/navier_stokes/solver/flow_mesh.hpp"
+#include "apps/navier_stokes/solver/preconditioned_cg.hpp"
 
 namespace flow {
 
