@@ -6,7 +6,7 @@ import re
 
 import pytest
 from faults_test import Jobs, jobs, others
-from gpu_fault_jobs import APART, CALLS, WINDOW
+from gpu_fault_jobs import APART, CALLS, LAST, WINDOW
 
 __all__ = ["jobs"]
 
@@ -60,10 +60,16 @@ def test_no_memory(jobs: Jobs, mode: str, name: str) -> None:
 @EVERY
 @pytest.mark.faults("gpus I")
 def test_interrupted(jobs: Jobs, mode: str, name: str) -> None:
-    """While rank 1 waits for its GPU, or for the others."""
+    """While rank 1 waits for its GPU, or for the others.
+
+    A rank that has the right result, because the GPU of rank 1 has given its part, may have closed its group before it
+    hears of the interruption.
+    """
     seen = jobs("interrupt", mode)[name]
     assert seen[1] is not None and seen[1].startswith("KeyboardInterrupt")
-    assert all(re.search(r"rank 1: (interrupted in |KeyboardInterrupt)", words) for words in others(seen))
+    for words in others(seen):
+        told = re.search(r"rank 1: (interrupted in |KeyboardInterrupt)", words) is not None
+        assert told or (name == LAST and words == "right"), seen
 
 
 @EVERY

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from two_machines import TwoMachines
 
 import waywiser as ww
 from waywiser import _core
+from waywiser.offload import server as serving
 from waywiser.offload.handshake import MAGIC
 from waywiser.offload.keys import make_key, read_key
 
@@ -137,6 +139,22 @@ def test_a_server_that_dies_is_an_error_that_names_it(tmp_path: Path) -> None:
     with ww.remote(again.address, key=again.key) as another:
         np.testing.assert_array_equal(another.array(np.ones(10)).get(), np.ones(10))
     assert again.close()[0] == 0
+
+
+def test_a_server_that_stops_has_told_the_end_of_each_client(tmp_path: Path) -> None:
+    """Python aborts if one of its threads still writes while it ends."""
+    key = tmp_path / "key"
+    make_key(key)
+    told = []
+    server = serving.Server(
+        ("127.0.0.1", 0), key, serving.Offer((0, 1), 2, 1 << 20, 4, ""), lambda event, _: told.append(event)
+    )
+    threading.Thread(target=server.serve, daemon=True).start()
+    gpus = [ww.remote(f"127.0.0.1:{server.port}", key=key) for _ in range(3)]
+    for gpu in gpus:
+        gpu.close()
+    server.stop()
+    assert told.count("joined") == told.count("left") == 3, told
 
 
 @pytest.mark.parametrize(("function", "error"), [("never_ends", ww.DeadlineError), ("dies", ww.TransferError)])

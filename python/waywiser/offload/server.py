@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 from waywiser.checked import Node, clean
 from waywiser.errors import DeadlineError, Error, InputError, TransferError
-from waywiser.offload.handshake import Connection, greet_as_server
+from waywiser.offload.handshake import SECONDS, Connection, greet_as_server
 from waywiser.offload.keys import read_key
 
 _MOST_STRANGERS = 64  # connections that have not proved the key yet
@@ -87,6 +87,7 @@ class Server:
         self._strangers = threading.Semaphore(_MOST_STRANGERS)
         self._lock = threading.Lock()
         self._clients: list[Client] = []
+        self._meetings: list[threading.Thread] = []
         self._ended = threading.Event()
 
     @property
@@ -107,15 +108,23 @@ class Server:
             if not self._strangers.acquire(blocking=False):
                 sock.close()
                 continue
-            threading.Thread(target=self._meet, args=(sock, f"{peer[0]}:{peer[1]}"), daemon=True).start()
+            self._meetings = [one for one in self._meetings if one.is_alive()]
+            self._meetings.append(threading.Thread(target=self._meet, args=(sock, f"{peer[0]}:{peer[1]}"), daemon=True))
+            self._meetings[-1].start()
 
     def stop(self, patience: float = _ENDING) -> None:
-        """Accepts no more clients, waits `patience` seconds for those that are here, and ends their processes."""
+        """Accepts no more clients, waits `patience` seconds for those that are here, and ends their processes.
+
+        When it returns, their ends are in the log, and nothing more is written: Python aborts if a thread still writes
+        to standard output when the program ends.
+        """
         self._ended.set()
         self._socket.close()
         until = time.monotonic() + patience
         for client in self._all():
             _end(client.process, until - time.monotonic())
+        for meeting in self._meetings:
+            meeting.join(_ENDING + SECONDS)  # the end of a process, or a handshake
 
     def _all(self) -> list[Client]:
         with self._lock:

@@ -43,7 +43,8 @@ class Engine {
   // If the connection fails here, UCX gets no turn, and every call that needs it throws.
   void introduce(const std::vector<Introduction>& ranks, std::uint32_t me);
 
-  std::string mailbox() const { return mailboxes_.offer(); }
+  MailboxMessages& mailboxes() noexcept { return mailboxes_; }
+  const MailboxMessages& mailboxes() const noexcept { return mailboxes_; }
   // Where this rank accepts encrypted messages; empty: it accepts none.
   std::string encrypted() const { return encrypted_ ? encrypted_->offer() : ""; }
   bool is_encrypted(std::uint32_t peer) const noexcept { return encrypted_ && encrypted_->reaches(peer); }
@@ -115,13 +116,6 @@ class Engine {
   HeldMemory& held() noexcept { return held_; }
   // Lets UCX finish what is under way; starts no message.
   void progress_ucx() noexcept;
-  // Whether `process_has_ended` can answer for a peer.
-  bool sees(std::uint32_t peer) const noexcept { return mailboxes_.reaches(peer); }
-  // Between ranks that have mailboxes: says that this rank no longer touches anybody's memory; whether a peer has said
-  // so.
-  void tell_halted() noexcept { mailboxes_.tell_halted(); }
-  bool has_halted(std::uint32_t peer) const noexcept { return mailboxes_.has_halted(peer); }
-
   const UcxWorker& ucx() const noexcept { return worker_; }
   ucp_ep_h endpoint(std::uint32_t peer) { return connected(peer).get(); }
   // The explainer is called with the text of a UCX error before it is thrown: it may know a better reason.

@@ -103,7 +103,7 @@ Introduction Session::introduce(const Launch& launch) const {
   mine.rails = engine_.rails();
   mine.gpus = options_.open_platform != nullptr || (options_.platform && options_.platform->gpu_count() > 0);
   mine.cores = cores_of_this_process();
-  mine.mailbox = engine_.mailbox();
+  mine.mailbox = engine_.mailboxes().offer();
   mine.encrypted = engine_.encrypted();
   if (engine_.ways().tells_nodes_apart()) mine.node = options_.node ? *options_.node : node_of_this_machine();
   return mine;

@@ -119,10 +119,11 @@ void Session::wait_until_let_go() noexcept {
 
 // Within a machine the mailboxes say it too: rank 0, which forwards it, may be the dead rank.
 bool Session::holds_nothing(std::uint32_t peer, bool look_at_process) {
-  const bool halted = memory_use_ == MemoryUse::none && (static_cast<int>(peer) == rank_ || engine_.has_halted(peer) ||
-                                                         lifeline_->has_halted(static_cast<int>(peer)));
-  return halted ||
-         (look_at_process && engine_.sees(peer) && process_has_ended(introduction(static_cast<int>(peer)).process));
+  const bool halted =
+      memory_use_ == MemoryUse::none && (static_cast<int>(peer) == rank_ || engine_.mailboxes().has_halted(peer) ||
+                                         lifeline_->has_halted(static_cast<int>(peer)));
+  return halted || (look_at_process && engine_.mailboxes().reaches(peer) &&
+                    process_has_ended(introduction(static_cast<int>(peer)).process));
 }
 
 void Session::end_process(const HeldMemory::Hold& hold) noexcept {
@@ -139,7 +140,7 @@ void Session::end_process(const HeldMemory::Hold& hold) noexcept {
 
 void Session::halt() noexcept {
   if (memory_use_.exchange(MemoryUse::none) == MemoryUse::none) return;
-  engine_.tell_halted();
+  engine_.mailboxes().tell_halted();
   lifeline_->halt();
 }
 
@@ -155,7 +156,7 @@ bool Session::may_halt() noexcept {
   if (current_.get().kind != CallKind::none) return false;
   MemoryUse usual = MemoryUse::usual;
   if (!memory_use_.compare_exchange_strong(usual, MemoryUse::none)) return false;
-  engine_.tell_halted();
+  engine_.mailboxes().tell_halted();
   return true;
 }
 
