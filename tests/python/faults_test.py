@@ -59,7 +59,7 @@ def gone(name: str, words: str) -> bool:
 @pytest.mark.faults("host D")
 def test_dead(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("dead", mode)[name]
-    assert seen[1] is None
+    assert seen[1] is None, seen
     for words in others(seen):
         assert ("rank 1 (process " in words and "is gone" in words) or gone(name, words)
 
@@ -68,7 +68,7 @@ def test_dead(jobs: Jobs, mode: str, name: str) -> None:
 @pytest.mark.faults("host S")
 def test_stopped(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("stopped", mode)[name]
-    assert seen[1] is None
+    assert seen[1] is None, seen
     assert all("waited 3.00 s in" in words for words in others(seen))
     if name not in WINDOWS:  # windows wait for any rank that sets the flag
         # Rank 0 waits for rank 1.

@@ -18,7 +18,7 @@ MAKES_AN_ARRAY = "all_reduce on a stream into a new array"
 @pytest.mark.faults("gpus G O")
 def test_dead(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("dead", mode)[name]
-    assert seen[1] is None
+    assert seen[1] is None, seen
     for words in others(seen):
         assert "rank 1 (process " in words and "is gone" in words
 
@@ -27,7 +27,7 @@ def test_dead(jobs: Jobs, mode: str, name: str) -> None:
 @pytest.mark.faults("gpus G O")
 def test_stopped(jobs: Jobs, mode: str, name: str) -> None:
     seen = jobs("stopped", mode)[name]
-    assert seen[1] is None
+    assert seen[1] is None, seen
     assert all("waited 3.00 s in" in words for words in others(seen))
 
 
