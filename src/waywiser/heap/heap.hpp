@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,20 @@ class [[gnu::visibility("default")]] Heap {
   void check() const;
   // Waits for the stream, at most for the group's timeout and the deadline of a wait. Throws the same first.
   void synchronize(Stream& stream) const;
+
+  // Calls of the host, in the order of a stream of the heap's GPU, which may be captured; on the stream of a host they
+  // are over when they return. Throw invalid_input for what is outside, unavailable with why_proxied. `data` may be
+  // reused when the stream has come so far; a signal after it is seen after it.
+  void put(Stream& stream, ConstRegion data, int to, Bytes offset) const;
+  void signal(Stream& stream, int to, Bytes offset, std::uint64_t value,
+              one_sided::SignalOp op = one_sided::SignalOp::set) const;
+  // Waits for a word of this rank. `from`: the rank that is to change it, for the error.
+  void wait(Stream& stream, Bytes offset, one_sided::Comparison comparison, std::uint64_t value,
+            int from = one_sided::any_rank) const;
+  // Waits until the word is at least `count`, and subtracts that: for graphs, with signals that add.
+  void wait_and_take(Stream& stream, Bytes offset, std::uint64_t count, int from = one_sided::any_rank) const;
+  // All members call it equally often, between their kernels' calls of the team.
+  void barrier(Stream& stream, const HeapTeam& team) const;
 
   // Teams; ranks in order of key, then rank. A color below 0 gives no team. Collective over the group. Throws
   // unavailable at all ranks if members do not reach each other, or with 64 teams.
