@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "comm": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy"},
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
+    "heap": {"base", "device", "kernels", "comm", "group"},
     "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
     "c": {"base", "device", "comm", "group", "halo"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group"},
@@ -35,10 +36,15 @@ PUBLIC_HEADERS = [
     "comm/bootstrap/join_options.hpp",
     "comm/schedule.hpp",
     *(f"group/{name}.hpp" for name in ("future", "group", "prepared", "window")),
+    "heap/heap.hpp",
+    *(
+        f"heap/device/{name}.hpp"
+        for name in ("terms", "reached_heap", "transfers", "one_sided", "team", "host_heap_block")
+    ),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
 MOST_PUBLIC_MEMBERS = 40  # of any class
-UMBRELLA = "waywiser.hpp"
+UMBRELLAS = {"waywiser.hpp": "c", "one_sided.cuh": "heap"}  # of no folder -> the folder whose rule they follow
 NAMES_THAT_SAY_NOTHING = re.compile(r"^(utils?|misc|helpers?|commons?|managers?)$")
 README_LINES = 60
 VERB_LINES = 300
@@ -110,7 +116,7 @@ def test_every_folder_has_a_place_in_the_order() -> None:
 def test_includes_point_downwards() -> None:
     wrong = []
     for path in cpp_files():
-        folder = path.relative_to(SOURCES).parts[0] if path.name != UMBRELLA else "c"
+        folder = UMBRELLAS.get(path.name, path.relative_to(SOURCES).parts[0])
         for number, header in includes(path):
             wrong += [f"{path.relative_to(ROOT)}:{number}: {bad}" for bad in wrong_includes(folder, [header])]
     assert wrong == []
@@ -134,6 +140,15 @@ def test_headers_of_blocks_of_threads_stand_alone(tmp_path: Path) -> None:
             said = compile_alone(path, tmp_path)
             wrong += [f"{path.name}: {said}"] if said else []
     assert wrong == []
+
+
+def test_headers_of_the_heap_for_kernels_include_no_others() -> None:
+    allowed = ("waywiser/heap/device/", "waywiser/kernels/block/", "waywiser/kernels/copy_body.hpp")
+    allowed += ("waywiser/kernels/device_code.hpp",)
+    headers = [path for path in (SOURCES / "heap/device").iterdir() if path.suffix in CPP]
+    assert len(headers) > 5
+    ours = [(path.name, header) for path in headers for _, header in includes(path) if header.startswith("waywiser/")]
+    assert [(name, header) for name, header in ours if not header.startswith(allowed)] == []
 
 
 def compile_alone(header: Path, folder: Path) -> str:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from rank_jobs import HAS_TORCH, NO_PLAN, ROOT, TORCHRUN, example, runtime_folder
+from rank_jobs import HAS_TORCH, NO_PLAN, ROOT, TORCHRUN, example, finish, runtime_folder, start
 
 import waywiser
 
@@ -65,6 +65,13 @@ def test_choose_and_copy_refuses_a_bad_plan(tmp_path: Path, plan: str, words: st
     done = run("07_choose_and_copy", str(file))
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_one_sided(ranks: int) -> None:
+    code, lines, errors = finish(start("run", "-n", str(ranks), BUILT / "11_one_sided"))
+    assert (code, errors) == (0, "")
+    assert lines == [f"rank {rank} of {ranks}: 200 steps in one kernel, as the serial program" for rank in range(ranks)]
 
 
 TUTORIAL = ROOT / "docs" / "tutorial"

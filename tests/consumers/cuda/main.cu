@@ -2,11 +2,25 @@
 #include <cstdio>
 #include <span>
 #include <vector>
+#include <waywiser/heap/heap.hpp>
+#include <waywiser/one_sided.cuh>
 #include <waywiser/waywiser.hpp>
 
 __global__ void fill(float* x, int n, float value) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < n) x[i] = value;
+}
+
+// Each rank puts its number into the next rank's memory, from inside the kernel.
+__global__ void put_around(const __grid_constant__ waywiser::one_sided::HeapTerms terms) {
+  using namespace waywiser::one_sided;
+  CudaHeapBlock block;
+  const OneSided<CudaHeapBlock> ranks(block, terms);
+  int *number = ranks.at<int>(64), *there = ranks.at<int>(128);
+  if (threadIdx.x == 0) *number = ranks.rank();
+  ranks.put_with_signal<Scope::block>(there, number, 1, ranks.at<std::uint64_t>(0), 1, SignalOp::set,
+                                      (ranks.rank() + 1) % ranks.size());
+  ranks.wait_until<Scope::block>(ranks.at<std::uint64_t>(0), Comparison::eq, 1);
 }
 
 int main() try {
@@ -45,6 +59,19 @@ int main() try {
   if (host[0] != static_cast<float>(previous)) {
     std::fprintf(stderr, "rank %d has %g of rank %d\n", group.rank(), host[0], previous);
     return 1;
+  }
+
+  {
+    const waywiser::Heap heap(group, "numbers", waywiser::gpu(device), 4096);
+    put_around<<<1, 32, 0, own>>>(heap.terms(*stream));
+    heap.synchronize(*stream);
+    int number = -1;
+    cudaMemcpy(&number, heap.local().data + 128, sizeof number, cudaMemcpyDeviceToHost);
+    if (number != previous) {
+      std::fprintf(stderr, "rank %d has %d of rank %d in its heap\n", group.rank(), number, previous);
+      return 1;
+    }
+    group.barrier();
   }
   group.close();
   cudaFree(x);

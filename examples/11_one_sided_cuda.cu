@@ -1,0 +1,2 @@
+// The same program for GPUs.
+#include "11_one_sided.cpp"

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "waywiser/heap/device/terms.hpp"
+#include "waywiser/kernels/block/cuda_block.cuh"
+#include "waywiser/kernels/copy_body.hpp"
+
+namespace waywiser::one_sided {
+
+// A CudaBlock that also has what one-sided communication needs: the twin of HostHeapBlock. Blocks have one dimension.
+class CudaHeapBlock : public block::CudaBlock {
+ public:
+  template <typename Function>
+  __device__ void each_warp(Function f) const {
+    f(threadIdx.x / 32);
+  }
+  __device__ unsigned index_in(Scope scope) const {
+    return scope == Scope::thread ? 0 : scope == Scope::warp ? threadIdx.x % 32 : threadIdx.x;
+  }
+  __device__ unsigned count_of(Scope scope) const {
+    if (scope == Scope::thread) return 1;
+    const unsigned left = blockDim.x - threadIdx.x / 32 * 32;
+    return scope == Scope::block ? blockDim.x : left < 32 ? left : 32;
+  }
+  __device__ void join(Scope scope) const {
+    if (scope == Scope::warp) __syncwarp();
+    if (scope == Scope::block) __syncthreads();
+  }
+
+  __device__ void give(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
+    copy(scope, to, from, bytes);
+  }
+  __device__ void take(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
+    copy(scope, to, from, bytes);
+  }
+  __device__ void take_later(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
+    copy(scope, to, from, bytes);
+  }
+  __device__ void fence() const { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+  __device__ void quiet() const { asm volatile("fence.sc.sys;" ::: "memory"); }
+
+  template <typename Word>
+  __device__ Word read(const Word* from) const {
+    return *const_cast<const volatile Word*>(from);
+  }
+  template <typename Word>
+  __device__ void write(Word* to, std::type_identity_t<Word> value) const {
+    *const_cast<volatile Word*>(to) = value;
+  }
+  template <typename Word>
+  __device__ Word fetch_add(Word* to, std::type_identity_t<Word> value) const {
+    if constexpr (std::is_floating_point_v<Word>)
+      return atomicAdd_system(to, value);
+    else
+      return static_cast<Word>(atomicAdd_system(bits(to), static_cast<Bits<Word>>(value)));
+  }
+  template <typename Word>
+  __device__ Word exchange(Word* to, std::type_identity_t<Word> value) const {
+    return static_cast<Word>(atomicExch_system(bits(to), static_cast<Bits<Word>>(value)));
+  }
+  template <typename Word>
+  __device__ Word compare_exchange(Word* to, std::type_identity_t<Word> expected,
+                                   std::type_identity_t<Word> value) const {
+    return static_cast<Word>(
+        atomicCAS_system(bits(to), static_cast<Bits<Word>>(expected), static_cast<Bits<Word>>(value)));
+  }
+  template <typename Word>
+  __device__ Word fetch_and(Word* to, std::type_identity_t<Word> value) const {
+    return static_cast<Word>(atomicAnd_system(bits(to), static_cast<Bits<Word>>(value)));
+  }
+  template <typename Word>
+  __device__ Word fetch_or(Word* to, std::type_identity_t<Word> value) const {
+    return static_cast<Word>(atomicOr_system(bits(to), static_cast<Bits<Word>>(value)));
+  }
+  template <typename Word>
+  __device__ Word fetch_xor(Word* to, std::type_identity_t<Word> value) const {
+    return static_cast<Word>(atomicXor_system(bits(to), static_cast<Bits<Word>>(value)));
+  }
+  __device__ void release_add(std::uint64_t* to, std::uint64_t value) const {
+    asm volatile("red.release.sys.global.add.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+  }
+
+ private:
+  template <typename Word>
+  using Bits = std::conditional_t<sizeof(Word) == 4, unsigned int, unsigned long long>;
+  template <typename Word>
+  __device__ static Bits<Word>* bits(Word* word) {
+    return reinterpret_cast<Bits<Word>*>(word);
+  }
+  __device__ void copy(Scope scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const {
+    struct {
+      unsigned block, blocks, thread, threads;
+    } const at{0, 1, index_in(scope), count_of(scope)};
+    copy_body(at, to, from, bytes);
+  }
+};
+
+}  // namespace waywiser::one_sided

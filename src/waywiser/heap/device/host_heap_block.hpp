@@ -1,0 +1,86 @@
+#pragma once
+
+#include <atomic>
+#include <type_traits>
+
+#include "waywiser/heap/device/terms.hpp"
+#include "waywiser/kernels/block/host_block.hpp"
+#include "waywiser/kernels/copy_body.hpp"
+
+namespace waywiser::one_sided {
+
+// A HostBlock that also has what one-sided communication needs: the twin of CudaHeapBlock. Its thread is alone in each
+// scope.
+class HostHeapBlock : public block::HostBlock {
+ public:
+  explicit HostHeapBlock(unsigned block = 0, unsigned blocks = 1, unsigned threads = 1)
+      : HostBlock(block, blocks, threads) {}
+
+  // f(warp) by all threads of each warp together.
+  template <typename Function>
+  void each_warp(Function f) const {
+    for (unsigned warp = 0; warp < (threads() + 31) / 32; ++warp) f(warp);
+  }
+  unsigned index_in(Scope) const { return 0; }
+  unsigned count_of(Scope) const { return 1; }
+  void join(Scope) const {}
+
+  // Copies by all threads of a scope: into the memory of a rank, out of it, and out of it at any time before quiet().
+  void give(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
+  void take(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
+  void take_later(Scope, std::byte* to, const std::byte* from, std::uint64_t bytes) const { copy(to, from, bytes); }
+  // Orders this thread's stores; all earlier accesses of this thread are complete.
+  void fence() const { std::atomic_thread_fence(std::memory_order_acq_rel); }
+  void quiet() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+  // Atomic accesses, which order nothing.
+  template <typename Word>
+  Word read(const Word* from) const {
+    return at(const_cast<Word*>(from)).load(std::memory_order_relaxed);
+  }
+  template <typename Word>
+  void write(Word* to, std::type_identity_t<Word> value) const {
+    at(to).store(value, std::memory_order_relaxed);
+  }
+  template <typename Word>
+  Word fetch_add(Word* to, std::type_identity_t<Word> value) const {
+    return at(to).fetch_add(value, std::memory_order_relaxed);
+  }
+  template <typename Word>
+  Word exchange(Word* to, std::type_identity_t<Word> value) const {
+    return at(to).exchange(value, std::memory_order_relaxed);
+  }
+  template <typename Word>
+  Word compare_exchange(Word* to, std::type_identity_t<Word> expected, std::type_identity_t<Word> value) const {
+    at(to).compare_exchange_strong(expected, value, std::memory_order_relaxed);
+    return expected;
+  }
+  template <typename Word>
+  Word fetch_and(Word* to, std::type_identity_t<Word> value) const {
+    return at(to).fetch_and(value, std::memory_order_relaxed);
+  }
+  template <typename Word>
+  Word fetch_or(Word* to, std::type_identity_t<Word> value) const {
+    return at(to).fetch_or(value, std::memory_order_relaxed);
+  }
+  template <typename Word>
+  Word fetch_xor(Word* to, std::type_identity_t<Word> value) const {
+    return at(to).fetch_xor(value, std::memory_order_relaxed);
+  }
+  // Comes after all earlier stores of this thread, and of those that have joined it.
+  void release_add(std::uint64_t* to, std::uint64_t value) const { at(to).fetch_add(value, std::memory_order_release); }
+
+ private:
+  template <typename Word>
+  static std::atomic_ref<Word> at(Word* word) {
+    return std::atomic_ref<Word>(*word);
+  }
+  static void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+    struct {
+      unsigned block = 0, blocks = 1, thread = 0, threads = 1;
+    } alone;
+    copy_body(alone, to, from, bytes);
+  }
+};
+
+}  // namespace waywiser::one_sided

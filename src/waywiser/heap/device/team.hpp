@@ -1,0 +1,122 @@
+#pragma once
+
+#include "waywiser/heap/device/one_sided.hpp"
+
+namespace waywiser::one_sided {
+
+enum class TeamOp { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
+
+template <typename T>
+WAYWISER_DEVICE constexpr T combined(TeamOp how, T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (how == TeamOp::bit_and) return a & b;
+    if (how == TeamOp::bit_or) return a | b;
+    if (how == TeamOp::bit_xor) return a ^ b;
+  }
+  switch (how) {
+    case TeamOp::sum: return a + b;
+    case TeamOp::product: return a * b;
+    case TeamOp::minimum: return b < a ? b : a;
+    default: return a < b ? b : a;
+  }
+}
+
+// Ranks of a heap that synchronise and exchange arrays inside kernels. All calls are collective: one block of threads
+// of each member makes them, all its threads together, in the same order at all members. Arrays are in the heap, at the
+// same place at all members; source and destination must not overlap. When a call returns, both may be used again. A
+// root is a rank of the team, as are the parts of an array.
+template <typename Gpu>
+class Team {
+ public:
+  WAYWISER_DEVICE Team(const OneSided<Gpu>& heap, const TeamTerms& terms)
+      : heap_(heap), gpu_(heap.gpu()), terms_(terms) {}
+
+  WAYWISER_DEVICE int rank() const { return terms_.rank; }
+  WAYWISER_DEVICE int size() const { return terms_.size; }
+  // The rank in the heap of a member.
+  WAYWISER_DEVICE int member(int rank) const { return terms_.members[rank]; }
+
+  // Waits until all members have come. What the block of each has stored before, in its own memory, is visible to all.
+  WAYWISER_DEVICE void sync() const {
+    TeamCounters& mine = counters(heap_.rank());
+    gpu_.join(Scope::block);
+    const std::uint64_t arrival = gpu_.read(&mine.arrivals) + 1;
+    gpu_.join(Scope::block);
+    each_member([&](int member) { gpu_.release(&counters(terms_.members[member]).arrived[terms_.rank], arrival); });
+    each_member([&](int member) { wait_for(mine, member, arrival); });
+    gpu_.join(Scope::block);
+    if (gpu_.index_in(Scope::block) == 0) gpu_.write(&mine.arrivals, arrival);
+    gpu_.join(Scope::block);
+  }
+  // The same after quiet(): all earlier puts and gets of the members' blocks are complete.
+  WAYWISER_DEVICE void barrier() const {
+    heap_.template quiet<Scope::block>();
+    sync();
+  }
+
+  // All members, the root too, get the root's source.
+  template <typename T>
+  WAYWISER_DEVICE void broadcast(T* destination, const T* source, std::uint64_t count, int root) const {
+    sync();
+    if (terms_.rank == root)
+      for (int to = 0; to < terms_.size; ++to)
+        heap_.template put<Scope::block>(destination, source, count, terms_.members[to]);
+    barrier();
+  }
+  // `count` elements of each member, in the order of their ranks.
+  template <typename T>
+  WAYWISER_DEVICE void all_gather(T* destination, const T* source, std::uint64_t count) const {
+    sync();
+    for (int to = 0; to < terms_.size; ++to)
+      heap_.template put<Scope::block>(destination + mine(count), source, count, terms_.members[to]);
+    barrier();
+  }
+  // `count` elements for each member, and from each.
+  template <typename T>
+  WAYWISER_DEVICE void all_to_all(T* destination, const T* source, std::uint64_t count) const {
+    sync();
+    for (int to = 0; to < terms_.size; ++to)
+      heap_.template put<Scope::block>(destination + mine(count), source + static_cast<std::uint64_t>(to) * count,
+                                       count, terms_.members[to]);
+    barrier();
+  }
+  // Element by element over all members, in the order of their ranks: the result is the same at all members.
+  template <typename T>
+  WAYWISER_DEVICE void reduce(T* destination, const T* source, std::uint64_t count, TeamOp how) const {
+    sync();
+    for (std::uint64_t i = gpu_.index_in(Scope::block); i < count; i += gpu_.count_of(Scope::block)) {
+      T result = heap_.g(source + i, terms_.members[0]);
+      for (int from = 1; from < terms_.size; ++from)
+        result = combined(how, result, heap_.g(source + i, terms_.members[from]));
+      gpu_.write(destination + i, result);
+    }
+    barrier();
+  }
+
+ private:
+  // One member by each thread.
+  template <typename Function>
+  WAYWISER_DEVICE void each_member(Function f) const {
+    for (unsigned member = gpu_.index_in(Scope::block); member < static_cast<unsigned>(terms_.size);
+         member += gpu_.count_of(Scope::block))
+      f(static_cast<int>(member));
+  }
+  WAYWISER_DEVICE TeamCounters& counters(int rank) const {
+    std::byte* memory = heap_.terms().ranks[rank] + heap_.terms().counters;
+    return reinterpret_cast<TeamCounters*>(memory)[terms_.slot];
+  }
+  WAYWISER_DEVICE std::uint64_t mine(std::uint64_t count) const {
+    return static_cast<std::uint64_t>(terms_.rank) * count;
+  }
+  WAYWISER_DEVICE void wait_for(const TeamCounters& mine, int member, std::uint64_t arrival) const {
+    const std::uint64_t* arrived = &mine.arrived[member];
+    heap_.wait([&] { return gpu_.acquire(arrived) >= arrival; },
+               [&] { heap_.stop_late(arrived, Comparison::ge, arrival, gpu_.read(arrived), terms_.members[member]); });
+  }
+
+  const OneSided<Gpu>& heap_;
+  Gpu& gpu_;
+  const TeamTerms& terms_;
+};
+
+}  // namespace waywiser::one_sided

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "waywiser/kernels/block/ranks.hpp"
+#include "waywiser/kernels/device_code.hpp"
+
+namespace waywiser::one_sided {
+
+// Which threads make a call together: one, all of its warp, or all of its block.
+enum class Scope { thread, warp, block };
+
+// How a wait compares the word in memory with its value.
+enum class Comparison : std::uint32_t { eq, ne, gt, ge, lt, le };
+
+// What a signal does to the word of the other rank.
+enum class SignalOp : std::uint32_t { set, add };
+
+// Of a rank: no rank is named; of an address: other memory, which the host has opened.
+inline constexpr int any_rank = -1, opened = -1;
+
+// Why a kernel has stopped.
+enum class FaultReason : std::uint32_t { late = 1, outside, not_reached, no_rank };
+
+// In host memory: what a kernel tells the host before it stops. `failed` is written last.
+struct alignas(16) FaultNotice {
+  std::uint64_t failed = 0;  // the reason, and above it 1 + the rank (0: none is named)
+  std::uint64_t offset = 0;  // of the word in the heap
+  std::uint64_t bytes = 0;   // of the access
+  std::uint64_t wanted = 0, seen = 0;
+  std::uint32_t comparison = 0;
+};
+
+// The counters of one team in the memory of one rank.
+struct alignas(64) TeamCounters {
+  std::uint64_t arrived[block::max_ranks];  // by member: the number of its last arrival
+  std::uint64_t arrivals;                   // of this rank
+};
+
+// A heap, as kernels of one GPU or threads of one host use it: Heap::terms.
+struct HeapTerms {
+  std::byte* ranks[block::max_ranks] = {};  // the memory of each rank as it is reached from here; nullptr: it is not
+  std::uint64_t bytes = 0;                  // of the program, at each rank
+  std::uint64_t counters = 0;               // the offset of the counters of teams, behind the program's bytes
+  FaultNotice* notice = nullptr;
+  std::uint64_t deadline_ns = 0;  // of each wait
+  int rank = 0, size = 0;
+};
+
+// A team, as kernels use it: HeapTeam::terms.
+struct TeamTerms {
+  int members[block::max_ranks] = {};  // ranks of the heap
+  int rank = 0, size = 0;              // within the team
+  std::uint32_t slot = 0;              // its counters
+};
+
+template <typename T>
+WAYWISER_DEVICE constexpr bool compares(T seen, Comparison how, T value) {
+  switch (how) {
+    case Comparison::eq: return seen == value;
+    case Comparison::ne: return seen != value;
+    case Comparison::gt: return seen > value;
+    case Comparison::ge: return seen >= value;
+    case Comparison::lt: return seen < value;
+    case Comparison::le: break;
+  }
+  return seen <= value;
+}
+
+}  // namespace waywiser::one_sided

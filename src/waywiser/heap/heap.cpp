@@ -1,0 +1,81 @@
+#include "waywiser/heap/heap.hpp"
+
+#include <cstring>
+
+#include "waywiser/heap/heap_state.hpp"
+
+namespace waywiser {
+
+Heap::Heap(Group& group, const std::string& name, Place place, Bytes bytes)
+    : state_(std::make_shared<State>(group, name, place, bytes)) {}
+Heap::Heap(Heap&& other) noexcept = default;
+Heap& Heap::operator=(Heap&& other) noexcept = default;
+Heap::~Heap() = default;
+
+const std::string& Heap::name() const noexcept { return state_->name; }
+
+Region Heap::local() const noexcept { return {state_->own.region().data, state_->bytes, state_->place}; }
+
+Region Heap::peer(int rank) const {
+  state_->check_rank(rank);
+  if (rank == state_->group.rank()) return local();
+  const auto index = static_cast<std::size_t>(rank);
+  if (!state_->why_proxied[index].empty())
+    throw Error(ErrorKind::unavailable, "heap '" + name() + "': stores do not reach the memory of rank " +
+                                            std::to_string(rank) + ": " + state_->why_proxied[index]);
+  return state_->opened[index].region().slice(0, state_->bytes);
+}
+
+std::string Heap::why_proxied(int rank) const {
+  state_->check_rank(rank);
+  return state_->why_proxied[static_cast<std::size_t>(rank)];
+}
+
+HeapTicket Heap::share(ConstRegion own) const {
+  if (!own.place.is_gpu() || !state_->place.is_gpu())
+    throw Error(ErrorKind::unavailable,
+                "heap '" + name() + "': only GPU memory can be shared where it is; host memory is allocated as a heap");
+  const SharedRegion shared = state_->platform->share(own);
+  HeapTicket ticket;
+  static_assert(sizeof shared <= sizeof ticket);
+  std::memcpy(ticket.data.data(), &shared, sizeof shared);
+  return ticket;
+}
+
+Region Heap::open(const HeapTicket& ticket) {
+  SharedRegion shared;
+  std::memcpy(&shared, ticket.data.data(), sizeof shared);
+  shared.gpu.back() = '\0';
+  if (!state_->place.is_gpu() || shared.bytes == 0 || shared.offset > shared.allocation_bytes ||
+      shared.bytes > shared.allocation_bytes - shared.offset)
+    throw Error(ErrorKind::unavailable, "heap '" + name() + "': the ticket is not one of GPU memory");
+  Memory memory = state_->open(shared);
+  const Region region = memory.region().slice(shared.offset, shared.bytes);
+  state_->tickets.push_back(std::move(memory));
+  return region;
+}
+
+one_sided::HeapTerms Heap::terms(const Stream& stream) const { return state_->terms(&stream); }
+one_sided::HeapTerms Heap::terms() const { return state_->terms(nullptr); }
+
+void Heap::set_deadline(Seconds deadline) {
+  if (!(deadline > 0) || deadline > 1e9)
+    throw Error(ErrorKind::invalid_input, "heap '" + name() + "': a deadline is more than 0 and at most 1e9 seconds");
+  state_->deadline = deadline;
+}
+
+void Heap::check() const {
+  if (const auto fault = state_->fault()) throw Error(*fault);
+}
+
+void Heap::synchronize(Stream& stream) const {
+  try {
+    stream.synchronize(Deadline::in(state_->group.timeout() + state_->deadline));
+  } catch (const Error&) {
+    check();
+    throw;
+  }
+  check();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "waywiser/base/units.hpp"
+#include "waywiser/device/region.hpp"
+#include "waywiser/heap/device/terms.hpp"
+
+namespace waywiser {
+
+class Group;
+class Stream;
+
+// Names memory of one rank to other ranks of the machine, by bytes that any message can carry.
+struct HeapTicket {
+  std::array<std::byte, 192> data{};
+};
+
+class HeapTeam;
+
+// Memory of equal size at all ranks of a group, for one-sided communication inside kernels: waywiser/one_sided.cuh. An
+// offset names the same place at all ranks. The making of a heap and of teams is collective, all else is local. The
+// group must outlive it, and it must live until all ranks have finished their accesses: a barrier tells when.
+class [[gnu::visibility("default")]] Heap {
+ public:
+  // Collective: `bytes` of zeros at each rank, all in host memory or all on GPUs. Throws at all ranks: invalid_input if
+  // names, sizes or kinds of places differ; unavailable for more than 8 ranks; what one rank's allocation throws.
+  Heap(Group& group, const std::string& name, Place place, Bytes bytes);
+  Heap(Heap&& other) noexcept;
+  Heap& operator=(Heap&& other) noexcept;
+  ~Heap();
+
+  const std::string& name() const noexcept;
+  // The memory of this rank.
+  Region local() const noexcept;
+  // The memory of a rank, as kernels and copies of this one reach it. Throws unavailable with why_proxied.
+  Region peer(int rank) const;
+  // Why stores of this rank do not reach the memory of another one; empty if they do. Such accesses stop the kernel: no
+  // proxy carries them yet.
+  std::string why_proxied(int rank) const;
+
+  // A ticket of GPU memory that is already there, whoever allocated it. Throws unavailable or device.
+  HeapTicket share(ConstRegion own) const;
+  // The memory of a ticket, as kernels of this heap's GPU reach it while the heap lives: device functions take it with
+  // the rank `opened`. Its owner must keep it as long. Throws unavailable or device.
+  Region open(const HeapTicket& ticket);
+
+  // For kernels on a stream of the heap's GPU; for threads of the host.
+  one_sided::HeapTerms terms(const Stream& stream) const;
+  one_sided::HeapTerms terms() const;
+  // The limit of each wait in later kernels; at first the group's timeout.
+  void set_deadline(Seconds deadline);
+  // Throws if a kernel of this rank has stopped: timeout for a wait, invalid_input for an access outside the heap,
+  // unavailable for one that does not reach its rank.
+  void check() const;
+  // Waits for the stream, at most for the group's timeout and the deadline of a wait. Throws the same first.
+  void synchronize(Stream& stream) const;
+
+  // Calls of the host, in the order of a stream of the heap's GPU, which may be captured; on the stream of a host they
+  // are over when they return. Throw invalid_input for what is outside, unavailable with why_proxied. `data` may be
+  // reused when the stream has come so far; a signal after it is seen after it.
+  void put(Stream& stream, ConstRegion data, int to, Bytes offset) const;
+  void signal(Stream& stream, int to, Bytes offset, std::uint64_t value,
+              one_sided::SignalOp op = one_sided::SignalOp::set) const;
+  // Waits for a word of this rank. `from`: the rank that is to change it, for the error.
+  void wait(Stream& stream, Bytes offset, one_sided::Comparison comparison, std::uint64_t value,
+            int from = one_sided::any_rank) const;
+  // Waits until the word is at least `count`, and subtracts that: for graphs, with signals that add.
+  void wait_and_take(Stream& stream, Bytes offset, std::uint64_t count, int from = one_sided::any_rank) const;
+  // All members call it equally often, between their kernels' calls of the team.
+  void barrier(Stream& stream, const HeapTeam& team) const;
+
+  // Teams; ranks in order of key, then rank. A color below 0 gives no team. Collective over the group. Throws
+  // unavailable at all ranks if members do not reach each other, or with 64 teams.
+  std::optional<HeapTeam> split(int color, int key = 0);
+  // Ranks start, start + stride, ...; `size` of them. Throws invalid_input, at all ranks if all gave the same.
+  std::optional<HeapTeam> split_strided(int start, int stride, int size);
+  // The row and the column of this rank in a grid with so many columns.
+  std::pair<HeapTeam, HeapTeam> split_2d(int columns);
+  // All ranks. Throws as split().
+  HeapTeam world();
+
+  struct State;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+// Ranks of a heap for collective calls inside kernels: one_sided::Team. It may go when no kernel uses it any more.
+class [[gnu::visibility("default")]] HeapTeam {
+ public:
+  HeapTeam(HeapTeam&& other) noexcept;
+  HeapTeam& operator=(HeapTeam&& other) noexcept;
+  ~HeapTeam();
+
+  int rank() const noexcept { return terms_.rank; }
+  int size() const noexcept { return terms_.size; }
+  const one_sided::TeamTerms& terms() const noexcept { return terms_; }
+
+ private:
+  friend class Heap;
+  HeapTeam(std::shared_ptr<Heap::State> state, const one_sided::TeamTerms& terms);
+
+  std::shared_ptr<Heap::State> state_;
+  one_sided::TeamTerms terms_;
+};
+
+}  // namespace waywiser

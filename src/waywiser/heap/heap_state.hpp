@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/platform.hpp"
+#include "waywiser/group/group.hpp"
+#include "waywiser/heap/heap.hpp"
+
+namespace waywiser {
+
+// What each rank tells the others of its part of a heap.
+struct HeapOffer {
+  SharedRegion memory;
+  Bytes bytes = 0;
+  bool on_gpu = false;
+  std::array<char, 64> name{}, host{};
+  std::array<char, 128> machine{};
+  ErrorKind kind = ErrorKind::unavailable;
+  std::array<char, 256> why_not{};
+};
+
+// The parts of a heap, which its teams share.
+struct [[gnu::visibility("hidden")]] Heap::State {
+  static constexpr unsigned most_teams = 64;
+
+  // Collective.
+  State(Group& group, const std::string& name, Place place, Bytes bytes);
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void check_rank(int rank) const;
+  // Memory of another rank for this one's kernels. Throws unavailable or device.
+  Memory open(const SharedRegion& shared) const;
+  one_sided::HeapTerms terms(const Stream* stream) const;
+  std::optional<Error> fault() const;
+  // Zeros in this rank's memory.
+  void clear(Region region) const;
+
+  Group& group;
+  const std::string name;
+  const Place place;
+  const Bytes bytes;
+  const Bytes counters;  // the offset of the counters of teams
+  Seconds deadline;
+  std::shared_ptr<Platform> platform;
+  Memory own, notice;
+  MemoryHandle exported;                 // of host memory: others open it by this
+  std::vector<Memory> opened;            // by rank
+  std::vector<std::string> why_proxied;  // by rank
+  std::vector<std::uint32_t> reached;    // by rank: bits of the ranks that it reaches
+  std::vector<Memory> tickets;           // opened
+  std::uint64_t teams = 0;               // bits of slots in use at this rank
+
+ private:
+  HeapOffer make_part();
+  std::vector<HeapOffer> offers_of_all(const HeapOffer& mine) const;
+  std::string why_not_reached(const HeapOffer& mine, const HeapOffer& theirs) const;
+};
+
+// Equal bytes of each rank, by rank. Collective.
+template <typename T>
+std::vector<T> heap_gather(Group& group, const T& mine) {
+  std::vector<T> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(
+      ConstElements(ConstRegion{reinterpret_cast<const std::byte*>(&mine), sizeof(T), host(0)}, DataType::uint8),
+      Elements(Region{reinterpret_cast<std::byte*>(all.data()), all.size() * sizeof(T), host(0)}, DataType::uint8));
+  return all;
+}
+
+// Host memory that was allocated to be shared, by bytes alone. Throws unavailable or device.
+SharedRegion share_host(const MemoryHandle& handle);
+Memory open_shared_host(Platform& platform, const SharedRegion& shared, Place place);
+
+}  // namespace waywiser

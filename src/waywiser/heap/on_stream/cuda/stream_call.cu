@@ -1,0 +1,23 @@
+#include "waywiser/device/cuda/kernel_launch.hpp"
+#include "waywiser/heap/device/cuda_heap_block.cuh"
+#include "waywiser/heap/on_stream/stream_call.hpp"
+
+namespace waywiser::one_sided {
+namespace {
+
+constexpr unsigned threads = 32;
+
+__global__ void __launch_bounds__(threads) stream_call_kernel(const __grid_constant__ StreamCall call) {
+  CudaHeapBlock gpu;
+  run_stream_call(gpu, call);
+}
+
+}  // namespace
+
+std::function<void(void*)> cuda_launcher(const StreamCall& call) {
+  return [=](void* stream) {
+    launch_kernel(nullptr, stream_call_kernel, 1, threads, false, stream, "launch of a call on a heap", call);
+  };
+}
+
+}  // namespace waywiser::one_sided

@@ -1,0 +1,80 @@
+#include "waywiser/heap/device/host_heap_block.hpp"
+#include "waywiser/heap/heap_state.hpp"
+#include "waywiser/heap/on_stream/stream_call.hpp"
+
+namespace waywiser {
+namespace {
+
+using one_sided::StreamCall;
+
+void check_word(const Heap& heap, Bytes offset) {
+  if (offset % sizeof(std::uint64_t) != 0 || offset > heap.local().bytes ||
+      heap.local().bytes - offset < sizeof(std::uint64_t))
+    throw Error(ErrorKind::invalid_input, "heap '" + heap.name() + "': a signal at offset " + std::to_string(offset) +
+                                              ": it needs 8 aligned bytes of " + std::to_string(heap.local().bytes));
+}
+
+// The stream of a host runs it at once.
+void enqueue(const Heap& heap, Stream& stream, StreamCall call) {
+  call.terms = heap.local().place.is_gpu() ? heap.terms(stream) : heap.terms();
+  const auto body = [call] {
+    one_sided::HostHeapBlock gpu;
+    run_stream_call(gpu, call);
+  };
+  if (heap.local().place.is_gpu())
+    return stream.launch({1, 1, [body](const ThreadContext&) { body(); }, one_sided::cuda_launcher(call)});
+  try {
+    body();
+  } catch (const Trap&) {
+    heap.check();
+  }
+}
+
+}  // namespace
+
+void Heap::put(Stream& stream, ConstRegion data, int to, Bytes offset) const {
+  stream.copy(peer(to).slice(offset, data.bytes), data);
+}
+
+void Heap::signal(Stream& stream, int to, Bytes offset, std::uint64_t value, one_sided::SignalOp op) const {
+  check_word(*this, offset);
+  static_cast<void>(peer(to));
+  StreamCall call;
+  call.kind = StreamCall::Kind::signal;
+  call.offset = offset;
+  call.value = value;
+  call.op = op;
+  call.rank = to;
+  enqueue(*this, stream, call);
+}
+
+void Heap::wait(Stream& stream, Bytes offset, one_sided::Comparison comparison, std::uint64_t value, int from) const {
+  check_word(*this, offset);
+  StreamCall call;
+  call.kind = StreamCall::Kind::wait;
+  call.offset = offset;
+  call.value = value;
+  call.comparison = comparison;
+  call.rank = from;
+  enqueue(*this, stream, call);
+}
+
+void Heap::wait_and_take(Stream& stream, Bytes offset, std::uint64_t count, int from) const {
+  check_word(*this, offset);
+  StreamCall call;
+  call.kind = StreamCall::Kind::wait_and_take;
+  call.offset = offset;
+  call.value = count;
+  call.comparison = one_sided::Comparison::ge;
+  call.rank = from;
+  enqueue(*this, stream, call);
+}
+
+void Heap::barrier(Stream& stream, const HeapTeam& team) const {
+  StreamCall call;
+  call.kind = StreamCall::Kind::barrier;
+  call.team = team.terms();
+  enqueue(*this, stream, call);
+}
+
+}  // namespace waywiser

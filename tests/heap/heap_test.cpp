@@ -1,0 +1,334 @@
+#include "waywiser/heap/heap.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <span>
+
+#include "tests/base/error_of.hpp"
+#include "tests/heap/heap_ranks.hpp"
+#include "waywiser/base/error.hpp"
+
+namespace waywiser {
+namespace {
+
+using one_sided::Comparison, one_sided::Scope, one_sided::SignalOp;
+
+// Blocks of many sizes and alignments go around a ring, each with its signal; who waits for that sees the block.
+TEST(Heap, PutsWithSignalsGoAroundARing) {
+  for (const int size : {1, 2, 3})
+    EXPECT_EQ(problems_of(size,
+                          [](Group& group, Place place) {
+                            const Heap heap(group, "ring", place, 65536);
+                            std::string wrong;
+                            run_kernel(group, heap, [&](const HostOneSided& ranks) {
+                              const int right = (ranks.rank() + 1) % ranks.size(),
+                                        left = (ranks.rank() + ranks.size() - 1) % ranks.size();
+                              auto *signals = ranks.at<std::uint64_t>(0), *read = ranks.at<std::uint64_t>(64);
+                              auto *given = ranks.at<std::uint8_t>(1024), *taken = ranks.at<std::uint8_t>(32768);
+                              std::uint64_t turn = 0;
+                              for (const std::uint64_t count : {0ull, 1ull, 7ull, 64ull, 1000ull, 20001ull})
+                                for (const unsigned shift : {0u, 1u, 8u}) {
+                                  ++turn;
+                                  for (std::uint64_t i = 0; i < count; ++i)
+                                    given[i] =
+                                        static_cast<std::uint8_t>(i * 7 + turn + static_cast<unsigned>(ranks.rank()));
+                                  ranks.put_with_signal<Scope::block>(taken + shift, given, count, signals, turn,
+                                                                      SignalOp::set, right);
+                                  ranks.wait_until<Scope::block>(signals, Comparison::eq, turn, left);
+                                  for (std::uint64_t i = 0; i < count; ++i)
+                                    if (taken[shift + i] !=
+                                        static_cast<std::uint8_t>(i * 7 + turn + static_cast<unsigned>(left)))
+                                      wrong = "byte " + std::to_string(i) + " of " + std::to_string(count);
+                                  ranks.signal_add(read, 1, left);
+                                  ranks.wait_until(read, Comparison::ge, turn, right);
+                                }
+                            });
+                            require_that(wrong.empty(), wrong);
+                          }),
+              "")
+        << size;
+}
+
+TEST(Heap, GetsReadWhatOtherRanksHaveStored) {
+  EXPECT_EQ(
+      problems_of(
+          3,
+          [](Group& group, Place place) {
+            Heap heap(group, "gets", place, 4096);
+            const auto fill = [](const HostOneSided& ranks) {
+              for (int i = 0; i < 64; ++i) ranks.at<int>(0)[i] = 100 * ranks.rank() + i;
+            };
+            run_kernel(group, heap, fill);
+            group.barrier();
+            std::vector<int> seen(64), strided(8), later(4);
+            int one = 0;
+            run_kernel(group, heap, [&](const HostOneSided& ranks) {
+              const int next = (ranks.rank() + 1) % 3;
+              ranks.get<Scope::block>(seen.data(), ranks.at<int>(0), 64, next);
+              ranks.iget(strided.data(), ranks.at<int>(0), 2, 3, 4, next);
+              ranks.get_nbi<Scope::warp>(later.data(), ranks.at<int>(40), 4, next);
+              ranks.quiet();
+              one = ranks.g(ranks.at<int>(20), next);
+              ranks.iput<Scope::warp>(ranks.at<int>(2048), seen.data(), 3, 2, 4, next);
+              ranks.p(ranks.at<double>(3072), 0.5 + ranks.rank(), next);
+            });
+            const int base = 100 * ((group.rank() + 1) % 3);
+            for (int i = 0; i < 64; ++i) require_that(seen[static_cast<std::size_t>(i)] == base + i, "the block");
+            require_that(strided == std::vector<int>({base, 0, base + 3, 0, base + 6, 0, base + 9, 0}), "every third");
+            require_that(later == std::vector<int>({base + 10, base + 11, base + 12, base + 13}), "what comes later");
+            require_that(one == base + 5, "a word");
+            group.barrier();
+            std::vector<int> put(12);
+            double value = 0;
+            run_kernel(group, heap, [&](const HostOneSided& ranks) {
+              ranks.get(put.data(), ranks.at<int>(2048), 12, ranks.rank());
+              value = ranks.g(ranks.at<double>(3072), ranks.rank());
+            });
+            const int own = 100 * group.rank();  // the left rank has read this rank's block
+            require_that(put == std::vector<int>({own, 0, 0, own + 2, 0, 0, own + 4, 0, 0, own + 6, 0, 0}),
+                         "the strided put");
+            require_that(value == 0.5 + (group.rank() + 2) % 3, "the double");
+          }),
+      "");
+}
+
+// All ranks work on the words of rank 0.
+TEST(Heap, AtomicsLoseNothing) {
+  constexpr std::uint64_t times = 500;
+  EXPECT_EQ(
+      problems_of(3,
+                  [](Group& group, Place place) {
+                    const Heap heap(group, "atomics", place, 4096);
+                    run_kernel(group, heap, [](const HostOneSided& ranks) {
+                      auto* words = ranks.at<std::uint64_t>(0);
+                      auto* halves = ranks.at<std::uint32_t>(512);
+                      const auto bit = static_cast<std::uint32_t>(ranks.rank());
+                      for (std::uint64_t i = 0; i < times; ++i) {
+                        ranks.atomic_add(words, 3, 0);
+                        ranks.atomic_fetch_inc(halves, 0);
+                        ranks.atomic_add(ranks.at<float>(1024), 0.25f, 0);
+                        ranks.atomic_add(ranks.at<double>(1032), -0.5, 0);
+                        for (std::uint64_t seen = ranks.atomic_fetch(words + 1, 0);;) {
+                          const std::uint64_t before = ranks.atomic_compare_swap(words + 1, seen, seen + 2, 0);
+                          if (before == seen) break;
+                          seen = before;
+                        }
+                        ranks.atomic_fetch_xor(halves + 1, 1u << bit, 0);
+                      }
+                      ranks.atomic_fetch_or(halves + 2, 1u << bit, 0);
+                      ranks.atomic_fetch_and(ranks.at<std::int64_t>(256), ~std::int64_t{0}, 0);
+                      if (ranks.rank() == 0) ranks.atomic_set(words + 2, 9, 1);
+                      if (ranks.rank() == 2) ranks.atomic_inc(words + 3, 1);
+                    });
+                    group.barrier();
+                    if (group.rank() == 0) {
+                      std::vector<std::uint64_t> sums(2);
+                      std::vector<std::uint32_t> halves(3);
+                      float quarter = 0;
+                      double half = 0;
+                      run_kernel(group, heap, [&](const HostOneSided& ranks) {
+                        ranks.get(sums.data(), ranks.at<std::uint64_t>(0), 2, 0);
+                        ranks.get(halves.data(), ranks.at<std::uint32_t>(512), 3, 0);
+                        quarter = ranks.g(ranks.at<float>(1024), 0);
+                        half = ranks.g(ranks.at<double>(1032), 0);
+                      });
+                      require_that(sums == std::vector<std::uint64_t>({9 * times, 6 * times}), "the sums");
+                      require_that(halves == std::vector<std::uint32_t>({3 * times, 0, 7}), "the words of 4 bytes");
+                      require_that(quarter == 0.25f * 3 * times && half == -0.5 * 3 * times, "the sums of floats");
+                    }
+                    if (group.rank() == 1) {
+                      std::uint64_t swapped = 0, counted = 0;
+                      run_kernel(group, heap, [&](const HostOneSided& ranks) {
+                        swapped = ranks.atomic_swap(ranks.at<std::uint64_t>(16), 4, 1);
+                        counted = ranks.g(ranks.at<std::uint64_t>(24), 1);
+                      });
+                      require_that(swapped == 9 && counted == 1, "what others have set");
+                    }
+                  }),
+      "");
+}
+
+TEST(Heap, WaitsForSeveralWords) {
+  EXPECT_EQ(problems_of(2,
+                        [](Group& group, Place place) {
+                          const Heap heap(group, "words", place, 4096);
+                          std::string wrong;
+                          run_kernel(group, heap, [&](const HostOneSided& ranks) {
+                            auto* words = ranks.at<std::uint64_t>(0);
+                            const auto need = [&](bool condition, const char* what) {
+                              if (!condition && wrong.empty()) wrong = what;
+                            };
+                            if (ranks.rank() == 1) {
+                              ranks.wait_until(words + 8, Comparison::eq, 1, 0);  // rank 0 has looked
+                              for (const std::uint64_t i : {2ull, 0ull, 1ull, 3ull})
+                                ranks.signal_set(words + i, i + 5, 0);
+                              return;
+                            }
+                            const int without_second[] = {0, 1, 0, 0}, none[] = {1, 1, 1, 1};
+                            std::uint64_t places[4] = {};
+                            need(ranks.test_any(words, 4, nullptr, Comparison::ge, 5) == 4, "nothing has come");
+                            need(!ranks.test_all(words, 4, nullptr, Comparison::ne, 0) &&
+                                     ranks.test_all(words, 4, none, Comparison::ne, 0),
+                                 "not all, and all of none");
+                            need(ranks.wait_until_some(words, 4, places, none, Comparison::ge, 5) == 0, "some of none");
+                            ranks.signal_set(words + 8, 1, 1);
+                            const std::uint64_t any = ranks.wait_until_any(words, 4, without_second, Comparison::ge, 5);
+                            need(any != 1 && any < 4 && words[any] == any + 5, "one that counts");
+                            const std::uint64_t values[] = {5, 6, 7, 8};
+                            ranks.wait_until_all_vector(words, 4, nullptr, Comparison::eq, values);
+                            ranks.wait_until_all(words, 4, nullptr, Comparison::gt, 4);
+                            const std::uint64_t some =
+                                ranks.wait_until_some(words, 4, places, without_second, Comparison::lt, 8);
+                            need(some == 2 && places[0] == 0 && places[1] == 2, "those below 8");
+                            need(ranks.test_some(words, 4, places, nullptr, Comparison::le, 6) == 2, "those up to 6");
+                          });
+                          require_that(wrong.empty(), wrong);
+                        }),
+            "");
+}
+
+std::string first_problem(int size, const std::function<void(Group&, Place)>& body, bool on_gpu) {
+  TestRanks ranks(size);
+  ranks.virtual_gpus = on_gpu ? size : 0;
+  for (const std::string& problem :
+       ranks.in_processes([&](Group& group) { body(group, on_gpu ? gpu(group.rank()) : host(0)); }))
+    if (!problem.empty()) return problem;
+  return "";
+}
+
+// Faults: gpus N
+TEST(Heap, AWaitThatNobodyEndsIsAnErrorWithRankSignalAndValue) {
+  for (const bool on_gpu : {false, true}) {
+    const std::string problem = first_problem(
+        2,
+        [](Group& group, Place place) {
+          Heap heap(group, "late", place, 4096);
+          heap.set_deadline(0.05);
+          if (group.rank() == 0)
+            run_kernel(group, heap, [](const HostOneSided& ranks) {
+              ranks.at<std::uint64_t>(24)[0] = 3;
+              ranks.wait_until<Scope::block>(ranks.at<std::uint64_t>(24), Comparison::ge, 4, 1);
+            });
+        },
+        on_gpu);
+    EXPECT_NE(problem.find("rank 0, heap 'late': rank 1 did not change the word at offset 24 within 50.0 ms: it is 3, "
+                           "and a kernel waits for >= 4"),
+              std::string::npos)
+        << problem;
+  }
+}
+
+TEST(Heap, AnAccessOutsideStopsTheKernel) {
+  const std::vector<std::pair<std::function<void(const HostOneSided&)>, std::string>> wrong = {
+      {[](const HostOneSided& ranks) { ranks.p(ranks.at<std::uint64_t>(96), std::uint64_t{1}, 0); },
+       "rank 0, heap 'small': a kernel accesses 8 bytes at offset 96 of rank 0, which has 100"},
+      {[](const HostOneSided& ranks) { ranks.put(ranks.at<int>(4), ranks.at<int>(0), 25, 0); },
+       "a kernel accesses 100 bytes at offset 4 of rank 0, which has 100"},
+      {[](const HostOneSided& ranks) { ranks.put(ranks.at<int>(0), ranks.at<int>(0), ~std::uint64_t{0} / 4, 0); },
+       ", which has 100"},
+      {[](const HostOneSided& ranks) { ranks.g(ranks.at<int>(0) - 1, 0); }, "at offset -4 of rank 0"},
+      {[](const HostOneSided& ranks) { ranks.g(ranks.at<int>(0), 1); }, "a kernel names rank 1 of 1"}};
+  const auto problems = TestRanks(1).in_threads([&](Group& group) {
+    for (const auto& [kernel, text] : wrong) {
+      const std::string said = error_of([&] { run_kernel(group, Heap(group, "small", host(0), 100), kernel); });
+      EXPECT_NE(said.find(text), std::string::npos) << said;
+    }
+  });
+  EXPECT_EQ(problems, no_problems);
+  const std::string on_gpu = first_problem(
+      1, [&](Group& group, Place place) { run_kernel(group, Heap(group, "small", place, 100), wrong[0].first); }, true);
+  EXPECT_NE(on_gpu.find(wrong[0].second), std::string::npos) << on_gpu;
+}
+
+TEST(Heap, WhatDiffersBetweenRanksIsRefusedAtAllRanks) {
+  const auto refused = [](const std::function<void(Group&)>& body, const std::string& text) {
+    TestRanks ranks(2);
+    ranks.virtual_gpus = 2;
+    for (const std::string& problem : ranks.in_processes(body))
+      EXPECT_NE(problem.find(text), std::string::npos) << problem;
+  };
+  refused([](Group& group) { Heap(group, group.rank() == 0 ? "a" : "b", host(0), 64); },
+          "heap: rank 1 allocates 64 bytes on the host as 'b', rank 0 64 bytes on the host as 'a'");
+  refused([](Group& group) { Heap(group, "a", group.rank() == 0 ? host(0) : gpu(1), 64); }, "on a GPU as 'a'");
+  refused([](Group& group) { Heap(group, "a", host(0), group.rank() == 0 ? 64 : 65); }, "65 bytes");
+  refused([](Group& group) { Heap(group, group.rank() == 0 ? "a" : "", host(0), 64); },
+          "rank 1: heap: a name has 1 to 63 characters");
+  refused([](Group& group) { Heap(group, "a", gpu(group.rank()), group.rank() == 0 ? Bytes{1} << 40 : 64); },
+          "rank 0: ");
+}
+
+// GPUs 0 and 1 do not reach each other.
+TEST(Heap, WhereStoresDoNotReachTheReasonIsTold) {
+  TestRanks ranks(3);
+  ranks.virtual_gpus = 3;
+  ranks.no_peer_access = {{"", "no peer access: made up", ""}, {"no peer access: made up", "", ""}, {"", "", ""}};
+  const auto problems = ranks.in_processes([](Group& group) {
+    Heap heap(group, "parts", gpu(group.rank()), 64);
+    for (int other = 0; other < 3; ++other) {
+      const bool reached = other == group.rank() || other == 2 || group.rank() == 2;
+      require_that(heap.why_proxied(other).empty() == reached, "what is reached");
+      if (reached) {
+        require_that(heap.peer(other).bytes == 64, "a peer");
+        continue;
+      }
+      require_that(heap.why_proxied(other).find("made up") != std::string::npos, heap.why_proxied(other));
+      EXPECT_THROW(heap.peer(other), Error);
+    }
+    EXPECT_THROW(static_cast<void>(heap.world()), Error);
+    EXPECT_EQ(heap.split(group.rank() == 1 ? 1 : 2)->size(), group.rank() == 1 ? 1 : 2);
+    group.barrier();
+    if (group.rank() == 0) run_kernel(group, heap, [](const HostOneSided& part) { part.p(part.at<int>(0), 1, 1); });
+  });
+  EXPECT_NE(problems[0].find("rank 0, heap 'parts': a kernel accesses 4 bytes at offset 0 of rank 1, which stores do "
+                             "not reach: "),
+            std::string::npos)
+      << problems[0];
+  EXPECT_NE(problems[0].find("made up"), std::string::npos) << problems[0];
+}
+
+// Memory that was there before, of one rank only, by a ticket in a message.
+TEST(Heap, RegisteredMemoryIsReachedByItsTicket) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    Heap heap(group, "tickets", gpu(group.rank()), 4096);
+    HeapTicket ticket;
+    const std::span<std::byte> bytes(ticket.data);
+    if (group.rank() == 0) {
+      const Memory mine = group.platform()->allocate(gpu(0), 4096, Allocation::gpu);
+      ticket = heap.share(mine.region().slice(40, 80));
+      group.send(ConstElements(ConstRegion{bytes.data(), bytes.size(), host(0)}, DataType::uint8), 1);
+      group.barrier();
+      const auto stream = group.platform()->open_stream(gpu(0));
+      int sum = 0;
+      stream->launch({1,
+                      1,
+                      [&sum, data = stream->reach(mine.region())](const ThreadContext&) {
+                        for (int i = 0; i < 20; ++i) sum += reinterpret_cast<const int*>(data + 40)[i];
+                      },
+                      {}});
+      stream->synchronize(Deadline::in(20));
+      require_that(sum == 190, "what rank 1 has put");
+    } else {
+      group.recv(Elements(Region{bytes.data(), bytes.size(), host(0)}, DataType::uint8), 0);
+      const Region theirs = heap.open(ticket);
+      require_that(theirs.bytes == 80, "its size");
+      const auto stream = group.platform()->open_stream(gpu(1));
+      auto* there = reinterpret_cast<int*>(stream->reach(theirs));
+      run_kernel(group, heap, [there](const HostOneSided& part) {
+        int numbers[20];
+        for (int i = 0; i < 20; ++i) numbers[i] = i;
+        part.put(there, numbers, 20, one_sided::opened);
+        part.quiet();
+      });
+      group.barrier();
+      EXPECT_THROW(heap.open(HeapTicket()), Error);
+    }
+    group.barrier();
+  }),
+            no_problems);
+}
+
+}  // namespace
+}  // namespace waywiser

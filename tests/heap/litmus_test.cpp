@@ -1,0 +1,198 @@
+// Litmus tests of the memory model of docs/one-sided.md: two ranks run the device functions as they are, on blocks
+// whose stores are late and whose loads are old. What the model forbids never happens; without any one of the orders
+// (fence, quiet, release, acquire) that a test has, it does.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tests/base/random_cases.hpp"
+#include "tests/heap/weak_block.hpp"
+#include "waywiser/heap/device/team.hpp"
+
+namespace waywiser::one_sided {
+namespace {
+
+using Ranks = OneSided<WeakBlock>;
+using Seen = std::array<std::uint64_t, 2>;  // what one or both ranks have read
+
+struct Litmus {
+  std::array<std::function<void(const Ranks&, Seen&)>, 2> bodies;
+  std::function<bool(const Seen&)> forbidden;
+  std::array<int, 2> orders{};  // of each rank
+};
+
+constexpr std::size_t words_of_rank = 64, x_at = 0, y_at = 8;
+
+std::uint64_t* x(const Ranks& ranks) { return ranks.at<std::uint64_t>(x_at); }
+std::uint64_t* y(const Ranks& ranks) { return ranks.at<std::uint64_t>(y_at); }
+void put(const Ranks& ranks, std::uint64_t* to, std::uint64_t value, int rank) { ranks.put(to, &value, 1, rank); }
+void get_nbi(const Ranks& ranks, std::uint64_t& to, const std::uint64_t* from, int rank) {
+  ranks.get_nbi(&to, from, 1, rank);
+}
+
+// Whoever tests a word and then reads another one.
+void test_and_read(const Ranks& ranks, Seen& seen) {
+  seen[0] = ranks.test(y(ranks), Comparison::eq, 1) ? 1 : 0;
+  seen[1] = ranks.g(x(ranks), ranks.rank());
+}
+bool came_without_data(const Seen& seen) { return seen[0] == 1 && seen[1] != 42; }
+bool both_are(const Seen& seen, std::uint64_t value) { return seen[0] == value && seen[1] == value; }
+
+const std::map<std::string, Litmus> litmus_tests = {
+    {"message_passing",
+     {{[](const Ranks& ranks, Seen&) {
+         put(ranks, x(ranks), 42, 1);
+         ranks.fence();
+         ranks.signal_set(y(ranks), 1, 1);
+       },
+       test_and_read},
+      came_without_data,
+      {1, 1}}},
+    {"signal_after_put",
+     {{[](const Ranks& ranks, Seen&) {
+         const std::uint64_t value = 42;
+         ranks.put_with_signal(x(ranks), &value, 1, y(ranks), 1, SignalOp::set, 1);
+       },
+       test_and_read},
+      came_without_data,
+      {1, 1}}},
+    {"added_signal_after_put",
+     {{[](const Ranks& ranks, Seen&) {
+         const std::uint64_t value = 42;
+         ranks.put_with_signal(x(ranks), &value, 1, y(ranks), 1, SignalOp::add, 1);
+       },
+       test_and_read},
+      came_without_data,
+      {1, 1}}},
+    {"store_buffering",
+     {{[](const Ranks& ranks, Seen& seen) {
+         ranks.p(x(ranks), std::uint64_t{1}, 1);
+         ranks.quiet();
+         seen[0] = ranks.g(y(ranks), 0);
+       },
+       [](const Ranks& ranks, Seen& seen) {
+         ranks.p(y(ranks), std::uint64_t{1}, 0);
+         ranks.quiet();
+         seen[1] = ranks.g(x(ranks), 1);
+       }},
+      [](const Seen& seen) { return both_are(seen, 0); },
+      {1, 1}}},
+    {"load_buffering",
+     {{[](const Ranks& ranks, Seen& seen) {
+         get_nbi(ranks, seen[0], x(ranks), 1);
+         ranks.quiet();
+         ranks.p(y(ranks), std::uint64_t{1}, 0);
+       },
+       [](const Ranks& ranks, Seen& seen) {
+         get_nbi(ranks, seen[1], y(ranks), 0);
+         ranks.quiet();
+         ranks.p(x(ranks), std::uint64_t{1}, 1);
+       }},
+      [](const Seen& seen) { return both_are(seen, 1); },
+      {1, 1}}},
+    {"put_put",
+     {{[](const Ranks& ranks, Seen&) {
+         put(ranks, x(ranks), 42, 1);
+         ranks.fence();
+         put(ranks, y(ranks), 1, 1);
+       },
+       [](const Ranks& ranks, Seen& seen) {
+         seen[0] = ranks.g(y(ranks), 1);
+         ranks.fence();
+         seen[1] = ranks.g(x(ranks), 1);
+       }},
+      came_without_data,
+      {1, 1}}},
+    {"barrier",
+     {{[](const Ranks& ranks, Seen&) {
+         put(ranks, x(ranks), 42, 1);
+         const TeamTerms both{{0, 1}, 0, 2, 0};
+         Team(ranks, both).barrier();
+       },
+       [](const Ranks& ranks, Seen& seen) {
+         const TeamTerms both{{0, 1}, 1, 2, 0};
+         Team(ranks, both).barrier();
+         seen[0] = 1;
+         seen[1] = ranks.g(x(ranks), 1);
+       }},
+      came_without_data,
+      {0, 0}}},
+};
+
+struct LeftOut {
+  int rank = 0, order = WeakBlock::none;
+};
+
+// One run of a test, in an order that the seed gives.
+class LitmusRun {
+ public:
+  LitmusRun(const Litmus& test, LeftOut left_out, std::uint64_t seed) : generator_(seed) {
+    std::array<bool, 2> ended{};
+    std::array<std::unique_ptr<WeakBlock>, 2> blocks;
+    for (const int rank : {0, 1})
+      blocks[index(rank)] =
+          std::make_unique<WeakBlock>(generator_, memory_, left_out.rank == rank ? left_out.order : WeakBlock::none);
+    const auto is_over = [&](int rank) { return ended[index(rank)] && !blocks[index(rank)]->has_late(); };
+    while (!is_over(0) || !is_over(1)) {
+      const int rank = static_cast<int>(generator_() % 2);
+      WeakBlock& block = *blocks[index(rank)];
+      if (!ended[index(rank)])
+        ended[index(rank)] = block.run([&] { run_rank(test, rank, block); });
+      else if (block.has_late())
+        block.let_one_go();
+    }
+    for (const int rank : {0, 1}) orders[index(rank)] = blocks[index(rank)]->orders();
+  }
+
+  Seen seen{};
+  std::array<int, 2> orders{};
+
+ private:
+  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+  void run_rank(const Litmus& test, int rank, WeakBlock& block) {
+    HeapTerms terms;
+    for (const int each : {0, 1})
+      terms.ranks[each] = reinterpret_cast<std::byte*>(memory_.data() + index(each) * words_of_rank);
+    terms.bytes = terms.counters = 64;
+    terms.rank = rank;
+    terms.size = 2;
+    terms.deadline_ns = 1;  // the block has no clock
+    test.bodies[index(rank)](Ranks(block, terms), seen);
+  }
+
+  std::mt19937_64 generator_;
+  alignas(64) std::array<std::uint64_t, 2 * words_of_rank> memory_{};
+};
+
+TEST(Litmus, WhatTheModelForbidsNeverHappens) {
+  const unsigned runs = random_cases(4000);
+  for (const auto& [name, test] : litmus_tests) {
+    unsigned found = 0;
+    for (unsigned seed = 0; seed < runs; ++seed) found += test.forbidden(LitmusRun(test, {}, seed).seen) ? 1 : 0;
+    EXPECT_EQ(found, 0u) << name << ", of " << runs;
+  }
+}
+
+// Each order of each test, left out alone.
+TEST(Litmus, EachOrderThatIsMissingIsCaught) {
+  int seeds = 0;
+  for (const auto& [name, test] : litmus_tests)
+    for (const int rank : {0, 1})
+      for (int order = 0; order < test.orders[static_cast<std::size_t>(rank)]; ++order, ++seeds) {
+        unsigned run = 0;
+        for (bool caught = false; !caught && run < 20000; ++run) {
+          const LitmusRun one(test, {rank, order}, run);
+          ASSERT_EQ(one.orders, test.orders) << name << " has other orders";
+          caught = test.forbidden(one.seen);
+        }
+        EXPECT_LT(run, 20000u) << name << ": order " << order << " of rank " << rank;
+      }
+  EXPECT_EQ(seeds, 12);
+}
+
+}  // namespace
+}  // namespace waywiser::one_sided
