@@ -97,7 +97,8 @@ void bind_prepared(nb::module_& m, nb::class_<Group>& type) {
       .def("start", start_prepared, "stream"_a.none(), "before"_a)
       .def("wait", wait_for_prepared)
       .def_prop_ro("why_staged", [](const PyPrepared& self) { return self.prepared.why_staged(); })
-      .def_prop_ro("why_copied", [](const PyPrepared& self) { return self.prepared.why_copied(); });
+      .def_prop_ro("why_copied", [](const PyPrepared& self) { return self.prepared.why_copied(); })
+      .def("explain", [](const PyPrepared& self) { return self.prepared.explain(); });
   type.def(
       "prepare_exchange", [](nb::handle self, const nb::list& list) { return prepare_exchange(self, list); },
       "neighbors"_a);

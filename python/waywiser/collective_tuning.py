@@ -1,4 +1,4 @@
-"""The part of `waywiser tune` for collectives and messages on streams: times every algorithm for the profile."""
+"""The part of `waywiser tune` for collectives, messages on streams and prepared exchanges: times their algorithms."""
 
 from __future__ import annotations
 

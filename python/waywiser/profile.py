@@ -17,6 +17,7 @@ OLDEST, VERSION = 1, 2
 OPERATIONS = ("latency", "streaming", "bidirectional", "loaded")
 COLLECTIVES = ("all_reduce", "all_gather", "broadcast", "reduce_scatter", "all_to_all")
 MESSAGE = "message"  # between two GPUs, on streams
+PREPARED = "prepared_exchange"  # of GPUs, with both neighbours in a ring
 _PLACE = re.compile(r"([A-Za-z0-9._-]{1,64}:)?(host|gpu)\d{1,4}")
 _NUMBER = re.compile(r" #\d+$")
 _CLASS = re.compile(r"(host|gpu)>(host|gpu) (.+?)( #\d+)?")

@@ -27,8 +27,9 @@ enum class Messages { in_slots, direct };
 class ProgramRanks {
  public:
   ProgramRanks(std::vector<Schedule> schedules, std::vector<PlainArrays> arrays, const EvaluationTerms& terms,
-               Messages messages = Messages::in_slots)
+               Messages messages = Messages::in_slots, const char* algorithm = "")
       : schedules_(std::move(schedules)), arrays_(std::move(arrays)), ranks_(schedules_.size()) {
+    algorithms_.set(parse_program_algorithm(algorithm));
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) ranks_[rank].direct.resize(schedules_[rank].steps.size());
     for (std::size_t rank = 0; messages == Messages::direct && rank < ranks_.size(); ++rank) make_direct(rank, terms);
     std::vector<std::byte*> landings;
@@ -36,7 +37,8 @@ class ProgramRanks {
       Rank& rank = ranks_[plans_.size()];
       std::vector<bool> is_direct;
       for (const View& view : rank.direct) is_direct.push_back(view.data != nullptr);
-      plans_.push_back(LandingPlan::of(schedule, terms.type, is_direct));
+      rank.messages = MessagePlans::of(schedule, terms.type, is_direct, algorithms_);
+      plans_.push_back(LandingPlan::of(schedule, terms.type, rank.messages));
       rank.landing.resize(plans_.back().bytes() / sizeof(Vector16) + 8);
       const auto address = reinterpret_cast<std::uintptr_t>(rank.landing.data());
       landings.push_back(reinterpret_cast<std::byte*>((address + 127) / 128 * 128));
@@ -84,6 +86,7 @@ class ProgramRanks {
 
  private:
   struct Rank {
+    MessagePlans messages;
     std::vector<Vector16> landing;
     Translation translation;
     std::vector<std::uint64_t> offsets;
@@ -97,7 +100,8 @@ class ProgramRanks {
   void make_direct(std::size_t receiver, const EvaluationTerms& terms) {
     std::vector<Region> regions;
     for (auto& array : arrays_[receiver].arrays) regions.push_back({array.data(), array.size(), host(0)});
-    for (const DirectMessage& each : program::direct_messages(schedules_[receiver], terms.type, regions).all) {
+    for (const DirectMessage& each :
+         program::direct_messages(schedules_[receiver], terms.type, regions, algorithms_).all) {
       const auto step = storing_step(schedules_[each.sender], static_cast<int>(receiver), each.message);
       if (!step) throw Error(ErrorKind::invalid_input, "a message that nobody sends");
       View view = each.view;
@@ -121,7 +125,7 @@ class ProgramRanks {
                         rank.offsets.data(),
                         rank.direct};
     for (auto& array : arrays.arrays) addresses.arrays.push_back(array.data());
-    rank.translation = translate(schedule, evaluation.type, evaluation.op, addresses, plans_, 132);
+    rank.translation = translate(schedule, evaluation.type, evaluation.op, addresses, rank.messages, plans_, 132);
     std::ranges::copy(rank.translation.offsets, rank.offsets.begin());
     ProgramArguments& terms = rank.terms;
     terms.instructions = rank.translation.instructions.data();
@@ -142,6 +146,7 @@ class ProgramRanks {
 
   std::vector<Schedule> schedules_;
   std::vector<PlainArrays> arrays_;
+  ProgramAlgorithms algorithms_{nullptr};
   std::vector<LandingPlan> plans_;
   std::vector<Rank> ranks_;
   std::size_t direct_messages_ = 0;
@@ -180,9 +185,9 @@ Expected expect(const std::vector<Schedule>& schedules, int starts) {
 
 // Each rank goes from start to start as fast as it can. Returns the number of direct messages.
 std::size_t expect_right(const std::vector<Schedule>& schedules, std::uint64_t seed, int starts, bool on_host,
-                         Messages messages) {
+                         Messages messages, const char* algorithm = "") {
   const Expected expected = expect(schedules, starts);
-  ProgramRanks ranks(schedules, expected.before[0], {}, messages);
+  ProgramRanks ranks(schedules, expected.before[0], {}, messages, algorithm);
   std::vector<int> wrong(schedules.size());
   {
     std::vector<std::jthread> all;
@@ -234,6 +239,18 @@ TEST(ProgramOrder, OneThreadCarriesOutAllBlocks) {
   expect_right(made_up_puts(4, 40), 1, 1000, true, Messages::in_slots);
 }
 
+TEST(ProgramOrder, EveryAlgorithmOfMessagesIsRightWhenStoresArriveLateAndInAnyOrder) {
+  std::uint64_t seed = 50;
+  for (const char* algorithm : {"LL(piece=256)", "LL(piece=1G,blocks=1)", "bulk(piece=256,blocks=64)", "bulk(blocks=2)",
+                                "direct(piece=512,blocks=5)", "direct(piece=1M)"}) {
+    const bool is_direct = std::string_view(algorithm).starts_with("direct");
+    const MadeUpExchange exchange(3, ++seed, 20000);
+    const auto direct = expect_right(exchange.schedules(), seed, 4, seed % 2 == 0, Messages::direct, algorithm) +
+                        expect_right(made_up_puts(2, 3011), seed, 4, seed % 2 != 0, Messages::direct, algorithm);
+    EXPECT_EQ(direct != 0, is_direct) << algorithm;
+  }
+}
+
 // Each rank gives `count` float64 to the other and takes as many.
 std::vector<Schedule> swaps(std::size_t count) {
   std::vector<Schedule> all;
@@ -276,12 +293,26 @@ TEST(ProgramOrder, ADirectMessageIsNotStoredBeforeItsReceiverHasBegun) {
   EXPECT_EQ(failure->peer, 1);
 }
 
+TEST(ProgramOrder, RanksWithOtherAlgorithmsAreTold) {
+  const std::vector<Schedule> schedules = swaps(100);
+  std::vector<LandingPlan> plans;
+  for (const char* algorithm : {"LL", "LL(piece=256)"}) {
+    ProgramAlgorithms algorithms(nullptr);
+    algorithms.set(parse_program_algorithm(algorithm));
+    const Schedule& schedule = schedules[plans.size()];
+    plans.push_back(
+        LandingPlan::of(schedule, DataType::uint8, MessagePlans::of(schedule, DataType::uint8, {}, algorithms)));
+  }
+  EXPECT_EQ(why_unlike(plans), "rank 0 sends messages to rank 1 by other algorithms than it takes them by");
+}
+
 TEST(DirectMessages, AreLongOnesIntoArraysThatNoEarlierRoundUses) {
   Schedule schedule = swaps(100000)[0];
   std::vector<std::byte> memory(1600000);
   const Region all{memory.data(), memory.size(), host(0)};
   std::vector<Region> arrays{all.slice(0, 800000), all.slice(800000, 800000)};
-  const auto found = direct_messages(schedule, DataType::uint8, arrays);
+  ProgramAlgorithms algorithms(nullptr);
+  const auto found = direct_messages(schedule, DataType::uint8, arrays, algorithms);
   ASSERT_EQ(found.all.size(), 1u);
   EXPECT_EQ(found.why_slots, "");
   EXPECT_EQ(found.all[0].step, 1u);
@@ -289,7 +320,7 @@ TEST(DirectMessages, AreLongOnesIntoArraysThatNoEarlierRoundUses) {
   const auto why_slots = [&](const auto& change) {
     Schedule changed = schedule;
     change(changed);
-    const auto messages = direct_messages(changed, DataType::uint8, arrays);
+    const auto messages = direct_messages(changed, DataType::uint8, arrays, algorithms);
     EXPECT_TRUE(messages.all.empty());
     return messages.why_slots;
   };
@@ -301,6 +332,9 @@ TEST(DirectMessages, AreLongOnesIntoArraysThatNoEarlierRoundUses) {
               s.steps[1].destination.layout = 1;
             }),
             "a message from rank 1: its elements are in a list");
+  algorithms.set(parse_program_algorithm("bulk(blocks=7)"));
+  EXPECT_EQ(why_slots([](Schedule&) {}), "a message from rank 1: bulk(blocks=7) is chosen for 800000 bytes");
+  algorithms.set({});
   arrays[0] = arrays[1];
   EXPECT_EQ(why_slots([](Schedule& s) { s.steps[1].round = 1; }),
             "a message from rank 1: an earlier round uses its array");

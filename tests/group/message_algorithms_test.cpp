@@ -1,4 +1,4 @@
-// Which protocol carries messages between virtual GPUs on streams, and in how many blocks.
+// Which protocol carries messages between virtual GPUs on streams and in prepared exchanges, and in how many blocks.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/platform.hpp"
 #include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+#include "waywiser/group/prepared.hpp"
 #include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
@@ -52,9 +53,9 @@ std::function<std::shared_ptr<Platform>(int)> virtual_gpus(int gpus, int multipr
   };
 }
 
-std::shared_ptr<const Chooser> plan_of_messages(const std::string& algorithm) {
+std::shared_ptr<const Chooser> plan_of(const std::string& operation, const std::string& algorithm) {
   Plan plan;
-  plan.collectives = {{"message", "gpu", 2, 0, no_end, algorithm, {}, "", 0, ""}};
+  plan.collectives = {{operation, "gpu", 2, 0, no_end, algorithm, {}, "", 0, ""}};
   return std::make_shared<const Chooser>(std::move(plan));
 }
 
@@ -76,7 +77,7 @@ TEST(MessageAlgorithmsOfGroups, AllCarryAllSizes) {
 TEST(MessageAlgorithmsOfGroups, ThePlansOneRuns) {
   const auto by = [](const std::string& algorithm) {
     return on_platforms(
-        2, virtual_gpus(2, 132), [](Group& group) { shift_on_stream(group, 5000); }, plan_of_messages(algorithm));
+        2, virtual_gpus(2, 132), [](Group& group) { shift_on_stream(group, 5000); }, plan_of("message", algorithm));
   };
   EXPECT_EQ(by("bulk(blocks=7)"), no_problem);
   EXPECT_EQ(by("by pigeon"), no_problem) << "the defaults";
@@ -103,6 +104,82 @@ TEST(MessageAlgorithmsOfGroups, MoreMessagesThanMultiprocessorsAreRefused) {
   ASSERT_EQ(problems.size(), 2u);
   EXPECT_NE(problems[0].find("2 messages in one kernel: the GPU has 1 multiprocessors"), std::string::npos)
       << problems[0];
+}
+
+// A ring of which each rank gives `bytes` to the next. Returns what explains it.
+std::string shift_prepared(Group& group, Bytes bytes) {
+  Platform& platform = *group.platform();
+  const Place mine = gpu(group.rank() % platform.gpu_count());
+  const auto stream = platform.open_stream(mine);
+  const Memory give = platform.allocate(mine, bytes, Allocation::gpu),
+               take = platform.allocate(mine, bytes, Allocation::gpu);
+  const Memory staging = platform.allocate(host(0), bytes, Allocation::pinned);
+  const int next = (group.rank() + 1) % group.size(), before = (group.rank() + group.size() - 1) % group.size();
+  const Elements given{give.region().slice(0, bytes), DataType::uint8},
+      taken{take.region().slice(0, bytes), DataType::uint8}, nothing{{}, DataType::uint8};
+  Prepared prepared =
+      group.prepare_exchange(std::vector<Exchange>{{next, given, nothing, 0, 0}, {before, nothing, taken, 0, 0}});
+  for (int start = 0; start < 3; ++start) {
+    const auto sent = bytes_of_rank(group.rank() + 10 * start, bytes);
+    std::memcpy(staging.region().data, sent.data(), bytes);
+    stream->copy(give.region().slice(0, bytes), staging.region().slice(0, bytes));
+    prepared.start(*stream);
+    stream->copy(staging.region().slice(0, bytes), take.region().slice(0, bytes));
+    group.synchronize(*stream);
+    const auto wanted = bytes_of_rank(before + 10 * start, bytes);
+    require_that(std::memcmp(staging.region().data, wanted.data(), bytes) == 0,
+                 prepared.explain() + ": " + std::to_string(bytes) + " bytes, start " + std::to_string(start));
+  }
+  group.barrier();
+  return prepared.explain();
+}
+
+// Whether the explanation has `wanted`.
+void require_explained(const std::string& explained, const std::string& wanted) {
+  require_that(explained.find(wanted) != std::string::npos, explained + " instead of " + wanted);
+}
+
+TEST(ProgramAlgorithmsOfGroups, AllCarryAllSizes) {
+  EXPECT_EQ(on_platforms(3, virtual_gpus(3, 132),
+                         [](Group& group) {
+                           for (const char* name : {"LL", "bulk", "direct", "LL(piece=512)", "bulk(piece=1K,blocks=3)",
+                                                    "direct(piece=4K,blocks=64)", ""}) {
+                             group.set_algorithm(name);
+                             for (const Bytes bytes : {1, 4097, 300001}) {
+                               const std::string explained = shift_prepared(group, bytes);
+                               if (std::strchr(name, '=') == nullptr)
+                                 require_explained(explained, std::string("takes 1 by ") + name);
+                             }
+                           }
+                         }),
+            no_problem);
+}
+
+TEST(ProgramAlgorithmsOfGroups, ThePlansOneRuns) {
+  const auto by = [](const std::string& algorithm, const std::string& explained) {
+    return on_platforms(
+        2, virtual_gpus(2, 132), [&](Group& group) { require_explained(shift_prepared(group, 5000), explained); },
+        plan_of("prepared_exchange", algorithm));
+  };
+  EXPECT_EQ(by("direct(piece=1K,blocks=2)",
+               "one kernel of 2 blocks; gives 1 by direct(piece=1K); takes 1 by direct(piece=1K)"),
+            no_problem);
+  EXPECT_EQ(by("by pigeon", "one kernel of 4 blocks; gives 1 by LL(piece=4K); takes 1 by LL(piece=4K)"), no_problem)
+      << "the defaults";
+  const auto problems = by("LL(blocks=100)", "");
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_NE(problems[0].find("a message of a schedule by LL(blocks=100): it has 64 blocks at most"), std::string::npos)
+      << problems[0];
+}
+
+TEST(ProgramAlgorithmsOfGroups, RanksThatSetOtherOnesAreTold) {
+  const auto problems = on_platforms(2, virtual_gpus(2, 132), [](Group& group) {
+    group.set_algorithm(group.rank() == 0 ? "bulk" : "direct(piece=1K)");
+    shift_prepared(group, 5000);
+  });
+  ASSERT_EQ(problems.size(), 2u);
+  for (const std::string& problem : problems)
+    EXPECT_NE(problem.find("by other algorithms than it takes them by"), std::string::npos) << problem;
 }
 
 }  // namespace

@@ -80,20 +80,46 @@ def test_messages_on_streams_have_series_of_one_way(team: MadeUpTeam, tmp_path: 
     assert all((one["ranks"], one["memory"]) == (2, "gpu") for one in series)
 
 
-def test_virtual_gpus_time_messages(tmp_path: Path) -> None:
+def test_prepared_exchanges_have_series_of_their_own(team: MadeUpTeam, tmp_path: Path) -> None:
+    two = ways.ranks_to_time("cuda", 4)[1]
+    timed = ways.measured(two, tmp_path, 60.0, lambda *told: None)
+    series = [one for one in timed if one["operation"] == "prepared_exchange"]
+    found = {one["way"]: [point["bytes"] for point in one["points"]] for one in series}
+    assert {"LL", "bulk", "direct", "LL(piece=1K)", "bulk(blocks=64)", "direct(piece=64K)"} <= set(found)
+    assert (found["LL"][0], found["LL"][-1]) == (8, 1 << 20)
+    assert (found["direct"][0], found["bulk"][-1]) == (8, 16 << 20)
+    assert found["direct(blocks=16)"][0] == 64 << 10
+
+
+def test_explain_shows_what_prepared_exchanges_were_timed_by(
+    team: MadeUpTeam, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path) / "profile.json"
+    timed = ways.measured(ways.Ranks(2, "gpu", "cuda", ("prepared_exchange",)), tmp_path, 60.0, lambda *told: None)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"unavailable": [], "collectives": timed}))
+    assert run(["explain", "prepared_exchange", "gpu", "64K", "--output", str(file.parent)]) == 0
+    told = capsys.readouterr().out
+    assert "* LL " in told
+    assert "direct (piece=64K)" in told
+
+
+def test_virtual_gpus_time_messages_and_prepared_exchanges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "_VIRTUAL_SIZES", (8,))
+    monkeypatch.setattr(ways, "_ROUNDS", 2)
     ranks = ways.ranks_to_time("virtual_gpu", 2)[-1]
-    assert ranks.operations == ("message",)
-    series = ways.measured(ranks, tmp_path, 1.0, lambda *told: None)
-    assert {one["operation"] for one in series} == {"message"}
-    assert {"LL", "LL128"} <= {one["way"] for one in series}
+    assert ranks.operations == ("message", "prepared_exchange")
+    series = ways.measured(ranks, tmp_path, 600.0, lambda *told: None)
+    assert {one["operation"] for one in series} == {"message", "prepared_exchange"}
+    assert {("message", "LL128"), ("prepared_exchange", "direct")} <= {(one["operation"], one["way"]) for one in series}
 
 
 def test_an_older_profile_gets_what_it_lacks(team: MadeUpTeam) -> None:
     two = ways.ranks_to_time("cuda", 2)[0]
     older = [{"ranks": 2, "memory": "gpu", "operation": "all_reduce"}]
-    assert _missing(two, older).operations == ("message",)
-    assert _missing(two, []).operations == (*ways.COLLECTIVES, "message")
-    assert _missing(two, [*older, {"ranks": 2, "memory": "gpu", "operation": "message"}]).operations == ()
+    assert _missing(two, older).operations == ("message", "prepared_exchange")
+    assert _missing(two, []).operations == (*ways.COLLECTIVES, "message", "prepared_exchange")
+    older.append({"ranks": 2, "memory": "gpu", "operation": "message"})
+    assert _missing(two, older).operations == ("prepared_exchange",)
 
 
 def test_no_time_no_series(team: MadeUpTeam, tmp_path: Path) -> None:

@@ -78,7 +78,12 @@ def test_grids_on_gpus() -> None:
     assert sorted(times) == sorted(["whole_field", "per_neighbor", "packed", "direct", "direct_packed"])
     assert times[halo.variant] == min(times.values())
     assert halo.explain().startswith(halo.variant + ": ")
-    assert halo.explain().endswith("times of virtual GPUs, which say nothing about GPUs")
+    assert "\\ntimes of virtual GPUs, which say nothing about GPUs" in halo.explain()
+    halo.use("direct")
+    assert halo.explain().splitlines()[1].startswith("one kernel of "), halo.explain()
+    assert " by LL(piece=4K)" in halo.explain()
+    halo.use("packed")
+    assert "kernel" not in halo.explain()
     group.barrier()
     """
     assert run(3, code, program=DOMAIN) == (0, [], "")

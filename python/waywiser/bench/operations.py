@@ -67,6 +67,8 @@ OPERATIONS: dict[str, Operation] = {
         Operation("scatter", "Scatter", "collective", sizes=_TO_MANY, osu="scatter"),
         Operation("neighbor_exchange", "Exchange with both neighbours in a ring", "collective", sizes=_TO_MANY,
                   osu="neighbor_alltoall"),
+        Operation("prepared_exchange", "Prepared exchange with both neighbours in a ring", "collective",
+                  sizes=_TO_MANY),
         Operation("overlap", "Overlap of send and receive with computing", "overlap"),
         Operation("overlap_all_reduce", "Overlap of all-reduce with computing", "overlap", osu="iallreduce"),
         Operation("startup", "Start-up: launcher, all ranks, first barrier", "startup", sizes=_NONE, osu="init"),

@@ -1,5 +1,5 @@
-"""Times every algorithm of collectives and of messages on streams between processes of this machine, for the profile
-of `waywiser tune`."""
+"""Times every algorithm of collectives, messages on streams and prepared exchanges between processes of this machine,
+for the profile of `waywiser tune`."""
 
 from __future__ import annotations
 
@@ -17,19 +17,24 @@ from waywiser.bench.operations import OPERATIONS
 from waywiser.bench.row import quantile
 from waywiser.bench.team import NotOffered, Timed
 from waywiser.bench.teams import Setup, our_team
-from waywiser.profile import COLLECTIVES, MESSAGE
+from waywiser.profile import COLLECTIVES, MESSAGE, PREPARED
 from waywiser.stages import Show
 
 _GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl", "host")
 _MESSAGE_WAYS = ("LL", "LL128", "bulk")
 _BLOCKS = ("", "(blocks=32)", "(blocks=16)")
+_PREPARED_WAYS = {
+    "LL": ("", "(piece=1K)", "(piece=16K)"),
+    "bulk": ("", "(piece=64K)", "(blocks=16)", "(blocks=64)"),
+    "direct": ("", "(piece=64K)", "(blocks=16)", "(blocks=64)"),
+}
 _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
 _GPU_SIZES = (8, 1 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20)
 _MOST_OF_EACH_RANK = 16 << 20  # for collectives whose result grows with the number of ranks
 # For GPU arrays: clearly slow algorithms are not timed.
 _MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
-# For messages: LL sends twice the bytes; bulk pieces have a minimum size; few bytes need few blocks.
+# For messages, prepared ones too: LL sends twice the bytes; bulk pieces have a minimum size; few bytes need few blocks.
 _MOST_BY_LL, _MOST_BY_LL128_MESSAGES, _LEAST_BY_BULK, _LEAST_OF_BLOCKS = 1 << 20, 64 << 20, 8 << 10, 64 << 10
 _VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
 _ROUNDS = 4
@@ -52,6 +57,8 @@ class Ranks:
             return list(_core.host_ways(operation, self.count))
         if operation == MESSAGE:
             return _message_ways(size)
+        if operation == PREPARED:
+            return _prepared_ways(size)
         found = [way for way in _GPU_WAYS if operation == "all_reduce" or "two_shot" not in way]
         if size > _MOST_BY_HOST:
             found = [way for way in found if way not in ("host", "LL")]
@@ -78,6 +85,11 @@ def _message_ways(size: int) -> list[str]:
     return [way + each for way in found for each in blocks]
 
 
+def _prepared_ways(size: int) -> list[str]:
+    found = {kind: each for kind, each in _PREPARED_WAYS.items() if kind != "LL" or size <= _MOST_BY_LL}
+    return [kind + each for kind, parts in found.items() for each in (parts if size >= _LEAST_OF_BLOCKS else parts[:1])]
+
+
 class _Way:
     """The ranks, set to one algorithm."""
 
@@ -98,11 +110,11 @@ class _Way:
 def ranks_to_time(backend: str, gpus: int) -> list[Ranks]:
     """The numbers of ranks that `tune` times on this machine."""
     if backend == "virtual_gpu":  # too slow for collectives, and their times mean nothing
-        return [Ranks(2, "gpu", backend, (MESSAGE,))] if gpus > 1 else []
+        return [Ranks(2, "gpu", backend, (MESSAGE, PREPARED))] if gpus > 1 else []
     found = [Ranks(2, "host", backend)]
     if backend == "cuda" and gpus > 1:
         ranks = [Ranks(count, "gpu", backend) for count in sorted({2, min(gpus, 8)}, reverse=True)]
-        found = [*ranks[:-1], replace(ranks[-1], operations=(*COLLECTIVES, MESSAGE)), *found]
+        found = [*ranks[:-1], replace(ranks[-1], operations=(*COLLECTIVES, MESSAGE, PREPARED)), *found]
     return found
 
 

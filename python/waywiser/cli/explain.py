@@ -12,7 +12,7 @@ import typer
 from waywiser.cli.options import Recorded, ResultsFolder, results_of
 from waywiser.errors import InputError
 from waywiser.other_nodes import for_core, is_elsewhere
-from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, Profile, pair_text
+from waywiser.profile import COLLECTIVES, MESSAGE, OPERATIONS, PREPARED, Profile, pair_text
 from waywiser.results import DEFAULT, Results
 from waywiser.units import format_bytes, parse_bytes
 
@@ -59,7 +59,7 @@ def explain(
         processes = 2
     results = results_of(output, machine, **_asked(source, destination, operation, processes))
     profile = results.needed_profile()
-    if source in (*COLLECTIVES, MESSAGE):
+    if source in (*COLLECTIVES, MESSAGE, PREPARED):
         ranks = ranks or 2
         answer = collective_answer(results.needed_profile_text(), (source, destination, ranks), count)
         head = f"{source} of {format_bytes(count)}, {ranks} ranks, arrays in {destination} memory on {profile.machine}"
@@ -93,7 +93,7 @@ def explain(
 
 def _asked(source: str, destination: str, operation: str, processes: int) -> dict[str, Any]:
     """What has to be simulated to answer for one transfer; all for a collective."""
-    if source in (*COLLECTIVES, MESSAGE):
+    if source in (*COLLECTIVES, MESSAGE, PREPARED):
         return {}
     found: dict[str, Any] = {"operations": [operation], "processes": [processes]}
     if operation != "loaded" and not any(map(is_elsewhere, (source, destination))):

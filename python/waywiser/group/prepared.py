@@ -66,9 +66,14 @@ class Prepared:
 
     @property
     def why_copied(self) -> str:
-        """Why a message above 64 KiB to this rank's GPU is copied out of a receive buffer; empty if other ranks store
-        all such messages straight into the arrays, or if `why_staged` has a reason. Raises nothing."""
+        """Why a message to this rank's GPU that goes not by LL is copied out of a receive buffer; empty if other ranks
+        store all such messages straight into the arrays, or if `why_staged` has a reason. Raises nothing."""
         return str(self._core.why_copied)
+
+    def explain(self) -> str:
+        """What carries out a start, and by which algorithms this rank's messages go: "one kernel of 4 blocks; gives 2
+        by direct(piece=16K); takes 2 by LL(piece=4K)". Raises nothing."""
+        return str(self._core.explain())
 
 
 def part_for_core(given: Any) -> Any:

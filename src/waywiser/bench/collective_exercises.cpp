@@ -1,4 +1,6 @@
+#include <array>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "waywiser/bench/computing.hpp"
@@ -152,14 +154,15 @@ class NeighborExchange : public CollectiveExercise {
   void fill() override {
     for (int side = 0; side < 2; ++side) in_.fill(static_cast<Bytes>(side) * block_, block_, seed_of(rank(), side));
   }
-  void call() override {
-    const Exchange exchanges[] = {{after(), part(in_, 1), part(out_, 1), 1, 0},
-                                  {before(), part(in_, 0), part(out_, 0), 0, 1}};
-    group_.neighbor_exchange(exchanges, mode());
-  }
+  void call() override { group_.neighbor_exchange(neighbors(), mode()); }
   void check() override {
     check_block(0, before(), 1);
     check_block(1, after(), 0);
+  }
+
+ protected:
+  std::array<Exchange, 2> neighbors() const {
+    return {{{after(), part(in_, 1), part(out_, 1), 1, 0}, {before(), part(in_, 0), part(out_, 0), 0, 1}}};
   }
 
  private:
@@ -168,6 +171,24 @@ class NeighborExchange : public CollectiveExercise {
   }
   int after() const { return (rank() + 1) % size(); }
   int before() const { return (rank() + size() - 1) % size(); }
+};
+
+// The same, prepared once, by the algorithm set for the first slice.
+class PreparedExchange : public NeighborExchange {
+ public:
+  using NeighborExchange::NeighborExchange;
+  void fill() override {
+    NeighborExchange::fill();
+    if (!prepared_) prepared_.emplace(group_.prepare_exchange(neighbors()));
+  }
+  void call() override {
+    if (stream() != nullptr) return prepared_->start(*stream());
+    prepared_->start();
+    prepared_->wait();
+  }
+
+ private:
+  std::optional<Prepared> prepared_;
 };
 
 }  // namespace
@@ -186,6 +207,7 @@ std::unique_ptr<Exercise> make_collective_exercise(const Bench& bench, const Ben
   if (name == "gather") return std::make_unique<Gather>(bench, request);
   if (name == "scatter") return std::make_unique<Scatter>(bench, request);
   if (name == "neighbor_exchange") return std::make_unique<NeighborExchange>(bench, request);
+  if (name == "prepared_exchange") return std::make_unique<PreparedExchange>(bench, request);
   return nullptr;
 }
 

@@ -39,6 +39,7 @@ class Exercise {
   virtual void call() = 0;
   virtual bool taking_part() const { return true; }
   bool enqueues() const { return stream_ != nullptr; }
+  Stream* stream() const { return stream_.get(); }  // nullptr: calls are not enqueued
   // The mode of each call.
   Mode mode() const { return stream_ ? Mode::on(*stream_) : Mode::wait; }
   // For operations that only the host can do.

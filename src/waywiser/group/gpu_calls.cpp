@@ -43,7 +43,8 @@ std::string GpuCalls::why_staged() const {
 
 void GpuCalls::set_algorithm(std::string_view name) {
   algorithm_ = name;
-  if (on_gpus_) on_gpus_->set_algorithm(parse_gpu_algorithm(name), parse_message_algorithm(name));
+  if (on_gpus_)
+    on_gpus_->set_algorithm(parse_gpu_algorithm(name), parse_message_algorithm(name), parse_program_algorithm(name));
 }
 
 GpuCollectives& GpuCalls::gpus_of(Place gpu, bool capturing) {

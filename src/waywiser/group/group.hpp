@@ -117,10 +117,10 @@ class [[gnu::visibility("default")]] Group {
   // What encrypts messages to a rank of another machine: "openssl" or "kernel"; empty: nothing does, or no message has
   // been sent yet.
   std::string encrypted_by(int rank) const;
-  // For measuring: sets, at all ranks, the algorithm of all later collectives and messages. For host arrays: an
-  // algorithm of docs/algorithms.md; for GPU collectives: "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot",
-  // "nccl" or "host"; for messages on streams: "LL", "LL128" or "bulk(blocks=16)"; empty: the group chooses. A call
-  // that the algorithm does not serve throws.
+  // For measuring: sets, at all ranks, the algorithm of what is called or prepared later. For host arrays: an algorithm
+  // of docs/algorithms.md; for GPU collectives: "LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl" or
+  // "host"; for messages on streams: "LL", "LL128" or "bulk(blocks=16)"; for messages of what is prepared: "LL", "bulk"
+  // or "direct(piece=64K)"; empty: the group chooses. A call that the algorithm does not serve throws.
   void set_algorithm(std::string_view name);
 
  private:

@@ -180,6 +180,12 @@ const std::string& Prepared::why_copied() const noexcept {
   return state_->on_gpus ? state_->on_gpus->why_slots() : no_reason;
 }
 
+std::string Prepared::explain() const {
+  if (state_->on_gpus) return state_->on_gpus->explain();
+  if (state_->on_hosts) return "a schedule of the hosts";
+  return "messages of the hosts or of streams: " + state_->why_staged;
+}
+
 Prepared Group::prepare_exchange(std::span<const Exchange> neighbors) {
   std::vector<ArrayExchange> parts;
   std::vector<Elements> arrays;

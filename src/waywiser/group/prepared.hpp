@@ -57,9 +57,12 @@ class [[gnu::visibility("default")]] Prepared {
 
   // Why GPU arrays go through messages of the hosts; empty if they do not.
   const std::string& why_staged() const noexcept;
-  // Why kernels copy a message above 64 KiB out of a receive buffer; empty if other ranks store all such messages of
-  // this rank straight into its arrays, or if why_staged() has a reason.
+  // Why kernels copy a message that goes not by LL out of a receive buffer; empty if other ranks store all such
+  // messages of this rank straight into its arrays, or if why_staged() has a reason.
   const std::string& why_copied() const noexcept;
+  // What carries out a start, and by which algorithms this rank's messages go, for people: "one kernel of 4 blocks;
+  // gives 2 by direct(piece=16K); takes 2 by LL(piece=4K)".
+  std::string explain() const;
 
  private:
   std::unique_ptr<State> state_;

@@ -205,7 +205,8 @@ std::string HaloExchange::explain() const {
   const std::string text = state_->tuning ? waywiser::explain(*state_->tuning)
                                           : std::string(name(state_->choice.variant)) + ": " + state_->reason;
   const std::string sides = state_->choice.variant == HaloVariant::mixed ? state_->words_of_sides() : "";
-  return text + sides + words_of(state_->times);
+  const std::string kernels = state_->run ? state_->run->explain() : "";
+  return text + sides + (kernels.empty() ? "" : "\n" + kernels) + words_of(state_->times);
 }
 
 HaloCounts HaloExchange::counts(HaloVariant variant) const {

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "waywiser/comm/elements.hpp"
@@ -27,6 +28,8 @@ class HaloRun {
   virtual void finish() = 0;
   // The run keeps the owner of the arrays while an exchange is under way.
   virtual void keep(std::shared_ptr<void> owner) = 0;
+  // How the kernels carry the messages, for people; empty: no kernel does.
+  virtual std::string explain() const { return {}; }
 
   const HaloCounts& counts() const noexcept { return counts_; }
 

@@ -30,6 +30,7 @@ class MixedRun : public HaloRun {
     hosts_->keep(owner);
     kernels_->keep(std::move(owner));
   }
+  std::string explain() const override { return kernels_->explain(); }
 
  private:
   void count() {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,10 @@ class ScheduledRun : public HaloRun {
     if (std::exchange(waits_, false)) prepared_->wait();
   }
   void keep(std::shared_ptr<void> owner) override { prepared_->keep(std::move(owner)); }
+  std::string explain() const override {
+    const bool on_gpu = std::ranges::any_of(arrays_, [](const Elements& each) { return each.region.place.is_gpu(); });
+    return on_gpu && prepared_ ? prepared_->explain() : "";
+  }
 
  private:
   Group& group_;

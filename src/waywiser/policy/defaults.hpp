@@ -75,12 +75,16 @@ inline constexpr Default apart_bulk{"receive buffers for pushes beyond the slice
                                     "not recorded"};
 
 // Schedules that a kernel interprets.
-inline constexpr Default program_ll{"messages of a schedule on GPUs by LL", 64 * kib, "bytes at most", "not recorded"};
+inline constexpr Default program_ll{"messages of a schedule on GPUs by LL", 64 * kib, "bytes at most",
+                                    "not recorded; tune measures it"};
+inline constexpr Default program_ll_piece{"piece of a message of a schedule on GPUs by LL", 4 * kib, "bytes",
+                                          "not recorded; tune measures it"};
 inline constexpr Default program_piece{"piece of a message of a schedule on GPUs", 16 * kib, "bytes at least",
-                                       "not recorded"};
+                                       "not recorded; tune measures it"};
 inline constexpr Default program_pieces{"pieces of a message of a schedule on GPUs", 64, "pieces at most",
-                                        "not recorded"};
-inline constexpr Default program_blocks{"blocks of a schedule on GPUs", 32, "blocks at most", "not recorded"};
+                                        "not recorded; tune measures it"};
+inline constexpr Default program_blocks{"blocks of a schedule on GPUs", 32, "blocks at most",
+                                        "not recorded; tune measures it"};
 
 // Schedules of hosts.
 inline constexpr Default rough_step{"a step of a schedule of hosts", 3000, "ns until a message has arrived",
@@ -153,6 +157,7 @@ inline constexpr const Default* table[] = {
     &apart_bulk_small,
     &apart_bulk,
     &program_ll,
+    &program_ll_piece,
     &program_piece,
     &program_pieces,
     &program_blocks,

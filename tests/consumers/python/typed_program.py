@@ -112,6 +112,7 @@ def messages(group: ww.Group) -> None:
     prepared.wait()
     prepared()
     assert y.tolist() == [0, 1, 4, 5] and prepared.why_staged == prepared.why_copied == ""
+    assert prepared.explain() == "a schedule of the hosts"
 
 
 def windows(group: ww.Group) -> None:

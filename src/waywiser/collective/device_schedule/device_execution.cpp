@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <new>
 #include <utility>
 
@@ -39,19 +40,20 @@ struct ProgramPlaces {
 }  // namespace
 
 DeviceExecution::DeviceExecution(Platform& platform, Place gpu, std::shared_ptr<const Schedule> schedule,
-                                 std::span<const Elements> arrays, ReduceOp op)
+                                 std::span<const Elements> arrays, ReduceOp op, ProgramAlgorithms algorithms)
     : platform_(platform),
       gpu_(gpu),
       schedule_(std::move(schedule)),
       arrays_(arrays.begin(), arrays.end()),
       op_(op),
-      plan_(program::LandingPlan::of(*schedule_, DataType::uint8, {})) {
+      algorithms_(std::move(algorithms)) {
   check(arrays);
   allocate(platform);
+  set_direct({}, {});
 }
 
 program::DirectMessages DeviceExecution::direct_messages() const {
-  return program::direct_messages(*schedule_, DataType::uint8, regions());
+  return program::direct_messages(*schedule_, DataType::uint8, regions(), algorithms_);
 }
 
 void DeviceExecution::set_direct(std::vector<program::View> direct, std::string why_slots) {
@@ -59,7 +61,8 @@ void DeviceExecution::set_direct(std::vector<program::View> direct, std::string 
   why_slots_ = std::move(why_slots);
   std::vector<bool> is_direct;
   for (const program::View& view : direct_) is_direct.push_back(view.data != nullptr);
-  plan_ = program::LandingPlan::of(*schedule_, DataType::uint8, is_direct);
+  messages_ = program::MessagePlans::of(*schedule_, DataType::uint8, is_direct, algorithms_);
+  plan_ = program::LandingPlan::of(*schedule_, DataType::uint8, messages_);
 }
 
 void DeviceExecution::check(std::span<const Elements> arrays) const {
@@ -136,8 +139,8 @@ void DeviceExecution::connect(std::span<const Region> landings, std::span<const 
                               Stream& stream) {
   if (const auto why = program::why_unlike(plans)) throw Error(ErrorKind::invalid_input, *why);
   const program::Addresses addresses = this->addresses(landings, stream);
-  const program::Translation translation =
-      program::translate(*schedule_, DataType::uint8, op_, addresses, plans, platform_.multiprocessors(gpu_.index));
+  const program::Translation translation = program::translate(*schedule_, DataType::uint8, op_, addresses, messages_,
+                                                              plans, platform_.multiprocessors(gpu_.index));
   upload(translation, stream);
   const ProgramPlaces places(*schedule_);
   const auto me = static_cast<std::size_t>(schedule_->rank);
@@ -171,6 +174,24 @@ void DeviceExecution::upload(const program::Translation& translation, Stream& st
   put(places.offsets, translation.offsets);
   stream.copy(program_.region().slice(places.instructions, bytes), staging.region().slice(0, bytes));
   stream.synchronize(Deadline::in(upload_patience));
+}
+
+std::string DeviceExecution::explain() const {
+  std::map<std::string, int> given, taken;
+  for (std::size_t i = 0; i < schedule_->steps.size(); ++i) {
+    const StepKind kind = schedule_->steps[i].kind;
+    if (receives(kind)) ++taken[program::text(messages_.of_steps[i])];
+    if (sends(kind)) ++given[program::text(messages_.of_steps[i])];
+  }
+  std::string text = "one kernel of " + std::to_string(terms_.blocks) + " blocks";
+  const auto add = [&](const char* verb, const std::map<std::string, int>& messages) {
+    const char* before = verb;
+    for (const auto& [algorithm, count] : messages)
+      text += std::exchange(before, ", ") + std::to_string(count) + " by " + algorithm;
+  };
+  add("; gives ", given);
+  add("; takes ", taken);
+  return text;
 }
 
 void DeviceExecution::enqueue(Stream& stream, Seconds deadline) {

@@ -22,15 +22,15 @@ namespace waywiser {
 class DeviceExecution {
  public:
   // `arrays`: the caller-owned arrays of the schedule, in their order, on this GPU; they must stay. Throws
-  // invalid_input (an invalid schedule, arrays that do not match, avg), or the platform's errors.
+  // invalid_input (an invalid schedule, arrays that do not match, avg, too many blocks), or the platform's errors.
   DeviceExecution(Platform& platform, Place gpu, std::shared_ptr<const Schedule> schedule,
-                  std::span<const Elements> arrays, ReduceOp op);
+                  std::span<const Elements> arrays, ReduceOp op, ProgramAlgorithms algorithms);
 
   // The messages that the other ranks could store straight into this rank's arrays, and the memory of an array.
   program::DirectMessages direct_messages() const;
   Region array(std::uint32_t index) const { return regions()[index]; }
   // By step, as in program::Addresses: those that the ranks have agreed on. The default is none. Before plan().
-  // `why_slots`: why another message too long for LL needs a slot.
+  // `why_slots`: why another message that goes not by LL needs a slot.
   void set_direct(std::vector<program::View> direct, std::string why_slots);
   const std::string& why_slots() const noexcept { return why_slots_; }
 
@@ -42,6 +42,9 @@ class DeviceExecution {
   // In rank order; landings as mapped in this process for this GPU. Throws invalid_input, the same at all ranks, if the
   // ranks' schedules do not match.
   void connect(std::span<const Region> landings, std::span<const program::LandingPlan> plans, Stream& stream);
+
+  // After connect(), for people: the kernel's blocks, and the algorithms of this rank's messages.
+  std::string explain() const;
 
   // Throws like Stream::launch. A kernel that waits in vain for a rank traps.
   void enqueue(Stream& stream, Seconds deadline);
@@ -63,8 +66,10 @@ class DeviceExecution {
   const std::shared_ptr<const Schedule> schedule_;
   const std::vector<Elements> arrays_;
   const ReduceOp op_;
+  const ProgramAlgorithms algorithms_;
   std::vector<program::View> direct_;
   std::string why_slots_;
+  program::MessagePlans messages_;
   program::LandingPlan plan_;
   Region landing_;
   Memory own_, program_, notice_;  // arrays of its own; read by the kernel; written for the host

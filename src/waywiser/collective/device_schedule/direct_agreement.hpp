@@ -14,7 +14,7 @@ namespace waywiser {
 struct DirectAgreement {
   std::vector<program::View> steps;                   // for DeviceExecution::set_direct()
   std::vector<std::shared_ptr<const Memory>> opened;  // other ranks' arrays, into which this rank's GPU stores
-  std::string why_slots;  // why this rank receives a message too long for LL in a slot; empty: it receives none so
+  std::string why_slots;  // why this rank receives a message in a slot that goes not by LL; empty: it receives none so
 
   // Collective. `execution`: of this rank; nullptr: it has failed, and takes part without messages.
   static DirectAgreement of_all(RankExchange& exchange, PeerMemory& peers, const Schedule& schedule,

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "waywiser/comm/schedule_check.hpp"
-#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::program {
 namespace {
@@ -17,7 +16,7 @@ bool touches(const Step& step, const Region& memory, std::span<const Region> arr
   return is_in(step.source) || is_in(step.destination);
 }
 
-// Of a message that is too long for LL; empty: it can be direct.
+// Empty: it can be direct.
 std::string why_not_direct(const Schedule& schedule, const Step& step, std::span<const Region> arrays) {
   const Block& block = step.destination;
   if (step.kind == StepKind::receive_reduce) return "it is reduced with an array";
@@ -31,7 +30,8 @@ std::string why_not_direct(const Schedule& schedule, const Step& step, std::span
 
 }  // namespace
 
-DirectMessages direct_messages(const Schedule& schedule, DataType type_of_call, std::span<const Region> arrays) {
+DirectMessages direct_messages(const Schedule& schedule, DataType type_of_call, std::span<const Region> arrays,
+                               const ProgramAlgorithms& algorithms) {
   DirectMessages found;
   std::array<std::uint32_t, block::max_ranks> received{};
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
@@ -41,8 +41,11 @@ DirectMessages direct_messages(const Schedule& schedule, DataType type_of_call, 
     const Block& block = step.destination;
     const std::uint64_t size = block.count == 0 ? 0 : bytes_of_element(schedule, block, type_of_call);
     const std::uint64_t bytes = block.count * size;
-    if (bytes <= defaults::program_ll) continue;
-    const std::string why_not = why_not_direct(schedule, step, arrays);
+    const ProgramAlgorithm algorithm = algorithms.of(bytes);
+    if (bytes == 0 || algorithm.kind == ProgramAlgorithm::Kind::ll) continue;
+    const std::string why_not = algorithm.kind == ProgramAlgorithm::Kind::bulk
+                                    ? text(algorithm) + " is chosen for " + std::to_string(bytes) + " bytes"
+                                    : why_not_direct(schedule, step, arrays);
     if (why_not.empty())
       found.all.push_back({i, static_cast<std::uint32_t>(step.peer), message, block.array, bytes, block.offset * size,
                            layout_of(schedule, block, size)});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "waywiser/collective/device_schedule/program.hpp"
+#include "waywiser/collective/device_schedule/program_algorithm.hpp"
 #include "waywiser/comm/schedule.hpp"
 #include "waywiser/device/region.hpp"
 
@@ -25,12 +26,14 @@ struct DirectMessage {
 
 struct DirectMessages {
   std::vector<DirectMessage> all;
-  std::string why_slots;  // why a message too long for LL needs a slot; empty: none does
+  std::string why_slots;  // why a message that goes not by LL needs a slot; empty: none does
 };
 
-// The direct messages that a rank could receive: those too long for LL that are not reduced, into a block that is no
-// list of elements, in memory that no step of an earlier round touches. `arrays`: the memory of the schedule's arrays.
-DirectMessages direct_messages(const Schedule& schedule, DataType type_of_call, std::span<const Region> arrays);
+// The direct messages that a rank could receive: those for which that is chosen, if they are not reduced, into a block
+// that is no list of elements, in memory that no step of an earlier round touches. `arrays`: the memory of the
+// schedule's arrays. Throws like ProgramAlgorithms::of.
+DirectMessages direct_messages(const Schedule& schedule, DataType type_of_call, std::span<const Region> arrays,
+                               const ProgramAlgorithms& algorithms);
 
 // The step of the sender that stores the data of its message number `message` to `receiver`. Empty: there is none.
 std::optional<std::size_t> storing_step(const Schedule& schedule, int receiver, std::uint32_t message);

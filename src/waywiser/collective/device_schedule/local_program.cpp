@@ -6,7 +6,8 @@ namespace waywiser {
 
 LocalProgram::LocalProgram(Platform& platform, Place gpu, Schedule schedule, std::span<const Elements> arrays,
                            Stream& stream)
-    : execution_(platform, gpu, std::make_shared<const Schedule>(std::move(schedule)), arrays, ReduceOp::sum),
+    : execution_(platform, gpu, std::make_shared<const Schedule>(std::move(schedule)), arrays, ReduceOp::sum,
+                 ProgramAlgorithms(nullptr)),
       landing_(platform.allocate(gpu, execution_.landing_bytes(), Allocation::gpu)) {
   const Region own = landing_.region();
   execution_.set_landing(own, stream);

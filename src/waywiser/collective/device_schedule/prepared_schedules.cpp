@@ -65,7 +65,8 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchan
   Offer mine;
   Entry entry{++prepared_, {}, {}, {}};
   std::shared_ptr<DeviceExecution> execution;
-  mine.attempt([&] { execution = std::make_shared<DeviceExecution>(platform_, gpu_, schedule, arrays, op); });
+  mine.attempt(
+      [&] { execution = std::make_shared<DeviceExecution>(platform_, gpu_, schedule, arrays, op, algorithms_); });
   DirectAgreement direct = DirectAgreement::of_all(exchange, peers_, *schedule, execution.get(), gpu_, *stream);
   mine.attempt([&] {
     entry.opened = std::move(direct.opened);

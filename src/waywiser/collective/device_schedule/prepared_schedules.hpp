@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "waywiser/collective/device_schedule/device_execution.hpp"
@@ -21,12 +22,21 @@ class RankExchange;
 // memory.
 class PreparedSchedules {
  public:
-  PreparedSchedules(Platform& platform, PeerMemory& peers, ReceiveBuffers& buffers, Place gpu, int rank)
-      : platform_(platform), peers_(peers), buffers_(buffers), gpu_(gpu), rank_(rank) {}
+  PreparedSchedules(Platform& platform, PeerMemory& peers, ReceiveBuffers& buffers, Place gpu, int rank,
+                    ProgramAlgorithms algorithms)
+      : platform_(platform),
+        peers_(peers),
+        buffers_(buffers),
+        gpu_(gpu),
+        rank_(rank),
+        algorithms_(std::move(algorithms)) {}
 
   // Collective; an error of any rank is thrown at all ranks: unavailable if the arena has no room.
   std::shared_ptr<DeviceExecution> prepare(RankExchange& exchange, const std::shared_ptr<const Schedule>& schedule,
                                            std::span<const Elements> arrays, ReduceOp op);
+
+  // For measuring, see ProgramAlgorithms::set; of the schedules prepared from now on.
+  void set_algorithm(std::optional<ProgramAlgorithm> only) { algorithms_.set(only); }
 
   // Both are callable from any thread.
   std::optional<Error> failure(const std::string& stopped) const;
@@ -55,6 +65,7 @@ class PreparedSchedules {
   ReceiveBuffers& buffers_;
   const Place gpu_;
   const int rank_;
+  ProgramAlgorithms algorithms_;
   std::uint64_t prepared_ = 0;
   mutable std::mutex mutex_;  // guards entries_
   std::vector<Entry> entries_;

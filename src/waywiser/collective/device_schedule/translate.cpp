@@ -6,7 +6,6 @@
 
 #include "waywiser/collective/device_schedule/direct_messages.hpp"
 #include "waywiser/collective/fused/rare_numbers.hpp"
-#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::program {
 namespace {
@@ -31,13 +30,14 @@ class Alignment {
 class Translator {
  public:
   Translator(const Schedule& schedule, DataType type, ReduceOp op, const Addresses& addresses,
-             std::span<const LandingPlan> plans, std::uint32_t multiprocessors)
+             const MessagePlans& messages, std::span<const LandingPlan> plans, std::uint32_t multiprocessors)
       : schedule_(schedule),
         type_(type),
         op_(op),
         addresses_(addresses),
+        messages_(messages),
         plans_(plans),
-        most_blocks_(std::min(static_cast<std::uint32_t>(defaults::program_blocks), multiprocessors)) {}
+        most_blocks_(std::min(messages.most_blocks, multiprocessors)) {}
 
   Translation run() {
     find_places();
@@ -59,19 +59,10 @@ class Translator {
   }
 
  private:
-  struct MessagePlace {
-    std::uint64_t at = 0;
-    MessagePlan plan;
-  };
-
   static bool is_needed(const Step& step) { return !is_local(step.kind) || step.destination != step.source; }
 
   std::uint64_t bytes(const Block& block) const {
     return block.count == 0 ? 0 : block.count * bytes_of_element(schedule_, block, type_);
-  }
-
-  bool is_direct(std::size_t step) const {
-    return step < addresses_.direct.size() && addresses_.direct[step].data != nullptr;
   }
 
   // Finds each message's place in the receiver's landing memory, after the earlier messages between the same two ranks.
@@ -81,18 +72,10 @@ class Translator {
     std::map<int, std::uint64_t> sent, received;
     for (std::size_t i = 0; i < schedule_.steps.size(); ++i) {
       const Step& step = schedule_.steps[i];
-      if (receives(step.kind)) {
-        const MessagePlan plan = MessagePlan::of(bytes(step.destination), step.kind == StepKind::wait, is_direct(i));
-        places_[i] = {std::exchange(received[step.peer], received[step.peer] + plan.bytes), plan};
-      } else if (sends(step.kind)) {
-        const bool signal = step.kind == StepKind::signal;
-        const Step* stores = signal ? puts[i] : &step;
-        const auto storing = static_cast<std::size_t>((stores == nullptr ? &step : stores) - schedule_.steps.data());
-        const MessagePlan plan =
-            MessagePlan::of(stores == nullptr ? 0 : bytes(stores->source), signal, is_direct(storing));
-        places_[i] = {std::exchange(sent[step.peer], sent[step.peer] + plan.bytes), plan};
-        places_[storing] = places_[i];
-      }
+      if (is_local(step.kind) || step.kind == StepKind::put) continue;
+      std::uint64_t& end = (receives(step.kind) ? received : sent)[step.peer];
+      places_[i] = std::exchange(end, end + messages_.of_steps[i].bytes);
+      if (puts[i] != nullptr) places_[static_cast<std::size_t>(puts[i] - schedule_.steps.data())] = places_[i];
     }
   }
 
@@ -107,19 +90,16 @@ class Translator {
     Alignment alignment;
     each.from = view(step.source, alignment);
     each.to = view(step.destination, alignment);
-    each.direct = is_direct(index);
-    if (each.direct && !receives(step.kind)) {
+    const MessagePlan plan = is_local(step.kind) ? plan_of_copy(each.bytes) : messages_.of_steps[index];
+    each.direct = plan.kind == ProgramAlgorithm::Kind::direct;
+    if (each.direct && (step.kind == StepKind::send || step.kind == StepKind::put)) {
       each.to = addresses_.direct[index];
       alignment.add(each.to, each.bytes, {});
     }
     each.word = alignment.word();
-    MessagePlan plan = plan_of_copy(each.bytes);
-    if (!is_local(step.kind)) {
-      plan = places_[index].plan;
-      connect(each, step, places_[index]);
-    }
+    if (!is_local(step.kind)) connect(each, step, places_[index] + plan.slot_at, places_[index]);
     each.act = act_of(step.kind);
-    each.ll = plan.ll;
+    each.ll = plan.kind == ProgramAlgorithm::Kind::ll;
     each.pieces = plan.pieces;
     each.piece = plan.piece;
     return each;
@@ -137,16 +117,16 @@ class Translator {
     }
   }
 
-  void connect(Instruction& each, const Step& step, const MessagePlace& place) {
+  void connect(Instruction& each, const Step& step, std::uint64_t slot_at, std::uint64_t flags_at) {
     const bool takes = receives(step.kind);
     const auto peer = static_cast<std::uint32_t>(step.peer), self = static_cast<std::uint32_t>(schedule_.rank);
     const std::uint32_t receiver = takes ? self : peer, sender = takes ? peer : self;
     const LandingPlan& plan = plans_[receiver];
     each.peer = peer;
     each.turn = plan.turn;
-    std::byte* message = addresses_.landing[receiver] + begun_bytes + plan.base[sender] + place.at;
-    each.flags = reinterpret_cast<std::uint64_t*>(message);
-    each.slot = message + place.plan.slot_at;
+    std::byte* messages = addresses_.landing[receiver] + begun_bytes + plan.base[sender];
+    each.flags = reinterpret_cast<std::uint64_t*>(messages + flags_at);
+    each.slot = messages + slot_at;
     (takes ? result_.takes_from : result_.gives_to) |= 1u << peer;
   }
 
@@ -182,9 +162,10 @@ class Translator {
   const DataType type_;
   const ReduceOp op_;
   const Addresses& addresses_;
+  const MessagePlans& messages_;
   const std::span<const LandingPlan> plans_;
   const std::uint32_t most_blocks_;
-  std::vector<MessagePlace> places_;
+  std::vector<std::uint64_t> places_;
   Translation result_;
 };
 
@@ -199,8 +180,9 @@ std::size_t offsets_of(const Schedule& schedule) {
 }
 
 Translation translate(const Schedule& schedule, DataType type_of_call, ReduceOp op, const Addresses& addresses,
-                      std::span<const LandingPlan> plans, int multiprocessors) {
-  return Translator(schedule, type_of_call, op, addresses, plans, static_cast<std::uint32_t>(multiprocessors)).run();
+                      const MessagePlans& messages, std::span<const LandingPlan> plans, int multiprocessors) {
+  return Translator(schedule, type_of_call, op, addresses, messages, plans, static_cast<std::uint32_t>(multiprocessors))
+      .run();
 }
 
 }  // namespace waywiser::program

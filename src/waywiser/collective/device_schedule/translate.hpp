@@ -30,9 +30,9 @@ struct Translation {
 // The most offsets that the program of a schedule needs.
 std::size_t offsets_of(const Schedule& schedule);
 
-// Translates a valid schedule that matches those of the other ranks (`plans`) into a program. Its blocks wait for each
-// other, so there must not be more of them than multiprocessors.
+// Translates a valid schedule that matches those of the other ranks (`plans`) into a program. `messages`: those with
+// the directs of `addresses`. Its blocks wait for each other, so there must not be more of them than multiprocessors.
 Translation translate(const Schedule& schedule, DataType type_of_call, ReduceOp op, const Addresses& addresses,
-                      std::span<const LandingPlan> plans, int multiprocessors);
+                      const MessagePlans& messages, std::span<const LandingPlan> plans, int multiprocessors);
 
 }  // namespace waywiser::program

@@ -28,7 +28,8 @@ GpuCollectives::GpuCollectives(RankExchange& exchange, Session& session, std::sh
       planned_(session.options().chooser.get(), members->size()),
       members_(std::move(members)),
       domain_(exchange, session, *members_, gpu, *stream_),
-      prepared_(platform_, session.gpus().peer_memory(), domain_.buffers(), gpu, members_->rank),
+      prepared_(platform_, session.gpus().peer_memory(), domain_.buffers(), gpu, members_->rank,
+                ProgramAlgorithms(session.options().chooser.get())),
       exposed_(std::move(exposed)) {
   if (domain_.messages() != nullptr) exposed_->watch(this);
   if (members_->size() == 1) return;

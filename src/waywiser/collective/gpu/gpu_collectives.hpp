@@ -61,9 +61,11 @@ class GpuCollectives : private ExposedMemory::Watcher, private Watchdog::Ward {
   // Collective: sets memory aside, so that no operation of up to `largest` bytes a block waits for that.
   void prepare(RankExchange& exchange, const Members& members, Bytes largest);
   // For measuring: the only algorithm until another one is set; empty: the group chooses.
-  void set_algorithm(std::optional<GpuAlgorithm> way, std::optional<MessageAlgorithm> of_messages) {
+  void set_algorithm(std::optional<GpuAlgorithm> way, std::optional<MessageAlgorithm> of_messages,
+                     std::optional<ProgramAlgorithm> of_programs) {
     way_ = way;
     domain_.set_message_algorithm(of_messages);
+    prepared_.set_algorithm(of_programs);
   }
   // Whether the hosts compare the ranks' calls: if NCCL runs them and there are no kernels beside it.
   bool is_compared_by_host(const GpuAlgorithm& way, int ranks) const {
