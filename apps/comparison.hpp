@@ -60,6 +60,7 @@ inline double median(std::vector<double> values) {
 // The options of every comparison.
 inline std::vector<Options::Option> with_usual_options(std::vector<Options::Option> options) {
   options.push_back({"way", "all", "how to exchange: all, or whole_field, per_neighbor, packed, direct, ..."});
+  options.push_back({"answers", "", "file that keeps what automatic has chosen, for the next run"});
   options.push_back({"rounds", "5", "how often each way is timed, in turn with the others"});
   options.push_back({"steps", "100", "time steps of each round"});
   options.push_back({"threads", "1", "threads of each rank, on hosts"});
@@ -76,6 +77,8 @@ inline std::vector<Way> ways_of(const Options& options) {
   std::vector<Way> ways;
   for (const Way& way : all_ways())
     if (wanted == "all" || wanted == way.name()) ways.push_back(way);
+  for (Way& way : ways)
+    if (way.kind == Way::Kind::automatic) way.answers = options.text("answers");
   return ways;
 }
 

@@ -29,6 +29,7 @@ struct Way {
   enum class Kind { variant, automatic, mpi, none };
   Kind kind = Kind::automatic;
   waywiser::HaloVariant variant = waywiser::HaloVariant::packed;
+  std::string answers{};  // of automatic: the file that keeps what was chosen; empty: none
 
   std::string name() const {
     if (kind == Kind::automatic) return "automatic";
@@ -74,7 +75,7 @@ class Exchange {
     if (way.kind == Way::Kind::variant) halo_.use(way.variant);
     if (way.kind != Way::Kind::automatic) return;
     if (!tuned_) {
-      tuned_ = halo_.tune(seconds).chosen;
+      tuned_ = (way.answers.empty() ? halo_.tune(seconds) : halo_.tune(seconds, way.answers)).chosen;
       for (const waywiser::HaloSideUse& side : halo_.sides()) of_sides_.push_back(side.variant);
     } else if (*tuned_ == waywiser::HaloVariant::mixed) {
       halo_.use(of_sides_);

@@ -23,7 +23,8 @@ def arguments() -> argparse.Namespace:
     case.add_argument("name")
     case.add_argument("--ranks", type=int, default=1)
     validate = verbs.add_parser("validate", help="compare with references; exit code 1 if a figure is off")
-    validate.add_argument("names", nargs="*", help="of cavity, poiseuille, taylor_green, cylinder, bend; default: all")
+    names = "cavity, poiseuille, taylor_green, cylinder, bend, draft_tube"
+    validate.add_argument("names", nargs="*", help=f"of {names}; default: all")
     validate.add_argument("--ranks", type=int, default=1)
     validate.add_argument("--quick", action="store_true", help="small meshes")
     validate.add_argument("--images", type=Path, help="folder for pictures; default: that of the results")

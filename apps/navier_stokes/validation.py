@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import figures
+import numpy as np
 from measures import cavity_difference, history, orders, strouhal
 from program import run
 from vtu import last_frame
@@ -135,4 +136,19 @@ def bend(on: Validation) -> list[Finding]:
     return [Finding("bend: greatest divergence", float(report["divergence"]), 0, 1e-2)]
 
 
-VALIDATIONS = {each.__name__: each for each in (cavity, poiseuille, taylor_green, cylinder, bend)}
+def draft_tube(on: Validation) -> list[Finding]:
+    """A draft tube: what enters leaves, and the flow gets slower and its pressure higher; no reference either."""
+    report = on.case("draft_tube", case="draft_tube", cells=4000 if on.quick else 20000, time=4 if on.quick else 20)
+    figures.fields(on.results / "draft_tube", on.images / "draft_tube.png")
+    frame = last_frame(on.results / "draft_tube")
+    centers = np.array([frame.points[cell].mean(axis=0) for cell in frame.cells])
+    first, last = centers[:, 0] < 0.3, centers[:, 1] > centers[:, 1].max() - 0.3
+    # At most the kinetic energy of the parabola at the inlet, 1, less a sixteenth: the outlet has 4 times the area.
+    recovered = float(frame.pressure[last].mean() - frame.pressure[first].mean())
+    return [
+        Finding("draft tube: greatest divergence", float(report["divergence"]), 0, 1e-2),
+        Finding("draft tube: pressure that is recovered", recovered, 0, 15 / 16),
+    ]
+
+
+VALIDATIONS = {each.__name__: each for each in (cavity, poiseuille, taylor_green, cylinder, bend, draft_tube)}

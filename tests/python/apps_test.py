@@ -75,6 +75,35 @@ def test_mpi_is_compared_too(name: str, ranks: int) -> None:
         assert ways(each["rows"]) == [*ON_HOSTS, "mpi"]
 
 
+def key_of_kind(face: tuple[int, ...], magnitude: int, contiguous: int) -> str:
+    """As a file of answers names the sides of this kind, on one machine."""
+    bits = f"11{contiguous}{magnitude:06b}{len(face):04b}" + "".join(map(str, face)).ljust(4, "0")
+    return f"{int(bits, 2):x}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_automatic_takes_a_mix_that_an_earlier_run_has_kept(name: str) -> None:
+    """Sides across odd dimensions are packed, the others sent one by one. Where a program names no dimensions, their
+    size decides: to the power of two it differs between the sides."""
+    dimensions = CASES[name][1].count("x") + 1
+    parts = "x".join(["2", "2", "1", "1"][:dimensions])
+    command = ["-n", "4", BUILT / name, *CASES[name], *QUICK, "--parts", parts, "--undivided", "yes",
+               "--way", "automatic", "--answers", "answers.json"]  # fmt: skip
+    answers(command)
+    value = json.loads(Path("answers.json").read_text())
+    assert value["answers"]
+    faces = [(), *(tuple(int(i == axis) for i in range(dimensions)) for axis in range(dimensions))]
+    sides = [{"kind": key_of_kind(face, magnitude, contiguous), "about": "",
+              "variant": ("per_neighbor", "packed")[(face.index(1) if face else magnitude) % 2]}
+             for face in faces for magnitude in range(24) for contiguous in (0, 1)]  # fmt: skip
+    for each in value["answers"]:
+        each.update(variant="mixed", other_sides="packed", sides=sides)
+        each["times"]["mixed"] = 1e-6
+    Path("answers.json").write_text(json.dumps(value))
+    found = answers(command)
+    assert found and {row["way"] for each in found for row in each["rows"]} == {"automatic (mixed)"}
+
+
 def test_the_table_is_for_people() -> None:
     options = ["--size", "16x16", "--rounds", "1", "--steps", "2"]
     code, lines, errors = finish(start("run", "-n", "2", BUILT / "jacobi", *options))

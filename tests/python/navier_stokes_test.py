@@ -72,10 +72,20 @@ def test_cavity_beside_ghia(tmp_path: Path) -> None:
     assert history(tmp_path)["change"][-1] < 1e-2
 
 
-def test_a_bend_gives_out_what_it_takes_in() -> None:
-    report = solve(2, "bend", "--cells", 800, "--steps", 10, "--tolerance", 1e-10)
+@pytest.mark.parametrize("case", ["bend", "draft_tube"])
+def test_a_duct_gives_out_what_it_takes_in(case: str) -> None:
+    report = solve(2, case, "--cells", 800, "--steps", 10, "--tolerance", 1e-10)
     assert number(report, "divergence") < 1e-7
     assert number(report, "energy") > 0.5
+
+
+def test_a_draft_tube_is_round_at_its_inlet_and_wide_at_its_outlet(tmp_path: Path) -> None:
+    solve(1, "draft_tube", "--cells", 800, "--steps", 1, "--output", tmp_path)
+    points = last_frame(tmp_path).points
+    inlet, outlet = points[points[:, 0] < 1e-9], points[points[:, 1] > points[:, 1].max() - 1e-9]
+    assert np.ptp(inlet[:, 1]) == pytest.approx(1, rel=0.05) and np.ptp(inlet[:, 2]) == pytest.approx(1, rel=0.05)
+    assert np.hypot(inlet[:, 1], inlet[:, 2]).max() == pytest.approx(0.5)
+    assert np.ptp(outlet[:, 0]) == pytest.approx(1.4, rel=0.05) and np.ptp(outlet[:, 2]) == pytest.approx(2.4, rel=0.05)
 
 
 def test_flow_around_a_cylinder_pushes_it(tmp_path: Path) -> None:

@@ -97,37 +97,62 @@ FlowCase cylinder(const CaseWishes& wishes) {
   return made;
 }
 
-// Through a bent pipe of diameter 1, with mean velocity 1; it enters as it does in a long straight pipe.
-FlowCase bend(const CaseWishes& wishes) {
-  FlowCase made;
-  Bend pipe;
-  const double cells = static_cast<double>(wishes.cells > 0 ? wishes.cells : 20000);
+// Cells of a duct whose cross section is swept: about as many as are wished for, about as long as wide.
+Bend duct(const CaseWishes& wishes, std::int64_t usual, const std::string& what) {
+  const double cells = static_cast<double>(wishes.cells > 0 ? wishes.cells : usual);
   if (wishes.shape != "even")
-    throw waywiser::Error(waywiser::ErrorKind::invalid_input, "a bend has cells of even shape only");
-  pipe.across = 2 * std::max<Index>(1, static_cast<Index>(std::lround(std::cbrt(cells / 22.5) / 2)));
-  pipe.along = std::max<Index>(4, static_cast<Index>(std::lround(cells / (3.0 * pipe.across * pipe.across))));
-  made.mesh = pipe_bend(pipe);
-  const double end = pipe.radius + pipe.outlet;  // the height of the outlet
-  made.boundary_at = [end](const Vector3& at) {
+    throw waywiser::Error(waywiser::ErrorKind::invalid_input, "a " + what + " has cells of even shape only");
+  Bend made;
+  made.across = 2 * std::max<Index>(1, static_cast<Index>(std::lround(std::cbrt(cells / 22.5) / 2)));
+  made.along = std::max<Index>(4, static_cast<Index>(std::lround(cells / (3.0 * made.across * made.across))));
+  return made;
+}
+
+// Through a duct from x = 0 to the height of its outlet: it enters as it does in a long straight pipe of diameter 1,
+// with mean velocity 1, and turns around the axis with up to `swirl`.
+void through(FlowCase& made, const Bend& duct, double swirl) {
+  const double end = duct.radius + duct.outlet;
+  made.boundary_at = [end, swirl](const Vector3& at) {
     BoundaryCondition condition;
-    if (at.x < 1e-9) condition.velocity = {2 * std::max(0.0, 1 - 4 * (at.y * at.y + at.z * at.z)), 0, 0};
+    const double inside = std::max(0.0, 1 - 4 * (at.y * at.y + at.z * at.z));
+    const double turn = 3 * std::sqrt(3.0) * swirl * inside;  // r (1 - 4 r^2) is 1 / (3 sqrt 3) at most
+    if (at.x < 1e-9) condition.velocity = {2 * inside, -turn * at.z, turn * at.y};
     condition.outlet = at.y > end - 1e-9;
     return condition;
   };
   made.start = [](const Vector3&) { return Vector3{}; };
   made.speed = 2.5;
-  made.reynolds = 400;
   made.time = 20;
+}
+
+FlowCase bend(const CaseWishes& wishes) {
+  FlowCase made;
+  const Bend pipe = duct(wishes, 20000, "bend");
+  made.mesh = pipe_bend(pipe);
+  through(made, pipe, 0);
+  made.reynolds = 400;
+  return made;
+}
+
+// The water turns, as it does behind a turbine.
+FlowCase draft_tube(const CaseWishes& wishes) {
+  FlowCase made;
+  const Bend tube = duct(wishes, 20000, "draft tube");
+  made.mesh = draft_tube(tube);
+  through(made, tube, 0.3);
+  made.reynolds = 200;
   return made;
 }
 
 }  // namespace
 
-std::vector<std::string> case_names() { return {"cavity", "poiseuille", "taylor_green", "cylinder", "bend"}; }
+std::vector<std::string> case_names() {
+  return {"cavity", "poiseuille", "taylor_green", "cylinder", "bend", "draft_tube"};
+}
 std::vector<std::string> shape_names() { return {"even", "perturbed", "triangles"}; }
 
 FlowCase flow_case(const CaseWishes& wishes) {
-  FlowCase (*const cases[])(const CaseWishes&) = {cavity, poiseuille, taylor_green, cylinder, bend};
+  FlowCase (*const cases[])(const CaseWishes&) = {cavity, poiseuille, taylor_green, cylinder, bend, draft_tube};
   const auto names = case_names();
   const auto found = std::ranges::find(names, wishes.name);
   if (found == names.end())

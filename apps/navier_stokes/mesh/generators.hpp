@@ -31,4 +31,8 @@ struct Bend {
 };
 CellList pipe_bend(const Bend& bend);
 
+// The same way of a draft tube, which slows the water behind a turbine: a cone, an elbow in which the circle becomes a
+// wide rounded rectangle, and a diffuser. The outlet has 4 times the area of the inlet. Throws invalid_input.
+CellList draft_tube(const Bend& bend);
+
 }  // namespace flow
