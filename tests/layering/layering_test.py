@@ -26,7 +26,8 @@ MAY_INCLUDE = {
     "collective": {"base", "device", "topology", "path", "kernels", "transport", "measure", "policy", "comm"},
     "group": {"base", "device", "comm", "collective"},
     "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
-    "c": {"base", "device", "comm", "group", "halo"},
+    "offload": {"base", "device", "kernels", "comm", "collective", "group"},
+    "c": {"base", "device", "comm", "group", "halo", "offload"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
@@ -35,6 +36,7 @@ PUBLIC_HEADERS = [
     "comm/bootstrap/join_options.hpp",
     "comm/schedule.hpp",
     *(f"group/{name}.hpp" for name in ("future", "group", "prepared", "window")),
+    *(f"offload/{name}.hpp" for name in ("array_head", "connect", "remote_gpu", "remote_times")),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
 MOST_PUBLIC_MEMBERS = 40  # of any class
