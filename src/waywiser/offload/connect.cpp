@@ -5,6 +5,7 @@
 
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/bootstrap/tcp.hpp"
+#include "waywiser/group/group.hpp"
 #include "waywiser/offload/serve_client.hpp"
 #include "waywiser/offload/server_connection.hpp"
 

@@ -10,11 +10,12 @@
 #include <vector>
 
 #include "waywiser/comm/elements.hpp"
-#include "waywiser/group/group.hpp"
 #include "waywiser/offload/array_head.hpp"
 #include "waywiser/offload/remote_times.hpp"
 
 namespace waywiser {
+
+class Group;
 
 // A number that a function takes by name.
 using RemoteNumber = std::pair<std::string, double>;
