@@ -15,3 +15,4 @@ void bind_halo(nanobind::module_& m);
 void bind_sim(nanobind::module_& m);
 void bind_bench(nanobind::module_& m);
 void bind_other_machine(nanobind::module_& m);
+void bind_offload(nanobind::module_& m);

@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
   bind_sim(m);
   bind_bench(m);
   bind_other_machine(m);
+  bind_offload(m);
 }

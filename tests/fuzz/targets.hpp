@@ -47,5 +47,6 @@ void reception(Bytes input);
 void lifeline(Bytes input);
 void peer_messages(Bytes input);
 void launch(Bytes input);
+void worker_requests(Bytes input);
 
 }  // namespace waywiser::fuzz

@@ -27,7 +27,8 @@ MAY_INCLUDE = {
     "group": {"base", "device", "comm", "collective"},
     "heap": {"base", "device", "kernels", "comm", "group"},
     "halo": {"base", "device", "topology", "measure", "comm", "collective", "group"},
-    "c": {"base", "device", "comm", "group", "halo"},
+    "offload": {"base", "device", "kernels", "comm", "collective", "group"},
+    "c": {"base", "device", "comm", "group", "halo", "offload"},
     "bench": {"base", "device", "kernels", "measure", "comm", "collective", "group"},
     "sim": {"base", "device", "topology", "path", "transport", "measure", "policy", "comm", "collective"},
 }
@@ -41,6 +42,7 @@ PUBLIC_HEADERS = [
         f"heap/device/{name}.hpp"
         for name in ("terms", "reached_heap", "transfers", "one_sided", "team", "host_heap_block")
     ),
+    *(f"offload/{name}.hpp" for name in ("array_head", "connect", "remote_gpu", "remote_times")),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
 MOST_PUBLIC_MEMBERS = 40  # of any class

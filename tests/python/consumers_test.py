@@ -26,6 +26,7 @@ from consumers import (
     tool,
 )
 from rank_jobs import ROOT, finish, runtime_folder, start
+from remote_gpu import Server
 
 import waywiser
 
@@ -59,8 +60,15 @@ def test_c_grid(prefix: Path, tmp_path: Path) -> None:
         assert run(program, ranks) == [f"rank {rank} of {ranks}: ghosts are right" for rank in range(ranks)]
 
 
+def test_c_remote(prefix: Path, tmp_path: Path) -> None:
+    program = build("c", prefix, tmp_path).with_name("remote")
+    server = Server(tmp_path)
+    assert done(program, server.address, server.key) == "all calls\n"
+    assert server.close()[0] == 0
+
+
 def test_the_c_programs_call_every_function() -> None:
-    program = (HERE / "c/main.c").read_text() + (HERE / "c/grid.c").read_text()
+    program = "".join((HERE / f"c/{name}.c").read_text() for name in ("main", "grid", "remote"))
     functions = re.findall(r"WW_API [^;]*?(ww_\w+)\(", (ROOT / "src/waywiser/c/waywiser.h").read_text())
     assert len(functions) > 50
     assert [name for name in functions if f"{name}(" not in program] == []
@@ -209,6 +217,7 @@ def dynamic_symbols(library: Path) -> set[str]:
 EXPORTED = re.compile(
     r"(?:vtable|typeinfo|typeinfo name) for waywiser::Error$|"
     r"waywiser::(?:Group|Window|Prepared|Future|Error|Region|ConstRegion|ArrayPart)::(?!State\b)~?\w|"
+    r"waywiser::RemoteGpu::(?!State\b)~?\w|waywiser::(?:connect_remote_gpu|remote_server_state)(?:\[abi:cxx11\])?\(|"
     r"waywiser::Halo(?:Exchange|Grid|Counts)::(?!State\b)~?\w|"
     r"waywiser::(?:explain|parse_halo_variant|(?:listed|grid|check)_partition|(?:even|gathered)_grid|ranks_per_dimension)"
     r"(?:\[abi:cxx11\])?\(|"

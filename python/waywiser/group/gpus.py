@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from waywiser import _core
     from waywiser.group.types import ElementType
 
-_DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6, "bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12}
+DLPACK_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6, "bfloat16": 4, "float8_e4m3fn": 10, "float8_e5m2": 12}
 
 
 class Gpus:
@@ -132,7 +132,7 @@ class GpuArray:
         return {"shape": self.shape, "typestr": self.dtype.str, "data": data, "strides": None, "version": 3}
 
     def __dlpack__(self, **options: Any) -> Any:
-        code = _DLPACK_CODES.get(self.dtype.name, _DLPACK_CODES.get(self.dtype.kind))
+        code = DLPACK_CODES.get(self.dtype.name, DLPACK_CODES.get(self.dtype.kind))
         if code is None:
             raise InputError(f"DLPack has no type for {self.dtype}")
         view: Any = self._memory.view(list(self.shape), code, 8 * self.dtype.itemsize)

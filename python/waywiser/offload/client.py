@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import socket
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from waywiser.checked import Node
-from waywiser.errors import BY_KIND, DeviceError, Error, InputError, TransferError
-from waywiser.offload.handshake import SECONDS, Connection, greet_as_client
-from waywiser.offload.keys import read_key, usual_key_file
+from waywiser.errors import InputError
 
 if TYPE_CHECKING:
     import numpy
     import numpy.typing
 
-_STARTING = 40.0  # seconds for the server's process to listen
+    from waywiser import _core
+
+POINTS = (
+    "client_input", "server_input", "client_compute", "server_compute", "device", "server_output", "client_output",
+)  # fmt: skip
 
 
 def remote(address: str, *, key: Path | str | None = None, gpu: int = 0, timeout: float = 60) -> RemoteGpu:
@@ -32,59 +29,40 @@ def remote(address: str, *, key: Path | str | None = None, gpu: int = 0, timeout
     Raises InputError for a wrong key or address, and if the server refuses; TransferError if it cannot be reached,
     DeadlineError.
     """
-    connection = _connect(address, key)
-    try:
-        connection.send({"do": "use", "gpu": gpu})
-        answer = _checked(connection.receive(_STARTING), address)
-        return RemoteGpu(address, connection, answer, timeout)
-    except BaseException:
-        connection.close()
-        raise
+    from waywiser import _core
+
+    return RemoteGpu(_core.connect_remote_gpu(address, str(key or ""), gpu, timeout))
 
 
 def state_of(address: str, *, key: Path | str | None = None) -> dict[str, Any]:
     """The GPUs and clients of a server: `gpus`, `clients`, `limit` in bytes of a client. Raises as remote."""
-    connection = _connect(address, key)
-    try:
-        connection.send({"do": "list"})
-        state: dict[str, Any] = _checked(connection.receive(), address).value
-        return state
-    finally:
-        connection.close()
+    from waywiser import _core
+
+    state: dict[str, Any] = json.loads(_core.remote_server_state(address, str(key or "")))
+    return state
 
 
 class RemoteGpu:
     """A GPU of another process or machine; only this client uses its arrays.
 
     `array`, `zeros`, `run` and freeing an array do not wait for the server: a request that fails is told by the next
-    call that has an answer (`get`, `synchronize`, `account`), and the requests between them are not carried out. One
-    thread at a time may use it. Every call raises TransferError if the server has gone, DeadlineError after the
-    timeout; then all its arrays are lost, and `remote` may be called again.
+    call that has an answer (`get`, `synchronize`, `account`), and the requests between them are not carried out. While
+    the server has no room for more, requests wait here for the next call; `flush` sends them. One thread at a time may
+    use it. Every call raises TransferError if the server has gone, DeadlineError after the timeout; then all its arrays
+    are lost, and `remote` may be called again.
     """
 
-    def __init__(self, address: str, connection: Connection, answer: Node, timeout: float) -> None:
-        from waywiser.offload.frames import CLIENT
-        from waywiser.offload.pair import Meeting, join_pair
-
-        self.address = address
-        self.name = f"{answer.text('gpu')} of {address}"
-        self.memory = answer.integer("memory")
-        self._connection = connection
-        meeting = Meeting(
-            answer.text("job"), answer.text("host"), answer.integer("port", most=65535), connection.secret,
-            answer.flag("encrypt"),
-        )  # fmt: skip
-        with self._told_as("joining"):
-            self._group = join_pair(meeting, CLIENT, timeout)
-        self._next = 1
+    def __init__(self, core: _core.RemoteGpu) -> None:
+        self._core = core
+        self.name = core.name
+        self.memory = core.limit
         self._freed: list[int] = []
-        self._seconds = {"input": 0.0, "compute": 0.0, "output": 0.0}
         self._closed = False
 
     @property
     def encrypted_by(self) -> str:
         """ "openssl" or "kernel"; empty within a machine, where nothing is encrypted. Raises nothing."""
-        return self._group.encrypted_by(0)
+        return self._core.encrypted_by
 
     def array(self, values: numpy.typing.ArrayLike) -> RemoteArray:
         """A copy of `values` (NumPy or what it accepts; of its shape and type) on the GPU. Returns when `values` may be
@@ -94,16 +72,18 @@ class RemoteGpu:
         import numpy
 
         given = numpy.asarray(values, order="C")
-        made = self._new(given.shape, given.dtype, filled=True)
-        begun = time.perf_counter()
-        if given.size != 0:
-            self._send(given)
-        self._seconds["input"] += time.perf_counter() - begun
-        return made
+        checked = _checked_type(given.dtype)
+        self._free()
+        number = self._core.array(given.astype(checked, copy=False), given.shape)
+        return RemoteArray(self, number, given.shape, checked)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: Any = float) -> RemoteArray:
         """An array of zeros on the GPU. Raises InputError for a type that is none, DeviceError as array."""
-        return self._new((shape,) if isinstance(shape, int) else tuple(shape), dtype, filled=False)
+        lengths, checked = (shape,) if isinstance(shape, int) else tuple(shape), _checked_type(dtype)
+        if any(length < 0 for length in lengths):
+            raise InputError(f"{lengths!r:.60} is no shape")
+        self._free()
+        return RemoteArray(self, self._core.zeros(checked.name, lengths), lengths, checked)
 
     def run(self, function: str, *arrays: RemoteArray, **numbers: float) -> RemoteArray:
         """Lets the server run one of its functions on arrays of this GPU, and numbers by name; does not wait.
@@ -114,48 +94,36 @@ class RemoteGpu:
         for each in arrays:
             if each._gpu is not self:
                 raise InputError("an array of another remote GPU: get() it first")
-        made = RemoteArray(self, self._number())
-        begun = time.perf_counter()
-        self._ask(
-            do="run", array=made._number, function=function, arrays=[each._number for each in arrays], numbers=numbers
-        )
-        self._seconds["compute"] += time.perf_counter() - begun
-        return made
+        named = [(name, _number(name, value)) for name, value in numbers.items()]
+        self._free()
+        return RemoteArray(self, self._core.run(function, [each._number for each in arrays], named))
+
+    def flush(self) -> None:
+        """Sends the requests that are still here. Raises as every call."""
+        self._free()
+        self._core.flush()
 
     def synchronize(self) -> None:
         """Waits until all requests have been carried out. Raises as every call, and the error of the first request that
         failed.
         """
-        begun = time.perf_counter()
-        self._ask(do="sync")
-        self._answer("synchronize")
-        self._seconds["compute"] += time.perf_counter() - begun
+        self._free()
+        self._core.synchronize()
 
     def account(self) -> dict[str, float]:
         """The seconds of all requests so far, at seven points: `input`, `compute` and `output` as the client and as the
-        server see them, and `device`, the computation itself. Waits and raises as synchronize.
+        server see them, and `device`, the functions themselves. Waits and raises as synchronize.
 
-        Of the client's `compute` the waiting is in the call that waits: in `synchronize`, or in a `get`'s `output`.
+        Of the client's `compute` the waiting is in the call that waits: in `synchronize`, or in a `get`'s `output`. The
+        server's `compute` ends when it finds that all functions are over.
         """
-        self._ask(do="sync")
-        seconds = self._answer("account").child("seconds")
-        mine = {f"client_{name}": value for name, value in self._seconds.items()}
-        return mine | {
-            ("device" if name == "device" else f"server_{name}"): seconds.number(name) for name in seconds.value
-        }
+        self._free()
+        return {point: total for point, (total, _, _) in zip(POINTS, self._core.times(), strict=True)}
 
     def close(self) -> None:
         """Gives the arrays back and ends the process at the server. Raises nothing if it has gone already."""
-        if self._closed:
-            return
         self._closed = True
-        try:
-            self._ask(do="end")
-            self._group.close()
-        except Error:  # it has gone, and with it the arrays
-            pass
-        finally:
-            self._connection.close()
+        self._core.close()
 
     def __enter__(self) -> RemoteGpu:
         return self
@@ -168,77 +136,17 @@ class RemoteGpu:
     def __repr__(self) -> str:
         return f"<waywiser.RemoteGpu: {self.name}>"
 
-    def _number(self) -> int:
-        self._next += 1
-        return self._next - 1
+    def _free(self) -> None:
+        """Frees what nothing refers to any more."""
+        while self._freed and not self._closed:
+            self._core.free(self._freed.pop())
 
-    def _new(self, shape: tuple[int, ...], dtype: Any, filled: bool) -> RemoteArray:
+    def _get(self, array: int) -> numpy.ndarray[Any, Any]:
         import numpy
 
-        try:
-            checked = numpy.dtype(dtype)
-        except TypeError:
-            raise InputError(f"{dtype!r:.60} is no type of numbers") from None
-        if checked.kind not in "biufc":
-            raise InputError(f"{checked} is no type of numbers that travels to a GPU")
-        if (size := math.prod(shape) * checked.itemsize) > self.memory:
-            raise DeviceError(f"{self.name}: {size} bytes are above this server's limit of {self.memory}")
-        made = RemoteArray(self, self._number(), shape, checked)
-        self._ask(do="array", array=made._number, shape=list(shape), dtype=checked.str, filled=filled)
-        return made
-
-    def _ask(self, **request: Any) -> None:
-        from waywiser.offload.frames import SERVER, send_frame
-
-        if self._closed and request["do"] != "end":
-            raise InputError(f"{self.name} is closed")
-        with self._told_as(request["do"]):
-            while self._freed:
-                send_frame(self._group, SERVER, {"do": "free", "array": self._freed.pop()})
-            send_frame(self._group, SERVER, request)
-
-    def _send(self, values: numpy.ndarray[Any, Any]) -> None:
-        from waywiser.offload.frames import DATA_TAG, SERVER
-
-        with self._told_as("array"):
-            self._group.send(values, SERVER, DATA_TAG)
-
-    def _receive(self, into: numpy.ndarray[Any, Any]) -> None:
-        from waywiser.offload.frames import DATA_TAG, SERVER
-
-        with self._told_as("get"):
-            self._group.recv(into, SERVER, DATA_TAG)
-
-    def _answer(self, call: str) -> Node:
-        from waywiser.offload.frames import SERVER, receive_frame
-
-        with self._told_as(call):
-            answer = receive_frame(self._group, SERVER)
-        if answer.has("failed"):
-            failed = answer.child("failed")
-            raise BY_KIND.get(failed.text("kind"), DeviceError)(f"{self.name}: {failed.text('text')}")
-        return answer
-
-    @contextmanager
-    def _told_as(self, call: str) -> Iterator[None]:
-        """Errors of the group name the server and the call."""
-        try:
-            yield
-        except Error as error:
-            raise type(error)(f"{self.address}, {call}: {error}") from error
-
-    def _get(self, array: RemoteArray) -> numpy.ndarray[Any, Any]:
-        import numpy
-
-        begun = time.perf_counter()
-        self._ask(do="get", array=array._number)
-        answer = self._answer("get")
-        shape = tuple(int(each.as_number()) for each in answer.items("shape"))
-        values = numpy.empty(shape, numpy.dtype(answer.text("dtype")))
-        if values.size != 0:
-            self._receive(values)
-        self._seconds["output"] += time.perf_counter() - begun
-        return values
+        self._free()
+        values: Any = self._core.get(array, numpy.empty)
+        return cast("numpy.ndarray[Any, Any]", values)
 
 
 class RemoteArray:
@@ -255,7 +163,7 @@ class RemoteArray:
 
     def get(self) -> numpy.ndarray[Any, Any]:
         """A copy on the host, after all earlier requests. Raises as synchronize."""
-        values = self._gpu._get(self)
+        values = self._gpu._get(self._number)
         self.shape, self.dtype = values.shape, values.dtype
         return values
 
@@ -272,23 +180,20 @@ class RemoteArray:
         return f"<waywiser.RemoteArray: {self.shape} of {self.dtype} on {self._gpu.name}>"
 
 
-def _connect(address: str, key: Path | str | None) -> Connection:
-    secret = read_key(usual_key_file() if key is None else Path(key))
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise InputError(f"{address!r:.80}: write HOST:PORT")
+def _checked_type(dtype: Any) -> numpy.dtype[Any]:
+    import numpy
+
     try:
-        sock = socket.create_connection((host.strip("[]"), int(port)), SECONDS)
-    except OSError as error:
-        raise TransferError(f"no server of GPUs at {address}: {error.strerror or error}") from error
-    try:
-        return greet_as_client(sock, secret)
-    except Error as error:
-        sock.close()
-        raise type(error)(f"{address}: {error}") from error
+        checked: numpy.dtype[Any] = numpy.dtype(dtype).newbyteorder("=")
+    except TypeError:
+        raise InputError(f"{dtype!r:.60} is no type of numbers") from None
+    if checked.kind not in "biufc" or checked.itemsize > 8 * (2 if checked.kind == "c" else 1):
+        raise InputError(f"{checked} is no type of numbers that travels to a GPU")
+    return checked
 
 
-def _checked(answer: Node, address: str) -> Node:
-    if answer.has("problem"):
-        raise InputError(f"{address}: {answer.text('problem')}")
-    return answer
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} is a number, not {value!r:.60}") from None

@@ -8,7 +8,8 @@ and both nonces, with the key:
     client -> server: proof("client"), then sealed messages
 
 A sealed message is its length (4 bytes), its HMAC with a key of this connection, direction and number, and JSON. It can
-be read on the way, and not be changed, replayed or added.
+be read on the way, and not be changed, replayed or added. The client's side is in
+src/waywiser/offload/server_connection.cpp.
 """
 
 from __future__ import annotations
@@ -33,11 +34,10 @@ SECONDS = 5.0  # for a whole handshake
 class Connection:
     """One proved connection; `secret`: hexadecimal digits that only both ends know, for the group that they form."""
 
-    def __init__(self, sock: socket.socket, key: bytes, nonces: bytes, is_server: bool) -> None:
+    def __init__(self, sock: socket.socket, key: bytes, nonces: bytes) -> None:
         self.sock = sock
         self.secret = _proof(key, b"group", nonces).hex()
-        mine, theirs = (b"to client", b"to server") if is_server else (b"to server", b"to client")
-        self._seal, self._check = _proof(key, mine, nonces), _proof(key, theirs, nonces)
+        self._seal, self._check = _proof(key, b"to client", nonces), _proof(key, b"to server", nonces)
         self._sent = self._received = 0
 
     def send(self, message: dict[str, Any], seconds: float = SECONDS) -> None:
@@ -75,23 +75,10 @@ class Connection:
         self.sock.close()
 
 
-def greet_as_client(sock: socket.socket, key: bytes) -> Connection:
-    """Proves the key to a server, and lets it prove the key. Raises InputError if the server does not know the key or
-    refuses the client's, TransferError, DeadlineError.
-    """
-    until = time.monotonic() + SECONDS
-    mine = secrets.token_bytes(_NONCE)
-    _send(sock, MAGIC + mine, until)
-    answer = _receive(sock, 2 * _NONCE, until)
-    nonces = mine + answer[:_NONCE]
-    if not hmac.compare_digest(_proof(key, b"server", nonces), answer[_NONCE:]):
-        raise InputError("the server does not know this key")
-    _send(sock, _proof(key, b"client", nonces), until)
-    return Connection(sock, key, nonces, is_server=False)
-
-
 def greet_as_server(sock: socket.socket, key: bytes) -> Connection:
-    """The same for the server. Raises InputError for a stranger, TransferError, DeadlineError."""
+    """Proves the key to a client, and lets it prove the key. Raises InputError for a stranger, TransferError,
+    DeadlineError.
+    """
     until = time.monotonic() + SECONDS
     hello = _receive(sock, len(MAGIC) + _NONCE, until)
     if hello[: len(MAGIC)] != MAGIC:
@@ -101,7 +88,7 @@ def greet_as_server(sock: socket.socket, key: bytes) -> Connection:
     _send(sock, mine + _proof(key, b"server", nonces), until)
     if not hmac.compare_digest(_proof(key, b"client", nonces), _receive(sock, 32, until)):
         raise InputError("a client that does not know the key")
-    return Connection(sock, key, nonces, is_server=True)
+    return Connection(sock, key, nonces)
 
 
 def _proof(key: bytes, word: bytes, nonces: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""The group of two ranks that a client and the process that serves it form."""
+"""A worker's side of the group of two ranks that it forms with its client."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from waywiser.group.group import Group
 
 if TYPE_CHECKING:
     from waywiser.group.gpus import Gpus
-
-IDLE = 1e7  # seconds that a server waits for the next request
 
 
 class Meeting(NamedTuple):
@@ -23,16 +21,12 @@ class Meeting(NamedTuple):
     encrypt: bool
 
 
-def join_pair(
-    meeting: Meeting, rank: int, timeout: float, gpus: Gpus | None = None,
-    announce: Callable[[int], None] | None = None,
-) -> Group:  # fmt: skip
-    """Joins as `rank` 0 or 1. `announce`: told rank 0's port. Raises as waywiser.join."""
+def join_pair(meeting: Meeting, timeout: float, gpus: Gpus, announce: Callable[[int], None]) -> Group:
+    """Joins as rank 0. `announce`: told the port. Raises as waywiser.join."""
     from waywiser import _core
 
-    seat, core_gpus = ("remote GPU", rank, 2), None if gpus is None else gpus._core
-    where = (meeting.host, meeting.port, meeting.secret)
+    seat, where = ("remote GPU", 0, 2), (meeting.host, meeting.port, meeting.secret)
     core = _core.join_at(
-        seat, f"remote-gpu-{meeting.job}", where, announce, timeout, core_gpus, None, meeting.encrypt, None
+        seat, f"remote-gpu-{meeting.job}", where, announce, timeout, gpus._core, None, meeting.encrypt, None
     )
     return Group(core, allow_pickle=False)

@@ -16,6 +16,7 @@
 #include "waywiser/group/prepared.hpp"
 #include "waywiser/group/window.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
+#include "waywiser/offload/remote_gpu.hpp"
 
 namespace waywiser {
 
@@ -59,6 +60,9 @@ struct ww_halo {
   std::size_t cells;
   ww_group* group;
   std::string text;  // of ww_halo_explain
+};
+struct ww_remote {
+  waywiser::RemoteGpu gpu;
 };
 struct ww_stream {
   std::shared_ptr<waywiser::Stream> stream;

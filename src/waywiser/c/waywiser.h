@@ -82,6 +82,7 @@ typedef struct ww_window ww_window;
 typedef struct ww_prepared ww_prepared;
 typedef struct ww_halo ww_halo;
 typedef struct ww_stream ww_stream;
+typedef struct ww_remote ww_remote;
 
 /* When a call is complete. WW_WAIT: when it returns. ww_begin(&future): when the future is done; the future must be
  * waited for or freed, and the arrays must live until then. ww_on(stream): when the stream has run it; the call is
@@ -174,6 +175,12 @@ typedef struct ww_halo_seconds {
   double overlapped; /* between them */
   double elapsed;    /* in all */
 } ww_halo_seconds;
+
+/* A number that a function of a remote GPU takes by name. */
+typedef struct ww_remote_number {
+  const char* name;
+  double value;
+} ww_remote_number;
 
 /* Errors and names ------------------------------------------------------------------------------------------------ */
 
@@ -392,6 +399,35 @@ WW_API int ww_gpu_copy(ww_group* group, void* to, const void* from, size_t bytes
 /* Collective: sets up what operations of up to `largest` bytes a block need on this GPU. Then the first of them waits
  * for no rank on the host and can be captured in a graph. */
 WW_API int ww_gpu_prepare(ww_group* group, int gpu, size_t largest);
+
+/* GPUs of other machines: see docs/howto-remote.md. Arrays there have numbers, which are never used twice.
+ * ww_remote_zeros, ww_remote_array, ww_remote_put, ww_remote_run and ww_remote_release do not wait for the server: the
+ * error of a request that fails there is returned by the next call that waits, and the requests between them are not
+ * carried out. One thread at a time may use a GPU. Errors: invalid input, device, timeout; io if the server has gone.
+ * ------------------
+ */
+
+/* The GPU number `gpu` of the server at "HOST:PORT". key: the file with the key; NULL: the usual one. timeout: of every
+ * call, in seconds. */
+WW_API int ww_remote_open(const char* address, const char* key, int gpu, double timeout, ww_remote** remote);
+/* Frees the arrays there. NULL is allowed. */
+WW_API void ww_remote_free(ww_remote* remote);
+/* A new array of `count` zeros. */
+WW_API int ww_remote_zeros(ww_remote* remote, size_t count, ww_type type, uint64_t* array);
+/* A new array with a copy of `data`, in host memory, which may be changed again on return. */
+WW_API int ww_remote_array(ww_remote* remote, const void* data, size_t count, ww_type type, uint64_t* array);
+/* Writes bytes of an array, from `offset`. */
+WW_API int ww_remote_put(ww_remote* remote, uint64_t array, size_t offset, const void* data, size_t bytes);
+/* Waits. The whole array, whose type and number of elements must be these. */
+WW_API int ww_remote_get(ww_remote* remote, uint64_t array, void* data, size_t count, ww_type type);
+WW_API int ww_remote_release(ww_remote* remote, uint64_t array);
+/* A function of the server: of `count` arrays, and of numbers by name, which may be NULL and 0. */
+WW_API int ww_remote_run(ww_remote* remote, const char* function, const uint64_t* arrays, size_t count,
+                         const ww_remote_number* numbers, size_t number_count, uint64_t* result);
+/* Sends the requests for which there was no room at the server. */
+WW_API int ww_remote_flush(ww_remote* remote);
+/* Waits until all requests have been carried out. */
+WW_API int ww_remote_synchronize(ww_remote* remote);
 
 #ifdef __cplusplus
 }

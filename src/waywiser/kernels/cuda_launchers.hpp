@@ -9,6 +9,8 @@
 namespace waywiser {
 
 class LaunchCache;
+struct Elementwise;
+struct ElementwiseArrays;
 
 // The values of Kernel::cuda: enqueue on a cudaStream_t of the current device. Empty in a build without CUDA.
 using CudaLauncher = std::function<void(void* cuda_stream)>;
@@ -19,6 +21,9 @@ CudaLauncher cuda_fill_launcher(std::byte* data, Bytes bytes, std::uint64_t seed
 // Adds the number of differing bytes to *`count`, which the GPU must reach.
 CudaLauncher cuda_count_launcher(const std::byte* data, Bytes bytes, std::uint64_t seed, std::uint64_t* count,
                                  unsigned blocks, unsigned threads);
+
+CudaLauncher cuda_elementwise_launcher(const Elementwise& operation, const ElementwiseArrays& arrays, unsigned blocks,
+                                       unsigned threads);
 
 CudaLauncher cuda_trap_launcher();
 

@@ -9,6 +9,8 @@ CudaLauncher cuda_count_launcher(const std::byte*, Bytes, std::uint64_t, std::ui
   return {};
 }
 
+CudaLauncher cuda_elementwise_launcher(const Elementwise&, const ElementwiseArrays&, unsigned, unsigned) { return {}; }
+
 CudaLauncher cuda_trap_launcher() { return {}; }
 
 // Only a CUDA stream has a native handle, and there is none in this build.

@@ -223,7 +223,8 @@ def remote_gpus(address: str) -> None:
     with ww.remote(address, key="key", gpu=0, timeout=60) as gpu:
         assert gpu.encrypted_by in ("openssl", "kernel", "")
         ones: ww.RemoteArray = gpu.array(np.ones(5))
-        total = gpu.run("add", ones, gpu.zeros(5), times=1)
+        total = gpu.run("repeat_add", ones, gpu.zeros(5), times=1)
+        gpu.flush()
         gpu.synchronize()
         assert total.get().sum() + np.asarray(total).sum() == 10 and gpu.account()["device"] > 0
     gpu.close()

@@ -43,6 +43,7 @@ class WireReader {
   std::span<const std::byte> raw(std::size_t count);
   std::span<const std::byte> block(std::size_t most);
   std::string text(std::size_t most);
+  std::size_t left() const noexcept { return bytes_.size(); }
   // Throws if bytes are left.
   void end() const;
   [[noreturn]] void refuse(const std::string& why) const;

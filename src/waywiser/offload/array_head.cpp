@@ -1,0 +1,57 @@
+#include "waywiser/offload/array_head.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/wire.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::uint8_t bools = 0x80;
+
+// Lengths of 0 count as 1, so that the product of the others is bounded too.
+std::string problem_of(const ArrayHead& head) {
+  if (head.shape.size() > most_dimensions) return std::to_string(head.shape.size()) + " dimensions";
+  Bytes bytes = bytes_of(head.type);
+  for (const std::uint64_t length : head.shape) {
+    if (length > largest_remote_array / bytes) return "an array of more bytes than any memory has";
+    bytes *= std::max<std::uint64_t>(length, 1);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::uint64_t ArrayHead::elements() const noexcept {
+  std::uint64_t count = 1;
+  for (const std::uint64_t length : shape) count *= length;
+  return count;
+}
+
+void check(const ArrayHead& head) {
+  if (const std::string problem = problem_of(head); !problem.empty()) throw Error(ErrorKind::invalid_input, problem);
+}
+
+void write(WireWriter& writer, const ArrayHead& head) {
+  writer.number(static_cast<std::uint8_t>(static_cast<unsigned>(head.type) | (head.of_bools ? bools : 0u)));
+  writer.number(static_cast<std::uint8_t>(head.shape.size()));
+  for (const std::uint64_t length : head.shape) writer.number(length);
+}
+
+ArrayHead read_array_head(WireReader& reader) {
+  ArrayHead head;
+  const auto type = reader.number<std::uint8_t>();
+  head.of_bools = (type & bools) != 0;
+  head.type = static_cast<DataType>(type & ~bools);
+  if ((type & ~bools) >= data_types || (head.of_bools && head.type != DataType::uint8))
+    reader.refuse("type " + std::to_string(type) + " is none");
+  const auto dimensions = reader.number<std::uint8_t>();
+  if (dimensions > most_dimensions) reader.refuse(std::to_string(dimensions) + " dimensions");
+  for (int i = 0; i < dimensions; ++i) head.shape.push_back(reader.number<std::uint64_t>());
+  if (const std::string problem = problem_of(head); !problem.empty()) reader.refuse(problem);
+  return head;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,59 @@
+#include "waywiser/offload/connect.hpp"
+
+#include <limits>
+#include <utility>
+
+#include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/comm/bootstrap/tcp.hpp"
+#include "waywiser/group/group.hpp"
+#include "waywiser/offload/serve_client.hpp"
+#include "waywiser/offload/server_connection.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds starting_patience = 40;  // for the client's process at the server
+constexpr Seconds answering_patience = 5;
+
+JoinOptions join_as_client(const Json& meeting, const ServerConnection& connection, const RemoteGpuOptions& asked) {
+  const std::string what = asked.address;
+  JoinOptions options = usual_options();
+  const auto port = static_cast<std::uint16_t>(require_integer(meeting, "port", what, 1, 65535));
+  options.launch = Launch{"remote GPU",
+                          client_rank,
+                          2,
+                          "remote-gpu-" + require_string(meeting, "job", what),
+                          Endpoint{require_string(meeting, "host", what), port},
+                          connection.secret()};
+  options.timeout = asked.timeout;
+  const Json& encrypt = require(meeting, "encrypt", what);
+  if (!encrypt.is_boolean()) refuse_input(what, "`encrypt` is true or false");
+  options.encrypt = encrypt.get<bool>();
+  options.interrupted = asked.interrupted;
+  return options;
+}
+
+}  // namespace
+
+RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options) {
+  const Interruptible interruptible(options.interrupted);
+  const auto connection = std::make_shared<ServerConnection>(options.address, read_serve_key(options.key));
+  connection->send({{"do", "use"}, {"gpu", options.gpu}});
+  const Json meeting = connection->receive(starting_patience);
+  const std::string name = require_string(meeting, "gpu", options.address) + " of " + options.address;
+  const auto limit = require_integer(meeting, "memory", options.address, 0, std::numeric_limits<std::int64_t>::max());
+  try {
+    return {Group::join(join_as_client(meeting, *connection, options)), name, static_cast<Bytes>(limit), connection};
+  } catch (const Error& error) {
+    throw Error(error.kind(), name + ": " + error.what());
+  }
+}
+
+std::string remote_server_state(const RemoteGpuOptions& options) {
+  const Interruptible interruptible(options.interrupted);
+  ServerConnection connection(options.address, read_serve_key(options.key));
+  connection.send({{"do", "list"}});
+  return connection.receive(answering_patience).dump();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "waywiser/offload/remote_gpu.hpp"
+
+namespace waywiser {
+
+// A GPU of a server that `waywiser serve` has started.
+struct RemoteGpuOptions {
+  std::string address;        // HOST:PORT
+  std::filesystem::path key;  // the file with the key of client and server; empty: ~/.config/waywiser/serve.key
+  int gpu = 0;                // which of the server's GPUs
+  Seconds timeout = 60;       // of every call
+  std::function<bool()> interrupted = {};  // polled in long waits; true ends them with `interrupted`
+};
+// Throws invalid_input for a wrong key or address and if the server refuses; io if it cannot be reached; timeout.
+[[gnu::visibility("default")]] RemoteGpu connect_remote_gpu(const RemoteGpuOptions& options);
+// The server's GPUs and clients, as JSON: `gpus`, `clients` and `limit`, in bytes, of a client. Throws the same.
+[[gnu::visibility("default")]] std::string remote_server_state(const RemoteGpuOptions& options);
+
+}  // namespace waywiser

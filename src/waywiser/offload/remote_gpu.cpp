@@ -1,0 +1,216 @@
+#include "waywiser/offload/remote_gpu.hpp"
+
+#include <algorithm>
+
+#include "waywiser/base/timeout.hpp"
+#include "waywiser/offload/request_stream.hpp"
+#include "waywiser/offload/serve_client.hpp"
+
+namespace waywiser {
+
+struct [[gnu::visibility("hidden")]] RemoteGpu::State {
+  State(Group of_two, std::string called, Bytes most, std::shared_ptr<void> kept)
+      : connection(std::move(kept)), group(std::move(of_two)), name(std::move(called)), limit(most) {}
+
+  std::shared_ptr<void> connection;  // the server ends the worker when it is closed
+  Group group;
+  const std::string name;
+  const Bytes limit;
+  RequestStream requests{group};
+  RemoteInterval input, compute, output;
+  std::uint64_t last = 0;
+  bool closed = false;
+
+  // Errors of the group name the server and the call.
+  template <typename Function>
+  auto told_as(std::string_view call, Function function) {
+    try {
+      return function();
+    } catch (const Error& error) {
+      throw Error(error.kind(), name + ", " + std::string(call) + ": " + error.what());
+    }
+  }
+  void check_open() const {
+    if (closed) throw Error(ErrorKind::invalid_input, name + " is closed");
+  }
+  void check_new(const ArrayHead& head) const {
+    check(head);
+    if (head.bytes() > limit)
+      throw Error(ErrorKind::device, name + ": " + std::to_string(head.bytes()) +
+                                         " bytes are above this server's limit of " + std::to_string(limit));
+  }
+  void add(std::string_view call, const RemoteRequest& request, ConstRegion bytes = {}) {
+    check_open();
+    check_fits(request);
+    told_as(call, [&] {
+      requests.add(request);
+      if (bytes.bytes == 0) return;
+      requests.flush();
+      for (Bytes at = 0; at < bytes.bytes; at += piece_of_array)
+        group.send({bytes.slice(at, std::min(piece_of_array, bytes.bytes - at)), DataType::uint8}, worker_rank,
+                   array_tag);
+    });
+  }
+  RemoteReply answer(std::string_view call, const RemoteRequest& request) {
+    check_open();
+    RemoteReply reply = told_as(call, [&] {
+      requests.add(request);
+      requests.flush();
+      return requests.receive_reply();
+    });
+    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text);
+    return reply;
+  }
+  RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
+};
+
+namespace {
+
+RemoteRequest request_for(RequestKind kind, std::uint64_t array) {
+  RemoteRequest request;
+  request.kind = kind;
+  request.array = array;
+  return request;
+}
+
+RemoteRequest request_for(RequestKind kind, std::uint64_t array, const ArrayHead& head) {
+  RemoteRequest request = request_for(kind, array);
+  request.head = head;
+  return request;
+}
+
+}  // namespace
+
+RemoteGpu::RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection)
+    : state_(std::make_unique<State>(std::move(group), std::move(name), limit, std::move(connection))) {}
+RemoteGpu::RemoteGpu(RemoteGpu&& other) noexcept = default;
+RemoteGpu& RemoteGpu::operator=(RemoteGpu&& other) noexcept = default;
+RemoteGpu::~RemoteGpu() {
+  if (state_) close();
+}
+
+const std::string& RemoteGpu::name() const noexcept { return state_->name; }
+
+std::string RemoteGpu::encrypted_by() const { return state_->group.encrypted_by(worker_rank); }
+
+Bytes RemoteGpu::limit() const noexcept { return state_->limit; }
+
+std::uint64_t RemoteGpu::zeros(const ArrayHead& head) {
+  state_->check_new(head);
+  state_->add("zeros", request_for(RequestKind::zeros, ++state_->last, head));
+  return state_->last;
+}
+
+std::uint64_t RemoteGpu::array(const ArrayHead& head, ConstRegion bytes) {
+  state_->check_new(head);
+  if (head.bytes() != bytes.bytes)
+    throw Error(ErrorKind::invalid_input,
+                std::to_string(bytes.bytes) + " bytes for an array of " + std::to_string(head.bytes()));
+  const Seconds begin = now_seconds();
+  state_->add("array", request_for(RequestKind::array, ++state_->last, head), bytes);
+  state_->input.add(begin, now_seconds());
+  return state_->last;
+}
+
+std::uint64_t RemoteGpu::array(ConstElements values) {
+  return array(ArrayHead{values.type, false, {values.count()}}, values.region);
+}
+
+void RemoteGpu::put(std::uint64_t array, Bytes offset, ConstRegion bytes) {
+  RemoteRequest request = request_for(RequestKind::put, array);
+  request.offset = offset;
+  request.bytes = bytes.bytes;
+  const Seconds begin = now_seconds();
+  state_->add("put", request, bytes);
+  state_->input.add(begin, now_seconds());
+}
+
+void RemoteGpu::get(std::uint64_t array, Elements into) {
+  std::string problem;
+  std::vector<std::byte> elsewhere;
+  get(array, [&](const ArrayHead& head) {
+    if (head.bytes() == into.region.bytes && head.type == into.type) return into.region;
+    problem = "an array of " + std::to_string(head.elements()) + " " + std::string(waywiser::name(head.type)) +
+              " for room of " + std::to_string(into.count()) + " " + std::string(waywiser::name(into.type));
+    elsewhere.resize(head.bytes());
+    return Region{elsewhere.data(), elsewhere.size(), host(0)};
+  });
+  if (!problem.empty()) throw Error(ErrorKind::invalid_input, state_->name + ": " + problem);
+}
+
+void RemoteGpu::get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room) {
+  const Seconds begin = now_seconds();
+  const RemoteReply reply = state_->answer("get", request_for(RequestKind::get, array));
+  Region into;
+  try {
+    if (!reply.head) throw Error(ErrorKind::invalid_input, state_->name + ": an answer without an array");
+    into = room(*reply.head);
+    if (into.bytes != reply.head->bytes())
+      throw Error(ErrorKind::invalid_input, "room of " + std::to_string(into.bytes) + " bytes for an array of " +
+                                                std::to_string(reply.head->bytes()));
+  } catch (...) {
+    state_->group.abort("the client has no room for an array");  // whose bytes are on their way
+    throw;
+  }
+  state_->told_as("get", [&] {
+    for (Bytes at = 0; at < into.bytes; at += piece_of_array)
+      state_->group.recv({into.slice(at, std::min(piece_of_array, into.bytes - at)), DataType::uint8}, worker_rank,
+                         array_tag);
+  });
+  state_->output.add(begin, now_seconds());
+}
+
+void RemoteGpu::free(std::uint64_t array) { state_->add("free", request_for(RequestKind::free, array)); }
+
+std::uint64_t RemoteGpu::run(std::string_view function, std::span<const std::uint64_t> arrays,
+                             std::span<const RemoteNumber> numbers) {
+  RemoteRequest request = request_for(RequestKind::run, ++state_->last);
+  request.function = function;
+  request.arguments.assign(arrays.begin(), arrays.end());
+  request.numbers.assign(numbers.begin(), numbers.end());
+  const Seconds begin = now_seconds();
+  state_->add("run", request);
+  state_->compute.add(begin, now_seconds());
+  return state_->last;
+}
+
+void RemoteGpu::flush() {
+  state_->check_open();
+  state_->told_as("flush", [this] { state_->requests.flush(); });
+}
+
+void RemoteGpu::synchronize() {
+  const Seconds begin = now_seconds();
+  state_->answer("synchronize");
+  state_->compute.end = now_seconds();
+  state_->compute.total += state_->compute.end - begin;
+}
+
+RemoteTimes RemoteGpu::times() {
+  const RemoteReply reply = state_->answer("times");
+  return {state_->input, state_->compute, state_->output, reply.times};
+}
+
+ClockOffset RemoteGpu::align_clocks(int rounds) {
+  ClockOffset best{0, longest_timeout};
+  for (int round = 0; round < std::max(rounds, 1); ++round) {
+    const Seconds begin = now_seconds();
+    const Seconds there = state_->answer("align_clocks").times.now;
+    const Seconds end = now_seconds();
+    if (const Seconds error = (end - begin) / 2; error < best.error) best = {there - (begin + end) / 2, error};
+  }
+  return best;
+}
+
+void RemoteGpu::close() noexcept {
+  if (std::exchange(state_->closed, true)) return;
+  try {
+    state_->requests.add(request_for(RequestKind::end, 0));
+    state_->requests.flush();
+    state_->group.close();
+  } catch (const std::exception&) {  // it has gone, and with it the arrays
+  }
+  state_->connection.reset();
+}
+
+}  // namespace waywiser

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "waywiser/comm/elements.hpp"
+#include "waywiser/offload/array_head.hpp"
+#include "waywiser/offload/remote_times.hpp"
+
+namespace waywiser {
+
+class Group;
+
+// A number that a function takes by name.
+using RemoteNumber = std::pair<std::string, double>;
+
+// A GPU of another process or machine. Arrays on it are named by numbers, which are never used twice.
+//
+// array, zeros, put, run and free do not wait for the server: the error of a request that fails comes out of the next
+// call that has an answer (get, synchronize, times, align_clocks), and the requests between them are not carried out.
+// Requests for which there is no room at the server go with the next call; flush() sends them. One thread at a time may
+// use it. Every call throws io if the server has gone, and timeout; then all arrays are lost.
+class [[gnu::visibility("default")]] RemoteGpu {
+ public:
+  // `group`: of two ranks, in which this one is the client's. `name` begins the texts of all errors of the server.
+  // `limit`: see limit(). `connection` is kept until close().
+  RemoteGpu(Group group, std::string name, Bytes limit, std::shared_ptr<void> connection = {});
+  RemoteGpu(RemoteGpu&& other) noexcept;
+  RemoteGpu& operator=(RemoteGpu&& other) noexcept;
+  ~RemoteGpu();
+
+  const std::string& name() const noexcept;
+  // The most bytes of all arrays together.
+  Bytes limit() const noexcept;
+  // "openssl" or "kernel"; empty within a machine, where nothing is encrypted.
+  std::string encrypted_by() const;
+
+  // A new array of zeros, and one with the bytes of host memory, which may be changed again on return. Throws
+  // invalid_input if the head is none, or the sizes differ; device if the array is above the limit.
+  std::uint64_t zeros(const ArrayHead& head);
+  std::uint64_t array(const ArrayHead& head, ConstRegion bytes);
+  std::uint64_t array(ConstElements values);  // of one dimension
+  // Bytes of an array, from `offset`.
+  void put(std::uint64_t array, Bytes offset, ConstRegion bytes);
+  // The whole array. Throws invalid_input if it has another size.
+  void get(std::uint64_t array, Elements into);
+  // `room` returns where an array with this head goes, in host memory.
+  void get(std::uint64_t array, const std::function<Region(const ArrayHead& head)>& room);
+  void free(std::uint64_t array);
+
+  // A function of the server: of arrays, and of numbers by name. Returns the array of the result. Throws invalid_input
+  // if the call is too long for a request.
+  std::uint64_t run(std::string_view function, std::span<const std::uint64_t> arrays,
+                    std::span<const RemoteNumber> numbers = {});
+
+  // Sends the requests that are still here.
+  void flush();
+  // Waits until all requests have been carried out.
+  void synchronize();
+  // The times of all requests so far, at seven points. Waits as synchronize().
+  RemoteTimes times();
+  // Asks for the server's clock so often, and keeps the answer that took the least time.
+  ClockOffset align_clocks(int rounds = 32);
+
+  // The server frees the arrays. Throws nothing if it has gone. No call is possible afterwards.
+  void close() noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,67 @@
+#include "waywiser/offload/reply.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "waywiser/comm/bootstrap/wire.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t longest_failure = 480;
+constexpr std::uint8_t error_kinds = 7;
+
+void write_seconds(WireWriter& writer, Seconds value) { writer.number(std::bit_cast<std::uint64_t>(value)); }
+Seconds read_seconds(WireReader& reader) { return std::bit_cast<Seconds>(reader.number<std::uint64_t>()); }
+
+template <typename Times, typename Function>
+void each_interval(Times& times, Function function) {
+  for (auto* interval : {&times.input, &times.compute, &times.device, &times.output}) function(*interval);
+}
+
+// Cut between two characters of UTF-8.
+std::string one_line(std::string text) {
+  std::size_t most = longest_failure;
+  while (most < text.size() && most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  if (text.size() > most) text.resize(most);
+  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return text;
+}
+
+}  // namespace
+
+ReplyFrame frame_of(const RemoteReply& reply) {
+  WireWriter writer;
+  writer.number(static_cast<std::uint8_t>(reply.failure ? static_cast<int>(reply.failure->kind) + 1 : 0));
+  writer.text(reply.failure ? one_line(reply.failure->text) : "");
+  writer.number(reply.used);
+  writer.number(reply.requests);
+  each_interval(reply.times, [&](const RemoteInterval& interval) {
+    for (const Seconds value : {interval.total, interval.begin, interval.end}) write_seconds(writer, value);
+  });
+  write_seconds(writer, reply.times.now);
+  writer.number(static_cast<std::uint8_t>(reply.head.has_value()));
+  if (reply.head) write(writer, *reply.head);
+  ReplyFrame frame{};
+  std::ranges::copy(writer.bytes(), frame.begin());
+  return frame;
+}
+
+RemoteReply read_reply(std::span<const std::byte> frame) {
+  WireReader reader(frame, "the server's reply");
+  RemoteReply reply;
+  const auto kind = reader.number<std::uint8_t>();
+  if (kind > error_kinds) reader.refuse("error " + std::to_string(kind) + " is none");
+  std::string text = one_line(reader.text(longest_failure));
+  if (kind != 0) reply.failure = RemoteFailure{static_cast<ErrorKind>(kind - 1), std::move(text)};
+  reply.used = reader.number<std::uint64_t>();
+  reply.requests = reader.number<std::uint64_t>();
+  each_interval(reply.times, [&](RemoteInterval& interval) {
+    for (Seconds* value : {&interval.total, &interval.begin, &interval.end}) *value = read_seconds(reader);
+  });
+  reply.times.now = read_seconds(reader);
+  if (reader.number<std::uint8_t>() != 0) reply.head = read_array_head(reader);
+  return reply;
+}
+
+}  // namespace waywiser

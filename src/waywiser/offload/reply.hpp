@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/offload/array_head.hpp"
+#include "waywiser/offload/remote_times.hpp"
+
+namespace waywiser {
+
+// Why a request has failed, in one line.
+struct RemoteFailure {
+  ErrorKind kind = ErrorKind::invalid_input;
+  std::string text;
+};
+
+// What a worker says about all requests so far.
+struct RemoteReply {
+  std::optional<RemoteFailure> failure;  // of the first request that failed since the last reply
+  Bytes used = 0;                        // bytes of the client's arrays
+  std::uint64_t requests = 0;
+  ServerTimes times;
+  std::optional<ArrayHead> head;  // of the array whose bytes follow
+
+  static constexpr std::size_t bytes = 1024;
+};
+
+using ReplyFrame = std::array<std::byte, RemoteReply::bytes>;
+ReplyFrame frame_of(const RemoteReply& reply);
+// Throws invalid_input.
+RemoteReply read_reply(std::span<const std::byte> frame);
+
+}  // namespace waywiser

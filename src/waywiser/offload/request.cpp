@@ -1,0 +1,90 @@
+#include "waywiser/offload/request.hpp"
+
+#include <bit>
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t used_bytes = 2;
+constexpr std::string_view request_words = "a request";
+
+std::size_t used_of(std::span<const std::byte> frame) {
+  WireReader reader(frame, request_words);
+  const auto used = reader.number<std::uint16_t>();
+  static_cast<void>(reader.raw(used));
+  return used;
+}
+
+void write_call(WireWriter& writer, const RemoteRequest& request) {
+  writer.text(request.function);
+  writer.number(static_cast<std::uint8_t>(request.arguments.size()));
+  for (const std::uint64_t array : request.arguments) writer.number(array);
+  writer.number(static_cast<std::uint8_t>(request.numbers.size()));
+  for (const auto& [name, value] : request.numbers) {
+    writer.text(name);
+    writer.number(std::bit_cast<std::uint64_t>(value));
+  }
+}
+
+void read_call(WireReader& reader, RemoteRequest& request) {
+  request.function = reader.text(longest_function_name);
+  const auto arguments = reader.number<std::uint8_t>();
+  for (int i = 0; i < arguments; ++i) request.arguments.push_back(reader.number<std::uint64_t>());
+  const auto numbers = reader.number<std::uint8_t>();
+  for (int i = 0; i < numbers; ++i) {
+    std::string name = reader.text(longest_number_name);
+    request.numbers.emplace_back(std::move(name), std::bit_cast<double>(reader.number<std::uint64_t>()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
+  WireWriter writer;
+  writer.number(static_cast<std::uint8_t>(request.kind));
+  writer.number(request.array);
+  switch (request.kind) {
+    case RequestKind::zeros:
+    case RequestKind::array: write(writer, request.head); break;
+    case RequestKind::put:
+      writer.number(request.offset);
+      writer.number(request.bytes);
+      break;
+    case RequestKind::run: write_call(writer, request); break;
+    case RequestKind::get:
+    case RequestKind::free:
+    case RequestKind::synchronize:
+    case RequestKind::end: break;
+  }
+  return writer.bytes();
+}
+
+RequestReader::RequestReader(std::span<const std::byte> frame)
+    : left_(used_of(frame)), reader_(frame.subspan(used_bytes, left_), request_words) {}
+
+std::optional<RemoteRequest> RequestReader::next() {
+  if (left_ == 0) return {};
+  RemoteRequest request;
+  const auto kind = reader_.number<std::uint8_t>();
+  if (kind == 0 || kind > last_request_kind) reader_.refuse("kind " + std::to_string(kind) + " is none");
+  request.kind = static_cast<RequestKind>(kind);
+  request.array = reader_.number<std::uint64_t>();
+  switch (request.kind) {
+    case RequestKind::zeros:
+    case RequestKind::array: request.head = read_array_head(reader_); break;
+    case RequestKind::put:
+      request.offset = reader_.number<std::uint64_t>();
+      request.bytes = reader_.number<std::uint64_t>();
+      if (request.bytes > largest_remote_array) reader_.refuse("more bytes than any array has");
+      break;
+    case RequestKind::run: read_call(reader_, request); break;
+    case RequestKind::get:
+    case RequestKind::free:
+    case RequestKind::synchronize:
+    case RequestKind::end: break;
+  }
+  left_ = reader_.left();
+  return request;
+}
+
+}  // namespace waywiser

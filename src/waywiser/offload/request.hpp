@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/offload/array_head.hpp"
+
+namespace waywiser {
+
+// What a client asks its worker for. A client names arrays by numbers of its own.
+enum class RequestKind : std::uint8_t {
+  zeros = 1,    // a new array of zeros
+  array,        // a new array, whose bytes follow as messages
+  put,          // bytes of an array, which follow
+  get,          // the reply has the array's head, and its bytes follow if nothing has failed
+  free,         // of an array
+  run,          // a function of arrays and numbers; its result becomes a new array
+  synchronize,  // a reply when all earlier requests are done
+  end           // the last one
+};
+inline constexpr std::uint8_t last_request_kind = 8;
+
+struct RemoteRequest {
+  using Numbers = std::vector<std::pair<std::string, double>>;
+
+  RequestKind kind = RequestKind::synchronize;
+  std::uint64_t array = 0;      // of run: the result's
+  ArrayHead head;               // of a new array
+  Bytes offset = 0, bytes = 0;  // of put
+  std::string function;
+  std::vector<std::uint64_t> arguments;
+  Numbers numbers;
+
+  bool operator==(const RemoteRequest&) const = default;
+};
+
+// Requests travel in frames of one size: the number of bytes in use (2 bytes), then one request after the other.
+inline constexpr std::size_t frame_bytes_of_requests = 1024;
+inline constexpr std::size_t frame_room = frame_bytes_of_requests - 2;
+inline constexpr std::size_t longest_function_name = 64;
+inline constexpr std::size_t longest_number_name = 32;
+
+std::vector<std::byte> bytes_of_request(const RemoteRequest& request);
+
+// The requests of a frame, one by one. Throws invalid_input for what is none.
+class RequestReader {
+ public:
+  explicit RequestReader(std::span<const std::byte> frame);
+  std::optional<RemoteRequest> next();
+
+ private:
+  std::size_t left_;
+  WireReader reader_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,50 @@
+#include "waywiser/offload/request_stream.hpp"
+
+#include <algorithm>
+
+#include "waywiser/offload/serve_client.hpp"
+
+namespace waywiser {
+
+void check_fits(const RemoteRequest& request) {
+  if (request.function.size() > longest_function_name || std::ranges::any_of(request.numbers, [](const auto& number) {
+        return number.first.size() > longest_number_name;
+      }))
+    throw Error(ErrorKind::invalid_input, "names of functions have at most " + std::to_string(longest_function_name) +
+                                              " bytes, names of numbers " + std::to_string(longest_number_name));
+  if (const std::size_t size = bytes_of_request(request).size(); size > frame_room)
+    throw Error(ErrorKind::invalid_input, "a call of " + std::to_string(size) + " bytes; at most " +
+                                              std::to_string(frame_room) + ": fewer arrays and numbers");
+}
+
+void RequestStream::add(const RemoteRequest& request) {
+  const std::vector<std::byte> bytes = bytes_of_request(request);
+  if (used_ + bytes.size() > frame_room) flush();
+  std::ranges::copy(bytes, frames_[filled_].begin() + 2 + static_cast<std::ptrdiff_t>(used_));
+  used_ += bytes.size();
+  if (going_.done()) send();
+}
+
+void RequestStream::send() {
+  Frame& frame = frames_[filled_];
+  frame[0] = static_cast<std::byte>(used_ & 0xff);
+  frame[1] = static_cast<std::byte>(used_ >> 8);
+  used_ = 0;
+  filled_ = 1 - filled_;
+  going_ = group_.send(std::span(std::as_const(frame)), worker_rank, request_tag, Mode::begin);
+}
+
+void RequestStream::flush() {
+  going_.wait();
+  if (used_ == 0) return;
+  send();
+  going_.wait();
+}
+
+RemoteReply RequestStream::receive_reply() {
+  ReplyFrame frame{};
+  group_.recv(std::span(frame), worker_rank, request_tag);
+  return read_reply(frame);
+}
+
+}  // namespace waywiser

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+
+#include "waywiser/group/group.hpp"
+#include "waywiser/offload/worker.hpp"
+
+namespace waywiser {
+
+// A client and its worker form a group of two ranks.
+inline constexpr int worker_rank = 0, client_rank = 1;
+inline constexpr int request_tag = 1, array_tag = 2;
+
+// What a worker says of itself now and then, and at the end.
+struct WorkerState {
+  Bytes used = 0;
+  std::uint64_t requests = 0;
+};
+
+// Carries out the client's requests until it ends. `tell` is called whenever the state has changed, at most five times
+// in a second. Throws what a group throws, and invalid_input for a frame that is none.
+void serve_client(Group& group, RemoteWorker::Setup setup, const std::function<void(const WorkerState&)>& tell);
+
+}  // namespace waywiser

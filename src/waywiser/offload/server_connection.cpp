@@ -1,0 +1,173 @@
+#include "waywiser/offload/server_connection.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <string_view>
+
+#include "waywiser/base/environment.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/comm/bootstrap/tcp.hpp"
+#include "waywiser/comm/bootstrap/wire.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Seconds greeting_patience = 5;
+constexpr std::string_view greeting = "WAYWISER-GPU-1\r\n";
+constexpr std::size_t nonce_bytes = 32, shortest_key = 32;
+constexpr Bytes largest_key_file = 4096;
+constexpr std::uint32_t longest_message = 1 << 16;
+
+std::span<const std::byte> bytes_of_text(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+Digest proof_of(std::span<const std::byte> key, std::string_view word, std::span<const std::byte> nonces) {
+  WireWriter text;
+  text.raw(bytes_of_text("waywiser offload "));
+  text.raw(bytes_of_text(word));
+  text.number(std::uint8_t{0});
+  text.raw(nonces);
+  return hmac_sha256(key, text.bytes());
+}
+
+Digest mark_of(const Digest& key, std::uint64_t number, std::span<const std::byte> body) {
+  WireWriter text;
+  text.number(number);
+  text.raw(body);
+  return hmac_sha256(key, text.bytes());
+}
+
+std::filesystem::path usual_key_file() {
+  if (const auto folder = environment("XDG_CONFIG_HOME"); folder && !folder->empty())
+    return std::filesystem::path(*folder) / "waywiser/serve.key";
+  return std::filesystem::path(environment("HOME").value_or("/")) / ".config/waywiser/serve.key";
+}
+
+void check_private(const std::filesystem::path& file) {
+  struct stat facts{};
+  if (::stat(file.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && (facts.st_mode & 077) != 0)
+    throw Error(ErrorKind::invalid_input,
+                file.string() + ": other users may read this key: chmod 600 " + file.string() + ", and make a new key");
+}
+
+Descriptor connected(const std::string& address) {
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorKind::io, "no server of GPUs at " + address + ": " + why);
+  };
+  const Endpoint endpoint = parse_endpoint(address);
+  Descriptor socket = begin_connecting(endpoint);
+  if (!wait_for_socket(socket.number(), POLLOUT, Deadline::in(greeting_patience))) fail("it does not answer");
+  int problem = 0;
+  socklen_t length = sizeof problem;
+  ::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &problem, &length);
+  if (problem != 0) {
+    errno = problem;
+    fail(last_system_error());
+  }
+  return socket;
+}
+
+}  // namespace
+
+std::vector<std::byte> read_serve_key(const std::filesystem::path& file) {
+  const std::filesystem::path from = file.empty() ? usual_key_file() : file;
+  std::string text = read_text(from, largest_key_file);
+  check_private(from);
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  std::vector<std::byte> key(text.size() / 2);
+  bool good = text.size() % 2 == 0 && key.size() >= shortest_key;
+  for (std::size_t i = 0; i < key.size() && good; ++i) {
+    unsigned value = 0;
+    const auto [end, problem] = std::from_chars(&text[2 * i], &text[2 * i] + 2, value, 16);
+    good = problem == std::errc() && end == &text[2 * i] + 2;
+    key[i] = static_cast<std::byte>(value);
+  }
+  wipe(std::as_writable_bytes(std::span(text)));
+  if (!good)
+    throw Error(ErrorKind::invalid_input, from.string() + ": a key has at least " + std::to_string(2 * shortest_key) +
+                                              " hexadecimal digits: `waywiser serve --new-key` makes one");
+  return key;
+}
+
+ServerConnection::ServerConnection(const std::string& address, std::span<const std::byte> key)
+    : address_(address), socket_(connected(address)) {
+  try {
+    greet(key);
+  } catch (const Error& error) {
+    throw Error(error.kind(), address_ + ": " + error.what());
+  }
+}
+
+void ServerConnection::greet(std::span<const std::byte> key) {
+  const Deadline deadline = Deadline::in(greeting_patience);
+  std::vector<std::byte> nonces(nonce_bytes);
+  fill_with_random(nonces);
+  WireWriter hello;
+  hello.raw(bytes_of_text(greeting));
+  hello.raw(nonces);
+  write(hello.bytes());
+  const std::vector<std::byte> answer = read(2 * nonce_bytes, deadline);
+  nonces.insert(nonces.end(), answer.begin(), answer.begin() + nonce_bytes);
+  if (!equal(proof_of(key, "server", nonces), std::span(answer).subspan(nonce_bytes)))
+    throw Error(ErrorKind::invalid_input, "the server does not know this key");
+  write(proof_of(key, "client", nonces));
+  secret_ = Secret(hexadecimal(proof_of(key, "group", nonces)));
+  mine_ = proof_of(key, "to server", nonces);
+  theirs_ = proof_of(key, "to client", nonces);
+}
+
+void ServerConnection::send(const Json& message) {
+  const std::string body = message.dump();
+  WireWriter head;
+  head.number(static_cast<std::uint32_t>(body.size()));
+  write(head.bytes());
+  write(mark_of(mine_, sent_++, bytes_of_text(body)));
+  write(bytes_of_text(body));
+}
+
+Json ServerConnection::receive(Seconds patience) {
+  const Deadline deadline = Deadline::in(patience);
+  const std::vector<std::byte> head = read(sizeof(std::uint32_t) + sizeof(Digest), deadline);
+  const auto length = WireReader(head, address_).number<std::uint32_t>();
+  if (length > longest_message) throw Error(ErrorKind::invalid_input, address_ + ": a message that is too long");
+  const std::vector<std::byte> body = read(length, deadline);
+  if (!equal(mark_of(theirs_, received_++, body), std::span(head).subspan(sizeof(std::uint32_t))))
+    throw Error(ErrorKind::invalid_input, address_ + ": a message was changed on its way");
+  Json message = parse_json({reinterpret_cast<const char*>(body.data()), body.size()}, address_);
+  if (message.is_object() && message.contains("problem"))
+    refuse_input(address_, require_string(message, "problem", address_));
+  return message;
+}
+
+void ServerConnection::write(std::span<const std::byte> bytes) {
+  const Deadline deadline = Deadline::in(greeting_patience);
+  while (!bytes.empty()) {
+    const auto sent = ::send(socket_.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0)
+      bytes = bytes.subspan(static_cast<std::size_t>(sent));
+    else if (errno != EAGAIN && errno != EINTR)
+      throw Error(ErrorKind::io, "the connection broke: " + last_system_error());
+    else if (!wait_for_socket(socket_.number(), POLLOUT, deadline))
+      throw Error(ErrorKind::timeout, "the server takes nothing");
+  }
+}
+
+std::vector<std::byte> ServerConnection::read(std::size_t count, Deadline deadline) {
+  std::vector<std::byte> bytes(count);
+  for (std::size_t at = 0; at < count;) {
+    const auto got = ::recv(socket_.number(), &bytes[at], count - at, MSG_DONTWAIT);
+    if (got > 0)
+      at += static_cast<std::size_t>(got);
+    else if (got == 0)
+      throw Error(ErrorKind::io, "the server has closed the connection");
+    else if (errno != EAGAIN && errno != EINTR)
+      throw Error(ErrorKind::io, "the connection broke: " + last_system_error());
+    else if (!wait_for_socket(socket_.number(), POLLIN, deadline))
+      throw Error(ErrorKind::timeout, "the server says nothing");
+  }
+  return bytes;
+}
+
+}  // namespace waywiser

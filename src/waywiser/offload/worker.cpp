@@ -1,0 +1,216 @@
+#include "waywiser/offload/worker.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/kernels/clear.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr std::size_t most_arrays = 1'000'000;
+
+std::string array_text(std::uint64_t number) { return "array " + std::to_string(number); }
+
+std::string names_of(const ServerFunctions& functions) {
+  std::vector<std::string> names(functions.names);
+  for (const std::string_view name : builtin_functions()) names.emplace_back(name);
+  std::ranges::sort(names);
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+RemoteWorker::RemoteWorker(WorkerChannel& channel, Setup setup)
+    : channel_(channel), setup_(std::move(setup)), work_(*setup_.platform, setup_.gpu, setup_.patience) {}
+
+bool RemoteWorker::serve(std::span<const std::byte> frame) {
+  RequestReader reader(frame);
+  while (const auto request = reader.next()) {
+    if (request->kind == RequestKind::end) return false;
+    ++requests_;
+    carry_out(*request);
+  }
+  return true;
+}
+
+void RemoteWorker::carry_out(const RemoteRequest& request) {
+  switch (request.kind) {
+    case RequestKind::zeros:
+    case RequestKind::array: return make(request);
+    case RequestKind::put: return put(request);
+    case RequestKind::get: return get(request);
+    case RequestKind::free: return free(request.array);
+    case RequestKind::run: return run(request);
+    case RequestKind::synchronize:
+    case RequestKind::end: attempt("synchronize", [this] { settle(); }); return reply();
+  }
+}
+
+template <typename Work>
+bool RemoteWorker::attempt(const std::string& what, Work work) {
+  if (failure_) return false;
+  try {
+    work();
+    return true;
+  } catch (const Error& error) {
+    failure_ = RemoteFailure{error.kind(), what + ": " + error.what()};
+  } catch (const std::bad_alloc&) {
+    failure_ = RemoteFailure{ErrorKind::device, what + ": the server has no host memory left"};
+  }
+  return false;
+}
+
+// Nobody reads what another client has left: the memory is filled with the client's bytes or with zeros.
+void RemoteWorker::make(const RemoteRequest& request) {
+  const Seconds begin = now_seconds();
+  HeldArray made;
+  const bool is_filled = request.kind == RequestKind::array;
+  const bool is_made = attempt(array_text(request.array), [&] {
+    check_new(request.array);
+    made = allocate(request.head);
+    if (!is_filled) clear(*setup_.platform, work_.stream(), made.memory);
+  });
+  if (is_filled) receive(is_made ? std::optional(made.memory) : std::nullopt, request.head.bytes());
+  if (is_made) add(request.array, std::move(made));
+  input_.add(begin, now_seconds());
+}
+
+void RemoteWorker::put(const RemoteRequest& request) {
+  const Seconds begin = now_seconds();
+  std::optional<Region> into;
+  attempt(array_text(request.array), [&] {
+    settle();
+    into = find(request.array).memory.slice(request.offset, request.bytes);
+  });
+  receive(into, request.bytes);
+  input_.add(begin, now_seconds());
+}
+
+void RemoteWorker::receive(std::optional<Region> into, Bytes bytes) {
+  std::vector<std::byte> thrown_away(into ? 0 : std::min(bytes, piece_of_array));
+  for (Bytes at = 0; at < bytes; at += piece_of_array) {
+    const Bytes piece = std::min(piece_of_array, bytes - at);
+    channel_.receive(into ? into->slice(at, piece) : Region{thrown_away.data(), piece, host(0)});
+  }
+}
+
+void RemoteWorker::get(const RemoteRequest& request) {
+  HeldArray array;
+  const bool is_there = attempt(array_text(request.array), [&] {
+    settle();
+    array = find(request.array);
+  });
+  const Seconds begin = now_seconds();
+  reply(is_there ? std::optional(array.head) : std::nullopt);
+  for (Bytes at = 0; at < array.memory.bytes; at += piece_of_array)
+    channel_.send(array.memory.slice(at, std::min(piece_of_array, array.memory.bytes - at)));
+  output_.add(begin, now_seconds());
+}
+
+void RemoteWorker::free(std::uint64_t number) {
+  const auto array = arrays_.find(number);
+  if (array == arrays_.end()) return;
+  used_ -= array->second.memory.bytes;
+  if (work_.is_under_way()) leaving_ += array->second.memory.bytes;
+  work_.keep(std::move(array->second.owner));
+  arrays_.erase(array);
+}
+
+void RemoteWorker::settle() {
+  work_.settle();
+  leaving_ = 0;
+}
+
+void RemoteWorker::run(const RemoteRequest& request) {
+  attempt(request.function, [&] {
+    check_new(request.array);
+    add(request.array, result_of(request));
+  });
+}
+
+HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
+  const std::vector<HeldArray> arrays = arguments(request);
+  const Seconds begin = now_seconds();
+  if (is_builtin(request.function)) {
+    HeldArray result = allocate(check_builtin(request, arrays));
+    auto keeps = std::make_shared<std::vector<HeldArray>>(arrays);
+    keeps->push_back(result);
+    work_.begin(begin, std::move(keeps),
+                [&](Stream& stream) { enqueue_builtin(stream, request, arrays, result.memory); });
+    return result;
+  }
+  const ServerFunctions& functions = setup_.functions;
+  if (std::ranges::find(functions.names, request.function) == functions.names.end())
+    throw Error(ErrorKind::invalid_input,
+                "this server has no function '" + request.function + "'; it has " + names_of(functions));
+  settle();
+  FunctionResult result = functions.call(request.function, arrays, request.numbers);
+  HeldArray made = on_gpu(std::move(result.array));
+  work_.add(begin, now_seconds(), result.seconds);
+  return made;
+}
+
+HeldArray RemoteWorker::on_gpu(HeldArray result) {
+  check(result.head);
+  if (result.memory.place.is_gpu()) {
+    if (used_ + leaving_ + result.memory.bytes > setup_.limit)
+      throw Error(ErrorKind::device, "the result has " + std::to_string(result.memory.bytes) +
+                                         " bytes, above this server's limit of " + std::to_string(setup_.limit));
+    return result;
+  }
+  HeldArray copy = allocate(result.head);
+  if (copy.memory.bytes != 0) work_.stream().copy(copy.memory, result.memory);
+  work_.stream().synchronize(Deadline::in(setup_.patience));
+  return copy;
+}
+
+HeldArray RemoteWorker::allocate(ArrayHead head) {
+  const Bytes bytes = head.bytes();
+  if (bytes > setup_.limit - std::min(setup_.limit, used_ + leaving_)) settle();
+  if (bytes > setup_.limit - std::min(setup_.limit, used_))
+    throw Error(ErrorKind::device, std::to_string(bytes) + " bytes more than the " + std::to_string(used_) +
+                                       " in use are above this server's limit of " + std::to_string(setup_.limit));
+  const auto memory =
+      std::make_shared<Memory>(setup_.platform->allocate(setup_.gpu, std::max<Bytes>(bytes, 1), Allocation::gpu));
+  return {std::move(head), memory->region().slice(0, bytes), memory};
+}
+
+void RemoteWorker::reply(std::optional<ArrayHead> head) {
+  RemoteReply told;
+  told.failure = std::exchange(failure_, {});
+  told.used = used_;
+  told.requests = requests_;
+  told.head = std::move(head);
+  told.times = {input_, work_.compute(), work_.device(), output_, now_seconds()};
+  channel_.reply(frame_of(told));
+}
+
+void RemoteWorker::add(std::uint64_t number, HeldArray array) {
+  used_ += array.memory.bytes;
+  arrays_.emplace(number, std::move(array));
+}
+
+void RemoteWorker::check_new(std::uint64_t number) const {
+  if (arrays_.contains(number) || arrays_.size() >= most_arrays)
+    throw Error(ErrorKind::invalid_input,
+                "there is an " + array_text(number) + " already, or there are " + std::to_string(most_arrays));
+}
+
+const HeldArray& RemoteWorker::find(std::uint64_t number) const {
+  const auto found = arrays_.find(number);
+  if (found == arrays_.end()) throw Error(ErrorKind::invalid_input, "there is no " + array_text(number));
+  return found->second;
+}
+
+std::vector<HeldArray> RemoteWorker::arguments(const RemoteRequest& request) const {
+  std::vector<HeldArray> arrays;
+  for (const std::uint64_t number : request.arguments) arrays.push_back(find(number));
+  return arrays;
+}
+
+}  // namespace waywiser

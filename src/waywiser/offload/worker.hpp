@@ -1,0 +1,81 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "waywiser/device/platform.hpp"
+#include "waywiser/offload/functions.hpp"
+#include "waywiser/offload/gpu_work.hpp"
+#include "waywiser/offload/reply.hpp"
+#include "waywiser/offload/request.hpp"
+
+namespace waywiser {
+
+// The bytes of arrays and the replies, to and from the client of a worker. Everything throws what a group throws.
+class WorkerChannel {
+ public:
+  virtual ~WorkerChannel() = default;
+  virtual void receive(Region into) = 0;
+  virtual void send(ConstRegion data) = 0;
+  virtual void reply(const ReplyFrame& frame) = 0;
+};
+
+// Arrays travel in pieces of this size.
+inline constexpr Bytes piece_of_array = Bytes{8} << 20;
+
+// Carries out the requests of one client, in their order, on one GPU. A request that fails is told with the next reply,
+// as CUDA tells errors of earlier kernels; the requests in between are not carried out.
+class RemoteWorker {
+ public:
+  struct Setup {
+    std::shared_ptr<Platform> platform;
+    Place gpu;
+    Bytes limit = 0;  // of the client's arrays together
+    ServerFunctions functions;
+    Seconds patience = 60;  // for the GPU
+  };
+  RemoteWorker(WorkerChannel& channel, Setup setup);
+
+  // False: the client has ended. Throws invalid_input for a frame that is none, and what the channel throws; then the
+  // stream of requests cannot be followed any further.
+  bool serve(std::span<const std::byte> frame);
+  Bytes used() const noexcept { return used_; }
+  std::uint64_t requests() const noexcept { return requests_; }
+
+ private:
+  void carry_out(const RemoteRequest& request);
+  void make(const RemoteRequest& request);
+  void put(const RemoteRequest& request);
+  void get(const RemoteRequest& request);
+  void free(std::uint64_t number);
+  void settle();
+  void run(const RemoteRequest& request);
+  HeldArray result_of(const RemoteRequest& request);
+  HeldArray on_gpu(HeldArray result);
+  HeldArray allocate(ArrayHead head);
+  // Receives all of the pieces; those of an array that could not be made are thrown away.
+  void receive(std::optional<Region> into, Bytes bytes);
+  void reply(std::optional<ArrayHead> head = {});
+  void add(std::uint64_t number, HeldArray array);
+  void check_new(std::uint64_t number) const;
+  const HeldArray& find(std::uint64_t number) const;
+  std::vector<HeldArray> arguments(const RemoteRequest& request) const;
+  // Runs `work` unless an earlier request has failed; notes its error. False: it has failed.
+  template <typename Work>
+  bool attempt(const std::string& what, Work work);
+
+  WorkerChannel& channel_;
+  Setup setup_;
+  GpuWork work_;
+  std::map<std::uint64_t, HeldArray> arrays_;
+  Bytes used_ = 0, leaving_ = 0;  // leaving: of freed arrays that work under way may use
+  std::uint64_t requests_ = 0;
+  std::optional<RemoteFailure> failure_;
+  RemoteInterval input_, output_;
+};
+
+}  // namespace waywiser

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "waywiser/device/platform.hpp"
+#include "waywiser/offload/worker.hpp"
+
+namespace waywiser {
+
+// In place of a client: gives the worker the bytes of arrays, and keeps what it sends.
+class MemoryChannel final : public WorkerChannel {
+ public:
+  explicit MemoryChannel(std::shared_ptr<Platform> platform) : platform_(std::move(platform)) {}
+
+  std::byte fill{};  // of all bytes that the worker receives
+  std::vector<RemoteReply> replies;
+  std::vector<std::byte> sent;  // since the last reply
+
+  void receive(Region into) override {
+    const std::vector<std::byte> bytes(into.bytes, fill);
+    copy(into, {bytes.data(), bytes.size(), host(0)});
+  }
+  void send(ConstRegion data) override {
+    std::vector<std::byte> bytes(data.bytes);
+    copy({bytes.data(), bytes.size(), host(0)}, data);
+    sent.insert(sent.end(), bytes.begin(), bytes.end());
+  }
+  void reply(const ReplyFrame& frame) override {
+    replies.push_back(read_reply(frame));
+    sent.clear();
+  }
+
+ private:
+  void copy(Region to, ConstRegion from) {
+    if (to.bytes == 0) return;
+    const auto stream = platform_->open_stream(to.place.is_gpu() ? to.place : from.place);
+    stream->copy(to, from);
+    stream->synchronize(Deadline::in(20));
+  }
+
+  std::shared_ptr<Platform> platform_;
+};
+
+inline std::vector<std::byte> frame_with(const std::vector<RemoteRequest>& requests) {
+  std::vector<std::byte> frame(2);
+  for (const RemoteRequest& request : requests) {
+    const std::vector<std::byte> bytes = bytes_of_request(request);
+    frame.insert(frame.end(), bytes.begin(), bytes.end());
+  }
+  const std::size_t used = frame.size() - 2;
+  frame[0] = static_cast<std::byte>(used & 0xff);
+  frame[1] = static_cast<std::byte>(used >> 8);
+  frame.resize(std::max(frame.size(), frame_bytes_of_requests));
+  return frame;
+}
+
+}  // namespace waywiser

@@ -1,0 +1,123 @@
+#include "waywiser/offload/remote_gpu.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/comm/test_ranks.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/offload/serve_client.hpp"
+
+namespace waywiser {
+namespace {
+
+constexpr Bytes memory_limit = Bytes{64} << 20;
+
+Problems with_a_worker(const std::function<void(RemoteGpu&)>& client, bool apart = false) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 1;
+  if (apart) {
+    ranks.machines_apart = true;
+    ranks.secret = "the secret of this job";
+  }
+  return ranks.in_processes([&](Group& group) {
+    if (group.rank() == worker_rank) {
+      WorkerState last;
+      serve_client(group, {group.platform(), gpu(0), memory_limit, {}},
+                   [&](const WorkerState& state) { last = state; });
+      require_that(last.requests > 0, "the state after the end");
+      return group.close();
+    }
+    RemoteGpu remote(std::move(group), "the GPU", memory_limit);
+    client(remote);
+    remote.close();
+  });
+}
+
+std::vector<double> numbers_from(double first, std::size_t count) {
+  std::vector<double> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+void expect_error(const std::function<void()>& call, ErrorKind kind, const std::string& words) {
+  try {
+    call();
+    require_that(false, "an error: " + words);
+  } catch (const Error& error) {
+    require_that(error.kind() == kind && std::string(error.what()).find(words) != std::string::npos, error.what());
+  }
+}
+
+void compute_there(RemoteGpu& remote) {
+  for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{2'500'000}}) {
+    const std::vector<double> a = numbers_from(1, count), b = numbers_from(-3, count);
+    const std::uint64_t arrays[] = {remote.array(std::span(a)), remote.array(std::span(b))};
+    const RemoteNumber times[] = {{"times", 2}};
+    const std::uint64_t sum = remote.run("repeat_add", arrays, times);
+    std::vector<double> got(count);
+    remote.get(sum, std::span(got));
+    for (std::size_t i = 0; i < count; ++i) require_that(got[i] == a[i] + b[i] + b[i], "element " + std::to_string(i));
+    for (const std::uint64_t array : {arrays[0], arrays[1], sum}) remote.free(array);
+  }
+}
+
+TEST(RemoteGpu, FunctionsRunOnArraysThere) { EXPECT_EQ(with_a_worker(compute_there), no_problems); }
+
+TEST(RemoteGpu, TheSameBetweenMachines) { EXPECT_EQ(with_a_worker(compute_there, true), no_problems); }
+
+// More than the server has room for at once: they collect in frames, and none is lost.
+TEST(RemoteGpu, ManyCallsDoNotWait) {
+  EXPECT_EQ(with_a_worker([](RemoteGpu& remote) {
+              const double one = 1;
+              const std::uint64_t step = remote.array(std::span(&one, 1));
+              std::uint64_t sum = step;
+              for (int i = 0; i < 5000; ++i) {
+                const std::uint64_t arguments[] = {sum, step};
+                const std::uint64_t next = remote.run("add", arguments);
+                if (sum != step) remote.free(sum);
+                sum = next;
+              }
+              remote.flush();
+              double got = 0;
+              remote.get(sum, std::span(&got, 1));
+              require_that(got == 5001, "all sums");
+              const RemoteTimes times = remote.times();
+              require_that(times.server.device.total > 0 && times.server.device.total <= times.server.compute.total,
+                           "the times of the functions");
+              require_that(times.input.end >= times.input.begin && times.output.total > 0, "the times here");
+              const ClockOffset clock = remote.align_clocks();  // both ranks have one clock
+              require_that(std::abs(clock.offset) <= clock.error, "the clock of this machine");
+            }),
+            no_problems);
+}
+
+TEST(RemoteGpu, ErrorsComeWithTheNextAnswer) {
+  EXPECT_EQ(
+      with_a_worker([](RemoteGpu& remote) {
+        const std::uint64_t array = remote.zeros({DataType::float32, false, {2, 3}});
+        const std::uint64_t lost = remote.run("nothing", std::span(&array, 1));
+        expect_error([&] { remote.synchronize(); }, ErrorKind::invalid_input, "the GPU: nothing: this server has no");
+        remote.synchronize();
+        expect_error([&] { remote.synchronize(), remote.get(lost, Elements{}); }, ErrorKind::invalid_input, "no array");
+        std::vector<float> five(5), six(6, 1);
+        expect_error([&] { remote.get(array, std::span(five)); }, ErrorKind::invalid_input,
+                     "the GPU: an array of 6 float32 for room of 5 float32");
+        remote.get(array, std::span(six));
+        require_that(six == std::vector<float>(6, 0), "zeros");
+        expect_error([&] { remote.zeros({DataType::uint8, false, {memory_limit + 1}}); }, ErrorKind::device, "limit");
+        expect_error([&] { remote.zeros({DataType::float64, false, {~0ull, ~0ull}}); }, ErrorKind::invalid_input,
+                     "bytes");
+        expect_error([&] { remote.run(std::string(65, 'x'), {}); }, ErrorKind::invalid_input, "at most 64 bytes");
+        const std::vector<std::uint64_t> many(200, array);
+        expect_error([&] { remote.run("add", many); }, ErrorKind::invalid_input, "fewer arrays");
+        remote.put(array, 4, ConstElements(std::span(five).first(1)).region);
+        remote.synchronize();
+        remote.close();
+        expect_error([&] { remote.synchronize(); }, ErrorKind::invalid_input, "the GPU is closed");
+      }),
+      no_problems);
+}
+
+}  // namespace
+}  // namespace waywiser
