@@ -59,7 +59,11 @@ TEST(HaloChoice, SidesHaveTheirOwnVariantsOnHosts) {
             "rank 2: a side of a halo exchange has none of its variants");
     refused(odd ? std::vector(mix.size(), HaloVariant::whole_field) : mix,
             "a halo exchange: whole_field copies the fields for all sides at once, so no side has another variant");
+    refused(odd ? std::vector(mix.size(), HaloVariant::strided) : mix,
+            "a halo exchange: strided copies the fields for all sides at once, so no side has another variant");
     refused(std::vector(mix.size(), HaloVariant::direct), "the fields are in host memory, which no kernel serves");
+    refused(std::vector(mix.size(), HaloVariant::strided),
+            "the fields are in host memory, which no copy engine serves");
     require_that(exchange.variant() == HaloVariant::mixed, "after an error all is as before");
     exchange.use(std::vector(mix.size(), HaloVariant::whole_field));
     require_that(exchange.variant() == HaloVariant::whole_field, "one variant for all sides is no mix");
@@ -160,7 +164,9 @@ TEST(HaloChoice, IsTuned) {
       require_that(exchange.variant() == tuning.chosen && tuning.rounds >= 1, "the chosen variant is used");
       require_that(tuning.virtual_gpus == on_gpu, "times of virtual GPUs are marked");
       for (const HaloTime& each : tuning.times) {
-        require_that(each.why_unavailable.empty() == (on_gpu || !is_direct(each.variant)), "what is available");
+        require_that(each.why_unavailable.empty() ==
+                         (on_gpu || !(is_direct(each.variant) || each.variant == HaloVariant::strided)),
+                     "what is available");
         const std::uint64_t least = each.why_unavailable.empty() ? 2 : 0;
         require_that(exchange.counts(each.variant).exchanges >= least, "all variants were exchanged");
       }

@@ -145,6 +145,7 @@ TEST(HaloExchange, CopiesOverTheBusAreThoseOfTheFormulas) {
     require_counts(HaloVariant::packed, {1, n - 1, m * s2, 2, m * 2 * s2});
     require_counts(HaloVariant::direct, {1, m * (n - 1), m * s2, 0, 0});
     require_counts(HaloVariant::direct_packed, {1, n - 1, m * s2, 0, 0});
+    require_counts(HaloVariant::strided, {1, n - 1, m * s2, m * (n - 1) * 2, m * 2 * s2});
     group.barrier();
   }),
             no_problems);

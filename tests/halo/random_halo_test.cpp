@@ -28,7 +28,7 @@ void try_variants(Group& group, std::uint64_t seed, bool on_gpu) {
     }
   };
   for (const HaloVariant variant : halo_variants) {
-    if (is_direct(variant) && !direct) continue;
+    if ((is_direct(variant) && !direct) || (variant == HaloVariant::strided && !on_gpu)) continue;
     exchange.use(variant);
     require_right();
   }

@@ -53,7 +53,7 @@ def test_every_way_is_right_on_virtual_gpus(name: str) -> None:
     found = answers(["-n", "2", BUILT / f"{name}_virtual", *CASES[name], *QUICK, "--undivided", "yes"])
     for each in found:
         assert each["virtual"] and "virtual GPUs" in each["place"]
-        assert ways(each["rows"]) == [*ON_HOSTS[:3], "direct", "direct_packed", "automatic"]
+        assert ways(each["rows"]) == [*ON_HOSTS[:3], "direct", "direct_packed", "strided", "automatic"]
 
 
 @pytest.mark.parametrize("name", CASES)

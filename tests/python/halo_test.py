@@ -65,7 +65,7 @@ def test_grids_on_gpus() -> None:
     halo = ww.HaloExchange(group, grid, fields)
     assert halo.variant == "direct", halo.explain()
     stream = gpus.open_stream(group.rank)
-    for variant in ["whole_field", "per_neighbor", "packed", "direct", "direct_packed"]:
+    for variant in ["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided"]:
         halo.use(variant)
         for on in [None, stream]:
             for field, want in zip(fields, wanted): field.fill(owned_only(want, grid))
@@ -75,7 +75,7 @@ def test_grids_on_gpus() -> None:
             for field, want in zip(fields, wanted): assert (field.numpy() == want).all(), (variant, on)
     assert halo.counts("packed")["bus_copies"] == 4 and halo.counts("direct")["bus_copies"] == 0
     times = halo.tune(0.01)
-    assert sorted(times) == sorted(["whole_field", "per_neighbor", "packed", "direct", "direct_packed"])
+    assert sorted(times) == sorted(["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided"])
     assert times[halo.variant] == min(times.values())
     assert halo.explain().startswith(halo.variant + ": ")
     assert "\\ntimes of virtual GPUs, which say nothing about GPUs" in halo.explain()
@@ -223,7 +223,8 @@ def test_what_does_not_fit_is_refused() -> None:
         "InputError a halo exchange: finish() without start()",
         "InputError a partition: a neighbour is rank 3: there are 1 ranks",
         "InputError a partition: cell 4 in a list of rank 0: there are 4",
-        "InputError best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, direct_packed",
+        "InputError best: is no variant of a halo exchange: whole_field, per_neighbor, packed, direct, direct_packed, "
+        "strided",
         "InputError finalize: call init_grid first",
         "InputError ghost= has 1 entries for 2 dimensions",
         "InputError parts=(2, 2) are 4 boxes for 1 ranks",

@@ -45,9 +45,11 @@ HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
   for (const HaloVariant each : halo_variants)
     if (used == bit_of(each)) return all_by(each);
   if (used == 0) return all_by(HaloVariant::packed);
-  if ((used & bit_of(HaloVariant::whole_field)) != 0)
-    throw Error(ErrorKind::invalid_input,
-                "a halo exchange: whole_field copies the fields for all sides at once, so no side has another variant");
+  for (const HaloVariant each : halo_variants)
+    if (!is_mixable(each) && (used & bit_of(each)) != 0)
+      throw Error(ErrorKind::invalid_input,
+                  "a halo exchange: " + std::string(name(each)) +
+                      " copies the fields for all sides at once, so no side has another variant");
   std::vector<std::uint8_t> words;
   std::ranges::transform(gives, std::back_inserter(words),
                          [](HaloVariant each) { return static_cast<std::uint8_t>(each); });
@@ -60,6 +62,8 @@ HaloChoice HaloExchange::State::agreed(std::vector<HaloVariant> gives) {
 std::unique_ptr<HaloRun> HaloExchange::State::prepared(const HaloChoice& wanted) {
   if (wanted.kernels && !any_on_gpu)
     throw Error(ErrorKind::unavailable, "the fields are in host memory, which no kernel serves");
+  if (wanted.variant == HaloVariant::strided && !any_on_gpu)
+    throw Error(ErrorKind::unavailable, "the fields are in host memory, which no copy engine serves");
   std::unique_ptr<HaloRun> hosts, kernels;
   throw_at_all(group, failure_of([&] {
                  const HaloBoundary all = with_variants(boundary, wanted.mix);

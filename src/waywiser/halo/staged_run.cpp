@@ -6,6 +6,7 @@
 #include "waywiser/group/group.hpp"
 #include "waywiser/halo/agreement.hpp"
 #include "waywiser/halo/halo_run.hpp"
+#include "waywiser/halo/strided_parts.hpp"
 
 namespace waywiser {
 namespace {
@@ -15,10 +16,19 @@ struct BusCopy {
   Region gpu, host;
 };
 
+// Rows of a field, and their place in host memory.
+struct RowsCopy {
+  Region field, host;
+  StridedRows rows;
+};
+
+constexpr std::size_t most_strided_copies = 4096;  // of one exchange: more take longer than any other variant
+
 // Host memory that messages use, and what is copied to it and back. Outlives the run if a message is under way.
 struct BusStaging {
   std::vector<Memory> memory;
   std::vector<BusCopy> out, in;
+  std::vector<RowsCopy> rows_out, rows_in;
   std::vector<Elements> arrays;  // of the messages' schedule
 };
 
@@ -36,7 +46,7 @@ class StagedRun : public HaloRun {
       stage_wholes();
     } else {
       schedule_ = staged_schedule(variant, boundary);
-      stage_boundary(boundary);
+      variant == HaloVariant::strided ? stage_rows(boundary) : stage_boundary(boundary);
     }
   }
   ~StagedRun() override {
@@ -58,6 +68,10 @@ class StagedRun : public HaloRun {
     or_abort([&] {
       if (packing_) packing_->execution().enqueue(used, group_.timeout());
       for (const BusCopy& each : staging_->out) copy(used, each.host, each.gpu);
+      for (const RowsCopy& each : staging_->rows_out) {
+        gather_rows(used, each.host, each.field, each.rows);
+        count_copy(each.host);
+      }
       settle(used);
     });
     prepared_->start();
@@ -71,6 +85,10 @@ class StagedRun : public HaloRun {
     Stream& used = user_ != nullptr ? *user_ : *stream_;
     or_abort([&] {
       for (const BusCopy& each : staging_->in) copy(used, each.gpu, each.host);
+      for (const RowsCopy& each : staging_->rows_in) {
+        scatter_rows(used, each.field, each.rows, each.host);
+        count_copy(each.host);
+      }
       if (unpacking_) unpacking_->execution().enqueue(used, group_.timeout());
       settle(used);
     });
@@ -99,8 +117,11 @@ class StagedRun : public HaloRun {
   void settle(Stream& stream) { stream.synchronize(Deadline::in(group_.timeout())); }
   void copy(Stream& stream, Region to, ConstRegion from) {
     stream.copy(to, from);
+    count_copy(from);
+  }
+  void count_copy(ConstRegion bytes) {
     ++counts_.bus_copies;
-    counts_.bus_bytes += from.bytes;
+    counts_.bus_bytes += bytes.bytes;
   }
 
   Region allocate(Bytes bytes, bool on_gpu) {
@@ -128,6 +149,35 @@ class StagedRun : public HaloRun {
     const Region takes = stage(boundary.takes, places.takes, places.take_bytes, places.take_packed, staging_->in);
     packing_ = program(packing_schedule(boundary), gives);
     unpacking_ = program(unpacking_schedule(boundary), takes);
+  }
+
+  // No packed array on the GPU: the copy engine moves rows of the fields. A kernel copies what the rank gives itself.
+  void stage_rows(const HaloBoundary& boundary) {
+    const PackedBoundary places(boundary, true);
+    stage_rows(boundary.gives, places.gives, places.give_bytes, staging_->rows_out);
+    stage_rows(boundary.takes, places.takes, places.take_bytes, staging_->rows_in);
+    const std::size_t copies = staging_->rows_out.size() + staging_->rows_in.size();
+    if (copies > most_strided_copies)
+      throw Error(ErrorKind::unavailable, "the boundary of rank " + std::to_string(boundary.rank) + " takes " +
+                                              std::to_string(copies) + " strided copies, more than " +
+                                              std::to_string(most_strided_copies));
+    HaloBoundary own = boundary;
+    for (auto* parts : {&own.gives, &own.takes})
+      std::erase_if(*parts, [&](const BoundaryPart& each) { return each.peer != boundary.rank; });
+    packing_ = program(packing_schedule(own), {});
+  }
+  void stage_rows(const std::vector<BoundaryPart>& parts, const std::vector<std::size_t>& places, std::size_t bytes,
+                  std::vector<RowsCopy>& copies) {
+    const Region host = allocate(bytes, false);
+    staging_->arrays.emplace_back(host, DataType::uint8);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      if (places[i] == PackedBoundary::nowhere) continue;
+      std::size_t at = places[i];
+      for (const StridedRows& rows : strided_copies(parts[i].part)) {
+        copies.push_back({fields_[parts[i].field].region, host.slice(at, rows.bytes()), rows});
+        at += rows.bytes();
+      }
+    }
   }
 
   // The packed array on the GPU; its array on the host is added to those of the messages. The first `packed` bytes are

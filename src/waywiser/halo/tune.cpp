@@ -94,7 +94,7 @@ class HaloExchange::State::Tuner {
   std::vector<HaloVariant> candidates() const {
     std::vector<const HaloTime*> measured;
     for (const HaloTime& each : tuning.times)
-      if (each.why_unavailable.empty() && each.variant != HaloVariant::whole_field) measured.push_back(&each);
+      if (each.why_unavailable.empty() && is_mixable(each.variant)) measured.push_back(&each);
     std::ranges::stable_sort(measured, {}, &HaloTime::median);
     std::vector<HaloVariant> variants;
     std::ranges::transform(measured, std::back_inserter(variants), [](const HaloTime* each) { return each->variant; });

@@ -13,6 +13,7 @@ std::string_view name(HaloVariant variant) noexcept {
     case HaloVariant::packed: return "packed";
     case HaloVariant::direct: return "direct";
     case HaloVariant::direct_packed: return "direct_packed";
+    case HaloVariant::strided: return "strided";
     case HaloVariant::mixed: return "mixed";
   }
   return "";

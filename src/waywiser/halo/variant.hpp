@@ -5,19 +5,21 @@
 
 namespace waywiser {
 
-// How the boundary values travel. The first three go by messages of the hosts, the next two by kernels that reach the
-// neighbours' memory.
+// How the boundary values travel: by messages of the hosts, the direct ones by kernels that reach the neighbours'
+// memory.
 enum class HaloVariant : std::uint8_t {
   whole_field,    // through a copy of each whole field
   per_neighbor,   // one message for each field and part of the boundary
   packed,         // one message for each neighbour: all fields, all parts
   direct,         // as per_neighbor, by one kernel
   direct_packed,  // as packed, by one kernel
-  mixed,          // the last four, chosen for each side of the partition
+  strided,        // as packed; the copy engine of a GPU packs
+  mixed,          // the four between whole_field and strided, chosen for each side of the partition
 };
 // Those that one word chooses.
-inline constexpr HaloVariant halo_variants[] = {HaloVariant::whole_field, HaloVariant::per_neighbor,
-                                                HaloVariant::packed, HaloVariant::direct, HaloVariant::direct_packed};
+inline constexpr HaloVariant halo_variants[] = {HaloVariant::whole_field,   HaloVariant::per_neighbor,
+                                                HaloVariant::packed,        HaloVariant::direct,
+                                                HaloVariant::direct_packed, HaloVariant::strided};
 
 [[gnu::visibility("default")]] std::string_view name(HaloVariant variant) noexcept;
 // Throws invalid_input with the names of halo_variants.
@@ -26,7 +28,11 @@ constexpr bool is_direct(HaloVariant variant) noexcept {
   return variant == HaloVariant::direct || variant == HaloVariant::direct_packed;
 }
 constexpr bool is_packed(HaloVariant variant) noexcept {
-  return variant == HaloVariant::packed || variant == HaloVariant::direct_packed;
+  return variant == HaloVariant::packed || variant == HaloVariant::direct_packed || variant == HaloVariant::strided;
+}
+// Whether sides may have it while others have another one.
+constexpr bool is_mixable(HaloVariant variant) noexcept {
+  return variant != HaloVariant::whole_field && variant != HaloVariant::strided;
 }
 
 // What the exchanges of one variant have done at one rank.

@@ -89,6 +89,11 @@ void CudaStream::copy(Region destination, ConstRegion source) {
              "copy on a stream");
 }
 
+void CudaStream::copy(const cudaMemcpy3DParms& rows) {
+  const CurrentDevice current(ordinal_);
+  check_cuda(cudaMemcpy3DAsync(&rows, stream_), "strided copy on a stream");
+}
+
 void CudaStream::launch(const Kernel& kernel) {
   if (!kernel.cuda) throw Error(ErrorKind::unavailable, "this kernel has no CUDA version");
   const CurrentDevice current(ordinal_);

@@ -18,6 +18,7 @@ class CudaStream : public Stream {
 
   Place place() const override { return place_; }
   void copy(Region destination, ConstRegion source) override;
+  void copy(const cudaMemcpy3DParms& rows);
   void before_pageable_read() override;
   void launch(const Kernel& kernel) override;
   void write_value(Region flag, std::uint64_t value) override;
