@@ -39,7 +39,7 @@ PUBLIC_HEADERS = [
     "heap/heap.hpp",
     *(
         f"heap/device/{name}.hpp"
-        for name in ("terms", "reached_heap", "transfers", "one_sided", "team", "host_heap_block")
+        for name in ("terms", "reached_heap", "transfers", "one_sided", "packets", "team", "host_heap_block")
     ),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
