@@ -11,9 +11,10 @@ set(public_headers
   comm/data_type.hpp comm/elements.hpp comm/schedule.hpp collective/neighbor_exchange/array_part.hpp
   group/future.hpp group/group.hpp group/prepared.hpp group/window.hpp
   one_sided.cuh heap/heap.hpp heap/device/terms.hpp heap/device/reached_heap.hpp heap/device/transfers.hpp
-  heap/device/one_sided.hpp heap/device/team.hpp heap/device/host_heap_block.hpp heap/device/cuda_heap_block.cuh
+  heap/device/one_sided.hpp heap/device/packets.hpp heap/device/team.hpp heap/device/host_heap_block.hpp
+  heap/device/cuda_heap_block.cuh
   kernels/block/cuda_block.cuh kernels/block/host_block.hpp kernels/block/ll128.hpp kernels/block/ll_packet.hpp
-  kernels/block/ranks.hpp kernels/block/tag.hpp kernels/copy_body.hpp device/trap.hpp
+  kernels/block/ranks.hpp kernels/block/tag.hpp kernels/block/word_access.hpp kernels/copy_body.hpp device/trap.hpp
   halo/gathered_grid.hpp halo/grid.hpp halo/halo_exchange.hpp halo/partition.hpp halo/tuning.hpp halo/variant.hpp
   offload/array_head.hpp offload/connect.hpp offload/remote_gpu.hpp offload/remote_times.hpp
   comm/bootstrap/join_options.hpp comm/bootstrap/launch.hpp comm/bootstrap/endpoint.hpp comm/session/on_failure.hpp

@@ -11,6 +11,7 @@
 
 #include "tests/base/random_cases.hpp"
 #include "tests/heap/weak_block.hpp"
+#include "waywiser/heap/device/packets.hpp"
 #include "waywiser/heap/device/team.hpp"
 
 namespace waywiser::one_sided {
@@ -107,6 +108,19 @@ const std::map<std::string, Litmus> litmus_tests = {
        }},
       came_without_data,
       {1, 1}}},
+    {"packets",
+     {{[](const Ranks& ranks, Seen&) {
+         const std::uint64_t value = (std::uint64_t{42} << 32) + 42;
+         put_packets(ranks, ranks.at<block::LlPacket>(16), &value, 1, 1, 1);
+       },
+       [](const Ranks& ranks, Seen& seen) {
+         std::uint64_t value = 0;
+         wait_packets(ranks, &value, ranks.at<block::LlPacket>(16), 1, 1, 0);
+         seen[0] = 1;
+         seen[1] = value == (std::uint64_t{42} << 32) + 42 ? 42 : 0;
+       }},
+      came_without_data,
+      {0, 0}}},
     {"barrier",
      {{[](const Ranks& ranks, Seen&) {
          put(ranks, x(ranks), 42, 1);

@@ -71,6 +71,16 @@ class WeakBlock : public HostHeapBlock {
   }
   void release(std::uint64_t* to, std::uint64_t value) { store_behind({to, value, 0, false}); }
   void release_add(std::uint64_t* to, std::uint64_t value) { store_behind({to, value, 0, true}); }
+  // A packet's halves become visible, and are seen, one by one.
+  void store_packet(block::LlPacket* to, const block::Word8& word, std::uint64_t tag) {
+    for (const unsigned i : {0u, 1u}) write(reinterpret_cast<std::uint64_t*>(to) + i, half_of(word, tag, i));
+  }
+  block::LlPacket load_packet(const block::LlPacket* from) {
+    const auto* halves = reinterpret_cast<const std::uint64_t*>(from);
+    const std::uint64_t low = read(halves), high = read(halves + 1);
+    return {static_cast<std::uint32_t>(low), static_cast<std::uint32_t>(low >> 32), static_cast<std::uint32_t>(high),
+            static_cast<std::uint32_t>(high >> 32)};
+  }
   void fence() {
     step([&] {
       if (is_left_out()) return 0;

@@ -40,7 +40,7 @@ PUBLIC_HEADERS = [
     "heap/heap.hpp",
     *(
         f"heap/device/{name}.hpp"
-        for name in ("terms", "reached_heap", "transfers", "one_sided", "team", "host_heap_block")
+        for name in ("terms", "reached_heap", "transfers", "one_sided", "packets", "team", "host_heap_block")
     ),
     *(f"offload/{name}.hpp" for name in ("array_head", "connect", "remote_gpu", "remote_times")),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
