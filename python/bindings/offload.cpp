@@ -12,6 +12,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/gpus.hpp"
 #include "bindings/group_call.hpp"
+#include "waywiser/kernels/elementwise.hpp"
 #include "waywiser/offload/connect.hpp"
 #include "waywiser/offload/remote_gpu.hpp"
 #include "waywiser/offload/serve_client.hpp"
@@ -190,6 +191,23 @@ void serve(Group& group, const Gpus& gpus, int index, Bytes limit, std::vector<s
   });
 }
 
+// The same addition as a server's repeat_add, on a GPU of this process; the seconds by the GPU's clock.
+double add_here(const GpuMemory& result, const GpuMemory& a, const GpuMemory& b, std::uint64_t count,
+                std::uint64_t times) {
+  const Bytes bytes = count * sizeof(float);
+  const Region into = result.memory.region().slice(0, bytes);
+  const Region first = a.memory.region().slice(0, bytes), second = b.memory.region().slice(0, bytes);
+  const nb::gil_scoped_release released;
+  Platform& platform = *result.platform;
+  const auto stream = platform.open_stream(into.place);
+  const auto begin = platform.create_timed_event(into.place), end = platform.create_timed_event(into.place);
+  stream->record(*begin);
+  apply_elementwise(*stream, {Elementwise::Kind::add, ElementType::float32, times, 1}, count, into, first, second);
+  stream->record(*end);
+  stream->synchronize(Deadline::in(600));
+  return end->since(*begin);
+}
+
 }  // namespace
 
 void bind_offload(nb::module_& m) {
@@ -216,6 +234,8 @@ void bind_offload(nb::module_& m) {
                    [](const ServedArray& self) { return self.platform->native_number(self.held.memory.place.index); })
       .def("read", read_served, "into"_a)
       .def("view", view_served, "code"_a, "bits"_a, "As an array for DLPack.");
+  m.def("add_here", add_here, "result"_a, "a"_a, "b"_a, "count"_a, "times"_a,
+        "result = a + times * b, of float32 numbers on one GPU; returns its seconds.");
   m.def("connect_remote_gpu", connect, "address"_a, "key"_a, "gpu"_a, "timeout"_a, "Raises Error.");
   m.def("remote_server_state", state_of_server, "address"_a, "key"_a, "As JSON. Raises Error.");
   m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "limit"_a, "names"_a, "call"_a, "tell"_a,

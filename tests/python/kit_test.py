@@ -100,7 +100,10 @@ def test_values_that_would_break_a_script(words: list[str], message: str, run: R
     assert code == 2 and message in err and not (tmp_path / "kit").exists()
 
 
-@pytest.mark.parametrize("name", ["waywiser-monitor.service", "waywiser-doctor.service", "waywiser-doctor.timer"])
+@pytest.mark.parametrize(
+    "name",
+    ["waywiser-monitor.service", "waywiser-doctor.service", "waywiser-doctor.timer", "waywiser-serve.service"],
+)
 def test_units(name: str, kit: Path) -> None:
     parser = configparser.ConfigParser(strict=True, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
@@ -114,6 +117,13 @@ def test_units(name: str, kit: Path) -> None:
             assert done.returncode == 0, done.stderr
     else:
         assert parser["Timer"]["OnUnitActiveSec"] == "1h" and (kit / f"{Path(name).stem}.service").is_file()
+
+
+def test_the_unit_of_serve_has_options_that_exist(kit: Path, run: Run) -> None:
+    words = next(line for line in (kit / "waywiser-serve.service").read_text().splitlines() if "ExecStart" in line)
+    options = set(re.findall(r"--[a-z-]+", words))
+    _, out, _ = run("serve", "--help")
+    assert options == {"--listen", "--key", "--metrics", "--json"} and all(option in out for option in options)
 
 
 def test_alert_rules(kit: Path) -> None:

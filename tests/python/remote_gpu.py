@@ -8,10 +8,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rank_jobs import COMMAND
 
 from waywiser.offload.client import state_of
@@ -84,3 +85,12 @@ def start_client(code: str, server: Server, before: tuple[str, ...] = ()) -> sub
     words = [*before, sys.executable, "-c", program + code]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(words, text=True, **pipes)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "more.py").write_text(FUNCTIONS)
+    made = Server(tmp_path, "--functions", str(tmp_path / "more.py"), "--memory", "64M", "--clients", "3")
+    yield made
+    code, errors = made.close()
+    assert (code, errors) == (0, "")

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import select
-import socket
-import stat
-import threading
-from collections.abc import Iterator
+import urllib.request
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rank_jobs import finish, runtime_folder, start
-from remote_gpu import FUNCTIONS, PATIENCE, Server, start_client
+from remote_gpu import PATIENCE, Server, server, start_client
 from two_machines import TwoMachines
 
 import waywiser as ww
 from waywiser import _core
 from waywiser.offload import server as serving
-from waywiser.offload.client import state_of
-from waywiser.offload.handshake import MAGIC
-from waywiser.offload.keys import make_key, read_key
+from waywiser.offload.keys import make_key
 
-__all__ = ["runtime_folder"]
+__all__ = ["runtime_folder", "server"]
 pytestmark = pytest.mark.usefixtures("runtime_folder")
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    (tmp_path / "more.py").write_text(FUNCTIONS)
-    made = Server(tmp_path, "--functions", str(tmp_path / "more.py"), "--memory", "64M", "--clients", "3")
-    yield made
-    code, errors = made.close()
-    assert (code, errors) == (0, "")
 
 
 def test_arrays_come_back_as_they_went(server: Server) -> None:
@@ -181,67 +165,6 @@ def test_a_function_costs_its_own_client_only(server: Server, function: str, err
         np.testing.assert_array_equal(x.get(), np.ones(3))
 
 
-def all_of(sock: socket.socket) -> bytes:
-    """What comes until the other end has closed."""
-    data = b""
-    try:
-        while part := sock.recv(4096):
-            data += part
-    except ConnectionResetError:  # it has not read everything
-        pass
-    return data
-
-
-def test_who_does_not_know_the_key_is_refused(server: Server, tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong"
-    make_key(wrong)
-    with pytest.raises(ww.InputError, match="the server does not know this key"):
-        ww.remote(server.address, key=wrong)
-    host, port = server.address.split(":")
-    hellos = (b"", b"GET / HTTP/1.1\r\n\r\n", MAGIC, MAGIC + bytes(32) + bytes(32), b"\xff" * 4096)
-    for hello in hellos:
-        with socket.create_connection((host, int(port)), PATIENCE) as stranger:
-            stranger.sendall(hello)
-            stranger.shutdown(socket.SHUT_WR)
-            assert len(all_of(stranger)) in (0, 64)
-    silent = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(200)]
-    for each in silent:
-        each.close()
-    with ww.remote(server.address, key=server.key) as gpu:
-        gpu.synchronize()
-    assert not any(told["event"] == "joined" for told in server.log)
-
-
-def test_a_replayed_conversation_gains_nothing(server: Server) -> None:
-    """What a client has sent, to the byte, does not prove anything a second time."""
-    host, port = server.address.split(":")
-    sent = bytearray()
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def pass_on() -> None:
-        with listener.accept()[0] as client, socket.create_connection((host, int(port)), PATIENCE) as there:
-            ends = {client: there, there: client}
-            while ready := select.select(list(ends), [], [], PATIENCE)[0]:
-                part = ready[0].recv(4096)
-                if not part:
-                    return
-                if ready[0] is client:
-                    sent.extend(part)
-                ends[ready[0]].sendall(part)
-
-    between = threading.Thread(target=pass_on)
-    between.start()
-    assert state_of(f"127.0.0.1:{listener.getsockname()[1]}", key=server.key)["gpus"]
-    between.join(PATIENCE)
-    listener.close()
-    assert len(sent) > len(MAGIC) + 32 + 32
-    with socket.create_connection((host, int(port)), PATIENCE) as stranger:
-        stranger.sendall(sent)
-        answer = all_of(stranger)
-    assert len(answer) == 64  # the server's proof, and nothing after it
-    assert "does not know the key" in server.wait_for("refused")["why"]
-
-
 def test_limits_and_wrong_numbers_are_refused(server: Server) -> None:
     with pytest.raises(ww.InputError, match="this server has no GPU 2: it offers 2"):
         ww.remote(server.address, key=server.key, gpu=2)
@@ -257,37 +180,12 @@ def test_limits_and_wrong_numbers_are_refused(server: Server) -> None:
         closed.synchronize()
 
 
-def test_a_new_key_counts_without_a_restart(server: Server, tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    os.link(server.key, old)
-    server.key.unlink()
-    make_key(server.key)
-    with pytest.raises(ww.InputError, match="does not know this key"):
-        ww.remote(server.address, key=old)
-    with ww.remote(server.address, key=server.key) as gpu:
-        gpu.synchronize()
-
-
-def test_a_key_is_its_owners(tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    make_key(key)
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600 and len(read_key(key)) == 32
-    with pytest.raises(ww.InputError, match="File exists"):
-        make_key(key)
-    key.chmod(0o644)
-    with pytest.raises(ww.InputError, match="other users may read this key"):
-        read_key(key)
-    key.chmod(0o600)
-    key.write_text("zz")
-    with pytest.raises(ww.InputError, match="at least 64 hexadecimal digits"):
-        read_key(key)
-
-
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (("--listen", "nowhere:1"), "--listen nowhere:1: write an address of this machine and a port"),
         (("--virtual", "2", "--gpu", "2"), "--gpu 2: write numbers below 2"),
+        (("--virtual", "2", "--metrics", "here"), "--metrics here: write an address of this machine and a port"),
         (("--virtual", "2", "--memory", "much"), "'much' is not a size"),
         (("--virtual", "2", "--functions", "no_such_module"), "no_such_module: ModuleNotFoundError"),
         (("--virtual", "2", "--key", "/nowhere/key"), "/nowhere/key: cannot read"),
@@ -306,6 +204,36 @@ def test_the_verb_shows_a_server(server: Server) -> None:
     assert (code, errors) == (0, "")
     assert "virtual GPU 0: 0 clients, 0 B in use" in lines and "at most 64 MiB for a client" in lines
     assert any(line.startswith("client 127.0.0.1:") and "GPU 1" in line for line in lines)
+
+
+def test_metrics_count_clients(tmp_path: Path) -> None:
+    server = Server(tmp_path, "--metrics", "127.0.0.1:0")
+    address = server.log[0]["metrics"]
+
+    def metrics() -> dict[str, float]:
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=PATIENCE) as answer:
+            lines = [line for line in answer.read().decode().splitlines() if line.startswith("waywiser_serve")]
+        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+    assert metrics()['waywiser_serve_clients{gpu="virtual GPU 1"}'] == 0
+    wrong = tmp_path / "wrong"
+    make_key(wrong)
+    with pytest.raises(ww.InputError):
+        ww.remote(server.address, key=wrong)
+    server.wait_for("refused")
+    with ww.remote(server.address, key=server.key, gpu=1) as gpu:
+        kept = gpu.zeros(1 << 20, np.uint8)
+        gpu.synchronize()
+        server.wait_until(lambda state: state["gpus"][1]["memory"] == kept.shape[0])
+        now = metrics()
+        assert now['waywiser_serve_clients{gpu="virtual GPU 1"}'] == 1
+        assert now['waywiser_serve_memory_bytes{gpu="virtual GPU 1"}'] == 1 << 20
+    server.wait_for("left")
+    after = metrics()
+    assert after["waywiser_serve_joined_total"] == after["waywiser_serve_refused_total"] == 1
+    assert after["waywiser_serve_failed_total"] == 0 and after["waywiser_serve_requests_total"] >= 2
+    assert after['waywiser_serve_clients{gpu="virtual GPU 1"}'] == 0
+    assert server.close()[0] == 0
 
 
 def test_sigterm_ends_the_clients_processes(tmp_path: Path) -> None:

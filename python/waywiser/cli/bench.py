@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MEMORY = ("host", "gpu", "host>gpu", "gpu>host", "gpu>exposed", "exposed")
 _PEERS = ("openmpi", "nccl", "ucx", "torch", "torch-symmetric", "nvshmem")
-_BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
+BACKENDS = ("auto", "cuda", "host", "virtual_gpu")
 
 
 def bench(
@@ -51,8 +51,13 @@ def bench(
     bind: Annotated[str, typer.Option(metavar="default|none", help="Binding of the started ranks.")] = "default",
     blocks: Annotated[str, typer.Option(metavar="LIST", help="Of coalescing: how many blocks, such as 4,16,80.")] = "",
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Of coalescing: draw heat maps into a .png or .svg.")
+        Path | None, typer.Option(metavar="FILE", help="Of coalescing and offload: draw into a .png or .svg.")
     ] = None,
+    remote: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Of offload: this server. Default: one on this machine.")
+    ] = "",
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Of offload: the server's key.")] = None,
+    times: Annotated[str, typer.Option(metavar="LIST", help="Of offload: how often to add, such as 1,10,100.")] = "",
     output: ResultsFolder = DEFAULT,
 ) -> None:
     """Time the group's operations and check the data of every sample. Starts its own ranks, or runs as a rank of a job.
@@ -64,17 +69,26 @@ def bench(
     from waywiser.bench.operations import operations_named
     from waywiser.bench.outcome import CSV, JSON, TABLE
     from waywiser.bench.run import Wanted
+    from waywiser.cli.bench_alone import Form, coalescing, offload, only_alone
 
-    if what and "coalescing" in what:
-        if len(what) > 1:
-            raise InputError("coalescing: time it alone")
-        _only_for_coalescing(ranks=ranks, machine=machine, against=against, full=full, mode=mode != "blocking")
-        return _coalescing(memory, sizes, blocks, budget, backend, plot, as_json, as_csv)
+    for name in ("coalescing", "offload"):
+        if what and name in what:
+            if len(what) > 1:
+                raise InputError(f"{name}: time it alone")
+            only_alone(name, ranks=ranks, machine=machine, against=against, full=full, mode=mode != "blocking")
+            form_alone = Form(as_json, as_csv, plot)
+            if name == "coalescing":
+                only_alone(name, remote=remote, key=key, times=times)
+                return coalescing(memory, sizes, blocks, budget, backend, form_alone)
+            only_alone(name, memory=memory, blocks=blocks)
+            return offload(sizes, times, budget, backend, remote, key, form_alone)
     if blocks or plot is not None:
-        raise InputError("--blocks and --plot are for `waywiser bench coalescing`")
+        raise InputError("--blocks and --plot are for `waywiser bench coalescing`, --plot also for `offload`")
+    if remote or key is not None or times:
+        raise InputError("--remote, --key and --times are for `waywiser bench offload`")
     operations = operations_named(what or list(USUAL))
     places = _places(memory or ("host" if machine is None else "gpu"))
-    modes = _among(_words(mode), MODES, "--mode")
+    modes = among(words_in(mode), MODES, "--mode")
     if modes != ["blocking"] and (machine is not None or all("host" in place for place in places)):
         raise InputError(
             f"--mode {mode}: only calls on GPU memory can be enqueued: write --memory gpu, without --machine"
@@ -82,9 +96,9 @@ def bench(
     if as_json and as_csv:
         raise InputError("--json and --csv: write one of them")
     form = JSON if as_json else CSV if as_csv else TABLE
-    if backend not in _BACKENDS or bind not in ("default", "none"):
-        raise InputError(f"write --backend {'|'.join(_BACKENDS)}, --bind default or none")
-    peers = _among(_words(against), _PEERS, "--against") if against else []
+    if backend not in BACKENDS or bind not in ("default", "none"):
+        raise InputError(f"write --backend {'|'.join(BACKENDS)}, --bind default or none")
+    peers = among(words_in(against), _PEERS, "--against") if against else []
     told = sizes_in(sizes) if sizes else []
     usual = 2.0 * len(operations) * len(places) * len(modes) + 8.0
     wanted = Wanted(operations, places, told, ranks or 2, budget or usual, modes)
@@ -96,94 +110,18 @@ def bench(
         _with_own_ranks(wanted, backend, bind == "default", output, peers, full, form)
 
 
-def _only_for_coalescing(**others: object) -> None:
-    for name, value in others.items():
-        if value:
-            raise InputError(f"--{name} is not for coalescing, which copies within one process")
-
-
-def _coalescing(
-    memory: str,
-    sizes: str,
-    blocks: str,
-    budget: float | None,
-    backend: str,
-    plot: Path | None,
-    in_json: bool,
-    in_csv: bool,
-) -> None:
-    from waywiser.bench import coalescing
-    from waywiser.plot_packages import need_plots
-    from waywiser.profile import warning
-    from waywiser.progress import bar, say
-
-    if in_json and in_csv:
-        raise InputError("--json and --csv: write one of them")
-    if backend not in _BACKENDS:
-        raise InputError(f"write --backend {'|'.join(_BACKENDS)}")
-    if plot is not None:
-        need_plots(str(plot))
-        from waywiser.bench.heat_map import check_name
-
-        check_name(plot)
-    known = tuple(pair.replace(">", "-to-") for pair in coalescing.MEMORY)
-    words = [word.replace(">", "-to-") for word in _words(memory)]
-    pairs = [pair.replace("-to-", ">") for pair in _among(words, known, "--memory")] if memory else []
-    kind = _coalescing_backend(backend, pairs)
-    counts = sorted({_count(word) for word in _words(blocks)}) if blocks else list(coalescing.COUNTS)
-    wanted = coalescing.Wanted(
-        kind, pairs, sizes_in(sizes) if sizes else list(coalescing.SIZES), counts, budget or 60.0
-    )
-    left_out: dict[str, str] = {}
-
-    def missing(pair: str, why: str) -> None:
-        say(f"{pair}: {why}")
-        left_out[pair] = why
-
-    with bar("coalescing") as show:
-        found = list(coalescing.points(wanted, missing, show))
-    told = warning("virtual_gpu" if kind == "virtual_gpu" else "", False)
-    label = f", {told.upper()}" if told else ""
-    if in_json:
-        typer.echo(coalescing.as_json(found, kind, told, left_out))
-    elif in_csv:
-        typer.echo(coalescing.as_csv(found, told), nl=False)
-    else:
-        for line in coalescing.tables(found, label):
-            typer.echo(line)
-    if plot is not None and found:
-        from waywiser.bench.heat_map import plot_coalescing
-
-        plot_coalescing(found, label, plot)
-
-
-def _count(word: str) -> int:
-    if not word.isdecimal() or not 1 <= int(word) <= 4096:
-        raise InputError(f"--blocks {word!r}: write numbers from 1 to 4096, such as 4,16,80")
-    return int(word)
-
-
-def _coalescing_backend(asked: str, pairs: Sequence[str]) -> str:
-    """Without --memory and without a GPU: the host."""
-    from waywiser import _core
-
-    if not pairs and asked in ("auto", "host"):
-        return "host" if asked == "host" or _core.why_no_cuda() else "cuda"
-    return _backend(asked, ["host" if pair == "host>host" else pair for pair in pairs] or ["gpu"])
-
-
 def _places(text: str) -> list[str]:
     """Accepts "host-to-gpu" and the form of the tables, "host>gpu", which a shell takes for a redirection."""
     known = tuple(place.replace(">", "-to-") for place in _MEMORY)
-    words = [word.replace(">", "-to-") for word in _words(text)]
-    return [place.replace("-to-", ">") for place in _among(words, known, "--memory")]
+    words = [word.replace(">", "-to-") for word in words_in(text)]
+    return [place.replace("-to-", ">") for place in among(words, known, "--memory")]
 
 
-def _words(text: str) -> list[str]:
+def words_in(text: str) -> list[str]:
     return [word for word in re.split(r"[,\s]+", text) if word]
 
 
-def _among(words: list[str], known: tuple[str, ...], option: str) -> list[str]:
+def among(words: list[str], known: tuple[str, ...], option: str) -> list[str]:
     for word in words:
         if word not in known:
             raise InputError(f"{option} {word!r}: write some of {','.join(known)}")
@@ -199,7 +137,7 @@ def _in_job() -> bool:
     return int(_core.launched_ranks()) > 1
 
 
-def _backend(asked: str, memory: Sequence[str]) -> str:
+def backend_for(asked: str, memory: Sequence[str]) -> str:
     """The back end that serves this memory. Raises InputError."""
     from waywiser import _core
 
@@ -224,7 +162,7 @@ def _with_own_ranks(
     from waywiser.bench.teams import Setup, our_team, peer_teams
     from waywiser.progress import bar
 
-    kind = _backend(backend, wanted.memory)
+    kind = backend_for(backend, wanted.memory)
     outcome = Outcome(kind)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # prints the results so far
     with ExitStack() as stack:
@@ -259,7 +197,7 @@ def _as_rank(wanted: Wanted, backend: str, peers: list[str], full: bool, form: s
         raise InputError("--against starts the ranks of all libraries itself: write -n N, without a launcher")
     if any(one.shape == "startup" for one in wanted.operations):
         raise InputError("startup times ranks that bench starts itself: write -n N, without a launcher")
-    kind = _backend(backend, wanted.memory)
+    kind = backend_for(backend, wanted.memory)
     core = _core.join_bench(kind, _core.launched_ranks() if kind == "virtual_gpu" else 0)
     if core.rank != 0:
         return follow(core)

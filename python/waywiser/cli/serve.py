@@ -35,6 +35,9 @@ def serve(
     ] = "",
     memory: Annotated[str, typer.Option(metavar="SIZE", help="The most memory of one client.")] = "1G",
     clients: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="The most clients at a time.")] = 16,
+    metrics: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Serve metrics for Prometheus at this address.")
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print the log as JSON, a line for each event.")] = False,
 ) -> None:
     """Offer GPUs to programs on other machines, until Ctrl-C or SIGTERM: see waywiser.remote.
@@ -47,7 +50,8 @@ def serve(
     from waywiser.offload.server import Offer, Server
     from waywiser.units import parse_bytes
 
-    host, port = _address(listen)
+    host, port = _address("--listen", listen)
+    scrapes = _address("--metrics", metrics) if metrics else None
     file = key or usual_key_file()
     if new_key:
         make_key(file)
@@ -61,7 +65,14 @@ def serve(
 
     server = Server((host, port), file, offer, log)
     signal.signal(signal.SIGTERM, _as_ctrl_c)
-    log("listening", {"address": f"{host}:{server.port}", "gpus": len(offer.gpus), "key": str(file)})
+    more: dict[str, Any] = {}
+    if scrapes is not None:
+        from waywiser.cli.monitor import about_here
+        from waywiser.offload.metrics import serve_metrics
+
+        answering = serve_metrics(server, about_here(), scrapes)
+        more = {"metrics": f"{scrapes[0]}:{answering.server_port}"}
+    log("listening", {"address": f"{host}:{server.port}", "gpus": len(offer.gpus), "key": str(file), **more})
     if not ipaddress.ip_address(host).is_loopback:
         print("waywiser: clients on other machines can run the functions of this server", file=sys.stderr)
     try:
@@ -76,14 +87,14 @@ def _as_ctrl_c(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _address(text: str) -> tuple[str, int]:
+def _address(option: str, text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     try:
         address = str(ipaddress.ip_address(host.strip("[]")))
     except ValueError:
         colon = ""
     if not colon or not port.isdecimal() or int(port) > 65535:
-        raise InputError(f"--listen {text}: write an address of this machine and a port, as 10.0.0.1:7421")
+        raise InputError(f"{option} {text}: write an address of this machine and a port, as 10.0.0.1:7421")
     return address, int(port)
 
 

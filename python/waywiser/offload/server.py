@@ -88,6 +88,7 @@ class Server:
         self._lock = threading.Lock()
         self._clients: list[Client] = []
         self._meetings: list[threading.Thread] = []
+        self._totals = {"joined": 0, "refused": 0, "failed": 0, "requests": 0}
         self._ended = threading.Event()
 
     @property
@@ -126,6 +127,17 @@ class Server:
         for meeting in self._meetings:
             meeting.join(_ENDING + SECONDS)  # the end of a process, or a handshake
 
+    def totals(self) -> dict[str, int]:
+        """Since the start: clients that `joined`, were `refused`, and have `failed`, and `requests` of those that have
+        left. Raises nothing.
+        """
+        with self._lock:
+            return dict(self._totals)
+
+    def _count(self, name: str, more: int = 1) -> None:
+        with self._lock:
+            self._totals[name] += more
+
     def _all(self) -> list[Client]:
         with self._lock:
             return list(self._clients)
@@ -140,6 +152,7 @@ class Server:
                 self._strangers.release()
             self._answer(connection, request, name)
         except Error as error:
+            self._count("refused")
             self._log("refused", {"client": name, "why": clean(str(error))})
             if connection is not None:
                 with contextlib.suppress(Error):
@@ -149,7 +162,7 @@ class Server:
 
     def _answer(self, connection: Connection, request: Node, name: str) -> None:
         if request.text("do") == "list":
-            return connection.send(self._state())
+            return connection.send(self.state())
         if request.text("do") != "use":
             raise request.refuse("a server of GPUs is asked for `list` or `use`")
         place = request.integer("gpu")
@@ -157,12 +170,15 @@ class Server:
             raise InputError(f"this server has no GPU {place}: it offers {len(self._offer.gpus)}")
         client = self._start(connection, place, name)
         try:
+            self._count("joined")
             self._log("joined", {"client": name, "gpu": client.gpu, "process": client.process.pid})
             self._follow(connection, client)
         finally:
             with self._lock:
                 self._clients.remove(client)
             _end(client.process, _ENDING)
+            self._count("failed", client.why != "")
+            self._count("requests", client.requests)
             told = {"requests": client.requests, "seconds": round(time.time() - client.since, 3), "why": client.why}
             self._log("left", {"client": name, "code": client.process.returncode, **told})
 
@@ -223,7 +239,8 @@ class Server:
     def _name_of(self, gpu: int) -> str:
         return f"{'virtual ' if self._offer.virtual else ''}GPU {gpu}"
 
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """The GPUs and the clients now, as state_of() returns them. Raises nothing."""
         clients = self._all()
         return {
             "gpus": [{"gpu": gpu, "name": self._name_of(gpu),

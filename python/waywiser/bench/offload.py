@@ -1,0 +1,240 @@
+"""`waywiser bench offload`: two arrays go to a GPU, are added, and come back; a server's GPU beside a local one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from waywiser.errors import CorruptionError, InputError
+from waywiser.offload.client import POINTS
+from waywiser.units import format_seconds
+
+if TYPE_CHECKING:
+    import numpy.typing
+
+    from waywiser.group.gpus import Gpus
+    from waywiser.offload.client import RemoteGpu
+    from waywiser.stages import Show
+
+    Floats = numpy.typing.NDArray[numpy.float32]
+
+SIZES = tuple(4 * count * 1_000_000 for count in (10, 20, 50, 100, 200, 400))  # bytes of one array
+SMALL_SIZES = tuple(4 * count for count in (10_000, 30_000, 100_000, 300_000, 1_000_000))
+TIMES = (1, 10, 100)
+MOST_TIMES = 100_000
+REMOTE, LOCAL = "remote, pageable", "local, pageable"
+MISSING = {
+    "remote, pinned": "a client has no page-locked arrays yet",
+    "remote, direct": "the group of client and server chooses how bytes reach the GPU: no road can be forced yet",
+}
+_LEAST, _MOST = 3, 15  # rounds of a case
+_COLUMNS = (
+    "road", "elements", "times", *(f"{point}_us" for point in POINTS), "whole_us", "overhead_us",
+    "whole_less_device_us", "rounds", "label",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. `seconds`: at the seven points, in the order of POINTS. `whole`: as the client sees it.
+
+    `spans`: when the last request began and ended at each point but the device's, by the client's clock, from the
+    beginning of the run; the server's are right within `clock_error`. Empty for a local GPU.
+    """
+
+    seconds: tuple[float, ...]
+    whole: float
+    spans: tuple[tuple[float, float], ...] = ()
+    clock_error: float = 0.0
+
+    def at(self, point: str) -> float:
+        """The seconds at one of POINTS."""
+        return self.seconds[POINTS.index(point)]
+
+    @property
+    def overhead(self) -> float:
+        """Input and output as the client sees them, and the computation as the device sees it less as the server does:
+        the formula of the published experiment. It leaves out the messages of the call itself.
+        """
+        return self.at("client_input") + self.at("device") + self.at("client_output") - self.at("server_compute")
+
+
+@dataclass(frozen=True)
+class Case:
+    """The run of median length of a road, for two arrays of `elements` numbers that are added `times` times."""
+
+    road: str
+    elements: int
+    times: int
+    run: Run
+    rounds: int
+
+
+class Side(Protocol):
+    """A GPU that adds: result = a + times * b."""
+
+    def add(self, a: Floats, b: Floats, times: int) -> tuple[Floats, Run]: ...
+
+
+class RemoteSide:
+    """A server's GPU."""
+
+    def __init__(self, gpu: RemoteGpu) -> None:
+        self._gpu = gpu
+        self._offset, self._error = gpu._core.align_clocks(64)
+
+    def add(self, a: Floats, b: Floats, times: int) -> tuple[Floats, Run]:
+        """The result and the run."""
+        core = self._gpu._core
+        before = core.times()
+        begin = time.monotonic()
+        x, y = self._gpu.array(a), self._gpu.array(b)
+        total = self._gpu.run("repeat_add", x, y, times=times)
+        self._gpu.synchronize()
+        result = total.get()
+        whole = time.monotonic() - begin
+        after = core.times()
+        spans = []
+        for point, (_, first, last) in zip(POINTS, after, strict=True):
+            shift = begin + (0.0 if point.startswith("client") else self._offset)
+            if point != "device":
+                spans.append((first - shift, last - shift))
+        seconds = tuple(now[0] - then[0] for now, then in zip(after, before, strict=True))
+        return result, Run(seconds, whole, tuple(spans), self._error)
+
+
+class LocalSide:
+    """A GPU of this process. What the client and the server see is one."""
+
+    def __init__(self, gpus: Gpus) -> None:
+        self._gpus = gpus
+
+    def add(self, a: Floats, b: Floats, times: int) -> tuple[Floats, Run]:
+        """The result and the run."""
+        from waywiser import _core
+
+        begin = time.monotonic()
+        x, y = self._gpus.array(a), self._gpus.array(b)
+        there = time.monotonic()
+        total = self._gpus.empty(a.shape, a.dtype)
+        device = _core.add_here(total._memory, x._memory, y._memory, a.size, times)
+        over = time.monotonic()
+        result = total.numpy()
+        end = time.monotonic()
+        put, compute, get = there - begin, over - there, end - over
+        return result, Run((put, put, compute, compute, device, get, get), end - begin)
+
+
+def cases(
+    sides: dict[str, Side], sizes: Sequence[int], times: Sequence[int], budget: float, show: Show
+) -> Iterator[Case]:
+    """Times all cases; the sides take turns. Every result is compared with the CPU's, bit by bit.
+
+    Raises CorruptionError for a wrong one.
+    """
+    import numpy
+
+    draw = numpy.random.default_rng(0)
+    total = len(sizes) * len(times)
+    for done, (size, count) in enumerate((size, count) for size in sizes for count in times):
+        show(done, total, budget * (1 - done / total), f"{size // 4} elements, {count} times")
+        until = time.monotonic() + budget / total
+        found: dict[str, list[Run]] = {road: [] for road in sides}
+        for rounds in range(_MOST + 1):
+            if rounds > _LEAST and time.monotonic() > until:
+                break
+            a = draw.random(size // 4, numpy.float32)
+            b = draw.random(size // 4, numpy.float32)
+            expected = added(a, b, count)
+            for road, side in sides.items():
+                result, run = side.add(a, b, count)
+                if not numpy.array_equal(result, expected):
+                    raise CorruptionError(f"{road}: the sum of {size // 4} elements is not that of the CPU")
+                if rounds:  # the first one makes memory
+                    found[road].append(run)
+        for road, runs in found.items():
+            yield Case(road, size // 4, count, median(runs), len(runs))
+    show(total, total, 0.0, "")
+
+
+def added(a: Floats, b: Floats, times: int) -> Floats:
+    """a + b + ... + b, as the GPU adds."""
+    total: Floats = a.copy()
+    for _ in range(times):
+        total += b
+    return total
+
+
+def median(runs: Sequence[Run]) -> Run:
+    """The run whose whole time is the median: its points belong together."""
+    middle = statistics.median_low(run.whole for run in runs)
+    return next(run for run in runs if run.whole == middle)
+
+
+def check_sizes(sizes: Sequence[int]) -> None:
+    """Raises InputError for sizes that are no whole numbers of float32."""
+    if any(size < 4 or size % 4 or size > 1 << 34 for size in sizes):
+        raise InputError("offload: --sizes are the bytes of one array of float32 numbers, from 4 to 16G")
+
+
+def tables(found: Sequence[Case], label: str) -> list[str]:
+    """For each road: the seven points, the whole, and both overheads."""
+    lines: list[str] = []
+    heads = [point.replace("client_", "c.").replace("server_", "s.") for point in POINTS]
+    heads += ["whole", "overhead", "whole-device"]
+    for road in dict.fromkeys(case.road for case in found):
+        lines += [""] * bool(lines) + [f"# {road}{label}; c: as the client sees it, s: as the server does"]
+        lines.append(f"{'# Elements':<12}{'times':>7}" + "".join(f"{head:>13}" for head in heads))
+        for case in (one for one in found if one.road == road):
+            run = case.run
+            values = (*run.seconds, run.whole, run.overhead, run.whole - run.at("device"))
+            lines.append(f"{case.elements:<12}{case.times:>7}" + "".join(f"{_time(value):>13}" for value in values))
+    return lines
+
+
+def _time(seconds: float) -> str:
+    return ("-" if seconds < 0 else "") + format_seconds(abs(seconds))
+
+
+def _row(case: Case) -> dict[str, Any]:
+    run = case.run
+    return {
+        "road": case.road, "elements": case.elements, "times": case.times,
+        **{f"{point}_us": value * 1e6 for point, value in zip(POINTS, run.seconds, strict=True)},
+        "whole_us": run.whole * 1e6, "overhead_us": run.overhead * 1e6,
+        "whole_less_device_us": (run.whole - run.at("device")) * 1e6, "rounds": case.rounds,
+    }  # fmt: skip
+
+
+def as_json(found: Sequence[Case], backend: str, warning: str, left_out: dict[str, str]) -> str:
+    """All cases, with the spans of their last requests on the client's clock."""
+    value: dict[str, Any] = {"schema": "waywiser.bench", "version": 1, "backend": backend}
+    if warning:
+        value |= {"simulated": True, "warning": warning}
+    rows = []
+    places = [point for point in POINTS if point != "device"]
+    for case in found:
+        row: dict[str, Any] = {"operation": "offload", **_row(case)}
+        if case.run.spans:
+            spans = zip(places, case.run.spans, strict=True)
+            row["spans_us"] = {point: [begin * 1e6, end * 1e6] for point, (begin, end) in spans}
+            row["clock_error_us"] = case.run.clock_error * 1e6
+        rows.append(row)
+    return json.dumps({**value, "left_out": left_out, "rows": rows}, indent=1)
+
+
+def as_csv(found: Sequence[Case], warning: str) -> str:
+    """A line for each case."""
+    text = io.StringIO()
+    lines = csv.DictWriter(text, _COLUMNS, lineterminator="\n")
+    lines.writeheader()
+    for case in found:
+        row = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in _row(case).items()}
+        lines.writerow({**row, "label": warning})
+    return text.getvalue()

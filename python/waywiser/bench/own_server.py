@@ -1,0 +1,47 @@
+"""A server of GPUs for the time of a benchmark: `waywiser serve` on this machine, with a key of its own."""
+
+from __future__ import annotations
+
+import json
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from waywiser.errors import TransferError
+
+_COMMAND = "import sys; from waywiser.cli import run; sys.exit(run(sys.argv[1:]))"
+_STARTING, _ENDING = 60.0, 20.0
+
+
+@contextmanager
+def own_server(folder: Path, virtual: bool, memory: int) -> Iterator[tuple[str, Path]]:
+    """Address and key file of a server that ends with the block. `memory`: bytes of a client. Raises TransferError."""
+    key = folder / "serve.key"
+    words = ["serve", "--listen", "127.0.0.1:0", "--new-key", "--key", str(key), "--memory", str(memory), "--json"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", _COMMAND, *words, *(["--virtual", "1"] if virtual else ["--gpu", "0"])],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    try:
+        yield _address(process), key
+    finally:
+        process.terminate()
+        try:
+            process.wait(_ENDING)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    until = time.monotonic() + _STARTING
+    if select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))[0]:
+        line = process.stdout.readline()
+        if line.startswith("{"):
+            return str(json.loads(line)["address"])
+    raise TransferError("the server of GPUs did not start")

@@ -1,0 +1,163 @@
+"""The benchmarks of `waywiser bench` that run alone and have options of their own."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from waywiser.cli.simulate import sizes_in
+from waywiser.errors import InputError
+
+
+class Form(NamedTuple):
+    """How results are shown."""
+
+    json: bool
+    csv: bool
+    plot: Path | None
+
+    def check(self) -> None:
+        """Raises InputError, and UnavailableError without the packages that draw."""
+        from waywiser.bench.heat_map import check_name
+        from waywiser.plot_packages import need_plots
+
+        if self.json and self.csv:
+            raise InputError("--json and --csv: write one of them")
+        if self.plot is not None:
+            need_plots(str(self.plot))
+            check_name(self.plot)
+
+
+def only_alone(name: str, **others: object) -> None:
+    """Raises InputError for options that another benchmark has."""
+    for option, value in others.items():
+        if value:
+            raise InputError(f"--{option} is not for {name}, which {_WHY[name]}")
+
+
+_WHY = {"coalescing": "copies within one process", "offload": "times one client of a server"}
+
+
+def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backend: str, form: Form) -> None:
+    """Blocks apart or gathered."""
+    from waywiser.bench import coalescing as bench
+    from waywiser.cli.bench import BACKENDS, among, words_in
+    from waywiser.profile import warning
+    from waywiser.progress import bar, say
+
+    form.check()
+    if backend not in BACKENDS:
+        raise InputError(f"write --backend {'|'.join(BACKENDS)}")
+    known = tuple(pair.replace(">", "-to-") for pair in bench.MEMORY)
+    words = [word.replace(">", "-to-") for word in words_in(memory)]
+    pairs = [pair.replace("-to-", ">") for pair in among(words, known, "--memory")] if memory else []
+    kind = _coalescing_backend(backend, pairs)
+    counts = numbers_in(blocks, "--blocks", 4096, "4,16,80") if blocks else list(bench.COUNTS)
+    wanted = bench.Wanted(kind, pairs, sizes_in(sizes) if sizes else list(bench.SIZES), counts, budget or 60.0)
+    left_out: dict[str, str] = {}
+
+    def missing(pair: str, why: str) -> None:
+        say(f"{pair}: {why}")
+        left_out[pair] = why
+
+    with bar("coalescing") as show:
+        found = list(bench.points(wanted, missing, show))
+    told = warning("virtual_gpu" if kind == "virtual_gpu" else "", False)
+    label = f", {told.upper()}" if told else ""
+    if form.json:
+        typer.echo(bench.as_json(found, kind, told, left_out))
+    elif form.csv:
+        typer.echo(bench.as_csv(found, told), nl=False)
+    else:
+        for line in bench.tables(found, label):
+            typer.echo(line)
+    if form.plot is not None and found:
+        from waywiser.bench.heat_map import plot_coalescing
+
+        plot_coalescing(found, label, form.plot)
+
+
+def offload(
+    sizes: str, times: str, budget: float | None, backend: str, remote: str, key: Path | None, form: Form
+) -> None:
+    """Two arrays, added on a server's GPU and on a local one."""
+    from waywiser.bench import offload as bench
+    from waywiser.bench.own_server import own_server
+    from waywiser.group.gpus import cuda_gpus, virtual_gpus
+    from waywiser.offload.client import remote as connect
+    from waywiser.profile import warning
+    from waywiser.progress import bar, say
+
+    form.check()
+    kind = _offload_backend(backend)
+    virtual = kind == "virtual_gpu"
+    counts = numbers_in(times, "--times", bench.MOST_TIMES, "1,10,100") if times else list(bench.TIMES)
+    usual = bench.SMALL_SIZES if virtual else bench.SIZES
+    wanted = sizes_in(sizes) if sizes else list(usual)
+    bench.check_sizes(wanted)
+    memory = 4 * max(wanted) + (64 << 20)
+    left_out = dict(bench.MISSING)
+    for road, why in left_out.items():
+        say(f"{road}: {why}")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
+        address, file = (remote, key) if remote else stack.enter_context(own_server(folder, virtual, memory))
+        gpu = stack.enter_context(connect(address, key=file, timeout=600))
+        # The server of another machine may have virtual GPUs too, and says so.
+        told = warning("virtual_gpu" if virtual or gpu.name.startswith("virtual") else "", False)
+        sides: dict[str, bench.Side] = {bench.REMOTE: bench.RemoteSide(gpu)}
+        sides[bench.LOCAL] = bench.LocalSide(virtual_gpus(1, memory) if virtual else cuda_gpus())
+        with bar("offload") as show:
+            found = list(bench.cases(sides, wanted, counts, budget or 60.0, show))
+    label = f", {told.upper()}" if told else ""
+    if form.json:
+        typer.echo(bench.as_json(found, kind, told, left_out))
+    elif form.csv:
+        typer.echo(bench.as_csv(found, told), nl=False)
+    else:
+        for line in bench.tables(found, label):
+            typer.echo(line)
+    if form.plot is not None:
+        from waywiser.bench.offload_plot import plot_offload
+
+        plot_offload(found, label, form.plot)
+
+
+def numbers_in(text: str, option: str, most: int, example: str) -> list[int]:
+    """Whole numbers from 1 to `most`, ascending. Raises InputError."""
+    from waywiser.cli.bench import words_in
+
+    numbers = set()
+    for word in words_in(text):
+        if not word.isdecimal() or not 1 <= int(word) <= most:
+            raise InputError(f"{option} {word!r}: write numbers from 1 to {most}, such as {example}")
+        numbers.add(int(word))
+    if not numbers:
+        raise InputError(f"{option}: write numbers from 1 to {most}, such as {example}")
+    return sorted(numbers)
+
+
+def _offload_backend(asked: str) -> str:
+    """The GPUs of this machine; without them virtual ones, which are labelled."""
+    from waywiser import _core
+
+    if asked not in ("auto", "cuda", "virtual_gpu"):
+        raise InputError("offload: write --backend auto|cuda|virtual_gpu")
+    if asked == "auto":
+        return "virtual_gpu" if _core.why_no_cuda() else "cuda"
+    return asked
+
+
+def _coalescing_backend(asked: str, pairs: Sequence[str]) -> str:
+    """Without --memory and without a GPU: the host."""
+    from waywiser import _core
+    from waywiser.cli.bench import backend_for
+
+    if not pairs and asked in ("auto", "host"):
+        return "host" if asked == "host" or _core.why_no_cuda() else "cuda"
+    return backend_for(asked, ["host" if pair == "host>host" else pair for pair in pairs] or ["gpu"])
