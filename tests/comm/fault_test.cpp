@@ -267,6 +267,27 @@ TEST(Fault, ADeadlineNamesWhatWasWaitedFor) {
       << problems[1];
 }
 
+// Faults: host S
+TEST(Fault, ADeadlineInAPartNamesTheRankOfTheJob) {
+  for (const bool collective : {false, true}) {
+    TestRanks ranks(3);
+    ranks.timeout = 0.3;
+    const auto problems = ranks.in_processes([&](Group& group) {
+      if (group.rank() != 1) group.set_timeout(20);  // rank 1 is the first whose deadline passes
+      auto part = group.split(group.rank() == 0 ? 0 : 1);
+      if (group.rank() == 0) return receive_something(group, 1);
+      if (group.rank() == 2) return receive_something(group, 0);
+      std::vector<float> data(1000);
+      if (collective) part->all_reduce(std::span(data), std::span(data));
+      receive_something(*part, 1);
+    });
+    ASSERT_EQ(problems.size(), 3u);
+    EXPECT_TRUE(holds(problems[1], collective ? "waiting for rank 1 (rank 2 of the job)"
+                                              : "from rank 1, group 1 (rank 2 of the job)"))
+        << problems[1];
+  }
+}
+
 // Rank 0 waits for rank 1, which waits for rank 2: rank 0 cannot know that rank 2 is the culprit, but rank 1 says so.
 TEST(Fault, ARankThatWaitsItselfSaysForWhom) {
   const auto problems = TestRanks(3).in_processes([](Group& group) {

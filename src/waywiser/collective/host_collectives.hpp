@@ -39,7 +39,8 @@ class HostCollectives final : public RankExchange {
   // A call with the next number. All ranks make the same collectives, but each has messages of its own.
   Call next_call(CallKind kind, ConstElements data, int peer = -1, ReduceOp op = ReduceOp::sum, int root = -1) {
     const std::uint64_t number = is_collective(kind) ? ++collectives_ : ++messages_;
-    return {kind, data.type, op, members_->key(), root, peer, number, data.count()};
+    const int peer_in_job = peer < 0 ? -1 : static_cast<int>(members_->peer(peer));
+    return {kind, data.type, op, members_->key(), root, peer, number, data.count(), peer_in_job};
   }
 
   // A collective rejected because of its arguments uses no number, so that this rank's numbers stay equal to those of

@@ -106,6 +106,7 @@ Call GpuCalls::message_call(const Call& call, CallKind kind, const ConstElements
   Call message{kind, data.type};
   message.group = call.group;
   message.peer = peer;
+  message.peer_in_job = static_cast<int>(hosts_.members().peer(peer));
   message.sequence = call.sequence;
   message.count = data.count();
   return message;

@@ -115,6 +115,7 @@ void WildcardReceive::begin_named() { begin(into_.region.bytes); }
 void WildcardReceive::take(const ucp_tag_recv_info_t& found) {
   wanted_ = envelope_of(found.sender_tag);
   call_.peer = wanted_.source;
+  call_.peer_in_job = static_cast<int>(all_->members().peer(wanted_.source));
   const bool says_length = !is_rts(found.sender_tag) && !is_head(found.sender_tag);
   if (status_ == nullptr || is_rts(found.sender_tag)) return begin(into_.region.bytes);
   if (says_length) return begin(found.length);

@@ -39,7 +39,7 @@ bool ProxiedReceive::advance() {
 }
 
 std::string ProxiedReceive::progress_text() const {
-  return transfer_.progress_text() + ", waiting for rank " + std::to_string(call_.peer);
+  return transfer_.progress_text() + ", waiting for " + members_->text_of(call_.peer);
 }
 
 void ProxiedReceive::abandon() noexcept {

@@ -46,6 +46,8 @@ std::string text(const Call& call) {
   if (reduces(call.kind)) text += ", " + std::string(name(call.op));
   if (call.root >= 0) text += ", root " + std::to_string(call.root);
   if (call.group != 0) text += ", group " + std::to_string(call.group >> 16);
+  if (call.peer_in_job >= 0 && call.peer_in_job != call.peer)
+    text += " (rank " + std::to_string(call.peer_in_job) + " of the job)";
   return text;
 }
 
@@ -58,6 +60,7 @@ void write(WireWriter& writer, const Call& call) {
   writer.number(static_cast<std::uint32_t>(call.peer));
   writer.number(call.sequence);
   writer.number(call.count);
+  writer.number(static_cast<std::uint32_t>(call.peer_in_job));
 }
 
 Call read_call(WireReader& reader) {
@@ -71,6 +74,7 @@ Call read_call(WireReader& reader) {
   call.peer = static_cast<std::int32_t>(reader.number<std::uint32_t>());
   call.sequence = reader.number<std::uint64_t>();
   call.count = reader.number<std::uint64_t>();
+  call.peer_in_job = static_cast<std::int32_t>(reader.number<std::uint32_t>());
   return call;
 }
 
@@ -91,13 +95,14 @@ void CurrentCall::set(const Call& call) noexcept {
   put(1, static_cast<std::uint32_t>(call.root) | std::uint64_t{static_cast<std::uint32_t>(call.peer)} << 32);
   put(2, call.sequence);
   put(3, call.count);
+  put(4, static_cast<std::uint32_t>(call.peer_in_job));
   version_.store(version + 2, std::memory_order_release);
 }
 
 Call CurrentCall::get() const noexcept {
   for (;;) {
     const std::uint32_t before = version_.load(std::memory_order_acquire);
-    std::array<std::uint64_t, 4> words{};
+    std::array<std::uint64_t, 5> words{};
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = words_[i].load(std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_acquire);
     if (before % 2 != 0 || before != version_.load(std::memory_order_relaxed)) continue;
@@ -108,7 +113,8 @@ Call CurrentCall::get() const noexcept {
             static_cast<std::int32_t>(words[1]),
             static_cast<std::int32_t>(words[1] >> 32),
             words[2],
-            words[3]};
+            words[3],
+            static_cast<std::int32_t>(words[4])};
   }
 }
 

@@ -52,6 +52,7 @@ struct Call {
   std::int32_t peer = -1;      // of send, recv, probe, put, get, signal; below 0: any rank
   std::uint64_t sequence = 0;  // counts the calls of the group
   std::uint64_t count = 0;     // elements
+  std::int32_t peer_in_job = -1;  // the peer's rank in the job, which a part of it numbers otherwise
 
   bool operator==(const Call&) const = default;
 };
@@ -79,7 +80,7 @@ class CurrentCall {
   Call get() const noexcept;
 
  private:
-  std::array<std::atomic<std::uint64_t>, 4> words_{};
+  std::array<std::atomic<std::uint64_t>, 5> words_{};
   std::atomic<std::uint32_t> version_{0};
 };
 

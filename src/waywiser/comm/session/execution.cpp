@@ -249,7 +249,7 @@ std::string Execution::progress_text() const {
                      std::string(schedule_->algorithm) + ")";
   if (open_ == 0 && signals_ended_ == signals_.size()) return text;
   const Step& step = open_ == 0 ? *signals_[signals_ended_].step : *pending_[pending_.size() - open_].step;
-  return text + (sends(step.kind) ? ", sending to rank " : ", waiting for rank ") + std::to_string(step.peer);
+  return text + (sends(step.kind) ? ", sending to " : ", waiting for ") + members_->text_of(step.peer);
 }
 
 void Execution::abandon() noexcept {

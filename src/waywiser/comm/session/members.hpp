@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "waywiser/comm/session/tag.hpp"
@@ -17,6 +18,11 @@ struct Members {
 
   int size() const noexcept { return static_cast<int>(world.size()); }
   std::uint32_t peer(int other) const { return static_cast<std::uint32_t>(world[static_cast<std::size_t>(other)]); }
+  // "rank 1", in a part "rank 1 (rank 2 of the job)".
+  std::string text_of(int other) const {
+    const std::string text = "rank " + std::to_string(other), in_job = std::to_string(peer(other));
+    return in_job == std::to_string(other) ? text : text + " (rank " + in_job + " of the job)";
+  }
   // Groups made by one split share their number, but no member.
   std::uint32_t key() const { return group << 16 | static_cast<std::uint32_t>(world.front()); }
   ucp_tag_t tag(int source, std::uint64_t label, const Call& call) const {
