@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 _CONTAINER = re.compile(r"(?:typedef )?(class|struct|enum class|enum)\b(?! \w+\* )")
-_TRANSPARENT = re.compile(r'(?:namespace(?: \w+)?|extern "C") \{')
+_TRANSPARENT = re.compile(r'(?:namespace(?: [\w:]+)?|extern "C") \{')
 _NOT_FOR_READERS = re.compile(
     r"\[\[gnu::visibility\(\"default\"\)\]\] |\bWW_API | WW_ANY_INT\b|\bWAYWISER_DEVICE |^inline (?!constexpr)"
 )

@@ -70,4 +70,4 @@ SUMS = ["rank 0 of 2: 3", "rank 1 of 2: 3"]
 
 def public_headers(prefix: Path) -> Iterator[Path]:
     folder = prefix / "include"
-    yield from sorted(path.relative_to(folder) for path in folder.rglob("*.h*"))
+    yield from sorted(path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".h", ".hpp", ".cuh"))
