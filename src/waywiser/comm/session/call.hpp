@@ -48,10 +48,10 @@ struct Call {
   DataType type = DataType::uint8;
   ReduceOp op = ReduceOp::sum;
   std::uint32_t group = 0;
-  std::int32_t root = -1;      // of a collective with a root
-  std::int32_t peer = -1;      // of send, recv, probe, put, get, signal; below 0: any rank
-  std::uint64_t sequence = 0;  // counts the calls of the group
-  std::uint64_t count = 0;     // elements
+  std::int32_t root = -1;         // of a collective with a root
+  std::int32_t peer = -1;         // of send, recv, probe, put, get, signal; below 0: any rank
+  std::uint64_t sequence = 0;     // counts the calls of the group
+  std::uint64_t count = 0;        // elements
   std::int32_t peer_in_job = -1;  // the peer's rank in the job, which a part of it numbers otherwise
 
   bool operator==(const Call&) const = default;
