@@ -80,10 +80,11 @@ for folder in {*site.getsitepackages(), sysconfig.get_paths()["purelib"]}: print
 # With UCX also the paths between machines, over the loopback device. Tests that fork with a group on GPUs run first: no
 # test before them may have started CUDA.
 tests() {
-  local wanted=${WAYWISER_TEST_FILTER:-*} status=0
+  local wanted=${WAYWISER_TEST_FILTER:-*} status=0 halves="scripts/in_two_shards $work/tests.log"
+  [ "$wanted" = '*' ] || halves= # one half may have no test
   find_libraries
   "$build/waywiser_tests" --gtest_brief=1 --gtest_filter='*OnCudaGpus*' || status=1
-  "$build/waywiser_tests" --gtest_brief=1 --gtest_filter="$wanted:-*OnCudaGpus*" || status=1
+  $halves "$build/waywiser_tests" --gtest_brief=1 --gtest_filter="$wanted:-*OnCudaGpus*" || status=1
   return $status
 }
 
@@ -150,7 +151,7 @@ nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power
 for name in $stages; do
   case $name in
     build) stage build 300 bash -c build_programs ;;
-    test) stage test 240 bash -c tests ;;
+    test) stage test 300 bash -c tests ;;
     tune)
       stage setup 240 scripts/setup --offline && stage pytest 180 .venv/bin/python -m pytest -q tests/python -k "gpu or cuda"
       stage tune 600 bash -c tune ;;

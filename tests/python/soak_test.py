@@ -40,3 +40,20 @@ def test_a_job_on_hosts(kind: str) -> None:
 def test_a_job_on_virtual_gpus() -> None:
     _, _, operations = soak.one_job(seed_of("none", True), SECONDS, True)
     assert operations > 0
+
+
+LINE = "waywiser: rank 0: rank 1 did not send within 3.00 s in all_reduce #28 of 21 uint8, sum\n"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "output", "named"),
+    [(True, LINE, True), (False, LINE, False), (True, LINE.replace("rank 1", "rank 10"), False), (True, "", False)],
+)
+def test_a_kernel_that_stops_has_named_the_culprit(gpus: bool, output: str, named: bool) -> None:
+    told = {"gpus": gpus, "fault": {"rank": 1}}
+    reports = [[{"end": "error", "words": "DeviceError: work on gpu0: unspecified launch failure"}], []]
+    if named:
+        soak.check("hang", told, 1, reports, output)
+    else:
+        with pytest.raises(soak.Failure, match="nobody names it"):
+            soak.check("hang", told, 1, reports, output)
