@@ -132,7 +132,7 @@ TEST(MessageOrder, WhatNobodySendsTrapsAtTheDeadline) {
     EXPECT_EQ(take, std::vector<std::byte>(3000, std::byte{1}));
     const auto failure = on_stream::failure_in(ranks.notices[0]);
     ASSERT_TRUE(failure);
-    EXPECT_STREQ(on_stream::error_of(*failure, 0, 1e-3, "").what(),
+    EXPECT_STREQ(on_stream::error_of(*failure, 0, {}, 1e-3, "").what(),
                  "rank 0: rank 1 did not send within 1.00 ms in a message of 3000 uint8");
   }
 }
@@ -173,7 +173,7 @@ TEST(MessageOrder, AMessageThatIsNotTheOneThatIsReceivedIsToldAndNotTaken) {
         EXPECT_EQ(take, std::vector<std::byte>(4000, std::byte{1}));
         const auto failure = on_stream::failure_in(ranks.notices[0]);
         ASSERT_TRUE(failure);
-        EXPECT_STREQ(on_stream::error_of(*failure, 0, 60, "").what(),
+        EXPECT_STREQ(on_stream::error_of(*failure, 0, {}, 60, "").what(),
                      "rank 0 receives 2000 uint8 from rank 1, which sends 3000 uint8");
       }
 }

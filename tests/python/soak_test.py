@@ -57,3 +57,14 @@ def test_a_kernel_that_stops_has_named_the_culprit(gpus: bool, output: str, name
     else:
         with pytest.raises(soak.Failure, match="nobody names it"):
             soak.check("hang", told, 1, reports, output)
+
+
+@pytest.mark.parametrize(("kind", "good"), [("hang", True), ("raise", False)])
+def test_a_rank_may_end_its_process_if_a_stopped_one_can_reach_its_memory(kind: str, good: bool) -> None:
+    told = {"gpus": False, "fault": {"rank": 1}}
+    output = "waywiser: rank 0 ends: rank 1 (process 7 on vm) can still reach the memory of broadcast #93\n"
+    if good:
+        soak.check(kind, told, 70, [[], []], output)
+    else:
+        with pytest.raises(soak.Failure, match="ranks ended with"):
+            soak.check(kind, told, 70, [[], []], output)
