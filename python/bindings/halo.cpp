@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ HaloPartition py_listed_partition(int rank, int ranks, std::size_t cells, const 
     list.peer = item<int>(each[0], "rank");
     for (const bool taken : {false, true}) {
       const CellList& cells_of = kept_lists.emplace_back(nb::cast<CellList>(each[taken ? 2 : 1]));
-      (taken ? list.take : list.give) = {cells_of.data(), cells_of.size()};
+      (taken ? list.take : list.give) = std::span(cells_of.data(), cells_of.size());
     }
   }
   return listed_partition(rank, ranks, cells, lists);
