@@ -121,8 +121,7 @@ std::shared_ptr<Activity> HostCollectives::start(const Call& call, std::shared_p
 
 void HostCollectives::run_usual(const Call& call, const CollectiveCall& wanted, ConstElements input, Elements output) {
   const CollectiveCall here = complete(wanted);
-  const CollectiveAlgorithm& algorithm = default_algorithm(here, bytes_of(call.type));
-  run(call, std::make_shared<const Schedule>(algorithm.make(here)), input, output);
+  run(call, std::make_shared<const Schedule>(default_algorithm(here, bytes_of(call.type)).make(here)), input, output);
 }
 
 void HostCollectives::all_gather_for(CallKind kind, ConstElements mine, Elements all) {
