@@ -257,7 +257,7 @@ TEST(FusedOrder, WhoMissesARankTrapsAndNamesItAndItsOutputIsAsItWas) {
     EXPECT_EQ(failure->reason, block::Reason::late);
     EXPECT_GT(failure->peer, 0);
     EXPECT_LT(failure->peer, 3);
-    const std::string why = on_stream::error_of(*failure, 0, 1e-3, "").what();
+    const std::string why = on_stream::error_of(*failure, 0, {}, 1e-3, "").what();
     EXPECT_NE(why.find(" did not send within 1.00 ms in all_reduce #1 of 20 float32, sum"), std::string::npos) << why;
   }
 }
@@ -299,7 +299,7 @@ TEST(FusedOrder, RanksInUnlikeOperationsAreToldSoBeforeTheyHaveTheResult) {
         const auto failure = on_stream::failure_in(group.notices[0]);
         ASSERT_TRUE(failure) << which;
         EXPECT_STREQ(
-            on_stream::error_of(*failure, 0, 60, "").what(),
+            on_stream::error_of(*failure, 0, {}, 60, "").what(),
             ("rank 0 is in all_reduce #1 of 20 float32, sum, but rank 1 is in " + std::string(call.text)).c_str());
       }
 }
@@ -310,7 +310,7 @@ TEST(FusedOrder, PiecesOfUnlikeSizesAreUnlikeOperationsAndToldSo) {
   EXPECT_NE(whole.word(), cut.word());
   EXPECT_EQ(on_stream::Description::of(cut.word()).cut, 21u);
   EXPECT_EQ(on_stream::Description::of(cut.word()).count, 2000000u);
-  EXPECT_STREQ(on_stream::error_of({1, block::Reason::unlike, 5, whole.word(), cut.word()}, 0, 60, "").what(),
+  EXPECT_STREQ(on_stream::error_of({1, block::Reason::unlike, 5, whole.word(), cut.word()}, 0, {}, 60, "").what(),
                "rank 0 is in all_reduce #5 of 2000000 float32, sum as a whole, but rank 1 is in all_reduce #5 of "
                "2000000 float32, sum in pieces of less than 2M bytes");
 }

@@ -1105,5 +1105,33 @@ TEST(GroupOnGpus, AMessageOnAStreamThatNobodySendsIsAnError) {
       << problems[0];
 }
 
+// Kernels number the ranks of their part of a group, and a part of the job numbers its ranks: people want the job's.
+TEST(GroupOnGpus, AStreamsErrorNamesRanksOfTheJob) {
+  for (const bool machines : {false, true})
+    for (const bool collective : {false, true}) {
+      TestRanks ranks(4);
+      ranks.virtual_gpus = 4;
+      ranks.machines_apart = machines;
+      ranks.ranks_of_machine = 2;
+      const auto problems = ranks.in_processes([&](Group& group) {
+        const auto stream = group.platform()->open_stream(gpu_of_rank(group));
+        Twins given(group, DataType::int32, 10, 0), taken(group, DataType::int32, 10, 0);
+        auto upper = group.split(group.rank() / 2);
+        Group& used = machines && !collective ? group : *upper;
+        const int other = &used == &group ? 3 : 1;
+        upper->barrier(Mode::on(*stream));
+        group.barrier(Mode::on(*stream));
+        if (group.rank() == 2) group.set_timeout(1);
+        if (group.rank() == 2 && collective)
+          used.all_reduce(given.gpu_elements(), taken.gpu_elements(), ReduceOp::sum, Mode::on(*stream));
+        if (group.rank() == 2 && !collective) used.recv(taken.gpu_elements(), other, 0, Mode::on(*stream));
+        used.synchronize(*stream);
+        group.barrier();
+      });
+      ASSERT_EQ(problems.size(), 4u);
+      EXPECT_NE(problems[2].find("rank 2: rank 3 did not send within 1.00 s in "), std::string::npos) << problems[2];
+    }
+}
+
 }  // namespace
 }  // namespace waywiser

@@ -209,10 +209,11 @@ void DeviceExecution::enqueue(Stream& stream, Seconds deadline) {
 
 block::Notice& DeviceExecution::notice() const { return *reinterpret_cast<block::Notice*>(notice_.region().data); }
 
-std::optional<Error> DeviceExecution::failure(const std::string& stopped) const {
+std::optional<Error> DeviceExecution::failure(const std::string& stopped, std::span<const int> in_job) const {
   const auto failed = on_stream::failure_in(notice());
   if (!failed) return {};
-  const std::string me = "rank " + std::to_string(schedule_->rank), peer = "rank " + std::to_string(failed->peer),
+  const std::string me = on_stream::rank_text(schedule_->rank, in_job),
+                    peer = on_stream::rank_text(failed->peer, in_job),
                     start = "start #" + std::to_string(failed->number) + " of a prepared " +
                             std::string(schedule_->algorithm);
   if (failed->reason == block::Reason::stopped)

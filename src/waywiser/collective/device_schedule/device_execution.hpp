@@ -49,7 +49,7 @@ class DeviceExecution {
   // Throws like Stream::launch. A kernel that waits in vain for a rank traps.
   void enqueue(Stream& stream, Seconds deadline);
   // The error of a failed start, if any. `stopped`: why stop() was called. Callable from any thread.
-  std::optional<Error> failure(const std::string& stopped) const;
+  std::optional<Error> failure(const std::string& stopped, std::span<const int> in_job) const;
   // Ends all waits inside kernels for good: they trap.
   void stop() noexcept;
 

@@ -138,10 +138,10 @@ std::vector<Region> PreparedSchedules::close_dropped(const std::vector<DroppedLi
   return closed;
 }
 
-std::optional<Error> PreparedSchedules::failure(const std::string& stopped) const {
+std::optional<Error> PreparedSchedules::failure(const std::string& stopped, std::span<const int> in_job) const {
   const std::lock_guard lock(mutex_);
   for (const Entry& entry : entries_)
-    if (auto why = entry.execution->failure(stopped)) return why;
+    if (auto why = entry.execution->failure(stopped, in_job)) return why;
   return {};
 }
 

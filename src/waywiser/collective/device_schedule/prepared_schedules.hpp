@@ -39,7 +39,7 @@ class PreparedSchedules {
   void set_algorithm(std::optional<ProgramAlgorithm> only) { algorithms_.set(only); }
 
   // Both are callable from any thread.
-  std::optional<Error> failure(const std::string& stopped) const;
+  std::optional<Error> failure(const std::string& stopped, std::span<const int> in_job) const;
   void stop() noexcept;
   // Nothing is enqueued any more: closes the memory of other ranks.
   void let_go() noexcept;

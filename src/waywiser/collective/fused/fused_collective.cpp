@@ -168,10 +168,10 @@ void FusedCollective::synchronize(Stream& stream, Deadline deadline) {
 
 block::Notice& FusedCollective::notice() const { return *reinterpret_cast<block::Notice*>(notice_.region().data); }
 
-std::optional<Error> FusedCollective::failure(const std::string& stopped) const {
+std::optional<Error> FusedCollective::failure(const std::string& stopped, std::span<const int> in_job) const {
   const auto failed = on_stream::failure_in(notice());
   if (!failed) return {};
-  return on_stream::error_of(*failed, rank_, deadline_, stopped);
+  return on_stream::error_of(*failed, rank_, in_job, deadline_, stopped);
 }
 
 void FusedCollective::stop() noexcept { on_stream::stop(notice()); }

@@ -71,7 +71,7 @@ class FusedCollective {
   // Waits for the stream. Throws, naming the rank for which an operation has waited in vain.
   void synchronize(Stream& stream, Deadline deadline);
   // The error of a failed operation, if any. `stopped`: why stop() was called. Callable from any thread.
-  std::optional<Error> failure(const std::string& stopped) const;
+  std::optional<Error> failure(const std::string& stopped, std::span<const int> in_job = {}) const;
   // Ends all waits inside kernels for good: they trap.
   void stop() noexcept;
   // For the waits of later operations.

@@ -203,7 +203,7 @@ void GpuCollectives::enqueue_nod(const on_stream::Description& description, int 
 
 std::optional<Error> GpuCollectives::failure(const std::string& group) const {
   if (auto why = domain_.failure(group)) return why;
-  if (auto why = prepared_.failure(group)) return why;
+  if (auto why = prepared_.failure(group, members_->world)) return why;
   const std::lock_guard lock(mutex_);
   return gate_ ? gate_->failure(group) : std::nullopt;
 }

@@ -58,7 +58,7 @@ void GpuCollectives::set_up_gate() {
   std::shared_ptr<StreamGate> gate;
   {
     const Session::ThreadRuns thread_runs(session_);
-    gate = std::make_shared<StreamGate>(platform_, gpu_, members_->rank);
+    gate = std::make_shared<StreamGate>(platform_, gpu_, static_cast<int>(members_->peer(members_->rank)));
   }
   staging_.emplace(platform_, gpu_);
   const std::lock_guard lock(mutex_);

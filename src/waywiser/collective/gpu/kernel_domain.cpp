@@ -54,6 +54,7 @@ KernelDomain::KernelDomain(RankExchange& exchange, Session& session, const Membe
       rank_(place_of(members.rank)),
       buffers_(session.gpus().peer_memory(), gpu, rank_),
       peers_(ranks().size()) {
+  for (const int rank : ranks()) in_job_.push_back(static_cast<int>(members.peer(rank)));
   if (group_size_ == 1) return;
   why_not_whole_ = general_reason();
   if (std::ranges::any_of(all_, [](const auto& part) { return part.size() > 1; })) set_up(exchange);
@@ -264,8 +265,8 @@ void KernelDomain::expose(unsigned slot, const ExposedMemory::Window& window, bo
 }
 
 std::optional<Error> KernelDomain::failure(const std::string& stopped) const {
-  auto why = fused_ ? fused_->failure(stopped) : std::nullopt;
-  return why || !messages_ ? why : messages_->failure(stopped);
+  auto why = fused_ ? fused_->failure(stopped, in_job_) : std::nullopt;
+  return why || !messages_ ? why : messages_->failure(stopped, in_job_);
 }
 
 void KernelDomain::stop() noexcept {

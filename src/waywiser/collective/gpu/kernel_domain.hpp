@@ -87,6 +87,7 @@ class KernelDomain {
   const Place gpu_;
   Stream& stream_;
   const int group_rank_, group_size_;
+  std::vector<int> in_job_;  // the ranks of this part, as ranks of the job
   std::vector<int> machine_of_;
   std::vector<std::vector<int>> all_;
   int index_ = 0, rank_ = 0;

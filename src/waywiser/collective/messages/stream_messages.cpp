@@ -142,10 +142,10 @@ void StreamMessages::launch(const messages::MessageArguments& terms, messages::J
 
 block::Notice& StreamMessages::notice() const { return *reinterpret_cast<block::Notice*>(notice_.region().data); }
 
-std::optional<Error> StreamMessages::failure(const std::string& stopped) const {
+std::optional<Error> StreamMessages::failure(const std::string& stopped, std::span<const int> in_job) const {
   const auto failed = on_stream::failure_in(notice());
   if (!failed) return {};
-  return on_stream::error_of(*failed, rank_, deadline_, stopped);
+  return on_stream::error_of(*failed, rank_, in_job, deadline_, stopped);
 }
 
 void StreamMessages::stop() noexcept { on_stream::stop(notice()); }

@@ -47,7 +47,7 @@ class StreamMessages {
   // Messages with several ranks at once, in one kernel if there is at most one per rank and direction.
   void enqueue(std::span<const PeerMessage> messages, Stream& stream, Seconds deadline);
   // The error of a failed message, if any. `stopped`: why stop() was called. Callable from any thread.
-  std::optional<Error> failure(const std::string& stopped) const;
+  std::optional<Error> failure(const std::string& stopped, std::span<const int> in_job = {}) const;
   // Ends all waits inside kernels for good: they trap.
   void stop() noexcept;
 

@@ -23,9 +23,14 @@ std::optional<Failure> failure_in(const block::Notice& notice) {
                  notice.number, notice.mine, notice.theirs};
 }
 
-Error error_of(const Failure& failure, int rank, Seconds deadline, const std::string& stopped) {
+std::string rank_text(int rank, std::span<const int> in_job) {
+  return "rank " + std::to_string(in_job.empty() ? rank : in_job[static_cast<std::size_t>(rank)]);
+}
+
+Error error_of(const Failure& failure, int rank, std::span<const int> in_job, Seconds deadline,
+               const std::string& stopped) {
   const Description mine = Description::of(failure.mine);
-  const std::string me = "rank " + std::to_string(rank), peer = "rank " + std::to_string(failure.peer),
+  const std::string me = rank_text(rank, in_job), peer = rank_text(failure.peer, in_job),
                     of = text(mine, failure.number);
   const bool message = mine.operation == Description::message;
   const std::string call = (message ? "a message of " : "") + of;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "waywiser/base/error.hpp"
@@ -18,8 +19,11 @@ struct Failure {
 
 // Empty: no failure.
 std::optional<Failure> failure_in(const block::Notice& notice);
-// `rank`: this rank. `deadline`: of a wait. `stopped`: why the host has ended the wait.
-Error error_of(const Failure& failure, int rank, Seconds deadline, const std::string& stopped);
+// "rank 5": a rank of kernels by its number in the job; empty: they number ranks as the job does.
+std::string rank_text(int rank, std::span<const int> in_job);
+// `rank`: this rank. `in_job`: see rank_text(). `deadline`: of a wait. `stopped`: why the host has ended the wait.
+Error error_of(const Failure& failure, int rank, std::span<const int> in_job, Seconds deadline,
+               const std::string& stopped);
 // Ends all waits of kernels.
 void stop(block::Notice& notice) noexcept;
 
