@@ -100,6 +100,7 @@ group() {
 # Communication inside kernels of two GPUs: tests, example, benchmark.
 one_sided() {
   local status=0 rank
+  find_libraries
   "$build/waywiser_tests" --gtest_brief=1 --gtest_filter='HeapOnCudaGpus.*' || status=1
   if [ -x .venv/bin/waywiser ]; then
     .venv/bin/waywiser run -n 2 "$build/examples/11_one_sided_cuda" || status=1
