@@ -57,9 +57,11 @@ __global__ void heat_kernel(const __grid_constant__ HeapTerms terms) {
 static JoinOptions with_gpus() { return usual_options(); }
 
 static void launch_heat(Stream& stream, const HeapTerms& terms) {
-  heat_kernel<<<1, threads, 0, static_cast<cudaStream_t>(stream.native())>>>(terms);
-  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
-    throw Error(ErrorKind::device, cudaGetErrorString(error));
+  stream.launch({1, threads, {}, [&](void* native) {
+                   heat_kernel<<<1, threads, 0, static_cast<cudaStream_t>(native)>>>(terms);
+                   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
+                     throw Error(ErrorKind::device, cudaGetErrorString(error));
+                 }});
 }
 #else
 static JoinOptions with_gpus() {

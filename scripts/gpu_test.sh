@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop] [proof] [soak]   (default: the first four)
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [interop] [proof] [soak]
+# (default: the first four)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
 # packages (default .whl); its folder "prefix" is searched for headers and GoogleTest; OUT: folder of the results
-# (default gpu_results): summary.txt and gpu_results.tar.gz. Exit code 1 if a stage failed; the others still run.
+# (default gpu_results): summary.txt and gpu_results.tar.gz; WAYWISER_BUILD: folder of the programs (default build/gpu; if
+# it has those of stage one_sided, that builds nothing). Exit code 1 if a stage failed; the others still run.
 set -u
 cd "$(dirname "$0")/.."
 out=${OUT:-gpu_results}
@@ -12,7 +14,7 @@ export WAYWISER_PYTHON=${WAYWISER_PYTHON:-$(command -v python3)} WAYWISER_WHEELS
 # Keeps NVLink multicast off, also in libraries that this project opens.
 export NCCL_NVLS_ENABLE=0 TORCH_SYMM_MEM_DISABLE_MULTICAST=1 NVSHMEM_DISABLE_NVLS=1
 stages=${*:-build test tune bench}
-build=build/gpu
+build=${WAYWISER_BUILD:-build/gpu}
 failed=0
 mkdir -p "$out"
 
@@ -35,13 +37,14 @@ save() {
   mv "$out/next.tar.gz" "$out/gpu_results.tar.gz"
 }
 
-# Only the C++ parts, as fast as the machine can: the package is built by scripts/setup.
+# Only the C++ parts, as fast as the machine can: the package is built by scripts/setup. Arguments: targets.
 build_programs() {
   local prefix="$WAYWISER_WHEELS/prefix"
+  [ $# -gt 0 ] || set -- waywiser_tests waywiser_benchmarks
   [ ! -d "$prefix" ] || export CMAKE_PREFIX_PATH="$PWD/$prefix" GTest_DIR="$PWD/$prefix/lib/x86_64-linux-gnu/cmake/GTest"
   cmake -S . -B "$build" -G Ninja -DWAYWISER_CUDA=ON -DWAYWISER_TESTS=ON -DWAYWISER_PYTHON=OFF \
     -DPython_EXECUTABLE="$WAYWISER_PYTHON" -DCMAKE_CUDA_ARCHITECTURES="${WAYWISER_ARCHITECTURES:-native}" &&
-    cmake --build "$build" --parallel --target waywiser_tests waywiser_benchmarks
+    cmake --build "$build" --parallel --target "$@"
 }
 
 tune() {
@@ -94,6 +97,25 @@ group() {
   "$build/benchmarks/group_gpu_benchmark" "$(nvidia-smi -L | head -n 4 | wc -l)" >"$work/group_gpu_benchmark.json"
 }
 
+# Communication inside kernels of two GPUs: tests, example, benchmark.
+one_sided() {
+  local status=0 rank
+  find_libraries
+  "$build/waywiser_tests" --gtest_brief=1 --gtest_filter='HeapOnCudaGpus.*' || status=1
+  if [ -x .venv/bin/waywiser ]; then
+    .venv/bin/waywiser run -n 2 "$build/examples/11_one_sided_cuda" || status=1
+  else
+    for rank in 0 1; do
+      WAYWISER_JOB=example-$$ WAYWISER_SIZE=2 WAYWISER_LOCAL_SIZE=2 WAYWISER_RANK=$rank \
+        "$build/examples/11_one_sided_cuda" &
+    done
+    wait -n || status=1
+    wait -n || status=1
+  fi
+  "$build/benchmarks/one_sided_benchmark" >"$work/one_sided_benchmark.json" || status=1
+  return $status
+}
+
 # PyTorch and CuPy in groups, a process for each GPU, four at most; before that the tests that need these packages.
 interop() {
   local status=0
@@ -144,7 +166,7 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group interop proof
+export -f save build_programs find_libraries tests tune peers group one_sided interop proof
 export work build out
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
@@ -163,6 +185,12 @@ for name in $stages; do
     group)
       stage group 170 bash -c group
       [ ! -f "$work/group_gpu_benchmark.json" ] || cp "$work/group_gpu_benchmark.json" "$out/" ;;
+    one_sided)
+      [ -x "$build/benchmarks/one_sided_benchmark" ] && [ -x "$build/examples/11_one_sided_cuda" ] &&
+        [ -x "$build/waywiser_tests" ] ||
+        stage one_sided_build 300 bash -c "build_programs waywiser_tests example_11_one_sided_cuda one_sided_benchmark"
+      stage one_sided 170 bash -c one_sided
+      [ ! -f "$work/one_sided_benchmark.json" ] || cp "$work/one_sided_benchmark.json" "$out/" ;;
     proof)
       stage setup 240 scripts/setup --offline && stage proof 580 bash -c proof ;;
     peers)
@@ -171,7 +199,7 @@ for name in $stages; do
     soak)
       stage setup 240 scripts/setup --offline
       stage soak $((${SOAK_SECONDS:-480} + 100)) .venv/bin/python scripts/soak --gpus --seconds "${SOAK_SECONDS:-480}" ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof, soak" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, interop, proof, soak" >&2; exit 2 ;;
   esac
 done
 exit $failed

@@ -10,15 +10,14 @@
 #include <string>
 
 #include "tests/base/random_cases.hpp"
+#include "tests/heap/litmus_bodies.hpp"
 #include "tests/heap/weak_block.hpp"
-#include "waywiser/heap/device/packets.hpp"
-#include "waywiser/heap/device/team.hpp"
 
 namespace waywiser::one_sided {
 namespace {
 
 using Ranks = OneSided<WeakBlock>;
-using Seen = std::array<std::uint64_t, 2>;  // what one or both ranks have read
+using Seen = LitmusSeen;
 
 struct Litmus {
   std::array<std::function<void(const Ranks&, Seen&)>, 2> bodies;
@@ -27,85 +26,31 @@ struct Litmus {
 };
 
 constexpr std::size_t words_of_rank = 64, x_at = 0, y_at = 8;
+constexpr std::uint64_t new_value = 1;
 
-std::uint64_t* x(const Ranks& ranks) { return ranks.at<std::uint64_t>(x_at); }
-std::uint64_t* y(const Ranks& ranks) { return ranks.at<std::uint64_t>(y_at); }
-void put(const Ranks& ranks, std::uint64_t* to, std::uint64_t value, int rank) { ranks.put(to, &value, 1, rank); }
-void get_nbi(const Ranks& ranks, std::uint64_t& to, const std::uint64_t* from, int rank) {
-  ranks.get_nbi(&to, from, 1, rank);
-}
-
-// Whoever tests a word and then reads another one.
-void test_and_read(const Ranks& ranks, Seen& seen) {
-  seen[0] = ranks.test(y(ranks), Comparison::eq, 1) ? 1 : 0;
-  seen[1] = ranks.g(x(ranks), ranks.rank());
-}
-bool came_without_data(const Seen& seen) { return seen[0] == 1 && seen[1] != 42; }
-bool both_are(const Seen& seen, std::uint64_t value) { return seen[0] == value && seen[1] == value; }
+LitmusWords words(const Ranks& ranks) { return {ranks.at<std::uint64_t>(x_at), ranks.at<std::uint64_t>(y_at), 1}; }
+void test_one(const Ranks& ranks, Seen& seen) { test_and_read(ranks, words(ranks), seen); }
+bool both_are(const Seen& seen, std::uint64_t value) { return seen.values[0] == value && seen.values[1] == value; }
+bool came_without_data(const Seen& seen) { return seen.values[0] == 1 && seen.values[1] != 1; }
+void store(const Ranks& ranks, Seen& seen) { store_and_load(ranks, words(ranks), seen.values[ranks.rank()]); }
+void load(const Ranks& ranks, Seen& seen) { load_and_store(ranks, words(ranks), seen.values[ranks.rank()]); }
 
 const std::map<std::string, Litmus> litmus_tests = {
     {"message_passing",
-     {{[](const Ranks& ranks, Seen&) {
-         put(ranks, x(ranks), 42, 1);
-         ranks.fence();
-         ranks.signal_set(y(ranks), 1, 1);
-       },
-       test_and_read},
-      came_without_data,
-      {1, 1}}},
+     {{[](const Ranks& ranks, Seen&) { pass_message(ranks, words(ranks)); }, test_one}, came_without_data, {1, 1}}},
     {"signal_after_put",
-     {{[](const Ranks& ranks, Seen&) {
-         const std::uint64_t value = 42;
-         ranks.put_with_signal(x(ranks), &value, 1, y(ranks), 1, SignalOp::set, 1);
-       },
-       test_and_read},
+     {{[](const Ranks& ranks, Seen&) { put_and_signal(ranks, words(ranks), SignalOp::set); }, test_one},
       came_without_data,
       {1, 1}}},
     {"added_signal_after_put",
-     {{[](const Ranks& ranks, Seen&) {
-         const std::uint64_t value = 42;
-         ranks.put_with_signal(x(ranks), &value, 1, y(ranks), 1, SignalOp::add, 1);
-       },
-       test_and_read},
+     {{[](const Ranks& ranks, Seen&) { put_and_signal(ranks, words(ranks), SignalOp::add); }, test_one},
       came_without_data,
       {1, 1}}},
-    {"store_buffering",
-     {{[](const Ranks& ranks, Seen& seen) {
-         ranks.p(x(ranks), std::uint64_t{1}, 1);
-         ranks.quiet();
-         seen[0] = ranks.g(y(ranks), 0);
-       },
-       [](const Ranks& ranks, Seen& seen) {
-         ranks.p(y(ranks), std::uint64_t{1}, 0);
-         ranks.quiet();
-         seen[1] = ranks.g(x(ranks), 1);
-       }},
-      [](const Seen& seen) { return both_are(seen, 0); },
-      {1, 1}}},
-    {"load_buffering",
-     {{[](const Ranks& ranks, Seen& seen) {
-         get_nbi(ranks, seen[0], x(ranks), 1);
-         ranks.quiet();
-         ranks.p(y(ranks), std::uint64_t{1}, 0);
-       },
-       [](const Ranks& ranks, Seen& seen) {
-         get_nbi(ranks, seen[1], y(ranks), 0);
-         ranks.quiet();
-         ranks.p(x(ranks), std::uint64_t{1}, 1);
-       }},
-      [](const Seen& seen) { return both_are(seen, 1); },
-      {1, 1}}},
+    {"store_buffering", {{store, store}, [](const Seen& seen) { return both_are(seen, 0); }, {1, 1}}},
+    {"load_buffering", {{load, load}, [](const Seen& seen) { return both_are(seen, 1); }, {1, 1}}},
     {"put_put",
-     {{[](const Ranks& ranks, Seen&) {
-         put(ranks, x(ranks), 42, 1);
-         ranks.fence();
-         put(ranks, y(ranks), 1, 1);
-       },
-       [](const Ranks& ranks, Seen& seen) {
-         seen[0] = ranks.g(y(ranks), 1);
-         ranks.fence();
-         seen[1] = ranks.g(x(ranks), 1);
-       }},
+     {{[](const Ranks& ranks, Seen&) { put_twice(ranks, words(ranks)); },
+       [](const Ranks& ranks, Seen& seen) { read_twice(ranks, words(ranks), seen); }},
       came_without_data,
       {1, 1}}},
     {"packets",
@@ -116,22 +61,22 @@ const std::map<std::string, Litmus> litmus_tests = {
        [](const Ranks& ranks, Seen& seen) {
          std::uint64_t value = 0;
          wait_packets(ranks, &value, ranks.at<block::LlPacket>(16), 1, 1, 0);
-         seen[0] = 1;
-         seen[1] = value == (std::uint64_t{42} << 32) + 42 ? 42 : 0;
+         seen.values[0] = 1;
+         seen.values[1] = value == (std::uint64_t{42} << 32) + 42 ? 1 : 0;
        }},
       came_without_data,
       {0, 0}}},
     {"barrier",
      {{[](const Ranks& ranks, Seen&) {
-         put(ranks, x(ranks), 42, 1);
+         ranks.put(words(ranks).x, &new_value, 1, 1);
          const TeamTerms both{{0, 1}, 0, 2, 0};
          Team(ranks, both).barrier();
        },
        [](const Ranks& ranks, Seen& seen) {
          const TeamTerms both{{0, 1}, 1, 2, 0};
          Team(ranks, both).barrier();
-         seen[0] = 1;
-         seen[1] = ranks.g(x(ranks), 1);
+         seen.values[0] = 1;
+         seen.values[1] = ranks.g(words(ranks).x, 1);
        }},
       came_without_data,
       {0, 0}}},

@@ -9,6 +9,9 @@ namespace waywiser::one_sided {
 // Packets of 16 bytes that hold so many bytes.
 WAYWISER_DEVICE constexpr std::uint64_t packets_of(std::uint64_t bytes) { return (bytes + 7) / 8; }
 
+// Packets that a thread has under way at once.
+inline constexpr unsigned packet_batch = 4;
+
 // A put by the LL protocol, for few bytes: each 8 bytes travel with their flag in one store, and nothing waits for
 // earlier ones. They go to packets at a rank, packets_of(bytes) of them, and wait_packets() there takes them out. The
 // number, from 1, differs from all earlier ones in these packets. Before the next put into them the receiver must have
@@ -20,9 +23,18 @@ WAYWISER_DEVICE void put_packets(const Transfers<Gpu>& ranks, block::LlPacket* p
   block::LlPacket* to = ranks.place(packets, all, rank);
   Gpu& gpu = ranks.gpu();
   gpu.join(scope);
-  for (std::uint64_t i = gpu.index_in(scope); i < all; i += gpu.count_of(scope))
-    gpu.store_packet(
-        to + i, block::load_word<block::Word8, false>(reinterpret_cast<const std::byte*>(source), bytes, i), number);
+  const std::uint64_t apart = gpu.count_of(scope);
+  for (std::uint64_t first = gpu.index_in(scope); first < all; first += apart * packet_batch) {
+    block::Word8 words[packet_batch] = {};
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < packet_batch; ++i)
+      if (first + i * apart < all)
+        words[i] =
+            block::load_word<block::Word8, false>(reinterpret_cast<const std::byte*>(source), bytes, first + i * apart);
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < packet_batch; ++i)
+      if (first + i * apart < all) gpu.store_packet(to + first + i * apart, words[i], number);
+  }
   gpu.join(scope);
 }
 
@@ -33,18 +45,34 @@ WAYWISER_DEVICE void wait_packets(const Transfers<Gpu>& ranks, T* destination, c
   const std::uint64_t bytes = count * sizeof(T), all = packets_of(bytes);
   Gpu& gpu = ranks.gpu();
   gpu.join(scope);
-  for (std::uint64_t i = gpu.index_in(scope); i < all; i += gpu.count_of(scope)) {
-    block::LlPacket packet{};
+  const std::uint64_t apart = gpu.count_of(scope);
+  for (std::uint64_t first = gpu.index_in(scope); first < all; first += apart * packet_batch) {
+    block::LlPacket taken[packet_batch] = {};
+    std::uint64_t late = first;  // the first that has not come
+    std::uint32_t late_number = 0;
     ranks.wait(
         [&] {
-          packet = gpu.load_packet(packets + i);
-          return packet.is_of(number);
+          WAYWISER_UNROLL
+          for (unsigned i = 0; i < packet_batch; ++i)
+            if (first + i * apart < all) taken[i] = gpu.load_packet(packets + first + i * apart);
+          bool all_there = true;
+          WAYWISER_UNROLL
+          for (unsigned i = packet_batch; i-- > 0;) {
+            if (first + i * apart >= all || taken[i].is_of(number)) continue;
+            all_there = false;
+            late = first + i * apart;
+            late_number = taken[i].number;
+          }
+          return all_there;
         },
         [&] {
-          ranks.stop_late(&packets[i].number, Comparison::eq, static_cast<std::uint32_t>(number), packet.number, from);
+          ranks.stop_late(&packets[late].number, Comparison::eq, static_cast<std::uint32_t>(number), late_number, from);
         });
-    block::store_word<false>(reinterpret_cast<std::byte*>(destination), bytes, i,
-                             block::Word8{{packet.low, packet.high}});
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < packet_batch; ++i)
+      if (first + i * apart < all)
+        block::store_word<false>(reinterpret_cast<std::byte*>(destination), bytes, first + i * apart,
+                                 block::Word8{{taken[i].low, taken[i].high}});
   }
   gpu.join(scope);
 }

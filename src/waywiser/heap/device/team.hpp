@@ -38,20 +38,15 @@ class Team {
 
   // Waits until all members have come. What the block of each has stored before, in its own memory, is visible to all.
   WAYWISER_DEVICE void sync() const {
-    TeamCounters& mine = counters(heap_.rank());
-    gpu_.join(Scope::block);
-    const std::uint64_t arrival = gpu_.read(&mine.arrivals) + 1;
-    gpu_.join(Scope::block);
-    each_member([&](int member) { gpu_.release(&counters(terms_.members[member]).arrived[terms_.rank], arrival); });
-    each_member([&](int member) { wait_for(mine, member, arrival); });
-    gpu_.join(Scope::block);
-    if (gpu_.index_in(Scope::block) == 0) gpu_.write(&mine.arrivals, arrival);
-    gpu_.join(Scope::block);
+    meet([&](std::uint64_t* arrived, std::uint64_t arrival) { gpu_.release(arrived, arrival); });
   }
-  // The same after quiet(): all earlier puts and gets of the members' blocks are complete.
+  // The same after quiet(): all earlier puts and gets of the members' blocks are complete. Whoever tells a member is
+  // quiet for the whole block, which has joined it.
   WAYWISER_DEVICE void barrier() const {
-    heap_.template quiet<Scope::block>();
-    sync();
+    meet([&](std::uint64_t* arrived, std::uint64_t arrival) {
+      gpu_.quiet();
+      gpu_.write(arrived, arrival);
+    });
   }
 
   // All members, the root too, get the root's source.
@@ -94,6 +89,17 @@ class Team {
   }
 
  private:
+  // tell() stores this rank's arrival at a member, after all that the block has done before.
+  template <typename Tell>
+  WAYWISER_DEVICE void meet(Tell tell) const {
+    TeamCounters& mine = counters(heap_.rank());
+    gpu_.join(Scope::block);
+    const std::uint64_t arrival = gpu_.read(&mine.arrivals) + 1;
+    each_member([&](int member) { tell(&counters(terms_.members[member]).arrived[terms_.rank], arrival); });
+    each_member([&](int member) { wait_for(mine, member, arrival); });
+    gpu_.join(Scope::block);  // all have read the number
+    if (gpu_.index_in(Scope::block) == 0) gpu_.write(&mine.arrivals, arrival);
+  }
   // One member by each thread.
   template <typename Function>
   WAYWISER_DEVICE void each_member(Function f) const {

@@ -1,0 +1,386 @@
+// One-sided communication inside kernels of two ranks on two GPUs: put and signal, packets, put bandwidth, p,
+// fetch_add, barrier. All rounds of a sample are one kernel, and what comes is compared in the kernel: after each round
+// in a first run, after the last one in the samples. One JSON object on standard output, a table on standard error.
+//
+// One way: half a round of a ping-pong. Where several blocks put by `put_with_signal`, each adds to one signal, and
+// every block of the other rank waits for all of them; by `put_packets` each block waits for its own part.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "benchmarks/two_ranks.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/base/json.hpp"
+#include "waywiser/comm/bootstrap/join_options.hpp"
+#include "waywiser/device/platform.hpp"
+#include "waywiser/group/group.hpp"
+#include "waywiser/heap/heap.hpp"
+#include "waywiser/one_sided.cuh"
+
+namespace waywiser::one_sided {
+namespace {
+
+constexpr unsigned most_threads = 1024, most_blocks = 132;
+constexpr Bytes most = Bytes{256} << 20, most_packed = Bytes{1} << 20;
+
+// What the blocks of one rank have measured and found.
+struct Times {
+  std::uint64_t begin[most_blocks], end[most_blocks];
+  std::uint64_t wrong;
+};
+
+// A heap: times, signals of 64 bytes each, what is put, what comes, packets.
+constexpr Bytes times_at = 0, signals_at = 8192, signals = 1024, given_at = Bytes{1} << 20, taken_at = given_at + most,
+                packets_at = taken_at + most, heap_bytes = packets_at + 2 * most_packed;
+
+enum class Form { put, packets };
+
+struct Task {
+  TeamTerms team;
+  Bytes bytes = 0;
+  std::uint64_t rounds = 0, first = 1;  // the number of the first round: of all launches with one signal
+  std::uint64_t signal = 0;             // its index
+  std::uint64_t goal = 0;               // put_often: its value when all has come
+  bool each_round = false;              // new values in each round, which are compared
+};
+
+using Ranks = OneSided<CudaHeapBlock>;
+
+__device__ std::uint64_t value_of(int rank, std::uint64_t i, std::uint64_t round) {
+  return i * 0x9e3779b97f4a7c15u + round * 1000003 + static_cast<unsigned>(rank);
+}
+// The first word of a block, in whole vectors of 16 bytes if there are any.
+__device__ std::uint64_t part(Bytes bytes, unsigned block) {
+  return bytes < 16 ? bytes / 8 * block / gridDim.x : bytes / 16 * block / gridDim.x * 2;
+}
+__device__ void fill(std::uint64_t* words, std::uint64_t begin, std::uint64_t end, int rank, std::uint64_t round) {
+  for (std::uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x) words[i] = value_of(rank, i, round);
+  __syncthreads();
+}
+__device__ void compare(Times& times, const std::uint64_t* words, std::uint64_t begin, std::uint64_t end, int rank,
+                        std::uint64_t round) {
+  for (std::uint64_t i = begin + threadIdx.x; i < end; i += blockDim.x)
+    if (words[i] != value_of(rank, i, round)) atomicAdd(reinterpret_cast<unsigned long long*>(&times.wrong), 1ull);
+  __syncthreads();
+}
+__device__ void note(const Ranks& ranks, std::uint64_t* times) {
+  __syncthreads();
+  if (threadIdx.x == 0) times[blockIdx.x] = ranks.gpu().nanoseconds();
+}
+
+// The first round is not timed: the kernel of the other rank may not have begun.
+template <Form form>
+__global__ void __launch_bounds__(most_threads)
+    ping_pong(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
+  CudaHeapBlock block;
+  const Ranks ranks(block, terms);
+  const int other = 1 - ranks.rank();
+  auto& times = *ranks.at<Times>(times_at);
+  auto* signal = ranks.at<std::uint64_t>(signals_at + task.signal * 64);
+  auto *given = ranks.at<std::uint64_t>(given_at), *taken = ranks.at<std::uint64_t>(taken_at);
+  auto* packets = ranks.at<block::LlPacket>(packets_at);
+  const std::uint64_t begin = part(task.bytes, blockIdx.x), end = part(task.bytes, blockIdx.x + 1);
+  const auto put = [&](std::uint64_t round) {
+    if constexpr (form == Form::packets)
+      put_packets<Scope::block>(ranks, packets + begin, given + begin, end - begin, round, other);
+    else
+      ranks.put_with_signal<Scope::block>(taken + begin, given + begin, end - begin, signal, gridDim.x == 1 ? round : 1,
+                                          gridDim.x == 1 ? SignalOp::set : SignalOp::add, other);
+  };
+  const auto wait = [&](std::uint64_t round) {
+    if constexpr (form == Form::packets)
+      wait_packets<Scope::block>(ranks, taken + begin, packets + begin, end - begin, round, other);
+    else
+      ranks.wait_until<Scope::block>(signal, Comparison::ge, round * gridDim.x, other);
+    if (task.each_round) compare(times, taken, begin, end, other, round);
+  };
+  const std::uint64_t last = task.first + task.rounds;
+  fill(given, begin, end, ranks.rank(), last);
+  for (std::uint64_t round = task.first; round <= last; ++round) {
+    if (task.each_round) fill(given, begin, end, ranks.rank(), round);
+    if (ranks.rank() == 0) put(round);
+    wait(round);
+    if (ranks.rank() == 1) put(round);
+    if (round == task.first) note(ranks, times.begin);
+  }
+  note(ranks, times.end);
+  compare(times, taken, begin, end, other, last);
+}
+
+// Rank 0 puts all of it `rounds` times; rank 1 has one block, which waits for all and answers.
+__global__ void __launch_bounds__(most_threads)
+    put_often(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
+  CudaHeapBlock block;
+  const Ranks ranks(block, terms);
+  auto& times = *ranks.at<Times>(times_at);
+  auto *signal = ranks.at<std::uint64_t>(signals_at + task.signal * 64), *answer = signal + 1;
+  auto *given = ranks.at<std::uint64_t>(given_at), *taken = ranks.at<std::uint64_t>(taken_at);
+  const std::uint64_t begin = part(task.bytes, blockIdx.x), end = part(task.bytes, blockIdx.x + 1);
+  if (ranks.rank() == 0) {
+    note(ranks, times.begin);
+    for (std::uint64_t round = 0; round < task.rounds; ++round)
+      ranks.put_with_signal<Scope::block>(taken + begin, given + begin, end - begin, signal, 1, SignalOp::add, 1);
+    if (blockIdx.x == 0) ranks.wait_until<Scope::block>(answer, Comparison::ge, task.first, 1);
+    note(ranks, times.end);
+  } else if (blockIdx.x == 0) {
+    ranks.wait_until<Scope::block>(signal, Comparison::ge, task.goal, 0);
+    if (threadIdx.x == 0) ranks.signal_set(answer, task.first, 0);
+  }
+}
+
+__global__ void fill_all(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
+  CudaHeapBlock block;
+  const Ranks ranks(block, terms);
+  fill(ranks.at<std::uint64_t>(given_at), part(task.bytes, blockIdx.x), part(task.bytes, blockIdx.x + 1), ranks.rank(),
+       task.first);
+}
+__global__ void compare_all(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
+  CudaHeapBlock block;
+  const Ranks ranks(block, terms);
+  compare(*ranks.at<Times>(times_at), ranks.at<std::uint64_t>(taken_at), part(task.bytes, blockIdx.x),
+          part(task.bytes, blockIdx.x + 1), 1 - ranks.rank(), task.first);
+}
+
+enum class Word { p, p_and_quiet, fetch_add };
+
+// Calls of one thread.
+template <Word word>
+__global__ void words(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
+  CudaHeapBlock block;
+  const Ranks ranks(block, terms);
+  const int other = 1 - ranks.rank();
+  auto& times = *ranks.at<Times>(times_at);
+  auto* there = ranks.at<std::uint64_t>(signals_at + task.signal * 64);
+  const std::uint64_t last = task.first + task.rounds;
+  if (word != Word::p && ranks.rank() == 1) return;
+  std::uint64_t expected = task.first - 1;  // by each fetch_add: the next one needs the result
+  for (std::uint64_t round = task.first; round <= last; ++round) {
+    if constexpr (word == Word::p) {
+      if (ranks.rank() == 0) ranks.p(there, round, 1);
+      ranks.wait_until(there, Comparison::ge, round, other);
+      if (ranks.rank() == 1) ranks.p(there, round, 0);
+    } else if constexpr (word == Word::p_and_quiet) {
+      ranks.p(there, round, 1);
+      ranks.quiet();
+    } else {
+      expected = ranks.atomic_fetch_add(there, expected - round + 2, 1) + 1;
+    }
+    if (round == task.first) note(ranks, times.begin);
+  }
+  note(ranks, times.end);
+  if (ranks.g(there, word == Word::p ? ranks.rank() : 1) != last) times.wrong += 1;
+}
+
+__global__ void __launch_bounds__(most_threads)
+    barriers(const __grid_constant__ HeapTerms terms, const __grid_constant__ Task task) {
+  CudaHeapBlock block;
+  const Ranks ranks(block, terms);
+  const Team<CudaHeapBlock> team(ranks, task.team);
+  auto& times = *ranks.at<Times>(times_at);
+  auto* there = ranks.at<std::uint64_t>(signals_at + task.signal * 64);
+  for (std::uint64_t round = task.first; round <= task.first + task.rounds; ++round) {
+    if (task.each_round && threadIdx.x == 0) ranks.p(there, round, 1 - ranks.rank());
+    team.barrier();
+    if (task.each_round && ranks.g(there, ranks.rank()) < round) times.wrong = 1;
+    if (round == task.first) note(ranks, times.begin);
+  }
+  note(ranks, times.end);
+}
+
+using Kernel = void (*)(HeapTerms, Task);
+
+class Bench {
+ public:
+  explicit Bench(Group& group)
+      : group_(group),
+        place_(gpu(group.rank())),
+        stream_(group.platform()->open_stream(place_)),
+        pinned_(group.platform()->allocate(host(0), sizeof(Times), Allocation::pinned)),
+        heap_(group, "benchmark", place_, heap_bytes),
+        team_(heap_.world()) {
+    heap_.set_deadline(5);
+    on_gpu([&](void*) {
+      cudaDeviceProp facts{};
+      int device = 0;
+      if (cudaGetDevice(&device) != cudaSuccess || cudaGetDeviceProperties(&facts, device) != cudaSuccess)
+        throw Error(ErrorKind::device, "the properties of the GPU");
+      name_ = facts.name;
+      blocks_ = std::min(most_blocks, static_cast<unsigned>(facts.multiProcessorCount));
+    });
+  }
+
+  Json run() {
+    if (group_.rank() == 0)
+      std::fprintf(stderr, "%-10s %10s  %-16s %6s %7s %9s %9s\n", "", "bytes", "form", "blocks", "threads", "median",
+                   "spread");
+    for (const unsigned threads : {32u, 256u, 1024u}) one_way(8, 1, threads);
+    for (const unsigned threads : {32u, 128u, 512u}) one_way(1 << 10, 1, threads);
+    for (const unsigned threads : {256u, 512u, 1024u}) one_way(8 << 10, 1, threads);
+    one_way(8 << 10, 4, 256);
+    one_way(64 << 10, 1, 1024);
+    for (const unsigned blocks : {4u, 8u, 16u, 32u}) one_way(64 << 10, blocks, 512);
+    for (const unsigned blocks : {16u, 32u, 64u, blocks_}) one_way(1 << 20, blocks, 512);
+    one_way(1 << 20, 32, 1024);
+    for (const unsigned blocks : {16u, blocks_})
+      for (const unsigned threads : {512u, 1024u}) bandwidth(blocks, threads);
+    measure("word", 8, "p", 1, 1, words<Word::p>, 1000, 0.5);
+    measure("word", 8, "p, quiet", 1, 1, words<Word::p_and_quiet>, 1000, 1);
+    measure("word", 8, "fetch_add", 1, 1, words<Word::fetch_add>, 1000, 1);
+    for (const unsigned threads : {32u, 256u, 1024u}) measure("barrier", 0, "", 1, threads, barriers, 1000, 1);
+    return {{"gpu", name_}, {"verified", verified_}, {"rows", std::move(rows_)}};
+  }
+  bool verified() const { return verified_; }
+
+ private:
+  void one_way(Bytes bytes, unsigned blocks, unsigned threads) {
+    const std::uint64_t rounds = bytes < (1 << 20) ? 500 : 200;
+    measure("one way", bytes, "put_with_signal", blocks, threads, ping_pong<Form::put>, rounds, 0.5);
+    if (bytes <= most_packed)
+      measure("one way", bytes, "put_packets", blocks, threads, ping_pong<Form::packets>, rounds, 0.5);
+  }
+
+  // Kernels whose rounds continue from launch to launch.
+  void measure(const char* name, Bytes bytes, const char* form, unsigned blocks, unsigned threads, Kernel kernel,
+               std::uint64_t rounds, double part_of_round) {
+    const bool packets = std::strcmp(form, "put_packets") == 0;
+    Task task = new_task(bytes);
+    std::uint64_t next = 1;
+    std::uint64_t& first = packets ? packet_number_ : next;  // numbers of packets never come again
+    std::vector<double> samples;
+    for (int sample = -2; sample < 15; ++sample) {
+      task.each_round = sample == -2;
+      task.rounds = sample == -2 ? 50 : rounds;
+      task.first = first;
+      first += task.rounds + 1;
+      group_.barrier();
+      launch(kernel, blocks, threads, task);
+      const double ns = duration(blocks);
+      if (sample >= 0) samples.push_back(ns / 1000 / static_cast<double>(rounds) * part_of_round);
+    }
+    add(name, bytes, form, blocks, threads, samples, "us");
+  }
+
+  void bandwidth(unsigned blocks, unsigned threads) {
+    Task task = new_task(most);
+    task.rounds = 3;
+    std::vector<double> samples;
+    for (int sample = -1; sample < 7; ++sample) {
+      task.first = static_cast<std::uint64_t>(sample + 2);
+      task.goal = task.first * task.rounds * blocks;
+      if (group_.rank() == 0) launch(fill_all, blocks_, most_threads, task);
+      heap_.synchronize(*stream_);
+      group_.barrier();
+      launch(put_often, group_.rank() == 0 ? blocks : 1, threads, task);
+      if (group_.rank() == 1) launch(compare_all, blocks_, most_threads, task);
+      const double ns = duration(blocks);
+      if (sample >= 0) samples.push_back(static_cast<double>(task.bytes * task.rounds) / ns);
+    }
+    add("bandwidth", most, "put_with_signal", blocks, threads, samples, "GB/s");
+  }
+
+  Task new_task(Bytes bytes) {
+    if (++signal_ == signals) throw Error(ErrorKind::invalid_input, "one_sided_benchmark: too few signals");
+    Task task;
+    task.team = team_.terms();
+    task.bytes = bytes;
+    task.signal = signal_;
+    return task;
+  }
+  template <typename Function>
+  void on_gpu(const Function& function) {
+    stream_->launch({1, 1, {}, function});
+  }
+  void launch(Kernel kernel, unsigned blocks, unsigned threads, const Task& task) {
+    const HeapTerms terms = heap_.terms(*stream_);
+    on_gpu([&](void* native) {
+      kernel<<<blocks, threads, 0, static_cast<cudaStream_t>(native)>>>(terms, task);
+      if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
+        throw Error(ErrorKind::device, cudaGetErrorString(error));
+    });
+  }
+  // Of the last kernel, in nanoseconds.
+  double duration(unsigned blocks) {
+    stream_->copy(pinned_.region(), heap_.local().slice(times_at, sizeof(Times)));
+    heap_.synchronize(*stream_);
+    std::memcpy(&times_, pinned_.region().data, sizeof times_);
+    return static_cast<double>(*std::max_element(times_.end, times_.end + blocks) -
+                               *std::min_element(times_.begin, times_.begin + blocks));
+  }
+  // The figures of rank 0.
+  void add(const char* name, Bytes bytes, const char* form, unsigned blocks, unsigned threads,
+           std::vector<double> samples, const char* unit) {
+    const auto wrong = static_cast<double>(times_.wrong);
+    double all = 0;
+    group_.all_reduce(std::span<const double>(&wrong, 1), std::span(&all, 1), ReduceOp::sum);
+    const bool right = all == wrong_before_;
+    wrong_before_ = all;
+    verified_ = verified_ && right;
+    std::sort(samples.begin(), samples.end());
+    const double median = samples[samples.size() / 2], spread = samples.back() - samples.front();
+    rows_.push_back({{"name", name},
+                     {"bytes", bytes},
+                     {"form", form},
+                     {"blocks", blocks},
+                     {"threads", threads},
+                     {"median", median},
+                     {"spread", spread},
+                     {"unit", unit},
+                     {"verified", right}});
+    if (group_.rank() == 0)
+      std::fprintf(stderr, "%-10s %10llu  %-16s %6u %7u %9.3f %9.3f %s%s\n", name,
+                   static_cast<unsigned long long>(bytes), form, blocks, threads, median, spread, unit,
+                   right ? "" : "  WRONG");
+  }
+
+  Group& group_;
+  Place place_;
+  std::unique_ptr<Stream> stream_;
+  Memory pinned_;
+  Heap heap_;
+  HeapTeam team_;
+  std::string name_;
+  unsigned blocks_ = most_blocks;
+  std::uint64_t signal_ = 0, packet_number_ = 1;
+  Times times_{};
+  double wrong_before_ = 0;
+  bool verified_ = true;
+  Json rows_ = Json::array();
+};
+
+// Why this machine cannot run it; in a process that has forked already.
+std::string why_not() {
+  if (const auto why = why_no_cuda()) return *why;
+  return open_cuda_platform()->gpu_count() < 2 ? "it needs two GPUs" : "";
+}
+
+int run(int rank, const std::string& job) {
+  if (const std::string why = why_not(); !why.empty()) {
+    if (rank == 0) {
+      std::fprintf(stderr, "one_sided_benchmark: skipped: %s\n", why.c_str());
+      std::printf("%s\n", Json{{"skipped", why}}.dump().c_str());
+    }
+    return 0;
+  }
+  JoinOptions options;
+  options.launch = Launch{"benchmark", rank, 2, job, {}, ""};
+  options.platform = open_cuda_platform();
+  options.timeout = 20;
+  Group group = Group::join(options);
+  Bench bench(group);
+  const Json result = bench.run();
+  if (rank == 0) std::printf("%s\n", result.dump(1).c_str());
+  group.barrier();
+  return bench.verified() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace waywiser::one_sided
+
+int main() {
+  const std::string job = "one-sided-" + std::to_string(::getpid());
+  return waywiser::two_ranks("one_sided_benchmark", [&](int rank) { return waywiser::one_sided::run(rank, job); });
+}

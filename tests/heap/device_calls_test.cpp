@@ -1,0 +1,54 @@
+// Every device call, on hosts and virtual GPUs; cuda/device_calls_on_gpus_test.cu: the same on GPUs.
+#include <gtest/gtest.h>
+
+#include "tests/heap/body_run.hpp"
+#include "tests/heap/heap_ranks.hpp"
+
+namespace waywiser {
+namespace {
+
+using namespace one_sided;
+
+template <typename Body>
+void run_on_host(const HeapTerms& terms, const BodyTerms& more) {
+  HostHeapBlock block(0, 1, body_threads_of_host);
+  const OneSided<HostHeapBlock> ranks(block, terms);
+  Body::run(BodyRanks<HostHeapBlock>{ranks, more});
+}
+
+template <typename Body>
+void launch_on_host(Stream& stream, const HeapTerms& terms, const BodyTerms& more) {
+  if (stream.place().is_gpu())
+    return stream.launch({1, 1, [=](const ThreadContext&) { run_on_host<Body>(terms, more); }, {}});
+  try {
+    run_on_host<Body>(terms, more);
+  } catch (const Trap&) {
+  }
+}
+
+struct NotOfRankOne {
+  template <typename Gpu>
+  static void run(const BodyRanks<Gpu>& body) {
+    body.need(body.rank(), 0, 17);
+  }
+};
+
+TEST(HeapDeviceCalls, AreAsPlainArraysSay) {
+  EXPECT_EQ(problems_of(2,
+                        [](Group& group, Place place) {
+                          each_body([&](const char* name, auto body) {
+                            run_body(group, place, name, 100, 20, launch_on_host<decltype(body)>);
+                          });
+                        }),
+            "");
+}
+
+TEST(HeapDeviceCalls, WhatIsWrongIsTold) {
+  const std::string said = problems_of(
+      2, [](Group& group, Place place) { run_body(group, place, "wrong", 1, 20, launch_on_host<NotOfRankOne>); }, 2);
+  EXPECT_NE(said.find("rank 1: expected: wrong: device_bodies.hpp:"), std::string::npos) << said;
+  EXPECT_NE(said.find(" at 17, thread 0: 0.000000, not 1.000000"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace waywiser
