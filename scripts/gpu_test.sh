@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [interop] [proof] [soak]   (default: the first four)
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [halo] [interop] [proof] [soak]   (default: the first four)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
 # packages (default .whl); its folder "prefix" is searched for headers and GoogleTest; OUT: folder of the results
 # (default gpu_results): summary.txt and gpu_results.tar.gz. Exit code 1 if a stage failed; the others still run.
@@ -35,13 +35,14 @@ save() {
   mv "$out/next.tar.gz" "$out/gpu_results.tar.gz"
 }
 
-# Only the C++ parts, as fast as the machine can: the package is built by scripts/setup.
+# Only the C++ parts, as fast as the machine can: the package is built by scripts/setup. Arguments: other targets.
 build_programs() {
   local prefix="$WAYWISER_WHEELS/prefix"
+  [ $# -gt 0 ] || set -- waywiser_tests waywiser_benchmarks
   [ ! -d "$prefix" ] || export CMAKE_PREFIX_PATH="$PWD/$prefix" GTest_DIR="$PWD/$prefix/lib/x86_64-linux-gnu/cmake/GTest"
   cmake -S . -B "$build" -G Ninja -DWAYWISER_CUDA=ON -DWAYWISER_TESTS=ON -DWAYWISER_PYTHON=OFF \
     -DPython_EXECUTABLE="$WAYWISER_PYTHON" -DCMAKE_CUDA_ARCHITECTURES="${WAYWISER_ARCHITECTURES:-native}" &&
-    cmake --build "$build" --parallel --target waywiser_tests waywiser_benchmarks
+    cmake --build "$build" --parallel --target "$@"
 }
 
 tune() {
@@ -94,6 +95,48 @@ group() {
   "$build/benchmarks/group_gpu_benchmark" "$(nvidia-smi -L | head -n 4 | wc -l)" >"$work/group_gpu_benchmark.json"
 }
 
+# ranks NUMBER PROGRAM ARGUMENT...: a process for each rank, which has a minute. What rank 0 prints as JSON goes to
+# halo.jsonl, behind a line that says what ran.
+ranks() {
+  local count=$1 status=0 start=$SECONDS ids=() id rank job=$$-$RANDOM words="${*:2}"
+  shift
+  for ((rank = 0; rank < count; ++rank)); do
+    WAYWISER_RANK=$rank WAYWISER_SIZE=$count WAYWISER_JOB=$job timeout -k 5 60 "$build/apps/$1" "${@:2}" \
+      >"$work/halo-rank-$rank.txt" &
+    ids+=($!)
+  done
+  for id in "${ids[@]}"; do wait "$id" || status=1; done
+  echo "$count GPUs: $words: $([ $status -eq 0 ] && echo right || echo FAILED) after $((SECONDS - start)) s"
+  printf '{"run": "%s", "gpus": %d, "failed": %d}\n' "$words" "$count" $status >>"$work/halo.jsonl"
+  case $words in
+    *"format json"*) grep '^{' "$work/halo-rank-0.txt" ;;
+    *) tr -d '\n' <"$work/halo-rank-0.txt" | grep '^{' ;; # one object of many lines
+  esac >>"$work/halo.jsonl"
+  save
+  return $status
+}
+
+# Halo exchanges on two GPUs, then the programs of apps/, also on one GPU.
+halo() {
+  local status=0 json=(--format json --rounds 3)
+  find_libraries
+  timeout -k 5 130 "$build/benchmarks/halo_gpu_benchmark" >"$work/halo_gpu_benchmark.json" || status=1
+  save
+  ranks 2 jacobi_cuda --size 16384x16384 --steps 100 "${json[@]}" || status=1
+  ranks 2 jacobi_cuda --size 2048x2048 --steps 1000 "${json[@]}" || status=1
+  ranks 1 jacobi_cuda --size 16384x16384 --steps 100 --way automatic "${json[@]}" || status=1
+  ranks 1 jacobi_cuda --size 2048x2048 --steps 1000 --way automatic "${json[@]}" || status=1
+  ranks 2 conjugate_gradient_cuda --size 256 --format json --rounds 2 || status=1
+  ranks 1 conjugate_gradient_cuda --size 256 --way automatic --format json --rounds 2 || status=1
+  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float32 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float64 "${json[@]}" || status=1
+  ranks 2 convolution_cuda "${json[@]}" || status=1
+  for exchange in whole_field auto; do
+    ranks 2 navier_stokes_cuda --case cavity --cells 500000 --steps 20 --exchange $exchange || status=1
+  done
+  return $status
+}
+
 # PyTorch and CuPy in groups, a process for each GPU, four at most; before that the tests that need these packages.
 interop() {
   local status=0
@@ -144,7 +187,7 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group interop proof
+export -f save build_programs find_libraries tests tune peers group ranks halo interop proof
 export work build out
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
@@ -163,6 +206,9 @@ for name in $stages; do
     group)
       stage group 170 bash -c group
       [ ! -f "$work/group_gpu_benchmark.json" ] || cp "$work/group_gpu_benchmark.json" "$out/" ;;
+    halo)
+      stage halo-build 300 bash -c "build_programs halo_gpu_benchmark waywiser_cuda_apps" && stage halo 560 bash -c halo
+      for file in halo.jsonl halo_gpu_benchmark.json; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
     proof)
       stage setup 240 scripts/setup --offline && stage proof 580 bash -c proof ;;
     peers)
@@ -171,7 +217,7 @@ for name in $stages; do
     soak)
       stage setup 240 scripts/setup --offline
       stage soak $((${SOAK_SECONDS:-480} + 100)) .venv/bin/python scripts/soak --gpus --seconds "${SOAK_SECONDS:-480}" ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, interop, proof, soak" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, halo, interop, proof, soak" >&2; exit 2 ;;
   esac
 done
 exit $failed
