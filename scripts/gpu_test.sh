@@ -122,6 +122,13 @@ halo() {
   find_libraries
   timeout -k 5 130 "$build/benchmarks/halo_gpu_benchmark" >"$work/halo_gpu_benchmark.json" || status=1
   save
+  for algorithm in 'LL(blocks=64)' 'LL(piece=2K,blocks=64)' 'bulk(blocks=64)' 'bulk(piece=8K,blocks=64)' 'direct(blocks=16)' \
+    'direct(blocks=64)' 'direct(piece=32K,blocks=64)'; do
+    timeout -k 5 30 "$build/benchmarks/halo_gpu_benchmark" "$algorithm" | tr -d '\n' >>"$work/halo-algorithms.jsonl"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || status=1
+    echo >>"$work/halo-algorithms.jsonl"
+  done
+  save
   ranks 2 jacobi_cuda --size 16384x16384 --steps 100 "${json[@]}" || status=1
   ranks 2 jacobi_cuda --size 2048x2048 --steps 1000 "${json[@]}" || status=1
   ranks 1 jacobi_cuda --size 16384x16384 --steps 100 --way automatic "${json[@]}" || status=1

@@ -1,7 +1,8 @@
 // Halo exchanges of two ranks on two GPUs, one process each: faces that are contiguous and faces that lie apart, by
 // each variant, beside copies of CUDA to the peer and NCCL with kernels that pack; then what tune() chooses beside the
 // fastest. Every exchange is verified. One JSON object on standard output, a table on standard error. WAYWISER_LIBNCCL
-// names NCCL. Usage: halo_gpu_benchmark [virtual]; virtual: small, on virtual GPUs, whose times say nothing about GPUs.
+// names NCCL. Usage: halo_gpu_benchmark [virtual] [ALGORITHM]; virtual: small, on virtual GPUs, whose times say nothing
+// about GPUs. ALGORITHM: the messages of kernels go by this one, and nothing else is measured.
 #include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "benchmarks/cuda/halo_rows.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
+#include "waywiser/collective/device_schedule/program_algorithm.hpp"
 #include "waywiser/collective/nccl/nccl_library.hpp"
 #include "waywiser/collective/nccl/nccl_network.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
@@ -28,6 +30,7 @@
 #include "waywiser/halo/grid.hpp"
 #include "waywiser/halo/halo_exchange.hpp"
 #include "waywiser/halo/tuning.hpp"
+#include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
@@ -74,10 +77,11 @@ struct Statistics {
 // One rank's process.
 class Rank {
  public:
-  Rank(Group& group, bool on_cuda)
+  Rank(Group& group, bool on_cuda, std::string algorithm)
       : group_(group),
         platform_(*group.platform()),
         on_cuda_(on_cuda),
+        algorithm_(std::move(algorithm)),
         place_(gpu(group.rank())),
         stream_(platform_.open_stream(place_)),
         begin_(platform_.create_timed_event(place_)),
@@ -99,6 +103,7 @@ class Rank {
   Stream& stream() { return *stream_; }
   Place place() const { return place_; }
   bool on_cuda() const { return on_cuda_; }
+  const std::string& algorithm() const { return algorithm_; }  // of messages of kernels; empty: the default
   NcclComm nccl() const { return nccl_; }
   const std::string& why_no_nccl() const { return why_no_nccl_; }
   int other() const { return 1 - group_.rank(); }
@@ -150,6 +155,7 @@ class Rank {
  private:
   void start_nccl() {
     if (!on_cuda_) throw Error(ErrorKind::unavailable, "virtual GPUs");
+    if (!algorithm_.empty()) throw Error(ErrorKind::unavailable, "not for one algorithm");
     const NcclLibrary& library = nccl_library();
     std::string why = library.why_not();
     if (why.empty()) why = open_network_for_nccl(true, false);
@@ -163,6 +169,7 @@ class Rank {
   Group& group_;
   Platform& platform_;
   const bool on_cuda_;
+  const std::string algorithm_;
   const Place place_;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Event> begin_, end_;
@@ -268,7 +275,9 @@ class Fields {
 class Faces {
  public:
   Faces(Rank& rank, Fields& fields) : rank_(rank), fields_(fields) {
-    for (const HaloVariant variant : halo_variants) add_variant(variant);
+    for (const HaloVariant variant : halo_variants)
+      if (rank_.algorithm().empty() || is_direct(variant)) add_variant(variant);
+    if (!rank_.algorithm().empty()) return;
     const std::string why = rank_.on_cuda() ? "" : "virtual GPUs";
     find_rows();
     add(
@@ -299,7 +308,7 @@ class Faces {
       Json row = {{"name", name}, {"shape", shape}, {"bytes_of_a_face", bytes}, {"variant", way.name}};
       if (bar) row["bar_us"] = *bar;
       if (rank_.group().rank() == 0)
-        std::fprintf(stderr, "%-20s %-34s %-18s", name.c_str(), shape.c_str(), way.name.c_str());
+        std::fprintf(stderr, "%-12s %-34s %-35s", name.c_str(), shape.c_str(), way.name.c_str());
       if (!way.why.empty()) {
         row["why_unavailable"] = way.why;
         if (rank_.group().rank() == 0) std::fprintf(stderr, " unavailable: %s\n", way.why.c_str());
@@ -337,10 +346,11 @@ class Faces {
     ways_.push_back({name, std::move(once), rank_.why_not(prepare), {}, {}, 1, 0, {}});
   }
   void add_variant(HaloVariant variant) {
+    const std::string words = rank_.algorithm().empty() ? "" : ", " + rank_.algorithm();
     HaloExchange* halo =
         halos_.emplace_back(std::make_unique<HaloExchange>(rank_.group(), fields_.mine(), fields_.arrays())).get();
     add(
-        std::string(waywiser::name(variant)), [&] { halo->use(variant); },
+        std::string(waywiser::name(variant)) + words, [&] { halo->use(variant); },
         [this, halo] { halo->exchange(rank_.stream()); });
     ways_.back().words = halo->explain();
   }
@@ -613,9 +623,10 @@ std::pair<Json, bool> measure(Rank& rank) {
   }
   const Seconds faces_took = now_seconds() - begun;
   Choices choices(rank);
-  Json tuned = choices.run(begun);
+  Json tuned = rank.algorithm().empty() ? choices.run(begun) : Json();
   right = right && choices.all_right();
   Json answer = {{"ranks", ranks},
+                 {"algorithm", rank.algorithm()},
                  {"backend", std::string(rank.platform().backend())},
                  {"nccl", rank.nccl() != nullptr ? std::to_string(nccl_library().version()) : rank.why_no_nccl()},
                  {"all_verified", right},
@@ -626,15 +637,24 @@ std::pair<Json, bool> measure(Rank& rank) {
   return {std::move(answer), right};
 }
 
-int run_rank(int rank, const std::string& job, bool on_cuda) {
+// By one algorithm alone.
+std::shared_ptr<const Chooser> plan_of(const std::string& algorithm) {
+  if (algorithm.empty()) return nullptr;
+  Plan plan;
+  plan.collectives = {{"prepared_exchange", "gpu", ranks, 0, no_end, algorithm, {}, "", 0, ""}};
+  return std::make_shared<const Chooser>(std::move(plan));
+}
+
+int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& algorithm) {
   try {
     JoinOptions options;
     options.launch = Launch{"benchmark", rank, ranks, job, {}, ""};
     VirtualMachine machine;
     machine.gpus = ranks;
     options.platform = on_cuda ? open_cuda_platform() : open_virtual_platform(machine);
+    options.chooser = plan_of(algorithm);
     Group group = Group::join(options);
-    Rank mine(group, on_cuda);
+    Rank mine(group, on_cuda, algorithm);
     const auto [answer, right] = measure(mine);
     if (rank == 0) std::printf("%s\n", answer.dump(1).c_str());
     return right ? 0 : 1;
@@ -645,12 +665,12 @@ int run_rank(int rank, const std::string& job, bool on_cuda) {
 }
 
 // The processes are forked before any of them has touched CUDA.
-int run(bool on_cuda) {
+int run(bool on_cuda, const std::string& algorithm) {
   const std::string job = "halo-benchmark-" + std::to_string(::getpid());
   std::vector<pid_t> processes;
   for (int rank = 0; rank < ranks; ++rank) {
     const pid_t id = ::fork();
-    if (id == 0) std::exit(run_rank(rank, job, on_cuda));
+    if (id == 0) std::exit(run_rank(rank, job, on_cuda, algorithm));
     processes.push_back(id);
   }
   int worst = 0;
@@ -666,10 +686,12 @@ int run(bool on_cuda) {
 }  // namespace waywiser
 
 int main(int argc, char** argv) {
-  const bool on_virtual = argc == 2 && std::strcmp(argv[1], "virtual") == 0;
-  if (argc > 1 && !on_virtual) {
-    std::fputs("usage: halo_gpu_benchmark [virtual]\n", stderr);
+  const bool on_virtual = argc > 1 && std::strcmp(argv[1], "virtual") == 0;
+  const int first = on_virtual ? 2 : 1;
+  const std::string algorithm = argc > first ? argv[first] : "";
+  if (argc > first + 1 || (!algorithm.empty() && !waywiser::parse_program_algorithm(algorithm))) {
+    std::fputs("usage: halo_gpu_benchmark [virtual] [ALGORITHM], as 'direct(piece=32K,blocks=64)'\n", stderr);
     return 2;
   }
-  return waywiser::run(!on_virtual);
+  return waywiser::run(!on_virtual, algorithm);
 }
