@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 #ifdef APPS_MPI
 #include "apps/mpi_halo.hpp"
 #endif
+#ifdef __CUDACC__
+#include "apps/nccl_halo.hpp"
+#endif
 
 namespace apps {
 
@@ -23,10 +27,10 @@ inline Seconds now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// A way to exchange: a variant of the library, what the library chooses by measuring, plain MPI, or not at all, which
-// shows that a program notices it.
+// A way to exchange: a variant of the library, what the library chooses by measuring, plain MPI or NCCL, or not at
+// all, which shows that a program notices it.
 struct Way {
-  enum class Kind { variant, automatic, mpi, none };
+  enum class Kind { variant, automatic, mpi, nccl, none };
   Kind kind = Kind::automatic;
   waywiser::HaloVariant variant = waywiser::HaloVariant::packed;
   std::string answers{};  // of automatic: the file that keeps what was chosen; empty: none
@@ -34,6 +38,7 @@ struct Way {
   std::string name() const {
     if (kind == Kind::automatic) return "automatic";
     if (kind == Kind::none) return "none";
+    if (kind == Kind::nccl) return "nccl";
     return kind == Kind::mpi ? "mpi" : std::string(waywiser::name(variant));
   }
 };
@@ -45,6 +50,9 @@ inline std::vector<Way> all_ways() {
   ways.push_back({Way::Kind::automatic});
 #ifdef APPS_MPI
   ways.push_back({Way::Kind::mpi});
+#endif
+#ifdef __CUDACC__
+  ways.push_back({Way::Kind::nccl});
 #endif
   return ways;
 }
@@ -66,6 +74,11 @@ class Exchange {
 #ifdef APPS_MPI
     mpi_.emplace(partition, fields);
 #endif
+#ifdef __CUDACC__
+    make_nccl_ = [&group, &processor, partition, fields] {
+      return std::make_unique<NcclHalo>(group, processor, partition, fields);
+    };
+#endif
   }
 
   // Collective. Throws unavailable at all ranks. `seconds`: how long automatic may measure, the first time; what it has
@@ -73,6 +86,9 @@ class Exchange {
   void use(const Way& way, Seconds seconds = 0.2) {
     kind_ = way.kind;
     if (way.kind == Way::Kind::variant) halo_.use(way.variant);
+#ifdef __CUDACC__
+    if (way.kind == Way::Kind::nccl && !nccl_) nccl_ = make_nccl_();
+#endif
     if (way.kind != Way::Kind::automatic) return;
     if (!tuned_) {
       tuned_ = (way.answers.empty() ? halo_.tune(seconds) : halo_.tune(seconds, way.answers)).chosen;
@@ -92,6 +108,9 @@ class Exchange {
     if (by_library()) processor_.start(halo_);
 #ifdef APPS_MPI
     if (kind_ == Way::Kind::mpi) mpi_->start();
+#endif
+#ifdef __CUDACC__
+    if (kind_ == Way::Kind::nccl) nccl_->start();
 #endif
     time.spent += now() - begin;
   }
@@ -119,6 +138,10 @@ class Exchange {
   std::vector<waywiser::HaloVariant> of_sides_;  // the same, if they differ
 #ifdef APPS_MPI
   std::optional<MpiHalo> mpi_;
+#endif
+#ifdef __CUDACC__
+  std::function<std::unique_ptr<NcclHalo>()> make_nccl_;
+  std::unique_ptr<NcclHalo> nccl_;  // once it is in use
 #endif
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [interop] [proof] [soak]
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [halo] [interop] [proof] [soak]
 # (default: the first four)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
 # packages (default .whl); its folder "prefix" is searched for headers and GoogleTest; OUT: folder of the results
@@ -116,6 +116,55 @@ one_sided() {
   return $status
 }
 
+# ranks NUMBER PROGRAM ARGUMENT...: a process for each rank, which has a minute. What rank 0 prints as JSON goes to
+# halo.jsonl, behind a line that says what ran.
+ranks() {
+  local count=$1 status=0 start=$SECONDS ids=() id rank job=$$-$RANDOM words="${*:2}"
+  shift
+  for ((rank = 0; rank < count; ++rank)); do
+    WAYWISER_RANK=$rank WAYWISER_SIZE=$count WAYWISER_JOB=$job timeout -k 5 60 "$build/apps/$1" "${@:2}" \
+      >"$work/halo-rank-$rank.txt" &
+    ids+=($!)
+  done
+  for id in "${ids[@]}"; do wait "$id" || status=1; done
+  echo "$count GPUs: $words: $([ $status -eq 0 ] && echo right || echo FAILED) after $((SECONDS - start)) s"
+  printf '{"run": "%s", "gpus": %d, "failed": %d}\n' "$words" "$count" $status >>"$work/halo.jsonl"
+  case $words in
+    *"format json"*) grep '^{' "$work/halo-rank-0.txt" ;;
+    *) tr -d '\n' <"$work/halo-rank-0.txt" | grep '^{' ;; # one object of many lines
+  esac >>"$work/halo.jsonl"
+  save
+  return $status
+}
+
+# Halo exchanges on two GPUs, then the programs of apps/, also on one GPU.
+halo() {
+  local status=0 json=(--format json --rounds 3)
+  find_libraries
+  timeout -k 5 130 "$build/benchmarks/halo_gpu_benchmark" >"$work/halo_gpu_benchmark.json" || status=1
+  save
+  for algorithm in 'LL(blocks=64)' 'LL(piece=2K,blocks=64)' 'bulk(blocks=64)' 'bulk(piece=8K,blocks=64)' 'direct(blocks=16)' \
+    'direct(blocks=64)' 'direct(piece=32K,blocks=64)'; do
+    timeout -k 5 30 "$build/benchmarks/halo_gpu_benchmark" "$algorithm" | tr -d '\n' >>"$work/halo-algorithms.jsonl"
+    [ "${PIPESTATUS[0]}" -eq 0 ] || status=1
+    echo >>"$work/halo-algorithms.jsonl"
+  done
+  save
+  ranks 2 jacobi_cuda --size 16384x16384 --steps 100 "${json[@]}" || status=1
+  ranks 2 jacobi_cuda --size 2048x2048 --steps 1000 "${json[@]}" || status=1
+  ranks 1 jacobi_cuda --size 16384x16384 --steps 100 --way automatic "${json[@]}" || status=1
+  ranks 1 jacobi_cuda --size 2048x2048 --steps 1000 --way automatic "${json[@]}" || status=1
+  ranks 2 conjugate_gradient_cuda --size 256 --format json --rounds 2 || status=1
+  ranks 1 conjugate_gradient_cuda --size 256 --way automatic --format json --rounds 2 || status=1
+  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float32 "${json[@]}" || status=1
+  ranks 2 wilson_dslash_cuda --size 32x32x32x64 --type float64 "${json[@]}" || status=1
+  ranks 2 convolution_cuda "${json[@]}" || status=1
+  for exchange in whole_field auto; do
+    ranks 2 navier_stokes_cuda --case cavity --cells 500000 --steps 20 --exchange $exchange || status=1
+  done
+  return $status
+}
+
 # PyTorch and CuPy in groups, a process for each GPU, four at most; before that the tests that need these packages.
 interop() {
   local status=0
@@ -166,7 +215,7 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group one_sided interop proof
+export -f save build_programs find_libraries tests tune peers group one_sided ranks halo interop proof
 export work build out
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
@@ -191,6 +240,9 @@ for name in $stages; do
         stage one_sided_build 300 bash -c "build_programs waywiser_tests example_11_one_sided_cuda one_sided_benchmark"
       stage one_sided 170 bash -c one_sided
       [ ! -f "$work/one_sided_benchmark.json" ] || cp "$work/one_sided_benchmark.json" "$out/" ;;
+    halo)
+      stage halo-build 300 bash -c "build_programs halo_gpu_benchmark waywiser_cuda_apps" && stage halo 560 bash -c halo
+      for file in halo.jsonl halo_gpu_benchmark.json; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out/"; done ;;
     proof)
       stage setup 240 scripts/setup --offline && stage proof 580 bash -c proof ;;
     peers)
@@ -199,7 +251,7 @@ for name in $stages; do
     soak)
       stage setup 240 scripts/setup --offline
       stage soak $((${SOAK_SECONDS:-480} + 100)) .venv/bin/python scripts/soak --gpus --seconds "${SOAK_SECONDS:-480}" ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, interop, proof, soak" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, halo, interop, proof, soak" >&2; exit 2 ;;
   esac
 done
 exit $failed

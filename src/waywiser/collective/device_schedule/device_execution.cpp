@@ -149,6 +149,7 @@ void DeviceExecution::connect(std::span<const Region> landings, std::span<const 
   terms_.instructions = reinterpret_cast<const Instruction*>(base + places.instructions);
   terms_.rounds = reinterpret_cast<const std::uint32_t*>(base + places.rounds);
   terms_.round_count = static_cast<std::uint32_t>(translation.rounds.size() - 1);
+  terms_.instruction_count = static_cast<std::uint32_t>(translation.instructions.size());
   terms_.rank = static_cast<std::uint32_t>(me);
   terms_.blocks = translation.blocks;
   terms_.gives_to = translation.gives_to;

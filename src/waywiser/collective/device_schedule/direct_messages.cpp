@@ -16,12 +16,19 @@ bool touches(const Step& step, const Region& memory, std::span<const Region> arr
   return is_in(step.source) || is_in(step.destination);
 }
 
+// Every run is a store of its own on the way to another GPU: shorter ones travel packed.
+constexpr std::uint64_t least_run = 64;
+
 // Empty: it can be direct.
-std::string why_not_direct(const Schedule& schedule, const Step& step, std::span<const Region> arrays) {
+std::string why_not_direct(const Schedule& schedule, const Step& step, std::span<const Region> arrays,
+                           std::uint64_t size) {
   const Block& block = step.destination;
   if (step.kind == StepKind::receive_reduce) return "it is reduced with an array";
   if (block.area != Area::array) return "it is no part of an array";
   if (block.layout != 0 && !schedule.layouts[block.layout - 1].indices.empty()) return "its elements are in a list";
+  if (block.layout != 0)
+    if (const std::uint64_t run = layout_of(schedule, block, size).run; run < least_run)
+      return "its elements lie apart in runs of " + std::to_string(run) + " bytes";
   const bool used = std::ranges::any_of(schedule.steps, [&](const Step& other) {
     return other.round < step.round && touches(other, arrays[block.array], arrays);
   });
@@ -45,7 +52,7 @@ DirectMessages direct_messages(const Schedule& schedule, DataType type_of_call, 
     if (bytes == 0 || algorithm.kind == ProgramAlgorithm::Kind::ll) continue;
     const std::string why_not = algorithm.kind == ProgramAlgorithm::Kind::bulk
                                     ? text(algorithm) + " is chosen for " + std::to_string(bytes) + " bytes"
-                                    : why_not_direct(schedule, step, arrays);
+                                    : why_not_direct(schedule, step, arrays, size);
     if (why_not.empty())
       found.all.push_back({i, static_cast<std::uint32_t>(step.peer), message, block.array, bytes, block.offset * size,
                            layout_of(schedule, block, size)});

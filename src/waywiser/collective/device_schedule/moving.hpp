@@ -9,13 +9,26 @@
 // Moves units of 8 or 16 bytes from blocks whose bytes may be strided.
 namespace waywiser::program {
 
+// f(i) for i < count; few turns are unrolled, so that all of their loads are under way together.
+template <unsigned count, typename Function>
+WAYWISER_DEVICE void each_turn(Function f) {
+  if constexpr (count <= 4) {
+    WAYWISER_UNROLL
+    for (unsigned i = 0; i < count; ++i) f(i);
+  } else {
+    WAYWISER_ROLLED
+    for (unsigned i = 0; i < count; ++i) f(i);
+  }
+}
+
 template <typename Word, typename Unit>
 WAYWISER_DEVICE Unit load_words(const View& view, std::uint64_t at, std::uint64_t bytes) {
-  Word words[sizeof(Unit) / sizeof(Word)] = {};
-  WAYWISER_ROLLED
-  for (unsigned i = 0; i < sizeof(Unit) / sizeof(Word); ++i)
+  constexpr unsigned count = sizeof(Unit) / sizeof(Word);
+  Word words[count] = {};
+  each_turn<count>([&](unsigned i) {
     if (const std::uint64_t offset = at + i * sizeof(Word); offset < bytes)
       words[i] = *reinterpret_cast<const Word*>(view.at(offset));
+  });
   Unit unit;
   __builtin_memcpy(static_cast<void*>(&unit), words, sizeof unit);
   return unit;
@@ -23,12 +36,13 @@ WAYWISER_DEVICE Unit load_words(const View& view, std::uint64_t at, std::uint64_
 
 template <typename Word, typename Unit>
 WAYWISER_DEVICE void store_words(const View& view, std::uint64_t at, std::uint64_t bytes, const Unit& unit) {
-  Word words[sizeof(Unit) / sizeof(Word)];
+  constexpr unsigned count = sizeof(Unit) / sizeof(Word);
+  Word words[count];
   __builtin_memcpy(static_cast<void*>(words), &unit, sizeof unit);
-  WAYWISER_ROLLED
-  for (unsigned i = 0; i < sizeof(Unit) / sizeof(Word); ++i)
+  each_turn<count>([&](unsigned i) {
     if (const std::uint64_t offset = at + i * sizeof(Word); offset < bytes)
       *reinterpret_cast<Word*>(view.at(offset)) = words[i];
+  });
 }
 
 // Calls f.template operator()<Word>() with the widest type that can be moved, of `word` bytes and at most eight.
@@ -68,6 +82,43 @@ WAYWISER_DEVICE void store_unit(const View& view, std::uint64_t at, std::uint64_
                                 const Unit& unit) {
   if (word < sizeof(Unit) || at + sizeof(Unit) > bytes) return store_apart(view, at, bytes, word, unit);
   *reinterpret_cast<Unit*>(view.at(at)) = unit;
+}
+
+// Moves `bytes` from byte `begin` of a block on, by all threads of a block of threads: neighbouring threads move
+// neighbouring words, and each has several loads under way before its first store. The views are copies, so that they
+// stay in registers.
+template <typename Word, typename Gpu>
+WAYWISER_DEVICE WAYWISER_APART void move_words(Gpu& gpu, const View from, const View to, std::uint64_t begin,
+                                               std::uint64_t bytes) {
+  gpu.each_thread([&](unsigned thread) {
+    const std::uint64_t step = std::uint64_t{gpu.threads()} * sizeof(Word), end = bytes / sizeof(Word) * sizeof(Word);
+    WAYWISER_ROLLED
+    for (std::uint64_t first = thread * sizeof(Word); first < end; first += copy_batch * step) {
+      Word words[copy_batch] = {};
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < copy_batch; ++i)
+        if (const std::uint64_t at = first + i * step; at < end)
+          words[i] = *reinterpret_cast<const Word*>(from.at(begin + at));
+      WAYWISER_UNROLL
+      for (unsigned i = 0; i < copy_batch; ++i)
+        if (const std::uint64_t at = first + i * step; at < end) *reinterpret_cast<Word*>(to.at(begin + at)) = words[i];
+    }
+    WAYWISER_ROLLED
+    for (std::uint64_t at = end + thread; at < bytes; at += gpu.threads()) *to.at(begin + at) = *from.at(begin + at);
+  });
+}
+
+// `word`: bytes that can be moved at once at any place.
+template <typename Gpu>
+WAYWISER_DEVICE void move_bytes(Gpu& gpu, const View& from, const View& to, std::uint64_t begin, std::uint64_t bytes,
+                                std::uint32_t word) {
+  switch (word) {
+    case 16: return move_words<Vector16>(gpu, from, to, begin, bytes);
+    case 8: return move_words<Vector<std::uint64_t, 1>>(gpu, from, to, begin, bytes);
+    case 4: return move_words<Vector<std::uint32_t, 1>>(gpu, from, to, begin, bytes);
+    case 2: return move_words<Vector<std::uint16_t, 1>>(gpu, from, to, begin, bytes);
+    default: return move_words<Vector<std::uint8_t, 1>>(gpu, from, to, begin, bytes);
+  }
 }
 
 template <typename Gpu, typename T, typename Unit>

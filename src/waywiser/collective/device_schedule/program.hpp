@@ -67,7 +67,7 @@ inline constexpr std::uint32_t most_blocks = 64;
 struct ProgramArguments {
   const Instruction* instructions = nullptr;
   const std::uint32_t* rounds = nullptr;  // the first instruction of each round, and the end
-  std::uint32_t round_count = 0;
+  std::uint32_t round_count = 0, instruction_count = 0;
   std::uint32_t rank = 0, blocks = 1;
   std::uint32_t gives_to = 0;  // ranks, as bits
   ProgramState* state = nullptr;
