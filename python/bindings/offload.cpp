@@ -173,12 +173,13 @@ FunctionResult call_python(const nb::callable& call, const std::shared_ptr<Platf
   }
 }
 
-void serve(Group& group, const Gpus& gpus, int index, Bytes limit, std::vector<std::string> names,
+void serve(Group& group, const Gpus& gpus, int index, Bytes limit, std::vector<std::string> names, bool builtins_only,
            const nb::callable& call, const nb::callable& tell) {
   RemoteWorker::Setup setup;
   setup.platform = gpus.platform;
   setup.gpu = gpu(index);
   setup.limit = limit;
+  setup.builtins_only = builtins_only;
   setup.functions = {std::move(names), [&](const auto& name, auto arrays, const auto& numbers) {
                        return call_python(call, gpus.platform, name, arrays, numbers);
                      }};
@@ -238,6 +239,6 @@ void bind_offload(nb::module_& m) {
         "result = a + times * b, of float32 numbers on one GPU; returns its seconds.");
   m.def("connect_remote_gpu", connect, "address"_a, "key"_a, "gpu"_a, "timeout"_a, "Raises Error.");
   m.def("remote_server_state", state_of_server, "address"_a, "key"_a, "As JSON. Raises Error.");
-  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "limit"_a, "names"_a, "call"_a, "tell"_a,
-        "Carries out the requests of a client until it ends. Raises Error.");
+  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "limit"_a, "names"_a, "builtins_only"_a, "call"_a,
+        "tell"_a, "Carries out the requests of a client until it ends. Raises Error.");
 }

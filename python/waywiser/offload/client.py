@@ -35,7 +35,10 @@ def remote(address: str, *, key: Path | str | None = None, gpu: int = 0, timeout
 
 
 def state_of(address: str, *, key: Path | str | None = None) -> dict[str, Any]:
-    """The GPUs and clients of a server: `gpus`, `clients`, `limit` in bytes of a client. Raises as remote."""
+    """The GPUs and clients of a server: `gpus`, `clients`, `limit` in bytes of a client, `builtins_only`.
+
+    Raises as remote.
+    """
     from waywiser import _core
 
     state: dict[str, Any] = json.loads(_core.remote_server_state(address, str(key or "")))

@@ -111,7 +111,8 @@ def main() -> int:
             def tell(memory: int, requests: int) -> None:
                 _tell(memory=memory, requests=requests)
 
-            _core.serve_remote_gpu(group._core, gpus._core, gpu, order.integer("memory"), list(functions), calls, tell)
+            limit, builtins_only = order.integer("memory"), order.flag("builtins_only")
+            _core.serve_remote_gpu(group._core, gpus._core, gpu, limit, list(functions), builtins_only, calls, tell)
     except Error as error:
         _tell(ended=f"{type(error).__name__}: {error}")
         return 1

@@ -14,13 +14,17 @@ constexpr std::size_t most_arrays = 1'000'000;
 
 std::string array_text(std::uint64_t number) { return "array " + std::to_string(number); }
 
-std::string names_of(const ServerFunctions& functions) {
-  std::vector<std::string> names(functions.names);
+std::string names_with_builtins(std::vector<std::string> names) {
   for (const std::string_view name : builtin_functions()) names.emplace_back(name);
   std::ranges::sort(names);
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+[[noreturn]] void refuse_all_but_builtins() {
+  throw Error(ErrorKind::unavailable, "this server was started with --builtins-only: it runs " +
+                                          names_with_builtins({}) + ", and nothing else");
 }
 
 }  // namespace
@@ -144,10 +148,11 @@ HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
                 [&](Stream& stream) { enqueue_builtin(stream, request, arrays, result.memory); });
     return result;
   }
+  if (setup_.builtins_only) refuse_all_but_builtins();
   const ServerFunctions& functions = setup_.functions;
   if (std::ranges::find(functions.names, request.function) == functions.names.end())
-    throw Error(ErrorKind::invalid_input,
-                "this server has no function '" + request.function + "'; it has " + names_of(functions));
+    throw Error(ErrorKind::invalid_input, "this server has no function '" + request.function + "'; it has " +
+                                              names_with_builtins(functions.names));
   settle();
   FunctionResult result = functions.call(request.function, arrays, request.numbers);
   HeldArray made = on_gpu(std::move(result.array));

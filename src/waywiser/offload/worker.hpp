@@ -36,7 +36,8 @@ class RemoteWorker {
     Place gpu;
     Bytes limit = 0;  // of the client's arrays together
     ServerFunctions functions;
-    Seconds patience = 60;  // for the GPU
+    Seconds patience = 60;       // for the GPU
+    bool builtins_only = false;  // nothing else, as the site wants it: --builtins-only
   };
   RemoteWorker(WorkerChannel& channel, Setup setup);
 
