@@ -19,7 +19,12 @@ class GpuWork {
   void begin(Seconds now, std::shared_ptr<const void> keeps, Enqueue enqueue) {
     Part& part = next(now, std::move(keeps));
     stream_->record(*part.begin);
-    enqueue(*stream_);
+    try {
+      enqueue(*stream_);
+    } catch (...) {
+      stream_->record(*part.end);  // both events are asked for the time between them
+      throw;
+    }
     stream_->record(*part.end);
   }
   // A call that is over: the function itself took `seconds` of it, outside of the stream.

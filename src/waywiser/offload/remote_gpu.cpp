@@ -53,12 +53,15 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   }
   RemoteReply answer(std::string_view call, const RemoteRequest& request) {
     check_open();
-    RemoteReply reply = told_as(call, [&] {
+    told_as(call, [&] {
       requests.add(request);
       requests.flush();
-      return requests.receive_reply();
     });
-    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text);
+    return reply_to(call);
+  }
+  RemoteReply reply_to(std::string_view call) {
+    RemoteReply reply = told_as(call, [&] { return requests.receive_reply(); });
+    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text + reply.failure->details);
     return reply;
   }
   RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
@@ -172,6 +175,27 @@ std::uint64_t RemoteGpu::run(std::string_view function, std::span<const std::uin
   state_->add("run", request);
   state_->compute.add(begin, now_seconds());
   return state_->last;
+}
+
+std::uint64_t RemoteGpu::load_kernels(std::string_view code) {
+  if (code.empty() || code.size() > longest_code)
+    throw Error(ErrorKind::invalid_input, "kernels have 1 to " + std::to_string(longest_code) + " bytes of code");
+  RemoteRequest request = request_for(RequestKind::code, ++state_->last);
+  request.bytes = code.size();
+  state_->add("load_kernels", request, {reinterpret_cast<const std::byte*>(code.data()), code.size(), host(0)});
+  state_->reply_to("load_kernels");
+  return state_->last;
+}
+
+void RemoteGpu::launch(std::uint64_t code, std::string_view kernel, const LaunchShape& shape,
+                       std::span<const KernelArgument> arguments) {
+  RemoteRequest request = request_for(RequestKind::launch, code);
+  request.function = kernel;
+  request.shape = shape;
+  request.kernel_arguments.assign(arguments.begin(), arguments.end());
+  const Seconds begin = now_seconds();
+  state_->add("launch", request);
+  state_->compute.add(begin, now_seconds());
 }
 
 void RemoteGpu::flush() {

@@ -42,6 +42,7 @@ ReplyFrame frame_of(const RemoteReply& reply) {
   write_seconds(writer, reply.times.now);
   writer.number(static_cast<std::uint8_t>(reply.head.has_value()));
   if (reply.head) write(writer, *reply.head);
+  writer.number(reply.details);
   ReplyFrame frame{};
   std::ranges::copy(writer.bytes(), frame.begin());
   return frame;
@@ -53,7 +54,7 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   const auto kind = reader.number<std::uint8_t>();
   if (kind > error_kinds) reader.refuse("error " + std::to_string(kind) + " is none");
   std::string text = one_line(reader.text(longest_failure));
-  if (kind != 0) reply.failure = RemoteFailure{static_cast<ErrorKind>(kind - 1), std::move(text)};
+  if (kind != 0) reply.failure = RemoteFailure{static_cast<ErrorKind>(kind - 1), std::move(text), {}};
   reply.used = reader.number<std::uint64_t>();
   reply.requests = reader.number<std::uint64_t>();
   each_interval(reply.times, [&](RemoteInterval& interval) {
@@ -61,6 +62,8 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   });
   reply.times.now = read_seconds(reader);
   if (reader.number<std::uint8_t>() != 0) reply.head = read_array_head(reader);
+  reply.details = reader.number<std::uint32_t>();
+  if (reply.details > (reply.failure ? longest_details : 0)) reader.refuse("more details than any failure has");
   return reply;
 }
 

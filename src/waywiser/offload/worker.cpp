@@ -22,6 +22,12 @@ std::string names_with_builtins(std::vector<std::string> names) {
   return text;
 }
 
+// The first line of a text; the others are its details.
+RemoteFailure failure_of(ErrorKind kind, const std::string& text) {
+  const std::size_t line = std::min(text.find('\n'), text.size());
+  return {kind, text.substr(0, line), text.substr(line, longest_details)};
+}
+
 [[noreturn]] void refuse_all_but_builtins() {
   throw Error(ErrorKind::unavailable, "this server was started with --builtins-only: it runs " +
                                           names_with_builtins({}) + ", and nothing else");
@@ -50,6 +56,8 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::get: return get(request);
     case RequestKind::free: return free(request.array);
     case RequestKind::run: return run(request);
+    case RequestKind::code: return take_code(request);
+    case RequestKind::launch: return launch(request);
     case RequestKind::synchronize:
     case RequestKind::end: attempt("synchronize", [this] { settle(); }); return reply();
   }
@@ -62,9 +70,9 @@ bool RemoteWorker::attempt(const std::string& what, Work work) {
     work();
     return true;
   } catch (const Error& error) {
-    failure_ = RemoteFailure{error.kind(), what + ": " + error.what()};
+    failure_ = failure_of(error.kind(), what + ": " + error.what());
   } catch (const std::bad_alloc&) {
-    failure_ = RemoteFailure{ErrorKind::device, what + ": the server has no host memory left"};
+    failure_ = failure_of(ErrorKind::device, what + ": the server has no host memory left");
   }
   return false;
 }
@@ -137,6 +145,35 @@ void RemoteWorker::run(const RemoteRequest& request) {
   });
 }
 
+ClientKernels& RemoteWorker::kernels() {
+  if (setup_.builtins_only) refuse_all_but_builtins();
+  if (!kernels_) kernels_.emplace(setup_.kernels(*setup_.platform, setup_.gpu));
+  return *kernels_;
+}
+
+void RemoteWorker::take_code(const RemoteRequest& request) {
+  std::string code(request.bytes, ' ');
+  receive(Region{reinterpret_cast<std::byte*>(code.data()), code.size(), host(0)}, code.size());
+  attempt("kernels", [&] { kernels().add(request.array, std::move(code)); });
+  reply();
+}
+
+void RemoteWorker::launch(const RemoteRequest& request) {
+  attempt(request.function, [&] {
+    std::vector<KernelArgument> arguments = request.kernel_arguments;
+    auto keeps = std::make_shared<std::vector<HeldArray>>();
+    for (KernelArgument& argument : arguments) {
+      if (argument.kind != KernelArgument::Kind::array) continue;
+      keeps->push_back(find(argument.bits));
+      argument.bits = reinterpret_cast<std::uintptr_t>(keeps->back().memory.data);
+    }
+    ClientKernels& kernels_of_client = kernels();
+    work_.begin(now_seconds(), std::move(keeps), [&](Stream& stream) {
+      kernels_of_client.launch(stream, request.array, request.function, request.shape, arguments);
+    });
+  });
+}
+
 HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
   const std::vector<HeldArray> arrays = arguments(request);
   const Seconds begin = now_seconds();
@@ -191,8 +228,11 @@ void RemoteWorker::reply(std::optional<ArrayHead> head) {
   told.used = used_;
   told.requests = requests_;
   told.head = std::move(head);
+  std::string details = told.failure ? std::move(told.failure->details) : "";
+  told.details = static_cast<std::uint32_t>(details.size());
   told.times = {input_, work_.compute(), work_.device(), output_, now_seconds()};
   channel_.reply(frame_of(told));
+  if (!details.empty()) channel_.send({reinterpret_cast<const std::byte*>(details.data()), details.size(), host(0)});
 }
 
 void RemoteWorker::add(std::uint64_t number, HeldArray array) {

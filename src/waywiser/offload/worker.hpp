@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "waywiser/device/platform.hpp"
+#include "waywiser/offload/client_kernels.hpp"
 #include "waywiser/offload/functions.hpp"
 #include "waywiser/offload/gpu_work.hpp"
 #include "waywiser/offload/reply.hpp"
@@ -38,6 +40,7 @@ class RemoteWorker {
     ServerFunctions functions;
     Seconds patience = 60;       // for the GPU
     bool builtins_only = false;  // nothing else, as the site wants it: --builtins-only
+    std::function<std::unique_ptr<KernelMaker>(const Platform&, Place gpu)> kernels = open_kernel_maker;
   };
   RemoteWorker(WorkerChannel& channel, Setup setup);
 
@@ -55,6 +58,9 @@ class RemoteWorker {
   void free(std::uint64_t number);
   void settle();
   void run(const RemoteRequest& request);
+  void take_code(const RemoteRequest& request);
+  void launch(const RemoteRequest& request);
+  ClientKernels& kernels();
   HeldArray result_of(const RemoteRequest& request);
   HeldArray on_gpu(HeldArray result);
   HeldArray allocate(ArrayHead head);
@@ -71,6 +77,7 @@ class RemoteWorker {
 
   WorkerChannel& channel_;
   Setup setup_;
+  std::optional<ClientKernels> kernels_;  // opened when it is needed
   GpuWork work_;
   std::map<std::uint64_t, HeldArray> arrays_;
   Bytes used_ = 0, leaving_ = 0;  // leaving: of freed arrays that work under way may use
