@@ -1,10 +1,13 @@
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "bindings/argument.hpp"
@@ -101,6 +104,32 @@ std::uint64_t run(RemoteGpu& self, const Argument<std::string>& function, const 
   std::uint64_t result = 0;
   without_gil([&] { result = self.run(called, arrays, numbers); });
   return result;
+}
+
+std::uint64_t load_kernels(RemoteGpu& self, const nb::bytes& code) {
+  const std::string_view given(code.c_str(), code.size());
+  std::uint64_t number = 0;
+  without_gil([&] { number = self.load_kernels(given); });
+  return number;
+}
+
+using PyKernelArgument = std::pair<std::string, std::uint64_t>;  // "array" or a type, and its number or bits
+
+KernelArgument kernel_argument(const PyKernelArgument& given) {
+  using Kind = KernelArgument::Kind;
+  constexpr std::array names{"array", "int32", "int64", "float32", "float64"};
+  const auto found = std::ranges::find(names, given.first);
+  if (found == names.end()) throw Error(ErrorKind::invalid_input, "a kernel takes no " + given.first);
+  return {static_cast<Kind>(found - names.begin()), given.second};
+}
+
+void launch(RemoteGpu& self, std::uint64_t code, const Argument<std::string>& kernel,
+            const std::array<std::uint32_t, 3>& grid, const std::array<std::uint32_t, 3>& block, std::uint32_t shared,
+            const std::vector<PyKernelArgument>& given) {
+  const std::string& named = kernel("kernel");
+  std::vector<KernelArgument> arguments;
+  for (const PyKernelArgument& each : given) arguments.push_back(kernel_argument(each));
+  without_gil([&] { self.launch(code, named, {grid, block, shared}, arguments); });
 }
 
 Interval of(const RemoteInterval& interval) { return {interval.total, interval.begin, interval.end}; }
@@ -223,6 +252,8 @@ void bind_offload(nb::module_& m) {
       .def(
           "free", [](RemoteGpu& self, std::uint64_t array) { without_gil([&] { self.free(array); }); }, "array"_a)
       .def("run", run, "function"_a, "arrays"_a, "numbers"_a)
+      .def("load_kernels", load_kernels, "code"_a)
+      .def("launch", launch, "code"_a, "kernel"_a, "grid"_a, "block"_a, "shared"_a, "arguments"_a)
       .def("flush", [](RemoteGpu& self) { without_gil([&] { self.flush(); }); })
       .def("synchronize", [](RemoteGpu& self) { without_gil([&] { self.synchronize(); }); })
       .def("times", times)

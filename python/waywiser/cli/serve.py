@@ -80,7 +80,8 @@ def serve(
     log("listening", {"address": f"{host}:{server.port}", "gpus": len(offer.gpus), "key": str(file), **more})
     if not ipaddress.ip_address(host).is_loopback:
         what = "the built-in functions" if builtins_only else "the functions"
-        print(f"waywiser: clients on other machines can run {what} of this server", file=sys.stderr)
+        kernels = "" if builtins_only or virtual else ", and CUDA kernels of their own"
+        print(f"waywiser: clients on other machines can run {what} of this server{kernels}", file=sys.stderr)
     try:
         server.serve()
     except KeyboardInterrupt:
