@@ -12,6 +12,9 @@ namespace waywiser {
 class GpuWork {
  public:
   GpuWork(Platform& platform, Place gpu, Seconds patience);
+  GpuWork(const GpuWork&) = delete;
+  GpuWork& operator=(const GpuWork&) = delete;
+  ~GpuWork();  // waits as settle()
 
   Stream& stream() noexcept { return *stream_; }
   // Enqueues one function, which keeps `keeps` until it is over.

@@ -77,9 +77,10 @@ class RemoteWorker {
 
   WorkerChannel& channel_;
   Setup setup_;
+  // These outlive the work that uses them.
+  std::map<std::uint64_t, HeldArray> arrays_;
   std::optional<ClientKernels> kernels_;  // opened when it is needed
   GpuWork work_;
-  std::map<std::uint64_t, HeldArray> arrays_;
   Bytes used_ = 0, leaving_ = 0;  // leaving: of freed arrays that work under way may use
   std::uint64_t requests_ = 0;
   std::optional<RemoteFailure> failure_;
