@@ -202,12 +202,13 @@ FunctionResult call_python(const nb::callable& call, const std::shared_ptr<Platf
   }
 }
 
-void serve(Group& group, const Gpus& gpus, int index, Bytes limit, std::vector<std::string> names, bool builtins_only,
-           const nb::callable& call, const nb::callable& tell) {
+void serve(Group& group, const Gpus& gpus, int index, const std::pair<std::string, bool>& roads, Bytes limit,
+           std::vector<std::string> names, bool builtins_only, const nb::callable& call, const nb::callable& tell) {
   RemoteWorker::Setup setup;
   setup.platform = gpus.platform;
   setup.gpu = gpu(index);
   setup.limit = limit;
+  setup.roads = open_array_roads(roads.first, roads.second);
   setup.builtins_only = builtins_only;
   setup.functions = {std::move(names), [&](const auto& name, auto arrays, const auto& numbers) {
                        return call_python(call, gpus.platform, name, arrays, numbers);
@@ -254,6 +255,14 @@ void bind_offload(nb::module_& m) {
       .def("run", run, "function"_a, "arrays"_a, "numbers"_a)
       .def("load_kernels", load_kernels, "code"_a)
       .def("launch", launch, "code"_a, "kernel"_a, "grid"_a, "block"_a, "shared"_a, "arguments"_a)
+      .def(
+          "copy_of",
+          [](RemoteGpu& self, RemoteGpu& other, std::uint64_t array) {
+            std::uint64_t number = 0;
+            without_gil([&] { number = self.copy_of(other, array); });
+            return number;
+          },
+          "other"_a, "array"_a)
       .def("flush", [](RemoteGpu& self) { without_gil([&] { self.flush(); }); })
       .def("synchronize", [](RemoteGpu& self) { without_gil([&] { self.synchronize(); }); })
       .def("times", times)
@@ -270,6 +279,6 @@ void bind_offload(nb::module_& m) {
         "result = a + times * b, of float32 numbers on one GPU; returns its seconds.");
   m.def("connect_remote_gpu", connect, "address"_a, "key"_a, "gpu"_a, "timeout"_a, "Raises Error.");
   m.def("remote_server_state", state_of_server, "address"_a, "key"_a, "As JSON. Raises Error.");
-  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "limit"_a, "names"_a, "builtins_only"_a, "call"_a,
-        "tell"_a, "Carries out the requests of a client until it ends. Raises Error.");
+  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "roads"_a, "limit"_a, "names"_a, "builtins_only"_a,
+        "call"_a, "tell"_a, "Carries out the requests of a client until it ends. Raises Error.");
 }

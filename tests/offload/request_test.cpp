@@ -44,6 +44,10 @@ class RandomRequests {
         for (auto count = below(4); count > 0; --count)
           request.numbers.emplace_back(text(longest_number_name), static_cast<double>(below(1000)) / 7);
         break;
+      case RequestKind::take: request.address = text(longest_address); [[fallthrough]];
+      case RequestKind::give:
+        for (std::size_t i = 0; i < digits_of_road; ++i) request.secret += "0123456789abcdef"[below(16)];
+        break;
       case RequestKind::code: request.bytes = below(longest_code + 1); break;
       case RequestKind::launch:
         request.function = text(longest_function_name);

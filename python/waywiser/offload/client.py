@@ -140,6 +140,19 @@ class RemoteGpu:
             raise InputError("an array of another remote GPU: get() it first")
         return "array", value._number
 
+    def copy_of(self, array: RemoteArray) -> RemoteArray:
+        """A copy on this GPU of an array of another remote GPU, of the same server or another one, of its shape and
+        type. It goes between the servers, encrypted between machines, and not through this program.
+
+        Waits as synchronize on both GPUs, and not for the copy: what fails on the way is told by the next calls on both
+        that have an answer. This server must reach the other one at the address at which `remote` reached it. Raises
+        InputError for an array of this GPU, and as synchronize.
+        """
+        self._free()
+        array._gpu._free()
+        number = self._core.copy_of(array._gpu._core, array._number)
+        return RemoteArray(self, number, array.shape, array.dtype)
+
     def flush(self) -> None:
         """Sends the requests that are still here. Raises as every call."""
         self._free()

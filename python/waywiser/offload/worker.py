@@ -115,7 +115,9 @@ def main() -> int:
             limit, builtins_only = order.integer("memory"), order.flag("builtins_only")
             if not virtual and not builtins_only:
                 load_nvrtc()
-            _core.serve_remote_gpu(group._core, gpus._core, gpu, limit, list(functions), builtins_only, calls, tell)
+            roads = order.text("host"), order.flag("encrypt")
+            allowed = list(functions), builtins_only
+            _core.serve_remote_gpu(group._core, gpus._core, gpu, roads, limit, *allowed, calls, tell)
     except Error as error:
         _tell(ended=f"{type(error).__name__}: {error}")
         return 1

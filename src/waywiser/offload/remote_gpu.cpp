@@ -1,7 +1,9 @@
 #include "waywiser/offload/remote_gpu.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "waywiser/base/crypto.hpp"
 #include "waywiser/base/timeout.hpp"
 #include "waywiser/offload/request_stream.hpp"
 #include "waywiser/offload/serve_client.hpp"
@@ -196,6 +198,21 @@ void RemoteGpu::launch(std::uint64_t code, std::string_view kernel, const Launch
   const Seconds begin = now_seconds();
   state_->add("launch", request);
   state_->compute.add(begin, now_seconds());
+}
+
+std::uint64_t RemoteGpu::copy_of(RemoteGpu& other, std::uint64_t array) {
+  if (&other == this) throw Error(ErrorKind::invalid_input, name() + ": an array of this GPU itself");
+  state_->answer("copy_of");  // or the other server would wait for all earlier requests here
+  std::array<std::byte, digits_of_road / 2> random{};
+  fill_with_random(random);
+  RemoteRequest give = request_for(RequestKind::give, array);
+  give.secret = hexadecimal(random);
+  RemoteRequest take = request_for(RequestKind::take, ++state_->last);
+  take.secret = give.secret;
+  take.address = other.state_->answer("copy_of", give).address;
+  state_->add("copy_of", take);
+  flush();
+  return state_->last;
 }
 
 void RemoteGpu::flush() {

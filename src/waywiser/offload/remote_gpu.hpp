@@ -69,6 +69,12 @@ class [[gnu::visibility("default")]] RemoteGpu {
   void launch(std::uint64_t code, std::string_view kernel, const LaunchShape& shape,
               std::span<const KernelArgument> arguments);
 
+  // A new array here, with the bytes of one of another GPU. They go from its server to this one, encrypted between
+  // machines, and not through the client. Waits as synchronize() on both, and not for the bytes. Throws as it does, and
+  // invalid_input for an array of this GPU; what fails on the way is told by the next calls on both GPUs that have an
+  // answer.
+  std::uint64_t copy_of(RemoteGpu& other, std::uint64_t array);
+
   // Sends the requests that are still here.
   void flush();
   // Waits until all requests have been carried out.

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/offload/array_road.hpp"
 
 namespace waywiser {
 namespace {
@@ -43,6 +44,7 @@ ReplyFrame frame_of(const RemoteReply& reply) {
   writer.number(static_cast<std::uint8_t>(reply.head.has_value()));
   if (reply.head) write(writer, *reply.head);
   writer.number(reply.details);
+  writer.text(reply.address);
   ReplyFrame frame{};
   std::ranges::copy(writer.bytes(), frame.begin());
   return frame;
@@ -63,6 +65,7 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   reply.times.now = read_seconds(reader);
   if (reader.number<std::uint8_t>() != 0) reply.head = read_array_head(reader);
   reply.details = reader.number<std::uint32_t>();
+  reply.address = one_line(reader.text(longest_address));
   if (reply.details > (reply.failure ? longest_details : 0)) reader.refuse("more details than any failure has");
   return reply;
 }

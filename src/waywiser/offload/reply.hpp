@@ -26,6 +26,7 @@ struct RemoteReply {
   ServerTimes times;
   std::optional<ArrayHead> head;  // of the array whose bytes follow
   std::uint32_t details = 0;      // bytes of the failure's details, which follow
+  std::string address = {};       // where another worker is waited for
 
   static constexpr std::size_t bytes = 1024;
 };

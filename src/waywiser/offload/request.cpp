@@ -63,6 +63,13 @@ void read_launch(WireReader& reader, RemoteRequest& request) {
   }
 }
 
+std::string read_secret(WireReader& reader) {
+  std::string secret = reader.text(digits_of_road);
+  if (secret.size() != digits_of_road || secret.find_first_not_of("0123456789abcdef") != std::string::npos)
+    reader.refuse("a secret that is none");
+  return secret;
+}
+
 }  // namespace
 
 std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
@@ -79,6 +86,11 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
     case RequestKind::run: write_call(writer, request); break;
     case RequestKind::code: writer.number(request.bytes); break;
     case RequestKind::launch: write_launch(writer, request); break;
+    case RequestKind::give: writer.text(request.secret); break;
+    case RequestKind::take:
+      writer.text(request.secret);
+      writer.text(request.address);
+      break;
     case RequestKind::get:
     case RequestKind::free:
     case RequestKind::synchronize:
@@ -111,6 +123,11 @@ std::optional<RemoteRequest> RequestReader::next() {
       if (request.bytes > longest_code) reader_.refuse("a code of " + std::to_string(request.bytes) + " bytes");
       break;
     case RequestKind::launch: read_launch(reader_, request); break;
+    case RequestKind::give: request.secret = read_secret(reader_); break;
+    case RequestKind::take:
+      request.secret = read_secret(reader_);
+      request.address = reader_.text(longest_address);
+      break;
     case RequestKind::get:
     case RequestKind::free:
     case RequestKind::synchronize:

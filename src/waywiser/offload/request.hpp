@@ -8,6 +8,7 @@
 
 #include "waywiser/comm/bootstrap/wire.hpp"
 #include "waywiser/offload/array_head.hpp"
+#include "waywiser/offload/array_road.hpp"
 #include "waywiser/offload/launch.hpp"
 
 namespace waywiser {
@@ -23,9 +24,11 @@ enum class RequestKind : std::uint8_t {
   synchronize,  // a reply when all earlier requests are done
   end,          // the last one
   code,         // kernels, whose code follows; a reply when they are compiled; `array`: the number of the code
-  launch        // a kernel of a code
+  launch,       // a kernel of a code
+  give,         // an array to another worker: the reply says where it is waited for
+  take          // a new array, from the worker that waits there
 };
-inline constexpr std::uint8_t last_request_kind = 10;
+inline constexpr std::uint8_t last_request_kind = 12;
 inline constexpr Bytes longest_code = Bytes{4} << 20;
 
 struct RemoteRequest {
@@ -40,6 +43,7 @@ struct RemoteRequest {
   Numbers numbers;
   LaunchShape shape;
   std::vector<KernelArgument> kernel_arguments;
+  std::string secret, address;  // of give and take: the road's
 
   bool operator==(const RemoteRequest&) const = default;
 };

@@ -12,8 +12,6 @@ namespace {
 
 constexpr std::size_t most_arrays = 1'000'000;
 
-std::string array_text(std::uint64_t number) { return "array " + std::to_string(number); }
-
 std::string names_with_builtins(std::vector<std::string> names) {
   for (const std::string_view name : builtin_functions()) names.emplace_back(name);
   std::ranges::sort(names);
@@ -34,6 +32,8 @@ RemoteFailure failure_of(ErrorKind kind, const std::string& text) {
 }
 
 }  // namespace
+
+std::string array_text(std::uint64_t number) { return "array " + std::to_string(number); }
 
 RemoteWorker::RemoteWorker(WorkerChannel& channel, Setup setup)
     : channel_(channel), setup_(std::move(setup)), work_(*setup_.platform, setup_.gpu, setup_.patience) {}
@@ -58,13 +58,14 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::run: return run(request);
     case RequestKind::code: return take_code(request);
     case RequestKind::launch: return launch(request);
+    case RequestKind::give: return give(request);
+    case RequestKind::take: return take(request);
     case RequestKind::synchronize:
     case RequestKind::end: attempt("synchronize", [this] { settle(); }); return reply();
   }
 }
 
-template <typename Work>
-bool RemoteWorker::attempt(const std::string& what, Work work) {
+bool RemoteWorker::attempt(const std::string& what, const std::function<void()>& work) {
   if (failure_) return false;
   try {
     work();
@@ -174,6 +175,11 @@ void RemoteWorker::launch(const RemoteRequest& request) {
   });
 }
 
+void RemoteWorker::copy_now(Region to, ConstRegion from) {
+  work_.stream().copy(to, from);
+  work_.stream().synchronize(Deadline::in(setup_.patience));
+}
+
 HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
   const std::vector<HeldArray> arrays = arguments(request);
   const Seconds begin = now_seconds();
@@ -206,8 +212,7 @@ HeldArray RemoteWorker::on_gpu(HeldArray result) {
     return result;
   }
   HeldArray copy = allocate(result.head);
-  if (copy.memory.bytes != 0) work_.stream().copy(copy.memory, result.memory);
-  work_.stream().synchronize(Deadline::in(setup_.patience));
+  if (copy.memory.bytes != 0) copy_now(copy.memory, result.memory);
   return copy;
 }
 
@@ -222,12 +227,13 @@ HeldArray RemoteWorker::allocate(ArrayHead head) {
   return {std::move(head), memory->region().slice(0, bytes), memory};
 }
 
-void RemoteWorker::reply(std::optional<ArrayHead> head) {
+void RemoteWorker::reply(std::optional<ArrayHead> head, std::string address) {
   RemoteReply told;
   told.failure = std::exchange(failure_, {});
   told.used = used_;
   told.requests = requests_;
   told.head = std::move(head);
+  told.address = std::move(address);
   std::string details = told.failure ? std::move(told.failure->details) : "";
   told.details = static_cast<std::uint32_t>(details.size());
   told.times = {input_, work_.compute(), work_.device(), output_, now_seconds()};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "waywiser/device/platform.hpp"
+#include "waywiser/offload/array_road.hpp"
 #include "waywiser/offload/client_kernels.hpp"
 #include "waywiser/offload/functions.hpp"
 #include "waywiser/offload/gpu_work.hpp"
@@ -29,6 +30,8 @@ class WorkerChannel {
 // Arrays travel in pieces of this size.
 inline constexpr Bytes piece_of_array = Bytes{8} << 20;
 
+std::string array_text(std::uint64_t number);  // for errors
+
 // Carries out the requests of one client, in their order, on one GPU. A request that fails is told with the next reply,
 // as CUDA tells errors of earlier kernels; the requests in between are not carried out.
 class RemoteWorker {
@@ -41,6 +44,7 @@ class RemoteWorker {
     Seconds patience = 60;       // for the GPU
     bool builtins_only = false;  // nothing else, as the site wants it: --builtins-only
     std::function<std::unique_ptr<KernelMaker>(const Platform&, Place gpu)> kernels = open_kernel_maker;
+    std::shared_ptr<ArrayRoads> roads = {};  // nullptr: none
   };
   RemoteWorker(WorkerChannel& channel, Setup setup);
 
@@ -60,20 +64,23 @@ class RemoteWorker {
   void run(const RemoteRequest& request);
   void take_code(const RemoteRequest& request);
   void launch(const RemoteRequest& request);
+  void give(const RemoteRequest& request);
+  void take(const RemoteRequest& request);
+  ArrayRoads& roads() const;
   ClientKernels& kernels();
   HeldArray result_of(const RemoteRequest& request);
   HeldArray on_gpu(HeldArray result);
+  void copy_now(Region to, ConstRegion from);
   HeldArray allocate(ArrayHead head);
   // Receives all of the pieces; those of an array that could not be made are thrown away.
   void receive(std::optional<Region> into, Bytes bytes);
-  void reply(std::optional<ArrayHead> head = {});
+  void reply(std::optional<ArrayHead> head = {}, std::string address = {});
   void add(std::uint64_t number, HeldArray array);
   void check_new(std::uint64_t number) const;
   const HeldArray& find(std::uint64_t number) const;
   std::vector<HeldArray> arguments(const RemoteRequest& request) const;
   // Runs `work` unless an earlier request has failed; notes its error. False: it has failed.
-  template <typename Work>
-  bool attempt(const std::string& what, Work work);
+  bool attempt(const std::string& what, const std::function<void()>& work);
 
   WorkerChannel& channel_;
   Setup setup_;
