@@ -22,6 +22,12 @@ set_target_properties(fake_gdrapi PROPERTIES CXX_VISIBILITY_PRESET default)
 add_dependencies(waywiser_tests fake_gdrapi)
 target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_GDRAPI="$<TARGET_FILE:fake_gdrapi>")
 
+# Stands for NVIDIA's compiler at run time; .cc for the same reason.
+add_library(fake_nvrtc MODULE "${PROJECT_SOURCE_DIR}/tests/offload/fake_nvrtc.cc")
+set_target_properties(fake_nvrtc PROPERTIES CXX_VISIBILITY_PRESET default)
+add_dependencies(waywiser_tests fake_nvrtc)
+target_compile_definitions(waywiser_tests PRIVATE WAYWISER_FAKE_NVRTC="$<TARGET_FILE:fake_nvrtc>")
+
 # A rank for tests of the launcher; .cc for the same reason.
 add_executable(returns_a_code "${PROJECT_SOURCE_DIR}/tests/comm/returns_a_code.cc")
 target_link_libraries(returns_a_code PRIVATE waywiser_core waywiser_warnings)

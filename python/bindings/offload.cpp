@@ -1,10 +1,13 @@
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "bindings/argument.hpp"
@@ -103,6 +106,32 @@ std::uint64_t run(RemoteGpu& self, const Argument<std::string>& function, const 
   return result;
 }
 
+std::uint64_t load_kernels(RemoteGpu& self, const nb::bytes& code) {
+  const std::string_view given(code.c_str(), code.size());
+  std::uint64_t number = 0;
+  without_gil([&] { number = self.load_kernels(given); });
+  return number;
+}
+
+using PyKernelArgument = std::pair<std::string, std::uint64_t>;  // "array" or a type, and its number or bits
+
+KernelArgument kernel_argument(const PyKernelArgument& given) {
+  using Kind = KernelArgument::Kind;
+  constexpr std::array names{"array", "int32", "int64", "float32", "float64"};
+  const auto found = std::ranges::find(names, given.first);
+  if (found == names.end()) throw Error(ErrorKind::invalid_input, "a kernel takes no " + given.first);
+  return {static_cast<Kind>(found - names.begin()), given.second};
+}
+
+void launch(RemoteGpu& self, std::uint64_t code, const Argument<std::string>& kernel,
+            const std::array<std::uint32_t, 3>& grid, const std::array<std::uint32_t, 3>& block, std::uint32_t shared,
+            const std::vector<PyKernelArgument>& given) {
+  const std::string& named = kernel("kernel");
+  std::vector<KernelArgument> arguments;
+  for (const PyKernelArgument& each : given) arguments.push_back(kernel_argument(each));
+  without_gil([&] { self.launch(code, named, {grid, block, shared}, arguments); });
+}
+
 Interval of(const RemoteInterval& interval) { return {interval.total, interval.begin, interval.end}; }
 
 // In the order of waywiser.offload.client.POINTS.
@@ -173,12 +202,14 @@ FunctionResult call_python(const nb::callable& call, const std::shared_ptr<Platf
   }
 }
 
-void serve(Group& group, const Gpus& gpus, int index, Bytes limit, std::vector<std::string> names,
-           const nb::callable& call, const nb::callable& tell) {
+void serve(Group& group, const Gpus& gpus, int index, const std::pair<std::string, bool>& roads, Bytes limit,
+           std::vector<std::string> names, bool builtins_only, const nb::callable& call, const nb::callable& tell) {
   RemoteWorker::Setup setup;
   setup.platform = gpus.platform;
   setup.gpu = gpu(index);
   setup.limit = limit;
+  setup.roads = open_array_roads(roads.first, roads.second);
+  setup.builtins_only = builtins_only;
   setup.functions = {std::move(names), [&](const auto& name, auto arrays, const auto& numbers) {
                        return call_python(call, gpus.platform, name, arrays, numbers);
                      }};
@@ -222,6 +253,16 @@ void bind_offload(nb::module_& m) {
       .def(
           "free", [](RemoteGpu& self, std::uint64_t array) { without_gil([&] { self.free(array); }); }, "array"_a)
       .def("run", run, "function"_a, "arrays"_a, "numbers"_a)
+      .def("load_kernels", load_kernels, "code"_a)
+      .def("launch", launch, "code"_a, "kernel"_a, "grid"_a, "block"_a, "shared"_a, "arguments"_a)
+      .def(
+          "copy_of",
+          [](RemoteGpu& self, RemoteGpu& other, std::uint64_t array) {
+            std::uint64_t number = 0;
+            without_gil([&] { number = self.copy_of(other, array); });
+            return number;
+          },
+          "other"_a, "array"_a)
       .def("flush", [](RemoteGpu& self) { without_gil([&] { self.flush(); }); })
       .def("synchronize", [](RemoteGpu& self) { without_gil([&] { self.synchronize(); }); })
       .def("times", times)
@@ -238,6 +279,6 @@ void bind_offload(nb::module_& m) {
         "result = a + times * b, of float32 numbers on one GPU; returns its seconds.");
   m.def("connect_remote_gpu", connect, "address"_a, "key"_a, "gpu"_a, "timeout"_a, "Raises Error.");
   m.def("remote_server_state", state_of_server, "address"_a, "key"_a, "As JSON. Raises Error.");
-  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "limit"_a, "names"_a, "call"_a, "tell"_a,
-        "Carries out the requests of a client until it ends. Raises Error.");
+  m.def("serve_remote_gpu", serve, "group"_a, "gpus"_a, "gpu"_a, "roads"_a, "limit"_a, "names"_a, "builtins_only"_a,
+        "call"_a, "tell"_a, "Carries out the requests of a client until it ends. Raises Error.");
 }

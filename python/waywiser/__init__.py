@@ -56,7 +56,7 @@ from waywiser.halo import (  # noqa: E402
     HaloVariant,
     MeshPartition,
 )
-from waywiser.offload import RemoteArray, RemoteGpu, remote  # noqa: E402
+from waywiser.offload import CudaKernel, RemoteArray, RemoteGpu, remote  # noqa: E402
 
 __all__ = [
     "ANY_SOURCE",
@@ -65,6 +65,7 @@ __all__ = [
     "Array",
     "ComponentsFirst",
     "CorruptionError",
+    "CudaKernel",
     "DeadlineError",
     "DeviceError",
     "ElementName",

@@ -25,7 +25,7 @@ class HostileClient final : public WorkerChannel {
     const RemoteReply read = read_reply(frame);
     promise(read.used <= client_memory, "more memory than the limit");
     promise(!read.failure || !read.head, "a failure and an array");
-    expected_ = read.head ? read.head->bytes() : 0;
+    expected_ = read.head ? read.head->bytes() : read.details;
   }
 
  private:

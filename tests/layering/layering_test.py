@@ -42,7 +42,7 @@ PUBLIC_HEADERS = [
         f"heap/device/{name}.hpp"
         for name in ("terms", "reached_heap", "transfers", "one_sided", "packets", "team", "host_heap_block")
     ),
-    *(f"offload/{name}.hpp" for name in ("array_head", "connect", "remote_gpu", "remote_times")),
+    *(f"offload/{name}.hpp" for name in ("array_head", "connect", "launch", "remote_gpu", "remote_times")),
     *(f"halo/{name}.hpp" for name in ("gathered_grid", "grid", "halo_exchange", "partition", "tuning", "variant")),
 ]
 MOST_PUBLIC_MEMBERS = 40  # of any class

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,12 +15,15 @@ class MemoryChannel final : public WorkerChannel {
  public:
   explicit MemoryChannel(std::shared_ptr<Platform> platform) : platform_(std::move(platform)) {}
 
-  std::byte fill{};  // of all bytes that the worker receives
+  std::byte fill{};          // of all bytes that the worker receives
+  std::string next_message;  // in place of `fill`, once
   std::vector<RemoteReply> replies;
   std::vector<std::byte> sent;  // since the last reply
 
   void receive(Region into) override {
-    const std::vector<std::byte> bytes(into.bytes, fill);
+    std::vector<std::byte> bytes(into.bytes, fill);
+    std::ranges::copy(std::as_bytes(std::span(next_message)), bytes.begin());
+    next_message.clear();
     copy(into, {bytes.data(), bytes.size(), host(0)});
   }
   void send(ConstRegion data) override {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "tests/comm/test_ranks.hpp"
+#include "tests/offload/fake_kernels.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/offload/serve_client.hpp"
 
@@ -13,7 +14,8 @@ namespace {
 
 constexpr Bytes memory_limit = Bytes{64} << 20;
 
-Problems with_a_worker(const std::function<void(RemoteGpu&)>& client, bool apart = false) {
+Problems with_a_worker(const std::function<void(RemoteGpu&)>& client, bool apart = false,
+                       FakeKernels* kernels = nullptr) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 1;
   if (apart) {
@@ -23,8 +25,9 @@ Problems with_a_worker(const std::function<void(RemoteGpu&)>& client, bool apart
   return ranks.in_processes([&](Group& group) {
     if (group.rank() == worker_rank) {
       WorkerState last;
-      serve_client(group, {group.platform(), gpu(0), memory_limit, {}},
-                   [&](const WorkerState& state) { last = state; });
+      RemoteWorker::Setup setup{group.platform(), gpu(0), memory_limit, {}};
+      if (kernels != nullptr) setup.kernels = [kernels](const Platform&, Place) { return kernels->maker(); };
+      serve_client(group, setup, [&](const WorkerState& state) { last = state; });
       require_that(last.requests > 0, "the state after the end");
       return group.close();
     }
@@ -117,6 +120,30 @@ TEST(RemoteGpu, ErrorsComeWithTheNextAnswer) {
         expect_error([&] { remote.synchronize(); }, ErrorKind::invalid_input, "the GPU is closed");
       }),
       no_problems);
+}
+
+TEST(RemoteGpu, KernelsAreCompiledThereAndTheCompilersLinesComeBack) {
+  FakeKernels kernels;
+  const auto client = [](RemoteGpu& remote) {
+    const std::uint64_t array = remote.zeros({DataType::float32, false, {5}});
+    expect_error([&] { remote.load_kernels("wrong"); }, ErrorKind::invalid_input,
+                 "the GPU: kernels: it does not compile\nsource.cu(1): error: ");
+    expect_error([&] { remote.load_kernels(""); }, ErrorKind::invalid_input, "1 to 4194304 bytes");
+    expect_error([&] { remote.load_kernels(std::string((4 << 20) + 1, ' ')); }, ErrorKind::invalid_input, "bytes");
+    const std::uint64_t code = remote.load_kernels(std::string(4 << 20, ' '));
+    const std::vector<KernelArgument> arguments{KernelArgument::of_array(array), KernelArgument::of_array(array),
+                                                KernelArgument::of(2.f), KernelArgument::of(std::int32_t{5})};
+    for (int i = 0; i < 2000; ++i) remote.launch(code, "axpy", {{2, 1, 1}, {64, 1, 1}, 0}, arguments);
+    remote.synchronize();
+    remote.launch(code, "other", {}, arguments);
+    expect_error([&] { remote.synchronize(); }, ErrorKind::invalid_input, "the GPU: other: the code has no kernel");
+    expect_error([&] { remote.launch(code, std::string(65, 'x'), {}, {}); }, ErrorKind::invalid_input, "64 bytes");
+    expect_error([&] { remote.launch(code, "axpy", {}, std::vector<KernelArgument>(101)); }, ErrorKind::invalid_input,
+                 "a kernel takes at most 100 arguments");
+    remote.synchronize();
+  };
+  EXPECT_EQ(with_a_worker(client, false, &kernels), no_problems);
+  EXPECT_EQ(with_a_worker(client, true, &kernels), no_problems);
 }
 
 }  // namespace

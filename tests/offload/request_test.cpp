@@ -44,6 +44,19 @@ class RandomRequests {
         for (auto count = below(4); count > 0; --count)
           request.numbers.emplace_back(text(longest_number_name), static_cast<double>(below(1000)) / 7);
         break;
+      case RequestKind::take: request.address = text(longest_address); [[fallthrough]];
+      case RequestKind::give:
+        for (std::size_t i = 0; i < digits_of_road; ++i) request.secret += "0123456789abcdef"[below(16)];
+        break;
+      case RequestKind::code: request.bytes = below(longest_code + 1); break;
+      case RequestKind::launch:
+        request.function = text(longest_function_name);
+        for (auto* lengths : {&request.shape.grid, &request.shape.block})
+          for (std::uint32_t& length : *lengths) length = static_cast<std::uint32_t>(random_());
+        request.shape.shared = static_cast<std::uint32_t>(random_());
+        for (auto count = below(9); count > 0; --count)
+          request.kernel_arguments.push_back({static_cast<KernelArgument::Kind>(below(5)), random_()});
+        break;
       default: break;
     }
     return request;
@@ -78,7 +91,7 @@ TEST(RemoteRequest, AChangedFrameIsReadWithinItsBoundsOrRefused) {
       while (const auto request = reader.next()) {
         ++read;
         EXPECT_LE(request->head.bytes(), largest_remote_array);
-        EXPECT_LE(request->bytes, largest_remote_array);
+        EXPECT_LE(request->bytes, request->kind == RequestKind::code ? longest_code : largest_remote_array);
         EXPECT_LE(request->function.size(), longest_function_name);
       }
     } catch (const Error& error) {
@@ -122,6 +135,11 @@ TEST(RemoteReply, IsReadAsItWasWritten) {
   EXPECT_EQ(read.times.output.end, 12);
   EXPECT_EQ(read.times.now, 13);
   EXPECT_EQ(read.head, reply.head);
+  reply.details = longest_details;
+  EXPECT_EQ(read_reply(frame_of(reply)).details, longest_details);
+  reply.details = longest_details + 1;
+  EXPECT_THROW(read_reply(frame_of(reply)), Error);
+  reply.details = 0;
   reply.failure = RemoteFailure{ErrorKind::io, std::string(479, 'x') + "\xc3\xa9"};
   EXPECT_EQ(read_reply(frame_of(reply)).failure->text, std::string(479, 'x'));  // no half of a character
 }

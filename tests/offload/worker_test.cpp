@@ -133,6 +133,20 @@ TEST_F(WorkerTest, WrongCallsAreRefusedInWords) {
   }
 }
 
+TEST_F(WorkerTest, BuiltinsOnlyRefusesFunctionsThatAreRegistered) {
+  functions.names = {"mine"};
+  functions.call = [](const auto&, auto, const auto&) -> FunctionResult {
+    throw Error(ErrorKind::io, "it was called");
+  };
+  RemoteWorker worker(channel, {platform, gpu(0), 64 * kib, functions, 20, true});
+  worker.serve(frame_with({request_of(RequestKind::zeros, 1, head_for<float>({4})), call_of("add", 2, {1, 1}),
+                           call_of("mine", 3, {1}), request_of(RequestKind::synchronize, 0)}));
+  EXPECT_EQ(failure(),
+            "mine: this server was started with --builtins-only: it runs add, multiply, repeat_add, scale, and nothing "
+            "else");
+  EXPECT_EQ(channel.replies.back().failure->kind, ErrorKind::unavailable);
+}
+
 TEST_F(WorkerTest, MemoryHasALimitAlsoWhileFreedArraysAreInUse) {
   RemoteWorker worker = worker_of(8 * kib);
   const ArrayHead half = head_for<std::uint8_t>({4 * kib});

@@ -22,8 +22,8 @@ import waywiser as ww
 __all__ = ["runtime_folder"]
 PROGRAM = ROOT / "tests/consumers/python/typed_program.py"
 CLASSES = (
-    ww.Future, ww.GpuArray, ww.GpuStream, ww.Gpus, ww.GridPartition, ww.Group, ww.HaloExchange, ww.MeshPartition,
-    ww.Prepared, ww.RemoteArray, ww.RemoteGpu, ww.Window,
+    ww.CudaKernel, ww.Future, ww.GpuArray, ww.GpuStream, ww.Gpus, ww.GridPartition, ww.Group, ww.HaloExchange,
+    ww.MeshPartition, ww.Prepared, ww.RemoteArray, ww.RemoteGpu, ww.Window,
 )  # fmt: skip
 FUNCTIONS = (
     ww.cuda_gpus, ww.find_gpus, ww.from_mpi4py, ww.from_torch, ww.halo.finalize, ww.halo.init_grid,

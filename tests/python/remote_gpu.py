@@ -38,11 +38,18 @@ functions = {"never_ends": never_ends, "dies": dies, "raises": raises}
 class Server:
     """`waywiser serve`, at a free port of this machine; `log` is what it has said so far."""
 
-    def __init__(self, folder: Path, *options: str, before: tuple[str, ...] = (), at: str = "127.0.0.1:0") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        before: tuple[str, ...] = (),
+        at: str = "127.0.0.1:0",
+        gpus: tuple[str, ...] = ("--virtual", "2"),
+    ) -> None:
         self.key = folder / "key"
         if not self.key.exists():
             options = ("--new-key", *options)
-        words = ["serve", "--listen", at, "--virtual", "2", "--key", str(self.key), "--json"]
+        words = ["serve", "--listen", at, *gpus, "--key", str(self.key), "--json"]
         self.process = subprocess.Popen(
             [*before, *COMMAND, *words, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

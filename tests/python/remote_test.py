@@ -15,6 +15,7 @@ from two_machines import TwoMachines
 import waywiser as ww
 from waywiser import _core
 from waywiser.offload import server as serving
+from waywiser.offload.client import state_of
 from waywiser.offload.keys import make_key
 
 __all__ = ["runtime_folder", "server"]
@@ -187,6 +188,10 @@ def test_limits_and_wrong_numbers_are_refused(server: Server) -> None:
         (("--listen", "nowhere:1"), "--listen nowhere:1: write an address of this machine and a port"),
         (("--virtual", "2", "--gpu", "2"), "--gpu 2: write numbers below 2"),
         (("--virtual", "2", "--metrics", "here"), "--metrics here: write an address of this machine and a port"),
+        (
+            ("--virtual", "2", "--builtins-only", "--functions", "x"),
+            "--builtins-only and --functions exclude each other",
+        ),
         (("--virtual", "2", "--memory", "much"), "'much' is not a size"),
         (("--virtual", "2", "--functions", "no_such_module"), "no_such_module: ModuleNotFoundError"),
         (("--virtual", "2", "--key", "/nowhere/key"), "/nowhere/key: cannot read"),
@@ -205,6 +210,23 @@ def test_the_verb_shows_a_server(server: Server) -> None:
     assert (code, errors) == (0, "")
     assert "virtual GPU 0: 0 clients, 0 B in use" in lines and "at most 64 MiB for a client" in lines
     assert any(line.startswith("client 127.0.0.1:") and "GPU 1" in line for line in lines)
+
+
+def test_a_server_of_builtins_only_runs_nothing_else(tmp_path: Path) -> None:
+    server = Server(tmp_path, "--builtins-only")
+    with ww.remote(server.address, key=server.key) as gpu:
+        x = gpu.array(np.ones(4))
+        np.testing.assert_array_equal(gpu.run("add", x, x).get(), np.full(4, 2.0))
+        gpu.run("mine", x)
+        words = "mine: this server was started with --builtins-only: it runs add, .*, scale, and nothing else"
+        with pytest.raises(ww.UnavailableError, match=words):
+            gpu.synchronize()
+        np.testing.assert_array_equal(x.get(), np.ones(4))
+        assert state_of(server.address, key=server.key)["builtins_only"]
+        code, lines, errors = finish(start("remote", server.address, "--key", str(server.key)))
+    assert (code, errors) == (0, "")
+    assert "only the built-in functions: it was started with --builtins-only" in lines
+    assert server.close() == (0, "")
 
 
 def test_metrics_count_clients(tmp_path: Path) -> None:

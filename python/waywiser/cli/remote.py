@@ -29,6 +29,8 @@ def remote(
     for gpu in state["gpus"]:
         print(f"{gpu['name']}: {gpu['clients']} clients, {format_bytes(gpu['memory'])} in use")
     print(f"at most {format_bytes(state['limit'])} for a client")
+    if state.get("builtins_only"):  # an older server says nothing of it
+        print("only the built-in functions: it was started with --builtins-only")
     for one in state["clients"]:
         about = f"{one['requests']} requests, {format_bytes(one['memory'])}, for {format_seconds(one['seconds'])}"
         print(f"client {one['client']}: GPU {one['gpu']}, {about}")

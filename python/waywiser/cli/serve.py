@@ -33,6 +33,9 @@ def serve(
     functions: Annotated[
         str, typer.Option(metavar="MODULE|FILE", help="A module whose dictionary `functions` clients may call.")
     ] = "",
+    builtins_only: Annotated[
+        bool, typer.Option("--builtins-only", help="Clients run the built-in functions, and nothing else.")
+    ] = False,
     memory: Annotated[str, typer.Option(metavar="SIZE", help="The most memory of one client.")] = "1G",
     clients: Annotated[int, typer.Option(metavar="N", min=1, max=1000, help="The most clients at a time.")] = 16,
     metrics: Annotated[
@@ -55,8 +58,10 @@ def serve(
     file = key or usual_key_file()
     if new_key:
         make_key(file)
+    if builtins_only and functions:
+        raise InputError("--builtins-only and --functions exclude each other")
     functions_of(functions)
-    offer = Offer(_offered(gpu, virtual), virtual, parse_bytes(memory), clients, functions)
+    offer = Offer(_offered(gpu, virtual), virtual, parse_bytes(memory), clients, functions, builtins_only)
 
     def log(event: str, facts: dict[str, Any]) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%S%z")
@@ -74,7 +79,9 @@ def serve(
         more = {"metrics": f"{scrapes[0]}:{answering.server_port}"}
     log("listening", {"address": f"{host}:{server.port}", "gpus": len(offer.gpus), "key": str(file), **more})
     if not ipaddress.ip_address(host).is_loopback:
-        print("waywiser: clients on other machines can run the functions of this server", file=sys.stderr)
+        what = "the built-in functions" if builtins_only else "the functions"
+        kernels = "" if builtins_only or virtual else ", and CUDA kernels of their own"
+        print(f"waywiser: clients on other machines can run {what} of this server{kernels}", file=sys.stderr)
     try:
         server.serve()
     except KeyboardInterrupt:

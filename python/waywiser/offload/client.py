@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from waywiser.errors import InputError
+from waywiser.offload.kernels import CudaKernel, bits_of, lengths_of
 
 if TYPE_CHECKING:
     import numpy
@@ -35,7 +36,10 @@ def remote(address: str, *, key: Path | str | None = None, gpu: int = 0, timeout
 
 
 def state_of(address: str, *, key: Path | str | None = None) -> dict[str, Any]:
-    """The GPUs and clients of a server: `gpus`, `clients`, `limit` in bytes of a client. Raises as remote."""
+    """The GPUs and clients of a server: `gpus`, `clients`, `limit` in bytes of a client, `builtins_only`.
+
+    Raises as remote.
+    """
     from waywiser import _core
 
     state: dict[str, Any] = json.loads(_core.remote_server_state(address, str(key or "")))
@@ -45,11 +49,11 @@ def state_of(address: str, *, key: Path | str | None = None) -> dict[str, Any]:
 class RemoteGpu:
     """A GPU of another process or machine; only this client uses its arrays.
 
-    `array`, `zeros`, `run` and freeing an array do not wait for the server: a request that fails is told by the next
-    call that has an answer (`get`, `synchronize`, `account`), and the requests between them are not carried out. While
-    the server has no room for more, requests wait here for the next call; `flush` sends them. One thread at a time may
-    use it. Every call raises TransferError if the server has gone, DeadlineError after the timeout; then all its arrays
-    are lost, and `remote` may be called again.
+    `array`, `zeros`, `run`, `launch` and freeing an array do not wait for the server: a request that fails is told by
+    the next call that has an answer (`get`, `synchronize`, `account`), and the requests between them are not carried
+    out. While the server has no room for more, requests wait here for the next call; `flush` sends them. One thread at
+    a time may use it. Every call raises TransferError if the server has gone, DeadlineError after the timeout; then all
+    its arrays are lost, and `remote` may be called again.
     """
 
     def __init__(self, core: _core.RemoteGpu) -> None:
@@ -57,6 +61,7 @@ class RemoteGpu:
         self.name = core.name
         self.memory = core.limit
         self._freed: list[int] = []
+        self._codes: dict[bytes, int] = {}  # that the server has compiled
         self._closed = False
 
     @property
@@ -97,6 +102,56 @@ class RemoteGpu:
         named = [(name, _number(name, value)) for name, value in numbers.items()]
         self._free()
         return RemoteArray(self, self._core.run(function, [each._number for each in arrays], named))
+
+    def launch(
+        self,
+        kernel: CudaKernel,
+        *arguments: RemoteArray | float | numpy.generic,
+        grid: int | tuple[int, ...],
+        block: int | tuple[int, ...],
+        shared: int = 0,
+    ) -> None:
+        """Runs a CUDA kernel of this program on the server's GPU. Does not wait, except for the first kernel of a code:
+        until the server has compiled it.
+
+        `grid` (in blocks) and `block` (in threads, at most 1024): lengths x, y and z; `shared`: bytes of dynamic shared
+        memory, at most 49152. A kernel takes arrays of this GPU, which it may change, as pointers, and numbers of NumPy
+        by their types, int32, int64, uint32, uint64, float32 or float64; a Python int is an int32, a float a float64.
+
+        Raises InputError for arguments that are none of these, and with the compiler's lines if the code does not
+        compile; UnavailableError if the GPU is virtual, the server has no NVRTC, or was started with --builtins-only.
+        An unknown kernel, a wrong shape, and arguments of other numbers or types than the kernel's parameters are told
+        by the next call that has an answer.
+        """
+        given = [self._argument(number, each) for number, each in enumerate(arguments, 1)]
+        shape = lengths_of("grid", grid), lengths_of("block", block), shared
+        if not 0 <= shared < 1 << 31:
+            raise InputError(f"shared={shared!r:.60}: write a number of bytes")
+        self._free()
+        code = self._codes.get(kernel.code)
+        if code is None:
+            code = self._codes[kernel.code] = self._core.load_kernels(kernel.code)
+        self._core.launch(code, kernel.name, *shape, given)
+
+    def _argument(self, number: int, value: Any) -> tuple[str, int]:
+        if not isinstance(value, RemoteArray):
+            return bits_of(number, value)
+        if value._gpu is not self:
+            raise InputError("an array of another remote GPU: get() it first")
+        return "array", value._number
+
+    def copy_of(self, array: RemoteArray) -> RemoteArray:
+        """A copy on this GPU of an array of another remote GPU, of the same server or another one, of its shape and
+        type. It goes between the servers, encrypted between machines, and not through this program.
+
+        Waits as synchronize on both GPUs, and not for the copy: what fails on the way is told by the next calls on both
+        that have an answer. This server must reach the other one at the address at which `remote` reached it. Raises
+        InputError for an array of this GPU, and as synchronize.
+        """
+        self._free()
+        array._gpu._free()
+        number = self._core.copy_of(array._gpu._core, array._number)
+        return RemoteArray(self, number, array.shape, array.dtype)
 
     def flush(self) -> None:
         """Sends the requests that are still here. Raises as every call."""

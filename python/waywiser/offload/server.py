@@ -32,6 +32,7 @@ class Offer(NamedTuple):
     """What a server offers. `gpus`: the numbers of its GPUs; `virtual`: how many virtual GPUs it has instead, or 0.
 
     `memory`: the most bytes of one client. `clients`: the most at a time. `module`: where functions come from.
+    `builtins_only`: clients run the built-in functions, and nothing else.
     """
 
     gpus: tuple[int, ...]
@@ -39,6 +40,7 @@ class Offer(NamedTuple):
     memory: int
     clients: int
     module: str
+    builtins_only: bool = False
 
 
 class Lines:
@@ -189,6 +191,7 @@ class Server:
             "job": secrets.token_hex(8), "secret": connection.secret, "host": here,
             "encrypt": not ipaddress.ip_address(here).is_loopback,
             "gpu": offer.gpus[place], "virtual": offer.virtual, "memory": offer.memory, "module": offer.module,
+            "builtins_only": offer.builtins_only,
         }  # fmt: skip
         with self._lock:
             if len(self._clients) >= offer.clients:
@@ -248,7 +251,7 @@ class Server:
                       "memory": sum(one.memory for one in clients if one.gpu == gpu)} for gpu in self._offer.gpus],
             "clients": [{"client": one.name, "gpu": one.gpu, "memory": one.memory, "requests": one.requests,
                          "seconds": time.time() - one.since} for one in clients],
-            "limit": self._offer.memory,
+            "limit": self._offer.memory, "builtins_only": self._offer.builtins_only,
         }  # fmt: skip
 
 

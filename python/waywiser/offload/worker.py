@@ -17,6 +17,7 @@ from waywiser.errors import Error, UnavailableError
 from waywiser.group.gpus import DLPACK_CODES, cuda_gpus, virtual_gpus
 from waywiser.group.group import Group
 from waywiser.offload.functions import Function, functions_of
+from waywiser.offload.kernels import load_nvrtc
 from waywiser.offload.pair import Meeting, join_pair
 
 if TYPE_CHECKING:
@@ -111,7 +112,12 @@ def main() -> int:
             def tell(memory: int, requests: int) -> None:
                 _tell(memory=memory, requests=requests)
 
-            _core.serve_remote_gpu(group._core, gpus._core, gpu, order.integer("memory"), list(functions), calls, tell)
+            limit, builtins_only = order.integer("memory"), order.flag("builtins_only")
+            if not virtual and not builtins_only:
+                load_nvrtc()
+            roads = order.text("host"), order.flag("encrypt")
+            allowed = list(functions), builtins_only
+            _core.serve_remote_gpu(group._core, gpus._core, gpu, roads, limit, *allowed, calls, tell)
     except Error as error:
         _tell(ended=f"{type(error).__name__}: {error}")
         return 1

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "waywiser/base/error.hpp"
+
 namespace waywiser {
 namespace {
 
@@ -11,6 +13,13 @@ constexpr std::size_t most_under_way = 512;
 
 GpuWork::GpuWork(Platform& platform, Place gpu, Seconds patience)
     : platform_(platform), gpu_(gpu), patience_(patience), stream_(platform.open_stream(gpu)) {}
+
+GpuWork::~GpuWork() {
+  try {
+    settle();
+  } catch (const Error&) {  // the GPU has failed
+  }
+}
 
 GpuWork::Part& GpuWork::next(Seconds now, std::shared_ptr<const void> keeps) {
   if (under_way_ == most_under_way) settle();

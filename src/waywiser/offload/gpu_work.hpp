@@ -12,6 +12,9 @@ namespace waywiser {
 class GpuWork {
  public:
   GpuWork(Platform& platform, Place gpu, Seconds patience);
+  GpuWork(const GpuWork&) = delete;
+  GpuWork& operator=(const GpuWork&) = delete;
+  ~GpuWork();  // waits as settle()
 
   Stream& stream() noexcept { return *stream_; }
   // Enqueues one function, which keeps `keeps` until it is over.
@@ -19,7 +22,12 @@ class GpuWork {
   void begin(Seconds now, std::shared_ptr<const void> keeps, Enqueue enqueue) {
     Part& part = next(now, std::move(keeps));
     stream_->record(*part.begin);
-    enqueue(*stream_);
+    try {
+      enqueue(*stream_);
+    } catch (...) {
+      stream_->record(*part.end);  // both events are asked for the time between them
+      throw;
+    }
     stream_->record(*part.end);
   }
   // A call that is over: the function itself took `seconds` of it, outside of the stream.

@@ -1,7 +1,9 @@
 #include "waywiser/offload/remote_gpu.hpp"
 
 #include <algorithm>
+#include <array>
 
+#include "waywiser/base/crypto.hpp"
 #include "waywiser/base/timeout.hpp"
 #include "waywiser/offload/request_stream.hpp"
 #include "waywiser/offload/serve_client.hpp"
@@ -53,12 +55,15 @@ struct [[gnu::visibility("hidden")]] RemoteGpu::State {
   }
   RemoteReply answer(std::string_view call, const RemoteRequest& request) {
     check_open();
-    RemoteReply reply = told_as(call, [&] {
+    told_as(call, [&] {
       requests.add(request);
       requests.flush();
-      return requests.receive_reply();
     });
-    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text);
+    return reply_to(call);
+  }
+  RemoteReply reply_to(std::string_view call) {
+    RemoteReply reply = told_as(call, [&] { return requests.receive_reply(); });
+    if (reply.failure) throw Error(reply.failure->kind, name + ": " + reply.failure->text + reply.failure->details);
     return reply;
   }
   RemoteReply answer(std::string_view call) { return answer(call, RemoteRequest{}); }
@@ -171,6 +176,42 @@ std::uint64_t RemoteGpu::run(std::string_view function, std::span<const std::uin
   const Seconds begin = now_seconds();
   state_->add("run", request);
   state_->compute.add(begin, now_seconds());
+  return state_->last;
+}
+
+std::uint64_t RemoteGpu::load_kernels(std::string_view code) {
+  if (code.empty() || code.size() > longest_code)
+    throw Error(ErrorKind::invalid_input, "kernels have 1 to " + std::to_string(longest_code) + " bytes of code");
+  RemoteRequest request = request_for(RequestKind::code, ++state_->last);
+  request.bytes = code.size();
+  state_->add("load_kernels", request, {reinterpret_cast<const std::byte*>(code.data()), code.size(), host(0)});
+  state_->reply_to("load_kernels");
+  return state_->last;
+}
+
+void RemoteGpu::launch(std::uint64_t code, std::string_view kernel, const LaunchShape& shape,
+                       std::span<const KernelArgument> arguments) {
+  RemoteRequest request = request_for(RequestKind::launch, code);
+  request.function = kernel;
+  request.shape = shape;
+  request.kernel_arguments.assign(arguments.begin(), arguments.end());
+  const Seconds begin = now_seconds();
+  state_->add("launch", request);
+  state_->compute.add(begin, now_seconds());
+}
+
+std::uint64_t RemoteGpu::copy_of(RemoteGpu& other, std::uint64_t array) {
+  if (&other == this) throw Error(ErrorKind::invalid_input, name() + ": an array of this GPU itself");
+  state_->answer("copy_of");  // or the other server would wait for all earlier requests here
+  std::array<std::byte, digits_of_road / 2> random{};
+  fill_with_random(random);
+  RemoteRequest give = request_for(RequestKind::give, array);
+  give.secret = hexadecimal(random);
+  RemoteRequest take = request_for(RequestKind::take, ++state_->last);
+  take.secret = give.secret;
+  take.address = other.state_->answer("copy_of", give).address;
+  state_->add("copy_of", take);
+  flush();
   return state_->last;
 }
 

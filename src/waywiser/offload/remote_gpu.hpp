@@ -11,6 +11,7 @@
 
 #include "waywiser/comm/elements.hpp"
 #include "waywiser/offload/array_head.hpp"
+#include "waywiser/offload/launch.hpp"
 #include "waywiser/offload/remote_times.hpp"
 
 namespace waywiser {
@@ -22,10 +23,10 @@ using RemoteNumber = std::pair<std::string, double>;
 
 // A GPU of another process or machine. Arrays on it are named by numbers, which are never used twice.
 //
-// array, zeros, put, run and free do not wait for the server: the error of a request that fails comes out of the next
-// call that has an answer (get, synchronize, times, align_clocks), and the requests between them are not carried out.
-// Requests for which there is no room at the server go with the next call; flush() sends them. One thread at a time may
-// use it. Every call throws io if the server has gone, and timeout; then all arrays are lost.
+// array, zeros, put, run, launch and free do not wait for the server: the error of a request that fails comes out of
+// the next call that has an answer (get, synchronize, times, align_clocks), and the requests between them are not
+// carried out. Requests for which there is no room at the server go with the next call; flush() sends them. One thread
+// at a time may use it. Every call throws io if the server has gone, and timeout; then all arrays are lost.
 class [[gnu::visibility("default")]] RemoteGpu {
  public:
   // `group`: of two ranks, in which this one is the client's. `name` begins the texts of all errors of the server.
@@ -58,6 +59,21 @@ class [[gnu::visibility("default")]] RemoteGpu {
   // if the call is too long for a request.
   std::uint64_t run(std::string_view function, std::span<const std::uint64_t> arrays,
                     std::span<const RemoteNumber> numbers = {});
+
+  // Kernels that run on arrays of this GPU: CUDA source, which the server compiles for it by NVRTC, PTX, or a cubin;
+  // they are extern "C" __global__. Waits until they are compiled, and returns the number of the code. Throws
+  // invalid_input with the compiler's lines, or for more than 4 MiB; unavailable if the GPU is virtual, the server has
+  // no NVRTC, or runs --builtins-only.
+  std::uint64_t load_kernels(std::string_view code);
+  // Runs a kernel of the code, as run() does not wait. Its arguments are checked there, by their number and types.
+  void launch(std::uint64_t code, std::string_view kernel, const LaunchShape& shape,
+              std::span<const KernelArgument> arguments);
+
+  // A new array here, with the bytes of one of another GPU. They go from its server to this one, encrypted between
+  // machines, and not through the client. Waits as synchronize() on both, and not for the bytes. Throws as it does, and
+  // invalid_input for an array of this GPU; what fails on the way is told by the next calls on both GPUs that have an
+  // answer.
+  std::uint64_t copy_of(RemoteGpu& other, std::uint64_t array);
 
   // Sends the requests that are still here.
   void flush();

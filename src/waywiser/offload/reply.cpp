@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "waywiser/comm/bootstrap/wire.hpp"
+#include "waywiser/offload/array_road.hpp"
 
 namespace waywiser {
 namespace {
@@ -42,6 +43,8 @@ ReplyFrame frame_of(const RemoteReply& reply) {
   write_seconds(writer, reply.times.now);
   writer.number(static_cast<std::uint8_t>(reply.head.has_value()));
   if (reply.head) write(writer, *reply.head);
+  writer.number(reply.details);
+  writer.text(reply.address);
   ReplyFrame frame{};
   std::ranges::copy(writer.bytes(), frame.begin());
   return frame;
@@ -53,7 +56,7 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   const auto kind = reader.number<std::uint8_t>();
   if (kind > error_kinds) reader.refuse("error " + std::to_string(kind) + " is none");
   std::string text = one_line(reader.text(longest_failure));
-  if (kind != 0) reply.failure = RemoteFailure{static_cast<ErrorKind>(kind - 1), std::move(text)};
+  if (kind != 0) reply.failure = RemoteFailure{static_cast<ErrorKind>(kind - 1), std::move(text), {}};
   reply.used = reader.number<std::uint64_t>();
   reply.requests = reader.number<std::uint64_t>();
   each_interval(reply.times, [&](RemoteInterval& interval) {
@@ -61,6 +64,9 @@ RemoteReply read_reply(std::span<const std::byte> frame) {
   });
   reply.times.now = read_seconds(reader);
   if (reader.number<std::uint8_t>() != 0) reply.head = read_array_head(reader);
+  reply.details = reader.number<std::uint32_t>();
+  reply.address = one_line(reader.text(longest_address));
+  if (reply.details > (reply.failure ? longest_details : 0)) reader.refuse("more details than any failure has");
   return reply;
 }
 

@@ -11,10 +11,11 @@
 
 namespace waywiser {
 
-// Why a request has failed, in one line.
+// Why a request has failed, in one line, and more lines, as those of a compiler.
 struct RemoteFailure {
   ErrorKind kind = ErrorKind::invalid_input;
   std::string text;
+  std::string details = {};
 };
 
 // What a worker says about all requests so far.
@@ -24,12 +25,15 @@ struct RemoteReply {
   std::uint64_t requests = 0;
   ServerTimes times;
   std::optional<ArrayHead> head;  // of the array whose bytes follow
+  std::uint32_t details = 0;      // bytes of the failure's details, which follow
+  std::string address = {};       // where another worker is waited for
 
   static constexpr std::size_t bytes = 1024;
 };
 
 using ReplyFrame = std::array<std::byte, RemoteReply::bytes>;
 ReplyFrame frame_of(const RemoteReply& reply);
+inline constexpr std::size_t longest_details = 16 << 10;
 // Throws invalid_input.
 RemoteReply read_reply(std::span<const std::byte> frame);
 

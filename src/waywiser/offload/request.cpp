@@ -37,6 +37,39 @@ void read_call(WireReader& reader, RemoteRequest& request) {
   }
 }
 
+void write_launch(WireWriter& writer, const RemoteRequest& request) {
+  writer.text(request.function);
+  for (const auto& lengths : {request.shape.grid, request.shape.block})
+    for (const std::uint32_t length : lengths) writer.number(length);
+  writer.number(request.shape.shared);
+  writer.number(static_cast<std::uint8_t>(request.kernel_arguments.size()));
+  for (const KernelArgument& argument : request.kernel_arguments) {
+    writer.number(static_cast<std::uint8_t>(argument.kind));
+    writer.number(argument.bits);
+  }
+}
+
+void read_launch(WireReader& reader, RemoteRequest& request) {
+  request.function = reader.text(longest_function_name);
+  for (auto* lengths : {&request.shape.grid, &request.shape.block})
+    for (std::uint32_t& length : *lengths) length = reader.number<std::uint32_t>();
+  request.shape.shared = reader.number<std::uint32_t>();
+  const auto arguments = reader.number<std::uint8_t>();
+  for (int i = 0; i < arguments; ++i) {
+    const auto kind = reader.number<std::uint8_t>();
+    if (kind > static_cast<std::uint8_t>(KernelArgument::Kind::float64))
+      reader.refuse("argument of kind " + std::to_string(kind));
+    request.kernel_arguments.push_back({static_cast<KernelArgument::Kind>(kind), reader.number<std::uint64_t>()});
+  }
+}
+
+std::string read_secret(WireReader& reader) {
+  std::string secret = reader.text(digits_of_road);
+  if (secret.size() != digits_of_road || secret.find_first_not_of("0123456789abcdef") != std::string::npos)
+    reader.refuse("a secret that is none");
+  return secret;
+}
+
 }  // namespace
 
 std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
@@ -51,6 +84,13 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
       writer.number(request.bytes);
       break;
     case RequestKind::run: write_call(writer, request); break;
+    case RequestKind::code: writer.number(request.bytes); break;
+    case RequestKind::launch: write_launch(writer, request); break;
+    case RequestKind::give: writer.text(request.secret); break;
+    case RequestKind::take:
+      writer.text(request.secret);
+      writer.text(request.address);
+      break;
     case RequestKind::get:
     case RequestKind::free:
     case RequestKind::synchronize:
@@ -78,6 +118,16 @@ std::optional<RemoteRequest> RequestReader::next() {
       if (request.bytes > largest_remote_array) reader_.refuse("more bytes than any array has");
       break;
     case RequestKind::run: read_call(reader_, request); break;
+    case RequestKind::code:
+      request.bytes = reader_.number<std::uint64_t>();
+      if (request.bytes > longest_code) reader_.refuse("a code of " + std::to_string(request.bytes) + " bytes");
+      break;
+    case RequestKind::launch: read_launch(reader_, request); break;
+    case RequestKind::give: request.secret = read_secret(reader_); break;
+    case RequestKind::take:
+      request.secret = read_secret(reader_);
+      request.address = reader_.text(longest_address);
+      break;
     case RequestKind::get:
     case RequestKind::free:
     case RequestKind::synchronize:

@@ -8,6 +8,8 @@
 
 #include "waywiser/comm/bootstrap/wire.hpp"
 #include "waywiser/offload/array_head.hpp"
+#include "waywiser/offload/array_road.hpp"
+#include "waywiser/offload/launch.hpp"
 
 namespace waywiser {
 
@@ -20,9 +22,14 @@ enum class RequestKind : std::uint8_t {
   free,         // of an array
   run,          // a function of arrays and numbers; its result becomes a new array
   synchronize,  // a reply when all earlier requests are done
-  end           // the last one
+  end,          // the last one
+  code,         // kernels, whose code follows; a reply when they are compiled; `array`: the number of the code
+  launch,       // a kernel of a code
+  give,         // an array to another worker: the reply says where it is waited for
+  take          // a new array, from the worker that waits there
 };
-inline constexpr std::uint8_t last_request_kind = 8;
+inline constexpr std::uint8_t last_request_kind = 12;
+inline constexpr Bytes longest_code = Bytes{4} << 20;
 
 struct RemoteRequest {
   using Numbers = std::vector<std::pair<std::string, double>>;
@@ -30,10 +37,13 @@ struct RemoteRequest {
   RequestKind kind = RequestKind::synchronize;
   std::uint64_t array = 0;      // of run: the result's
   ArrayHead head;               // of a new array
-  Bytes offset = 0, bytes = 0;  // of put
+  Bytes offset = 0, bytes = 0;  // of put; bytes also of code
   std::string function;
   std::vector<std::uint64_t> arguments;
   Numbers numbers;
+  LaunchShape shape;
+  std::vector<KernelArgument> kernel_arguments;
+  std::string secret, address;  // of give and take: the road's
 
   bool operator==(const RemoteRequest&) const = default;
 };
@@ -43,6 +53,7 @@ inline constexpr std::size_t frame_bytes_of_requests = 1024;
 inline constexpr std::size_t frame_room = frame_bytes_of_requests - 2;
 inline constexpr std::size_t longest_function_name = 64;
 inline constexpr std::size_t longest_number_name = 32;
+inline constexpr std::size_t most_kernel_arguments = 100;
 
 std::vector<std::byte> bytes_of_request(const RemoteRequest& request);
 

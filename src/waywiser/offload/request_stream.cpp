@@ -5,8 +5,20 @@
 #include "waywiser/offload/serve_client.hpp"
 
 namespace waywiser {
+namespace {
+
+// Without control characters but the ends of lines.
+std::string lines_of(std::string text) {
+  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < ' ' && c != '\n'; }, ' ');
+  return text;
+}
+
+}  // namespace
 
 void check_fits(const RemoteRequest& request) {
+  if (request.kernel_arguments.size() > most_kernel_arguments)
+    throw Error(ErrorKind::invalid_input,
+                "a kernel takes at most " + std::to_string(most_kernel_arguments) + " arguments");
   if (request.function.size() > longest_function_name || std::ranges::any_of(request.numbers, [](const auto& number) {
         return number.first.size() > longest_number_name;
       }))
@@ -44,7 +56,12 @@ void RequestStream::flush() {
 RemoteReply RequestStream::receive_reply() {
   ReplyFrame frame{};
   group_.recv(std::span(frame), worker_rank, request_tag);
-  return read_reply(frame);
+  RemoteReply reply = read_reply(frame);
+  if (reply.details == 0) return reply;
+  std::string details(reply.details, ' ');
+  group_.recv(std::span(reinterpret_cast<std::uint8_t*>(details.data()), details.size()), worker_rank, array_tag);
+  reply.failure->details = lines_of(details);
+  return reply;
 }
 
 }  // namespace waywiser

@@ -12,10 +12,7 @@ namespace {
 
 constexpr std::size_t most_arrays = 1'000'000;
 
-std::string array_text(std::uint64_t number) { return "array " + std::to_string(number); }
-
-std::string names_of(const ServerFunctions& functions) {
-  std::vector<std::string> names(functions.names);
+std::string names_with_builtins(std::vector<std::string> names) {
   for (const std::string_view name : builtin_functions()) names.emplace_back(name);
   std::ranges::sort(names);
   std::string text;
@@ -23,7 +20,20 @@ std::string names_of(const ServerFunctions& functions) {
   return text;
 }
 
+// The first line of a text; the others are its details.
+RemoteFailure failure_of(ErrorKind kind, const std::string& text) {
+  const std::size_t line = std::min(text.find('\n'), text.size());
+  return {kind, text.substr(0, line), text.substr(line, longest_details)};
+}
+
+[[noreturn]] void refuse_all_but_builtins() {
+  throw Error(ErrorKind::unavailable, "this server was started with --builtins-only: it runs " +
+                                          names_with_builtins({}) + ", and nothing else");
+}
+
 }  // namespace
+
+std::string array_text(std::uint64_t number) { return "array " + std::to_string(number); }
 
 RemoteWorker::RemoteWorker(WorkerChannel& channel, Setup setup)
     : channel_(channel), setup_(std::move(setup)), work_(*setup_.platform, setup_.gpu, setup_.patience) {}
@@ -46,21 +56,24 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::get: return get(request);
     case RequestKind::free: return free(request.array);
     case RequestKind::run: return run(request);
+    case RequestKind::code: return take_code(request);
+    case RequestKind::launch: return launch(request);
+    case RequestKind::give: return give(request);
+    case RequestKind::take: return take(request);
     case RequestKind::synchronize:
     case RequestKind::end: attempt("synchronize", [this] { settle(); }); return reply();
   }
 }
 
-template <typename Work>
-bool RemoteWorker::attempt(const std::string& what, Work work) {
+bool RemoteWorker::attempt(const std::string& what, const std::function<void()>& work) {
   if (failure_) return false;
   try {
     work();
     return true;
   } catch (const Error& error) {
-    failure_ = RemoteFailure{error.kind(), what + ": " + error.what()};
+    failure_ = failure_of(error.kind(), what + ": " + error.what());
   } catch (const std::bad_alloc&) {
-    failure_ = RemoteFailure{ErrorKind::device, what + ": the server has no host memory left"};
+    failure_ = failure_of(ErrorKind::device, what + ": the server has no host memory left");
   }
   return false;
 }
@@ -133,6 +146,40 @@ void RemoteWorker::run(const RemoteRequest& request) {
   });
 }
 
+ClientKernels& RemoteWorker::kernels() {
+  if (setup_.builtins_only) refuse_all_but_builtins();
+  if (!kernels_) kernels_.emplace(setup_.kernels(*setup_.platform, setup_.gpu));
+  return *kernels_;
+}
+
+void RemoteWorker::take_code(const RemoteRequest& request) {
+  std::string code(request.bytes, ' ');
+  receive(Region{reinterpret_cast<std::byte*>(code.data()), code.size(), host(0)}, code.size());
+  attempt("kernels", [&] { kernels().add(request.array, std::move(code)); });
+  reply();
+}
+
+void RemoteWorker::launch(const RemoteRequest& request) {
+  attempt(request.function, [&] {
+    std::vector<KernelArgument> arguments = request.kernel_arguments;
+    auto keeps = std::make_shared<std::vector<HeldArray>>();
+    for (KernelArgument& argument : arguments) {
+      if (argument.kind != KernelArgument::Kind::array) continue;
+      keeps->push_back(find(argument.bits));
+      argument.bits = reinterpret_cast<std::uintptr_t>(keeps->back().memory.data);
+    }
+    ClientKernels& kernels_of_client = kernels();
+    work_.begin(now_seconds(), std::move(keeps), [&](Stream& stream) {
+      kernels_of_client.launch(stream, request.array, request.function, request.shape, arguments);
+    });
+  });
+}
+
+void RemoteWorker::copy_now(Region to, ConstRegion from) {
+  work_.stream().copy(to, from);
+  work_.stream().synchronize(Deadline::in(setup_.patience));
+}
+
 HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
   const std::vector<HeldArray> arrays = arguments(request);
   const Seconds begin = now_seconds();
@@ -144,10 +191,11 @@ HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
                 [&](Stream& stream) { enqueue_builtin(stream, request, arrays, result.memory); });
     return result;
   }
+  if (setup_.builtins_only) refuse_all_but_builtins();
   const ServerFunctions& functions = setup_.functions;
   if (std::ranges::find(functions.names, request.function) == functions.names.end())
-    throw Error(ErrorKind::invalid_input,
-                "this server has no function '" + request.function + "'; it has " + names_of(functions));
+    throw Error(ErrorKind::invalid_input, "this server has no function '" + request.function + "'; it has " +
+                                              names_with_builtins(functions.names));
   settle();
   FunctionResult result = functions.call(request.function, arrays, request.numbers);
   HeldArray made = on_gpu(std::move(result.array));
@@ -164,8 +212,7 @@ HeldArray RemoteWorker::on_gpu(HeldArray result) {
     return result;
   }
   HeldArray copy = allocate(result.head);
-  if (copy.memory.bytes != 0) work_.stream().copy(copy.memory, result.memory);
-  work_.stream().synchronize(Deadline::in(setup_.patience));
+  if (copy.memory.bytes != 0) copy_now(copy.memory, result.memory);
   return copy;
 }
 
@@ -180,14 +227,18 @@ HeldArray RemoteWorker::allocate(ArrayHead head) {
   return {std::move(head), memory->region().slice(0, bytes), memory};
 }
 
-void RemoteWorker::reply(std::optional<ArrayHead> head) {
+void RemoteWorker::reply(std::optional<ArrayHead> head, std::string address) {
   RemoteReply told;
   told.failure = std::exchange(failure_, {});
   told.used = used_;
   told.requests = requests_;
   told.head = std::move(head);
+  told.address = std::move(address);
+  std::string details = told.failure ? std::move(told.failure->details) : "";
+  told.details = static_cast<std::uint32_t>(details.size());
   told.times = {input_, work_.compute(), work_.device(), output_, now_seconds()};
   channel_.reply(frame_of(told));
+  if (!details.empty()) channel_.send({reinterpret_cast<const std::byte*>(details.data()), details.size(), host(0)});
 }
 
 void RemoteWorker::add(std::uint64_t number, HeldArray array) {

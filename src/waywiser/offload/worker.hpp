@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -8,6 +9,8 @@
 #include <vector>
 
 #include "waywiser/device/platform.hpp"
+#include "waywiser/offload/array_road.hpp"
+#include "waywiser/offload/client_kernels.hpp"
 #include "waywiser/offload/functions.hpp"
 #include "waywiser/offload/gpu_work.hpp"
 #include "waywiser/offload/reply.hpp"
@@ -27,6 +30,8 @@ class WorkerChannel {
 // Arrays travel in pieces of this size.
 inline constexpr Bytes piece_of_array = Bytes{8} << 20;
 
+std::string array_text(std::uint64_t number);  // for errors
+
 // Carries out the requests of one client, in their order, on one GPU. A request that fails is told with the next reply,
 // as CUDA tells errors of earlier kernels; the requests in between are not carried out.
 class RemoteWorker {
@@ -36,7 +41,10 @@ class RemoteWorker {
     Place gpu;
     Bytes limit = 0;  // of the client's arrays together
     ServerFunctions functions;
-    Seconds patience = 60;  // for the GPU
+    Seconds patience = 60;       // for the GPU
+    bool builtins_only = false;  // nothing else, as the site wants it: --builtins-only
+    std::function<std::unique_ptr<KernelMaker>(const Platform&, Place gpu)> kernels = open_kernel_maker;
+    std::shared_ptr<ArrayRoads> roads = {};  // nullptr: none
   };
   RemoteWorker(WorkerChannel& channel, Setup setup);
 
@@ -54,24 +62,32 @@ class RemoteWorker {
   void free(std::uint64_t number);
   void settle();
   void run(const RemoteRequest& request);
+  void take_code(const RemoteRequest& request);
+  void launch(const RemoteRequest& request);
+  void give(const RemoteRequest& request);
+  void take(const RemoteRequest& request);
+  ArrayRoads& roads() const;
+  ClientKernels& kernels();
   HeldArray result_of(const RemoteRequest& request);
   HeldArray on_gpu(HeldArray result);
+  void copy_now(Region to, ConstRegion from);
   HeldArray allocate(ArrayHead head);
   // Receives all of the pieces; those of an array that could not be made are thrown away.
   void receive(std::optional<Region> into, Bytes bytes);
-  void reply(std::optional<ArrayHead> head = {});
+  void reply(std::optional<ArrayHead> head = {}, std::string address = {});
   void add(std::uint64_t number, HeldArray array);
   void check_new(std::uint64_t number) const;
   const HeldArray& find(std::uint64_t number) const;
   std::vector<HeldArray> arguments(const RemoteRequest& request) const;
   // Runs `work` unless an earlier request has failed; notes its error. False: it has failed.
-  template <typename Work>
-  bool attempt(const std::string& what, Work work);
+  bool attempt(const std::string& what, const std::function<void()>& work);
 
   WorkerChannel& channel_;
   Setup setup_;
-  GpuWork work_;
+  // These outlive the work that uses them.
   std::map<std::uint64_t, HeldArray> arrays_;
+  std::optional<ClientKernels> kernels_;  // opened when it is needed
+  GpuWork work_;
   Bytes used_ = 0, leaving_ = 0;  // leaving: of freed arrays that work under way may use
   std::uint64_t requests_ = 0;
   std::optional<RemoteFailure> failure_;

@@ -224,9 +224,13 @@ def remote_gpus(address: str) -> None:
         assert gpu.encrypted_by in ("openssl", "kernel", "")
         ones: ww.RemoteArray = gpu.array(np.ones(5))
         total = gpu.run("repeat_add", ones, gpu.zeros(5), times=1)
+        kernel = ww.CudaKernel('extern "C" __global__ void twice(double* x) { x[threadIdx.x] *= 2; }', "twice")
+        gpu.launch(kernel, ones, grid=1, block=(5, 1))
         gpu.flush()
+        with ww.remote(address, gpu=1) as other:
+            assert other.copy_of(ones).shape == (5,)
         gpu.synchronize()
-        assert total.get().sum() + np.asarray(total).sum() == 10 and gpu.account()["device"] > 0
+        assert total.get().sum() + np.asarray(total).sum() == 30 and gpu.account()["device"] > 0
     gpu.close()
 
 

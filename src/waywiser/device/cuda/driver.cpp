@@ -9,16 +9,22 @@
 namespace waywiser {
 namespace {
 
-constexpr unsigned interface_version = 12000;
+constexpr unsigned interface_version = 12000, newer_version = 12040;
+
+// nullptr without it.
+void* address_of(const char* name, unsigned version) {
+  void* address = nullptr;
+  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
+  const cudaError_t result = cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found);
+  if (result == cudaSuccess && found == cudaDriverEntryPointSuccess) return address;
+  cudaGetLastError();
+  return nullptr;
+}
 
 template <typename Function>
 void find(Function*& function, const char* name) {
-  void* address = nullptr;
-  cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-  const cudaError_t result =
-      cudaGetDriverEntryPointByVersion(name, &address, interface_version, cudaEnableDefault, &found);
-  if (result != cudaSuccess || found != cudaDriverEntryPointSuccess || address == nullptr) {
-    cudaGetLastError();
+  void* const address = address_of(name, interface_version);
+  if (address == nullptr) {
     throw Error(ErrorKind::unavailable,
                 "the NVIDIA driver has no " + std::string(name) + ": CUDA 12 or later is needed");
   }
@@ -42,6 +48,12 @@ Driver find_all() {
   find(driver.mem_set_access, "cuMemSetAccess");
   find(driver.mem_export, "cuMemExportToShareableHandle");
   find(driver.mem_import, "cuMemImportFromShareableHandle");
+  find(driver.module_load, "cuModuleLoadDataEx");
+  find(driver.module_function, "cuModuleGetFunction");
+  find(driver.module_unload, "cuModuleUnload");
+  find(driver.launch_kernel, "cuLaunchKernel");
+  driver.function_parameter =
+      reinterpret_cast<decltype(driver.function_parameter)>(address_of("cuFuncGetParamInfo", newer_version));
   return driver;
 }
 

@@ -24,6 +24,12 @@ struct Driver {
   CUresult (*mem_set_access)(CUdeviceptr, std::size_t, const CUmemAccessDesc*, std::size_t);
   CUresult (*mem_export)(void*, CUmemGenericAllocationHandle, CUmemAllocationHandleType, unsigned long long);
   CUresult (*mem_import)(CUmemGenericAllocationHandle*, void*, CUmemAllocationHandleType);
+  CUresult (*module_load)(CUmodule*, const void*, unsigned, CUjit_option*, void**);
+  CUresult (*module_function)(CUfunction*, CUmodule, const char*);
+  CUresult (*module_unload)(CUmodule);
+  CUresult (*launch_kernel)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
+                            void**, void**);
+  CUresult (*function_parameter)(CUfunction, std::size_t, std::size_t*, std::size_t*);  // null before CUDA 12.4
 };
 
 // Looked up on first use. Throws unavailable if the driver lacks one.

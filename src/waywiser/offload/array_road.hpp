@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "waywiser/offload/array_head.hpp"
+
+namespace waywiser {
+
+// Between two workers of one client, for one array. Everything throws what a group throws.
+class ArrayRoad {
+ public:
+  virtual ~ArrayRoad() = default;
+  virtual void send(std::span<const std::byte> bytes) = 0;
+  virtual void receive(std::span<std::byte> bytes) = 0;
+  // Both ends are done.
+  virtual void close() = 0;
+};
+
+// How a worker meets another one. They know each other by a secret that their client has made for this road alone.
+class ArrayRoads {
+ public:
+  virtual ~ArrayRoads() = default;
+  // Waits for the other worker; `announce` is told before where.
+  virtual std::unique_ptr<ArrayRoad> wait(const std::string& secret,
+                                          const std::function<void(const std::string& address)>& announce) = 0;
+  virtual std::unique_ptr<ArrayRoad> join(const std::string& secret, const std::string& address) = 0;
+};
+
+inline constexpr std::size_t digits_of_road = 64;   // of its secret, hexadecimal
+inline constexpr std::size_t longest_address = 64;  // of where a worker waits
+
+// Roads that begin at `host`, an address of this machine; `encrypt`: between machines.
+std::unique_ptr<ArrayRoads> open_array_roads(std::string host, bool encrypt);
+
+}  // namespace waywiser

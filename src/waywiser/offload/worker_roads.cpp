@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <utility>
+
+#include "waywiser/base/error.hpp"
+#include "waywiser/offload/worker.hpp"
+
+namespace waywiser {
+namespace {
+
+// Calls `function(offset, room)` for all pieces of an array, each with the same room in host memory.
+template <typename Function>
+void each_piece(Bytes bytes, Function function) {
+  std::vector<std::byte> room(std::min(bytes, piece_of_array));
+  for (Bytes at = 0; at < bytes; at += piece_of_array)
+    function(at, std::span(room).first(std::min(piece_of_array, bytes - at)));
+}
+
+}  // namespace
+
+ArrayRoads& RemoteWorker::roads() const {
+  if (!setup_.roads) throw Error(ErrorKind::unavailable, "this server has no road to another one");
+  return *setup_.roads;
+}
+
+// The client gets its answer before the other worker comes; what fails then is told with the next one.
+void RemoteWorker::give(const RemoteRequest& request) {
+  bool is_announced = false;
+  attempt(array_text(request.array), [&] {
+    settle();
+    const HeldArray array = find(request.array);
+    const auto road = roads().wait(request.secret, [&](const std::string& address) {
+      is_announced = true;
+      reply({}, address);
+    });
+    RemoteReply about;
+    about.head = array.head;
+    road->send(frame_of(about));
+    each_piece(array.memory.bytes, [&](Bytes at, std::span<std::byte> piece) {
+      copy_now({piece.data(), piece.size(), host(0)}, array.memory.slice(at, piece.size()));
+      road->send(piece);
+    });
+    road->close();
+  });
+  if (!is_announced) reply();
+}
+
+// The other worker waits even if an earlier request has failed here: then its bytes are thrown away.
+void RemoteWorker::take(const RemoteRequest& request) {
+  const std::string what = array_text(request.array);
+  try {
+    const auto road = roads().join(request.secret, request.address);
+    ReplyFrame about;
+    road->receive(about);
+    const ArrayHead head = read_reply(about).head.value_or(ArrayHead{});
+    HeldArray made;
+    const bool is_made = attempt(what, [&] {
+      check_new(request.array);
+      made = allocate(head);
+    });
+    each_piece(head.bytes(), [&](Bytes at, std::span<std::byte> piece) {
+      road->receive(piece);
+      if (is_made) copy_now(made.memory.slice(at, piece.size()), {piece.data(), piece.size(), host(0)});
+    });
+    road->close();
+    if (is_made) add(request.array, std::move(made));
+  } catch (const Error& error) {
+    attempt(what, [&] { throw Error(error); });
+  }
+}
+
+}  // namespace waywiser

@@ -1,0 +1,130 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "tests/offload/memory_channel.hpp"
+#include "waywiser/base/error.hpp"
+#include "waywiser/device/virtual_gpu/virtual_machine.hpp"
+
+namespace waywiser {
+namespace {
+
+// What one worker gives, and the other one takes later.
+struct Carried {
+  std::string secret;
+  std::deque<std::byte> bytes;
+  bool breaks = false;
+};
+
+class CarriedRoad final : public ArrayRoad {
+ public:
+  explicit CarriedRoad(Carried& carried) : carried_(carried) {}
+  void send(std::span<const std::byte> bytes) override {
+    carried_.bytes.insert(carried_.bytes.end(), bytes.begin(), bytes.end());
+  }
+  void receive(std::span<std::byte> bytes) override {
+    if (carried_.bytes.size() < bytes.size()) throw Error(ErrorKind::io, "the road broke");
+    std::ranges::copy_n(carried_.bytes.begin(), static_cast<std::ptrdiff_t>(bytes.size()), bytes.begin());
+    carried_.bytes.erase(carried_.bytes.begin(), carried_.bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size()));
+  }
+  void close() override {
+    if (carried_.breaks) throw Error(ErrorKind::io, "the road broke");
+  }
+
+ private:
+  Carried& carried_;
+};
+
+class CarriedRoads final : public ArrayRoads {
+ public:
+  explicit CarriedRoads(Carried& carried) : carried_(carried) {}
+  std::unique_ptr<ArrayRoad> wait(const std::string& secret,
+                                  const std::function<void(const std::string& address)>& announce) override {
+    carried_.secret = secret;
+    announce("10.0.0.5:4711");
+    return std::make_unique<CarriedRoad>(carried_);
+  }
+  std::unique_ptr<ArrayRoad> join(const std::string& secret, const std::string& address) override {
+    if (secret != carried_.secret || address != "10.0.0.5:4711") throw Error(ErrorKind::io, "nobody waits there");
+    return std::make_unique<CarriedRoad>(carried_);
+  }
+
+ private:
+  Carried& carried_;
+};
+
+class WorkerRoadsTest : public testing::Test {
+ protected:
+  static std::shared_ptr<Platform> virtual_platform() {
+    VirtualMachine machine;
+    machine.gpus = 1;
+    return open_virtual_platform(machine);
+  }
+  std::shared_ptr<Platform> platform = virtual_platform();
+  MemoryChannel channel{platform};
+  Carried carried;
+
+  RemoteWorker worker_of(Bytes limit) {
+    RemoteWorker::Setup setup{platform, gpu(0), limit, {}, 20};
+    setup.roads = std::make_shared<CarriedRoads>(carried);
+    return RemoteWorker(channel, setup);
+  }
+  static RemoteRequest request(RequestKind kind, std::uint64_t array) {
+    RemoteRequest made;
+    made.kind = kind;
+    made.array = array;
+    made.secret = std::string(digits_of_road, 'a');
+    made.address = "10.0.0.5:4711";
+    made.head = {DataType::uint8, false, {2, 2048}};
+    return made;
+  }
+  std::string serve(RemoteWorker& worker, const std::vector<RemoteRequest>& requests) {
+    worker.serve(frame_with(requests));
+    const auto& told = channel.replies.back().failure;
+    return told ? told->text : "";
+  }
+};
+
+TEST_F(WorkerRoadsTest, AnArrayGoesFromOneWorkerToAnother) {
+  RemoteWorker one = worker_of(1 << 20), other = worker_of(1 << 20);
+  channel.fill = std::byte{7};
+  EXPECT_EQ(serve(one, {request(RequestKind::array, 1), request(RequestKind::give, 1)}), "");
+  EXPECT_EQ(channel.replies.back().address, "10.0.0.5:4711");
+  EXPECT_EQ(serve(other, {request(RequestKind::take, 5), request(RequestKind::get, 5)}), "");
+  EXPECT_EQ(channel.sent, std::vector(4096, std::byte{7}));
+  EXPECT_EQ(channel.replies.back().head, (ArrayHead{DataType::uint8, false, {2, 2048}}));
+}
+
+TEST_F(WorkerRoadsTest, WhatCannotBeGivenIsTold) {
+  RemoteWorker one = worker_of(1 << 20);
+  EXPECT_EQ(serve(one, {request(RequestKind::give, 1)}), "array 1: there is no array 1");
+  EXPECT_EQ(channel.replies.size(), 1u);
+  EXPECT_EQ(channel.replies.back().address, "");
+  carried.breaks = true;
+  EXPECT_EQ(serve(one, {request(RequestKind::zeros, 1), request(RequestKind::give, 1)}), "");
+  EXPECT_EQ(serve(one, {request(RequestKind::synchronize, 0)}), "array 1: the road broke");
+  RemoteWorker without(channel, {platform, gpu(0), 1 << 20, {}, 20});
+  EXPECT_EQ(serve(without, {request(RequestKind::zeros, 1), request(RequestKind::give, 1)}),
+            "array 1: this server has no road to another one");
+}
+
+TEST_F(WorkerRoadsTest, WhatCannotBeTakenIsThrownAwayAndTold) {
+  RemoteWorker one = worker_of(1 << 20), small = worker_of(1 << 10);
+  const auto synchronize = request(RequestKind::synchronize, 0);
+  serve(one, {request(RequestKind::zeros, 1), request(RequestKind::give, 1)});
+  EXPECT_EQ(serve(small, {request(RequestKind::take, 5), synchronize}),
+            "array 5: 4096 bytes more than the 0 in use are above this server's limit of 1024");
+  EXPECT_TRUE(carried.bytes.empty());
+  EXPECT_EQ(serve(small, {request(RequestKind::take, 5), synchronize}), "array 5: the road broke");
+  EXPECT_EQ(small.used(), 0u);
+  RemoteRequest stranger = request(RequestKind::take, 5);
+  stranger.secret = std::string(digits_of_road, 'b');
+  EXPECT_EQ(serve(small, {stranger, synchronize}), "array 5: nobody waits there");
+  RemoteRequest wrong = request(RequestKind::take, 5);
+  wrong.secret = "short";
+  EXPECT_THROW(small.serve(frame_with({wrong})), Error);
+}
+
+}  // namespace
+}  // namespace waywiser
