@@ -41,9 +41,16 @@ else()
 endif()
 
 waywiser_sources(benchmarks benchmark_sources)
-set(benchmark_kernels ${benchmark_sources})  # NAME.cu belongs to NAME.cpp
-list(FILTER benchmark_sources EXCLUDE REGEX "\\.cu$")
+set(benchmark_kernels ${benchmark_sources})  # NAME.cu belongs to NAME.cpp, if there is one
 list(FILTER benchmark_kernels INCLUDE REGEX "\\.cu$")
+foreach(file IN LISTS benchmark_kernels)
+  string(REGEX REPLACE "\\.cu$" ".cpp" program "${file}")
+  if("${program}" IN_LIST benchmark_sources)
+    list(REMOVE_ITEM benchmark_sources "${file}")
+  else()
+    list(REMOVE_ITEM benchmark_kernels "${file}")
+  endif()
+endforeach()
 add_custom_target(waywiser_benchmarks)
 foreach(file IN LISTS benchmark_sources)
   get_filename_component(name "${file}" NAME_WE)

@@ -37,8 +37,8 @@ class ProgramBody {
   WAYWISER_DEVICE void begin() {
     gpu_.each_thread([&](unsigned thread) {
       if (gpu_.block() == 0 && thread + 1 == gpu_.threads())  // beside the waits
-        for (unsigned rank = 0; rank < block::max_ranks; ++rank)
-          if (terms_.tell[rank] != nullptr) gpu_.release(terms_.tell[rank], number_);
+        for (auto* told : terms_.tell)
+          if (told != nullptr) gpu_.release(told, number_);
       if (thread != 0) return;
       for (unsigned rank = 0; rank < block::max_ranks; ++rank)
         if ((terms_.gives_to >> rank & 1) != 0)
