@@ -538,7 +538,9 @@ class Choices {
       const std::string why = rank_.why_not([&] { halo->use(variant); });
       if (why.empty()) entries.push_back({std::string(name(variant)), std::move(halo), 1, {}});
     }
-    if (chosen == "mixed") entries.push_back({chosen, std::move(tuned), 1, {}});
+    // A mix has no name to use; and what the tuned exchange has taken of the receive memory, another may lack.
+    if (std::ranges::find(entries, chosen, &Entry::name) == entries.end())
+      entries.push_back({chosen, std::move(tuned), 1, {}});
     compare(entries);
     bool right = true;
     for (Entry& each : entries) right = fields.right_after([&] { each.halo->exchange(); }) && right;
