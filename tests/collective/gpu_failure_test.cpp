@@ -172,7 +172,7 @@ TEST(GpuFailure, ARankThatIsLateWithinTheTimeoutIsNoError) {
   EXPECT_EQ(story.printed(0) + story.printed(1), "");
 }
 
-// Also in a part of a group.
+// Also in a part of a group, whose ranks are told as ranks of the job.
 // Faults: gpus D
 TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
   Story story(3, 600);
@@ -194,7 +194,7 @@ TEST(GpuFailure, ADeadRankIsKnownAtOnceToWhoWaitsForTheStreamAlone) {
   EXPECT_EQ(story.problems[1], "");
   const std::string line = story.printed(1);
   EXPECT_EQ(std::ranges::count(line, '\n'), 1) << line;
-  EXPECT_EQ(line.find("waywiser: rank 0 has given up all_reduce #2 of 5000 float32, sum while it waited for rank 1: "
+  EXPECT_EQ(line.find("waywiser: rank 1 has given up all_reduce #2 of 5000 float32, sum while it waited for rank 2: "
                       "rank 2 (process"),
             0u)
       << line;
