@@ -103,9 +103,10 @@ def cores_of(lines: str) -> dict[int, list[int]]:
 
 def heard(folder: Path, name: str, words: str) -> list[float]:
     """Checks what rank 0 has heard of the end of rank 1, and after how many seconds, if its launcher let it."""
-    if name in KILLS_AT_ONCE and not (folder / "raised").exists():
+    file = folder / "raised"
+    if name in KILLS_AT_ONCE and not (file.exists() and file.read_text()):  # killed before or while it opened the file
         return []
-    raised, _, error = (folder / "raised").read_text().partition(" ")
+    raised, _, error = file.read_text().partition(" ")
     assert re.match(words, error), error
     return [float(raised) - float((folder / "ended").read_text())]
 
