@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
@@ -43,6 +43,21 @@ def only_alone(name: str, **others: object) -> None:
 _WHY = {"coalescing": "copies within one process", "offload": "times one client of a server"}
 
 
+def _label(told: str) -> str:
+    return f", {told.upper()}" if told else ""
+
+
+def _print(bench: Any, form: Form, found: list[Any], kind: str, told: str, left_out: dict[str, str]) -> None:
+    """What a module of waywiser.bench has found, as the user wants it; `told` labels times of virtual GPUs."""
+    if form.json:
+        typer.echo(bench.as_json(found, kind, told, left_out))
+    elif form.csv:
+        typer.echo(bench.as_csv(found, told), nl=False)
+    else:
+        for line in bench.tables(found, _label(told)):
+            typer.echo(line)
+
+
 def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backend: str, form: Form) -> None:
     """Blocks apart or gathered."""
     from waywiser.bench import coalescing as bench
@@ -68,18 +83,11 @@ def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backe
     with bar("coalescing") as show:
         found = list(bench.points(wanted, missing, show))
     told = warning("virtual_gpu" if kind == "virtual_gpu" else "", False)
-    label = f", {told.upper()}" if told else ""
-    if form.json:
-        typer.echo(bench.as_json(found, kind, told, left_out))
-    elif form.csv:
-        typer.echo(bench.as_csv(found, told), nl=False)
-    else:
-        for line in bench.tables(found, label):
-            typer.echo(line)
+    _print(bench, form, found, kind, told, left_out)
     if form.plot is not None and found:
         from waywiser.bench.heat_map import plot_coalescing
 
-        plot_coalescing(found, label, form.plot)
+        plot_coalescing(found, _label(told), form.plot)
 
 
 def offload(
@@ -114,18 +122,11 @@ def offload(
         sides[bench.LOCAL] = bench.LocalSide(virtual_gpus(1, memory) if virtual else cuda_gpus())
         with bar("offload") as show:
             found = list(bench.cases(sides, wanted, counts, budget or 60.0, show))
-    label = f", {told.upper()}" if told else ""
-    if form.json:
-        typer.echo(bench.as_json(found, kind, told, left_out))
-    elif form.csv:
-        typer.echo(bench.as_csv(found, told), nl=False)
-    else:
-        for line in bench.tables(found, label):
-            typer.echo(line)
+    _print(bench, form, found, kind, told, left_out)
     if form.plot is not None:
         from waywiser.bench.offload_plot import plot_offload
 
-        plot_offload(found, label, form.plot)
+        plot_offload(found, _label(told), form.plot)
 
 
 def numbers_in(text: str, option: str, most: int, example: str) -> list[int]:
