@@ -1,12 +1,30 @@
-// A rank whose main() returns 7 while the others wait for it; 1 for those to whom that is an error.
+// A rank whose main() returns 7 while the others wait for it; 1 for those to whom that is an error. With "slowly" its
+// process still ends when its connections are closed already, as on a machine that is busy.
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <span>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/group/group.hpp"
 
-int main() try {
+namespace {
+
+bool ends_slowly = false;
+
+void end_slowly() {
+  if (!ends_slowly) return;
+  for (int number = 3; number < ::getdtablesize() && number < 4096; ++number) ::close(number);
+  ::usleep(100'000);
+}
+
+}  // namespace
+
+int main(int count, char**) try {
+  std::atexit(end_slowly);  // runs after what the group does at the end of the process
   waywiser::Group group = waywiser::Group::join();
+  ends_slowly = count > 1 && group.rank() == 1;
   if (group.rank() == 1) return 7;
   group.barrier();
   return 0;

@@ -187,9 +187,10 @@ def test_a_rank_that_ends_with_a_code_is_an_error_at_the_others(how: str) -> Non
 
 
 @pytest.mark.faults("forming E")
-def test_a_rank_of_cpp_whose_main_returns_a_code_is_an_error_at_the_others() -> None:
+@pytest.mark.parametrize("how", [[], ["slowly"]], ids=["at once", "slowly"])
+def test_a_rank_of_cpp_whose_main_returns_a_code_is_an_error_at_the_others(how: list[str]) -> None:
     begin = time.monotonic()
-    code, _, errors = finish(start("run", "-n", "3", ROOT / "build" / "returns_a_code"))
+    code, _, errors = finish(start("run", "-n", "3", ROOT / "build" / "returns_a_code", *how))
     assert code == 7 and time.monotonic() - begin < 30  # the timeout is 60
     assert len(re.findall(r"rank 1 \(process \d+ on .*\) ended with exit code 7\n", errors)) == 2
     assert re.search(r"waywiser: rank 1 \(process \d+\) ended with exit code 7\n", errors)

@@ -6,13 +6,15 @@
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/started_thread.hpp"
+#include "waywiser/comm/session/held_memory.hpp"
 
 namespace waywiser {
 namespace {
 
 constexpr Seconds send_patience = 0.5;
-constexpr Seconds ending_patience = 0.8;  // of a process that has said that it ends
-constexpr int tick_ms = 100;
+constexpr Seconds ending_patience = 3;  // with a process that has said that it ends
+constexpr Seconds gone_patience = 0.5;  // with a process whose connection has ended
+constexpr int tick_ms = 10;
 
 }  // namespace
 
@@ -137,23 +139,31 @@ void Lifeline::listen() {
       const auto line = lines_.find(ranks[i]);
       if (entries[i].revents != 0 && line != lines_.end() && !look(ranks[i], *line->second)) lines_.erase(ranks[i]);
     }
-    bury_the_slow();
+    bury_the_ended();
     halt_for_caller();
     const std::lock_guard lock(mutex_);
     if (ending_ && posted_.empty()) return;
   }
 }
 
-int Lifeline::patience() const noexcept { return last_words_.empty() ? -1 : tick_ms; }
+int Lifeline::patience() const noexcept { return ends_.empty() ? -1 : tick_ms; }
 
-// Processes that have said that they end, but still run.
-void Lifeline::bury_the_slow() {
-  for (auto entry = last_words_.begin(); entry != last_words_.end();) {
-    const auto [rank, words] = *entry++;
-    if (!words.gone_by.passed()) continue;
-    lost(rank, "");
-    last_words_.erase(rank);
+// The kernel closes a process's connections before its parent can see its end. Who started the ranks must see the end
+// that is the cause before the ends of those that it is an error to.
+void Lifeline::bury_the_ended() {
+  for (auto entry = ends_.begin(); entry != ends_.end();) {
+    const auto [rank, end] = *entry++;
+    if (!end.gone_by.passed() && (lines_.contains(rank) || !has_ended(rank))) continue;
+    lost(rank, end);
+    ends_.erase(rank);
   }
+}
+
+// Processes of other machines cannot be seen.
+bool Lifeline::has_ended(int rank) const {
+  const Introduction& own = ranks_[static_cast<std::size_t>(rank_)];
+  const Introduction& other = ranks_[static_cast<std::size_t>(rank)];
+  return own.machine_id != other.machine_id || own.process == other.process || process_has_ended(other.process);
 }
 
 // False: the connection has ended.
@@ -162,7 +172,8 @@ bool Lifeline::look(int rank, Connection& line) {
     while (const auto frame = line.poll_frame()) hear(rank, *frame);
     return true;
   } catch (const Error& error) {
-    lost(rank, error.what());
+    End& end = ends_.try_emplace(rank, End{std::string("is gone: ") + error.what()}).first->second;
+    end.gone_by = Deadline::in(std::min(gone_patience, end.gone_by.left()));
     return false;
   }
 }
@@ -184,7 +195,7 @@ void Lifeline::hear(int from, const Frame& frame) {
       return;
     case FrameKind::ending:
       if (!frame.body.empty())
-        last_words_.insert_or_assign(from, LastWords{reason_in(frame), Deadline::in(ending_patience)});
+        ends_.insert_or_assign(from, End{reason_in(frame), true, Deadline::in(ending_patience)});
       else if (is_root())
         parted(from);
       return;
@@ -208,18 +219,17 @@ std::string Lifeline::described(int rank) const {
   return "rank " + std::to_string(rank) + " (process " + std::to_string(other.process) + " on " + other.host + ")";
 }
 
-void Lifeline::lost(int rank, const std::string& how) {
+void Lifeline::lost(int rank, const End& end) {
   if (is_root())
     halted(rank);
   else
     note_halted(rank);
   if (finished()) return;
-  const auto words = last_words_.find(rank);
-  if (words == last_words_.end() && parted_.contains(rank)) {
+  if (!end.announced && parted_.contains(rank)) {
     left_.insert(rank);
     return;
   }
-  const std::string why = described(rank) + (words == last_words_.end() ? " is gone: " + how : " " + words->second.how);
+  const std::string why = described(rank) + " " + end.how;
   set_failure(why);
   if (is_root()) pass_on(rank, {FrameKind::failed, refused_frame(why).body});
 }

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "waywiser/base/timeout.hpp"
 #include "waywiser/comm/bootstrap/meeting.hpp"
 #include "waywiser/comm/bootstrap/status_socket.hpp"
 #include "waywiser/comm/session/call.hpp"
@@ -53,14 +54,22 @@ class Lifeline {
   const std::vector<Introduction>& ranks() const noexcept { return ranks_; }
 
  private:
+  // Of a rank that has said that its process ends, or whose connection has ended.
+  struct End {
+    std::string how;
+    bool announced = false;
+    Deadline gone_by = Deadline::in(longest_timeout);
+  };
+
   bool is_root() const noexcept { return rank_ == 0; }
   void stop();
   void listen();
   bool look(int rank, Connection& line);
   int patience() const noexcept;
-  void bury_the_slow();
+  void bury_the_ended();
+  bool has_ended(int rank) const;
   void hear(int from, const Frame& frame);
-  void lost(int rank, const std::string& how);
+  void lost(int rank, const End& end);
   void set_failure(const std::string& why);
   void post(FrameKind kind, std::vector<std::byte> body);
   void send_posted();
@@ -86,11 +95,7 @@ class Lifeline {
   std::string reason_;
   std::vector<Frame> posted_;
   bool finished_ = false, ending_ = false;
-  struct LastWords {
-    std::string how;
-    Deadline gone_by;
-  };
-  std::map<int, LastWords> last_words_;         // used by the thread only
+  std::map<int, End> ends_;                     // used by the thread only
   std::set<int> asked_, known_to_have_halted_;  // at this rank
   // At the root; used by the thread only.
   std::map<int, Call> waiting_;
