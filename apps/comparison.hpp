@@ -20,7 +20,7 @@ struct Compared {
   std::function<void(const Way&)> use;                     // throws unavailable at all ranks
   std::function<waywiser::HaloVariant()> variant;          // that is in use
   std::function<void()> reset;                             // to the same beginning
-  std::function<void(std::int64_t, ExchangeTime&)> steps;  // computes so many steps, and waits for them
+  std::function<void(std::int64_t)> steps;         // computes so many steps, and waits for them
   std::function<double()> error;                           // of this rank's result
   double tolerance = 0;                                    // of that error
 };
@@ -28,7 +28,7 @@ struct Compared {
 struct ComparedRow {
   std::string name, why_unavailable;
   std::vector<Seconds> step;  // time per step of each round, at the slowest rank
-  std::vector<double> share;  // of the exchange in the time of a step, of each round, at the slowest rank
+  std::vector<double> share;  // of the time of a step, of each round: what the same step takes less without an exchange
 };
 
 inline double largest_of_ranks(waywiser::Group& group, double value) {
@@ -100,9 +100,11 @@ class Comparison {
     std::vector<ComparedRow> rows;
     for (const Way& way : ways_) rows.push_back({way.name(), {}, {}, {}});
     double worst = 0;
-    for (std::int64_t round = -1; round < rounds_; ++round)  // round -1 warms up
+    for (std::int64_t round = -1; round < rounds_; ++round) {  // round -1 warms up
+      const Seconds without = time_of_steps(compared, {Way::Kind::none});
       for (std::size_t i = 0; i < ways_.size(); ++i)
-        if (rows[i].why_unavailable.empty()) worst = std::max(worst, one(compared, ways_[i], round, rows[i]));
+        if (rows[i].why_unavailable.empty()) worst = std::max(worst, one(compared, ways_[i], round, without, rows[i]));
+    }
     if (ways_.size() == 1 && !rows.front().why_unavailable.empty())
       throw waywiser::Error(waywiser::ErrorKind::unavailable, rows.front().name + ": " + rows.front().why_unavailable);
     if (group_.rank() == 0) json_ ? print_json(compared, rows, worst) : print_table(compared, rows, worst);
@@ -110,10 +112,20 @@ class Comparison {
   }
 
  private:
-  // Returns the error of the result.
-  double one(const Compared& compared, const Way& way, std::int64_t round, ComparedRow& row) {
+  // All steps, at the slowest rank.
+  Seconds time_of_steps(const Compared& compared, const Way& way) {
+    compared.use(way);
+    compared.reset();
+    group_.barrier();
+    const Seconds begin = now();
+    compared.steps(steps_);
+    return largest_of_ranks(group_, now() - begin);
+  }
+  // Returns the error of the result. `without`: the time of all steps without an exchange.
+  double one(const Compared& compared, const Way& way, std::int64_t round, Seconds without, ComparedRow& row) {
+    Seconds all = 0;
     try {
-      compared.use(way);
+      all = time_of_steps(compared, way);
     } catch (const waywiser::Error& error) {
       if (error.kind() != waywiser::ErrorKind::unavailable) throw;
       row.why_unavailable = error.what();
@@ -121,23 +133,10 @@ class Comparison {
     }
     if (way.kind == Way::Kind::automatic && round < 0)
       row.name += " (" + std::string(waywiser::name(compared.variant())) + ")";
-    compared.reset();
-    group_.barrier();
-    ExchangeTime unused, time{0, true};
-    const Seconds begin = now();
-    compared.steps(steps_, unused);
-    const Seconds all = largest_of_ranks(group_, now() - begin);
     const double error = check(compared, row);
-    // The share comes from further steps, since a GPU must wait for each exchange there.
-    const std::int64_t few = std::min<std::int64_t>(steps_, 20);
-    compared.reset();
-    group_.barrier();
-    const Seconds again = now();
-    compared.steps(few, time);
-    const double share = largest_of_ranks(group_, time.spent / (now() - again));
     if (round < 0) return error;
     row.step.push_back(all / static_cast<double>(steps_));
-    row.share.push_back(share);
+    row.share.push_back(std::max(0.0, 1 - without / all));
     return error;
   }
   double check(const Compared& compared, const ComparedRow& row) {

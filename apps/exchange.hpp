@@ -57,13 +57,6 @@ inline std::vector<Way> all_ways() {
   return ways;
 }
 
-// The time that one rank has spent in exchanges. If it `waits`, loops end before an exchange begins and the other way
-// round: only then the time is right on a GPU, where a loop runs on after its call.
-struct ExchangeTime {
-  Seconds spent = 0;
-  bool waits = false;
-};
-
 // Exchanges fields of a program; the way can change between two exchanges.
 class Exchange {
  public:
@@ -102,9 +95,7 @@ class Exchange {
   // After use(automatic): what was chosen.
   waywiser::HaloVariant variant() const noexcept { return halo_.variant(); }
 
-  void start(ExchangeTime& time) {
-    if (time.waits) processor_.wait();
-    const Seconds begin = now();
+  void start() {
     if (by_library()) processor_.start(halo_);
 #ifdef APPS_MPI
     if (kind_ == Way::Kind::mpi) mpi_->start();
@@ -112,20 +103,16 @@ class Exchange {
 #ifdef __CUDACC__
     if (kind_ == Way::Kind::nccl) nccl_->start();
 #endif
-    time.spent += now() - begin;
   }
-  void finish(ExchangeTime& time) {
-    const Seconds begin = now();
+  void finish() {
     if (by_library()) halo_.finish();
 #ifdef APPS_MPI
     if (kind_ == Way::Kind::mpi) mpi_->finish();
 #endif
-    if (time.waits) processor_.wait();
-    time.spent += now() - begin;
   }
-  void exchange(ExchangeTime& time) {
-    start(time);
-    finish(time);
+  void exchange() {
+    start();
+    finish();
   }
 
  private:

@@ -20,22 +20,20 @@ void run(waywiser::Group& group, const Options& options, const std::string& vers
   if (options.choice("undivided", {"no", "yes"}) == "yes") {
     std::optional<waywiser::Group> alone = group.split(group.rank());
     Solver whole(*alone, cut(*alone, size, {1, 1, 1}, {false, false, false}, options), threads);
-    ExchangeTime unused;
     whole.reset();
-    whole.steps(comparison.steps(), unused);
+    whole.steps(comparison.steps());
     undivided = part_of(whole.solution(), size, solver.box());
   }
   const std::int64_t most = 20 * (size[0] + size[1] + size[2]) + 100;
   const auto error = [&] {
     // The sums of ranks are added in another order; all else is the same.
     if (!undivided.empty()) return largest_difference(undivided, solver.solution());
-    ExchangeTime unused;
-    for (std::int64_t more = 0; solver.residual() > small_residual && more < most; more += 10) solver.steps(10, unused);
+    for (std::int64_t more = 0; solver.residual() > small_residual && more < most; more += 10) solver.steps(10);
     return solver.residual() <= small_residual ? solver.error() : differs;
   };
   comparison.run({"conjugate_gradient: " + text_of(size) + " float64, " + version,
                   [&](const Way& way) { solver.use(way); }, [&] { return solver.variant(); }, [&] { solver.reset(); },
-                  [&](std::int64_t steps, ExchangeTime& time) { solver.steps(steps, time); }, error,
+                  [&](std::int64_t steps) { solver.steps(steps); }, error,
                   undivided.empty() ? tolerance : 1e-10});
 }
 

@@ -83,11 +83,11 @@ class ConjugateGradient {
     first_rr_ = rr_;
   }
 
-  void steps(std::int64_t count, ExchangeTime& time) {
+  void steps(std::int64_t count) {
     const Cells cells = cells_;
     double *x = x_.data(), *r = r_.data(), *p = p_.data(), *q = q_.data();
     for (; count > 0; --count) {
-      exchange_.exchange(time);
+      exchange_.exchange();
       processor_.for_each(cells.rows(), cells.nx, [=] APPS_CALLABLE(std::int64_t row, std::int64_t k) {
         const std::int64_t i = cells.row(row) + k;
         q[i] = laplace(p, i, cells.width(), cells.plane());

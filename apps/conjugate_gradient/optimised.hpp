@@ -43,12 +43,11 @@ class OptimisedGradient : public ConjugateGradient {
     ConjugateGradient::reset();
     double *p = p_.data(), *q = q_.data();
     processor_.for_each(cells_.with_ghosts(), [=] APPS_CALLABLE(std::int64_t i) { p[i] = q[i] = 0; });
-    ExchangeTime unused;
-    const TwoSums sums = left_side(unused);
+    const TwoSums sums = left_side();
     beta_ = 0;
     alpha_ = sums.first / sums.second;
   }
-  void steps(std::int64_t count, ExchangeTime& time) {
+  void steps(std::int64_t count) {
     const Cells cells = cells_;
     double *x = x_.data(), *r = r_.data(), *p = p_.data(), *q = q_.data();
     const double* w = w_.data();
@@ -61,7 +60,7 @@ class OptimisedGradient : public ConjugateGradient {
         x[i] += alpha * p[i];
         r[i] -= alpha * q[i];
       });
-      const TwoSums sums = left_side(time);
+      const TwoSums sums = left_side();
       beta_ = sums.first / rr_;
       alpha_ = sums.first / (sums.second - beta_ * sums.first / alpha_);
       rr_ = sums.first;
@@ -70,10 +69,10 @@ class OptimisedGradient : public ConjugateGradient {
   }
 
   // w = the left side of r; the sums of r r and r w over all ranks.
-  TwoSums left_side(ExchangeTime& time) {
-    exchange_r_.start(time);
+  TwoSums left_side() {
+    exchange_r_.start();
     apply(parts_.inner);
-    exchange_r_.finish(time);
+    exchange_r_.finish();
     for (const CellBox& part : parts_.outer) apply(part);
     const Cells cells = cells_;
     const double *r = r_.data(), *w = w_.data();

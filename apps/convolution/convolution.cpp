@@ -20,9 +20,8 @@ void run(waywiser::Group& group, const Options& options) {
   if (options.choice("undivided", {"no", "yes"}) == "yes") {
     std::optional<waywiser::Group> alone = group.split(group.rank());
     Convolution whole = layer_of(*alone);
-    ExchangeTime unused;
     whole.reset();
-    whole.steps(comparison.steps(), unused);
+    whole.steps(comparison.steps());
     const std::vector<double> all = whole.results();
     const std::int64_t plane = size[0] * size[1], planes = 2 * images * channels;
     for (std::int64_t i = 0; i < planes; ++i) {
@@ -35,7 +34,7 @@ void run(waywiser::Group& group, const Options& options) {
   comparison.run({"convolution: " + std::to_string(images) + " images of " + text_of(size) +
                       " float32, 16 channels, 16 filters of 3 x 3, boxes of up to " + text_of(layer.box().count),
                   [&](const Way& way) { layer.use(way); }, [&] { return layer.variant(); }, [&] { layer.reset(); },
-                  [&](std::int64_t steps, ExchangeTime& time) { layer.steps(steps, time); },
+                  [&](std::int64_t steps) { layer.steps(steps); },
                   [&] {
                     const bool same = undivided.empty() || undivided == layer.results();
                     const double error = layer.error();  // all ranks take part

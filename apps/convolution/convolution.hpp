@@ -49,19 +49,19 @@ class Convolution {
     step_ = 0;
     sums_.clear();
   }
-  void steps(std::int64_t count, ExchangeTime& time) {
+  void steps(std::int64_t count) {
     for (; count > 0; --count) {
       ++step_;
       fill(input_, known_input());
-      exchange_input_.start(time);
+      exchange_input_.start();
       convolve(input_, weights_, output_, parts_.inner);
-      exchange_input_.finish(time);
+      exchange_input_.finish();
       for (const CellBox& part : parts_.outer) convolve(input_, weights_, output_, part);
 
       fill(output_gradient_, known_gradient());
-      exchange_gradient_.start(time);
+      exchange_gradient_.start();
       find_weight_gradient();
-      exchange_gradient_.finish(time);
+      exchange_gradient_.finish();
       convolve(output_gradient_, turned_, input_gradient_, {{0, 0}, box_.count});
       add_sums();
     }

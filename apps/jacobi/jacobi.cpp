@@ -21,15 +21,14 @@ void run(waywiser::Group& group, const Options& options) {
   if (options.choice("undivided", {"no", "yes"}) == "yes") {
     std::optional<waywiser::Group> alone = group.split(group.rank());
     Jacobi<T> whole = solver_of(*alone);
-    ExchangeTime unused;
     whole.reset();
-    whole.steps(comparison.steps(), unused);
+    whole.steps(comparison.steps());
     undivided = part_of(whole.values(), size, solver.box());
   }
   comparison.run({"jacobi: " + text_of(size) + " " + options.text("type") + ", boxes of up to " +
                       text_of(solver.grid().boxes.front().count),
                   [&](const Way& way) { solver.use(way); }, [&] { return solver.variant(); }, [&] { solver.reset(); },
-                  [&](std::int64_t steps, ExchangeTime& time) { solver.steps(steps, time); },
+                  [&](std::int64_t steps) { solver.steps(steps); },
                   [&] { return undivided.empty() || undivided == solver.values() ? solver.error() : differs; },
                   Jacobi<T>::tolerance(comparison.steps())});
 }

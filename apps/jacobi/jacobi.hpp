@@ -127,12 +127,12 @@ class Jacobi {
     processor_.wait();
   }
   // The cells inside are computed while the ghosts travel.
-  void steps(std::int64_t count, ExchangeTime& time) {
+  void steps(std::int64_t count) {
     for (std::int64_t end = done_ + count; done_ < end; ++done_) {
       Exchange& exchange = exchanges_[done_ % 2];
-      exchange.start(time);
+      exchange.start();
       relax(parts_.inner);
-      exchange.finish(time);
+      exchange.finish();
       for (const CellBox& part : parts_.outer) relax(part);
     }
     processor_.wait();

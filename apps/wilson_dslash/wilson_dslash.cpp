@@ -22,12 +22,11 @@ void write_one_application(WilsonDslash<S>& operator_, const std::string& folder
   std::ofstream file(name, std::ios::binary);
   file.write(reinterpret_cast<const char*>(operator_.box().first.data()), 4 * sizeof(std::int64_t));
   file.write(reinterpret_cast<const char*>(operator_.box().count.data()), 4 * sizeof(std::int64_t));
-  ExchangeTime unused;
   operator_.set_links(Links::noise);
   operator_.reset();
   write_numbers(file, operator_.links());
   write_numbers(file, operator_.spinors());
-  operator_.steps(1, unused);
+  operator_.steps(1);
   write_numbers(file, operator_.spinors());
   if (!file.flush()) throw waywiser::Error(waywiser::ErrorKind::io, name + " cannot be written");
 }
@@ -52,16 +51,15 @@ void run(waywiser::Group& group, const Options& options, double epsilon) {
   if (options.choice("undivided", {"no", "yes"}) == "yes") {
     std::optional<waywiser::Group> alone = group.split(group.rank());
     WilsonDslash<S> whole = operator_of(*alone);
-    ExchangeTime unused;
     whole.set_links(Links::plane_wave);
     whole.reset();
-    whole.steps(comparison.steps(), unused);
+    whole.steps(comparison.steps());
     undivided = part_of(whole.spinors(), size, dslash.box(), spinor_reals);
   }
   comparison.run({"wilson_dslash: " + text_of(size) + " sites (t, z, y, x), " + options.text("type") +
                       ", boxes of up to " + text_of(dslash.box().count),
                   [&](const Way& way) { dslash.use(way); }, [&] { return dslash.variant(); }, [&] { dslash.reset(); },
-                  [&](std::int64_t steps, ExchangeTime& time) { dslash.steps(steps, time); },
+                  [&](std::int64_t steps) { dslash.steps(steps); },
                   [&] { return undivided.empty() || undivided == dslash.spinors() ? dslash.error() : differs; },
                   epsilon * (8 + static_cast<double>(comparison.steps()) / 10)});
   if (group.rank() == 0 && options.text("format") == "table")

@@ -115,12 +115,12 @@ class WilsonDslash {
     set(wave_);
   }
   // The sites inside are computed while the ghosts travel.
-  void steps(std::int64_t count, ExchangeTime& time) {
+  void steps(std::int64_t count) {
     for (; count > 0; --count) {
       Exchange& exchange = exchanges_[done_ % 2];
-      exchange.start(time);
+      exchange.start();
       apply(parts_.inner);
-      exchange.finish(time);
+      exchange.finish();
       for (const CellBox& part : parts_.outer) apply(part);
       ++done_;
       wave_.apply();
@@ -159,14 +159,13 @@ class WilsonDslash {
     const auto number_of_sites =
         static_cast<std::uint64_t>(grid_.shape[0] * grid_.shape[1] * grid_.shape[2] * grid_.shape[3]);
     const NoiseSpinor psi{lattice_, 0, false}, phi{lattice_, number_of_sites, false};
-    ExchangeTime unused;
     done_ = 0;
     set(NoiseSpinor{lattice_, 0, true});
-    steps(1, unused);
+    steps(1);
     const Complex<double> right = product(phi, true);
     done_ = 0;
     set(phi);
-    steps(1, unused);
+    steps(1);
     const Complex<double> left = conjugate(product(psi, false));
     return std::hypot(left.re - right.re, left.im - right.im) / (12.0 * static_cast<double>(number_of_sites));
   }
