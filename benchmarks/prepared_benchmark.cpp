@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "two_ranks.hpp"
+#include "benchmarks/forked_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/group/group.hpp"
@@ -74,4 +74,4 @@ int run(int rank) {
 
 }  // namespace
 
-int main() { return two_ranks("prepared_benchmark", run); }
+int main() { return forked_ranks("prepared_benchmark", 2, run); }

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "two_ranks.hpp"
+#include "benchmarks/forked_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
 #include "waywiser/comm/session/progress_thread.hpp"
@@ -111,5 +111,5 @@ Seconds lock_and_unlock() {
 int main() {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::printf("%-28s %8s  %s\n", "lock and unlock", "", format_seconds(lock_and_unlock()).c_str());
-  return two_ranks("progress_thread_benchmark", run);
+  return forked_ranks("progress_thread_benchmark", 2, run);
 }

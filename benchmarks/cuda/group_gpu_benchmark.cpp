@@ -2,7 +2,6 @@
 // in a CUDA graph, beside NCCL; messages beside a bare peer copy. Every result is verified. One JSON object on standard
 // output, a table on standard error. Usage: group_gpu_benchmark [RANKS]. WAYWISER_LIBNCCL names NCCL.
 #include <cuda_runtime_api.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "benchmarks/forked_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
 #include "waywiser/collective/call.hpp"
@@ -355,36 +355,13 @@ class Rank {
 };
 
 int run_rank(int rank, int ranks, const std::string& job) {
-  try {
-    JoinOptions options;
-    options.launch = Launch{"benchmark", rank, ranks, job, {}, ""};
-    options.platform = open_cuda_platform();
-    Group group = Group::join(options);
-    const Json result = Rank(group).run();
-    if (rank == 0) std::printf("%s\n", result.dump(1).c_str());
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "group_gpu_benchmark: rank %d: %s\n", rank, error.what());
-    return 1;
-  }
-}
-
-// The processes are forked before any of them has touched CUDA.
-int run(int ranks) {
-  const std::string job = "benchmark-" + std::to_string(::getpid());
-  std::vector<pid_t> processes;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const pid_t id = ::fork();
-    if (id == 0) std::exit(run_rank(rank, ranks, job));
-    processes.push_back(id);
-  }
-  int worst = 0;
-  for (const pid_t id : processes) {
-    int status = 0;
-    ::waitpid(id, &status, 0);
-    worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 2);
-  }
-  return worst;
+  JoinOptions options;
+  options.launch = Launch{"benchmark", rank, ranks, job, {}, ""};
+  options.platform = open_cuda_platform();
+  Group group = Group::join(options);
+  const Json result = Rank(group).run();
+  if (rank == 0) std::printf("%s\n", result.dump(1).c_str());
+  return 0;
 }
 
 }  // namespace
@@ -396,5 +373,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: group_gpu_benchmark [RANKS], 2 to 8\n", stderr);
     return 2;
   }
-  return waywiser::run(ranks);
+  const std::string job = "benchmark-" + std::to_string(::getpid());
+  return waywiser::forked_ranks("group_gpu_benchmark", ranks,
+                                [&](int rank) { return waywiser::run_rank(rank, ranks, job); });
 }

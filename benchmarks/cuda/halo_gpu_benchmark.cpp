@@ -4,7 +4,6 @@
 // names NCCL. Usage: halo_gpu_benchmark [virtual] [ALGORITHM]; virtual: small, on virtual GPUs, whose times say nothing
 // about GPUs. ALGORITHM: the messages of kernels go by this one, and nothing else is measured.
 #include <cuda_runtime_api.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "benchmarks/cuda/halo_rows.hpp"
+#include "benchmarks/forked_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
 #include "waywiser/collective/device_schedule/program_algorithm.hpp"
@@ -648,40 +648,17 @@ std::shared_ptr<const Chooser> plan_of(const std::string& algorithm) {
 }
 
 int run_rank(int rank, const std::string& job, bool on_cuda, const std::string& algorithm) {
-  try {
-    JoinOptions options;
-    options.launch = Launch{"benchmark", rank, ranks, job, {}, ""};
-    VirtualMachine machine;
-    machine.gpus = ranks;
-    options.platform = on_cuda ? open_cuda_platform() : open_virtual_platform(machine);
-    options.chooser = plan_of(algorithm);
-    Group group = Group::join(options);
-    Rank mine(group, on_cuda, algorithm);
-    const auto [answer, right] = measure(mine);
-    if (rank == 0) std::printf("%s\n", answer.dump(1).c_str());
-    return right ? 0 : 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "halo_gpu_benchmark: rank %d: %s\n", rank, error.what());
-    return 1;
-  }
-}
-
-// The processes are forked before any of them has touched CUDA.
-int run(bool on_cuda, const std::string& algorithm) {
-  const std::string job = "halo-benchmark-" + std::to_string(::getpid());
-  std::vector<pid_t> processes;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const pid_t id = ::fork();
-    if (id == 0) std::exit(run_rank(rank, job, on_cuda, algorithm));
-    processes.push_back(id);
-  }
-  int worst = 0;
-  for (const pid_t id : processes) {
-    int status = 0;
-    ::waitpid(id, &status, 0);
-    worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 2);
-  }
-  return worst;
+  JoinOptions options;
+  options.launch = Launch{"benchmark", rank, ranks, job, {}, ""};
+  VirtualMachine machine;
+  machine.gpus = ranks;
+  options.platform = on_cuda ? open_cuda_platform() : open_virtual_platform(machine);
+  options.chooser = plan_of(algorithm);
+  Group group = Group::join(options);
+  Rank mine(group, on_cuda, algorithm);
+  const auto [answer, right] = measure(mine);
+  if (rank == 0) std::printf("%s\n", answer.dump(1).c_str());
+  return right ? 0 : 1;
 }
 
 }  // namespace
@@ -695,5 +672,7 @@ int main(int argc, char** argv) {
     std::fputs("usage: halo_gpu_benchmark [virtual] [ALGORITHM], as 'direct(piece=32K,blocks=64)'\n", stderr);
     return 2;
   }
-  return waywiser::run(!on_virtual, algorithm);
+  const std::string job = "halo-benchmark-" + std::to_string(::getpid());
+  return waywiser::forked_ranks("halo_gpu_benchmark", waywiser::ranks,
+                                [&](int rank) { return waywiser::run_rank(rank, job, !on_virtual, algorithm); });
 }

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/two_ranks.hpp"
+#include "benchmarks/forked_ranks.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/base/json.hpp"
 #include "waywiser/comm/bootstrap/join_options.hpp"
@@ -382,5 +382,6 @@ int run(int rank, const std::string& job) {
 
 int main() {
   const std::string job = "one-sided-" + std::to_string(::getpid());
-  return waywiser::two_ranks("one_sided_benchmark", [&](int rank) { return waywiser::one_sided::run(rank, job); });
+  return waywiser::forked_ranks("one_sided_benchmark", 2,
+                                [&](int rank) { return waywiser::one_sided::run(rank, job); });
 }
