@@ -1,14 +1,10 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
 
 #include "waywiser/base/error.hpp"
 #include "waywiser/device/host_memory.hpp"
 #include "waywiser/device/host_stream.hpp"
 #include "waywiser/device/numa.hpp"
+#include "waywiser/device/shared_file.hpp"
 #include "waywiser/device/virtual_gpu/bus.hpp"
 #include "waywiser/device/virtual_gpu/virtual_stream.hpp"
 
@@ -165,47 +161,25 @@ Memory VirtualPlatform::open_memory_for(const MemoryHandle& handle, Place user) 
   return Memory(map_gpu(bus_, std::move(block), handle.place, handle.bytes, Allocation::gpu, only_for));
 }
 
-// The contents of SharedRegion::opaque: the file as its process has opened it, and the identity of that file.
-struct FileOfProcess {
-  std::int64_t number = -1;
-  std::uint64_t device = 0, node = 0;
-};
-
-FileOfProcess describe(int number) {
-  struct stat facts{};
-  if (::fstat(number, &facts) != 0) throw Error(ErrorKind::device, "memory of a virtual GPU: " + last_system_error());
-  return {number, facts.st_dev, facts.st_ino};
-}
-
 SharedRegion VirtualPlatform::share(ConstRegion region) {
   const BusMemory memory = bus_->allocation_of(region);
   SharedRegion shared;
-  shared.process = static_cast<std::uint64_t>(::getpid());
   shared.address = reinterpret_cast<std::uintptr_t>(memory.region.data);
   shared.allocation_bytes = memory.region.bytes;
   shared.offset = static_cast<Bytes>(region.data - memory.region.data);
   shared.bytes = region.bytes;
   std::ranges::copy(identity(region.place.index), shared.gpu.begin());
-  const FileOfProcess file = describe(memory.file);
-  std::memcpy(shared.opaque.data(), &file, sizeof file);
+  name_file(shared, memory.file);
   return shared;
 }
 
-// The kernel lets a process of the same user open it.
 Memory VirtualPlatform::open_shared(const SharedRegion& shared, Place user) {
-  FileOfProcess file;
-  std::memcpy(&file, shared.opaque.data(), sizeof file);
   const Place place = find_gpu(shared.identity()).value_or(user);
   if (const auto why = why_no_peer_access(user.index, place.index)) throw Error(ErrorKind::unavailable, *why);
-  const std::string path = "/proc/" + std::to_string(shared.process) + "/fd/" + std::to_string(file.number);
   MemoryHandle handle;
   handle.place = place;
   handle.bytes = shared.allocation_bytes;
-  handle.descriptor = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!handle.descriptor.open()) throw Error(ErrorKind::device, path + ": " + last_system_error());
-  const FileOfProcess opened = describe(handle.descriptor.number());
-  if (opened.device != file.device || opened.node != file.node)
-    throw Error(ErrorKind::device, "the memory that another process has shared is gone");
+  handle.descriptor = open_file(shared);
   return open_memory_for(handle, user);
 }
 
