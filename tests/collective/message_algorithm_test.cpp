@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/collective/made_up_series.hpp"
 #include "waywiser/base/error.hpp"
 #include "waywiser/collective/messages/joint_work.hpp"
-#include "waywiser/policy/choose.hpp"
-#include "waywiser/policy/chooser.hpp"
 
 namespace waywiser {
 namespace {
@@ -17,18 +16,7 @@ std::string chosen(const MessageAlgorithms& algorithms, Bytes bytes, bool ll128 
 }
 
 CollectiveSeries made_up_messages(std::string way, Seconds start, double rate) {
-  CollectiveSeries series{"message", "gpu", 2, std::move(way), {}};
-  for (Bytes bytes = 8; bytes <= Bytes{16} << 20; bytes *= 8) {
-    const Seconds seconds = start + static_cast<double>(bytes) / rate;
-    series.points.push_back({bytes, seconds, seconds, seconds, seconds, seconds, 100, 0, true});
-  }
-  return series;
-}
-
-Chooser chooser_of(const std::vector<CollectiveSeries>& series) {
-  Profile profile;
-  profile.collectives = series;
-  return Chooser(plan_from_json(to_json(choose(profile, MechanismOrder())), "plan"));
+  return made_up_series("message", std::move(way), start, rate);
 }
 
 TEST(MessageAlgorithm, NamesAreReadAsTheyAreWritten) {
