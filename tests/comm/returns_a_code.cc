@@ -1,5 +1,5 @@
 // A rank whose main() returns 7 while the others wait for it; 1 for those to whom that is an error. With "slowly" its
-// process still ends when its connections are closed already, as on a machine that is busy.
+// connections are closed 0.1 s before its process ends, as on a machine that is busy.
 #include <unistd.h>
 
 #include <cstdio>

@@ -148,8 +148,9 @@ void Lifeline::listen() {
 
 int Lifeline::patience() const noexcept { return ends_.empty() ? -1 : tick_ms; }
 
-// The kernel closes a process's connections before its parent can see its end. Who started the ranks must see the end
-// that is the cause before the ends of those that it is an error to.
+// Acts on a rank's end when its process has ended, and not already when its connection has: the launcher returns the
+// exit code of the rank that ends first, and that must be the rank that is the cause. The kernel closes a process's
+// connections before its parent can see its end.
 void Lifeline::bury_the_ended() {
   for (auto entry = ends_.begin(); entry != ends_.end();) {
     const auto [rank, end] = *entry++;
@@ -159,7 +160,7 @@ void Lifeline::bury_the_ended() {
   }
 }
 
-// Processes of other machines cannot be seen.
+// Of another machine: its connection has to be enough.
 bool Lifeline::has_ended(int rank) const {
   const Introduction& own = ranks_[static_cast<std::size_t>(rank_)];
   const Introduction& other = ranks_[static_cast<std::size_t>(rank)];
