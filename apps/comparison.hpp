@@ -16,13 +16,13 @@ namespace apps {
 
 // What a program does when it compares ways to exchange: all ranks alike.
 struct Compared {
-  std::string title;                                       // what is computed
-  std::function<void(const Way&)> use;                     // throws unavailable at all ranks
-  std::function<waywiser::HaloVariant()> variant;          // that is in use
-  std::function<void()> reset;                             // to the same beginning
+  std::string title;                               // what is computed
+  std::function<void(const Way&)> use;             // throws unavailable at all ranks
+  std::function<waywiser::HaloVariant()> variant;  // that is in use
+  std::function<void()> reset;                     // to the same beginning
   std::function<void(std::int64_t)> steps;         // computes so many steps, and waits for them
-  std::function<double()> error;                           // of this rank's result
-  double tolerance = 0;                                    // of that error
+  std::function<double()> error;                   // of this rank's result
+  double tolerance = 0;                            // of that error
 };
 
 struct ComparedRow {

@@ -33,8 +33,7 @@ void run(waywiser::Group& group, const Options& options, const std::string& vers
   };
   comparison.run({"conjugate_gradient: " + text_of(size) + " float64, " + version,
                   [&](const Way& way) { solver.use(way); }, [&] { return solver.variant(); }, [&] { solver.reset(); },
-                  [&](std::int64_t steps) { solver.steps(steps); }, error,
-                  undivided.empty() ? tolerance : 1e-10});
+                  [&](std::int64_t steps) { solver.steps(steps); }, error, undivided.empty() ? tolerance : 1e-10});
 }
 
 }  // namespace
