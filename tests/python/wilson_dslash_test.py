@@ -71,3 +71,10 @@ def test_it_equals_numpy(kind: str, ranks: int, tmp_path: Path) -> None:
     expected = applied(links, before) / 8
     assert np.abs(expected).max() > 0.5
     assert np.abs(after - expected).max() < 4 * EPSILON[kind]
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_the_rounded_angles_of_the_wave_are_no_error(steps: int) -> None:
+    options = ["--size", "8x8x8x8", "--rounds", "1", "--steps", str(steps), "--way", "packed"]
+    code, _, errors = finish(start("run", "-n", "2", PROGRAM, *options))
+    assert (code, errors) == (0, "")
