@@ -15,5 +15,11 @@ TEST(Error, ARefusedInputIsOneLineWhateverItHolds) {
   }
 }
 
+TEST(Error, TextFromOutsideIsQuotedInOneLine) {
+  EXPECT_EQ(quoted("lat\ncy", 64), "'lat cy'");
+  EXPECT_EQ(quoted("abc", 2), "'ab'");
+  EXPECT_EQ(quoted("", 2), "''");
+}
+
 }  // namespace
 }  // namespace waywiser

@@ -43,11 +43,18 @@ def test_a_job_on_virtual_gpus() -> None:
 
 
 LINE = "waywiser: rank 0: rank 1 did not send within 3.00 s in all_reduce #28 of 21 uint8, sum\n"
+GIVEN_UP = "waywiser: rank 0 has given up all_reduce #46 of 2 int32, sum while it waited for rank 1: rank 1 is gone: it has ended\n"
 
 
 @pytest.mark.parametrize(
     ("gpus", "output", "named"),
-    [(True, LINE, True), (False, LINE, False), (True, LINE.replace("rank 1", "rank 10"), False), (True, "", False)],
+    [
+        (True, LINE, True),
+        (True, GIVEN_UP, True),
+        (False, LINE, False),
+        (True, LINE.replace("rank 1", "rank 10"), False),
+        (True, "", False),
+    ],
 )
 def test_a_kernel_that_stops_has_named_the_culprit(gpus: bool, output: str, named: bool) -> None:
     told = {"gpus": gpus, "fault": {"rank": 1}}

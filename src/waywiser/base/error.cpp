@@ -18,11 +18,17 @@ std::string_view name(ErrorKind kind) noexcept {
   return "unknown";
 }
 
-void refuse_input(std::string_view what, const std::string& why) {
-  std::string line = std::string(what) + ": " + why;
+std::string in_one_line(std::string_view text) {
+  std::string line(text);
   for (char& c : line)
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  throw Error(ErrorKind::invalid_input, line);
+  return line;
+}
+
+std::string quoted(std::string_view text, std::size_t most) { return "'" + in_one_line(text.substr(0, most)) + "'"; }
+
+void refuse_input(std::string_view what, const std::string& why) {
+  throw Error(ErrorKind::invalid_input, in_one_line(std::string(what) + ": " + why));
 }
 
 std::string last_system_error() { return std::generic_category().message(errno); }

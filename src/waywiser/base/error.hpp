@@ -33,7 +33,12 @@ class [[gnu::visibility("default")]] Error : public std::runtime_error {
 
 [[gnu::visibility("default")]] std::string_view name(ErrorKind kind) noexcept;
 
-// Throws invalid_input with "what: why" in one line: control characters become spaces.
+// In one line: control characters become spaces.
+std::string in_one_line(std::string_view text);
+// Text from outside as part of a message: its first `most` bytes, in one line and in single quotes.
+std::string quoted(std::string_view text, std::size_t most);
+
+// Throws invalid_input with "what: why" in one line.
 [[noreturn]] void refuse_input(std::string_view what, const std::string& why);
 
 // The message of errno.

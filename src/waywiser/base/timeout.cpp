@@ -24,7 +24,7 @@ Seconds usual_timeout() {
   Seconds value = 0;
   const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (problem != std::errc() || end != text->data() + text->size()) value = 0;
-  return checked_timeout(value, "WAYWISER_TIMEOUT='" + text->substr(0, 40) + "'");
+  return checked_timeout(value, "WAYWISER_TIMEOUT=" + quoted(*text, 40));
 }
 
 }  // namespace waywiser

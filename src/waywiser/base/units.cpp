@@ -25,9 +25,8 @@ std::string three_digits(double value, std::string_view unit) {
 
 Bytes parse_bytes(std::string_view text) {
   const auto bad = [&] {
-    return Error(
-        ErrorKind::invalid_input,
-        "'" + std::string(text) + "' is not a size: write a whole number, with K, M, G or T for binary multiples");
+    return Error(ErrorKind::invalid_input,
+                 quoted(text, 64) + " is not a size: write a whole number, with K, M, G or T for binary multiples");
   };
   Bytes value = 0;
   const auto [rest, problem] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -37,7 +37,7 @@ std::unique_ptr<Exercise> make_exercise(const Bench& bench, const BenchRequest& 
   if (auto made = make_message_exercise(bench, request)) return made;
   if (auto made = make_one_sided_exercise(bench, request)) return made;
   if (auto made = make_collective_exercise(bench, request)) return made;
-  throw Error(ErrorKind::invalid_input, "there is no benchmark '" + request.operation.substr(0, 40) + "'");
+  throw Error(ErrorKind::invalid_input, "there is no benchmark " + quoted(request.operation, 40));
 }
 
 BenchRank::BenchRank(const JoinOptions& options) : platform_(options.platform), group_(Group::join(options)) {}

@@ -30,7 +30,7 @@ class Words {
     std::uint64_t value = 0;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (problem != std::errc() || end != text.data() + text.size() || value < least || value > most)
-      refuse(std::string(what) + " is '" + std::string(text.substr(0, 40)) + "'");
+      refuse(std::string(what) + " is " + quoted(text, 40));
     return value;
   }
   std::string memory(const char* what) {

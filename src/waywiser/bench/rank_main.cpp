@@ -19,7 +19,7 @@ JoinOptions options_for(const std::string& backend, std::string_view gpus) {
   const auto [end, problem] = std::from_chars(gpus.data(), gpus.data() + gpus.size(), choice.machine.gpus);
   if (problem != std::errc() || end != gpus.data() + gpus.size() || choice.machine.gpus < 0 ||
       choice.machine.gpus > most_gpus)
-    throw Error(ErrorKind::invalid_input, "'" + std::string(gpus.substr(0, 40)) + "' is no number of GPUs");
+    throw Error(ErrorKind::invalid_input, quoted(gpus, 40) + " is no number of GPUs");
   JoinOptions options;
   options.platform = open_platform(choice);
   return options;

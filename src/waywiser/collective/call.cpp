@@ -34,8 +34,7 @@ Collective parse_collective(std::string_view text) {
     if (names[i] == text) return static_cast<Collective>(i);
     known += (i == 0 ? "" : ", ") + std::string(names[i]);
   }
-  throw Error(ErrorKind::invalid_input,
-              "'" + std::string(text.substr(0, 40)) + "' is no collective operation; there are " + known);
+  throw Error(ErrorKind::invalid_input, quoted(text, 40) + " is no collective operation; there are " + known);
 }
 
 void check_call(const CollectiveCall& call) {

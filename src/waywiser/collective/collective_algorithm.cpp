@@ -103,7 +103,7 @@ const CollectiveAlgorithm& find_algorithm(Collective operation, std::string_view
     if (row.name == name) return row;
     known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
-  throw Error(ErrorKind::invalid_input, "'" + std::string(name.substr(0, 40)) + "' is no algorithm of " +
+  throw Error(ErrorKind::invalid_input, quoted(name, 40) + " is no algorithm of " +
                                             std::string(waywiser::name(operation)) + "; there are " + known);
 }
 

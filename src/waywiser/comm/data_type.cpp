@@ -20,8 +20,7 @@ Value parse(std::string_view text, const std::array<std::string_view, count>& na
     if (names[i] == text) return static_cast<Value>(i);
     known += (i == 0 ? "" : ", ") + std::string(names[i]);
   }
-  throw Error(ErrorKind::invalid_input,
-              "'" + std::string(text.substr(0, 40)) + "' is no " + what + "; there are " + known);
+  throw Error(ErrorKind::invalid_input, quoted(text, 40) + " is no " + what + "; there are " + known);
 }
 
 }  // namespace

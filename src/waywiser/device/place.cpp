@@ -20,8 +20,7 @@ Place parse_here(std::string_view text) {
   const auto [rest, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   const bool whole = problem == std::errc{} && rest == digits.data() + digits.size();
   if ((!is_gpu && !text.starts_with("host")) || !whole || index < 0 || index > 4095)
-    throw Error(ErrorKind::invalid_input,
-                "'" + std::string(text.substr(0, 40)) + "' is not a place: write host0 or gpu0");
+    throw Error(ErrorKind::invalid_input, quoted(text, 40) + " is not a place: write host0 or gpu0");
   return {is_gpu ? PlaceKind::gpu : PlaceKind::host, index};
 }
 

@@ -51,7 +51,7 @@ std::unique_ptr<Platform> open_platform(const PlatformChoice& choice) {
   if (choice.backend == "cuda") return open_cuda_platform();
   if (choice.backend == "virtual_gpu") return open_virtual_platform(choice.machine);
   throw Error(ErrorKind::invalid_input,
-              "'" + choice.backend.substr(0, 40) + "' is not a back end: write host, cuda or virtual_gpu");
+              quoted(choice.backend, 40) + " is not a back end: write host, cuda or virtual_gpu");
 }
 
 }  // namespace waywiser

@@ -187,8 +187,8 @@ std::string_view name(Operation operation) noexcept {
 Operation parse_operation(std::string_view text) {
   for (const Operation operation : operations)
     if (name(operation) == text) return operation;
-  throw Error(ErrorKind::invalid_input, "'" + std::string(text.substr(0, 64)) +
-                                            "' is not an operation: write latency, streaming, bidirectional or loaded");
+  throw Error(ErrorKind::invalid_input,
+              quoted(text, 64) + " is not an operation: write latency, streaming, bidirectional or loaded");
 }
 
 Json to_json(const Profile& profile) {

@@ -194,7 +194,7 @@ HeldArray RemoteWorker::result_of(const RemoteRequest& request) {
   if (setup_.builtins_only) refuse_all_but_builtins();
   const ServerFunctions& functions = setup_.functions;
   if (std::ranges::find(functions.names, request.function) == functions.names.end())
-    throw Error(ErrorKind::invalid_input, "this server has no function '" + request.function + "'; it has " +
+    throw Error(ErrorKind::invalid_input, "this server has no function " + quoted(request.function, 64) + "; it has " +
                                               names_with_builtins(functions.names));
   settle();
   FunctionResult result = functions.call(request.function, arrays, request.numbers);

@@ -60,14 +60,14 @@ const Json* part_of_most(const Topology& topology, std::string_view kind, const 
 
 double Costs::operator[](std::string_view name) const {
   const auto found = values_.find(name);
-  if (found == values_.end()) refuse_input("simulator", "there is no cost '" + std::string(name.substr(0, 64)) + "'");
+  if (found == values_.end()) refuse_input("simulator", "there is no cost " + quoted(name, 64));
   return found->second;
 }
 
 void Costs::set(std::string_view name, double value, std::string_view what) {
   const auto found = values_.find(name);
   if (found == values_.end())
-    refuse_input(what, "'" + std::string(name.substr(0, 64)) + "' is not a cost of the simulator; one is copy.issue");
+    refuse_input(what, quoted(name, 64) + " is not a cost of the simulator; one is copy.issue");
   if (!std::isfinite(value) || value < 0) refuse_input(what, std::string(name) + " must be a finite number from 0 on");
   found->second = value;
 }

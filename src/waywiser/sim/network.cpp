@@ -22,8 +22,8 @@ std::unique_ptr<Network> made(const NetworkSpec& spec, FlowNetwork& links) {
   if (spec.kind == "dragonfly") return make_dragonfly(spec, links);
   if (spec.kind == "torus") return make_torus(spec, links);
   if (spec.kind == "switch") return std::make_unique<OneSwitch>(spec, links);
-  throw Error(ErrorKind::invalid_input, "'" + spec.kind.substr(0, 40) +
-                                            "' is no network: write switch, fat-tree, dragonfly, torus or "
+  throw Error(ErrorKind::invalid_input, quoted(spec.kind, 40) +
+                                            " is no network: write switch, fat-tree, dragonfly, torus or "
                                             "rail-optimised");
 }
 

@@ -33,8 +33,7 @@ Graph::Graph(const Topology& topology) : topology_(&topology), edges_(topology.d
 std::size_t Graph::index(std::string_view id) const {
   const auto found = index_.find(id);
   if (found != index_.end()) return found->second;
-  throw Error(ErrorKind::invalid_input,
-              "machine " + topology_->name + " has no device '" + std::string(id.substr(0, 64)) + "'");
+  throw Error(ErrorKind::invalid_input, "machine " + topology_->name + " has no device " + quoted(id, 64));
 }
 
 bool Graph::walkable(const Link& link, Links links) const {

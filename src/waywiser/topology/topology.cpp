@@ -35,7 +35,7 @@ bool place_id(const Device& device) {
 }
 
 void validate_device(const Device& device, std::string_view what) {
-  if (!plain_id(device.id)) refuse_input(what, "'" + device.id.substr(0, 64) + "' is not a device id");
+  if (!plain_id(device.id)) refuse_input(what, quoted(device.id, 64) + " is not a device id");
   if (!known(device_kinds(), device.kind))
     refuse_input(what, device.id + " has the unknown kind '" + device.kind + "'");
   if ((device.kind == "host" || device.kind == "gpu") && !place_id(device))
@@ -79,7 +79,7 @@ const Device* Topology::find(std::string_view id) const {
 
 const Device& Topology::at(std::string_view id) const {
   if (const Device* device = find(id)) return *device;
-  throw Error(ErrorKind::invalid_input, "machine " + name + " has no device '" + std::string(id.substr(0, 64)) + "'");
+  throw Error(ErrorKind::invalid_input, "machine " + name + " has no device " + quoted(id, 64));
 }
 
 std::vector<std::string> Topology::ids(std::string_view wanted) const {
@@ -112,7 +112,7 @@ void validate(const Topology& topology, std::string_view what) {
   }
   for (const Link& link : topology.links) {
     for (const std::string& end : {link.a, link.b})
-      if (!seen.contains(end)) refuse_input(what, "a link ends at '" + end.substr(0, 64) + "', which is not a device");
+      if (!seen.contains(end)) refuse_input(what, "a link ends at " + quoted(end, 64) + ", which is not a device");
     validate_link(link, what);
   }
 }

@@ -19,7 +19,7 @@ constexpr std::pair<HandleKind, std::string_view> kinds[] = {{HandleKind::descri
 
 HandleKind kind_of(const std::string& text) {
   const auto found = std::ranges::find(kinds, text, &std::pair<HandleKind, std::string_view>::second);
-  if (found == std::end(kinds)) refuse("'" + text.substr(0, 40) + "' is no kind of handle");
+  if (found == std::end(kinds)) refuse(quoted(text, 40) + " is no kind of handle");
   return found->first;
 }
 

@@ -36,7 +36,7 @@ int read_integer(const Lookup& lookup, std::string_view name, int least, int mos
   int value = 0;
   const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), value);
   if (problem != std::errc() || end != text->data() + text->size() || value < least || value > most)
-    refuse(std::string(name) + "='" + text->substr(0, 40) + "' is no number from " + std::to_string(least) + " to " +
+    refuse(std::string(name) + "=" + quoted(*text, 40) + " is no number from " + std::to_string(least) + " to " +
            std::to_string(most));
   return value;
 }

@@ -23,7 +23,7 @@ void MachineService::serve(const Deeds& deeds) {
     if (word == "connect")
       deeds.connect();
     else if (word != "alive")
-      throw Error(ErrorKind::invalid_input, std::string(order_name) + ": '" + word.substr(0, 40) + "' is no command");
+      throw Error(ErrorKind::invalid_input, std::string(order_name) + ": " + quoted(word, 40) + " is no command");
   }
 }
 

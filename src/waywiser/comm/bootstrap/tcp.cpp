@@ -76,7 +76,7 @@ Endpoint parse_endpoint(std::string_view text) {
     if (problem == std::errc() && end == port.data() + port.size() && !host.empty() && host.size() <= 255)
       return endpoint;
   }
-  throw Error(ErrorKind::invalid_input, "'" + std::string(text.substr(0, 80)) + "' is no address: write HOST:PORT");
+  throw Error(ErrorKind::invalid_input, quoted(text, 80) + " is no address: write HOST:PORT");
 }
 
 Addresses resolve(const Endpoint& endpoint) {
@@ -85,7 +85,8 @@ Addresses resolve(const Endpoint& endpoint) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   const int problem = ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &list);
-  if (problem != 0) throw Error(ErrorKind::io, "'" + endpoint.host + "' is no known host: " + ::gai_strerror(problem));
+  if (problem != 0)
+    throw Error(ErrorKind::io, quoted(endpoint.host, 80) + " is no known host: " + ::gai_strerror(problem));
   return {list, ::freeaddrinfo};
 }
 

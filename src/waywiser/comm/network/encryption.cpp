@@ -19,7 +19,7 @@ constexpr Bytes usual_bytes = 1 << 20;
 bool switched_on(const char* name) {
   const std::string value = environment(name).value_or("0");
   if (value != "0" && value != "1")
-    throw Error(ErrorKind::invalid_input, std::string(name) + "='" + value.substr(0, 40) + "': it is 0 or 1");
+    throw Error(ErrorKind::invalid_input, std::string(name) + "=" + quoted(value, 40) + ": it is 0 or 1");
   return value == "1";
 }
 

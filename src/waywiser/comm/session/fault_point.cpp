@@ -57,7 +57,7 @@ void arm_faults() {
   unsigned times = 1;
   if (parts.size() > 2) std::from_chars(parts[2].data(), parts[2].data() + parts[2].size(), times);
   if (step == step_names.size() || fault == fault_names.size() || times == 0 || parts.size() > 3)
-    throw Error(ErrorKind::invalid_input, "WAYWISER_FAULT='" + text->substr(0, 60) + "' is not STEP:WHAT:TIMES");
+    throw Error(ErrorKind::invalid_input, "WAYWISER_FAULT=" + quoted(*text, 60) + " is not STEP:WHAT:TIMES");
   armed = {static_cast<Fault>(fault), times};
   armed_step = static_cast<ProtocolStep>(step);
 }

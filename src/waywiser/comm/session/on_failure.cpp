@@ -7,7 +7,7 @@ namespace waywiser {
 OnFailure parse_on_failure(const std::string& text) {
   if (text == "raise") return OnFailure::raise;
   if (text == "abort") return OnFailure::abort;
-  throw Error(ErrorKind::invalid_input, "on_failure is 'raise' or 'abort', not '" + text.substr(0, 40) + "'");
+  throw Error(ErrorKind::invalid_input, "on_failure is 'raise' or 'abort', not " + quoted(text, 40));
 }
 
 }  // namespace waywiser

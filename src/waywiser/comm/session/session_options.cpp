@@ -26,7 +26,7 @@ std::shared_ptr<const Chooser> plan_of_environment() {
 bool wants_kernels_on_shared_gpu() {
   const std::string text = environment("WAYWISER_SHARED_GPU").value_or("host");
   if (text == "kernels" || text == "host") return text == "kernels";
-  throw Error(ErrorKind::invalid_input, "WAYWISER_SHARED_GPU='" + text.substr(0, 40) + "' must be host or kernels");
+  throw Error(ErrorKind::invalid_input, "WAYWISER_SHARED_GPU=" + quoted(text, 40) + " must be host or kernels");
 }
 
 std::optional<int> progress_core_of_environment() {
@@ -36,14 +36,14 @@ std::optional<int> progress_core_of_environment() {
   const auto [end, problem] = std::from_chars(text->data(), text->data() + text->size(), core);
   if (problem != std::errc() || end != text->data() + text->size())
     throw Error(ErrorKind::invalid_input,
-                "WAYWISER_PROGRESS_CORE='" + text->substr(0, 40) + "' must be the number of a core");
+                "WAYWISER_PROGRESS_CORE=" + quoted(*text, 40) + " must be the number of a core");
   return core;
 }
 
 bool wants_progress_thread() {
   const std::string text = environment("WAYWISER_PROGRESS_THREAD").value_or("auto");
   if (text == "on" || text == "auto") return text == "on";
-  throw Error(ErrorKind::invalid_input, "WAYWISER_PROGRESS_THREAD='" + text.substr(0, 40) + "' must be on or auto");
+  throw Error(ErrorKind::invalid_input, "WAYWISER_PROGRESS_THREAD=" + quoted(text, 40) + " must be on or auto");
 }
 
 }  // namespace

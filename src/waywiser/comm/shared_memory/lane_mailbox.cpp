@@ -35,7 +35,7 @@ MailboxUse mailbox_use() {
   if (text.empty()) return MailboxUse::all;
   if (text == "short") return MailboxUse::only_short;
   if (text == "off") return MailboxUse::none;
-  throw Error(ErrorKind::invalid_input, "WAYWISER_MAILBOX='" + text.substr(0, 40) + "' must be off, short or empty");
+  throw Error(ErrorKind::invalid_input, "WAYWISER_MAILBOX=" + quoted(text, 40) + " must be off, short or empty");
 }
 
 LaneMailbox::LaneMailbox(std::size_t ranks) : ranks_(ranks) {

@@ -28,7 +28,7 @@ sockaddr_in address_of(const std::string& host, std::uint16_t port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
-    throw Error(ErrorKind::invalid_input, std::string(offer_name) + ": '" + host.substr(0, 40) + "' is no address");
+    throw Error(ErrorKind::invalid_input, std::string(offer_name) + ": " + quoted(host, 40) + " is no address");
   return address;
 }
 
