@@ -99,8 +99,14 @@ def say(report: Any, **words: Any) -> None:
     report.flush()
 
 
+def end(*_: object) -> None:
+    """The launcher ends ranks that have not noticed the failure of another one within its grace."""
+    sys.exit(128 + signal.SIGTERM)
+
+
 def main() -> None:
     wanted = json.loads(sys.argv[1])
+    signal.signal(signal.SIGTERM, end)
     with Path(wanted["folder"], f"rank-{os.environ['WAYWISER_RANK']}").open("w") as report:
         try:
             gpus = ww.find_gpus(virtual=2) if wanted["gpus"] else None
