@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "tests/collective/disorderly_block.hpp"
@@ -53,6 +54,7 @@ class ProgramRanks {
   void set_deadline(double seconds) {
     for (Rank& rank : ranks_) rank.terms.deadline_ns = static_cast<std::uint64_t>(seconds * 1e9);
   }
+  Form form(std::size_t rank) const { return ranks_[rank].terms.form; }
   block::Notice& notice(std::size_t rank) { return ranks_[rank].notice; }
 
   // False: a block has trapped, and the others have ended with it.
@@ -65,7 +67,7 @@ class ProgramRanks {
         grid.emplace_back([&, index] {
           try {
             DisorderlyBlock block(index, terms.blocks, 64, seed * 64 + index);
-            ProgramBody<DisorderlyBlock>(block, terms).run();
+            with_form(terms.form, [&]<typename Form>() { ProgramBody<DisorderlyBlock, Form>(block, terms).run(); });
           } catch (const Trap&) {
             trapped = true;
             on_stream::stop(*terms.notice);
@@ -133,6 +135,7 @@ class ProgramRanks {
     terms.round_count = static_cast<std::uint32_t>(rank.translation.rounds.size() - 1);
     terms.rank = static_cast<std::uint32_t>(index);
     terms.blocks = rank.translation.blocks;
+    terms.form = rank.translation.form;
     terms.gives_to = rank.translation.gives_to;
     terms.state = &rank.state;
     terms.notice = &rank.notice;
@@ -185,9 +188,11 @@ Expected expect(const std::vector<Schedule>& schedules, int starts) {
 
 // Each rank goes from start to start as fast as it can. Returns the number of direct messages.
 std::size_t expect_right(const std::vector<Schedule>& schedules, std::uint64_t seed, int starts, bool on_host,
-                         Messages messages, const char* algorithm = "") {
+                         Messages messages, const char* algorithm = "", std::optional<Form> form = {}) {
   const Expected expected = expect(schedules, starts);
   ProgramRanks ranks(schedules, expected.before[0], {}, messages, algorithm);
+  for (std::size_t rank = 0; form && rank < schedules.size(); ++rank)
+    EXPECT_EQ(ranks.form(rank), *form) << algorithm << " of " << schedules[rank].algorithm;
   std::vector<int> wrong(schedules.size());
   {
     std::vector<std::jthread> all;
@@ -215,7 +220,8 @@ TEST(ProgramOrder, ExchangesAreRightWhenStoresArriveLateAndInAnyOrder) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
       const std::size_t most = messages == Messages::direct || seed % 3 == 0 ? 90000 : 3000;
       const MadeUpExchange exchange(2 + static_cast<int>(seed % 3), seed, most);
-      direct += expect_right(exchange.schedules(), seed, 5, false, messages);
+      direct +=
+          expect_right(exchange.schedules(), seed, 5, false, messages, messages == Messages::direct ? "direct" : "");
     }
   EXPECT_GT(direct, 3u);
 }
@@ -234,21 +240,41 @@ TEST(ProgramOrder, OneThreadCarriesOutAllBlocks) {
   std::size_t direct = 0;
   for (std::uint64_t seed = 20; seed < 40; ++seed)
     direct += expect_right(MadeUpExchange(2 + static_cast<int>(seed % 4), seed, 90000).schedules(), seed, 4, true,
-                           seed % 2 == 0 ? Messages::in_slots : Messages::direct);
+                           seed % 2 == 0 ? Messages::in_slots : Messages::direct, seed % 2 == 0 ? "" : "direct");
   EXPECT_GT(direct, 5u);
   expect_right(made_up_puts(4, 40), 1, 1000, true, Messages::in_slots);
 }
 
 TEST(ProgramOrder, EveryAlgorithmOfMessagesIsRightWhenStoresArriveLateAndInAnyOrder) {
   std::uint64_t seed = 50;
-  for (const char* algorithm : {"LL(piece=256)", "LL(piece=1G,blocks=1)", "bulk(piece=256,blocks=64)", "bulk(blocks=2)",
-                                "direct(piece=512,blocks=5)", "direct(piece=1M)"}) {
+  for (const char* algorithm : {"LL(piece=256)", "LL(piece=1G,blocks=1)", "LL128", "LL128(piece=256)",
+                                "LL128(piece=1G,blocks=1)", "LL128(piece=480,blocks=7)", "bulk(piece=256,blocks=64)",
+                                "bulk(blocks=2)", "direct(piece=512,blocks=5)", "direct(piece=1M)"}) {
     const bool is_direct = std::string_view(algorithm).starts_with("direct");
     const MadeUpExchange exchange(3, ++seed, 20000);
     const auto direct = expect_right(exchange.schedules(), seed, 4, seed % 2 == 0, Messages::direct, algorithm) +
                         expect_right(made_up_puts(2, 3011), seed, 4, seed % 2 != 0, Messages::direct, algorithm);
     EXPECT_EQ(direct != 0, is_direct) << algorithm;
   }
+}
+
+// Each rank gives a face of a box of `type` to the other and takes one: `run` elements in a row, with a gap behind
+// each.
+std::vector<Schedule> faces(DataType type, std::size_t run, std::size_t rows) {
+  std::vector<Schedule> all;
+  const std::size_t count = run * rows, extent = rows * (run + 8);
+  for (int rank = 0; rank < 2; ++rank)
+    all.push_back({"face",
+                   rank,
+                   2,
+                   0,
+                   0,
+                   0,
+                   {{StepKind::send, 0, 1 - rank, {}, {Area::array, 0, count, 0, 1}},
+                    {StepKind::receive, 0, 1 - rank, {Area::array, 0, count, 1, 1}, {}}},
+                   {{type, extent, ArrayUse::given}, {type, extent, ArrayUse::taken}},
+                   {{run, {{{1, 0}, {1, 0}, {rows, run + 8}}}, {}}}});
+  return all;
 }
 
 // Each rank gives `count` float64 to the other and takes as many.
@@ -268,8 +294,37 @@ std::vector<Schedule> swaps(std::size_t count) {
   return all;
 }
 
+// A kernel of its own for each.
+TEST(ProgramOrder, ProgramsOfEveryFormAreRightWhenStoresArriveLateAndInAnyOrder) {
+  struct Case {
+    Form form;
+    const char* algorithm;
+    std::vector<Schedule> schedules;
+  };
+  const std::vector<Case> cases{{Form::packets, "LL", swaps(3)},
+                                {Form::packets, "LL(piece=256)", swaps(5001)},
+                                {Form::lines, "LL128", swaps(1)},
+                                {Form::lines, "LL128", swaps(20011)},
+                                {Form::lines, "LL128(piece=480,blocks=3)", swaps(5001)},
+                                {Form::lines_of_rows_16, "LL128", faces(DataType::float64, 16, 200)},
+                                {Form::lines_of_rows_8, "LL128", faces(DataType::float64, 1, 5003)},
+                                {Form::lines_of_rows_4, "LL128", faces(DataType::float32, 3, 2999)},
+                                {Form::any, "LL128", faces(DataType::float16, 1, 3001)},
+                                {Form::stores, "direct", swaps(20011)},
+                                {Form::stores, "direct(piece=256,blocks=5)", swaps(3)},
+                                {Form::stores_of_rows, "direct", faces(DataType::float64, 16, 300)},
+                                {Form::any, "direct", faces(DataType::float64, 9, 300)},
+                                {Form::any, "bulk", swaps(20011)}};
+  std::uint64_t seed = 300;
+  for (const Case& each : cases)
+    for (const bool on_host : {false, true}) {
+      const Messages messages = each.algorithm[0] == 'd' ? Messages::direct : Messages::in_slots;
+      expect_right(each.schedules, ++seed, 5, on_host, messages, each.algorithm, each.form);
+    }
+}
+
 TEST(ProgramOrder, DirectMessagesNeedNoSlots) {
-  constexpr std::size_t count = 100000;
+  constexpr std::size_t count = 200000;
   const std::vector<Schedule> schedules = swaps(count);
   const Expected expected = expect(schedules, 1);
   const ProgramRanks in_slots(schedules, expected.before[0], {}),
@@ -282,7 +337,7 @@ TEST(ProgramOrder, DirectMessagesNeedNoSlots) {
 
 // The sender's deadline passes while the receiver has begun nothing: its program may still use the array.
 TEST(ProgramOrder, ADirectMessageIsNotStoredBeforeItsReceiverHasBegun) {
-  const std::vector<Schedule> schedules = swaps(100000);
+  const std::vector<Schedule> schedules = swaps(200000);
   ProgramRanks ranks(schedules, expect(schedules, 1).before[0], {}, Messages::direct);
   ranks.set_deadline(1e-3);
   const auto before = ranks.arrays(1).arrays;
@@ -307,16 +362,16 @@ TEST(ProgramOrder, RanksWithOtherAlgorithmsAreTold) {
 }
 
 TEST(DirectMessages, AreLongOnesIntoArraysThatNoEarlierRoundUses) {
-  Schedule schedule = swaps(100000)[0];
-  std::vector<std::byte> memory(1600000);
+  Schedule schedule = swaps(200000)[0];
+  std::vector<std::byte> memory(3200000);
   const Region all{memory.data(), memory.size(), host(0)};
-  std::vector<Region> arrays{all.slice(0, 800000), all.slice(800000, 800000)};
+  std::vector<Region> arrays{all.slice(0, 1600000), all.slice(1600000, 1600000)};
   ProgramAlgorithms algorithms(nullptr);
   const auto found = direct_messages(schedule, DataType::uint8, arrays, algorithms);
   ASSERT_EQ(found.all.size(), 1u);
   EXPECT_EQ(found.why_slots, "");
   EXPECT_EQ(found.all[0].step, 1u);
-  EXPECT_EQ(found.all[0].bytes, 800000u);
+  EXPECT_EQ(found.all[0].bytes, 1600000u);
   const auto why_slots = [&](const auto& change) {
     Schedule changed = schedule;
     change(changed);
@@ -328,17 +383,17 @@ TEST(DirectMessages, AreLongOnesIntoArraysThatNoEarlierRoundUses) {
   EXPECT_EQ(why_slots([](Schedule& s) { s.steps[1].kind = StepKind::receive_reduce; }),
             "a message from rank 1: it is reduced with an array");
   EXPECT_EQ(why_slots([](Schedule& s) {
-              s.layouts.push_back({50000, {}, {50000, 0}});
+              s.layouts.push_back({100000, {}, {100000, 0}});
               s.steps[1].destination.layout = 1;
             }),
             "a message from rank 1: its elements are in a list");
   EXPECT_EQ(why_slots([](Schedule& s) {
-              s.layouts.push_back({4, {{{1, 0}, {1, 0}, {25000, 8}}}, {}});
+              s.layouts.push_back({4, {{{1, 0}, {1, 0}, {50000, 8}}}, {}});
               s.steps[1].destination.layout = 1;
             }),
             "a message from rank 1: its elements lie apart in runs of 32 bytes");
   algorithms.set(parse_program_algorithm("bulk(blocks=7)"));
-  EXPECT_EQ(why_slots([](Schedule&) {}), "a message from rank 1: bulk(blocks=7) is chosen for 800000 bytes");
+  EXPECT_EQ(why_slots([](Schedule&) {}), "a message from rank 1: bulk(blocks=7) is chosen for 1600000 bytes");
   algorithms.set({});
   arrays[0] = arrays[1];
   EXPECT_EQ(why_slots([](Schedule& s) { s.steps[1].round = 1; }),

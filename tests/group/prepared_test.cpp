@@ -390,6 +390,37 @@ TEST(Prepared, MemoryOfWhatIsDroppedIsGivenBack) {
             no_problems);
 }
 
+// Messages by LL128 have slots in the memory that is set aside. When it has no room, they are stored straight into
+// arrays.
+TEST(Prepared, WithoutRoomForSlotsMessagesOfGpusAreStoredStraightIntoTheArrays) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([&](Group& group) {
+    constexpr std::size_t count = std::size_t{1} << 18, many = 40;
+    Schedule shapes{"", group.rank(), 2, 0, 0, 0, {}, {}, {}};
+    shapes.arrays = {{DataType::float32, count, ArrayUse::given}, {DataType::float32, count, ArrayUse::taken}};
+    const int other = 1 - group.rank();
+    CallersArrays arrays(group, shapes, true);
+    std::vector<Prepared> all;
+    const auto explained = [&](const Prepared& prepared, const std::string& wanted) {
+      require_that(prepared.explain().find(wanted) != std::string::npos, prepared.explain() + " instead of " + wanted);
+    };
+    while (all.size() < many)
+      all.push_back(group.prepare_exchange(std::vector<Exchange>{{other, arrays.elements()[0], arrays.elements()[1]}}));
+    explained(all.front(), "takes 1 by LL128");
+    explained(all.back(), "takes 1 by direct");
+    shapes.rank = other;
+    for (Prepared* prepared : {&all.front(), &all.back()}) {
+      arrays.fill(made_up_arrays(Schedule{"", group.rank(), 2, 0, 0, 0, {}, shapes.arrays, {}}));
+      prepared->start();
+      prepared->wait();
+      require_that(arrays.read()[1] == made_up_arrays(shapes)[0], "what the other rank gives");
+    }
+    group.barrier();
+  }),
+            no_problems);
+}
+
 // Long messages in a ring: no rank sets memory aside for them.
 TEST(Prepared, LongMessagesOfGpusAreStoredStraightIntoTheArrays) {
   TestRanks ranks(3);
@@ -425,7 +456,7 @@ TEST(Prepared, LongMessagesIntoListsAreCopiedAndSayWhy) {
   TestRanks ranks(2);
   ranks.virtual_gpus = 2;
   EXPECT_EQ(ranks.in_processes([&](Group& group) {
-    constexpr std::size_t count = 20000;
+    constexpr std::size_t count = 400000;
     Schedule shapes{"", group.rank(), 2, 0, 0, 0, {}, {}, {}};
     shapes.arrays = {{DataType::float32, count, ArrayUse::given}, {DataType::float32, count, ArrayUse::taken}};
     CallersArrays arrays(group, shapes, true);

@@ -85,10 +85,10 @@ def test_prepared_exchanges_have_series_of_their_own(team: MadeUpTeam, tmp_path:
     timed = ways.measured(two, tmp_path, 60.0, lambda *told: None)
     series = [one for one in timed if one["operation"] == "prepared_exchange"]
     found = {one["way"]: [point["bytes"] for point in one["points"]] for one in series}
-    assert {"LL", "bulk", "direct", "LL(piece=1K)", "bulk(blocks=64)", "direct(piece=64K)"} <= set(found)
+    assert {"LL", "LL128", "bulk", "direct", "LL(piece=1K)", "bulk(blocks=32)", "direct(piece=64K)"} <= set(found)
     assert (found["LL"][0], found["LL"][-1]) == (8, 1 << 20)
     assert (found["direct"][0], found["bulk"][-1]) == (8, 16 << 20)
-    assert found["direct(blocks=16)"][0] == 64 << 10
+    assert found["direct(blocks=32)"][0] == 64 << 10
 
 
 def test_explain_shows_what_prepared_exchanges_were_timed_by(

@@ -24,9 +24,10 @@ _GPU_WAYS = ("LL", "LL128", "one_shot", "two_shot_LL128", "two_shot", "nccl", "h
 _MESSAGE_WAYS = ("LL", "LL128", "bulk")
 _BLOCKS = ("", "(blocks=32)", "(blocks=16)")
 _PREPARED_WAYS = {
-    "LL": ("", "(piece=1K)", "(piece=16K)"),
-    "bulk": ("", "(piece=64K)", "(blocks=16)", "(blocks=64)"),
-    "direct": ("", "(piece=64K)", "(blocks=16)", "(blocks=64)"),
+    "LL": ("", "(piece=1K)"),
+    "LL128": ("", "(piece=15K)", "(blocks=32)"),
+    "bulk": ("", "(piece=64K)", "(blocks=32)"),
+    "direct": ("", "(piece=64K)", "(blocks=32)", "(blocks=64)"),
 }
 _GRIDS = ("", "(blocks=16,threads=512)", "(blocks=128,threads=512)")
 _HOST_SIZES = (8, 1 << 10, 16 << 10, 128 << 10, 1 << 20)
@@ -36,6 +37,7 @@ _MOST_OF_EACH_RANK = 16 << 20  # for collectives whose result grows with the num
 _MOST_BY_HOST, _MOST_BY_LL128, _LEAST_BY_SHOTS = 1 << 20, 4 << 20, 64 << 10
 # For messages, prepared ones too: LL sends twice the bytes; bulk pieces have a minimum size; few bytes need few blocks.
 _MOST_BY_LL, _MOST_BY_LL128_MESSAGES, _LEAST_BY_BULK, _LEAST_OF_BLOCKS = 1 << 20, 64 << 20, 8 << 10, 64 << 10
+_MOST_BY_LL128_PREPARED = 4 << 20
 _VIRTUAL_SIZES = (8, 1 << 10, 64 << 10, 1 << 20)
 _ROUNDS = 4
 _HOPELESS = 2.0  # slower than the fastest by this factor: timed only once
@@ -86,7 +88,8 @@ def _message_ways(size: int) -> list[str]:
 
 
 def _prepared_ways(size: int) -> list[str]:
-    found = {kind: each for kind, each in _PREPARED_WAYS.items() if kind != "LL" or size <= _MOST_BY_LL}
+    most = {"LL": _MOST_BY_LL, "LL128": _MOST_BY_LL128_PREPARED}
+    found = {kind: each for kind, each in _PREPARED_WAYS.items() if size <= most.get(kind, size)}
     return [kind + each for kind, parts in found.items() for each in (parts if size >= _LEAST_OF_BLOCKS else parts[:1])]
 
 

@@ -77,14 +77,20 @@ inline constexpr Default apart_bulk{"receive buffers for pushes beyond the slice
 // Schedules that a kernel interprets.
 inline constexpr Default program_ll{"messages of a schedule on GPUs by LL", 64 * kib, "bytes at most",
                                     "not recorded; tune measures it"};
-inline constexpr Default program_ll_piece{"piece of a message of a schedule on GPUs by LL", 4 * kib, "bytes",
+inline constexpr Default program_ll_beside_ll128{"the same where LL128 is possible", 8 * kib, "bytes at most",
+                                                 "not recorded; tune measures it"};
+inline constexpr Default program_ll128{"messages of a schedule on GPUs by LL128", 1 * mib, "bytes at most",
+                                       "2 x H100: docs/lab/gpu-halo.md"};
+inline constexpr Default program_ll128_piece{"piece of a message of a schedule on GPUs by LL128", 7680,
+                                             "bytes at least", "one word a thread"};
+inline constexpr Default program_ll_piece{"piece of a message of a schedule on GPUs by LL", 4 * kib, "bytes at least",
                                           "not recorded; tune measures it"};
 inline constexpr Default program_piece{"piece of a message of a schedule on GPUs", 16 * kib, "bytes at least",
                                        "not recorded; tune measures it"};
 inline constexpr Default program_pieces{"pieces of a message of a schedule on GPUs", 64, "pieces at most",
-                                        "not recorded; tune measures it"};
-inline constexpr Default program_blocks{"blocks of a schedule on GPUs", 32, "blocks at most",
-                                        "not recorded; tune measures it"};
+                                        "2 x H100: docs/lab/gpu-halo.md"};
+inline constexpr Default program_blocks{"blocks of a schedule on GPUs", 128, "blocks at most",
+                                        "2 x H100: docs/lab/gpu-halo.md"};
 
 // Schedules of hosts.
 inline constexpr Default rough_step{"a step of a schedule of hosts", 3000, "ns until a message has arrived",
@@ -157,6 +163,9 @@ inline constexpr const Default* table[] = {
     &apart_bulk_small,
     &apart_bulk,
     &program_ll,
+    &program_ll_beside_ll128,
+    &program_ll128,
+    &program_ll128_piece,
     &program_ll_piece,
     &program_piece,
     &program_pieces,

@@ -152,6 +152,7 @@ void DeviceExecution::connect(std::span<const Region> landings, std::span<const 
   terms_.instruction_count = static_cast<std::uint32_t>(translation.instructions.size());
   terms_.rank = static_cast<std::uint32_t>(me);
   terms_.blocks = translation.blocks;
+  terms_.form = translation.form;
   terms_.gives_to = translation.gives_to;
   terms_.notice = reinterpret_cast<block::Notice*>(stream.reach(notice_.region().slice(0, sizeof(block::Notice))));
   terms_.begun = reinterpret_cast<const std::uint64_t*>(addresses.landing[me]);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "waywiser/comm/schedule_check.hpp"
+#include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::program {
 namespace {
@@ -49,7 +50,8 @@ DirectMessages direct_messages(const Schedule& schedule, DataType type_of_call, 
     const std::uint64_t size = block.count == 0 ? 0 : bytes_of_element(schedule, block, type_of_call);
     const std::uint64_t bytes = block.count * size;
     const ProgramAlgorithm algorithm = algorithms.of(bytes);
-    if (bytes == 0 || algorithm.kind == ProgramAlgorithm::Kind::ll) continue;
+    if (bytes == 0 || (is_flagged(algorithm.kind) && !(step.kind == StepKind::wait && bytes > defaults::program_ll)))
+      continue;
     const std::string why_not = algorithm.kind == ProgramAlgorithm::Kind::bulk
                                     ? text(algorithm) + " is chosen for " + std::to_string(bytes) + " bytes"
                                     : why_not_direct(schedule, step, arrays, size);

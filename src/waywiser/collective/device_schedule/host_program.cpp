@@ -6,11 +6,14 @@
 
 namespace waywiser::program {
 
+namespace {
+
 // Round by round, sends before receives: no block can wait for a later one.
-void run_on_host(const ProgramArguments& terms) {
-  constexpr unsigned threads = 4;
+template <typename Form>
+void run(const ProgramArguments& terms) {
+  constexpr unsigned threads = 32;  // a warp
   std::deque<block::HostBlock> blocks;
-  std::deque<ProgramBody<block::HostBlock>> bodies;
+  std::deque<ProgramBody<block::HostBlock, Form>> bodies;
   for (unsigned index = 0; index < terms.blocks; ++index)
     bodies.emplace_back(blocks.emplace_back(index, terms.blocks, threads), terms);
   for (auto& body : bodies) body.begin();
@@ -18,7 +21,13 @@ void run_on_host(const ProgramArguments& terms) {
     for (auto& body : bodies) body.give(round);
     for (auto& body : bodies) body.take(round);
   }
-  for (auto& body : bodies) body.end();
+  for (auto& body : bodies) body.settle();
+}
+
+}  // namespace
+
+void run_on_host(const ProgramArguments& terms) {
+  with_form(terms.form, [&]<typename Form>() { run<Form>(terms); });
 }
 
 }  // namespace waywiser::program

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "waywiser/kernels/block/ll128.hpp"
 #include "waywiser/policy/defaults.hpp"
 
 namespace waywiser::program {
@@ -34,19 +35,29 @@ void add(std::uint64_t& digest, const MessagePlan& plan) {
 
 MessagePlan MessagePlan::of(std::uint64_t bytes, bool put, bool direct, const ProgramAlgorithm& algorithm) {
   MessagePlan plan;
-  const bool ll = algorithm.kind == Kind::ll && !put && bytes != 0;
-  plan.kind = direct ? Kind::direct : ll ? Kind::ll : Kind::bulk;
-  const bool chosen = algorithm.piece != 0 && ll == (algorithm.kind == Kind::ll);
-  const std::uint64_t by_default = ll ? std::uint64_t{defaults::program_ll_piece} : default_piece(bytes);
-  plan.piece = std::max(chosen ? algorithm.piece : by_default, round_up(pieces_of(bytes, most_pieces), 16));
+  const bool wanted = is_flagged(algorithm.kind), flagged = wanted && !put && bytes != 0;
+  const bool ll = flagged && algorithm.kind == Kind::ll, ll128 = flagged && !ll;
+  plan.kind = direct ? Kind::direct : flagged ? algorithm.kind : Kind::bulk;
+  const bool chosen = algorithm.piece != 0 && flagged == wanted;
+  const std::uint64_t by_default = ll      ? std::uint64_t{defaults::program_ll_piece}
+                                   : ll128 ? std::uint64_t{defaults::program_ll128_piece}
+                                           : default_piece(bytes);
+  plan.piece = round_up(std::max(chosen ? algorithm.piece : by_default, std::uint64_t{pieces_of(bytes, most_pieces)}),
+                        ll128 ? block::data_bytes_of_pair : 16);
   plan.pieces = pieces_of(bytes, plan.piece);
-  plan.slot_at = ll ? 0 : round_up(plan.pieces * sizeof(std::uint64_t), line);
-  const std::uint64_t slot = direct ? 0 : ll ? round_up(bytes, 8) * 2 : bytes;
+  plan.spreads = flagged && !chosen;
+  plan.slot_at = flagged ? 0 : round_up(plan.pieces * sizeof(std::uint64_t), line);
+  const std::uint64_t slot = direct  ? 0
+                             : ll    ? round_up(bytes, 8) * 2
+                             : ll128 ? block::pairs_for(bytes) * block::wire_bytes_of_pair
+                                     : bytes;
   plan.bytes = round_up(plan.slot_at + slot, line);
   return plan;
 }
 
-std::string text(const MessagePlan& plan) { return waywiser::text(ProgramAlgorithm{plan.kind, plan.piece, 0}); }
+std::string text(const MessagePlan& plan) {
+  return waywiser::text(ProgramAlgorithm{plan.kind, plan.spreads ? 0 : plan.piece, 0});
+}
 
 MessagePlan plan_of_copy(std::uint64_t bytes) {
   MessagePlan plan;

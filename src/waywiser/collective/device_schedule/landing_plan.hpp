@@ -18,9 +18,10 @@ struct MessagePlan {
   ProgramAlgorithm::Kind kind = ProgramAlgorithm::Kind::bulk;
   std::uint32_t pieces = 1;
   std::uint64_t piece = 16;
+  bool spreads = false;                  // `piece` is the least: an end may cut the message as it likes
   std::uint64_t slot_at = 0, bytes = 0;  // offset and size of its place: flags, then the slot
 
-  // `direct`: its ends have agreed on that. What is put does not go by LL.
+  // `direct`: its ends have agreed on that. What is put does not go by LL or LL128.
   static MessagePlan of(std::uint64_t bytes, bool put, bool direct, const ProgramAlgorithm& algorithm);
 };
 // With its piece: "direct(piece=16K)".

@@ -9,6 +9,11 @@
 // Moves units of 8 or 16 bytes from blocks whose bytes may be strided.
 namespace waywiser::program {
 
+template <typename T>
+inline constexpr unsigned size_of = sizeof(T);
+template <typename Unit, typename Word>
+inline constexpr unsigned words_in = size_of<Unit> / size_of<Word>;
+
 // f(i) for i < count; few turns are unrolled, so that all of their loads are under way together.
 template <unsigned count, typename Function>
 WAYWISER_DEVICE void each_turn(Function f) {
@@ -21,9 +26,9 @@ WAYWISER_DEVICE void each_turn(Function f) {
   }
 }
 
-template <typename Word, typename Unit>
-WAYWISER_DEVICE Unit load_words(const View& view, std::uint64_t at, std::uint64_t bytes) {
-  constexpr unsigned count = sizeof(Unit) / sizeof(Word);
+template <typename Word, typename Unit, typename Layout>
+WAYWISER_DEVICE Unit load_words(const Layout& view, std::uint64_t at, std::uint64_t bytes) {
+  constexpr unsigned count = words_in<Unit, Word>;
   Word words[count] = {};
   each_turn<count>([&](unsigned i) {
     if (const std::uint64_t offset = at + i * sizeof(Word); offset < bytes)
@@ -34,9 +39,9 @@ WAYWISER_DEVICE Unit load_words(const View& view, std::uint64_t at, std::uint64_
   return unit;
 }
 
-template <typename Word, typename Unit>
-WAYWISER_DEVICE void store_words(const View& view, std::uint64_t at, std::uint64_t bytes, const Unit& unit) {
-  constexpr unsigned count = sizeof(Unit) / sizeof(Word);
+template <typename Word, typename Unit, typename Layout>
+WAYWISER_DEVICE void store_words(const Layout& view, std::uint64_t at, std::uint64_t bytes, const Unit& unit) {
+  constexpr unsigned count = words_in<Unit, Word>;
   Word words[count];
   __builtin_memcpy(static_cast<void*>(words), &unit, sizeof unit);
   each_turn<count>([&](unsigned i) {
@@ -45,30 +50,65 @@ WAYWISER_DEVICE void store_words(const View& view, std::uint64_t at, std::uint64
   });
 }
 
-// Calls f.template operator()<Word>() with the widest type that can be moved, of `word` bytes and at most eight.
-template <typename Unit, typename Function>
+// Calls f.template operator()<Word>() with the type of `word` bytes.
+template <typename Function>
 WAYWISER_DEVICE auto with_word(std::uint32_t word, Function f) {
   switch (word) {
-    case 16:
+    case 16: return f.template operator()<Vector16>();
     case 8: return f.template operator()<Vector<std::uint64_t, 1>>();
     case 4: return f.template operator()<Vector<std::uint32_t, 1>>();
     case 2: return f.template operator()<Vector<std::uint16_t, 1>>();
     default: return f.template operator()<Vector<std::uint8_t, 1>>();
   }
 }
+// A contiguous block.
+struct Plain {
+  std::byte* data;
+
+  WAYWISER_DEVICE std::byte* at(std::uint64_t byte) const { return data + byte; }
+};
+WAYWISER_DEVICE inline bool is_plain(const View& view, std::uint64_t bytes, std::uint32_t word) {
+  return word == sizeof(Vector16) && view.run >= bytes && view.offsets == nullptr;
+}
+// The unit at byte `at` of a contiguous block of `bytes` that is aligned for it; zeros beyond its end.
+template <typename Unit>
+WAYWISER_DEVICE Unit load_unit(const Plain& block, std::uint64_t at, std::uint64_t bytes) {
+  if (at + sizeof(Unit) > bytes) return load_words<Vector<std::uint8_t, 1>, Unit>(block, at, bytes);
+  return *reinterpret_cast<const Unit*>(block.at(at));
+}
+template <typename Unit>
+WAYWISER_DEVICE void store_unit(const Plain& block, std::uint64_t at, std::uint64_t bytes, const Unit& unit) {
+  if (at + sizeof(Unit) > bytes) return store_words<Vector<std::uint8_t, 1>>(block, at, bytes, unit);
+  *reinterpret_cast<Unit*>(block.at(at)) = unit;
+}
+
+// Calls f.template operator()<Word>(layout) with the type of `word` bytes and the simplest layout of a block of
+// `bytes`, which takes the fewest registers.
+template <typename Function>
+WAYWISER_DEVICE void with_layout(const View& view, std::uint64_t bytes, std::uint32_t word, Function f) {
+  if (is_plain(view, bytes, word)) return f.template operator()<Vector16>(Plain{view.data});
+  with_word(word, [&]<typename Word>() { f.template operator()<Word>(view); });
+}
+// At most eight bytes.
+WAYWISER_DEVICE constexpr std::uint32_t at_most_eight(std::uint32_t word) { return word < 8 ? word : 8; }
 
 // For strided words, and for the last unit, which is moved byte by byte. Not inlined: kernels compile faster.
 template <typename Unit>
 WAYWISER_DEVICE WAYWISER_APART Unit load_apart(const View& view, std::uint64_t at, std::uint64_t bytes,
                                                std::uint32_t word) {
-  return with_word<Unit>(at + sizeof(Unit) > bytes ? 1 : word,
-                         [&]<typename Word>() { return load_words<Word, Unit>(view, at, bytes); });
+  return with_word(at + sizeof(Unit) > bytes ? 1 : at_most_eight(word), [&]<typename Word>() {
+    if constexpr (sizeof(Word) <= 8)
+      return load_words<Word, Unit>(view, at, bytes);
+    else
+      return Unit{};
+  });
 }
 template <typename Unit>
 WAYWISER_DEVICE WAYWISER_APART void store_apart(const View& view, std::uint64_t at, std::uint64_t bytes,
                                                 std::uint32_t word, const Unit& unit) {
-  with_word<Unit>(at + sizeof(Unit) > bytes ? 1 : word,
-                  [&]<typename Word>() { store_words<Word>(view, at, bytes, unit); });
+  with_word(at + sizeof(Unit) > bytes ? 1 : at_most_eight(word), [&]<typename Word>() {
+    if constexpr (sizeof(Word) <= 8) store_words<Word>(view, at, bytes, unit);
+  });
 }
 
 // The unit at byte `at` of a block of `bytes`; zeros beyond its end.
@@ -84,23 +124,40 @@ WAYWISER_DEVICE void store_unit(const View& view, std::uint64_t at, std::uint64_
   *reinterpret_cast<Unit*>(view.at(at)) = unit;
 }
 
+// The same 16 bytes in words of one type, which the caller has chosen for all units.
+template <typename Word, typename Layout>
+WAYWISER_DEVICE Vector16 load_vector(const Layout& view, std::uint64_t at, std::uint64_t bytes) {
+  if (at + sizeof(Vector16) > bytes) return load_words<Vector<std::uint8_t, 1>, Vector16>(view, at, bytes);
+  return load_words<Word, Vector16>(view, at, bytes);
+}
+template <typename Word, typename Layout>
+WAYWISER_DEVICE void store_vector(const Layout& view, std::uint64_t at, std::uint64_t bytes, const Vector16& unit) {
+  if (at + sizeof(Vector16) > bytes) return store_words<Vector<std::uint8_t, 1>>(view, at, bytes, unit);
+  store_words<Word>(view, at, bytes, unit);
+}
+
+inline constexpr unsigned rows_batch = copy_batch / 2;  // their places take registers too
+
 // Moves `bytes` from byte `begin` of a block on, by all threads of a block of threads: neighbouring threads move
-// neighbouring words, and each has several loads under way before its first store. The views are copies, so that they
-// stay in registers.
-template <typename Word, typename Gpu>
-WAYWISER_DEVICE WAYWISER_APART void move_words(Gpu& gpu, const View from, const View to, std::uint64_t begin,
-                                               std::uint64_t bytes) {
+// neighbouring words, and each has several loads under way before its first store. The layouts are copies, so that they
+// stay in registers. Every thread calls `before_stores` once, when its first loads are under way.
+template <typename Word, unsigned batch, typename Layout, typename Gpu, typename Function>
+WAYWISER_DEVICE void move_words(Gpu& gpu, const Layout from, const Layout to, std::uint64_t begin, std::uint64_t bytes,
+                                Function before_stores) {
   gpu.each_thread([&](unsigned thread) {
+    bool stores = false;
     const std::uint64_t step = std::uint64_t{gpu.threads()} * sizeof(Word), end = bytes / sizeof(Word) * sizeof(Word);
     WAYWISER_ROLLED
-    for (std::uint64_t first = thread * sizeof(Word); first < end; first += copy_batch * step) {
-      Word words[copy_batch] = {};
+    for (std::uint64_t first = thread * sizeof(Word); first < end || !stores; first += batch * step) {
+      Word words[batch] = {};
       WAYWISER_UNROLL
-      for (unsigned i = 0; i < copy_batch; ++i)
+      for (unsigned i = 0; i < batch; ++i)
         if (const std::uint64_t at = first + i * step; at < end)
           words[i] = *reinterpret_cast<const Word*>(from.at(begin + at));
+      if (!stores) before_stores();
+      stores = true;
       WAYWISER_UNROLL
-      for (unsigned i = 0; i < copy_batch; ++i)
+      for (unsigned i = 0; i < batch; ++i)
         if (const std::uint64_t at = first + i * step; at < end) *reinterpret_cast<Word*>(to.at(begin + at)) = words[i];
     }
     WAYWISER_ROLLED
@@ -108,17 +165,19 @@ WAYWISER_DEVICE WAYWISER_APART void move_words(Gpu& gpu, const View from, const 
   });
 }
 
+template <typename Word, unsigned batch, typename Layout, typename Gpu>
+WAYWISER_DEVICE WAYWISER_APART void move_words_apart(Gpu& gpu, const Layout from, const Layout to, std::uint64_t begin,
+                                                     std::uint64_t bytes) {
+  move_words<Word, batch>(gpu, from, to, begin, bytes, [] {});
+}
+
 // `word`: bytes that can be moved at once at any place.
 template <typename Gpu>
 WAYWISER_DEVICE void move_bytes(Gpu& gpu, const View& from, const View& to, std::uint64_t begin, std::uint64_t bytes,
                                 std::uint32_t word) {
-  switch (word) {
-    case 16: return move_words<Vector16>(gpu, from, to, begin, bytes);
-    case 8: return move_words<Vector<std::uint64_t, 1>>(gpu, from, to, begin, bytes);
-    case 4: return move_words<Vector<std::uint32_t, 1>>(gpu, from, to, begin, bytes);
-    case 2: return move_words<Vector<std::uint16_t, 1>>(gpu, from, to, begin, bytes);
-    default: return move_words<Vector<std::uint8_t, 1>>(gpu, from, to, begin, bytes);
-  }
+  if (is_plain(from, begin + bytes, word) && is_plain(to, begin + bytes, word))
+    return move_words_apart<Vector16, copy_batch>(gpu, Plain{from.data}, Plain{to.data}, begin, bytes);
+  with_word(word, [&]<typename Word>() { move_words_apart<Word, rows_batch>(gpu, from, to, begin, bytes); });
 }
 
 template <typename Gpu, typename T, typename Unit>

@@ -54,11 +54,23 @@ void PreparedSchedules::give_back_dropped(RankExchange& exchange, int ranks) {
   for (const Region& each : closed) buffers_.give_back(each);
 }
 
-// After the direct messages are agreed on, two exchanges: first what each rank sends and takes, and its memory; then
-// whether each has opened the others' memory.
 std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchange,
                                                             const std::shared_ptr<const Schedule>& schedule,
                                                             std::span<const Elements> arrays, ReduceOp op) {
+  try {
+    return prepare_by(algorithms_, exchange, schedule, arrays, op);
+  } catch (const Error& error) {  // the same at all ranks
+    if (error.kind() != ErrorKind::unavailable || !algorithms_.has_fewer_slots()) throw;
+  }
+  return prepare_by(algorithms_.with_few_slots(), exchange, schedule, arrays, op);
+}
+
+// After the direct messages are agreed on, two exchanges: first what each rank sends and takes, and its memory; then
+// whether each has opened the others' memory.
+std::shared_ptr<DeviceExecution> PreparedSchedules::prepare_by(const ProgramAlgorithms& algorithms,
+                                                               RankExchange& exchange,
+                                                               const std::shared_ptr<const Schedule>& schedule,
+                                                               std::span<const Elements> arrays, ReduceOp op) {
   const int ranks = schedule->ranks;
   give_back_dropped(exchange, ranks);
   const std::unique_ptr<Stream> stream = platform_.open_stream(gpu_);
@@ -66,7 +78,7 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchan
   Entry entry{++prepared_, {}, {}, {}};
   std::shared_ptr<DeviceExecution> execution;
   mine.attempt(
-      [&] { execution = std::make_shared<DeviceExecution>(platform_, gpu_, schedule, arrays, op, algorithms_); });
+      [&] { execution = std::make_shared<DeviceExecution>(platform_, gpu_, schedule, arrays, op, algorithms); });
   DirectAgreement direct = DirectAgreement::of_all(exchange, peers_, *schedule, execution.get(), gpu_, *stream);
   mine.attempt([&] {
     entry.opened = std::move(direct.opened);

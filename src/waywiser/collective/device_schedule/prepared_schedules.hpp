@@ -31,12 +31,14 @@ class PreparedSchedules {
         rank_(rank),
         algorithms_(std::move(algorithms)) {}
 
-  // Collective; an error of any rank is thrown at all ranks: unavailable if the arena has no room.
+  // Collective; an error of any rank is thrown at all ranks: unavailable if the arena has no room even for the slots of
+  // messages that cannot go direct.
   std::shared_ptr<DeviceExecution> prepare(RankExchange& exchange, const std::shared_ptr<const Schedule>& schedule,
                                            std::span<const Elements> arrays, ReduceOp op);
 
-  // For measuring, see ProgramAlgorithms::set; of the schedules prepared from now on.
+  // See ProgramAlgorithms; of the schedules prepared from now on.
   void set_algorithm(std::optional<ProgramAlgorithm> only) { algorithms_.set(only); }
+  void set_why_no_ll128(const std::string& why) { algorithms_.set_why_no_ll128(why); }
 
   // Both are callable from any thread.
   std::optional<Error> failure(const std::string& stopped, std::span<const int> in_job) const;
@@ -45,6 +47,9 @@ class PreparedSchedules {
   void let_go() noexcept;
 
  private:
+  std::shared_ptr<DeviceExecution> prepare_by(const ProgramAlgorithms& algorithms, RankExchange& exchange,
+                                              const std::shared_ptr<const Schedule>& schedule,
+                                              std::span<const Elements> arrays, ReduceOp op);
   struct Entry {
     std::uint64_t id = 0;
     std::shared_ptr<DeviceExecution> execution;  // dropped once this is the only owner

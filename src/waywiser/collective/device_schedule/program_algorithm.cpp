@@ -13,7 +13,7 @@ namespace {
 
 using Kind = ProgramAlgorithm::Kind;
 
-constexpr std::string_view kind_names[] = {"LL", "bulk", "direct"};
+constexpr std::string_view kind_names[] = {"LL", "LL128", "bulk", "direct"};
 constexpr Bytes least_piece = 256, most_piece = Bytes{1} << 30, piece_unit = 16;
 constexpr unsigned most_blocks_in_text = 1024;
 
@@ -65,7 +65,8 @@ std::optional<ProgramAlgorithm> parse_program_algorithm(std::string_view text) {
   return read_parameters(text, algorithm) ? std::optional(algorithm) : std::nullopt;
 }
 
-ProgramAlgorithm default_program_algorithm(Bytes bytes) {
+ProgramAlgorithm default_program_algorithm(Bytes bytes, bool ll128) {
+  if (ll128 && bytes > defaults::program_ll_beside_ll128 && bytes <= defaults::program_ll128) return {Kind::ll128};
   return {bytes <= defaults::program_ll ? Kind::ll : Kind::direct};
 }
 
@@ -77,11 +78,23 @@ ProgramAlgorithms::ProgramAlgorithms(const Chooser* chooser) {
         rows_.push_back({row.from_bytes, row.to_bytes, *algorithm});
 }
 
+ProgramAlgorithms ProgramAlgorithms::with_few_slots() const {
+  ProgramAlgorithms same = *this;
+  same.few_slots_ = true;
+  return same;
+}
+
 ProgramAlgorithm ProgramAlgorithms::of(Bytes bytes) const {
-  ProgramAlgorithm algorithm = default_program_algorithm(bytes);
-  const auto row = std::ranges::find_if(rows_, [&](const Row& each) { return bytes >= each.from && bytes <= each.to; });
+  if (few_slots_ && bytes > defaults::program_ll) return {Kind::direct};
+  const bool ll128 = why_no_ll128_.empty();
+  ProgramAlgorithm algorithm = default_program_algorithm(bytes, ll128);
+  const auto row = std::ranges::find_if(rows_, [&](const Row& each) {
+    return bytes >= each.from && bytes <= each.to && (ll128 || each.algorithm.kind != Kind::ll128);
+  });
   if (row != rows_.end()) algorithm = row->algorithm;
   if (only_) algorithm = *only_;
+  if (algorithm.kind == Kind::ll128 && !ll128)
+    throw Error(ErrorKind::unavailable, "a message of a schedule by " + text(algorithm) + ": " + why_no_ll128_);
   if (algorithm.blocks > program::most_blocks)
     throw Error(ErrorKind::invalid_input, "a message of a schedule by " + text(algorithm) + ": it has " +
                                               std::to_string(program::most_blocks) + " blocks at most");

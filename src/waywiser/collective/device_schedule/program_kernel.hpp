@@ -10,7 +10,7 @@ class LaunchCache;
 
 namespace waywiser::program {
 
-// Runs one start, all blocks on the calling thread. Throws Trap.
+// Runs one start, all blocks on the calling thread. Throws Trap. `terms.form` must be that of the program.
 void run_on_host(const ProgramArguments& terms);
 
 // For a cudaStream_t of the rank's GPU; empty in a build without CUDA. Can be captured in graphs; otherwise it uses

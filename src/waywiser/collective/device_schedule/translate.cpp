@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "waywiser/collective/device_schedule/direct_messages.hpp"
+#include "waywiser/collective/device_schedule/moving.hpp"
 #include "waywiser/collective/fused/rare_numbers.hpp"
+#include "waywiser/kernels/block/ll128.hpp"
 
 namespace waywiser::program {
 namespace {
@@ -41,24 +43,87 @@ class Translator {
 
   Translation run() {
     find_places();
-    std::uint32_t pieces = 0;
     for (std::size_t i = 0; i < schedule_.steps.size(); ++i) {
-      if (i == 0 || schedule_.steps[i].round != schedule_.steps[i - 1].round) {
-        result_.rounds.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
-        pieces = 0;
-      }
+      if (i == 0 || schedule_.steps[i].round != schedule_.steps[i - 1].round) end_round();
       if (!is_needed(schedule_.steps[i])) continue;
       result_.instructions.push_back(instruction(i));
-      result_.instructions.back().first_block = pieces;
-      pieces += result_.instructions.back().pieces;
-      result_.blocks = std::clamp(pieces, result_.blocks, most_blocks_);
+      spreads_.push_back(messages_.of_steps[i].spreads && !is_local(schedule_.steps[i].kind));
     }
-    result_.rounds.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
+    end_round();
     for (Instruction& each : result_.instructions) each.first_block %= result_.blocks;
+    result_.form = form();
     return std::move(result_);
   }
 
  private:
+  // Gives the instructions since the last end their blocks; the next round begins behind them.
+  void end_round() {
+    const std::size_t first = result_.rounds.empty() ? 0 : result_.rounds.back();
+    spread(first, false);
+    spread(first, true);
+    std::uint32_t pieces = 0;
+    for (std::size_t i = first; i < result_.instructions.size(); ++i) {
+      result_.instructions[i].first_block = pieces;
+      pieces += result_.instructions[i].pieces;
+    }
+    result_.blocks = std::clamp(pieces, result_.blocks, std::max(most_blocks_, result_.blocks));
+    result_.rounds.push_back(static_cast<std::uint32_t>(result_.instructions.size()));
+  }
+
+  // All blocks share the messages that an end may cut as it likes: about as many bytes for each block. Short words take
+  // longer to gather than to send, so their pieces give every thread as many of them.
+  void spread(std::size_t first, bool takes) {
+    const auto each_one = [&](auto f) {
+      for (std::size_t i = first; i < result_.instructions.size(); ++i)
+        if (spreads_[i] && waits(result_.instructions[i].act) == takes) f(result_.instructions[i]);
+    };
+    std::uint64_t all = 0;
+    each_one([&](const Instruction& each) { all += each.bytes; });
+    each_one([&](Instruction& each) {
+      const std::uint64_t blocks = std::max<std::uint64_t>(each.bytes * most_blocks_ / all, 1),
+                          unit = each.word < 16 ? each.piece
+                                 : each.ll128   ? block::data_bytes_of_pair
+                                                : 16;
+      const std::uint64_t share = ((each.bytes + blocks - 1) / blocks + unit - 1) / unit * unit;
+      each.piece = std::max(each.piece, share);
+      each.pieces = static_cast<std::uint32_t>((each.bytes + each.piece - 1) / each.piece);
+    });
+  }
+
+  Form form() const {
+    const std::vector<Instruction>& all = result_.instructions;
+    if (result_.rounds.size() != 2 || all.empty() || all.size() > most_kept) return Form::any;
+    const auto every = [&](auto is) { return std::ranges::all_of(all, is); };
+    const bool messages = every(
+        [](const Instruction& each) { return (each.act == Act::send || each.act == Act::take) && !each.reduces; });
+    if (!messages) return Form::any;
+    const auto plain = [](const Instruction& each, const View& view) { return is_plain(view, each.bytes, each.word); };
+    if (every([](const Instruction& each) { return each.ll; }))
+      return every([&](const Instruction& each) {
+        const View& view = each.act == Act::send ? each.from : each.to;
+        return each.word >= sizeof(block::Word8) && view.run >= each.bytes && view.offsets == nullptr;
+      })
+                 ? Form::packets
+                 : Form::any;
+    if (every([](const Instruction& each) { return each.ll128; })) {
+      if (every([&](const Instruction& each) { return plain(each, each.act == Act::send ? each.from : each.to); }))
+        return Form::lines;
+      if (!every([&](const Instruction& each) { return each.word == all.front().word; })) return Form::any;
+      switch (all.front().word) {
+        case 16: return Form::lines_of_rows_16;
+        case 8: return Form::lines_of_rows_8;
+        case 4: return Form::lines_of_rows_4;
+        default: return Form::any;
+      }
+    }
+    if (!every([](const Instruction& each) { return each.direct && (each.act == Act::take || each.word == 16); }))
+      return Form::any;
+    const bool all_plain = every([&](const Instruction& each) {
+      return each.act == Act::take || (plain(each, each.from) && plain(each, each.to));
+    });
+    return all_plain ? Form::stores : Form::stores_of_rows;
+  }
+
   static bool is_needed(const Step& step) { return !is_local(step.kind) || step.destination != step.source; }
 
   std::uint64_t bytes(const Block& block) const {
@@ -100,6 +165,9 @@ class Translator {
     if (!is_local(step.kind)) connect(each, step, places_[index] + plan.slot_at, places_[index]);
     each.act = act_of(step.kind);
     each.ll = plan.kind == ProgramAlgorithm::Kind::ll;
+    each.ll128 = plan.kind == ProgramAlgorithm::Kind::ll128;
+    each.from.set_dividers(each.bytes);
+    each.to.set_dividers(each.bytes);
     each.pieces = plan.pieces;
     each.piece = plan.piece;
     return each;
@@ -166,6 +234,7 @@ class Translator {
   const std::span<const LandingPlan> plans_;
   const std::uint32_t most_blocks_;
   std::vector<std::uint64_t> places_;
+  std::vector<bool> spreads_;  // by instruction
   Translation result_;
 };
 

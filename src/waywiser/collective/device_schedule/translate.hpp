@@ -25,6 +25,7 @@ struct Translation {
   std::vector<std::uint64_t> offsets;
   std::uint32_t gives_to = 0, takes_from = 0;  // ranks, as bits
   std::uint32_t blocks = 1;
+  Form form = Form::any;
 };
 
 // The most offsets that the program of a schedule needs.

@@ -31,6 +31,7 @@ GpuCollectives::GpuCollectives(RankExchange& exchange, Session& session, std::sh
       prepared_(platform_, session.gpus().peer_memory(), domain_.buffers(), gpu, members_->rank,
                 ProgramAlgorithms(session.options().chooser.get())),
       exposed_(std::move(exposed)) {
+  prepared_.set_why_no_ll128(domain_.why_no_ll128());
   if (domain_.messages() != nullptr) exposed_->watch(this);
   if (members_->size() == 1) return;
   session_.gpus().watchdog().add(*this);

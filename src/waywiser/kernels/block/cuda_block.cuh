@@ -94,6 +94,7 @@ class CudaBlock {
     *static_cast<volatile std::uint64_t*>(word) = value;
   }
   __device__ void post(std::uint32_t* word, std::uint32_t value) const { store(word, value); }
+  __device__ void post(std::uint64_t* word, std::uint64_t value) const { store(word, value); }
   __device__ void release(std::uint32_t* flag, std::uint32_t value) const {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
   }

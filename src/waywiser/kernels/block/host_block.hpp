@@ -82,7 +82,10 @@ class HostBlock {
   Word peek(const Word* word) const {
     return acquire(word);
   }
-  void post(std::uint32_t* word, std::uint32_t value) const { release(word, value); }
+  template <typename Word>
+  void post(Word* word, std::type_identity_t<Word> value) const {
+    release(word, value);
+  }
   template <typename Word>
   void release(Word* flag, Word value) const {
     as_atomic(flag).store(value, std::memory_order_release);

@@ -6,7 +6,7 @@
 namespace waywiser::program {
 namespace {
 
-constexpr unsigned program_threads = 256, most_kept = 32;  // rounds and instructions
+constexpr unsigned program_threads = 512;
 
 template <typename T>
 __device__ void keep(T* kept, const T* values, unsigned count) {
@@ -17,6 +17,7 @@ __device__ void keep(T* kept, const T* values, unsigned count) {
 }
 
 // A short program is read into shared memory while an earlier kernel may still run, which does not change it.
+template <typename Form>
 __global__ void __launch_bounds__(program_threads) program_kernel(const __grid_constant__ ProgramArguments terms) {
   __shared__ alignas(16) std::byte kept_instructions[most_kept * sizeof(Instruction)];
   __shared__ std::uint32_t kept_rounds[most_kept + 1];
@@ -33,9 +34,9 @@ __global__ void __launch_bounds__(program_threads) program_kernel(const __grid_c
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
   block::CudaBlock block;
-  ProgramBody<block::CudaBlock>(block, terms,
-                                keeps ? reinterpret_cast<const Instruction*>(kept_instructions) : terms.instructions,
-                                keeps ? kept_rounds : terms.rounds)
+  ProgramBody<block::CudaBlock, Form>(
+      block, terms, keeps ? reinterpret_cast<const Instruction*>(kept_instructions) : terms.instructions,
+      keeps ? kept_rounds : terms.rounds)
       .run();
 }
 
@@ -43,8 +44,10 @@ __global__ void __launch_bounds__(program_threads) program_kernel(const __grid_c
 
 std::function<void(void*)> cuda_launcher(LaunchCache* cache, const ProgramArguments& terms) {
   return [=](void* stream) {
-    launch_kernel(cache, program_kernel, terms.blocks, program_threads, true, stream, "launch of a schedule on a GPU",
-                  terms);
+    with_form(terms.form, [&]<typename Form>() {
+      launch_kernel(cache, program_kernel<Form>, terms.blocks, program_threads, true, stream,
+                    "launch of a schedule on a GPU", terms);
+    });
   };
 }
 
