@@ -72,7 +72,7 @@ class Prepared:
 
     def explain(self) -> str:
         """What carries out a start, and by which algorithms this rank's messages go: "one kernel of 4 blocks; gives 2
-        by direct(piece=16K); takes 2 by LL(piece=4K)". Raises nothing."""
+        by direct(piece=16K); takes 2 by LL". Raises nothing."""
         return str(self._core.explain())
 
 

@@ -61,7 +61,7 @@ class [[gnu::visibility("default")]] Prepared {
   // messages of this rank straight into its arrays, or if why_staged() has a reason.
   const std::string& why_copied() const noexcept;
   // What carries out a start, and by which algorithms this rank's messages go, for people: "one kernel of 4 blocks;
-  // gives 2 by direct(piece=16K); takes 2 by LL(piece=4K)".
+  // gives 2 by direct(piece=16K); takes 2 by LL".
   std::string explain() const;
 
  private:
