@@ -75,8 +75,10 @@ def test_grids_on_gpus() -> None:
             for field, want in zip(fields, wanted): assert (field.numpy() == want).all(), (variant, on)
     assert halo.counts("packed")["bus_copies"] == 4 and halo.counts("direct")["bus_copies"] == 0
     times = halo.tune(0.01)
-    assert sorted(times) == sorted(["whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided"])
-    assert times[halo.variant] == min(times.values())
+    every = {"whole_field", "per_neighbor", "packed", "direct", "direct_packed", "strided"}
+    mixed = "mixed" in times  # sides differ in their fastest: then the mix and the best are compared again
+    assert set(times) - {"mixed"} == every
+    assert halo.variant in times and (mixed or times[halo.variant] == min(times.values()))
     assert halo.explain().startswith(halo.variant + ": ")
     assert "\\ntimes of virtual GPUs, which say nothing about GPUs" in halo.explain()
     halo.use("direct")
