@@ -9,11 +9,6 @@
 // Moves units of 8 or 16 bytes from blocks whose bytes may be strided.
 namespace waywiser::program {
 
-template <typename T>
-inline constexpr unsigned size_of = sizeof(T);
-template <typename Unit, typename Word>
-inline constexpr unsigned words_in = size_of<Unit> / size_of<Word>;
-
 // f(i) for i < count; few turns are unrolled, so that all of their loads are under way together.
 template <unsigned count, typename Function>
 WAYWISER_DEVICE void each_turn(Function f) {
@@ -28,7 +23,8 @@ WAYWISER_DEVICE void each_turn(Function f) {
 
 template <typename Word, typename Unit, typename Layout>
 WAYWISER_DEVICE Unit load_words(const Layout& view, std::uint64_t at, std::uint64_t bytes) {
-  constexpr unsigned count = words_in<Unit, Word>;
+  constexpr std::size_t size = sizeof(Word);
+  constexpr unsigned count = sizeof(Unit) / size;
   Word words[count] = {};
   each_turn<count>([&](unsigned i) {
     if (const std::uint64_t offset = at + i * sizeof(Word); offset < bytes)
@@ -41,7 +37,8 @@ WAYWISER_DEVICE Unit load_words(const Layout& view, std::uint64_t at, std::uint6
 
 template <typename Word, typename Unit, typename Layout>
 WAYWISER_DEVICE void store_words(const Layout& view, std::uint64_t at, std::uint64_t bytes, const Unit& unit) {
-  constexpr unsigned count = words_in<Unit, Word>;
+  constexpr std::size_t size = sizeof(Word);
+  constexpr unsigned count = sizeof(Unit) / size;
   Word words[count];
   __builtin_memcpy(static_cast<void*>(words), &unit, sizeof unit);
   each_turn<count>([&](unsigned i) {
@@ -50,11 +47,13 @@ WAYWISER_DEVICE void store_words(const Layout& view, std::uint64_t at, std::uint
   });
 }
 
-// Calls f.template operator()<Word>() with the type of `word` bytes.
-template <typename Function>
+// Calls f.template operator()<Word>() with the type of `word` bytes, or of `most`.
+template <unsigned most, typename Function>
 WAYWISER_DEVICE auto with_word(std::uint32_t word, Function f) {
   switch (word) {
-    case 16: return f.template operator()<Vector16>();
+    case 16:
+      if constexpr (most == 16) return f.template operator()<Vector16>();
+      [[fallthrough]];
     case 8: return f.template operator()<Vector<std::uint64_t, 1>>();
     case 4: return f.template operator()<Vector<std::uint32_t, 1>>();
     case 2: return f.template operator()<Vector<std::uint16_t, 1>>();
@@ -87,28 +86,21 @@ WAYWISER_DEVICE void store_unit(const Plain& block, std::uint64_t at, std::uint6
 template <typename Function>
 WAYWISER_DEVICE void with_layout(const View& view, std::uint64_t bytes, std::uint32_t word, Function f) {
   if (is_plain(view, bytes, word)) return f.template operator()<Vector16>(Plain{view.data});
-  with_word(word, [&]<typename Word>() { f.template operator()<Word>(view); });
+  with_word<16>(word, [&]<typename Word>() { f.template operator()<Word>(view); });
 }
-// At most eight bytes.
-WAYWISER_DEVICE constexpr std::uint32_t at_most_eight(std::uint32_t word) { return word < 8 ? word : 8; }
 
 // For strided words, and for the last unit, which is moved byte by byte. Not inlined: kernels compile faster.
 template <typename Unit>
 WAYWISER_DEVICE WAYWISER_APART Unit load_apart(const View& view, std::uint64_t at, std::uint64_t bytes,
                                                std::uint32_t word) {
-  return with_word(at + sizeof(Unit) > bytes ? 1 : at_most_eight(word), [&]<typename Word>() {
-    if constexpr (sizeof(Word) <= 8)
-      return load_words<Word, Unit>(view, at, bytes);
-    else
-      return Unit{};
-  });
+  return with_word<8>(at + sizeof(Unit) > bytes ? 1 : word,
+                      [&]<typename Word>() { return load_words<Word, Unit>(view, at, bytes); });
 }
 template <typename Unit>
 WAYWISER_DEVICE WAYWISER_APART void store_apart(const View& view, std::uint64_t at, std::uint64_t bytes,
                                                 std::uint32_t word, const Unit& unit) {
-  with_word(at + sizeof(Unit) > bytes ? 1 : at_most_eight(word), [&]<typename Word>() {
-    if constexpr (sizeof(Word) <= 8) store_words<Word>(view, at, bytes, unit);
-  });
+  with_word<8>(at + sizeof(Unit) > bytes ? 1 : word,
+               [&]<typename Word>() { store_words<Word>(view, at, bytes, unit); });
 }
 
 // The unit at byte `at` of a block of `bytes`; zeros beyond its end.
@@ -177,7 +169,7 @@ WAYWISER_DEVICE void move_bytes(Gpu& gpu, const View& from, const View& to, std:
                                 std::uint32_t word) {
   if (is_plain(from, begin + bytes, word) && is_plain(to, begin + bytes, word))
     return move_words_apart<Vector16, copy_batch>(gpu, Plain{from.data}, Plain{to.data}, begin, bytes);
-  with_word(word, [&]<typename Word>() { move_words_apart<Word, rows_batch>(gpu, from, to, begin, bytes); });
+  with_word<16>(word, [&]<typename Word>() { move_words_apart<Word, rows_batch>(gpu, from, to, begin, bytes); });
 }
 
 template <typename Gpu, typename T, typename Unit>

@@ -60,7 +60,7 @@ std::shared_ptr<DeviceExecution> PreparedSchedules::prepare(RankExchange& exchan
   try {
     return prepare_by(algorithms_, exchange, schedule, arrays, op);
   } catch (const Error& error) {  // the same at all ranks
-    if (error.kind() != ErrorKind::unavailable || !algorithms_.has_fewer_slots()) throw;
+    if (error.kind() != ErrorKind::unavailable || !algorithms_.may_have_fewer_slots()) throw;
   }
   return prepare_by(algorithms_.with_few_slots(), exchange, schedule, arrays, op);
 }

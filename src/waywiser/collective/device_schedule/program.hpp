@@ -97,7 +97,8 @@ struct Instruction {
 };
 
 // What the kernel of a program carries out. Programs of a common form have a kernel of their own, with less code: one
-// round of messages that are alike. `rows`: a box of runs of words of 16, 8 or 4 bytes; otherwise contiguous.
+// round of messages that are alike. `rows`: runs of words of 16, 8 or 4 bytes, in a box or listed; otherwise
+// contiguous.
 enum class Form : std::uint32_t {
   any,
   packets,

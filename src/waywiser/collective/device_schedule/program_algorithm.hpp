@@ -50,7 +50,7 @@ class ProgramAlgorithms {
   void set_why_no_ll128(std::string why) { why_no_ll128_ = std::move(why); }
   // The same for little memory: messages that LL need not carry go direct, unless there is an only algorithm.
   ProgramAlgorithms with_few_slots() const;
-  bool has_fewer_slots() const { return !only_ && !few_slots_; }
+  bool may_have_fewer_slots() const { return !only_ && !few_slots_; }
   // Throws invalid_input for more blocks than a schedule has; unavailable if the only one is LL128 and it cannot be.
   ProgramAlgorithm of(Bytes bytes) const;
 

@@ -125,19 +125,6 @@ class ProgramMessages : public ProgramStart<Gpu> {
 
   static constexpr unsigned lines_at_once = 4;  // of a thread: all its loads are under way before its first store
 
-  // Calls f(lane, pairs, end): a thread's lane of some pairs of lines, of which the piece has `end`.
-  template <typename Function>
-  WAYWISER_DEVICE void each_tile(const Piece& piece, Function f) {
-    const auto end = static_cast<std::uint32_t>(block::pairs_for(piece.bytes));
-    const std::uint32_t stride = gpu_.threads() / block::lanes_of_pair;
-    for (std::uint32_t begin = 0; begin < end; begin += stride * lines_at_once)
-      gpu_.each_thread([&](unsigned thread) {
-        std::uint32_t pairs[lines_at_once];
-        WAYWISER_UNROLL
-        for (unsigned i = 0; i < lines_at_once; ++i) pairs[i] = begin + thread / block::lanes_of_pair + i * stride;
-        f(thread % block::lanes_of_pair, pairs, end);
-      });
-  }
   // Pieces are whole pairs of lines, but for the last one.
   WAYWISER_DEVICE block::Ll128Slot* lines_of(const Instruction& each, const Piece& piece) const {
     return reinterpret_cast<block::Ll128Slot*>(slot(each)) +
@@ -171,52 +158,54 @@ class ProgramMessages : public ProgramStart<Gpu> {
   WAYWISER_DEVICE void send_lines(const Instruction& each, const Piece& piece, const Layout from) {
     const std::uint64_t bytes = each.bytes;
     block::Ll128Slot* to = lines_of(each, piece);
-    each_tile(piece, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
-      Vector16 words[lines_at_once] = {};
-      WAYWISER_UNROLL
-      for (unsigned i = 0; i < lines_at_once; ++i)
-        if (const std::uint64_t at = place_of_word(piece, pairs[i], lane); pairs[i] < end && at < bytes)
-          words[i] = load_vector<Word>(from, at, bytes);
-      settle();
-      gpu_.join_warp();
-      WAYWISER_UNROLL
-      for (unsigned i = 0; i < lines_at_once; ++i)
-        gpu_.store_line(to + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane,
-                        gpu_.line_word(words[i], lane, tag()), pairs[i] < end);
-    });
+    block::each_tile_of_pairs<lines_at_once>(
+        gpu_, piece.bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
+          Vector16 words[lines_at_once] = {};
+          WAYWISER_UNROLL
+          for (unsigned i = 0; i < lines_at_once; ++i)
+            if (const std::uint64_t at = place_of_word(piece, pairs[i], lane); pairs[i] < end && at < bytes)
+              words[i] = load_vector<Word>(from, at, bytes);
+          settle();
+          gpu_.join_warp();
+          WAYWISER_UNROLL
+          for (unsigned i = 0; i < lines_at_once; ++i)
+            gpu_.store_line(to + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane,
+                            gpu_.line_word(words[i], lane, tag()), pairs[i] < end);
+        });
   }
 
   template <typename Word, bool reduces, typename Layout>
   WAYWISER_DEVICE void take_lines(const Instruction& each, const Piece& piece, const Layout to) {
     const std::uint64_t bytes = each.bytes;
     const block::Ll128Slot* from = lines_of(each, piece);
-    each_tile(piece, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
-      block::Ll128Look looks[lines_at_once];
-      wait_together([&] {
-        WAYWISER_UNROLL
-        for (unsigned i = 0; i < lines_at_once; ++i)
-          if (pairs[i] < end)
-            looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag());
-        bool there = true;  // compared when all polls are in flight
-        WAYWISER_UNROLL
-        for (unsigned i = 0; i < lines_at_once; ++i)
-          there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag()));
-        return there ? 0 : each.peer + 1;
-      });
-      WAYWISER_UNROLL
-      for (unsigned i = 0; i < lines_at_once; ++i) {
-        const Vector16 word = gpu_.word_in_line(looks[i], lane);
-        const std::uint64_t at = place_of_word(piece, pairs[i], lane);
-        if (pairs[i] >= end || at >= bytes) continue;
-        if constexpr (reduces) {
-          if (each.reduces) {
-            deliver(each, at, word);
-            continue;
+    block::each_tile_of_pairs<lines_at_once>(
+        gpu_, piece.bytes, [&](unsigned lane, const std::uint32_t (&pairs)[lines_at_once], std::uint32_t end) {
+          block::Ll128Look looks[lines_at_once];
+          wait_together([&] {
+            WAYWISER_UNROLL
+            for (unsigned i = 0; i < lines_at_once; ++i)
+              if (pairs[i] < end)
+                looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag());
+            bool there = true;  // compared when all polls are in flight
+            WAYWISER_UNROLL
+            for (unsigned i = 0; i < lines_at_once; ++i)
+              there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag()));
+            return there ? 0 : each.peer + 1;
+          });
+          WAYWISER_UNROLL
+          for (unsigned i = 0; i < lines_at_once; ++i) {
+            const Vector16 word = gpu_.word_in_line(looks[i], lane);
+            const std::uint64_t at = place_of_word(piece, pairs[i], lane);
+            if (pairs[i] >= end || at >= bytes) continue;
+            if constexpr (reduces) {
+              if (each.reduces) {
+                deliver(each, at, word);
+                continue;
+              }
+            }
+            store_vector<Word>(to, at, bytes, word);
           }
-        }
-        store_vector<Word>(to, at, bytes, word);
-      }
-    });
+        });
   }
 
   // mark() says that it has arrived.

@@ -15,7 +15,7 @@ class ProgramStart {
   WAYWISER_DEVICE ProgramStart(Gpu& gpu, const ProgramArguments& terms)
       : gpu_(gpu), terms_(terms), number_(gpu.peek(&terms.state->progress) / most_blocks + 1) {}
 
-  // Tells the ranks that give to this one.
+  // Tells the ranks that give to this one. Earlier kernels have ended with all that they read and wrote: no fence.
   WAYWISER_DEVICE void begin() {
     if (gpu_.block() != 0) return;
     each_by_a_thread(block::max_ranks, [&](unsigned rank) {
@@ -24,7 +24,7 @@ class ProgramStart {
   }
 
   // Once for each block, before its first store to another rank: then the slots may be written. The wait comes when
-  // this block's first loads are under way.
+  // this block's first loads are under way; only stores depend on it, so that a load without a fence will do.
   WAYWISER_DEVICE void settle() {
     if (settled_) return;
     settled_ = true;

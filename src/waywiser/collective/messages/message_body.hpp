@@ -91,20 +91,6 @@ class MessageBody : BulkPieces<Gpu, only> {
       });
   }
 
-  // A thread's lane of some pairs of lines: calls f(lane, pairs, number of pairs in the piece) for each tile of a
-  // piece.
-  template <typename Function>
-  WAYWISER_DEVICE void each_tile(std::uint64_t bytes, Function f) {
-    const auto pairs = static_cast<std::uint32_t>(block::pairs_for(bytes));
-    const std::uint32_t stride = gpu_.threads() / block::lanes_of_pair;
-    for (std::uint32_t begin = 0; begin < pairs; begin += stride * ll128_at_once)
-      gpu_.each_thread([&](unsigned thread) {
-        std::uint32_t mine[ll128_at_once];
-        WAYWISER_UNROLL
-        for (unsigned i = 0; i < ll128_at_once; ++i) mine[i] = begin + thread / block::lanes_of_pair + i * stride;
-        f(thread % block::lanes_of_pair, mine, pairs);
-      });
-  }
   WAYWISER_DEVICE static std::uint32_t word_of(unsigned lane, std::uint32_t pair) {
     return pair * block::words_of_pair + lane;
   }
@@ -116,47 +102,50 @@ class MessageBody : BulkPieces<Gpu, only> {
   WAYWISER_DEVICE void send_ll128(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
     auto* to = this->template slot<block::Ll128Slot>(ll128_slots, number);
-    each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[ll128_at_once], std::uint32_t end) {
-      Vector16 words[ll128_at_once] = {};
-      const auto load = [&] {
-        WAYWISER_UNROLL
-        for (unsigned i = 0; i < ll128_at_once; ++i)
-          if (has_word(lane, pairs[i], bytes))
-            words[i] = block::load_word<Vector16, exact>(part_.data + at, bytes, word_of(lane, pairs[i]));
-        return true;
-      };
-      load_and_wait_for_room(static_cast<std::uint32_t>(number), ll128_slots, load);
-      gpu_.join_warp();
-      WAYWISER_UNROLL
-      for (unsigned i = 0; i < ll128_at_once; ++i)
-        gpu_.store_line(to + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane,
-                        gpu_.line_word(words[i], lane, tag(number)), pairs[i] < end);
-    });
+    block::each_tile_of_pairs<ll128_at_once>(
+        gpu_, bytes, [&](unsigned lane, const std::uint32_t (&pairs)[ll128_at_once], std::uint32_t end) {
+          Vector16 words[ll128_at_once] = {};
+          const auto load = [&] {
+            WAYWISER_UNROLL
+            for (unsigned i = 0; i < ll128_at_once; ++i)
+              if (has_word(lane, pairs[i], bytes))
+                words[i] = block::load_word<Vector16, exact>(part_.data + at, bytes, word_of(lane, pairs[i]));
+            return true;
+          };
+          load_and_wait_for_room(static_cast<std::uint32_t>(number), ll128_slots, load);
+          gpu_.join_warp();
+          WAYWISER_UNROLL
+          for (unsigned i = 0; i < ll128_at_once; ++i)
+            gpu_.store_line(to + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane,
+                            gpu_.line_word(words[i], lane, tag(number)), pairs[i] < end);
+        });
   }
 
   WAYWISER_DEVICE void take_ll128(std::uint64_t at, std::uint64_t number) {
     const std::uint64_t bytes = length(at);
     const auto* from = this->template slot<block::Ll128Slot>(ll128_slots, number);
-    each_tile(bytes, [&](unsigned lane, const std::uint32_t (&pairs)[ll128_at_once], std::uint32_t end) {
-      block::Ll128Look looks[ll128_at_once];
-      wait_together(number, [&] {
-        WAYWISER_UNROLL
-        for (unsigned i = 0; i < ll128_at_once; ++i)
-          if (pairs[i] < end)
-            looks[i] = gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag(number));
-        bool there = true;  // compared when all polls are in flight
-        WAYWISER_UNROLL
-        for (unsigned i = 0; i < ll128_at_once; ++i)
-          there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag(number)));
-        return there;
-      });
-      WAYWISER_UNROLL
-      for (unsigned i = 0; i < ll128_at_once; ++i) {
-        const Vector16 word = gpu_.word_in_line(looks[i], lane);
-        if (has_word(lane, pairs[i], bytes))
-          block::store_word<exact>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
-      }
-    });
+    block::each_tile_of_pairs<ll128_at_once>(
+        gpu_, bytes, [&](unsigned lane, const std::uint32_t (&pairs)[ll128_at_once], std::uint32_t end) {
+          block::Ll128Look looks[ll128_at_once];
+          wait_together(number, [&] {
+            WAYWISER_UNROLL
+            for (unsigned i = 0; i < ll128_at_once; ++i)
+              if (pairs[i] < end)
+                looks[i] =
+                    gpu_.look_at_line(from + std::size_t{pairs[i]} * block::lanes_of_pair + lane, lane, tag(number));
+            bool there = true;  // compared when all polls are in flight
+            WAYWISER_UNROLL
+            for (unsigned i = 0; i < ll128_at_once; ++i)
+              there = there && (pairs[i] >= end || gpu_.is_there(looks[i], lane, tag(number)));
+            return there;
+          });
+          WAYWISER_UNROLL
+          for (unsigned i = 0; i < ll128_at_once; ++i) {
+            const Vector16 word = gpu_.word_in_line(looks[i], lane);
+            if (has_word(lane, pairs[i], bytes))
+              block::store_word<exact>(part_.data + at, bytes, word_of(lane, pairs[i]), word);
+          }
+        });
   }
 };
 
