@@ -68,7 +68,7 @@ class ProgramBody : ProgramMessages<Gpu> {
           this->template send_lines<typename Form::Word>(each, piece, layout<typename Form::Layout>(each.from));
         });
       } else if constexpr (is_packets) {
-        each_piece(each, [&](const Piece& piece) { send_packets(each, piece); });
+        each_piece(each, [&](const Piece& piece) { this->template send_packets<true>(each, piece); });
       } else if constexpr (is_stores) {
         each_piece(each, [&](const Piece& piece) { store(each, piece); });
       } else {
@@ -89,7 +89,7 @@ class ProgramBody : ProgramMessages<Gpu> {
           this->template take_lines<typename Form::Word, false>(each, piece, layout<typename Form::Layout>(each.to));
         });
       else if constexpr (is_packets)
-        each_piece(each, [&](const Piece& piece) { take_packets(each, piece); });
+        each_piece(each, [&](const Piece& piece) { this->template take_packets<true>(each, piece); });
       else if (is_stores || each.direct)
         awaits = awaits || first_piece(each) < each.pieces;
       else
@@ -102,8 +102,7 @@ class ProgramBody : ProgramMessages<Gpu> {
   using Messages = ProgramMessages<Gpu>;
   using Messages::carry_out, Messages::each_piece, Messages::first_piece, Messages::flag, Messages::gpu_,
       Messages::join;
-  using Messages::send_packets, Messages::tag, Messages::take_packets, Messages::terms_, Messages::wait_for_piece;
-  using Messages::wait_for_start;
+  using Messages::tag, Messages::terms_, Messages::wait_for_piece, Messages::wait_for_start;
   using typename Messages::Piece;
   static constexpr bool is_any = std::is_same_v<Form, AnyProgram>;
   static constexpr bool is_lines = requires { typename Form::Word; };

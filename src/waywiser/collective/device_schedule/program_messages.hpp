@@ -50,28 +50,25 @@ class ProgramMessages : public ProgramStart<Gpu> {
     store_unit(each.to, at, each.bytes, each.word, unit);
   }
 
-  // Calls f(offset, offset of another unit, or the same), so that a thread has two loads under way.
-  template <typename Unit, typename Function>
-  WAYWISER_DEVICE void each_pair(const Piece& piece, Function f) {
-    gpu_.each_thread([&](unsigned thread) {
-      const std::uint64_t step = gpu_.threads() * sizeof(Unit);
-      for (std::uint64_t at = thread * sizeof(Unit); at < piece.bytes; at += 2 * step)
-        f(piece.begin + at, piece.begin + (at + step < piece.bytes ? at + step : at));
-    });
-  }
-
-  // The same for contiguous blocks of whole words.
+  // By LL. `plain`: of contiguous blocks that are aligned for words of eight bytes, and without a reduction.
+  template <bool plain>
   WAYWISER_DEVICE void send_packets(const Instruction& each, const Piece& piece) {
     const Plain from{each.from.data};
     const std::uint64_t bytes = each.bytes;
     auto* packets = reinterpret_cast<block::LlPacket*>(slot(each));
+    const auto load = [&](std::uint64_t at) {
+      if constexpr (plain)
+        return load_unit<block::Word8>(from, at, bytes);
+      else
+        return load_unit<block::Word8>(each.from, at, bytes, each.word);
+    };
     gpu_.each_thread([&](unsigned thread) {
       const std::uint64_t step = gpu_.threads() * sizeof(block::Word8), end = piece.begin + piece.bytes;
       for (std::uint64_t at = piece.begin + thread * sizeof(block::Word8);; at += 2 * step) {
         block::Word8 words[2] = {};
         WAYWISER_UNROLL
         for (unsigned i = 0; i < 2; ++i)
-          if (at + i * step < end) words[i] = load_unit<block::Word8>(from, at + i * step, bytes);
+          if (at + i * step < end) words[i] = load(at + i * step);
         settle();
         WAYWISER_UNROLL
         for (unsigned i = 0; i < 2; ++i)
@@ -80,47 +77,37 @@ class ProgramMessages : public ProgramStart<Gpu> {
       }
     });
   }
+  template <bool plain>
   WAYWISER_DEVICE void take_packets(const Instruction& each, const Piece& piece) {
     const Plain to{each.to.data};
     const std::uint64_t bytes = each.bytes;
     const auto* packets = reinterpret_cast<const block::LlPacket*>(slot(each));
-    each_pair<block::Word8>(piece, [&](std::uint64_t at, std::uint64_t next) {
-      block::LlPacket one, two;
-      wait(0, [&] {
-        one = gpu_.load_packet(packets + at / 8);
-        two = gpu_.load_packet(packets + next / 8);
-        return one.is_of(tag()) && two.is_of(tag()) ? 0u : each.peer + 1;
-      });
-      store_unit(to, at, bytes, block::Word8{{one.low, one.high}});
-      if (next != at) store_unit(to, next, bytes, block::Word8{{two.low, two.high}});
-    });
-  }
-
-  WAYWISER_DEVICE WAYWISER_APART void send_ll(const Instruction& each, const Piece& piece) {
-    auto* packets = reinterpret_cast<block::LlPacket*>(slot(each));
-    each_pair<block::Word8>(piece, [&](std::uint64_t at, std::uint64_t next) {
-      const auto one = load_unit<block::Word8>(each.from, at, each.bytes, each.word);
-      const auto two = load_unit<block::Word8>(each.from, next, each.bytes, each.word);
-      gpu_.store_packet(packets + at / 8, one, tag());
-      if (next != at) gpu_.store_packet(packets + next / 8, two, tag());
-    });
-  }
-
-  WAYWISER_DEVICE WAYWISER_APART void take_ll(const Instruction& each, const Piece& piece) {
-    const auto* packets = reinterpret_cast<const block::LlPacket*>(slot(each));
-    const auto take = [&](std::uint64_t at, block::LlPacket packet) {
-      wait(0, [&] {
-        if (packet.is_of(tag())) return 0u;
-        packet = gpu_.load_packet(packets + at / 8);
-        return packet.is_of(tag()) ? 0u : each.peer + 1;
-      });
-      deliver(each, at, block::Word8{{packet.low, packet.high}});
+    const auto keep = [&](std::uint64_t at, const block::LlPacket& packet) {
+      if constexpr (plain)
+        store_unit(to, at, bytes, block::Word8{{packet.low, packet.high}});
+      else
+        deliver(each, at, block::Word8{{packet.low, packet.high}});
     };
-    each_pair<block::Word8>(piece, [&](std::uint64_t at, std::uint64_t next) {
-      const block::LlPacket one = gpu_.load_packet(packets + at / 8), two = gpu_.load_packet(packets + next / 8);
-      take(at, one);
-      if (next != at) take(next, two);
+    gpu_.each_thread([&](unsigned thread) {
+      const std::uint64_t step = gpu_.threads() * sizeof(block::Word8), end = piece.begin + piece.bytes;
+      for (std::uint64_t at = piece.begin + thread * sizeof(block::Word8); at < end; at += 2 * step) {
+        const std::uint64_t next = at + step < end ? at + step : at;
+        block::LlPacket one, two;
+        wait(0, [&] {
+          one = gpu_.load_packet(packets + at / 8);
+          two = gpu_.load_packet(packets + next / 8);
+          return one.is_of(tag()) && two.is_of(tag()) ? 0u : each.peer + 1;
+        });
+        keep(at, one);
+        if (next != at) keep(next, two);
+      }
     });
+  }
+  WAYWISER_DEVICE WAYWISER_APART void send_ll(const Instruction& each, const Piece& piece) {
+    send_packets<false>(each, piece);
+  }
+  WAYWISER_DEVICE WAYWISER_APART void take_ll(const Instruction& each, const Piece& piece) {
+    take_packets<false>(each, piece);
   }
 
   static constexpr unsigned lines_at_once = 4;  // of a thread: all its loads are under way before its first store
