@@ -1,7 +1,8 @@
-"""Fixtures of many tests; makes Ctrl-C work in programs that tests start, even if a shell started the tests."""
+"""Fixtures of many tests. Programs that tests start obey Ctrl-C, and write whole lines, whatever started the tests."""
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -12,6 +13,8 @@ from waywiser import cli
 # A shell makes background programs ignore Ctrl-C, and their children inherit this.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# With it, print() writes each word apart, and the lines of ranks that share a pipe are torn.
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 
 @pytest.fixture

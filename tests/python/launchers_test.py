@@ -116,6 +116,14 @@ def test_the_page_has_the_codes() -> None:
     assert {code or plain: (int(after_7), int(after_kill)) for code, plain, after_7, after_kill in rows} == CODES
 
 
+def test_programs_of_tests_write_whole_lines() -> None:
+    read, write = os.pipe2(os.O_DIRECT)  # keeps what one write() wrote apart from the next
+    subprocess.run([sys.executable, "-c", "print('rank', 0, flush=True)"], stdout=write, check=True, timeout=100)
+    os.close(write)
+    with os.fdopen(read, "rb", buffering=0) as lines:
+        assert lines.read(100) == b"rank 0\n"
+
+
 @BY_EACH
 def test_ranks_have_cores_of_their_own_and_a_code_is_known_to_all(
     name: str, request: pytest.FixtureRequest, tmp_path: Path

@@ -46,7 +46,6 @@ def runtime_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WAYWISER_RUNTIME_DIR", str(folder))
     more = os.environ.get("PYTHONPATH")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "python") + (os.pathsep + more if more else ""))
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # it tears lines of several ranks apart
     return folder
 
 
