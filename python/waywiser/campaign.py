@@ -12,7 +12,8 @@ import waywiser._core as _core
 from waywiser import stages
 from waywiser.errors import InputError
 from waywiser.files import write_text_atomically
-from waywiser.profile import OPERATIONS, Profile, read_profile
+from waywiser.profile import OPERATIONS, Profile
+from waywiser.profile_reader import read_profile
 from waywiser.progress import bar, say
 from waywiser.results import Results
 

@@ -8,7 +8,8 @@ from typing import Any
 import waywiser._core as _core
 from waywiser.checked import Node
 from waywiser.other_nodes import with_names
-from waywiser.profile import OPERATIONS, Pair, Path, read_pair, read_path
+from waywiser.profile import OPERATIONS, Pair, Path
+from waywiser.profile_reader import read_pair, read_path
 
 SCHEMA = "waywiser.plan"
 OLDEST, VERSION = 1, 2

@@ -22,7 +22,8 @@ from waywiser.errors import InputError
 from waywiser.file_lock import held_file
 from waywiser.files import parse_json, read_bytes, write_text_atomically
 from waywiser.plan import Plan, read_plan
-from waywiser.profile import Profile, read_profile
+from waywiser.profile import Profile
+from waywiser.profile_reader import read_profile
 from waywiser.verification import Verification, read_verification
 
 DEFAULT = Path("waywiser-results")

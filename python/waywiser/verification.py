@@ -7,7 +7,8 @@ from typing import Any
 
 from waywiser.checked import Node
 from waywiser.other_nodes import with_names
-from waywiser.profile import OPERATIONS, read_place
+from waywiser.profile import OPERATIONS
+from waywiser.profile_reader import read_path, read_place
 
 SCHEMA = "waywiser.verification"
 VERSION = 1
@@ -56,8 +57,6 @@ def _label(node: Node, key: str) -> str:
     """The label of a path that is given as text or as a path object."""
     value = node.child(key).value
     if isinstance(value, dict):
-        from waywiser.profile import read_path
-
         return read_path(node.child(key)).label
     return node.text(key)
 

@@ -22,7 +22,7 @@ from waywiser.apply.render import render
 from waywiser.apply.setting import LeftOut, Setting, Settings, read_settings
 from waywiser.apply.store import all_kept, keep, kept
 from waywiser.errors import InputError
-from waywiser.profile import read_profile
+from waywiser.profile_reader import read_profile
 from waywiser.topology.load import read_machine
 
 UCX = {

@@ -22,7 +22,7 @@ from waywiser.apply.setting import LeftOut, Setting, Settings, read_settings
 from waywiser.apply.store import keep, kept
 from waywiser.doctor.finding import Unknown
 from waywiser.errors import InputError
-from waywiser.profile import read_profile
+from waywiser.profile_reader import read_profile
 from waywiser.topology.load import read_machine
 
 PML = Setting("openmpi", "OMPI_MCA_pml", "ucx", "", "measured", "pml ucx")

@@ -27,7 +27,7 @@ from waywiser.monitor.counters import (
 from waywiser.monitor.exporter import ERRORS, serve, text_of
 from waywiser.monitor.load import LoadWatch, expected_rates
 from waywiser.monitor.watcher import Watcher
-from waywiser.profile import read_profile
+from waywiser.profile_reader import read_profile
 
 NVLINKS = "GPU 0: H200 (UUID: x)\n\t Link 0: Data Tx: {0} KiB\n\t Link 0: Data Rx: 5 KiB\n\t Link 1: Data Tx: {0} KiB\n"
 SNMP = "Tcp: RtoAlgorithm RetransSegs\nTcp: 1 77\n"

@@ -8,7 +8,8 @@ from functools import cache
 from waywiser import stages
 from waywiser.apply.node_switches import OPERATIONS, SIZES
 from waywiser.campaign import Request
-from waywiser.profile import Profile, read_profile
+from waywiser.profile import Profile
+from waywiser.profile_reader import read_profile
 from waywiser.simulator.cluster import Cluster, parse_cluster
 
 STUDIED = ("hse-a", "hse-c", "hse-e")

@@ -37,7 +37,7 @@ from waywiser.doctor.ucx import rates
 from waywiser.errors import InputError
 from waywiser.other_nodes import for_core
 from waywiser.plan import read_plan
-from waywiser.profile import read_profile
+from waywiser.profile_reader import read_profile
 from waywiser.report.node_charts import node_charts
 from waywiser.simulator.cluster import parse_cluster
 from waywiser.simulator.sweep import OPERATIONS as SIMULATED

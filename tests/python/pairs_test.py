@@ -13,7 +13,7 @@ from waywiser import _core, cli
 from waywiser.apply.rank_setup import setup_for
 from waywiser.pair_rates import pair_rates
 from waywiser.plan import read_plan
-from waywiser.profile import read_profile
+from waywiser.profile_reader import read_profile
 from waywiser.report.matrices import matrices
 from waywiser.report.sections import heat_map
 from waywiser.report.summary import to_do
