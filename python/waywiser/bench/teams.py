@@ -16,7 +16,7 @@ from waywiser.bench.nccl_library import find_libnccl, look_for_nccl
 from waywiser.bench.nvshmem_library import look_for_nvshmem
 from waywiser.bench.team import Team, TeamError, Timed
 from waywiser.bench.ucx_perftest import UcxPerftest
-from waywiser.launcher import Job, outside_jobs
+from waywiser.ranks.job import Job, outside_jobs
 from waywiser.stages import PEER_PROGRAM
 
 RANK_PROGRAM = PEER_PROGRAM.with_name("waywiser-rank")

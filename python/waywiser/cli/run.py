@@ -11,8 +11,9 @@ import typer
 
 from waywiser.cli.options import AcceptSimulated, ResultsFolder
 from waywiser.errors import InputError
-from waywiser.launcher import Job, Launcher
+from waywiser.launcher import Launcher
 from waywiser.ranks.hosts import place_ranks, read_hosts
+from waywiser.ranks.job import Job
 from waywiser.results import DEFAULT
 
 # All arguments after the program belong to it.
