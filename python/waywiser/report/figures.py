@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LEGEND_CHARACTERS = 175  # in a line
+_LEGEND_LINE = 0.165  # inches
 _INK, _MUTED, _RULE = "#1a1f25", "#5b6670", "#e3e5e4"
 
 
@@ -132,12 +133,12 @@ def curve_picture(group: dict[str, Any], operation: str, heading: str) -> Figure
     curves = group["operations"][operation]
     columns = _legend_columns(one["label"] for one in curves["series"])
     lines = -(-len(curves["series"]) // columns)
-    height = 4.6 + 0.19 * lines
+    height = 4.6 + _LEGEND_LINE * lines
     figure = _figure(10.5, height)
     title = f"{group['title']} ({group['pair']}): {definitions.TITLES[operation]}"
     figure.text(0.02, 1 - 0.24 / height, _plain(title), fontsize=12, weight="bold", color=_INK, va="center")
     figure.text(0.02, 1 - 0.5 / height, _plain(heading), fontsize=8.5, color=_MUTED, va="center")
-    bottom, top = (0.45 + 0.19 * lines) / height, 1 - 1.0 / height
+    bottom, top = (0.45 + _LEGEND_LINE * lines) / height, 1 - 1.0 / height
     left, right = (figure.add_axes((x, bottom, 0.415, top - bottom)) for x in (0.07, 0.565))
     _draw_panel(left, "time", curves)
     _draw_panel(right, "rate", curves)
