@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/base/error_of.hpp"
 #include "tests/comm/test_ranks.hpp"
 #include "tests/halo/rank_fields.hpp"
@@ -88,6 +90,26 @@ TEST(HaloChoice, SidesHaveTheirOwnVariantsOnGpus) {
     exchange.exchange();
     const HaloCounts after = exchange.counts(HaloVariant::mixed);
     require_that(after.bus_copies - before.bus_copies == 2, "one copy each way");
+    group.barrier();
+  }),
+            no_problems);
+}
+
+TEST(HaloChoice, GpusWithoutACellHaveTheVariantsOfGpus) {
+  TestRanks ranks(2);
+  ranks.virtual_gpus = 2;
+  EXPECT_EQ(ranks.in_processes([](Group& group) {
+    MadeUpDomain domain;
+    const auto has_cells = [](const HaloPartition& each) { return each.cells != 0; };
+    for (std::uint64_t seed = 0; domain.partitions.empty() || std::ranges::any_of(domain.partitions, has_cells); ++seed)
+      domain = MadeUpDomain::of_lists(group.size(), seed);
+    RankFields fields(group, domain, true);
+    HaloExchange exchange(group, fields.partition(), fields.arrays());
+    for (const HaloVariant variant : {HaloVariant::strided, HaloVariant::whole_field, HaloVariant::packed}) {
+      exchange.use(variant);
+      exchange.exchange();
+      fields.require_exchanged(0);
+    }
     group.barrier();
   }),
             no_problems);

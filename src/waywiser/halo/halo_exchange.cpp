@@ -52,9 +52,11 @@ std::uint64_t digest_of(std::span<const HaloArray> fields) {
   return digest;
 }
 
+// The place of the first field with cells; if none has any, of the first field.
 Place place_of(std::span<const HaloArray> fields) {
+  if (fields.empty()) return host(0);
   const auto found = std::ranges::find_if(fields, [](const HaloArray& each) { return each.values.region.bytes != 0; });
-  return found == fields.end() ? host(0) : found->values.region.place;
+  return (found == fields.end() ? fields.front() : *found).values.region.place;
 }
 
 std::string percent(Seconds part, Seconds whole) {
