@@ -110,6 +110,14 @@ inline CellParts inner_and_outer(const std::vector<std::int64_t>& count) {
   return parts;
 }
 
+// Loops behind an exchange that they do not overlap with are one loop over all cells.
+template <typename Processor>
+CellParts parts_for(const std::vector<std::int64_t>& count) {
+  if (Processor::overlaps) return inner_and_outer(count);
+  return {{std::vector<std::int64_t>(count.size(), 0), std::vector<std::int64_t>(count.size(), 0)},
+          {{std::vector<std::int64_t>(count.size(), 0), count}}};
+}
+
 // Of the values of a whole grid, those of a box.
 template <typename T>
 std::vector<T> part_of(const std::vector<T>& whole, const std::vector<std::int64_t>& shape,

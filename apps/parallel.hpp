@@ -6,13 +6,20 @@
 //   join() -> Group                      the group of all ranks
 //   class Processor(group, threads)      the GPU of this rank, or so many threads of the host, the caller's included
 //     for_each(count, f)                 f(i) for 0 <= i < count, in any order
-//     for_each(rows, columns, f)         f(row, column) for all of them; columns vary fastest
+//     for_each(rows, columns, f)         f(row, column) for all of them; columns vary fastest; a class of f can have a
+//                                        `rows_at_once`: so many rows a thread of a GPU takes together
 //     sum(count, f) -> T                 of f(i); depends neither on the threads nor on chance; T has + and is 0 as T{}
 //     sum(rows, columns, f) -> T
 //     max(count, f) -> T                 of f(i) and 0
 //     wait()                             for all loops so far
 //     start(halo), exchange(halo)        behind all loops so far; later loops come after exchange() and halo.finish()
 //     place()                            where its arrays lie
+//     overlaps                           whether ghosts travel while later loops run
+//   read(pointer) -> T                   a value that nothing writes during the loop: loads of several cells overlap
+//   class Recording(processor)           loops and exchanges by kernels (direct, direct_packed) that run again and again
+//     run(f)                             f(), which calls for_each() and exchange() with the same arrays every time; on a
+//                                        GPU a CUDA graph that is made by the second call
+//     forget()                           the next call records anew
 //   class Array<T>(processor, size)      zeros
 //     data()                             for use in loops
 //     elements()                         for calls of a group

@@ -33,13 +33,21 @@ __global__ void loop(std::int64_t count, Function f) {
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) f(i);
 }
 
-template <typename Function>
+// A thread has `at_once` rows one after the other, so that the loads of all of them are in flight together.
+template <int at_once, typename Function>
 __global__ void loop(std::int64_t rows, std::int64_t columns, Function f) {
   const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (column >= columns) return;
-  for (std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y; row < rows;
-       row += static_cast<std::int64_t>(gridDim.y) * blockDim.y)
-    f(row, column);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.y) * blockDim.y * at_once;
+  for (std::int64_t row = (static_cast<std::int64_t>(blockIdx.y) * blockDim.y + threadIdx.y) * at_once; row < rows;
+       row += step) {
+    if (row + at_once <= rows) {
+#pragma unroll
+      for (int i = 0; i < at_once; ++i) f(row + i, column);
+    } else {
+      for (std::int64_t rest = row; rest < rows; ++rest) f(rest, column);
+    }
+  }
 }
 
 struct Sum {
@@ -79,6 +87,16 @@ __global__ void fold_parts(std::int64_t count, Function f, Combine combine, T* p
   if (threadIdx.x == 0) parts[blockIdx.x] = shared[0];
 }
 
+// A value that nothing writes during the loop.
+template <typename T>
+APPS_CALLABLE T read(const T* from) {
+#if defined(__CUDA_ARCH__)
+  return __ldg(from);
+#else
+  return *from;
+#endif
+}
+
 // One stream of one GPU. Ranks share GPUs if there are more ranks than GPUs.
 class Processor {
  public:
@@ -90,16 +108,17 @@ class Processor {
     check(cudaSetDevice(gpu_), "cudaSetDevice");
     check(cudaStreamCreateWithFlags(&native_, cudaStreamNonBlocking), "cudaStreamCreate");
     stream_ = waywiser::borrow_stream(group, place(), native_);
-    check(cudaMalloc(&parts_, most_blocks * largest_part), "cudaMalloc");
+    check(cudaHostAlloc(&parts_, most_blocks * largest_part, cudaHostAllocPortable), "cudaHostAlloc");
   }
   Processor(const Processor&) = delete;
   Processor& operator=(const Processor&) = delete;
   ~Processor() {
     stream_.reset();
-    cudaFree(parts_);
+    cudaFreeHost(parts_);
     cudaStreamDestroy(native_);
   }
 
+  static constexpr bool overlaps = false;
   waywiser::Place place() const noexcept { return waywiser::gpu(gpu_); }
   cudaStream_t native() const noexcept { return native_; }
   waywiser::Stream& stream() noexcept { return *stream_; }
@@ -113,11 +132,9 @@ class Processor {
   template <typename Function>
   void for_each(std::int64_t rows, std::int64_t columns, Function f) {
     if (rows <= 0 || columns <= 0) return;
-    const dim3 threads(64, 4);
-    const dim3 blocks(static_cast<unsigned>((columns + 63) / 64),
-                      static_cast<unsigned>(std::min<std::int64_t>((rows + 3) / 4, 16384)));
-    loop<<<blocks, threads, 0, native_>>>(rows, columns, f);
-    check(cudaGetLastError(), "a loop");
+    if constexpr (requires { Function::rows_at_once; })
+      if (rows * columns >= cells_of_long_threads) return launch<Function::rows_at_once>(rows, columns, f);
+    launch<1>(rows, columns, f);
   }
 
   template <typename Function>
@@ -139,7 +156,17 @@ class Processor {
 
  private:
   static constexpr std::size_t largest_part = 64;
+  static constexpr std::int64_t cells_of_long_threads = 1 << 20;  // fewer would leave multiprocessors idle
 
+  template <int at_once, typename Function>
+  void launch(std::int64_t rows, std::int64_t columns, Function f) {
+    const dim3 threads(64, 4);
+    const std::int64_t high = (rows + 4 * at_once - 1) / (4 * at_once);
+    const dim3 blocks(static_cast<unsigned>((columns + 63) / 64),
+                      static_cast<unsigned>(std::min<std::int64_t>(high, 16384)));
+    loop<at_once><<<blocks, threads, 0, native_>>>(rows, columns, f);
+    check(cudaGetLastError(), "a loop");
+  }
   static unsigned blocks_of(std::int64_t count, std::int64_t most) {
     return static_cast<unsigned>(std::min<std::int64_t>((count + block_threads - 1) / block_threads, most));
   }
@@ -151,18 +178,60 @@ class Processor {
     const unsigned blocks = blocks_of(count, most_blocks);
     fold_parts<T><<<blocks, block_threads, 0, native_>>>(count, f, combine, static_cast<T*>(parts_));
     check(cudaGetLastError(), "a sum");
-    std::vector<T> parts(blocks);
-    check(cudaMemcpyAsync(parts.data(), parts_, blocks * sizeof(T), cudaMemcpyDeviceToHost, native_), "a sum");
     wait();
     T all{};
-    for (const T& part : parts) all = combine(all, part);
+    for (unsigned i = 0; i < blocks; ++i) all = combine(all, static_cast<const T*>(parts_)[i]);
     return all;
   }
 
   int gpu_ = 0;
   cudaStream_t native_ = nullptr;
   std::shared_ptr<waywiser::Stream> stream_;
-  void* parts_ = nullptr;
+  void* parts_ = nullptr;  // of a sum, in host memory, where kernels write them
+};
+
+// A CUDA graph.
+class Recording {
+ public:
+  explicit Recording(Processor& processor) : processor_(processor) {}
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  ~Recording() { forget(); }
+
+  // The first call loads kernels and sets memory aside, which no capture allows; the second one records.
+  template <typename Function>
+  void run(Function f) {
+    if (!std::exchange(ready_, true)) return f();
+    if (graph_ == nullptr) record(f);
+    check(cudaGraphLaunch(graph_, processor_.native()), "cudaGraphLaunch");
+  }
+  void forget() noexcept {
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+    graph_ = nullptr;
+    ready_ = false;
+  }
+
+ private:
+  template <typename Function>
+  void record(Function f) {
+    cudaGraph_t captured = nullptr;
+    check(cudaStreamBeginCapture(processor_.native(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    try {
+      f();
+    } catch (...) {
+      cudaStreamEndCapture(processor_.native(), &captured);
+      if (captured != nullptr) cudaGraphDestroy(captured);
+      throw;
+    }
+    check(cudaStreamEndCapture(processor_.native(), &captured), "cudaStreamEndCapture");
+    const cudaError_t made = cudaGraphInstantiate(&graph_, captured, 0);
+    cudaGraphDestroy(captured);
+    check(made, "cudaGraphInstantiate");
+  }
+
+  Processor& processor_;
+  cudaGraphExec_t graph_ = nullptr;
+  bool ready_ = false;
 };
 
 template <typename T>

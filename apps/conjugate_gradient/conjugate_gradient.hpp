@@ -30,7 +30,9 @@ struct Cells {
 
 // The left side of the equation for one cell.
 APPS_CALLABLE inline double laplace(const double* x, std::int64_t i, std::int64_t width, std::int64_t plane) {
-  return 6 * x[i] - (((x[i - plane] + x[i + plane]) + (x[i - width] + x[i + width])) + (x[i - 1] + x[i + 1]));
+  x += i;
+  return 6 * read(x) - (((read(x - plane) + read(x + plane)) + (read(x - width) + read(x + width))) +
+                        (read(x - 1) + read(x + 1)));
 }
 
 // A solution without any pattern, known for each cell of the whole grid: -1 to 1, zero outside.

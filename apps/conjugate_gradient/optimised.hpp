@@ -12,6 +12,7 @@ struct TwoSums {
 
 // w = the left side of r, in a part of the cells.
 struct LeftSide {
+  static constexpr int rows_at_once = 4;
   const double* r;
   double* w;
   Cells cells;
@@ -32,7 +33,7 @@ class OptimisedGradient : public ConjugateGradient {
  public:
   OptimisedGradient(waywiser::Group& group, waywiser::HaloGrid grid, int threads)
       : ConjugateGradient(group, std::move(grid), threads),
-        parts_(inner_and_outer(box_.count)),
+        parts_(parts_for<Processor>(box_.count)),
         w_(processor_, cells_.with_ghosts()),
         exchange_r_(group, processor_, face_partition(grid_, group.rank()), {r_.field()}) {}
 

@@ -24,7 +24,7 @@ class Convolution {
         grid_(std::move(grid)),
         box_(grid_.boxes[static_cast<std::size_t>(group.rank())]),
         pixels_{images, box_.count[0], box_.count[1]},
-        parts_(inner_and_outer(box_.count)),
+        parts_(parts_for<Processor>(box_.count)),
         input_(processor_, pixels_.with_ghosts()),
         output_(processor_, pixels_.with_ghosts()),
         output_gradient_(processor_, pixels_.with_ghosts()),

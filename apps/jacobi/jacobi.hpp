@@ -17,13 +17,15 @@ namespace apps {
 // One cell's new value: the mean of its four neighbours.
 template <typename T>
 struct Relax {
+  static constexpr int rows_at_once = 4;
   const T* from;  // at the first of the cells that are computed
   T* to;
   std::int64_t width;
 
   APPS_CALLABLE void operator()(std::int64_t row, std::int64_t column) const {
     const std::int64_t i = row * width + column;
-    to[i] = static_cast<T>(0.25) * ((from[i - width] + from[i + width]) + (from[i - 1] + from[i + 1]));
+    const T* at = from + i;
+    to[i] = static_cast<T>(0.25) * ((read(at - width) + read(at + width)) + (read(at - 1) + read(at + 1)));
   }
 };
 
@@ -88,7 +90,7 @@ class Jacobi {
         rows_(box_.count[0]),
         columns_(box_.count[1]),
         width_(columns_ + 2),
-        parts_(inner_and_outer(box_.count)),
+        parts_(parts_for<Processor>(box_.count)),
         waves_(grid_.shape[0], grid_.shape[1], steps_of_a_run),
         arrays_{{processor_, (rows_ + 2) * width_}, {processor_, (rows_ + 2) * width_}},
         exchanges_{{group, processor_, face_partition(grid_, group.rank()), {arrays_[0].field()}},
@@ -126,7 +128,7 @@ class Jacobi {
     }
     processor_.wait();
   }
-  // The cells inside are computed while the ghosts travel.
+  // Where a processor overlaps, the cells inside are computed while the ghosts travel.
   void steps(std::int64_t count) {
     for (std::int64_t end = done_ + count; done_ < end; ++done_) {
       Exchange& exchange = exchanges_[done_ % 2];

@@ -71,7 +71,7 @@ class WilsonDslash {
         processor_(group, threads),
         grid_(std::move(grid)),
         lattice_(lattice_of(grid_, group.rank())),
-        parts_(inner_and_outer(box().count)),
+        parts_(parts_for<Processor>(box().count)),
         links_(processor_, lattice_.with_ghosts() * links_reals),
         psi_{{processor_, lattice_.with_ghosts() * spinor_reals}, {processor_, lattice_.with_ghosts() * spinor_reals}},
         exchanges_{{group, processor_, face_partition(grid_, group.rank()), {field(0)}},

@@ -26,6 +26,11 @@ inline waywiser::Group join() {
   return waywiser::Group::join(options);
 }
 
+template <typename T>
+T read(const T* from) {
+  return *from;
+}
+
 class Processor {
  public:
   explicit Processor(waywiser::Group& group, int /*threads*/ = 1)
@@ -36,6 +41,7 @@ class Processor {
   Processor& operator=(const Processor&) = delete;
   ~Processor() { wait(); }
 
+  static constexpr bool overlaps = false;
   waywiser::Place place() const noexcept { return place_; }
   waywiser::Platform& platform() const noexcept { return *platform_; }
   waywiser::Stream& stream() noexcept { return *stream_; }
@@ -89,6 +95,16 @@ class Processor {
   std::shared_ptr<waywiser::Platform> platform_;
   waywiser::Place place_;
   std::unique_ptr<waywiser::Stream> stream_;
+};
+
+class Recording {
+ public:
+  explicit Recording(Processor& /*processor*/) {}
+  template <typename Function>
+  void run(Function f) {
+    f();
+  }
+  void forget() noexcept {}
 };
 
 template <typename T>

@@ -58,8 +58,8 @@ std::vector<double> inverse_of(std::vector<double> a, std::size_t n) {
       x[i] /= a[i * n + i];
     }
     for (std::size_t i = n; i-- > 0;) {
-      for (std::size_t k = i + 1; k < n; ++k) x[i] -= a[k * n + i] * x[k];
       x[i] /= a[i * n + i];
+      for (std::size_t k = 0; k < i; ++k) x[k] -= a[i * n + k] * x[i];
     }
   }
   return inverse;
@@ -84,24 +84,57 @@ std::vector<double> rows_of_inverse(waywiser::Group& group, const LevelRows& lev
   return {inverse.begin() + before, inverse.begin() + before + mine};
 }
 
+// Every rank gives its rows to all others.
+waywiser::HaloPartition gathering(int rank, const std::vector<std::size_t>& counts) {
+  waywiser::HaloPartition all{rank, static_cast<int>(counts.size()), 0, {}, {}};
+  std::vector<waywiser::ArrayPart> parts;
+  for (const std::size_t count : counts) {
+    parts.push_back(waywiser::ArrayPart::whole(waywiser::DataType::uint8, count));
+    parts.back().offset = all.cells;
+    all.cells += count;
+  }
+  for (waywiser::ArrayPart& each : parts) each.array_count = all.cells;
+  for (int peer = 0; peer < all.ranks; ++peer) {
+    if (peer == rank) continue;
+    if (counts[at(rank)] > 0) all.gives.push_back({peer, parts[at(rank)]});
+    if (counts[at(peer)] > 0) all.takes.push_back({peer, parts[at(peer)]});
+  }
+  return all;
+}
+
 }  // namespace
 
 CoarsestLevel::CoarsestLevel(Exchanges& exchanges, const LevelRows& level, bool singular)
     : exchanges_(exchanges),
       counts_(gathered_counts(exchanges.group(), level.rows.rows())),
-      inverse_(exchanges.processor(),
-               level.rows.rows() * std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0})),
-      right_(exchanges.processor(), std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0})) {
-  inverse_.assign(rows_of_inverse(exchanges.group(), level, singular, counts_));
+      first_(std::accumulate(counts_.begin(), counts_.begin() + exchanges.group().rank(), std::int64_t{0})),
+      right_(exchanges.processor(), std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0})),
+      inverse_(exchanges.processor(), level.rows.rows() * right_.size()),
+      sums_(exchanges.processor(), level.rows.rows() * parts),
+      others_(exchanges.add(gathering(exchanges.group().rank(), counts_), right_, 1)) {
+  const std::vector<double> rows = rows_of_inverse(exchanges.group(), level, singular, counts_);
+  std::vector<double> columns(rows.size());
+  const std::size_t mine = at(level.rows.rows()), n = at(right_.size());
+  for (std::size_t i = 0; i < mine; ++i)
+    for (std::size_t j = 0; j < n; ++j) columns[j * mine + i] = rows[i * n + j];
+  inverse_.assign(columns);
 }
 
-void CoarsestLevel::solve(apps::Array<double>& right, double* x) {
-  exchanges_.gather(right, right_, counts_);
-  const double *inverse = inverse_.data(), *b = right_.data();
-  const std::int64_t n = right_.size();
-  exchanges_.processor().for_each(right.size(), [=] APPS_CALLABLE(std::int64_t i) {
+void CoarsestLevel::solve(const apps::Array<double>& right, double* x) {
+  apps::Processor& processor = exchanges_.processor();
+  const double *mine = right.data(), *inverse = inverse_.data();
+  double *b = right_.data(), *sums = sums_.data();
+  const std::int64_t n = right_.size(), rows = right.size(), first = first_;
+  processor.for_each(rows, [=] APPS_CALLABLE(std::int64_t i) { b[first + i] = mine[i]; });
+  exchanges_.fill(others_);
+  processor.for_each(parts, rows, [=] APPS_CALLABLE(std::int64_t part, std::int64_t i) {
     double sum = 0;
-    for (std::int64_t j = 0; j < n; ++j) sum += inverse[i * n + j] * b[j];
+    for (std::int64_t j = n * part / parts; j < n * (part + 1) / parts; ++j) sum += inverse[j * rows + i] * b[j];
+    sums[part * rows + i] = sum;
+  });
+  processor.for_each(rows, [=] APPS_CALLABLE(std::int64_t i) {
+    double sum = 0;
+    for (std::int64_t part = 0; part < parts; ++part) sum += sums[part * rows + i];
     x[i] = sum;
   });
 }

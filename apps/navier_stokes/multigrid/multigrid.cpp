@@ -6,6 +6,8 @@ namespace flow {
 namespace {
 
 constexpr std::int64_t coarsest_cells = 512;  // of all ranks; a level of so many is solved directly
+constexpr std::int64_t most_coarsest_cells = 1024;  // one of so many too, if the next one would be little smaller
+constexpr double little_smaller = 0.6;
 constexpr double over_correction = 1.6;       // of 1 to 1.8 the best on perturbed squares, near it on a bend
 constexpr int passes = 2;                     // of pairing, so that a level has a quarter of the cells of the one above
 
@@ -15,7 +17,8 @@ void copy(apps::Processor& processor, const double* from, double* to, std::int64
 
 }  // namespace
 
-Multigrid::Multigrid(Exchanges& exchanges, LevelRows finest, bool singular) : exchanges_(exchanges) {
+Multigrid::Multigrid(Exchanges& exchanges, LevelRows finest, bool singular)
+    : exchanges_(exchanges), recording_(exchanges.processor()) {
   const auto in_all = [&](std::int64_t mine) {
     return static_cast<std::int64_t>(exchanges.sum<1>({static_cast<double>(mine)})[0]);
   };
@@ -27,7 +30,8 @@ Multigrid::Multigrid(Exchanges& exchanges, LevelRows finest, bool singular) : ex
     const std::vector<Index> coarse_of = aggregated(present.rows, passes);
     LevelRows next = coarser(exchanges.group(), present, coarse_of);
     const std::int64_t size = in_all(next.rows.rows());
-    if (size == sizes_.back()) break;  // one cell a rank
+    const double share = static_cast<double>(size) / static_cast<double>(sizes_.back());
+    if (share == 1 || (share > little_smaller && sizes_.back() <= most_coarsest_cells)) break;
     levels_.back()->set_coarse(coarse_of, next.rows.rows());
     sizes_.push_back(size);
     present = std::move(next);
@@ -36,10 +40,17 @@ Multigrid::Multigrid(Exchanges& exchanges, LevelRows finest, bool singular) : ex
 }
 
 void Multigrid::apply(const double* r, double* z) {
-  MultigridLevel& finest = *levels_.front();
-  copy(exchanges_.processor(), r, finest.right.data(), finest.right.size());
-  cycle(0);
-  copy(exchanges_.processor(), finest.solution.data(), z, finest.right.size());
+  const auto whole = [&] {
+    MultigridLevel& finest = *levels_.front();
+    copy(exchanges_.processor(), r, finest.right.data(), finest.right.size());
+    cycle(0);
+    copy(exchanges_.processor(), finest.solution.data(), z, finest.right.size());
+  };
+  if (exchanges_.timed() || !exchanges_.by_kernels()) return whole();
+  const Recorded wanted{r, z, exchanges_.choices()};
+  if (recorded_ != wanted) recording_.forget();
+  recorded_ = wanted;
+  recording_.run(whole);
 }
 
 void Multigrid::cycle(std::size_t number) {

@@ -15,7 +15,7 @@ class Multigrid {
   // Collective; `finest` is the matrix on this rank. Each level's ghosts are filled by an exchange of its own.
   Multigrid(Exchanges& exchanges, LevelRows finest, bool singular);
 
-  // z = M r, for owned cells.
+  // z = M r, for owned cells. Unless exchanges are timed, a GPU replays what the first call did.
   void apply(const double* r, double* z);
 
   // Cells of each level in all.
@@ -24,7 +24,16 @@ class Multigrid {
  private:
   void cycle(std::size_t number);
 
+  struct Recorded {
+    const double* r = nullptr;
+    double* z = nullptr;
+    int choices = 0;
+    bool operator==(const Recorded&) const = default;
+  };
+
   Exchanges& exchanges_;
+  apps::Recording recording_;
+  Recorded recorded_;
   std::vector<std::unique_ptr<MultigridLevel>> levels_;
   std::unique_ptr<CoarsestLevel> coarsest_;
   std::vector<std::int64_t> sizes_;

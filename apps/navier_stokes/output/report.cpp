@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 #include "apps/navier_stokes/solver/monitor.hpp"
 
@@ -42,30 +43,34 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-void RunTimes::add(waywiser::Seconds step, const Spent& more, const StepReport& report) {
-  steps.push_back(step);
-  spent.exchanges += more.exchanges;
-  spent.reductions += more.reductions;
-  spent.exchange_calls += more.exchange_calls;
-  spent.reduction_calls += more.reduction_calls;
+void RunTimes::add(waywiser::Seconds step, const Spent* more, const StepReport& report) {
   momentum_iterations += report.momentum.iterations;
   pressure_iterations += report.pressure.iterations;
+  (more != nullptr ? timed_steps : steps).push_back(step);
+  if (more == nullptr) return;
+  spent.exchanges += more->exchanges;
+  spent.reductions += more->reductions;
+  spent.exchange_calls += more->exchange_calls;
+  spent.reduction_calls += more->reduction_calls;
 }
 
 std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes& times, const ReportInput& input) {
-  const double steps = static_cast<double>(std::max<std::size_t>(times.steps.size(), 1));
-  std::vector<double> slowest = times.steps;
+  const auto count = [](const std::vector<double>& steps) {
+    return static_cast<double>(std::max<std::size_t>(steps.size(), 1));
+  };
+  std::vector<double> slowest = times.steps.empty() ? times.timed_steps : times.steps;
   if (!slowest.empty())
     exchanges.group().all_reduce(std::span<const double>(slowest), std::span(slowest), waywiser::ReduceOp::max);
-  double all = 0, mine = 0;
-  for (const double each : slowest) all += each;
-  for (const double each : times.steps) mine += each;
+  double mine = 0;
+  for (const double each : times.timed_steps) mine += each;
   const auto [in_steps, in_exchanges, in_reductions] =
       exchanges.sum<3>({mine, times.spent.exchanges, times.spent.reductions});
   const waywiser::HaloCounts counts = exchanges.counts();
   const auto [messages, bytes, exchanged] =
       exchanges.sum<3>({static_cast<double>(counts.messages), static_cast<double>(counts.message_bytes),
                         static_cast<double>(counts.exchanges)});
+
+  const double all_steps = std::max<double>(static_cast<double>(times.steps.size() + times.timed_steps.size()), 1);
 
   Json json;
   json.add("case", input.name);
@@ -83,14 +88,14 @@ std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes
   json.add("energy", kinetic_energy(solver));
   if (input.error) json.add("velocity_error", *input.error);
   json.add("levels", solver.multigrid().sizes());
-  json.add("momentum_iterations_per_step", static_cast<double>(times.momentum_iterations) / steps);
-  json.add("pressure_iterations_per_step", static_cast<double>(times.pressure_iterations) / steps);
-  json.add("timed_steps", static_cast<std::int64_t>(times.steps.size()));
-  json.add("seconds_per_step", all / steps);
+  json.add("momentum_iterations_per_step", static_cast<double>(times.momentum_iterations) / all_steps);
+  json.add("pressure_iterations_per_step", static_cast<double>(times.pressure_iterations) / all_steps);
+  json.add("timed_steps", static_cast<std::int64_t>(slowest.size()));
+  json.add("seconds_per_step", std::accumulate(slowest.begin(), slowest.end(), 0.0) / count(slowest));
   json.add("median_seconds_per_step", median(slowest));
   json.add("exchange_share", in_steps > 0 ? in_exchanges / in_steps : 0);
   json.add("reduction_share", in_steps > 0 ? in_reductions / in_steps : 0);
-  json.add("exchanges_per_step", static_cast<double>(times.spent.exchange_calls) / steps);
+  json.add("exchanges_per_step", static_cast<double>(times.spent.exchange_calls) / count(times.timed_steps));
   json.add("variants", exchanges.variants());
   json.add("messages_per_exchange_and_rank", exchanged > 0 ? messages / exchanged : 0);
   json.add("bytes_per_exchange_and_rank", exchanged > 0 ? bytes / exchanged : 0);

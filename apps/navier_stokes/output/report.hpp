@@ -8,13 +8,15 @@
 
 namespace flow {
 
-// Times of steps, at this rank.
+// Times of steps, at this rank. Those that time their exchanges take longer, since a GPU waits for the host then.
 struct RunTimes {
-  std::vector<waywiser::Seconds> steps;
-  Spent spent;
-  std::int64_t momentum_iterations = 0, pressure_iterations = 0;
+  std::vector<waywiser::Seconds> steps;        // that did not time their exchanges
+  std::vector<waywiser::Seconds> timed_steps;  // that did
+  Spent spent;                                 // of these
+  std::int64_t momentum_iterations = 0, pressure_iterations = 0;  // of both
 
-  void add(waywiser::Seconds step, const Spent& more, const StepReport& report);
+  // `spent`: nullptr if exchanges were not timed.
+  void add(waywiser::Seconds step, const Spent* spent, const StepReport& report);
 };
 
 struct ReportInput {
@@ -26,7 +28,8 @@ struct ReportInput {
 };
 
 // Collective: the figures of a run as JSON, the same at all ranks. A step takes as long as at the slowest rank; times
-// of exchanges and reductions are means over the ranks, and contain the waits for slower ranks.
+// of exchanges and reductions are means over the ranks, and contain the waits for slower ranks; shares are of the steps
+// that timed them.
 std::string report_json(FlowSolver& solver, Exchanges& exchanges, const RunTimes& times, const ReportInput& input);
 
 }  // namespace flow

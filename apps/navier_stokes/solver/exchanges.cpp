@@ -18,6 +18,7 @@ std::size_t Exchanges::add(const waywiser::HaloPartition& partition, apps::Array
 }
 
 void Exchanges::fill(std::size_t number) {
+  if (!timed_) return processor_.exchange(all_[number]);
   processor_.wait();  // so that the time is that of the exchange alone
   const waywiser::Seconds begun = now();
   processor_.exchange(all_[number]);
@@ -31,21 +32,21 @@ double Exchanges::max(double value) {
   return value;
 }
 
-void Exchanges::gather(apps::Array<double>& mine, apps::Array<double>& all, std::span<const std::size_t> counts) {
-  processor_.wait();
-  const waywiser::Seconds begun = now();
-  group_.all_gather_v(mine.elements(), all.elements(), counts);
-  spent_.reductions += now() - begun;
-  ++spent_.reduction_calls;
-}
-
 void Exchanges::use(waywiser::HaloVariant variant) {
+  ++choices_;
   for (waywiser::HaloExchange& each : all_) each.use(variant);
 }
 
 void Exchanges::tune(waywiser::Seconds seconds) {
+  ++choices_;
   processor_.wait();
   for (waywiser::HaloExchange& each : all_) each.tune(seconds);
+}
+
+bool Exchanges::by_kernels() const {
+  return std::ranges::all_of(all_, [](const waywiser::HaloExchange& each) {
+    return each.variant() == waywiser::HaloVariant::direct || each.variant() == waywiser::HaloVariant::direct_packed;
+  });
 }
 
 std::string Exchanges::variants() const {

@@ -30,8 +30,11 @@ class Exchanges {
   }
   // Collective: the number of a new exchange that fills the ghosts of one array.
   std::size_t add(const waywiser::HaloPartition& partition, apps::Array<double>& values, std::size_t components);
-  // Fills the ghosts.
+  // Fills the ghosts, behind all loops so far.
   void fill(std::size_t number);
+  // While they are timed, fill() waits for the GPU before and after each exchange.
+  void set_timed(bool timed) { timed_ = timed; }
+  bool timed() const { return timed_; }
 
   // The sum over all ranks.
   template <std::size_t count>
@@ -43,13 +46,15 @@ class Exchanges {
     return values;
   }
   double max(double value);
-  // All ranks' values one after the other; counted as a reduction.
-  void gather(apps::Array<double>& mine, apps::Array<double>& all, std::span<const std::size_t> counts);
 
   // Collective: one variant for all exchanges; throws unavailable.
   void use(waywiser::HaloVariant variant);
   // Collective: measures each exchange for so many seconds, and gives each the variant that is fastest there.
   void tune(waywiser::Seconds seconds);
+  // Whether kernels carry all exchanges, at all ranks: then a graph can hold them.
+  bool by_kernels() const;
+  // Changes with the variants.
+  int choices() const { return choices_; }
   // For people: how many exchanges use which variant.
   std::string variants() const;
   // What all exchanges have done by their present variants.
@@ -66,6 +71,8 @@ class Exchanges {
   apps::Processor& processor_;
   std::vector<waywiser::HaloExchange> all_;
   Spent spent_;
+  bool timed_ = true;
+  int choices_ = 0;
 };
 
 }  // namespace flow

@@ -15,6 +15,14 @@ struct SolverResult {
 // Computes the owned part of the second vector from the first.
 using Operation = std::function<void(const double*, double*)>;
 
+struct TwoSums {
+  double first = 0, second = 0;
+
+  APPS_CALLABLE friend TwoSums operator+(const TwoSums& a, const TwoSums& b) {
+    return {a.first + b.first, a.second + b.second};
+  }
+};
+
 // The vectors of a solver, with ghosts only where a product needs them.
 class ConjugateGradient {
  public:
@@ -46,12 +54,12 @@ class ConjugateGradient {
     const auto unsolved = [&] { return rest > tolerance * tolerance * right || (result.iterations == 0 && rest > 0); };
     for (; unsolved() && result.iterations < most; ++result.iterations) {
       precondition(r, z);
-      const auto [along, turned] = exchanges_.sum<2>({dot(r, z), result.iterations == 0 ? 0 : dot(q, z)});
+      const auto [along, turned] = exchanges_.sum<2>(dots(z, r, q));
       const double share = result.iterations == 0 ? 0 : -step * turned / old;
       processor.for_each(n, [=] APPS_CALLABLE(std::int64_t i) { d[i] = z[i] + share * d[i]; });
       exchanges_.fill(ghosts_);
       apply(d, q);
-      const auto [curvature, slope] = exchanges_.sum<2>({dot(d, q), dot(d, r)});
+      const auto [curvature, slope] = exchanges_.sum<2>(dots(d, q, r));
       if (!(curvature > 0)) break;
       step = slope / curvature;
       old = along;
@@ -66,6 +74,12 @@ class ConjugateGradient {
     return result;
   }
 
+  // a b and a c
+  std::array<double, 2> dots(const double* a, const double* b, const double* c) {
+    const TwoSums sums = exchanges_.processor().sum(
+        count_, [=] APPS_CALLABLE(std::int64_t i) { return TwoSums{a[i] * b[i], a[i] * c[i]}; });
+    return {sums.first, sums.second};
+  }
   double dot(const double* a, const double* b) {
     return exchanges_.processor().sum(count_, [=] APPS_CALLABLE(std::int64_t i) { return a[i] * b[i]; });
   }

@@ -198,6 +198,7 @@ std::string DeviceExecution::explain() const {
 
 void DeviceExecution::enqueue(Stream& stream, Seconds deadline) {
   if (terms_.instructions == nullptr) throw Error(ErrorKind::invalid_input, "a schedule is started before connect()");
+  if (terms_.instruction_count == 0) return;  // this rank has nothing to do, and no other rank waits for it
   deadline_ = deadline;
   program::ProgramArguments terms = terms_;
   terms.deadline_ns = static_cast<std::uint64_t>(deadline * 1e9);
