@@ -1,6 +1,7 @@
-"""docs/torch_calls.md: every name of torch.distributed.distributed_c10d, and what the back end makes of it on the host.
+"""docs/torch_calls.md: every name of torch.distributed.distributed_c10d, and what the back end makes of it.
 
-`python tests/python/torch_calls_test.py` writes the page, with PyTorch's version and the date.
+`python tests/python/torch_calls_test.py` writes the page, with PyTorch's version and the date. With a file as its
+argument it runs the calls on GPUs and writes what it has seen there; scripts/gpu_test.sh makes RECORD so.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rank_jobs import HAS_TORCH, ROOT, TORCHRUN, runtime_folder
@@ -20,6 +22,7 @@ from rank_jobs import HAS_TORCH, ROOT, TORCHRUN, runtime_folder
 __all__ = ["runtime_folder"]
 
 PAGE = ROOT / "docs" / "torch_calls.md"
+RECORD = ROOT / "docs" / "recorded" / "torch_calls_gpu.json"
 # What each of two ranks runs; x is [1, 1, 1] at rank 0 and [2, 2, 2] at rank 1. The last line is the check.
 CALLS = {
     "all_gather": "c.all_gather(outs, x)\nouts[1].tolist() == [2] * 3",
@@ -63,8 +66,12 @@ CALLS = {
 # Every rank begins and ends with it.
 ALWAYS = {"init_process_group", "destroy_process_group"}
 PROGRAM = """
-import datetime, json, sys, torch, waywiser.torch_backend
+import datetime, json, os, sys, torch, waywiser.torch_backend
 from torch.distributed import distributed_c10d as c
+if sys.argv[2] == "gpu":
+    gpu = int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count()
+    torch.cuda.set_device(gpu)
+    torch.set_default_device(f"cuda:{gpu}")
 c.init_process_group("waywiser")
 rank, other = c.get_rank(), 1 - c.get_rank()
 seen = {}
@@ -83,12 +90,12 @@ c.destroy_process_group()
 """
 
 
-def seen() -> tuple[str, list[str], dict[str, str]]:
-    """PyTorch's version, its names, and what each call has come to."""
+def seen(place: str = "host") -> tuple[str, list[str], dict[str, str]]:
+    """PyTorch's version, its names, and what each call has come to, with tensors in host memory or on a "gpu"."""
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "program.py"
         program.write_text(PROGRAM)
-        command = [*TORCHRUN, "--nproc-per-node", "2", str(program), json.dumps(CALLS)]
+        command = [*TORCHRUN, "--nproc-per-node", "2", str(program), json.dumps(CALLS), place]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=280)
     found = re.search(r"^SEEN (.*)$", done.stdout, re.MULTILINE)
     assert done.returncode == 0 and found, done.stderr[-3000:]
@@ -96,39 +103,70 @@ def seen() -> tuple[str, list[str], dict[str, str]]:
     return version, names, calls
 
 
+def record() -> dict[str, Any]:
+    """What was seen on GPUs: version, date, device, names, calls."""
+    return json.loads(RECORD.read_text()) if RECORD.exists() else {}
+
+
+def kind_of(name: str, names: list[str], calls: dict[str, str]) -> str:
+    if name not in names:
+        return "not in this PyTorch"
+    return calls.get(name, "works" if name in ALWAYS else "no call of a back end").replace("|", "/")
+
+
 def rows(names: list[str], calls: dict[str, str]) -> list[str]:
-    kinds = {name: calls.get(name, "works" if name in ALWAYS else "no call of a back end") for name in sorted(names)}
-    return [f"| `{name}` | {kind.replace('|', '/')} | not run |" for name, kind in kinds.items()]
+    on_gpus = record()
+
+    def gpu(name: str) -> str:
+        return kind_of(name, on_gpus["names"], on_gpus["calls"]) if on_gpus else "not run"
+
+    return [f"| `{name}` | {kind_of(name, names, calls)} | {gpu(name)} |" for name in sorted(names)]
 
 
 def page(version: str, names: list[str], calls: dict[str, str]) -> str:
+    on_gpus = record()
+    gpus = "Calls on GPUs were not run for this table."
+    if on_gpus:
+        gpus = f"GPU: PyTorch {on_gpus['version']}, two ranks on {on_gpus['device']}, {on_gpus['date']}."
     return f"""# The calls of torch.distributed
 
-What `init_process_group("waywiser")` makes of every public name of `torch.distributed.distributed_c10d`:
-PyTorch {version}, two ranks, tensors in host memory, {datetime.date.today()}.
-Calls on GPUs were not run for this table.
+What `init_process_group("waywiser")` makes of every public name of `torch.distributed.distributed_c10d`.
+Host: PyTorch {version}, two ranks, tensors in host memory, {datetime.date.today()}.
+{gpus}
 
 | Name | Host | GPU |
 |---|---|---|
 """ + "".join(f"{row}\n" for row in rows(names, calls))
 
 
+def write_record(file: Path) -> None:
+    version, names, calls = seen("gpu")
+    words = [sys.executable, "-c", "import torch; print(torch.cuda.device_count(), 'x', torch.cuda.get_device_name())"]
+    device = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+    told = {"version": version, "date": str(datetime.date.today()), "device": device, "names": names, "calls": calls}
+    file.write_text(json.dumps(told, indent=1) + "\n")
+
+
 @pytest.mark.skipif(not HAS_TORCH, reason="PyTorch is not installed")
 def test_the_page_has_what_was_seen() -> None:
     version, names, calls = seen()
     assert "WRONG" not in calls.values(), calls
-    if f"PyTorch {version}," not in PAGE.read_text():
+    if f"Host: PyTorch {version}," not in PAGE.read_text():
         pytest.skip(f"the page is of another PyTorch than {version}: this file writes it")
     shown = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     assert shown == rows(names, calls)
 
 
+def test_no_call_on_gpus_was_wrong() -> None:
+    assert "WRONG" not in record().get("calls", {}).values()
+
+
 def test_every_call_that_was_run_is_in_the_page() -> None:
-    named = re.findall(r"^\| `(\w+)` \| (.*?) \| not run \|$", PAGE.read_text(), re.MULTILINE)
+    named = re.findall(r"^\| `(\w+)` \| (.*?) \| .* \|$", PAGE.read_text(), re.MULTILINE)
     assert {name for name, kind in named if kind != "no call of a back end"} == {*CALLS, *ALWAYS}
 
 
 if __name__ == "__main__":
     os.environ["PYTHONPATH"] = f"{ROOT / 'python'}:{os.environ.get('PYTHONPATH', '')}"
-    PAGE.write_text(page(*seen()))
+    write_record(Path(sys.argv[1])) if len(sys.argv) > 1 else PAGE.write_text(page(*seen()))
     sys.exit(0)
