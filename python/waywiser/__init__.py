@@ -56,6 +56,7 @@ from waywiser.halo import (  # noqa: E402
     HaloVariant,
     MeshPartition,
 )
+from waywiser.heap import Heap, HeapTeam  # noqa: E402
 from waywiser.offload import CudaKernel, RemoteArray, RemoteGpu, remote  # noqa: E402
 
 __all__ = [
@@ -82,6 +83,8 @@ __all__ = [
     "HaloField",
     "HaloSide",
     "HaloVariant",
+    "Heap",
+    "HeapTeam",
     "Indexed",
     "InputError",
     "InputTypeError",

@@ -88,12 +88,14 @@ class GpuArray:
     `torch.from_dlpack(array)` and `cupy.from_dlpack(array)` share its memory.
     """
 
-    def __init__(self, gpus: Gpus, shape: tuple[int, ...], dtype: Any, gpu: int) -> None:
+    def __init__(
+        self, gpus: Gpus, shape: tuple[int, ...], dtype: Any, gpu: int, memory: _core.GpuMemory | None = None
+    ) -> None:
         self.gpus = gpus
         self.gpu = gpu
         self.shape = shape
         self.dtype = _checked_type(dtype)
-        self._memory = gpus._core.allocate(gpu, self.nbytes)
+        self._memory = gpus._core.allocate(gpu, self.nbytes) if memory is None else memory
 
     @property
     def size(self) -> int:
