@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds, tests, tunes and times on a machine with GPUs, in one call and without a network.
-# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [halo] [interop] [proof] [soak]
+# usage: scripts/gpu_test.sh [build] [test] [tune] [bench] [peers] [group] [one_sided] [halo] [interop] [offload] [proof]
+# [soak]
 # (default: the first four)
 # WAYWISER_PYTHON: interpreter whose packages are used (default python3); WAYWISER_WHEELS: folder with wheels of missing
 # packages (default .whl); its folder "prefix" is searched for headers and GoogleTest; OUT: folder of the results
@@ -176,6 +177,14 @@ interop() {
     tests/python/gpu_interop.py "$work/interop.json" && return $status
 }
 
+# A server and a client on this machine: kernels of the client, and all roads beside a local GPU.
+offload() {
+  local status=0
+  .venv/bin/python -m pytest -q tests/python/remote_kernels_test.py || status=1
+  .venv/bin/waywiser bench offload --times 1,100 --budget 90 --json >"$work/offload.json" || status=1
+  return $status
+}
+
 # Runs doctor, apply and verify with the profile of stage tune in this call, else of a quick one.
 # WAYWISER_PROOF: the libraries. Tables, evidence and settings are kept in the folder "proof" of gpu_results.tar.gz.
 # Four minutes and more.
@@ -217,7 +226,7 @@ proof() {
   return $status
 }
 
-export -f save build_programs find_libraries tests tune peers group one_sided ranks halo interop proof
+export -f save build_programs find_libraries tests tune peers group one_sided ranks halo interop offload proof
 export work build out
 
 nvidia-smi --query-gpu=index,name,driver_version,clocks.sm,temperature.gpu,power.draw --format=csv 2>&1 | tee "$work/summary.txt"
@@ -230,6 +239,8 @@ for name in $stages; do
       stage tune 600 bash -c tune ;;
     interop)
       stage setup 240 scripts/setup --offline && stage interop 170 bash -c interop ;;
+    offload)
+      stage setup 240 scripts/setup --offline && stage offload 280 bash -c offload ;;
     bench)
       stage bench 240 bash -c "'$build/benchmarks/gpu_benchmark' >'$work/gpu_benchmark.json'"
       stage courier 60 bash -c "'$build/benchmarks/courier_benchmark' >'$work/courier_benchmark.json'" ;;
@@ -253,7 +264,7 @@ for name in $stages; do
     soak)
       stage setup 240 scripts/setup --offline
       stage soak $((${SOAK_SECONDS:-480} + 100)) .venv/bin/python scripts/soak --gpus --seconds "${SOAK_SECONDS:-480}" ;;
-    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, halo, interop, proof, soak" >&2; exit 2 ;;
+    *) echo "gpu_test.sh: no stage '$name': build, test, tune, bench, peers, group, one_sided, halo, interop, offload, proof, soak" >&2; exit 2 ;;
   esac
 done
 exit $failed

@@ -263,6 +263,13 @@ void bind_offload(nb::module_& m) {
             return number;
           },
           "other"_a, "array"_a)
+      .def(
+          "use_road",
+          [](RemoteGpu& self, const Argument<std::string>& road) {
+            const DataRoad wanted = parse_data_road(road("road"));
+            without_gil([&] { self.use_road(wanted); });
+          },
+          "road"_a.none())
       .def("flush", [](RemoteGpu& self) { without_gil([&] { self.flush(); }); })
       .def("synchronize", [](RemoteGpu& self) { without_gil([&] { self.synchronize(); }); })
       .def("times", times)

@@ -48,6 +48,7 @@ class RandomRequests {
       case RequestKind::give:
         for (std::size_t i = 0; i < digits_of_road; ++i) request.secret += "0123456789abcdef"[below(16)];
         break;
+      case RequestKind::road: request.road = data_roads[below(data_roads.size())]; break;
       case RequestKind::code: request.bytes = below(longest_code + 1); break;
       case RequestKind::launch:
         request.function = text(longest_function_name);

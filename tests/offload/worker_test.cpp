@@ -98,6 +98,25 @@ TEST_F(WorkerTest, BuiltInFunctionsOfAllTheirTypes) {
   works(std::int32_t{});
 }
 
+TEST_F(WorkerTest, ArraysAreTheSameByEveryRoad) {
+  RemoteWorker worker = worker_of();
+  std::uint64_t array = 0;
+  for (const DataRoad road : data_roads) {
+    RemoteRequest wanted = request_of(RequestKind::road, 0);
+    wanted.road = road;
+    RemoteRequest put = request_of(RequestKind::put, ++array);
+    put.offset = 4;
+    put.bytes = 8;
+    channel.fill = std::byte{2};
+    worker.serve(frame_with({wanted, request_of(RequestKind::array, array, head_for<std::int32_t>({4}))}));
+    channel.fill = std::byte{3};
+    worker.serve(frame_with({put, request_of(RequestKind::get, array)}));
+    EXPECT_EQ(failure(), "");
+    EXPECT_EQ(numbers_sent<std::int32_t>(), (std::vector<std::int32_t>{0x02020202, 0x03030303, 0x03030303, 0x02020202}))
+        << name(road);
+  }
+}
+
 TEST_F(WorkerTest, AFailureIsToldOnceAndNothingIsDoneBetween) {
   RemoteWorker worker = worker_of();
   worker.serve(frame_with({request_of(RequestKind::zeros, 1, head_for<float>({4})), call_of("nothing", 2, {1}),

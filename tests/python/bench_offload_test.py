@@ -13,10 +13,11 @@ from rank_jobs import COMMAND, runtime_folder
 from remote_gpu import Server
 
 import waywiser as ww
-from waywiser.bench.offload import LOCAL, REMOTE, Case, LocalSide, Run, added, cases, median, tables
-from waywiser.offload.client import POINTS
+from waywiser.bench.offload import LOCAL, Case, LocalSide, Run, added, cases, median, remote_road, tables
+from waywiser.offload.client import DATA_ROADS, POINTS
 
 __all__ = ["runtime_folder"]
+REMOTE = remote_road("pinned")
 pytestmark = pytest.mark.usefixtures("runtime_folder")
 SMALL = ("bench", "offload", "--backend", "virtual_gpu", "--sizes", "4000,40000", "--times", "1,3", "--budget", "0.2")
 
@@ -35,7 +36,7 @@ def test_the_overhead_is_that_of_the_published_experiment() -> None:
     assert run_of(50).overhead == 10 + 3 + 20 - 4
     assert median([run_of(5), run_of(1), run_of(3)]).whole == 3
     assert tables([Case(REMOTE, 1000, 2, run_of(50), 3)], ", MADE UP")[0] == (
-        "# remote, pageable, MADE UP; c: as the client sees it, s: as the server does"
+        "# remote, pinned, MADE UP; c: as the client sees it, s: as the server does"
     )
     words = tables([Case(REMOTE, 1000, 2, run_of(50), 3)], "")[2].split()
     assert words[:2] == ["1000", "2"] and words[-6:] == ["50.0", "s", "29.0", "s", "47.0", "s"]
@@ -66,10 +67,13 @@ def test_figures_of_a_server_and_of_this_machine() -> None:
     assert code == 0, errors
     told = json.loads(out)
     assert told["backend"] == "virtual_gpu" and "Virtual GPUs" in told["warning"]
-    assert set(told["left_out"]) == {"remote, pinned", "remote, direct"}
+    assert told["left_out"] == {}
     rows = told["rows"]
     assert [(row["road"], row["elements"], row["times"]) for row in rows] == [
-        (road, elements, times) for elements in (1000, 10000) for times in (1, 3) for road in (REMOTE, LOCAL)
+        (road, elements, times)
+        for elements in (1000, 10000)
+        for times in (1, 3)
+        for road in (*map(remote_road, DATA_ROADS), LOCAL)
     ]
     for row in rows:
         assert all(row[f"{point}_us"] > 0 for point in POINTS)
@@ -77,7 +81,7 @@ def test_figures_of_a_server_and_of_this_machine() -> None:
         assert row["overhead_us"] == pytest.approx(expected)
         assert row["whole_less_device_us"] == pytest.approx(row["whole_us"] - row["device_us"])
         assert row["device_us"] <= row["server_compute_us"] and row["rounds"] >= 3
-    for row in (row for row in rows if row["road"] == REMOTE):
+    for row in (row for row in rows if row["road"] != LOCAL):
         spans, error = row["spans_us"], row["clock_error_us"]
         assert set(spans) == set(POINTS) - {"device"}
         for point, (begin, end) in spans.items():  # on one clock, within its error
@@ -92,6 +96,7 @@ def test_csv_of_another_server_and_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("plotly")
     server = Server(tmp_path)
     options = ("--remote", server.address, "--key", str(server.key), "--csv", "--plot", str(tmp_path / "times.svg"))
+    options += ("--road", "pinned")
     code, out, errors = run(*SMALL, *options)
     assert code == 0, errors
     found = list(csv.DictReader(out.splitlines()))
@@ -110,7 +115,8 @@ def test_csv_of_another_server_and_a_picture(tmp_path: Path) -> None:
         (("offload", "--backend", "host"), "write --backend auto|cuda|virtual_gpu"),
         (("offload", "--json", "--csv"), "--json and --csv: write one of them"),
         (("offload", "--backend", "virtual_gpu", "--remote", "nowhere", "--key", "/none"), "/none"),
-        (("latency", "--times", "3"), "--remote, --key and --times are for `waywiser bench offload`"),
+        (("latency", "--times", "3"), "--remote, --key, --times and --road are for `waywiser bench offload`"),
+        (("offload", "--road", "pined"), "pined"),
     ],
 )
 def test_what_does_not_fit_is_one_line(words: tuple[str, ...], says: str) -> None:

@@ -15,7 +15,7 @@ from two_machines import TwoMachines
 import waywiser as ww
 from waywiser import _core
 from waywiser.offload import server as serving
-from waywiser.offload.client import state_of
+from waywiser.offload.client import DATA_ROADS, state_of
 from waywiser.offload.keys import make_key
 
 __all__ = ["runtime_folder", "server"]
@@ -43,6 +43,21 @@ def test_arrays_come_back_as_they_went(server: Server) -> None:
         columns = np.arange(12.0).reshape(3, 4)[:, ::2]  # not contiguous
         np.testing.assert_array_equal(gpu.array(columns), columns)
         assert gpu.encrypted_by == ""
+
+
+def test_arrays_are_the_same_by_every_road(server: Server) -> None:
+    values = np.random.default_rng(2).integers(0, 256, (17 << 20) + 3).astype(np.uint8)  # pieces have 8 MiB
+    for road in DATA_ROADS:
+        with ww.remote(server.address, key=server.key, road=road) as gpu:
+            np.testing.assert_array_equal(gpu.array(values), values)
+            np.testing.assert_array_equal(gpu.array(values[:5]), values[:5])
+    with ww.remote(server.address, key=server.key) as gpu:
+        kept = gpu.array(values)
+        for road in reversed(DATA_ROADS):
+            gpu.use_road(road)
+            np.testing.assert_array_equal(kept.get(), values)
+        with pytest.raises(ww.InputError, match=r"^'pined' is no road of arrays; there are direct, pageable, pinned"):
+            gpu.use_road("pined")  # type: ignore[arg-type]
 
 
 def test_functions_run_there_and_results_stay_there(server: Server) -> None:

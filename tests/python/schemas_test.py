@@ -74,6 +74,13 @@ def halo_answers() -> Json:
     return {"schema": "waywiser.halo_answers", "version": 1, "answers": [answer]}
 
 
+def remote_roads() -> Json:
+    """By hand: tests/python/remote_roads_test.py checks what `tune --remote` writes."""
+    time = {"direction": "input", "bytes": 4096, "road": "pinned", "seconds": 1e-5}
+    server = {"address": "10.0.0.5:7421", "gpu": 0, "name": "H200", "times": [time, {**time, "direction": "output"}]}
+    return {"schema": "waywiser.remote_roads", "version": 1, "servers": [server]}
+
+
 MADE: dict[str, Callable[[], Json]] = {
     "topology": made_up.topology,
     "profile": made_up.profile,
@@ -84,6 +91,7 @@ MADE: dict[str, Callable[[], Json]] = {
     "settings": lambda: json.loads(SETTINGS.to_json()),
     "evidence": evidence,
     "halo_answers": halo_answers,
+    "remote_roads": remote_roads,
     "watch": watched,
     "root": lambda: {"schema": "waywiser.root", "version": 1, "commands": {"dmesg": None}, "spaces": {"/dev": [2, 1]}},
 }

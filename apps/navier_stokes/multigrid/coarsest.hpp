@@ -18,9 +18,9 @@ class CoarsestLevel {
   static constexpr std::int64_t parts = 32;  // of each row's product, which are summed apart
 
   Exchanges& exchanges_;
-  std::vector<std::size_t> counts_;              // rows of each rank
-  std::int64_t first_;                           // row of this rank
-  apps::Array<double> right_, inverse_, sums_;   // the rows of the inverse lie column by column
+  std::vector<std::size_t> counts_;             // rows of each rank
+  std::int64_t first_;                          // row of this rank
+  apps::Array<double> right_, inverse_, sums_;  // the rows of the inverse lie column by column
   std::size_t others_;
 };
 

@@ -5,11 +5,11 @@
 namespace flow {
 namespace {
 
-constexpr std::int64_t coarsest_cells = 512;  // of all ranks; a level of so many is solved directly
+constexpr std::int64_t coarsest_cells = 512;        // of all ranks; a level of so many is solved directly
 constexpr std::int64_t most_coarsest_cells = 1024;  // one of so many too, if the next one would be little smaller
 constexpr double little_smaller = 0.6;
-constexpr double over_correction = 1.6;       // of 1 to 1.8 the best on perturbed squares, near it on a bend
-constexpr int passes = 2;                     // of pairing, so that a level has a quarter of the cells of the one above
+constexpr double over_correction = 1.6;  // of 1 to 1.8 the best on perturbed squares, near it on a bend
+constexpr int passes = 2;                // of pairing, so that a level has a quarter of the cells of the one above
 
 void copy(apps::Processor& processor, const double* from, double* to, std::int64_t count) {
   processor.for_each(count, [=] APPS_CALLABLE(std::int64_t i) { to[i] = from[i]; });

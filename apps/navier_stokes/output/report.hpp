@@ -10,9 +10,9 @@ namespace flow {
 
 // Times of steps, at this rank. Those that time their exchanges take longer, since a GPU waits for the host then.
 struct RunTimes {
-  std::vector<waywiser::Seconds> steps;        // that did not time their exchanges
-  std::vector<waywiser::Seconds> timed_steps;  // that did
-  Spent spent;                                 // of these
+  std::vector<waywiser::Seconds> steps;                           // that did not time their exchanges
+  std::vector<waywiser::Seconds> timed_steps;                     // that did
+  Spent spent;                                                    // of these
   std::int64_t momentum_iterations = 0, pressure_iterations = 0;  // of both
 
   // `spent`: nullptr if exchanges were not timed.

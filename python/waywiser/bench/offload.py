@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing
 
     from waywiser.group.gpus import Gpus
-    from waywiser.offload.client import RemoteGpu
+    from waywiser.offload.client import DataRoad, RemoteGpu
     from waywiser.stages import Show
 
     Floats = numpy.typing.NDArray[numpy.float32]
@@ -28,11 +28,7 @@ SIZES = tuple(4 * count * 1_000_000 for count in (10, 20, 50, 100, 200, 400))  #
 SMALL_SIZES = tuple(4 * count for count in (10_000, 30_000, 100_000, 300_000, 1_000_000))
 TIMES = (1, 10, 100)
 MOST_TIMES = 100_000
-REMOTE, LOCAL = "remote, pageable", "local, pageable"
-MISSING = {
-    "remote, pinned": "a client has no page-locked arrays yet",
-    "remote, direct": "the group of client and server chooses how bytes reach the GPU: no road can be forced yet",
-}
+LOCAL = "local, pageable"
 _LEAST, _MOST = 3, 15  # rounds of a case
 _COLUMNS = (
     "road", "elements", "times", *(f"{point}_us" for point in POINTS), "whole_us", "overhead_us",
@@ -82,16 +78,22 @@ class Side(Protocol):
     def add(self, a: Floats, b: Floats, times: int) -> tuple[Floats, Run]: ...
 
 
-class RemoteSide:
-    """A server's GPU."""
+def remote_road(road: DataRoad) -> str:
+    """What a row is called."""
+    return f"remote, {road}"
 
-    def __init__(self, gpu: RemoteGpu) -> None:
-        self._gpu = gpu
+
+class RemoteSide:
+    """A server's GPU, whose server moves the bytes by one road."""
+
+    def __init__(self, gpu: RemoteGpu, road: DataRoad) -> None:
+        self._gpu, self._road = gpu, road
         self._offset, self._error = gpu._core.align_clocks(64)
 
     def add(self, a: Floats, b: Floats, times: int) -> tuple[Floats, Run]:
         """The result and the run."""
         core = self._gpu._core
+        self._gpu.use_road(self._road)
         before = core.times()
         begin = time.monotonic()
         x, y = self._gpu.array(a), self._gpu.array(b)

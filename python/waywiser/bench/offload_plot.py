@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from waywiser.bench.offload import REMOTE, Case
+from waywiser.bench.offload import LOCAL, Case
 from waywiser.files import write_bytes_atomically
 from waywiser.offload.client import POINTS
 
@@ -17,34 +17,37 @@ _COLORS = {
     "client_input": "#1769aa", "server_input": "#1769aa", "client_compute": "#b3541e", "server_compute": "#b3541e",
     "device": "#52606d", "server_output": "#2e7d4f", "client_output": "#2e7d4f",
 }  # fmt: skip
+_ROADS = ("#1769aa", "#b3541e", "#2e7d4f", "#7b3fa0", "#52606d")
 
 
 def plot_offload(found: Sequence[Case], label: str, file: Path) -> None:
-    """A row for each number of additions: left the seven points of the remote GPU, right the whole of all roads."""
+    """A row for each number of additions: left the seven points of the first road, right the whole of all roads."""
     import io
 
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     counts = sorted({case.times for case in found})
+    roads = list(dict.fromkeys(case.road for case in found))
+    first = next(road for road in roads if road != LOCAL)
     figure = Figure(figsize=(11, 0.7 + 3.6 * len(counts)), dpi=110, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     figure.suptitle(f"Two arrays of float32, added on a GPU{label}", fontsize=11)
     for (left, right), times in zip(figure.subplots(len(counts), 2, squeeze=False), counts, strict=True):
         of = [case for case in found if case.times == times]
-        remote = [case for case in of if case.road == REMOTE]
+        remote = [case for case in of if case.road == first]
         for point in POINTS:
             style = "-o" if point.startswith("client") else "--s" if point.startswith("server") else ":^"
             _line(
                 left, remote, [case.run.at(point) for case in remote], style, _COLORS[point], point.replace("_", ", ")
             )
-        for road, color in zip(dict.fromkeys(case.road for case in of), ("#1769aa", "#b3541e"), strict=False):
+        for road, color in zip(roads, _ROADS, strict=False):
             cases = [case for case in of if case.road == road]
             _line(right, cases, [case.run.whole for case in cases], "-o", color, f"{road}: whole")
             rest = [case.run.whole - case.run.at("device") for case in cases]
             _line(right, cases, rest, "--s", color, f"{road}: whole less device")
         words = f"added {times} times" if times > 1 else "added once"
-        _finish(left, f"{REMOTE}, {words}: seven points")
+        _finish(left, f"{first}, {words}: seven points")
         _finish(right, f"{words}: the whole")
     buffer = io.BytesIO()
     figure.savefig(buffer, format=file.suffix[1:])

@@ -58,6 +58,9 @@ def bench(
     ] = "",
     key: Annotated[Path | None, typer.Option(metavar="FILE", help="Of offload: the server's key.")] = None,
     times: Annotated[str, typer.Option(metavar="LIST", help="Of offload: how often to add, such as 1,10,100.")] = "",
+    road: Annotated[
+        str, typer.Option(metavar="LIST", help="Of offload: some of direct,pageable,pinned,pipelined.")
+    ] = "",
     output: ResultsFolder = DEFAULT,
 ) -> None:
     """Time the group's operations and check the data of every sample. Starts its own ranks, or runs as a rank of a job.
@@ -78,14 +81,14 @@ def bench(
             only_alone(name, ranks=ranks, machine=machine, against=against, full=full, mode=mode != "blocking")
             form_alone = Form(as_json, as_csv, plot)
             if name == "coalescing":
-                only_alone(name, remote=remote, key=key, times=times)
+                only_alone(name, remote=remote, key=key, times=times, road=road)
                 return coalescing(memory, sizes, blocks, budget, backend, form_alone)
             only_alone(name, memory=memory, blocks=blocks)
-            return offload(sizes, times, budget, backend, remote, key, form_alone)
+            return offload(sizes, times, budget, backend, remote, key, road, form_alone)
     if blocks or plot is not None:
         raise InputError("--blocks and --plot are for `waywiser bench coalescing`, --plot also for `offload`")
-    if remote or key is not None or times:
-        raise InputError("--remote, --key and --times are for `waywiser bench offload`")
+    if remote or key is not None or times or road:
+        raise InputError("--remote, --key, --times and --road are for `waywiser bench offload`")
     operations = operations_named(what or list(USUAL))
     places = _places(memory or ("host" if machine is None else "gpu"))
     modes = among(words_in(mode), MODES, "--mode")

@@ -91,38 +91,40 @@ def coalescing(memory: str, sizes: str, blocks: str, budget: float | None, backe
 
 
 def offload(
-    sizes: str, times: str, budget: float | None, backend: str, remote: str, key: Path | None, form: Form
+    sizes: str, times: str, budget: float | None, backend: str, remote: str, key: Path | None, road: str, form: Form
 ) -> None:
-    """Two arrays, added on a server's GPU and on a local one."""
+    """Two arrays, added on a server's GPU, by each road, and on a local one."""
     from waywiser.bench import offload as bench
     from waywiser.bench.own_server import own_server
+    from waywiser.cli.bench import among, words_in
     from waywiser.group.gpus import cuda_gpus, virtual_gpus
+    from waywiser.offload.client import DATA_ROADS
     from waywiser.offload.client import remote as connect
     from waywiser.profile import warning
-    from waywiser.progress import bar, say
+    from waywiser.progress import bar
 
     form.check()
     kind = _offload_backend(backend)
+    asked = among(words_in(road), DATA_ROADS, "--road") if road else list(DATA_ROADS)
     virtual = kind == "virtual_gpu"
     counts = numbers_in(times, "--times", bench.MOST_TIMES, "1,10,100") if times else list(bench.TIMES)
     usual = bench.SMALL_SIZES if virtual else bench.SIZES
     wanted = sizes_in(sizes) if sizes else list(usual)
     bench.check_sizes(wanted)
     memory = 4 * max(wanted) + (64 << 20)
-    left_out = dict(bench.MISSING)
-    for road, why in left_out.items():
-        say(f"{road}: {why}")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="waywiser-bench-")))
         address, file = (remote, key) if remote else stack.enter_context(own_server(folder, virtual, memory))
         gpu = stack.enter_context(connect(address, key=file, timeout=600))
         # The server of another machine may have virtual GPUs too, and says so.
         told = warning("virtual_gpu" if virtual or gpu.name.startswith("virtual") else "", False)
-        sides: dict[str, bench.Side] = {bench.REMOTE: bench.RemoteSide(gpu)}
+        sides: dict[str, bench.Side] = {
+            bench.remote_road(each): bench.RemoteSide(gpu, each) for each in DATA_ROADS if each in asked
+        }
         sides[bench.LOCAL] = bench.LocalSide(virtual_gpus(1, memory) if virtual else cuda_gpus())
         with bar("offload") as show:
             found = list(bench.cases(sides, wanted, counts, budget or 60.0, show))
-    _print(bench, form, found, kind, told, left_out)
+    _print(bench, form, found, kind, told, {})
     if form.plot is not None:
         from waywiser.bench.offload_plot import plot_offload
 

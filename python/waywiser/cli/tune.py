@@ -12,7 +12,9 @@ import typer
 
 from waywiser.campaign import Request, measure_into
 from waywiser.cli.options import Backend, Budget, ClusterFile, Costs, Nodes, Quick, ResultsFolder, cluster_of
+from waywiser.cli.tune_remote import tune_remote
 from waywiser.collective_tuning import collectives_into
+from waywiser.errors import InputError
 from waywiser.other_machine import takes_part_only, the_other_machine
 from waywiser.plot_packages import why_no_plots
 from waywiser.results import DEFAULT, Results, recorded_machines
@@ -41,11 +43,21 @@ def tune(
     fresh: Annotated[bool, typer.Option("--fresh", help="Repeat all measurements.")] = False,
     nodes: Nodes = 1,
     cluster: ClusterFile = None,
+    remote: Annotated[
+        str,
+        typer.Option(metavar="HOST:PORT", help="Only the roads to this server's GPUs (waywiser serve)."),
+    ] = "",
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="Of --remote: the server's key.")] = None,
 ) -> None:
     """Discover this machine, measure its paths, choose the best, verify the choices, write the report.
 
     For a cluster with several node types, each type gets a folder in DIR.
     """
+    if remote:
+        others = {"--machine": machine, "--cluster": cluster, "--costs": costs, "--nodes": nodes != 1, "--fresh": fresh}
+        return tune_remote(remote, key, output, 5.0 if quick else budget or 20.0, as_json, others)
+    if key is not None:
+        raise InputError("--key is for --remote")
     wanted = Request(quick, budget, backend=backend, machine=machine, fresh=fresh, costs_file=costs)
     spec = cluster_of(machine, nodes, cluster)
     if spec is None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from waywiser.errors import InputError
 from waywiser.offload.kernels import CudaKernel, bits_of, lengths_of
@@ -15,24 +16,39 @@ if TYPE_CHECKING:
     import numpy.typing
 
     from waywiser import _core
+    from waywiser.offload.roads import Roads
 
+DataRoad = Literal["direct", "pageable", "pinned", "pipelined"]
+DATA_ROADS: tuple[DataRoad, ...] = ("direct", "pageable", "pinned", "pipelined")
+_LARGE = 64 << 20  # bytes
 POINTS = (
     "client_input", "server_input", "client_compute", "server_compute", "device", "server_output", "client_output",
 )  # fmt: skip
 
 
-def remote(address: str, *, key: Path | str | None = None, gpu: int = 0, timeout: float = 60) -> RemoteGpu:
+def remote(
+    address: str, *, key: Path | str | None = None, gpu: int = 0, timeout: float = 60, road: DataRoad | None = None
+) -> RemoteGpu:
     """A GPU of the server at `address` ("host:port"), which `waywiser serve` started there.
 
     `key`: the file with the key that client and server share; default ~/.config/waywiser/serve.key. `gpu`: which of the
-    server's GPUs, from 0. `timeout`: the seconds that a call may take.
+    server's GPUs, from 0. `timeout`: the seconds that a call may take. `road`: how the server moves the bytes of
+    arrays: "direct" receives into and sends from GPU memory, "pageable" and "pinned" go through memory of the server,
+    "pipelined" through two page-locked pieces, of which one is copied while the other one travels. Default: the fastest
+    for each size, if `waywiser tune --remote` has measured this GPU into the folder of results (WAYWISER_RESULTS, or
+    waywiser-results), else "direct".
 
-    Raises InputError for a wrong key or address, and if the server refuses; TransferError if it cannot be reached,
-    DeadlineError.
+    Raises InputError for a wrong key, address or road, for a file of results that is none, and if the server refuses;
+    TransferError if it cannot be reached, DeadlineError.
     """
     from waywiser import _core
+    from waywiser.offload.roads import kept, usual_file
 
-    return RemoteGpu(_core.connect_remote_gpu(address, str(key or ""), gpu, timeout))
+    roads = kept(usual_file(), address, gpu) if road is None else None
+    connected = RemoteGpu(_core.connect_remote_gpu(address, str(key or ""), gpu, timeout), roads)
+    if road is not None:
+        connected.use_road(road)
+    return connected
 
 
 def state_of(address: str, *, key: Path | str | None = None) -> dict[str, Any]:
@@ -56,8 +72,10 @@ class RemoteGpu:
     its arrays are lost, and `remote` may be called again.
     """
 
-    def __init__(self, core: _core.RemoteGpu) -> None:
+    def __init__(self, core: _core.RemoteGpu, roads: Roads | None = None) -> None:
         self._core = core
+        self._roads = roads
+        self._road: DataRoad = "direct"
         self.name = core.name
         self.memory = core.limit
         self._freed: list[int] = []
@@ -69,6 +87,24 @@ class RemoteGpu:
         """ "openssl" or "kernel"; empty within a machine, where nothing is encrypted. Raises nothing."""
         return self._core.encrypted_by
 
+    def use_road(self, road: DataRoad) -> None:
+        """How the server moves the bytes of all arrays from now on, as `remote` takes it. Raises InputError for a road
+        that is none.
+        """
+        self._free()
+        self._core.use_road(road)
+        self._roads, self._road = None, road
+
+    def road(self, direction: Literal["input", "output"], nbytes: int) -> DataRoad:
+        """The road of an array of so many bytes, to the server or back. Raises nothing."""
+        return self._road if self._roads is None else self._roads.best(direction, nbytes)
+
+    def _take_road(self, direction: Literal["input", "output"], nbytes: int) -> None:
+        wanted = self.road(direction, nbytes)
+        if wanted != self._road:
+            self._core.use_road(wanted)
+            self._road = wanted
+
     def array(self, values: numpy.typing.ArrayLike) -> RemoteArray:
         """A copy of `values` (NumPy or what it accepts; of its shape and type) on the GPU. Returns when `values` may be
         changed again. Raises InputError for values that are no numbers, DeviceError if they are above the server's
@@ -79,6 +115,7 @@ class RemoteGpu:
         given = numpy.asarray(values, order="C")
         checked = _checked_type(given.dtype)
         self._free()
+        self._take_road("input", given.nbytes)
         number = self._core.array(given.astype(checked, copy=False), given.shape)
         return RemoteArray(self, number, given.shape, checked)
 
@@ -196,10 +233,11 @@ class RemoteGpu:
         while self._freed and not self._closed:
             self._core.free(self._freed.pop())
 
-    def _get(self, array: int) -> numpy.ndarray[Any, Any]:
+    def _get(self, array: int, nbytes: int) -> numpy.ndarray[Any, Any]:
         import numpy
 
         self._free()
+        self._take_road("output", nbytes)
         values: Any = self._core.get(array, numpy.empty)
         return cast("numpy.ndarray[Any, Any]", values)
 
@@ -218,7 +256,10 @@ class RemoteArray:
 
     def get(self) -> numpy.ndarray[Any, Any]:
         """A copy on the host, after all earlier requests. Raises as synchronize."""
-        values = self._gpu._get(self._number)
+        nbytes = _LARGE  # a result whose size is not known yet
+        if self.shape is not None and self.dtype is not None:
+            nbytes = math.prod(self.shape) * self.dtype.itemsize
+        values = self._gpu._get(self._number, nbytes)
         self.shape, self.dtype = values.shape, values.dtype
         return values
 

@@ -100,6 +100,13 @@ std::string RemoteGpu::encrypted_by() const { return state_->group.encrypted_by(
 
 Bytes RemoteGpu::limit() const noexcept { return state_->limit; }
 
+void RemoteGpu::use_road(DataRoad road) {
+  RemoteRequest request;
+  request.kind = RequestKind::road;
+  request.road = road;
+  state_->add("road", request);
+}
+
 std::uint64_t RemoteGpu::zeros(const ArrayHead& head) {
   state_->check_new(head);
   state_->add("zeros", request_for(RequestKind::zeros, ++state_->last, head));

@@ -17,6 +17,7 @@
 namespace waywiser {
 
 class Group;
+enum class DataRoad : std::uint8_t;  // waywiser/offload/data_road.hpp
 
 // A number that a function takes by name.
 using RemoteNumber = std::pair<std::string, double>;
@@ -41,6 +42,9 @@ class [[gnu::visibility("default")]] RemoteGpu {
   Bytes limit() const noexcept;
   // "openssl" or "kernel"; empty within a machine, where nothing is encrypted.
   std::string encrypted_by() const;
+
+  // How the server moves the bytes of arrays from now on, in both directions. At first direct.
+  void use_road(DataRoad road);
 
   // A new array of zeros, and one with the bytes of host memory, which may be changed again on return. Throws
   // invalid_input if the head is none, or the sizes differ; device if the array is above the limit.

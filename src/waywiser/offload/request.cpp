@@ -70,6 +70,12 @@ std::string read_secret(WireReader& reader) {
   return secret;
 }
 
+DataRoad read_road(WireReader& reader) {
+  const auto road = reader.number<std::uint8_t>();
+  if (road >= data_roads.size()) reader.refuse("road " + std::to_string(road) + " is none");
+  return static_cast<DataRoad>(road);
+}
+
 }  // namespace
 
 std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
@@ -91,6 +97,7 @@ std::vector<std::byte> bytes_of_request(const RemoteRequest& request) {
       writer.text(request.secret);
       writer.text(request.address);
       break;
+    case RequestKind::road: writer.number(static_cast<std::uint8_t>(request.road)); break;
     case RequestKind::get:
     case RequestKind::free:
     case RequestKind::synchronize:
@@ -128,6 +135,7 @@ std::optional<RemoteRequest> RequestReader::next() {
       request.secret = read_secret(reader_);
       request.address = reader_.text(longest_address);
       break;
+    case RequestKind::road: request.road = read_road(reader_); break;
     case RequestKind::get:
     case RequestKind::free:
     case RequestKind::synchronize:

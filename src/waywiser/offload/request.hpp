@@ -9,6 +9,7 @@
 #include "waywiser/comm/bootstrap/wire.hpp"
 #include "waywiser/offload/array_head.hpp"
 #include "waywiser/offload/array_road.hpp"
+#include "waywiser/offload/data_road.hpp"
 #include "waywiser/offload/launch.hpp"
 
 namespace waywiser {
@@ -26,9 +27,10 @@ enum class RequestKind : std::uint8_t {
   code,         // kernels, whose code follows; a reply when they are compiled; `array`: the number of the code
   launch,       // a kernel of a code
   give,         // an array to another worker: the reply says where it is waited for
-  take          // a new array, from the worker that waits there
+  take,         // a new array, from the worker that waits there
+  road          // of the bytes of arrays from now on
 };
-inline constexpr std::uint8_t last_request_kind = 12;
+inline constexpr std::uint8_t last_request_kind = 13;
 inline constexpr Bytes longest_code = Bytes{4} << 20;
 
 struct RemoteRequest {
@@ -43,7 +45,8 @@ struct RemoteRequest {
   Numbers numbers;
   LaunchShape shape;
   std::vector<KernelArgument> kernel_arguments;
-  std::string secret, address;  // of give and take: the road's
+  std::string secret, address;  // of give and take: where the workers meet
+  DataRoad road = DataRoad::direct;
 
   bool operator==(const RemoteRequest&) const = default;
 };

@@ -36,7 +36,10 @@ RemoteFailure failure_of(ErrorKind kind, const std::string& text) {
 std::string array_text(std::uint64_t number) { return "array " + std::to_string(number); }
 
 RemoteWorker::RemoteWorker(WorkerChannel& channel, Setup setup)
-    : channel_(channel), setup_(std::move(setup)), work_(*setup_.platform, setup_.gpu, setup_.patience) {}
+    : channel_(channel),
+      setup_(std::move(setup)),
+      work_(*setup_.platform, setup_.gpu, setup_.patience),
+      staging_(setup_.platform, setup_.gpu, piece_of_array, setup_.patience) {}
 
 bool RemoteWorker::serve(std::span<const std::byte> frame) {
   RequestReader reader(frame);
@@ -60,6 +63,7 @@ void RemoteWorker::carry_out(const RemoteRequest& request) {
     case RequestKind::launch: return launch(request);
     case RequestKind::give: return give(request);
     case RequestKind::take: return take(request);
+    case RequestKind::road: road_ = request.road; return;
     case RequestKind::synchronize:
     case RequestKind::end: attempt("synchronize", [this] { settle(); }); return reply();
   }
@@ -86,6 +90,7 @@ void RemoteWorker::make(const RemoteRequest& request) {
   const bool is_made = attempt(array_text(request.array), [&] {
     check_new(request.array);
     made = allocate(request.head);
+    if (is_filled) staging_.prepare(road_, made.memory.bytes);
     if (!is_filled) clear(*setup_.platform, work_.stream(), made.memory);
   });
   if (is_filled) receive(is_made ? std::optional(made.memory) : std::nullopt, request.head.bytes());
@@ -98,18 +103,24 @@ void RemoteWorker::put(const RemoteRequest& request) {
   std::optional<Region> into;
   attempt(array_text(request.array), [&] {
     settle();
-    into = find(request.array).memory.slice(request.offset, request.bytes);
+    const Region found = find(request.array).memory.slice(request.offset, request.bytes);
+    staging_.prepare(road_, found.bytes);
+    into = found;
   });
   receive(into, request.bytes);
   input_.add(begin, now_seconds());
 }
 
 void RemoteWorker::receive(std::optional<Region> into, Bytes bytes) {
-  std::vector<std::byte> thrown_away(into ? 0 : std::min(bytes, piece_of_array));
-  for (Bytes at = 0; at < bytes; at += piece_of_array) {
-    const Bytes piece = std::min(piece_of_array, bytes - at);
-    channel_.receive(into ? into->slice(at, piece) : Region{thrown_away.data(), piece, host(0)});
-  }
+  if (!into) return throw_away(bytes);
+  staging_.receive(into->place.is_gpu() ? road_ : DataRoad::direct, *into,
+                   [this](Region part) { channel_.receive(part); });
+}
+
+void RemoteWorker::throw_away(Bytes bytes) {
+  std::vector<std::byte> room(std::min(bytes, piece_of_array));
+  for (Bytes at = 0; at < bytes; at += piece_of_array)
+    channel_.receive({room.data(), std::min(piece_of_array, bytes - at), host(0)});
 }
 
 void RemoteWorker::get(const RemoteRequest& request) {
@@ -117,11 +128,11 @@ void RemoteWorker::get(const RemoteRequest& request) {
   const bool is_there = attempt(array_text(request.array), [&] {
     settle();
     array = find(request.array);
+    staging_.prepare(road_, array.memory.bytes);
   });
   const Seconds begin = now_seconds();
   reply(is_there ? std::optional(array.head) : std::nullopt);
-  for (Bytes at = 0; at < array.memory.bytes; at += piece_of_array)
-    channel_.send(array.memory.slice(at, std::min(piece_of_array, array.memory.bytes - at)));
+  if (is_there) staging_.send(road_, array.memory, [this](ConstRegion part) { channel_.send(part); });
   output_.add(begin, now_seconds());
 }
 

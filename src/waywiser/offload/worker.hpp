@@ -10,6 +10,7 @@
 
 #include "waywiser/device/platform.hpp"
 #include "waywiser/offload/array_road.hpp"
+#include "waywiser/offload/array_staging.hpp"
 #include "waywiser/offload/client_kernels.hpp"
 #include "waywiser/offload/functions.hpp"
 #include "waywiser/offload/gpu_work.hpp"
@@ -74,6 +75,7 @@ class RemoteWorker {
   HeldArray allocate(ArrayHead head);
   // Receives all of the pieces; those of an array that could not be made are thrown away.
   void receive(std::optional<Region> into, Bytes bytes);
+  void throw_away(Bytes bytes);
   void reply(std::optional<ArrayHead> head = {}, std::string address = {});
   void add(std::uint64_t number, HeldArray array);
   void check_new(std::uint64_t number) const;
@@ -92,6 +94,8 @@ class RemoteWorker {
   std::uint64_t requests_ = 0;
   std::optional<RemoteFailure> failure_;
   RemoteInterval input_, output_;
+  DataRoad road_ = DataRoad::direct;
+  ArrayStaging staging_;
 };
 
 }  // namespace waywiser

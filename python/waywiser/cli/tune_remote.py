@@ -1,0 +1,69 @@
+"""`waywiser tune --remote`: the roads of arrays to the GPUs of a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from waywiser.errors import InputError
+
+if TYPE_CHECKING:
+    from waywiser.offload.roads import Roads
+
+
+def tune_remote(
+    address: str, key: Path | None, folder: Path, budget: float, as_json: bool, others: Mapping[str, object]
+) -> None:
+    """Measures all GPUs of a server; programs with the same folder of results then use the fastest roads."""
+    from waywiser.offload.client import remote, state_of
+    from waywiser.offload.roads import NAME, SIZES, keep, measured
+    from waywiser.profile import warning
+    from waywiser.progress import bar
+
+    for option, value in others.items():
+        if value:
+            raise InputError(f"{option} is not for --remote, which measures a server as it is")
+    file = folder / NAME
+    gpus = state_of(address, key=key)["gpus"]
+    told: list[dict[str, Any]] = []
+    for number, about in enumerate(gpus):
+        with remote(address, key=key, gpu=number, timeout=120, road="direct") as gpu, bar(about["name"]) as show:
+            roads = measured(gpu, SIZES, budget / len(gpus), show)
+            name = gpu.name
+        keep(file, address, number, name, roads)
+        label = warning("virtual_gpu" if name.startswith("virtual") else "", False)
+        told.append({"address": address, "gpu": number, "name": name, "warning": label, "rows": _rows(roads)})
+    if as_json:
+        typer.echo(json.dumps({"file": str(file), "gpus": told}, indent=1))
+        return
+    for each in told:
+        for line in _table(each):
+            typer.echo(line)
+    typer.echo(f"roads: {file}")
+
+
+def _rows(roads: Roads) -> list[dict[str, Any]]:
+    """For each direction and size the seconds of each road, and the one that is chosen."""
+    rows = []
+    for direction, size in dict.fromkeys((each.direction, each.nbytes) for each in roads.times):
+        those = [each for each in roads.times if (each.direction, each.nbytes) == (direction, size)]
+        seconds = {each.road: each.seconds for each in those}
+        rows.append({"direction": direction, "bytes": size, "seconds": seconds, "chosen": roads.best(direction, size)})
+    return rows
+
+
+def _table(told: Mapping[str, Any]) -> list[str]:
+    from waywiser.offload.client import DATA_ROADS
+    from waywiser.units import format_bytes, format_seconds
+
+    label = f", {told['warning'].upper()}" if told["warning"] else ""
+    lines = [f"# {told['name']}{label}", f"{'# Bytes':<10}{'':>8}" + "".join(f"{road:>12}" for road in DATA_ROADS)]
+    lines[-1] += "  chosen"
+    for row in sorted(told["rows"], key=lambda row: (row["direction"], row["bytes"])):
+        times = "".join(f"{format_seconds(row['seconds'][road]):>12}" for road in DATA_ROADS)
+        lines.append(f"{format_bytes(row['bytes']):<10}{row['direction']:>8}{times}  {row['chosen']}")
+    return lines
