@@ -30,7 +30,7 @@ def plot_offload(found: Sequence[Case], label: str, file: Path) -> None:
     counts = sorted({case.times for case in found})
     roads = list(dict.fromkeys(case.road for case in found))
     first = next(road for road in roads if road != LOCAL)
-    figure = Figure(figsize=(11, 0.7 + 3.6 * len(counts)), dpi=110, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(13.5, 0.7 + 3.6 * len(counts)), dpi=110, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     figure.suptitle(f"Two arrays of float32, added on a GPU{label}", fontsize=11)
     for (left, right), times in zip(figure.subplots(len(counts), 2, squeeze=False), counts, strict=True):
@@ -71,4 +71,4 @@ def _finish(axes: Axes, title: str) -> None:
     axes.set_ylabel("ms")
     axes.set_title(title, fontsize=9)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7.5)
+    axes.legend(fontsize=7.5, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
