@@ -105,6 +105,7 @@ one_sided() {
   "$build/waywiser_tests" --gtest_brief=1 --gtest_filter='HeapOnCudaGpus.*' || status=1
   if [ -x .venv/bin/waywiser ]; then
     .venv/bin/waywiser run -n 2 "$build/examples/11_one_sided_cuda" || status=1
+    .venv/bin/python -m pytest -q -rs tests/python/nvrtc_test.py tests/python/heap_test.py || status=1
   else
     for rank in 0 1; do
       WAYWISER_JOB=example-$$ WAYWISER_SIZE=2 WAYWISER_LOCAL_SIZE=2 WAYWISER_RANK=$rank \

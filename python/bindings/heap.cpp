@@ -83,6 +83,15 @@ class PyHeap {
     return HeapBytes(region.data, {region.bytes}, self);
   }
 
+  // The bytes of a kernel's parameter of type HeapTerms.
+  nb::bytes terms(nb::handle stream) {
+    if (!heap_->local().place.is_gpu())
+      throw Error(ErrorKind::invalid_input, "heap '" + name() + "' is in host memory: no kernel uses it");
+    const StreamUse use(of(), stream, heap_->local().place);
+    const one_sided::HeapTerms terms = heap_->terms(use.stream() != nullptr ? *use.stream() : *stream_);
+    return nb::bytes(reinterpret_cast<const char*>(&terms), sizeof terms);
+  }
+
   void set_deadline(const Argument<double>& seconds) { heap_->set_deadline(seconds("seconds")); }
   void check() const { heap_->check(); }
   void synchronize(nb::handle stream) {
@@ -193,18 +202,22 @@ void bind_heap(nb::module_& m) {
   using namespace waywiser;
   nb::class_<HeapTeam>(m, "HeapTeam", "Ranks of a heap. See waywiser.HeapTeam.")
       .def_prop_ro("rank", &HeapTeam::rank)
-      .def_prop_ro("size", &HeapTeam::size);
+      .def_prop_ro("size", &HeapTeam::size)
+      .def("terms", [](const HeapTeam& self) {
+        return nb::bytes(reinterpret_cast<const char*>(&self.terms()), sizeof self.terms());
+      });
   nb::class_<PyHeap>(m, "Heap", "See waywiser.Heap.")
       .def(nb::init<nb::handle, const Argument<std::string>&, const Argument<Bytes>&,
                     const Argument<std::optional<int>>&>(),
            "group"_a, "name"_a.none(), "nbytes"_a.none(), "gpu"_a.none())
       .def_prop_ro("name", &PyHeap::name)
-      .def_prop_ro("bytes", &PyHeap::bytes)
+      .def_prop_ro("nbytes", &PyHeap::bytes)
       .def("address", &PyHeap::address, "rank"_a.none())
       .def("why_proxied", &PyHeap::why_proxied, "rank"_a.none())
       .def("gpus", &PyHeap::gpus)
       .def("part", &PyHeap::part, "offset"_a.none(), "bytes"_a.none(), nb::keep_alive<0, 1>())
       .def("host_part", &PyHeap::host_part, "offset"_a.none(), "bytes"_a.none())
+      .def("terms", &PyHeap::terms, "stream"_a.none())
       .def("set_deadline", &PyHeap::set_deadline, "seconds"_a.none())
       .def("check", &PyHeap::check)
       .def("synchronize", &PyHeap::synchronize, "stream"_a.none())

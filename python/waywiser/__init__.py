@@ -57,6 +57,7 @@ from waywiser.halo import (  # noqa: E402
     MeshPartition,
 )
 from waywiser.heap import Heap, HeapTeam  # noqa: E402
+from waywiser.installed_library import include_path, nvrtc_options  # noqa: E402
 from waywiser.offload import CudaKernel, RemoteArray, RemoteGpu, remote  # noqa: E402
 
 __all__ = [
@@ -104,8 +105,10 @@ __all__ = [
     "find_gpus",
     "from_mpi4py",
     "from_torch",
+    "include_path",
     "join",
     "libucp",
+    "nvrtc_options",
     "remote",
     "virtual_gpus",
 ]

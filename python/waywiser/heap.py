@@ -37,6 +37,10 @@ class HeapTeam:
         """The number of ranks in the team. Raises nothing."""
         return int(self._core.size)
 
+    def terms(self) -> bytes:
+        """The bytes of a kernel's parameter of type waywiser::one_sided::TeamTerms. Raises nothing."""
+        return bytes(self._core.terms())
+
 
 class Heap:
     """`nbytes` of zeros at each rank of a group, which all ranks read and write; an offset, in bytes, names the same
@@ -67,7 +71,7 @@ class Heap:
     @property
     def nbytes(self) -> int:
         """The number of bytes of each rank. Raises nothing."""
-        return int(self._core.bytes)
+        return int(self._core.nbytes)
 
     def array(
         self, shape: int | Sequence[int], dtype: ElementType = float, offset: int = 0
@@ -100,6 +104,14 @@ class Heap:
         Raises InputError for a rank that does not exist.
         """
         return str(self._core.why_proxied(rank))
+
+    def terms(self, stream: Stream = None) -> bytes:
+        """The bytes of a kernel's parameter of type waywiser::one_sided::HeapTerms, for kernels in a stream of the
+        heap's GPU: `nvrtc_options` says how they are compiled.
+
+        Raises InputError for a heap in host memory.
+        """
+        return bytes(self._core.terms(stream_for(stream)))
 
     def put(self, data: Array, to: int, offset: int = 0, *, stream: Stream = None) -> None:
         """Copies an array, which is where the heap is, into the memory of rank `to`. With `stream` the array must stay

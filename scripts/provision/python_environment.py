@@ -34,6 +34,7 @@ print(json.dumps({
     "lint": extras["lint"],
     "fuzz": extras["fuzz"],
     "docs": extras["docs"],
+    "nvrtc": extras["nvrtc"],
 }))
 """
 
