@@ -77,5 +77,5 @@ foreach(file IN LISTS example_sources)
 endforeach()
 
 if(NOT WAYWISER_SANITIZE AND NOT WAYWISER_CORE_ONLY)
-  include(Apps)
+  include(Apps)  # for make test-slow
 endif()

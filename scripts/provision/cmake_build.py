@@ -70,12 +70,13 @@ def configure_for_lint(cuda):
     _configure(BUILD / "lint", options)
 
 
-def build(tests, benchmarks):
-    """Builds the package, and the tests and benchmarks on request."""
+def build(tests, apps, benchmarks):
+    """Builds the package, and the tests, the programs of apps/ and the benchmarks on request."""
     if not (BUILD / ".ninja_log").exists():
         say("building (the first time takes minutes)")
     targets = ["waywiser_package"]
     targets += ["waywiser_tests"] if tests else []
+    targets += ["waywiser_apps"] if apps else []
     targets += ["waywiser_benchmarks"] if benchmarks else []
     _ninja(BUILD, targets)
 

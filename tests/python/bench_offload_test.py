@@ -17,7 +17,7 @@ from waywiser.bench.offload import LOCAL, REMOTE, Case, LocalSide, Run, added, c
 from waywiser.offload.client import POINTS
 
 __all__ = ["runtime_folder"]
-pytestmark = pytest.mark.usefixtures("runtime_folder")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("runtime_folder")]
 SMALL = ("bench", "offload", "--backend", "virtual_gpu", "--sizes", "4000,40000", "--times", "1,3", "--budget", "0.2")
 
 
